@@ -1,0 +1,1 @@
+"""The only mutable state: accounts and API keys, in SQLite or PostgreSQL."""

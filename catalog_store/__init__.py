@@ -1,0 +1,1 @@
+"""What the catalog is: tables, identifiers, name keys, snapshots and the queries over a published one."""

@@ -1,0 +1,119 @@
+"""How a table lies on disk: `<folder>/part-00000.parquet ...`, written aside and renamed, so that a reader never sees half a table.
+
+Format: Parquet, zstd level 3, row groups of ROWS_PER_GROUP, no writer-dependent metadata beyond the library's version string; the same
+rows give the same bytes. A folder without parts does not exist: an empty table is one part without rows.
+"""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING, Self
+
+import polars as pl
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+    from types import TracebackType
+
+    from catalog_store.tables.spec import Table
+
+ROWS_PER_GROUP = 122_880
+"""DuckDB's own vector-group size: one group is one unit of parallel work for it."""
+PENDING_SUFFIX = ".pending"
+
+
+class TableWriter:
+    """Writes one table part by part; nothing is visible under `folder` until the `with` block ends without an error.
+
+    Each `write` makes one part, in call order; rows must already be in the table's order across parts where the order matters.
+    """
+
+    def __init__(self, table: Table, folder: Path) -> None:
+        """`folder` is the final place; its parent is created."""
+        self.table = table
+        self.folder = folder
+        self.rows = 0
+        self._parts = 0
+        self._pending = folder.with_name(folder.name + PENDING_SUFFIX)
+
+    def __enter__(self) -> Self:
+        """Clear what a killed writer left and start."""
+        shutil.rmtree(self._pending, ignore_errors=True)
+        self._pending.mkdir(parents=True)
+        return self
+
+    def write(self, frame: pl.DataFrame) -> None:
+        """Append one part; an empty frame writes nothing. ValueError when `frame` does not fit the table."""
+        if frame.is_empty():
+            return
+        self._write_part(self.table.conform(frame))
+
+    def _write_part(self, frame: pl.DataFrame) -> None:
+        path = self._pending / f"part-{self._parts:05d}.parquet"
+        frame.write_parquet(path, compression="zstd", compression_level=3, row_group_size=ROWS_PER_GROUP, statistics=True)
+        self._parts += 1
+        self.rows += frame.height
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """Publish the parts under `folder`, or throw them away when the block failed."""
+        if kind is not None:
+            shutil.rmtree(self._pending, ignore_errors=True)
+            return
+        if self._parts == 0:
+            self._write_part(self.table.empty())
+        if self.folder.exists():
+            retired = self.folder.with_name(self.folder.name + ".retired")
+            shutil.rmtree(retired, ignore_errors=True)
+            self.folder.rename(retired)
+            self._pending.rename(self.folder)
+            shutil.rmtree(retired, ignore_errors=True)
+        else:
+            self._pending.rename(self.folder)
+
+
+def write_table(table: Table, folder: Path, frames: pl.DataFrame | Iterable[pl.DataFrame]) -> int:
+    """Write the whole table and return its row count. A single frame is sorted by the table's order first; several are taken as sorted."""
+    with TableWriter(table, folder) as writer:
+        if isinstance(frames, pl.DataFrame):
+            writer.write(frames.sort(table.order) if table.order else frames)
+        else:
+            for frame in frames:
+                writer.write(frame)
+    return writer.rows
+
+
+def parts(folder: Path) -> list[Path]:
+    """The Parquet parts of a table in order; FileNotFoundError names the folder when there are none."""
+    found = sorted(folder.glob("part-*.parquet"))
+    if not found:
+        message = f"no table at {folder}: build the stage that writes it first"
+        raise FileNotFoundError(message)
+    return found
+
+
+def scan_table(table: Table, folder: Path) -> pl.LazyFrame:
+    """The table as a LazyFrame with the declared columns."""
+    return pl.scan_parquet(parts(folder)).select(table.column_names)
+
+
+def read_table(table: Table, folder: Path) -> pl.DataFrame:
+    """The whole table in memory."""
+    return scan_table(table, folder).collect()
+
+
+def row_count(folder: Path) -> int:
+    """Rows of a table, read from the Parquet footers."""
+    count: int = pl.scan_parquet(parts(folder)).select(pl.len()).collect().item()
+    return count
+
+
+def size_bytes(folder: Path) -> int:
+    """Bytes of all files below `folder`."""
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+
+
+def sql_source(folder: Path) -> str:
+    """The table as a DuckDB table function, e.g. to select from."""
+    path = str(folder / "part-*.parquet").replace("'", "''")
+    return f"read_parquet('{path}')"

@@ -1,0 +1,53 @@
+"""The canonical genre tree, what each recording was classified as and why, and what no rule knows yet."""
+
+from __future__ import annotations
+
+from catalog_store.platforms import CATALOG_PLATFORMS
+from catalog_store.tables.spec import INT16, INT32, INT64, TEXT, Column, Table
+
+GENRE = Table(
+    "genre",
+    "catalog",
+    "The canonical tree: 25 mains and their subgenres, at most 3 levels.",
+    (
+        Column("genre_id", INT32, "Immutable id.", minimum=1),
+        Column("name", TEXT, "Canonical name."),
+        Column("type", TEXT, "main or subgenre.", values=("main", "subgenre")),
+        Column("level", INT16, "0 for mains.", minimum=0, maximum=2),
+        Column("parent_id", INT32, "Node above; null for mains.", nullable=True),
+        Column("main_id", INT32, "The main it belongs to; its own id for mains."),
+        Column("main_name", TEXT, "Name of that main."),
+    ),
+    primary_key=("genre_id",),
+)
+
+RECORDING_GENRE = Table(
+    "recording_genre",
+    "catalog",
+    "Canonical genres of a recording with the evidence that decided.",
+    (
+        Column("recording_id", INT64, "The recording.", references="recording.recording_id"),
+        Column("genre_id", INT32, "The node.", references="genre.genre_id"),
+        Column("position", INT16, "Order, from 0: most trusted first.", minimum=0),
+        Column("platform", TEXT, "Platform whose string decided.", values=(*CATALOG_PLATFORMS, "suggestion")),
+        Column("genre", TEXT, "The string as delivered."),
+        Column("rule_id", TEXT, "The rule that fired."),
+    ),
+    primary_key=("recording_id", "genre_id"),
+)
+
+UNCLASSIFIED_GENRE_STRING = Table(
+    "unclassified_genre_string",
+    "catalog",
+    "Genre strings that no rule classifies, by what a rule for them would pay.",
+    (
+        Column("platform", TEXT, "Platform key.", values=CATALOG_PLATFORMS),
+        Column("parent", TEXT, "Parent in the source; empty when none."),
+        Column("genre", TEXT, "The string as delivered."),
+        Column("recording_count", INT32, "Recordings it hangs on.", minimum=0),
+        Column("undecided_count", INT32, "Of these, recordings that have no genre yet.", minimum=0),
+    ),
+    primary_key=("platform", "parent", "genre"),
+)
+
+GENRE_TABLES = (GENRE, RECORDING_GENRE, UNCLASSIFIED_GENRE_STRING)

@@ -1,0 +1,114 @@
+"""Linkage: how source records became recordings, one table per materialised step.
+
+records -> atoms -> edges -> clusters -> recording ids. Add the table of a new step here; hidden caches are not allowed.
+"""
+
+from __future__ import annotations
+
+from catalog_store.platforms import CATALOG_PLATFORMS
+from catalog_store.tables.spec import FLOAT, INT32, INT64, TEXT, TEXT_LIST, Column, Table
+from catalog_store.tables.staging import ISRC_PATTERN
+
+_PLATFORM = Column("platform", TEXT, "Platform of the source record.", values=CATALOG_PLATFORMS)
+_EXTERNAL_ID = Column("external_id", TEXT, "Id of the source record.")
+
+EDGE_KINDS = ("isrc", "typo", "link")
+
+ATOM = Table(
+    "atom",
+    "linkage",
+    "Source records that agree on artist key, title key, variant and (within seconds) duration.",
+    (
+        Column("atom_id", INT64, "Number of the atom in this build.", minimum=0),
+        Column("artist_key", TEXT, "Normal form of the primary artists."),
+        Column("title_key", TEXT, "Normal form of the core title."),
+        Column("variant", TEXT, "Normal form of the variant (remix by whom, live, ...); empty for the plain recording."),
+        Column("duration_ms", INT32, "Median duration of the members.", nullable=True),
+        Column("record_count", INT32, "Members.", minimum=1),
+        Column("platform_count", INT32, "Distinct platforms of the members.", minimum=1),
+    ),
+    primary_key=("atom_id",),
+)
+
+ATOM_MEMBER = Table(
+    "atom_member",
+    "linkage",
+    "Which source record is in which atom.",
+    (_PLATFORM, _EXTERNAL_ID, Column("atom_id", INT64, "The atom.", references="atom.atom_id")),
+    primary_key=("platform", "external_id"),
+)
+
+EDGE = Table(
+    "edge",
+    "linkage",
+    "Evidence that two atoms are one recording; only edges that passed their guard.",
+    (
+        Column("atom_id_a", INT64, "The smaller atom id.", references="atom.atom_id"),
+        Column("atom_id_b", INT64, "The larger atom id.", references="atom.atom_id"),
+        Column("kind", TEXT, "What the evidence is.", values=EDGE_KINDS),
+        Column("score", FLOAT, "Similarity 0..1 of the compared values.", minimum=0, maximum=1),
+        Column("evidence", TEXT, "The shared code or the compared values, for a reader."),
+    ),
+    sort_key=("atom_id_a", "atom_id_b", "kind", "evidence"),
+)
+
+CLUSTER = Table(
+    "cluster",
+    "linkage",
+    "Which atom is in which cluster: connected components of the edges after the span guard.",
+    (
+        Column("atom_id", INT64, "The atom.", references="atom.atom_id"),
+        Column("cluster_id", INT64, "The smallest atom id of the cluster."),
+    ),
+    primary_key=("atom_id",),
+)
+
+RECORDING_MEMBER = Table(
+    "recording_member",
+    "linkage",
+    "The result of linkage: which source record is which recording.",
+    (_PLATFORM, _EXTERNAL_ID, Column("recording_id", INT64, "Stable recording id.", minimum=1)),
+    primary_key=("platform", "external_id"),
+)
+
+ISRC_OWNER = Table(
+    "isrc_owner",
+    "linkage",
+    "The one recording that carries an ISRC.",
+    (
+        Column("isrc", TEXT, "The code.", pattern=ISRC_PATTERN),
+        Column("recording_id", INT64, "Its recording.", minimum=1),
+        Column("platform_count", INT32, "Platforms that give the recording this code.", minimum=1),
+        Column("record_count", INT32, "Source records that give the recording this code.", minimum=1),
+    ),
+    primary_key=("isrc",),
+)
+
+ISRC_CONFLICT = Table(
+    "isrc_conflict",
+    "linkage",
+    "A code that a source record of another recording claimed and lost.",
+    (
+        Column("isrc", TEXT, "The code.", pattern=ISRC_PATTERN),
+        Column("recording_id", INT64, "The recording that lost it.", minimum=1),
+        Column("owner_recording_id", INT64, "The recording that keeps it.", minimum=1),
+        Column("platforms", TEXT_LIST, "Platforms that gave the losing recording the code."),
+        Column("record_count", INT32, "Source records that did.", minimum=1),
+        Column("reason", TEXT, "What kept them apart.", values=("variant", "duration", "artist", "title", "outvoted")),
+    ),
+    primary_key=("isrc", "recording_id"),
+)
+
+ID_REGISTRY = Table(
+    "id_registry",
+    "linkage",
+    "Memory between builds: the id that each source entity had last, so that ids stay.",
+    (
+        Column("kind", TEXT, "What the id names.", values=("recording", "artist", "release", "label")),
+        Column("source_key", TEXT, "`<platform>:<external id>`; entities known by name only: `name:<key>`."),
+        Column("entity_id", INT64, "The id it carried in the last published build.", minimum=1),
+    ),
+    primary_key=("kind", "source_key"),
+)
+
+LINKAGE_TABLES = (ATOM, ATOM_MEMBER, EDGE, CLUSTER, RECORDING_MEMBER, ISRC_OWNER, ISRC_CONFLICT, ID_REGISTRY)

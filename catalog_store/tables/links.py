@@ -1,0 +1,45 @@
+"""Where a recording is found elsewhere, and which ids now stand for which."""
+
+from __future__ import annotations
+
+from catalog_store.platforms import LINK_SOURCES
+from catalog_store.tables.spec import INT64, TEXT, Column, Table
+
+PLATFORM_LINK = Table(
+    "platform_link",
+    "catalog",
+    "A recording on a platform's site; one external id may stand on several recordings (catalog_a: a release id).",
+    (
+        Column("recording_id", INT64, "The recording.", references="recording.recording_id"),
+        Column("source", TEXT, "Platform key, or video_a.", values=LINK_SOURCES),
+        Column("external_id", TEXT, "Id on that platform; catalog_a: the release id."),
+        Column("slug", TEXT, "The platform's URL slug.", nullable=True),
+    ),
+    primary_key=("recording_id", "source", "external_id"),
+)
+
+EXTERNAL_REDIRECT = Table(
+    "external_redirect",
+    "catalog",
+    "Recording ids that a platform merged into others, so that an old id still resolves.",
+    (
+        Column("source", TEXT, "Platform key.", values=LINK_SOURCES),
+        Column("old_id", TEXT, "The retired id."),
+        Column("new_id", TEXT, "The id it stands for now."),
+    ),
+    primary_key=("source", "old_id"),
+)
+
+REDIRECT = Table(
+    "redirect",
+    "catalog",
+    "Ids of ours that were merged into others or retired.",
+    (
+        Column("kind", TEXT, "What the id names.", values=("recording", "artist", "release", "label")),
+        Column("old_id", INT64, "The retired id.", minimum=1),
+        Column("new_id", INT64, "The survivor, chains followed; null when the entity left the catalog.", True, minimum=1),
+    ),
+    primary_key=("kind", "old_id"),
+)
+
+LINK_TABLES = (PLATFORM_LINK, EXTERNAL_REDIRECT, REDIRECT)

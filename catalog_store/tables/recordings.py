@@ -1,0 +1,142 @@
+"""Golden recordings and their artists: what a track is.
+
+One row per recording in `recording`; everything repeated hangs off it in a table of its own; `track` nests them again for readers that
+want a whole track at once.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from catalog_store.tables.spec import BOOL, FLOAT, INT16, INT32, INT64, TEXT, TEXT_LIST, Column, Table
+from catalog_store.tables.staging import DATE_PATTERN, DATE_PRECISIONS, ISRC_PATTERN
+
+_RECORDING_ID = Column("recording_id", INT64, "The recording.", references="recording.recording_id")
+
+RECORDING = Table(
+    "recording",
+    "catalog",
+    "One row per recording: the golden record of all source records merged into it.",
+    (
+        Column("recording_id", INT64, "Stable id; the API calls it track id.", minimum=1),
+        Column("title", TEXT, "Title with its version, as displayed."),
+        Column("variant", TEXT, "Normal form of the variant (remix by whom, live ...); empty for the plain recording."),
+        Column("artist_credit", TEXT, "Artists as one display string."),
+        Column("isrc", TEXT, "Representative ISRC: most sources, then earliest year, then lexicographic.", True, pattern=ISRC_PATTERN),
+        Column("duration_ms", INT32, "Median of the sources' durations.", True, minimum=1),
+        Column("duration_seconds", INT32, "The same in whole seconds, half up.", True, minimum=1),
+        Column("release_date", TEXT, "Earliest release date, padded to YYYY-MM-DD.", True, pattern=DATE_PATTERN),
+        Column("release_date_precision", TEXT, "How much of `release_date` is known.", True, values=DATE_PRECISIONS),
+        Column("popularity", FLOAT, "0..1 over all platforms.", minimum=0, maximum=1),
+        Column("source_count", INT32, "Source records merged into it.", minimum=1),
+        Column("platform_count", INT32, "Platforms that have it.", minimum=1),
+        Column("title_platform", TEXT, "Platform that gave the title.", nullable=True),
+    ),
+    primary_key=("recording_id",),
+)
+
+RECORDING_ISRC = Table(
+    "recording_isrc",
+    "catalog",
+    "Every ISRC a recording carries; no ISRC stands on two recordings.",
+    (
+        Column("isrc", TEXT, "The code.", pattern=ISRC_PATTERN),
+        _RECORDING_ID,
+        Column("is_representative", BOOL, "It is the one that the track shows."),
+        Column("platform_count", INT32, "Platforms that give it.", minimum=1),
+    ),
+    primary_key=("isrc",),
+)
+
+RECORDING_ARTIST = Table(
+    "recording_artist",
+    "catalog",
+    "Artists of a recording, in display order.",
+    (
+        _RECORDING_ID,
+        Column("position", INT16, "Order, from 0.", minimum=0),
+        Column("artist_id", INT64, "The artist.", references="artist.artist_id"),
+        Column("name", TEXT, "Name as shown on this recording."),
+        Column("is_primary", BOOL, "Main artist (not a guest)."),
+        Column("is_remixer", BOOL, "Made this remix."),
+    ),
+    primary_key=("recording_id", "position"),
+)
+
+RECORDING_RELEASE = Table(
+    "recording_release",
+    "catalog",
+    "Which releases a recording is on.",
+    (
+        _RECORDING_ID,
+        Column("release_id", INT64, "The release.", references="release.release_id"),
+        Column("disc_number", INT16, "Medium, from 1.", nullable=True),
+        Column("track_number", INT16, "Position on the medium.", nullable=True),
+    ),
+    primary_key=("recording_id", "release_id"),
+)
+
+ARTIST = Table(
+    "artist",
+    "catalog",
+    "One row per artist.",
+    (
+        Column("artist_id", INT64, "Stable id.", minimum=1),
+        Column("name", TEXT, "Display name, without numeric suffixes."),
+        Column("sort_name", TEXT, "Sort name.", nullable=True),
+        Column("release_count", INT32, "Releases of which it is an artist.", minimum=0),
+        Column("recording_count", INT32, "Recordings it is credited on.", minimum=0),
+        Column("popularity", FLOAT, "0..1 over all platforms.", minimum=0, maximum=1),
+    ),
+    primary_key=("artist_id",),
+)
+
+ARTIST_SOURCE = Table(
+    "artist_source",
+    "catalog",
+    "Which platform artist is which artist.",
+    (
+        Column("platform", TEXT, "Platform key."),
+        Column("external_id", TEXT, "The platform's artist id."),
+        Column("artist_id", INT64, "The artist.", references="artist.artist_id"),
+    ),
+    primary_key=("platform", "external_id"),
+)
+
+_TRACK_RELEASE = pa.struct(
+    [
+        pa.field("release_id", INT64),
+        pa.field("title", TEXT),
+        pa.field("artist_id", INT64),
+        pa.field("artist_name", TEXT),
+        pa.field("label_id", INT64),
+        pa.field("label_name", TEXT),
+        pa.field("release_date", TEXT),
+        pa.field("release_date_precision", TEXT),
+    ]
+)
+_TRACK_ARTIST = pa.struct(
+    [pa.field("artist_id", INT64), pa.field("name", TEXT), pa.field("is_primary", BOOL), pa.field("is_remixer", BOOL)]
+)
+
+TRACK = Table(
+    "track",
+    "catalog",
+    "A recording with everything a track answer shows, nested.",
+    (
+        Column("recording_id", INT64, "The recording.", references="recording.recording_id"),
+        Column("title", TEXT, "Title as displayed."),
+        Column("releases", pa.list_(_TRACK_RELEASE), "Releases, earliest first, undated last."),
+        Column("artists", pa.list_(_TRACK_ARTIST), "Artists in display order."),
+        Column("isrc", TEXT, "Representative ISRC.", True, pattern=ISRC_PATTERN),
+        Column("duration_seconds", INT32, "Duration in whole seconds.", True, minimum=1),
+        Column("genres", TEXT_LIST, "Names of the canonical main genres."),
+        Column("subgenres", TEXT_LIST, "Names of the canonical subgenres."),
+        Column("release_date", TEXT, "Earliest release date.", True, pattern=DATE_PATTERN),
+        Column("release_date_precision", TEXT, "How much of it is known.", True, values=DATE_PRECISIONS),
+        Column("popularity", FLOAT, "0..1 over all platforms.", minimum=0, maximum=1),
+    ),
+    primary_key=("recording_id",),
+)
+
+RECORDING_TABLES = (RECORDING, RECORDING_ISRC, RECORDING_ARTIST, RECORDING_RELEASE, ARTIST, ARTIST_SOURCE, TRACK)

@@ -1,0 +1,155 @@
+"""The vocabulary in which every table of the catalog is described: `Column` and `Table`.
+
+Everything that knows the shape of a table derives it from here: the pyarrow and Polars schema, the DuckDB DDL, Dagster's column
+schema, the data checks and `docs/table_reference.md`. Add a table in the file of its domain beside this one, never a second
+description elsewhere. What must not live here: rows, paths, file access (see `files.py`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+import polars as pl
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Layer = Literal["staging", "linkage", "catalog"]
+
+TEXT = pa.string()
+INT64 = pa.int64()
+INT32 = pa.int32()
+INT16 = pa.int16()
+FLOAT = pa.float64()
+BOOL = pa.bool_()
+TEXT_LIST = pa.list_(pa.string())
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: `values`, `pattern` (RE2, whole value), `minimum`, `maximum` and `references` ("table.column") become checks."""
+
+    name: str
+    type: pa.DataType
+    description: str
+    nullable: bool = False
+    values: tuple[str, ...] = ()
+    pattern: str | None = None
+    minimum: float | None = None
+    maximum: float | None = None
+    references: str | None = None
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table: a folder of Parquet parts.
+
+    Rows, read in part order, are sorted by `order` (`sort_key`, else the primary key); staging tables keep the order of the dump.
+    """
+
+    name: str
+    layer: Layer
+    description: str
+    columns: tuple[Column, ...]
+    primary_key: tuple[str, ...] = ()
+    sort_key: tuple[str, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        """Refuse keys that name no column, so that a typo fails at import and not in a nightly check."""
+        unknown = {*self.primary_key, *self.sort_key} - {column.name for column in self.columns}
+        if unknown:
+            message = f"table {self.name}: key columns {sorted(unknown)} are not columns of it"
+            raise ValueError(message)
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """The columns by which rows are sorted on disk."""
+        return self.sort_key or self.primary_key
+
+    @cached_property
+    def arrow_schema(self) -> pa.Schema:
+        """The pyarrow schema, field order as declared."""
+        return pa.schema([pa.field(c.name, c.type, nullable=c.nullable) for c in self.columns])
+
+    @cached_property
+    def polars_schema(self) -> pl.Schema:
+        """The Polars schema, field order as declared."""
+        frame = pl.from_arrow(pa.schema([pa.field(c.name, c.type) for c in self.columns]).empty_table())
+        if not isinstance(frame, pl.DataFrame):  # pragma: no cover - from_arrow of a table is a frame
+            raise TypeError(self.name)
+        return frame.schema
+
+    @property
+    def column_names(self) -> list[str]:
+        """Names in declared order."""
+        return [column.name for column in self.columns]
+
+    def column(self, name: str) -> Column:
+        """The column of that name; KeyError names table and column."""
+        for column in self.columns:
+            if column.name == name:
+                return column
+        message = f"table {self.name} has no column {name!r}"
+        raise KeyError(message)
+
+    def empty(self) -> pl.DataFrame:
+        """A frame of this table without rows."""
+        return pl.DataFrame(schema=self.polars_schema)
+
+    def conform(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """`frame` with exactly this table's columns, order and types.
+
+        A missing nullable column becomes nulls; a missing required one, an unknown one or a value that does not fit the type raises
+        ValueError naming table and columns.
+        """
+        missing = [c.name for c in self.columns if c.name not in frame.columns and not c.nullable]
+        unknown = [name for name in frame.columns if name not in self.polars_schema]
+        if missing or unknown:
+            message = f"table {self.name}: missing columns {missing}, unknown columns {unknown}"
+            raise ValueError(message)
+        absent = [pl.lit(None, dtype=t).alias(n) for n, t in self.polars_schema.items() if n not in frame.columns]
+        return frame.with_columns(absent).select(
+            pl.col(name).cast(dtype, strict=True) if frame.schema.get(name) != dtype else pl.col(name)
+            for name, dtype in self.polars_schema.items()
+        )
+
+    def ddl(self, *, or_replace: bool = False) -> str:
+        """`CREATE TABLE` for DuckDB with NOT NULL and comments for the table and each column, statements separated by newlines."""
+        lines = [f"    {_quoted(c.name)} {_duckdb_type(c.type)}{'' if c.nullable else ' NOT NULL'}" for c in self.columns]
+        create = f"CREATE {'OR REPLACE ' if or_replace else ''}TABLE {_quoted(self.name)} (\n" + ",\n".join(lines) + "\n);"
+        return "\n".join([create, *self.comments()])
+
+    def comments(self, relation: Literal["TABLE", "VIEW"] = "TABLE") -> Iterator[str]:
+        """`COMMENT ON` statements for the relation and its columns."""
+        yield f"COMMENT ON {relation} {_quoted(self.name)} IS {_literal(self.description)};"
+        for c in self.columns:
+            yield f"COMMENT ON COLUMN {_quoted(self.name)}.{_quoted(c.name)} IS {_literal(c.description)};"
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+_DUCKDB_TYPES = {TEXT: "VARCHAR", INT64: "BIGINT", INT32: "INTEGER", INT16: "SMALLINT", FLOAT: "DOUBLE", BOOL: "BOOLEAN"}
+
+
+def _duckdb_type(dtype: pa.DataType) -> str:
+    if pa.types.is_list(dtype):
+        return f"{_duckdb_type(dtype.value_type)}[]"
+    if pa.types.is_struct(dtype):
+        inner = ", ".join(f"{_quoted(f.name)} {_duckdb_type(f.type)}" for f in dtype)
+        return f"STRUCT({inner})"
+    if pa.types.is_date32(dtype):
+        return "DATE"
+    if pa.types.is_float32(dtype):
+        return "FLOAT"
+    if pa.types.is_uint64(dtype):
+        return "UBIGINT"
+    return _DUCKDB_TYPES[dtype]

@@ -1,0 +1,255 @@
+"""Staging: what the dumps said, in one conformed form per platform, before anything is merged.
+
+A source record is named by `platform` + `external_id`. Text is kept as delivered (NFC not applied, case kept); codes are normalised and
+checked, and what failed the check stands in `reject`. Rows stand in the order of the dump. Add a column here
+only when a later stage reads it.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from catalog_store.platforms import CATALOG_PLATFORMS, LINK_SOURCES, SOURCES
+from catalog_store.tables.spec import BOOL, FLOAT, INT16, INT32, INT64, TEXT, TEXT_LIST, Column, Table
+
+ARTIST_ROLES = ("primary", "featured", "remixer")
+DATE_PRECISIONS = ("day", "month", "year")
+RELEASE_TYPES = ("album", "single", "ep", "compilation", "other")
+ENTITY_KINDS = ("recording", "release", "artist", "label")
+
+ISRC_PATTERN = "[A-Z]{2}[A-Z0-9]{3}[0-9]{7}"
+ISWC_PATTERN = "T[0-9]{10}"
+GTIN_PATTERN = "[0-9]{14}"
+DATE_PATTERN = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
+
+CREDITED_ARTIST = pa.struct([pa.field("artist_id", TEXT), pa.field("name", TEXT), pa.field("role", TEXT)])
+"""One credited artist: the platform's own artist id (null when it gave none), the name as credited, one of ARTIST_ROLES."""
+
+_PLATFORM = Column("platform", TEXT, "Platform key of the dump.", values=SOURCES)
+_RELEASE_ID = Column("release_id", TEXT, "The platform's release (album) id.")
+_ENTITY_KIND = Column("entity_kind", TEXT, "What the id names.", values=ENTITY_KINDS)
+_ARTISTS = Column(
+    "artists", pa.list_(CREDITED_ARTIST), "Credited artists in order; role is one of primary, featured, remixer. May be empty."
+)
+
+SOURCE_RECORDING = Table(
+    "source_recording",
+    "staging",
+    "One row per recording (track) record of a dump: the unit that linkage merges.",
+    (
+        _PLATFORM,
+        Column("external_id", TEXT, "Id of the record, unique in the platform; catalog_a: `<release id>-<n>`, n counting tracks from 1."),
+        Column("link_id", TEXT, "Id under which the platform's site knows it; catalog_a: the release id, else `external_id`."),
+        Column("slug", TEXT, "The platform's URL slug of the record, if its URLs carry one.", nullable=True),
+        Column("title", TEXT, "Title as delivered, without `version` where the platform keeps that apart; never blank."),
+        Column("version", TEXT, "Mix or version words the platform keeps apart from the title, without brackets.", nullable=True),
+        _ARTISTS,
+        Column("artist_credit", TEXT, "Artists as one display string, as the platform shows it; null when it names none.", nullable=True),
+        Column("isrcs", TEXT_LIST, "Well-formed ISRCs, normalised, sorted, distinct; empty when none."),
+        Column("duration_ms", INT32, "Duration in milliseconds; null when unknown, never 0.", nullable=True, minimum=1),
+        Column("release_id", TEXT, "The release the record itself names (its album); null for records without one.", nullable=True),
+        Column("release_date", TEXT, "The record's own date, padded to YYYY-MM-DD; null when it gives none.", True, pattern=DATE_PATTERN),
+        Column("release_date_precision", TEXT, "How much of `release_date` is known.", True, values=DATE_PRECISIONS),
+        Column("is_explicit", BOOL, "Explicit lyrics flag; null when the platform does not say.", nullable=True),
+        Column("is_video", BOOL, "The record is a music video."),
+        Column("traits", TEXT_LIST, "What the platform flags the recording as: remix, live, karaoke, compilation, instrumental, ..."),
+        Column("popularity", FLOAT, "Popularity inside the platform, scaled to 0..1.", nullable=True, minimum=0, maximum=1),
+    ),
+    primary_key=("platform", "external_id"),
+)
+
+SOURCE_RELEASE = Table(
+    "source_release",
+    "staging",
+    "One row per release (album) record of a dump.",
+    (
+        _PLATFORM,
+        _RELEASE_ID,
+        Column("title", TEXT, "Release title as delivered; never blank."),
+        Column("version", TEXT, "Version words the platform keeps apart from the title.", nullable=True),
+        _ARTISTS,
+        Column("artist_credit", TEXT, "Release artists as one display string.", nullable=True),
+        Column("label_id", TEXT, "The platform's label id.", nullable=True),
+        Column("label_name", TEXT, "Label (imprint) name; distributors are not labels.", nullable=True),
+        Column("catalog_number", TEXT, "Catalogue number.", nullable=True),
+        Column("gtin", TEXT, "Barcode as GTIN-14, check digit verified.", True, pattern=GTIN_PATTERN),
+        Column("release_date", TEXT, "Release date padded to YYYY-MM-DD; null when unknown.", True, pattern=DATE_PATTERN),
+        Column("release_date_precision", TEXT, "How much of `release_date` is known.", True, values=DATE_PRECISIONS),
+        Column("release_type", TEXT, "Kind of release; null when the platform does not say.", True, values=RELEASE_TYPES),
+        Column("is_compilation", BOOL, "Various-artists or hits compilation."),
+        Column("is_official", BOOL, "False for bootlegs, pseudo-releases and withdrawn ones: they donate no titles or dates."),
+        Column("track_count", INT32, "Number of tracks the platform states.", True, minimum=0),
+        Column("group_id", TEXT, "Id of the group of editions (release group, master).", nullable=True),
+        Column("slug", TEXT, "The platform's URL slug of the release.", nullable=True),
+    ),
+    primary_key=("platform", "release_id"),
+)
+
+SOURCE_RELEASE_TRACK = Table(
+    "source_release_track",
+    "staging",
+    "Which record stands where on which release.",
+    (
+        _PLATFORM,
+        _RELEASE_ID,
+        Column("external_id", TEXT, "The recording record."),
+        Column("disc_number", INT16, "Medium, from 1; null when unknown.", nullable=True),
+        Column("track_number", INT16, "Position on the medium, from 1 (0 = pregap); null when unknown.", nullable=True),
+    ),
+    sort_key=("platform", "release_id", "disc_number", "track_number", "external_id"),
+)
+
+SOURCE_ARTIST = Table(
+    "source_artist",
+    "staging",
+    "One row per artist of a dump.",
+    (
+        _PLATFORM,
+        Column("artist_id", TEXT, "The platform's artist id."),
+        Column("name", TEXT, "Name as delivered (catalog_a: with its numeric suffix); never blank."),
+        Column("sort_name", TEXT, "Sort name.", nullable=True),
+        Column("aliases", TEXT_LIST, "Other names of the same artist; empty when none."),
+        Column("popularity", FLOAT, "Popularity inside the platform, scaled to 0..1.", True, minimum=0, maximum=1),
+        Column("is_placeholder", BOOL, "Not a performer: Various Artists, Unknown Artist, [no artist], [data] ..."),
+    ),
+    primary_key=("platform", "artist_id"),
+)
+
+SOURCE_LABEL = Table(
+    "source_label",
+    "staging",
+    "One row per label of a dump.",
+    (
+        _PLATFORM,
+        Column("label_id", TEXT, "The platform's label id."),
+        Column("name", TEXT, "Name as delivered; never blank."),
+        Column("parent_label_id", TEXT, "Label it belongs to.", nullable=True),
+        Column("is_placeholder", BOOL, "Not a label: Not On Label, [no label] ..."),
+    ),
+    primary_key=("platform", "label_id"),
+)
+
+SOURCE_GENRE = Table(
+    "source_genre",
+    "staging",
+    "Genre strings as the platform gave them, one row per entity and string.",
+    (
+        _PLATFORM,
+        _ENTITY_KIND,
+        Column("entity_id", TEXT, "Id of the recording, release or artist it hangs on."),
+        Column("position", INT16, "Order in the source, from 0; the first is the main one."),
+        Column("genre", TEXT, "The string as delivered; never blank."),
+        Column("genre_id", TEXT, "The platform's id of the genre.", nullable=True),
+        Column("parent", TEXT, "The source's parent of the string: the genre above a sub-genre or a style.", nullable=True),
+        Column("votes", INT32, "How often users gave it; null where the platform does not count.", nullable=True),
+    ),
+    sort_key=("platform", "entity_kind", "entity_id", "position", "genre"),
+)
+
+SOURCE_LINK = Table(
+    "source_link",
+    "staging",
+    "What a record says about its identity on another platform.",
+    (
+        _PLATFORM,
+        _ENTITY_KIND,
+        Column("entity_id", TEXT, "Id of the record that carries the link."),
+        Column("target_platform", TEXT, "Platform the link points to.", values=LINK_SOURCES),
+        Column("target_id", TEXT, "Id on that platform, parsed out of the URL."),
+        Column("target_kind", TEXT, "What the target id names there.", values=("recording", "release", "artist", "video")),
+        Column("url", TEXT, "The URL as delivered."),
+    ),
+    sort_key=("platform", "entity_kind", "entity_id", "target_platform", "target_id"),
+)
+
+SOURCE_REDIRECT = Table(
+    "source_redirect",
+    "staging",
+    "Ids that the platform merged into others.",
+    (
+        _PLATFORM,
+        _ENTITY_KIND,
+        Column("old_id", TEXT, "The retired id."),
+        Column("new_id", TEXT, "The id that it stands for now; chains are already followed."),
+    ),
+    primary_key=("platform", "entity_kind", "old_id"),
+)
+
+SOURCE_WORK = Table(
+    "source_work",
+    "staging",
+    "One row per composition and ISWC.",
+    (
+        _PLATFORM,
+        Column("work_id", TEXT, "The source's work id."),
+        Column("iswc", TEXT, "ISWC without separators, check digit verified; null when the source gives none.", True, pattern=ISWC_PATTERN),
+        Column("title", TEXT, "Title of the work; never blank."),
+    ),
+    sort_key=("platform", "work_id", "iswc"),
+)
+
+SOURCE_WORK_RECORDING = Table(
+    "source_work_recording",
+    "staging",
+    "Which recording performs which work: by ISRC, or by the record of a platform.",
+    (
+        _PLATFORM,
+        Column("work_id", TEXT, "The source's work id."),
+        Column("isrc", TEXT, "ISRC of the recording, where the source joins by it.", True, pattern=ISRC_PATTERN),
+        Column("recording_platform", TEXT, "Platform of `external_id`, where joined by record.", True, values=CATALOG_PLATFORMS),
+        Column("external_id", TEXT, "The recording record.", nullable=True),
+        Column("recording_title", TEXT, "Title the source gives the recording.", nullable=True),
+        Column("artist_credit", TEXT, "Artist the source gives the recording.", nullable=True),
+        Column("duration_ms", INT32, "Duration the source gives the recording.", True, minimum=1),
+    ),
+    sort_key=("platform", "work_id", "isrc", "recording_platform", "external_id"),
+)
+
+REJECT = Table(
+    "reject",
+    "staging",
+    "What could not be taken over from a dump, with the value, the place and the reason: nothing is dropped silently.",
+    (
+        _PLATFORM,
+        Column("entity", TEXT, "Staging table the record would have gone to."),
+        Column("severity", TEXT, "`row`: the whole record is out; `field`: it is staged without this value.", values=("row", "field")),
+        Column("reason", TEXT, "Stable code; docs/rejects.md says what to do about each."),
+        Column("source_file", TEXT, "File (archive member) inside the dump."),
+        Column("place", TEXT, "Where in the file: `line 12`, `record 7`, `rowid 3`, `byte 123456`."),
+        Column("record_id", TEXT, "Id of the record, when it could be read.", nullable=True),
+        Column("field", TEXT, "Field of the value at fault.", nullable=True),
+        Column("value", TEXT, "The value at fault, cut to 200 characters.", nullable=True),
+        Column("excerpt", TEXT, "The raw record, cut to 500 characters.", nullable=True),
+    ),
+    sort_key=("platform", "entity", "source_file", "place", "record_id", "reason", "field", "value"),
+)
+
+INTAKE = Table(
+    "intake",
+    "staging",
+    "How many records of each kind a dump held and what became of them: read = staged + rejected.",
+    (
+        _PLATFORM,
+        Column("entity", TEXT, "Staging table the records go to."),
+        Column("rows_read", INT64, "Records counted in the dump by the reader.", minimum=0),
+        Column("rows_staged", INT64, "Rows written to the staging table.", minimum=0),
+        Column("rows_rejected", INT64, "Rows in `reject` with severity `row`.", minimum=0),
+        Column("values_rejected", INT64, "Rows in `reject` with severity `field`.", minimum=0),
+    ),
+    primary_key=("platform", "entity"),
+)
+
+STAGING_TABLES = (
+    SOURCE_RECORDING,
+    SOURCE_RELEASE,
+    SOURCE_RELEASE_TRACK,
+    SOURCE_ARTIST,
+    SOURCE_LABEL,
+    SOURCE_GENRE,
+    SOURCE_LINK,
+    SOURCE_REDIRECT,
+    SOURCE_WORK,
+    SOURCE_WORK_RECORDING,
+    REJECT,
+    INTAKE,
+)

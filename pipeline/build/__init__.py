@@ -1,0 +1,1 @@
+"""Linked source records -> catalog tables."""

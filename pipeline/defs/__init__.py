@@ -1,0 +1,1 @@
+"""All Dagster code: assets, checks, jobs, schedules, resources."""

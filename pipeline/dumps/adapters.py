@@ -1,0 +1,33 @@
+"""Which adapter reads which platform's dump. An adapter is a module (or package) named after the platform key with a `stage` function."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Protocol, cast
+
+from catalog_store.platforms import SOURCES
+from pipeline.dumps.staging_writer import StagingWriter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+class Stage(Protocol):
+    """Reads the delivered files below `dump` and hands every record to `out`, staged or rejected."""
+
+    def __call__(self, dump: Path, out: StagingWriter) -> None:
+        """Raise `pipeline.dumps.errors.DumpError` when the dump as a whole cannot be used."""
+
+
+def adapter(platform: str) -> Stage:
+    """The adapter of a platform; imported on demand, because one night may need only one of them."""
+    if platform not in SOURCES:
+        raise ValueError(f"no platform {platform!r}: one of {', '.join(SOURCES)}")
+    return cast("Stage", import_module(f"pipeline.dumps.{platform}").stage)
+
+
+def stage_dump(platform: str, dump: Path, folder: Path, report: Callable[[str], None] = lambda _line: None) -> None:
+    """Read the dump of `platform` at `dump` into the staging tables below `folder`, all or nothing."""
+    with StagingWriter(platform, folder, report) as out:
+        adapter(platform)(dump, out)

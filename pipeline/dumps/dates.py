@@ -1,0 +1,36 @@
+"""Partial dates of all dumps -> a padded date with its precision; one reading of what counts as a possible date."""
+
+from __future__ import annotations
+
+import polars as pl
+
+EARLIEST_YEAR = 1860
+"""The first sound recordings; earlier years in dumps are typing errors."""
+LATEST_YEAR = 2100
+"""A generous bound: announced releases lie months ahead, `9999` is a filler. Not the clock: the same input must give the same table."""
+
+_SHAPE = r"^\s*(\d{4})(?:[-/. ](\d{1,2}))?(?:[-/. ](\d{1,2}))?(?:[T\s-].*)?$"
+
+
+def partial_date(value: pl.Expr) -> pl.Expr:
+    """Text (`YYYY`, `YYYY-MM`, `YYYY-MM-DD`, `YYYY MM DD`, zeros for unknown parts, a time behind it) -> struct(date, precision).
+
+    Both fields are null when the text is null, empty or impossible; a day that the month does not have keeps the month.
+    """
+    groups = value.str.extract_groups(_SHAPE)
+    return partial_date_of(
+        *(groups.struct.field(str(index)).cast(pl.Int32, strict=False) for index in (1, 2, 3)),
+    )
+
+
+def partial_date_of(year: pl.Expr, month: pl.Expr, day: pl.Expr) -> pl.Expr:
+    """Year, month, day as integers (null or 0 = unknown) -> struct(date: `YYYY-MM-DD` padded with 01, precision: day|month|year)."""
+    has_year = year.is_between(EARLIEST_YEAR, LATEST_YEAR)
+    has_month = has_year & month.is_between(1, 12).fill_null(value=False)
+    full = pl.date(year, month.clip(1, 12), 1).dt.month_end().dt.day()
+    has_day = has_month & (day.is_between(1, 31) & (day <= full)).fill_null(value=False)
+    padded_month = pl.when(has_month).then(month).otherwise(1).cast(pl.String).str.zfill(2)
+    padded_day = pl.when(has_day).then(day).otherwise(1).cast(pl.String).str.zfill(2)
+    date = pl.when(has_year).then(pl.concat_str(year.cast(pl.String).str.zfill(4), padded_month, padded_day, separator="-"))
+    precision = pl.when(has_day).then(pl.lit("day")).when(has_month).then(pl.lit("month")).when(has_year).then(pl.lit("year"))
+    return pl.struct(date.alias("date"), precision.alias("precision"))

@@ -1,0 +1,42 @@
+"""Why a record or a value of a dump was not taken over: the stable codes, and what an operator does about each.
+
+Add a code when an adapter meets a new kind of dirt; `docs/rejects.md` is generated from this table.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Self
+
+
+class Reason(StrEnum):
+    """Stable reject codes; the value is what stands in `reject.reason`."""
+
+    def __new__(cls, code: str, advice: str) -> Self:
+        """Carry the advice beside the code."""
+        member = str.__new__(cls, code)
+        member._value_ = code
+        member.advice = advice
+        return member
+
+    advice: str
+
+    UNREADABLE_FILE = "unreadable_file", "The file is missing, empty, cut off or not of its format: fetch it again, compare its checksum."
+    TRUNCATED_FILE = "truncated_file", "The file ends in mid-record: fetch it again; records before the cut are staged."
+    BROKEN_RECORD = "broken_record", "The record cannot be parsed: report it upstream; if many fail alike, the layout has changed."
+    INVALID_UTF8 = "invalid_utf8", "The record holds bytes that are not UTF-8: report it upstream."
+    WRONG_COLUMN_COUNT = "wrong_column_count", "The row has fewer cells than the table: a cut line, or a layout that has changed."
+    MISSING_ID = "missing_id", "The record has no id and cannot be linked to: report it upstream."
+    INVALID_ID = "invalid_id", "The id has not the platform's shape: report it upstream."
+    DUPLICATE_ID = "duplicate_id", "Another record of the same id was kept (the first in file order): check for a file delivered twice."
+    MISSING_TITLE = "missing_title", "The record has no title (often a takedown): nothing to do."
+    NOT_AUDIO = "not_audio", "The record is a video, a heading or another thing that is no sound recording: nothing to do."
+    LOCAL_FILE = "local_file", "A user's local file, unknown to the platform: nothing to do."
+    INVALID_ISRC = "invalid_isrc", "The code is no ISRC: the record is staged without it; report it upstream."
+    INVALID_ISWC = "invalid_iswc", "The code is no ISWC, or its check digit is wrong: the work is staged without it."
+    INVALID_GTIN = "invalid_gtin", "The barcode has a wrong length or check digit: the release is staged without it."
+    INVALID_DATE = "invalid_date", "The date is impossible (year 0000, month 13 ...): staged without it."
+    INVALID_DURATION = "invalid_duration", "The duration is negative, zero or not a number: staged without it."
+    INVALID_NUMBER = "invalid_number", "The number cannot be read or is out of its range: staged without it."
+    DANGLING_REFERENCE = "dangling_reference", "The row refers to a record that the dump does not hold: the reference is left out."
+    UNKNOWN_KIND = "unknown_kind", "A kind of record that no adapter knows: check the format notes; it may be new."

@@ -1,0 +1,1 @@
+"""Where functions of one bucket (or one block of a file) run."""

@@ -1,0 +1,51 @@
+"""Runs a pure function over many inputs in a pool of processes, in order, with bounded work in flight.
+
+The functions know nothing of processes: the same ones run in a plain loop (`workers=1`) or on a cluster.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections import deque
+from concurrent.futures import Future, ProcessPoolExecutor
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+IN_FLIGHT_PER_WORKER = 2
+"""Inputs handed out per worker before the first result is awaited: bounds memory, keeps workers fed."""
+
+
+def worker_count() -> int:
+    """Processors this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def map_ordered(function: Callable[[Item], Result], items: Iterable[Item], *, workers: int | None = None) -> Iterator[Result]:
+    """Yield `function(item)` for each item, in the items' order.
+
+    `function` and the items must be picklable (a module-level function or a partial of one). An error in a worker is raised here with its
+    own type; what is in flight is dropped. Workers are forked from a clean server process, because forking a process that runs Polars or
+    DuckDB threads can deadlock.
+    """
+    workers = workers or worker_count()
+    if workers == 1:
+        yield from map(function, items)
+        return
+    context = multiprocessing.get_context("forkserver")
+    with ProcessPoolExecutor(workers, mp_context=context) as pool:
+        waiting: deque[Future[Result]] = deque()
+        try:
+            for item in items:
+                waiting.append(pool.submit(function, item))
+                if len(waiting) >= workers * IN_FLIGHT_PER_WORKER:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)

@@ -1,0 +1,1 @@
+"""Source records -> atoms -> edges -> clusters -> stable recording ids; pure functions over frames."""

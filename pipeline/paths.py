@@ -1,0 +1,57 @@
+"""Where a catalog keeps its things: the one place that knows the folders of a build.
+
+<root>/landing/<platform>/<date>/       dumps as delivered, immutable
+<root>/work/staging/<platform>/<table>/ conformed records of one platform
+<root>/work/linkage/<table>/            how records became recordings
+<root>/work/catalog/<table>/            the tables that are published
+<root>/snapshots/<id>/                  published, immutable (see catalog_store/snapshot.py)
+<root>/current                          link to the live snapshot
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from catalog_store.platforms import SOURCES
+from catalog_store.tables import TABLES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@dataclass(frozen=True)
+class BuildPaths:
+    """The folders below one catalog root."""
+
+    root: Path
+
+    def landing(self, platform: str) -> Path:
+        """Landed dumps of one platform, a dated folder each."""
+        return self.root / "landing" / platform
+
+    def staging(self, platform: str) -> Path:
+        """All staging tables of one platform."""
+        return self.root / "work" / "staging" / platform
+
+    def table(self, name: str) -> Path:
+        """The folder of a linkage or catalog table; ValueError for a staging table, which has one folder per platform."""
+        layer = TABLES[name].layer
+        if layer == "staging":
+            raise ValueError(f"staging table {name!r} has one folder per platform: use staged()")
+        return self.root / "work" / layer / name
+
+    def staged(self, name: str, platforms: tuple[str, ...] = SOURCES) -> list[Path]:
+        """Folders of one staging table over the platforms that are staged, in the fixed platform order."""
+        folders = [self.staging(platform) / TABLES[name].name for platform in platforms]
+        return [folder for folder in folders if folder.is_dir()]
+
+    @property
+    def snapshots(self) -> Path:
+        """Published snapshots, a folder each."""
+        return self.root / "snapshots"
+
+    @property
+    def current(self) -> Path:
+        """Link to the live snapshot; absent before the first publish."""
+        return self.root / "current"
