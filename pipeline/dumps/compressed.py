@@ -1,0 +1,146 @@
+"""Delivered files, plain or compressed, as a stream of unpacked bytes.
+
+What lives here: choosing the decompressor by file name, and turning every way in which a file can be cut off or damaged into a `DumpError`
+that says where. Add a compression when a platform ships a new one. What must not live here: what the bytes mean.
+"""
+
+from __future__ import annotations
+
+import bz2
+import io
+import zlib
+from typing import TYPE_CHECKING, BinaryIO, cast
+
+import zstandard
+from isal import igzip, isal_zlib
+
+from pipeline.dumps.errors import DumpError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from _typeshed import WriteableBuffer
+
+BLOCK_BYTES = 4 << 20
+"""Unpacked bytes per block: large enough that a hand-over to another process costs nothing, small enough to keep several in flight."""
+
+_FORMATS = {
+    ".gz": "gzip",
+    ".tgz": "gzip",
+    ".bz2": "bzip2",
+    ".tbz": "bzip2",
+    ".tbz2": "bzip2",
+    ".zst": "zstd",
+    ".tzst": "zstd",
+}
+COMPRESSED_SUFFIXES = tuple(_FORMATS)
+_DAMAGE: tuple[type[Exception], ...] = (EOFError, OSError, zlib.error, isal_zlib.error, zstandard.ZstdError)
+_MEND = "fetch the file again and compare its checksum"
+
+
+class DumpFile(io.RawIOBase):
+    """One delivered file, read forward only; a context manager, and a binary file for `tarfile`, pyarrow and the like."""
+
+    def __init__(self, path: Path) -> None:
+        """Open `path`; DumpError when it is missing, empty on disk or unreadable."""
+        super().__init__()
+        self.path = path
+        self.position = 0
+        self._format = _FORMATS.get(path.suffix.lower(), "plain")
+        try:
+            if path.stat().st_size == 0:
+                raise DumpError(f"{path}: the file is empty (0 bytes); {_MEND}")
+            self._stream = _stream(path, self._format)
+        except OSError as error:
+            raise DumpError(f"{path}: cannot be opened ({error.strerror or error}); deliver the file or mend its permissions") from error
+
+    def readable(self) -> bool:
+        """Always."""
+        return True
+
+    def tell(self) -> int:
+        """Unpacked bytes read so far."""
+        return self.position
+
+    def read(self, size: int = -1, /) -> bytes:
+        """Up to `size` unpacked bytes, fewer only at the end; DumpError when the file is cut off or damaged."""
+        try:
+            data = self._stream.read(size)
+        except _DAMAGE as error:
+            place = f"behind byte {self.position} of the unpacked content"
+            raise DumpError(f"{self.path}: {self._format} data cut off or damaged {place} ({error}); {_MEND}") from error
+        self.position += len(data)
+        return data
+
+    def readinto(self, buffer: WriteableBuffer, /) -> int:
+        """As `read`, into a buffer."""
+        view = memoryview(buffer).cast("B")
+        data = self.read(len(view))
+        view[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        """Close the file below."""
+        if not self.closed and hasattr(self, "_stream"):
+            self._stream.close()
+        super().close()
+
+
+def blocks(path: Path, size: int = BLOCK_BYTES, *, may_be_empty: bool = False) -> Iterator[bytes]:
+    """The unpacked content of `path` in blocks of `size` bytes, the last one shorter.
+
+    DumpError when the file is missing, cut off, damaged, or (unless `may_be_empty`) unpacks to nothing.
+    """
+    with DumpFile(path) as file:
+        while block := file.read(size):
+            yield block
+        if file.position == 0 and not may_be_empty:
+            raise DumpError(f"{path}: unpacks to 0 bytes; {_MEND}")
+
+
+def _stream(path: Path, form: str) -> BinaryIO:
+    if form == "gzip":
+        return cast("BinaryIO", igzip.IGzipFile(path, "rb"))
+    if form == "bzip2":
+        return cast("BinaryIO", bz2.open(path, "rb"))
+    if form == "zstd":
+        return io.BufferedReader(_ZstdStream(path.open("rb")), BLOCK_BYTES)
+    return path.open("rb")
+
+
+class _ZstdStream(io.RawIOBase):
+    """Frames of a zstd file one after the other. The library's own stream reader takes a cut-off frame for the end of the file."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        super().__init__()
+        self._file = file
+        self._frame: zstandard.ZstdDecompressionObj | None = None
+        self._unpacked = memoryview(b"")
+        self._rest = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer, /) -> int:
+        view = memoryview(buffer).cast("B")
+        while not self._unpacked:
+            packed = self._rest or self._file.read(zstandard.DECOMPRESSION_RECOMMENDED_INPUT_SIZE)
+            self._rest = b""
+            if not packed:
+                if self._frame is not None:
+                    raise EOFError("the last frame has no end")
+                return 0
+            self._frame = self._frame or zstandard.ZstdDecompressor().decompressobj()
+            self._unpacked = memoryview(self._frame.decompress(packed))
+            if self._frame.eof:
+                self._rest = self._frame.unused_data
+                self._frame = None
+        size = min(len(view), len(self._unpacked))
+        view[:size] = self._unpacked[:size]
+        self._unpacked = self._unpacked[size:]
+        return size
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
