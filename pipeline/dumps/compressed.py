@@ -12,7 +12,8 @@ import zlib
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 import zstandard
-from isal import igzip, isal_zlib
+from isal import igzip
+from isal.igzip_lib import IsalError
 
 from pipeline.dumps.errors import DumpError
 
@@ -35,7 +36,7 @@ _FORMATS = {
     ".tzst": "zstd",
 }
 COMPRESSED_SUFFIXES = tuple(_FORMATS)
-_DAMAGE: tuple[type[Exception], ...] = (EOFError, OSError, zlib.error, isal_zlib.error, zstandard.ZstdError)
+_DAMAGE: tuple[type[Exception], ...] = (EOFError, OSError, zlib.error, IsalError, zstandard.ZstdError)
 _MEND = "fetch the file again and compare its checksum"
 
 
@@ -101,7 +102,7 @@ def blocks(path: Path, size: int = BLOCK_BYTES, *, may_be_empty: bool = False) -
 
 def _stream(path: Path, form: str) -> BinaryIO:
     if form == "gzip":
-        return cast("BinaryIO", igzip.IGzipFile(path, "rb"))
+        return cast("BinaryIO", igzip.IGzipFile(path, "rb"))  # type: ignore[no-untyped-call]  # the package annotates only part of itself
     if form == "bzip2":
         return cast("BinaryIO", bz2.open(path, "rb"))
     if form == "zstd":
