@@ -1,0 +1,282 @@
+"""Fetches dumps into the landing zone: `landing/<platform>/<date>[.<n>]/`, complete, verified and never changed afterwards.
+
+A dump is fetched into `.incoming` beside the landed ones, file by file, resuming what a killed run left; checksums are compared; then
+`landed.json` is written and the folder renamed. When nothing new or nothing whole is to be had, the last good dump stays in use and the
+outcome says so. A dump that an adapter could not read is marked broken (`broken.json`) and not used again.
+
+`landed.json`: platform, location, date, listing (fingerprint of what upstream showed), files [{name, bytes, sha256}].
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import time
+from dataclasses import asdict, dataclass, field
+from fnmatch import fnmatch
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any, Literal
+
+import fsspec
+
+from pipeline.dumps.checksums import file_hash, wrong_checksums
+from pipeline.dumps.dump_dates import date_in
+from pipeline.dumps.errors import DumpError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pipeline.dumps.sources import Source
+
+BLOCK_BYTES = 8 * 1024 * 1024
+ATTEMPTS = 4
+FIRST_PAUSE_SECONDS = 1.0
+"""Pause before the second attempt; doubles each time."""
+
+Status = Literal["new", "unchanged", "kept_last_good", "missing"]
+
+
+@dataclass(frozen=True)
+class RemoteFile:
+    """A file that upstream shows. `identity` changes when its content may have changed (entity tag, modification time)."""
+
+    path: str
+    name: str
+    size: int | None
+    identity: str
+
+
+@dataclass(frozen=True)
+class Landing:
+    """What a fetch came to. `folder` is the dump to build from; None when there is none at all. `problem` is set unless all went well."""
+
+    platform: str
+    status: Status
+    folder: Path | None
+    problem: str | None = None
+    bytes_fetched: int = 0
+    files: list[str] = field(default_factory=list)
+
+
+def land(source: Source, zone: Path, report: Callable[[str], None] = lambda _line: None) -> Landing:
+    """Bring the newest dump of `source` into `zone` (the platform's landing folder) and name the one to build from.
+
+    Never raises for what upstream did: a missing, incomplete or corrupt dump gives the last good one with a `problem`.
+    """
+    zone.mkdir(parents=True, exist_ok=True)
+    try:
+        return _land(source, zone, report)
+    except (OSError, DumpError, ValueError, ImportError) as error:
+        problem = f"{source.platform}: {source.location}: {type(error).__name__}: {error}"
+    except Exception as error:  # noqa: BLE001 - file systems raise their client's own errors; whatever it was, last night's dump serves
+        problem = f"{source.platform}: {source.location}: {type(error).__name__}: {error}"
+    report(problem)
+    last = last_good(zone)
+    return Landing(source.platform, "kept_last_good" if last else "missing", last, problem)
+
+
+def last_good(zone: Path) -> Path | None:
+    """The newest landed dump that no adapter has found broken."""
+    good = [path.parent for path in zone.glob("*/landed.json") if not (path.parent / "broken.json").exists()]
+    return max(good, key=_landing_order, default=None)
+
+
+def mark_broken(dump: Path, reason: str) -> None:
+    """Remember that this dump cannot be read, so that the one before is used until upstream delivers another."""
+    _write_json(dump / "broken.json", {"reason": reason})
+
+
+def delivered_files(dump: Path) -> list[Path]:
+    """The files of a landed dump (or of any folder with a dump), without the landing's own notes."""
+    notes = {"landed.json", "broken.json"}
+    return sorted(path for path in dump.rglob("*") if path.is_file() and path.name not in notes)
+
+
+def prune_landings(zone: Path, keep: int) -> list[Path]:
+    """Delete all but the newest `keep` landed dumps; the last good one always stays."""
+    landed = sorted((path.parent for path in zone.glob("*/landed.json")), key=_landing_order, reverse=True)
+    doomed = [folder for folder in landed[keep:] if folder != last_good(zone)]
+    for folder in doomed:
+        shutil.rmtree(folder)
+    return doomed
+
+
+def _landing_order(folder: Path) -> tuple[str, int]:
+    date, _, number = folder.name.partition(".")
+    return date, int(number or 0)
+
+
+def _land(source: Source, zone: Path, report: Callable[[str], None]) -> Landing:
+    file_system, root = fsspec.core.url_to_fs(source.location, **source.options)
+    date, files = newest_dump(file_system, root, source)
+    listing = hashlib.sha256(repr(sorted((f.name, f.size, f.identity) for f in files)).encode()).hexdigest()
+    landed = sorted((path.parent for path in zone.glob("*/landed.json")), key=_landing_order)
+    for folder in reversed(landed):
+        if json.loads((folder / "landed.json").read_text())["listing"] != listing:
+            continue
+        if (folder / "broken.json").exists():
+            raise DumpError(f"the newest dump ({folder.name}) was found broken before and has not been replaced since")
+        return Landing(source.platform, "unchanged", folder)
+    incoming = zone / ".incoming"
+    _discard_other_dump(incoming, listing)
+    fetched = 0
+    for file in files:
+        fetched += _fetch(file_system, file, incoming / file.name, source, report)
+    complaints = wrong_checksums(incoming)
+    if complaints:
+        shutil.rmtree(incoming)
+        raise DumpError(f"checksums differ, nothing was taken over: {'; '.join(complaints)}")
+    folder = _free_name(zone, date)
+    _seal(incoming, folder, source, date, listing, files)
+    return Landing(source.platform, "new", folder, None, fetched, [file.name for file in files])
+
+
+def newest_dump(file_system: Any, root: str, source: Source) -> tuple[str, list[RemoteFile]]:  # noqa: ANN401 - fsspec has no types
+    """The date (YYYY-MM-DD) and files of the newest dump that upstream shows. DumpError when there is none.
+
+    Dated sub-folders win (the newest date); in a flat folder whose file names carry several dates, the files of the newest date count.
+    """
+    found = file_system.find(root, detail=True)
+    if not found:
+        raise DumpError("nothing there: the folder is missing or empty")
+    base = file_system._strip_protocol(root).rstrip("/")  # noqa: SLF001 - the documented way to make listings and roots comparable
+    by_name = {_relative(path, base): info for path, info in sorted(found.items())}
+    folders = {name: date for name in by_name if "/" in name and (date := date_in(name.split("/")[0]))}
+    dated = source.dated if source.dated is not None else bool(folders) and len(folders) == len(by_name)
+    if dated:
+        if not folders:
+            raise DumpError("no dated sub-folder (YYYY-MM-DD, YYYYMMDD ...)")
+        newest = max((folders[name], name.split("/")[0]) for name in folders)
+        prefix, date = newest[1] + "/", newest[0]
+        by_name = {name.removeprefix(prefix): info for name, info in by_name.items() if name.startswith(prefix)}
+    else:
+        dates = {name: date_in(PurePosixPath(name).name) for name in by_name}
+        known = sorted({day for day in dates.values() if day})
+        date = known[-1] if known else ""
+        by_name = {name: info for name, info in by_name.items() if dates[name] in (None, date)}
+    chosen = {name: info for name, info in by_name.items() if any(_matches(name, glob) for glob in source.files)}
+    if not chosen:
+        raise DumpError(f"no file matches {list(source.files)}; there are {sorted(by_name)[:10]}")
+    files = [_remote_file(file_system, name, info) for name, info in chosen.items()]
+    return date or _modified_date(chosen.values()), files
+
+
+def _relative(path: str, base: str) -> str:
+    return path[len(base) :].lstrip("/") if path.startswith(base) else PurePosixPath(path).name
+
+
+def _matches(name: str, glob: str) -> bool:
+    return glob == "**" or fnmatch(name, glob) or fnmatch(PurePosixPath(name).name, glob)
+
+
+def _remote_file(file_system: Any, name: str, info: dict[str, Any]) -> RemoteFile:  # noqa: ANN401
+    if info.get("size") is None:
+        info = {**info, **file_system.info(info["name"])}
+    marks = [str(info[key]) for key in ("ETag", "etag", "LastModified", "last_modified", "mtime") if info.get(key)]
+    return RemoteFile(info["name"], name, info.get("size"), "|".join(marks))
+
+
+def _modified_date(infos: Any) -> str:  # noqa: ANN401
+    stamps = [info.get("mtime") or info.get("LastModified") for info in infos]
+    seconds = [stamp.timestamp() if hasattr(stamp, "timestamp") else float(stamp) for stamp in stamps if stamp]
+    return time.strftime("%Y-%m-%d", time.gmtime(max(seconds, default=0)))
+
+
+def _discard_other_dump(incoming: Path, listing: str) -> None:
+    """Keep what a killed run fetched only when it was fetching this very dump."""
+    marker = incoming / ".listing"
+    if not marker.exists() or marker.read_text() != listing:
+        shutil.rmtree(incoming, ignore_errors=True)
+        incoming.mkdir(parents=True)
+        marker.write_text(listing)
+
+
+def _fetch(file_system: Any, file: RemoteFile, target: Path, source: Source, report: Callable[[str], None]) -> int:  # noqa: ANN401
+    """Fetch one file, continuing a partial one; returns the bytes that came over the wire."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if target.exists():
+        return 0
+    if source.link and _link(Path(file.path), target):
+        return 0
+    partial = target.with_name(target.name + ".part")
+    pause = FIRST_PAUSE_SECONDS
+    for attempt in range(1, ATTEMPTS + 1):
+        try:
+            fetched = _download(file_system, file, partial)
+        except FileNotFoundError:
+            raise DumpError(f"{file.name} vanished while it was fetched") from None
+        except Exception as error:
+            if attempt == ATTEMPTS:
+                raise
+            report(f"{source.platform}: {file.name}: {error}; trying again in {pause:.0f} s")
+            time.sleep(pause)
+            pause *= 2
+        else:
+            partial.rename(target)
+            report(f"{source.platform}: {file.name}: {fetched:,} bytes fetched")
+            return fetched
+    raise AssertionError
+
+
+def _link(origin: Path, target: Path) -> bool:
+    try:
+        os.link(origin, target)
+    except OSError:
+        return False  # another file system, or no local file: copy it
+    return True
+
+
+def _download(file_system: Any, file: RemoteFile, partial: Path) -> int:  # noqa: ANN401
+    start = partial.stat().st_size if partial.exists() else 0
+    if file.size is not None and start > file.size:
+        start = 0
+    with file_system.open(file.path, "rb", block_size=BLOCK_BYTES, cache_type="readahead") as remote:
+        if start:
+            try:
+                remote.seek(start)
+            except (OSError, ValueError):
+                start = 0  # the server sends no ranges: from the beginning again
+        with partial.open("r+b" if start else "wb") as local:
+            local.seek(start)
+            local.truncate()
+            shutil.copyfileobj(remote, local, BLOCK_BYTES)
+            local.flush()
+            os.fsync(local.fileno())
+            size = local.tell()
+    if file.size is not None and size != file.size:
+        raise DumpError(f"{file.name}: {size:,} bytes came, {file.size:,} were announced")
+    return size - start
+
+
+def _free_name(zone: Path, date: str) -> Path:
+    folder, number = zone / date, 1
+    while folder.exists():
+        number += 1
+        folder = zone / f"{date}.{number}"
+    return folder
+
+
+def _seal(incoming: Path, folder: Path, source: Source, date: str, listing: str, files: list[RemoteFile]) -> None:
+    (incoming / ".listing").unlink()
+    records = [
+        {"name": f.name, "bytes": (incoming / f.name).stat().st_size, "sha256": file_hash(incoming / f.name, "sha256")} for f in files
+    ]
+    note = {"platform": source.platform, "location": source.location, "date": date, "listing": listing, "files": records}
+    _write_json(incoming / "landed.json", note)
+    incoming.rename(folder)
+
+
+def _write_json(path: Path, content: dict[str, Any]) -> None:
+    aside = path.with_name(path.name + ".part")
+    with aside.open("w", encoding="utf-8") as file:
+        json.dump(content, file, indent=1)
+        file.flush()
+        os.fsync(file.fileno())
+    aside.rename(path)
+
+
+def landing_facts(landing: Landing) -> dict[str, Any]:
+    """The outcome as plain values, for metadata and logs."""
+    return {**asdict(landing), "folder": str(landing.folder) if landing.folder else None}

@@ -1,0 +1,44 @@
+"""What an operator can set for a build, each with its default: read from the environment once, at the edge.
+
+`docs/operations.md` lists them; a test keeps that list and this file equal.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Self
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings of a build; the environment variable of a field is `CATALOG_` + its name in capitals."""
+
+    root: Path = Path("catalog")
+    """Folder of the catalog: landing zone, work files, snapshots."""
+    sources: Path = Path("sources.yaml")
+    """Which dump of which platform lies where."""
+    dumps: Path | None = None
+    """A folder with one sub-folder per platform; replaces `sources` when set."""
+    keep_snapshots: int = 3
+    """Published snapshots that stay on disk, the live one included."""
+    keep_dumps: int = 2
+    """Landed dumps that stay on disk, per platform."""
+    schedule: str = "0 3 * * *"
+    """Cron expression (UTC) of the nightly build."""
+
+    @classmethod
+    def from_environment(cls) -> Self:
+        """Defaults, overridden by `CATALOG_*`; ValueError names the variable that cannot be read."""
+        values: dict[str, object] = {}
+        for field in fields(cls):
+            name = f"CATALOG_{field.name.upper()}"
+            text = os.environ.get(name)
+            if not text:
+                continue
+            try:
+                values[field.name] = int(text) if field.type == "int" else text if field.type == "str" else Path(text)
+            except ValueError:
+                raise ValueError(f"{name}={text!r}: expected a whole number") from None
+        return cls(**values)  # type: ignore[arg-type]
