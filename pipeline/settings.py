@@ -8,7 +8,13 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+_READERS: dict[str, Callable[[str], object]] = {"int": int, "float": float, "str": str}
 
 
 @dataclass(frozen=True)
@@ -25,6 +31,8 @@ class Settings:
     """Published snapshots that stay on disk, the live one included."""
     keep_dumps: int = 2
     """Landed dumps that stay on disk, per platform."""
+    largest_shrink: float = 0.2
+    """Share of the live catalog's recordings that a new build may lack before its publication is refused; 1 switches the check off."""
     schedule: str = "0 3 * * *"
     """Cron expression (UTC) of the nightly build."""
 
@@ -38,7 +46,7 @@ class Settings:
             if not text:
                 continue
             try:
-                values[field.name] = int(text) if field.type == "int" else text if field.type == "str" else Path(text)
+                values[field.name] = _READERS.get(str(field.type), Path)(text)
             except ValueError:
-                raise ValueError(f"{name}={text!r}: expected a whole number") from None
+                raise ValueError(f"{name}={text!r}: expected {field.type}") from None
         return cls(**values)  # type: ignore[arg-type]

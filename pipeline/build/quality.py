@@ -1,0 +1,117 @@
+"""Named invariants over several tables: what no single table's spec can say. Each counts the rows that break it, like a table check.
+
+Add one when a property of the whole line must hold before anything is published.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from catalog_store.tables.checks import TableCheck
+from catalog_store.tables.files import sql_source
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pipeline.paths import BuildPaths
+
+COUNTED_ENTITIES = ("source_recording", "source_release", "source_artist", "source_label", "source_work")
+"""Staging tables whose rows are records of the dump and therefore counted by its reader."""
+
+
+def staging_invariants(folder: Path) -> list[TableCheck]:
+    """For one platform's staging tables: the books of the intake agree with what is really on disk."""
+    intake, reject = sql_source(folder / "intake"), sql_source(folder / "reject")
+    staged = " UNION ALL ".join(
+        f"SELECT '{entity}' AS entity, count(*) AS n FROM {sql_source(folder / entity)}" for entity in COUNTED_ENTITIES
+    )
+    rejected = f"SELECT entity, count(*) AS n FROM {reject} WHERE severity = 'row' GROUP BY entity"
+    return [
+        TableCheck(
+            "intake",
+            "rows_read_are_staged_or_rejected",
+            "rows read = rows staged + rows rejected, per kind of record, counted again on disk",
+            f"SELECT count(*) FROM {intake} i LEFT JOIN ({staged}) s USING (entity) LEFT JOIN ({rejected}) r USING (entity) "
+            "WHERE i.rows_read <> coalesce(s.n, 0) + coalesce(r.n, 0)",
+        ),
+        TableCheck(
+            "intake",
+            "some_records_staged",
+            "the dump held at least one record that could be staged",
+            f"SELECT CASE WHEN coalesce(sum(rows_staged), 0) = 0 THEN 1 ELSE 0 END FROM {intake}",
+        ),
+    ]
+
+
+def linkage_invariants(paths: BuildPaths) -> list[TableCheck]:
+    """Every source record is in exactly one recording; every code has its owner among those who claim it."""
+    members = sql_source(paths.table("recording_member"))
+    records = _staged(paths, "source_recording")
+    return [
+        TableCheck(
+            "recording_member",
+            "every_record_is_linked",
+            "every staged source record stands in recording_member, and no other does",
+            f"SELECT count(*) FROM (SELECT platform, external_id FROM {records}) r "
+            f"FULL JOIN {members} m USING (platform, external_id) WHERE m.recording_id IS NULL OR r.platform IS NULL",
+        ),
+    ]
+
+
+def recording_invariants(paths: BuildPaths) -> list[TableCheck]:
+    """A recording has members, a primary artist, and at most one representative code, its own."""
+    recording, artist = sql_source(paths.table("recording")), sql_source(paths.table("recording_artist"))
+    isrc, member = sql_source(paths.table("recording_isrc")), sql_source(paths.table("recording_member"))
+    return [
+        TableCheck(
+            "recording",
+            "recordings_are_the_linked_ones",
+            "recording holds exactly the ids of recording_member",
+            f"SELECT count(*) FROM (SELECT DISTINCT recording_id FROM {member}) m FULL JOIN {recording} r USING (recording_id) "
+            "WHERE m.recording_id IS NULL OR r.title IS NULL",
+        ),
+        TableCheck(
+            "recording_artist",
+            "every_recording_has_a_primary_artist",
+            "every recording has at least one primary artist",
+            f"SELECT count(*) FROM {recording} ANTI JOIN (SELECT recording_id FROM {artist} WHERE is_primary) USING (recording_id)",
+        ),
+        TableCheck(
+            "recording_isrc",
+            "representative_isrc_is_marked",
+            "recording.isrc is the code marked representative in recording_isrc",
+            f"SELECT count(*) FROM (SELECT recording_id, isrc FROM {recording} WHERE isrc IS NOT NULL) r "
+            f"FULL JOIN (SELECT recording_id, isrc FROM {isrc} WHERE is_representative) i USING (recording_id) "
+            "WHERE r.isrc IS DISTINCT FROM i.isrc",
+        ),
+    ]
+
+
+def genre_invariants(paths: BuildPaths) -> list[TableCheck]:
+    """The canonical tree has its 25 mains (specification, 2.6)."""
+    return [
+        TableCheck(
+            "genre",
+            "there_are_25_mains",
+            "the canonical tree has 25 main genres",
+            f"SELECT abs(count(*) - 25) FROM {sql_source(paths.table('genre'))} WHERE type = 'main'",
+        ),
+    ]
+
+
+def shrink_check(paths: BuildPaths, largest_shrink: float) -> TableCheck:
+    """Compared with the live snapshot, if there is one: at most `largest_shrink` (a share) of its recordings may be missing now."""
+    live = paths.current / "tables" / "recording"
+    now = f"(SELECT count(*) FROM {sql_source(paths.table('recording'))})"
+    before = f"(SELECT count(*) FROM {sql_source(live)})" if live.is_dir() else "0"
+    return TableCheck(
+        "recording",
+        "catalog_did_not_shrink",
+        f"at most {largest_shrink:.0%} fewer recordings than in the live snapshot",
+        f"SELECT greatest(0, ceil({before} * {1 - largest_shrink}) - {now})::BIGINT",
+    )
+
+
+def _staged(paths: BuildPaths, name: str) -> str:
+    files = ", ".join("'" + str(folder / "part-*.parquet").replace("'", "''") + "'" for folder in paths.staged(name))
+    return f"read_parquet([{files}])"

@@ -1,0 +1,34 @@
+"""Data checks as Dagster asset checks: generated from the table specs plus the named invariants, run in the step that wrote the table.
+
+All are blocking: when one fails nothing downstream runs and the catalog of yesterday stays live.
+"""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import dagster as dg
+import duckdb
+
+from catalog_store.tables.checks import TableCheck, run_check
+
+MEMORY_LIMIT = "2GB"
+"""For DuckDB while it checks; larger sorts go to a temporary folder beside the tables."""
+
+
+def check_spec(check: TableCheck, asset: dg.AssetKey) -> dg.AssetCheckSpec:
+    """The blocking Dagster check for one data check of `asset`."""
+    return dg.AssetCheckSpec(check.name, asset=asset, description=check.description, blocking=True)
+
+
+def run_checks(checks: Iterable[tuple[TableCheck, dg.AssetKey]], scratch: Path) -> Iterator[dg.AssetCheckResult]:
+    """Run the checks over what is on disk; `scratch` takes what does not fit in memory."""
+    scratch.mkdir(parents=True, exist_ok=True)
+    with duckdb.connect(config={"memory_limit": MEMORY_LIMIT, "temp_directory": str(scratch)}) as connection:
+        for check, asset in checks:
+            broken = run_check(connection, check)
+            yield dg.AssetCheckResult(
+                check_name=check.name,
+                asset_key=asset,
+                passed=broken == 0,
+                metadata={"rows_at_fault": broken, "query": dg.MetadataValue.md(f"```sql\n{check.sql}\n```")},
+            )

@@ -1,0 +1,87 @@
+"""The pattern of every step that writes linkage or catalog tables: run one function, describe its tables, check them.
+
+A table is one asset `[layer, table]`; tables that are written together share a step. Add a step in `linkage_assets.py` or
+`catalog_assets.py`, in the order of the data flow.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import dagster as dg
+
+from catalog_store.tables import TABLES, Table
+from catalog_store.tables.checks import TableCheck, table_checks
+from catalog_store.tables.files import row_count, size_bytes
+from pipeline.defs.checks import check_spec, run_checks
+from pipeline.defs.column_schema import column_schema
+from pipeline.defs.resources import CatalogResource
+from pipeline.engine.usage import Usage, measured
+from pipeline.paths import BuildPaths
+
+
+@dataclass(frozen=True)
+class TableStep:
+    """One step: `run` writes `tables` from the tables of the steps in `after` (or from all staging)."""
+
+    name: str
+    tables: tuple[Table, ...]
+    after: tuple[dg.AssetKey, ...]
+    run: Callable[[BuildPaths], Mapping[str, object] | None]
+    invariants: Callable[[BuildPaths], list[TableCheck]] = lambda _paths: []
+    description: str = ""
+
+    def checks(self, paths: BuildPaths) -> list[tuple[TableCheck, dg.AssetKey]]:
+        """Spec checks of every table and the step's invariants, each with the asset it belongs to."""
+        found = [check for table in self.tables for check in table_checks(table, paths.table)]
+        return [(check, table_key(TABLES[check.table])) for check in [*found, *self.invariants(paths)]]
+
+
+def table_key(table: Table) -> dg.AssetKey:
+    """The asset key of a table."""
+    return dg.AssetKey([table.layer, table.name])
+
+
+def table_assets(step: TableStep) -> dg.AssetsDefinition:
+    """The Dagster assets of a step."""
+    nowhere = BuildPaths(Path("unset"))  # check names and descriptions do not depend on where the tables lie
+
+    @dg.multi_asset(
+        name=step.name,
+        specs=[
+            dg.AssetSpec(
+                table_key(table),
+                deps=step.after,
+                group_name=table.layer,
+                description=f"{table.description} {step.description}".strip(),
+                metadata={"dagster/column_schema": column_schema(table)},
+                kinds={"parquet"},
+            )
+            for table in step.tables
+        ],
+        check_specs=[check_spec(check, asset) for check, asset in step.checks(nowhere)],
+    )
+    def write_tables(catalog: CatalogResource) -> Iterator[dg.MaterializeResult | dg.AssetCheckResult]:  # type: ignore[type-arg]
+        with measured() as usage:
+            facts = step.run(catalog.paths) or {}
+        catalog.report(f"{step.name}: {usage.seconds:.1f} s, {facts}")
+        for table in step.tables:
+            yield dg.MaterializeResult(asset_key=table_key(table), metadata=table_metadata(catalog.paths.table(table.name), usage, facts))
+        yield from run_checks(step.checks(catalog.paths), Path(catalog.root) / "work" / "scratch")
+
+    return write_tables
+
+
+def table_metadata(folder: Path, usage: Usage, facts: Mapping[str, object]) -> dict[str, float | int | str]:
+    """Rows, bytes, seconds and peak memory of a written table, and what the stage has to say besides."""
+    plain = {name: value for name, value in facts.items() if isinstance(value, int | float | str)}
+    return {"dagster/row_count": row_count(folder), "bytes": size_bytes(folder), **usage_metadata(usage), **plain}
+
+
+def usage_metadata(usage: Usage) -> dict[str, float | int]:
+    """What a step cost."""
+    return {
+        "seconds": round(usage.seconds, 2),
+        "cpu_seconds": round(usage.cpu_seconds, 2),
+        "peak_memory_bytes": usage.peak_bytes,
+    }
