@@ -1,0 +1,50 @@
+"""Two streams of frames that are sorted by one key, read side by side: parents in blocks, each with just its children.
+
+That is how records are nested without ever holding more than a block: a database sorts both sides (and spills), Polars nests the block.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def side_by_side(
+    parents: Iterator[pl.DataFrame], children: Iterator[pl.DataFrame], key: str
+) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
+    """Each block of `parents` with the rows of `children` whose `key` lies in it; both sides ascend by `key`.
+
+    Children without a parent are passed over. Parents whose key is null stand last and have no children; no child's key is null.
+    """
+    rest: pl.DataFrame | None = None
+    for block in parents:
+        last = cast("int | None", block[key].max())
+        taken: list[pl.DataFrame] = []
+        while last is not None:
+            if rest is None:
+                rest = next(children, None)
+                if rest is None:
+                    break
+            cut = rest[key].search_sorted(last, side="right")
+            taken.append(rest.head(cut))
+            if cut < rest.height:
+                rest = rest.slice(cut)
+                break
+            rest = None
+        rows = pl.concat(taken) if taken else pl.DataFrame()
+        yield block, rows.join(block, on=key, how="semi", maintain_order="left") if rows.height else rows
+
+
+def nested(block: pl.DataFrame, rows: pl.DataFrame, key: str, fields: list[str]) -> pl.Series:
+    """One list of structs of `fields` per row of `block`, in the order of `rows`; empty where `rows` has none. Arguments as `side_by_side` yields."""
+    keys = block[key].fill_null(np.iinfo(np.int64).max).to_numpy()
+    offsets = np.append(np.searchsorted(rows[key].to_numpy(), keys, side="left"), rows.height)
+    values = rows.select(pl.struct(fields).alias("value"))["value"].to_arrow()
+    lists = pa.LargeListArray.from_arrays(pa.array(offsets, pa.int64()), values)
+    return pl.Series(pl.from_arrow(lists))

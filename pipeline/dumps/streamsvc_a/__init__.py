@@ -1,0 +1,38 @@
+"""Adapter of streamsvc_a: relational tables (Parquet or one SQLite file), or Web-API objects as NDJSON and JSON documents.
+
+See docs/formats/streamsvc_a.md for what is expected and what becomes of each field.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pipeline.dumps.errors import DumpError
+from pipeline.dumps.scratch import scratch_folder
+from pipeline.dumps.streamsvc_a.relational import parquet_tables, stage_tables
+from pipeline.dumps.streamsvc_a.sqlite_export import export, is_sqlite
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pipeline.dumps.staging_writer import StagingWriter
+
+SQLITE_SUFFIXES = (".sqlite", ".sqlite3", ".db")
+
+
+def stage(dump: Path, out: StagingWriter) -> None:
+    """Stage the dump at `dump`, in whichever of the layouts it is delivered; DumpError when it is none of them."""
+    with scratch_folder(out) as scratch:
+        databases = sorted(path for path in dump.rglob("*") if path.suffix in SQLITE_SUFFIXES)
+        tables = parquet_tables(dump)
+        if tables:
+            stage_tables(tables, dump, scratch, out)
+        elif databases:
+            if not is_sqlite(databases[0]):
+                raise DumpError(f"{databases[0]}: not a SQLite file (wrong first bytes); fetch it again and compare its checksum")
+            tables = {}
+            for database in databases:
+                tables.update(export(database, scratch))
+            stage_tables(tables, dump, scratch, out)
+        else:
+            raise DumpError(f"{dump}: no known layout (Parquet tables, SQLite file, NDJSON); see docs/formats/streamsvc_a.md")

@@ -1,0 +1,294 @@
+"""The relational layout: tables as Parquet files (or exported from SQLite, see `sqlite_export`), joined in bounded memory.
+
+DuckDB joins and sorts by row id and spills to disk; blocks of tracks and of their credits then run side by side and are nested in Polars.
+A re-export may call the row key `row_id`, number the credits (`index_in_track`) and hold every value as text.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from pipeline.dumps.errors import DumpError
+from pipeline.dumps.sorted_streams import nested, side_by_side
+from pipeline.dumps.streamsvc_a.conform import CREDITS, stage_albums, stage_artists, stage_genres, stage_tracks
+from pipeline.engine.duckdb_session import bounded_duckdb, frame, stream
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    import duckdb
+
+    from pipeline.dumps.staging_writer import StagingWriter
+
+COLUMNS = {
+    "tracks": [
+        "rowid",
+        "id",
+        "name",
+        "album_rowid",
+        "track_number",
+        "external_id_isrc",
+        "popularity",
+        "disc_number",
+        "duration_ms",
+        "explicit",
+    ],
+    "albums": [
+        "rowid",
+        "id",
+        "name",
+        "album_type",
+        "external_id_upc",
+        "external_id_ean",
+        "label",
+        "popularity",
+        "release_date",
+        "release_date_precision",
+        "total_tracks",
+    ],
+    "artists": ["rowid", "id", "name", "popularity"],
+    "track_artists": ["track_rowid", "artist_rowid", "index_in_track"],
+    "artist_albums": ["artist_rowid", "album_rowid", "is_appears_on", "index_in_album"],
+    "artist_genres": ["artist_rowid", "genre"],
+    "track_files": ["track_id", "artist_roles", "original_title", "version_title"],
+}
+"""What is read of each table. `available_markets` and the image tables say nothing that the catalog keeps."""
+REQUIRED_TABLES = ("tracks", "albums", "artists", "track_artists")
+REQUIRED_COLUMNS = {
+    "tracks": ("rowid", "id", "name", "album_rowid"),
+    "albums": ("rowid", "id", "name"),
+    "artists": ("rowid", "id", "name"),
+    "track_artists": ("track_rowid", "artist_rowid"),
+    "artist_albums": ("artist_rowid", "album_rowid"),
+    "artist_genres": ("artist_rowid", "genre"),
+    "track_files": ("track_id",),
+}
+_OTHER_NAMES = {
+    "rowid": ("row_id",),
+    "track_rowid": ("track_row_id",),
+    "artist_rowid": ("artist_row_id",),
+    "album_rowid": ("album_row_id",),
+}
+_PART_SUFFIX = re.compile(r"[-_.](?:part[-_.]?)?\d+.*$")
+_ROLE_PREFIX = "artist_role_"
+
+
+@dataclass(frozen=True)
+class SourceTable:
+    """One table of the dump: its Parquet files, and the name under which rejects tell where a record stands (null: each file's own)."""
+
+    name: str
+    files: tuple[Path, ...]
+    source_file: str | None = None
+
+
+def parquet_tables(dump: Path) -> dict[str, SourceTable]:
+    """The tables found below `dump`, as `<table>.parquet`, `<table>-0001.parquet` or `<table>/*.parquet`."""
+    found: dict[str, list[Path]] = {}
+    for path in sorted(dump.rglob("*.parquet")):
+        for name in (_PART_SUFFIX.sub("", path.stem), path.parent.name):
+            if name in COLUMNS:
+                found.setdefault(name, []).append(path)
+                break
+    return {name: SourceTable(name, tuple(files)) for name, files in found.items()}
+
+
+def stage_tables(tables: dict[str, SourceTable], dump: Path, scratch: Path, out: StagingWriter) -> None:
+    """Stage the relational dump; DumpError when a required table or column is missing or a file is no Parquet file."""
+    missing = [name for name in REQUIRED_TABLES if name not in tables]
+    if missing:
+        raise DumpError(
+            f"{dump}: no table {', '.join(missing)} among {', '.join(sorted(tables)) or 'the files'}; deliver the missing files"
+        )
+    with bounded_duckdb(scratch / "spill") as connection:
+        for name in COLUMNS:
+            _create_view(connection, name, tables.get(name), dump)
+        duplicates = _duplicates(connection, "tracks")
+        for block in _tracks(connection):
+            out.read("source_recording", block.height)
+            stage_tracks(block, duplicates, out)
+        out.report("tracks are staged")
+        duplicates = _duplicates(connection, "albums")
+        for block in _albums(connection):
+            out.read("source_release", block.height)
+            stage_albums(block, duplicates, out)
+        out.report("albums are staged")
+        duplicates = _duplicates(connection, "artists")
+        for block in _artists(connection):
+            out.read("source_artist", block.height)
+            stage_artists(block, duplicates, out)
+        for block in _genres(connection):
+            stage_genres(block, out)
+        out.report("artists are staged")
+
+
+def _create_view(connection: duckdb.DuckDBPyConnection, name: str, table: SourceTable | None, dump: Path) -> None:
+    """A view `name` with exactly COLUMNS as text, `position` and `source_file`; without rows when the dump has no such table."""
+    if table is None:
+        columns = ", ".join(f'NULL::VARCHAR AS "{column}"' for column in COLUMNS[name])
+        connection.execute(f"CREATE VIEW {name} AS SELECT {columns}, 0::BIGINT AS place_in_file, '' AS source_file WHERE false")
+        return
+    files = ", ".join(_literal(str(path)) for path in table.files)
+    scan = f"read_parquet([{files}], filename = true, file_row_number = true, union_by_name = true)"
+    try:
+        present = {row[0].lower(): row[0] for row in connection.execute(f"DESCRIBE SELECT * FROM {scan}").fetchall()}
+    except Exception as error:
+        raise DumpError(f"{dump}: table {name} cannot be read ({error}); fetch its files again") from error
+    taken = []
+    for column in COLUMNS[name]:
+        known = next((present[other] for other in (column, *_OTHER_NAMES.get(column, ())) if other in present), None)
+        if known is None and column in REQUIRED_COLUMNS[name]:
+            raise DumpError(
+                f"{table.files[0]}: table {name} has no column {column}, only {', '.join(present)}; see docs/formats/streamsvc_a.md"
+            )
+        taken.append(f'CAST("{known}" AS VARCHAR) AS "{column}"' if known else f'NULL::VARCHAR AS "{column}"')
+    source = f"substr(filename, {len(str(dump)) + 2})" if table.source_file is None else _literal(table.source_file)
+    connection.execute(
+        f"CREATE VIEW {name} AS SELECT {', '.join(taken)}, file_row_number AS place_in_file, {source} AS source_file FROM {scan}"
+    )
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+_KEY = "TRY_CAST({} AS BIGINT)"
+_POSITION = f"{_KEY.format('t.rowid')} AS position, t.source_file, concat('rowid ', coalesce(t.rowid, '?')) AS place"
+_NAMED_ARTISTS = f"(SELECT {_KEY.format('rowid')} AS key, id, name FROM artists WHERE trim(id) <> '' AND trim(name) <> '')"
+
+
+def _duplicates(connection: duckdb.DuckDBPyConnection, table: str) -> pl.DataFrame:
+    """Ids that stand more than once with the row id of the first."""
+    return frame(
+        connection, f"SELECT id, min({_KEY.format('rowid')}) AS first FROM {table} WHERE id IS NOT NULL GROUP BY id HAVING count(*) > 1"
+    )
+
+
+def _tracks(connection: duckdb.DuckDBPyConnection) -> Iterator[pl.DataFrame]:
+    tracks = stream(
+        connection,
+        f"""
+        SELECT {_POSITION}, t.id, t.name AS full_name, f.original_title, f.version_title, f.artist_roles, t.external_id_isrc AS isrc,
+            t.duration_ms, t.popularity, t.explicit, NULL::VARCHAR AS is_local, t.disc_number, t.track_number, t.album_rowid AS album_ref, a.id AS album_id
+        FROM tracks t
+        LEFT JOIN (SELECT {_KEY.format("rowid")} AS key, id FROM albums WHERE trim(id) <> '' AND trim(name) <> '') a
+            ON a.key = {_KEY.format("t.album_rowid")}
+        LEFT JOIN (SELECT track_id, any_value(artist_roles) AS artist_roles, any_value(original_title) AS original_title,
+            any_value(version_title) AS version_title FROM track_files GROUP BY track_id) f ON f.track_id = t.id
+        ORDER BY position, t.source_file, t.place_in_file
+        """,
+    )
+    credit_rows = stream(
+        connection,
+        f"""
+        SELECT {_KEY.format("c.track_rowid")} AS position, c.artist_rowid, a.id AS artist_id, a.name
+        FROM track_artists c LEFT JOIN {_NAMED_ARTISTS} a ON a.key = {_KEY.format("c.artist_rowid")}
+        WHERE {_KEY.format("c.track_rowid")} IS NOT NULL
+        ORDER BY position, {_KEY.format("c.index_in_track")} NULLS LAST, c.source_file, c.place_in_file
+        """,
+    )
+    for block, rows in side_by_side(tracks, credit_rows, "position"):
+        kept_apart = (pl.col("original_title").str.strip_chars() != "") & (pl.col("version_title").str.strip_chars() != "")
+        titled = block.with_columns(
+            name=pl.when(kept_apart).then(pl.col("original_title")).otherwise(pl.col("full_name")),
+            version=pl.when(kept_apart).then(pl.col("version_title")),
+        )
+        yield _with_credits(titled, rows)
+
+
+def _albums(connection: duckdb.DuckDBPyConnection) -> Iterator[pl.DataFrame]:
+    albums = stream(
+        connection,
+        f"""
+        SELECT {_POSITION}, t.id, t.name, t.album_type, coalesce(nullif(trim(t.external_id_upc), ''), t.external_id_ean) AS upc, t.label, t.popularity,
+            t.release_date, t.release_date_precision, t.total_tracks
+        FROM albums t ORDER BY position, t.source_file, t.place_in_file
+        """,
+    )
+    credit_rows = stream(
+        connection,
+        f"""
+        SELECT {_KEY.format("c.album_rowid")} AS position, c.artist_rowid, a.id AS artist_id, a.name
+        FROM artist_albums c JOIN {_NAMED_ARTISTS} a ON a.key = {_KEY.format("c.artist_rowid")}
+        WHERE {_KEY.format("c.album_rowid")} IS NOT NULL AND coalesce(lower(c.is_appears_on), '0') NOT IN ('1', 'true')
+        ORDER BY position, {_KEY.format("c.index_in_album")} NULLS LAST, c.source_file, c.place_in_file
+        """,
+    )
+    for block, rows in side_by_side(albums, credit_rows, "position"):
+        yield _with_credits(block, rows)
+
+
+def _with_credits(block: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
+    """`block` with the columns `artists` and `lost_artists` (the references that lead nowhere, as one text)."""
+    if rows.is_empty():
+        return block.with_columns(artists=pl.lit([], dtype=CREDITS), lost_artists=pl.lit(None, dtype=pl.String))
+    lost = rows.filter(pl.col("artist_id").is_null()).group_by("position").agg(lost_artists=pl.col("artist_rowid").str.join(","))
+    rows = rows.filter(pl.col("artist_id").is_not_null()).unique(["position", "artist_id"], keep="first", maintain_order=True)
+    rows = rows.with_columns(role=pl.lit("primary"))
+    if "artist_roles" in block.columns:
+        rows = _with_roles(rows, block)
+    artists = nested(block, rows, "position", ["artist_id", "name", "role"])
+    return block.with_columns(artists=artists).join(lost, on="position", how="left", maintain_order="left")
+
+
+def _with_roles(rows: pl.DataFrame, block: pl.DataFrame) -> pl.DataFrame:
+    """Roles out of `artist_roles`, where it names a remixer or a featured artist: a JSON array beside the credits, or one of objects."""
+    worded = block.filter(pl.col("artist_roles").str.contains("(?i)remix|featur")).select("position", "artist_roles")
+    if worded.is_empty():
+        return rows
+    told = [(position, index, who, role) for position, words in worded.iter_rows() for index, who, role in read_roles(words)]
+    schema = {"position": pl.Int64, "index": pl.Int64, "artist_id": pl.String, "told": pl.String}
+    roles = pl.DataFrame(told, schema=schema, orient="row")
+    by_place = roles.filter(pl.col("artist_id").is_null()).select("position", "index", by_place="told")
+    by_name = (
+        roles.filter(pl.col("artist_id").is_not_null())
+        .select("position", "artist_id", by_name="told")
+        .unique(["position", "artist_id"], keep="first")
+    )
+    return (
+        rows.with_columns(index=pl.int_range(pl.len()).over("position"))
+        .join(by_place, on=["position", "index"], how="left", maintain_order="left")
+        .join(by_name, on=["position", "artist_id"], how="left", maintain_order="left")
+        .with_columns(role=pl.coalesce("by_name", "by_place", "role"))
+        .drop("index", "by_place", "by_name")
+    )
+
+
+def read_roles(words: str) -> list[tuple[int, str | None, str]]:
+    """`["main_artist", "remixer"]` or `[{"artist_id": ..., "role": ...}]` -> (place of the credit, artist id or None, remixer | featured)."""
+    try:
+        entries = json.loads(words)
+    except ValueError:
+        return []
+    read = []
+    for index, entry in enumerate(entries if isinstance(entries, list) else []):
+        who = entry.get("artist_id", entry.get("id")) if isinstance(entry, dict) else None
+        said = json.dumps(entry.get("role", entry.get("roles")) if isinstance(entry, dict) else entry).lower().replace(_ROLE_PREFIX, "")
+        if "remixer" in said:
+            read.append((index, who, "remixer"))
+        elif "featured" in said:
+            read.append((index, who, "featured"))
+    return read
+
+
+def _artists(connection: duckdb.DuckDBPyConnection) -> Iterator[pl.DataFrame]:
+    return stream(
+        connection, f"SELECT {_POSITION}, t.id, t.name, t.popularity FROM artists t ORDER BY position, t.source_file, t.place_in_file"
+    )
+
+
+def _genres(connection: duckdb.DuckDBPyConnection) -> Iterator[pl.DataFrame]:
+    return stream(
+        connection,
+        f"""
+        SELECT a.id AS artist_id, (row_number() OVER (PARTITION BY a.key ORDER BY g.source_file, g.place_in_file) - 1) AS position, g.genre
+        FROM artist_genres g JOIN {_NAMED_ARTISTS} a ON a.key = {_KEY.format("g.artist_rowid")}
+        ORDER BY a.key, position
+        """,
+    )
