@@ -29,6 +29,9 @@ API_VERSION = "1.0.0"
 """Of the machine-readable description (specification, part 9)."""
 
 
+API_KEY = SecurityScheme(type="apiKey", name="x-api-key", security_scheme_in="header")
+
+
 def build_app(settings: ApiSettings) -> Litestar:
     """The ASGI application for one catalog and one account store."""
     accounts = AccountStore(settings.accounts_url)
@@ -53,9 +56,7 @@ def build_app(settings: ApiSettings) -> Litestar:
             version=API_VERSION,
             path="/v1/openapi",  # the framework's own pages, behind the key; the document itself is a route of ours
             render_plugins=[JsonRenderPlugin()],
-            components=Components(
-                security_schemes={"apiKey": SecurityScheme(type="apiKey", name="x-api-key", security_scheme_in="header")}
-            ),
+            components=Components(security_schemes={"apiKey": API_KEY}),
             security=[{"apiKey": []}],
         ),
         logging_config=None,

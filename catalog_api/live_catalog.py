@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from catalog_api.problems import ApiError
 from catalog_store import open_catalog
-from catalog_store.errors import CatalogStoreError
+from catalog_store.errors import CatalogError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -53,7 +53,7 @@ class LiveCatalog:
             return
         try:
             self._catalog = open_catalog(target)
-        except (CatalogStoreError, OSError):
+        except (CatalogError, OSError):
             log.exception("snapshot %s cannot be opened; the one in use stays", target)
         else:
             self._target = target

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 from litestar.datastructures import MutableScopeHeaders
+from litestar.enums import ScopeType
 from litestar.middleware import ASGIMiddleware
 
 from catalog_api.problems import ApiError
@@ -36,7 +37,7 @@ class RequestId(ASGIMiddleware):
 
     async def handle(self, scope: Scope, receive: Receive, send: Send, next_app: ASGIApp) -> None:
         """Tag the request, time it, log it. The key never appears in the log."""
-        if scope["type"] != "http":
+        if scope["type"] != ScopeType.HTTP:
             await next_app(scope, receive, send)
             return
         sent = header(scope, b"x-request-id") or ""
@@ -69,7 +70,7 @@ class KeyCheck(ASGIMiddleware):
     async def handle(self, scope: Scope, receive: Receive, send: Send, next_app: ASGIApp) -> None:
         """Refuse with 401, or remember the caller and go on."""
         handler: Any = scope.get("route_handler")
-        if scope["type"] == "http" and not (handler is not None and handler.opt.get(OPEN_TO_ALL)):
+        if scope["type"] == ScopeType.HTTP and not (handler is not None and handler.opt.get(OPEN_TO_ALL)):
             key = header(scope, b"x-api-key")
             if not key:
                 raise ApiError("missing_api_key", "The x-api-key header is missing.")

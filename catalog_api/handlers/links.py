@@ -20,7 +20,7 @@ _PLATFORM_PARAMETERS = {f"{platform}_id": platform for platform in CATALOG_PLATF
 
 
 @get("/v1/tracks/links", tags=["Tracks"], summary="Links of a track", responses=documented(TrackLinks, 400, 404), sync_to_thread=False)
-def links(
+def links(  # noqa: PLR0917 - the contract has eight lookup parameters
     catalog: LiveCatalog,
     settings: ApiSettings,
     id: Annotated[str | None, Parameter(description="Track id.")] = None,  # noqa: A002 - the contract's name
