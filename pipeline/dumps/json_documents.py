@@ -1,0 +1,51 @@
+"""Answers of web APIs -> the records in them: `[...]`, `{"data": [...], "included": [...]}`, or one object.
+
+What lives here: taking envelopes apart. What must not live here: reading files, what a record means.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+_OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_ARRAY = msgspec.json.Decoder(list[msgspec.Raw])
+
+
+def document_records(document: bytes | memoryview, members: Sequence[str] = ()) -> list[bytes] | None:
+    """The records of a document, each as JSON on one line, in document order; None when it is a record itself.
+
+    An array gives its elements. An object without `id` that has some of `members` (dotted paths, e.g. `tracks.items`) gives what lies
+    there, an object or a list of them, in the order of `members`; any other object is a record.
+    msgspec.DecodeError when the document is not JSON, msgspec.ValidationError (one of these) when it is neither object nor array.
+    """
+    if bytes(document[:64]).lstrip()[:1] == b"[":
+        return [one_line(element) for element in _ARRAY.decode(document)]
+    fields = _OBJECT.decode(document)
+    if "id" in fields:
+        return None
+    found = [value for member in members for value in _at(fields, member.split("."))]
+    return [one_line(record) for value in found for record in _elements(value)] if found else None
+
+
+def one_line(value: bytes | memoryview | msgspec.Raw) -> bytes:
+    """The same JSON without line breaks."""
+    return msgspec.json.format(bytes(value), indent=-1)
+
+
+def _at(fields: dict[str, msgspec.Raw], path: list[str]) -> Iterator[msgspec.Raw]:
+    value = fields.get(path[0])
+    if value is None or bytes(memoryview(value)[:4]) == b"null":
+        return
+    if len(path) == 1:
+        yield value
+    elif bytes(memoryview(value)[:1]) == b"{":
+        yield from _at(_OBJECT.decode(value), path[1:])
+
+
+def _elements(value: msgspec.Raw) -> list[msgspec.Raw]:
+    return _ARRAY.decode(value) if bytes(memoryview(value)[:1]) == b"[" else [value]

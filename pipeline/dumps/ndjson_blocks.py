@@ -1,0 +1,207 @@
+"""One block of newline-delimited JSON -> a frame of what can be read and rejects of what cannot.
+
+What lives here: the strict fast reading of a block by DuckDB, and the second look at a block that is not clean. What must not live here:
+files, compression, what a field means.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import duckdb
+import msgspec
+import polars as pl
+
+from pipeline.dumps.errors import DumpError
+from pipeline.dumps.json_documents import document_records
+from pipeline.dumps.ndjson_lines import PLACE_SCHEMA, Lines, excerpt_of
+from pipeline.dumps.rejects import Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from io import FileIO
+
+BROKEN_SCHEMA = {"reason": pl.String, "place": pl.String, "excerpt": pl.String}
+MISFITS_PER_BLOCK = 200
+"""Records of one block that are JSON but not of the columns' shape: finding each costs some ten small queries; more mean a new layout."""
+_LEAST_OBJECT_SIZE = 1 << 20
+_WRITE_BYTES = 1 << 30
+
+
+@dataclass(frozen=True)
+class BlockContent:
+    """What a block held: `frame` (the columns and `row`), `broken` (reason, place, excerpt) and the places of its rows."""
+
+    frame: pl.DataFrame
+    broken: pl.DataFrame
+    places: Callable[[Sequence[int]], pl.DataFrame]
+
+
+@dataclass(frozen=True)
+class Records:
+    """Records taken out of lines and documents: each with its place, as JSON on one line."""
+
+    named: Sequence[tuple[str, bytes]]
+    is_cut: bool = False
+
+    def places(self, rows: Sequence[int]) -> pl.DataFrame:
+        """`row`, `place`, `excerpt` of the rows asked for."""
+        found = [(row, self.named[row][0], excerpt_of(self.named[row][1])) for row in rows]
+        return pl.DataFrame(found, schema=PLACE_SCHEMA, orient="row")
+
+
+class Layout:
+    """The columns to read and the members in which documents hold their records, as DuckDB takes them."""
+
+    def __init__(self, columns: Mapping[str, str], members: Sequence[str] = ()) -> None:
+        """`columns`: name -> DuckDB type. Scalars should be VARCHAR: a number that is none must reach the adapter, not fail the record."""
+        self.names = list(columns)
+        self.members = tuple(members)
+        roots = [member.split(".")[0] for member in members]
+        self._roots = [root for root in dict.fromkeys(roots) if root not in columns]
+        self._id = ["id"] if members and "id" not in columns else []
+        self._typed = {**columns, **dict.fromkeys(self._roots, "JSON"), **dict.fromkeys(self._id, "VARCHAR")}
+        self._member_roots = list(dict.fromkeys(roots))
+
+    def sql(self, path: str, *, strict: bool = True, object_size: int = 16 << 20) -> str:
+        """The query that reads the file at `path`."""
+        columns = ", ".join(f"{_text(name)}: {_text(dtype)}" for name, dtype in self._typed.items())
+        return (
+            f"SELECT * FROM read_json({_text(path)}, format = 'newline_delimited', compression = 'uncompressed', columns = {{{columns}}}, "
+            f"ignore_errors = {not strict}, maximum_object_size = {object_size})"
+        )
+
+    def is_clean(self, frame: pl.DataFrame) -> bool:
+        """Whether all rows are records: no document among them, no row in which nothing could be read."""
+        suspect = pl.all_horizontal(pl.all().is_null())
+        if self.members:
+            suspect = suspect | (pl.col("id").is_null() & pl.any_horizontal(pl.col(root).is_not_null() for root in self._member_roots))
+        return not frame.select(suspect.any()).item()
+
+    def numbered(self, frame: pl.DataFrame, rows: Sequence[int]) -> pl.DataFrame:
+        """The columns that were asked for, and `row`."""
+        return frame.select(*self.names, row=pl.Series(rows, dtype=pl.Int64))
+
+
+class BlockReader:
+    """Reads blocks; may be used by several threads at once, each block by one of them."""
+
+    def __init__(self, layout: Layout, source_file: str) -> None:
+        """`source_file` is named in errors."""
+        self.layout = layout
+        self.source_file = source_file
+        self._connection = connect(threads=1)
+        self._of_thread = threading.local()
+        self._memory: list[FileIO] = []
+
+    def close(self) -> None:
+        """Give back the memory files."""
+        for memory in self._memory:
+            memory.close()
+        self._connection.close()
+
+    def read(self, raw: bytes, first_line: int) -> BlockContent:
+        """Read whole lines; only the last line of a file may lack its end."""
+        lines = Lines(raw, first_line)
+        try:
+            frame = self._parse(raw)
+            if self.layout.is_clean(frame):
+                return BlockContent(self.layout.numbered(frame, range(frame.height)), pl.DataFrame(schema=BROKEN_SCHEMA), lines.places)
+        except duckdb.Error:
+            pass
+        named = [record for index in range(len(lines)) for record in self._records_of(f"line {lines.number(index)}", lines.line(index))]
+        return self.second_look(Records(named, is_cut=not raw.endswith(b"\n")))
+
+    def second_look(self, records: Records) -> BlockContent:
+        """Read records one of which, at least, may be broken; DumpError when so many misfit that the layout must be another one."""
+        texts = [text for _, text in records.named]
+        frame = self._parse(b"\n".join(texts), strict=False)
+        unread = frame.select(pl.arg_where(pl.all_horizontal(pl.all().is_null()))).to_series().to_list()
+        broken = {row: reason_of(texts[row]) for row in unread if not self._is_record(texts[row])}
+        if records.is_cut and broken.get(len(texts) - 1) is Reason.BROKEN_RECORD:
+            broken[len(texts) - 1] = Reason.TRUNCATED_FILE
+        frames = [self.layout.numbered(frame.clear(), [])]
+        misfits: list[int] = []
+        self._fit(records, [row for row in range(len(texts)) if row not in broken], frames, misfits)
+        broken |= dict.fromkeys(misfits, Reason.BROKEN_RECORD)
+        rejects = [(broken[row].value, records.named[row][0], excerpt_of(texts[row])) for row in sorted(broken)]
+        return BlockContent(pl.concat(frames), pl.DataFrame(rejects, schema=BROKEN_SCHEMA, orient="row"), records.places)
+
+    def _records_of(self, place: str, line: bytes) -> list[tuple[str, bytes]]:
+        """The line, or the records of the document that it is."""
+        found = None
+        if self.layout.members and line.lstrip().startswith(b"{"):
+            with suppress(msgspec.DecodeError):
+                found = document_records(line, self.layout.members)
+        if found is None:
+            return [(place, line)]
+        return [(f"{place} record {number}", record) for number, record in enumerate(found, start=1)]
+
+    def _is_record(self, text: bytes) -> bool:
+        """Whether it is a JSON object, though none of the columns is in it."""
+        try:
+            self._parse(text)
+        except duckdb.Error:
+            return False
+        return text.lstrip().startswith(b"{")
+
+    def _fit(self, records: Records, rows: list[int], frames: list[pl.DataFrame], misfits: list[int]) -> None:
+        """Read the rows strictly, by halves where some do not fit."""
+        if not rows:
+            return
+        try:
+            frame = self._parse(b"\n".join(records.named[row][1] for row in rows))
+        except duckdb.Error as error:
+            if len(rows) > 1:
+                half = len(rows) // 2
+                self._fit(records, rows[:half], frames, misfits)
+                self._fit(records, rows[half:], frames, misfits)
+                return
+            misfits.append(rows[0])
+            if len(misfits) > MISFITS_PER_BLOCK:
+                place, text = records.named[misfits[0]]
+                raise DumpError(
+                    f"{self.source_file}: more than {MISFITS_PER_BLOCK} records from {place} on have not the known shape: {excerpt_of(text)}; "
+                    "the platform has changed its layout: compare the format notes"
+                ) from error
+            return
+        frames.append(self.layout.numbered(frame, rows))
+
+    def _parse(self, raw: bytes, *, strict: bool = True) -> pl.DataFrame:
+        """All columns of the layout; duckdb.Error when `strict` and a line is not JSON or does not fit."""
+        of_thread = self._of_thread
+        if not hasattr(of_thread, "cursor"):
+            of_thread.cursor = self._connection.cursor()
+            of_thread.memory = os.fdopen(os.memfd_create("block"), "wb", buffering=0)
+            self._memory.append(of_thread.memory)
+        descriptor = of_thread.memory.fileno()
+        os.ftruncate(descriptor, 0)
+        for start in range(0, len(raw), _WRITE_BYTES):
+            os.pwrite(descriptor, raw[start : start + _WRITE_BYTES], start)
+        query = self.layout.sql(f"/proc/self/fd/{descriptor}", strict=strict, object_size=max(_LEAST_OBJECT_SIZE, len(raw) + 1))
+        frame: pl.DataFrame = of_thread.cursor.sql(query).pl()
+        return frame
+
+
+def connect(*, threads: int | None = None) -> duckdb.DuckDBPyConnection:
+    """A DuckDB that hands text over to Polars without copying it."""
+    connection = duckdb.connect(config={"threads": threads} if threads else {})
+    connection.execute("SET arrow_output_version = '1.4'; SET produce_arrow_string_view = true; SET enable_progress_bar = false")
+    return connection
+
+
+def reason_of(text: bytes) -> Reason:
+    """Why a record that is no JSON object cannot be read."""
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return Reason.INVALID_UTF8
+    return Reason.BROKEN_RECORD
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
