@@ -165,7 +165,7 @@ class BlockReader:
             if len(misfits) > MISFITS_PER_BLOCK:
                 place, text = records.named[misfits[0]]
                 raise DumpError(
-                    f"{self.source_file}: more than {MISFITS_PER_BLOCK} records from {place} on have not the known shape: {excerpt_of(text)}; "
+                    f"{self.source_file}: more than {MISFITS_PER_BLOCK} records from {place} on are of another shape: {excerpt_of(text)}; "
                     "the platform has changed its layout: compare the format notes"
                 ) from error
             return
