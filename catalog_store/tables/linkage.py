@@ -6,8 +6,8 @@ records -> atoms -> edges -> clusters -> recording ids. Add the table of a new s
 from __future__ import annotations
 
 from catalog_store.platforms import CATALOG_PLATFORMS
-from catalog_store.tables.spec import FLOAT, INT32, INT64, TEXT, TEXT_LIST, Column, Table
-from catalog_store.tables.staging import ISRC_PATTERN
+from catalog_store.tables.spec import BOOL, FLOAT, INT16, INT32, INT64, TEXT, TEXT_LIST, Column, Table
+from catalog_store.tables.staging import ARTIST_ROLES, ISRC_PATTERN
 
 _PLATFORM = Column("platform", TEXT, "Platform of the source record.", values=CATALOG_PLATFORMS)
 _EXTERNAL_ID = Column("external_id", TEXT, "Id of the source record.")
@@ -99,6 +99,23 @@ ISRC_CONFLICT = Table(
     primary_key=("isrc", "recording_id"),
 )
 
+SOURCE_CREDIT = Table(
+    "source_credit",
+    "linkage",
+    "Who is credited on which source record, as artist of the catalog: remixers named only by the title stand behind the listed artists.",
+    (
+        Column("recording_id", INT64, "The recording of the source record.", minimum=1),
+        _PLATFORM,
+        _EXTERNAL_ID,
+        Column("position", INT16, "Order in the record, from 0.", minimum=0),
+        Column("artist_id", INT64, "The artist.", references="artist.artist_id"),
+        Column("name", TEXT, "Name as credited, without a numeric suffix."),
+        Column("role", TEXT, "What the record says of the artist.", values=ARTIST_ROLES),
+        Column("is_named_by_title", BOOL, "The title names the remixer, the credits do not."),
+    ),
+    primary_key=("recording_id", "platform", "external_id", "position"),
+)
+
 ID_REGISTRY = Table(
     "id_registry",
     "linkage",
@@ -111,4 +128,4 @@ ID_REGISTRY = Table(
     primary_key=("kind", "source_key"),
 )
 
-LINKAGE_TABLES = (ATOM, ATOM_MEMBER, EDGE, CLUSTER, RECORDING_MEMBER, ISRC_OWNER, ISRC_CONFLICT, ID_REGISTRY)
+LINKAGE_TABLES = (ATOM, ATOM_MEMBER, EDGE, CLUSTER, RECORDING_MEMBER, ISRC_OWNER, ISRC_CONFLICT, SOURCE_CREDIT, ID_REGISTRY)

@@ -1,0 +1,240 @@
+"""Artists: one canonical artist per group of platform artists, and every credit of every source record resolved to one.
+
+`build_artists` writes source_credit, artist_source and artist; `count_artist_works` fills the counts of `artist` once releases and
+recordings stand. Who is who is decided in identity.py; names given without an id are entities of their own (`name:<key>`), which join the
+artist of that name where the name is nobody else's, and on a recording the artist of that name who is credited there by id.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from catalog_store.platforms import CATALOG_A
+from pipeline.build.identity import group_nodes, shared_names
+from pipeline.build.name_forms import NUMBERED, artist_key, shown_name_sql
+from pipeline.build.priorities import ARTIST_NAME, rank_sql
+from pipeline.build.remix_credits import remixers, split_joint_names
+from pipeline.build.workbench import Workbench, open_workbench
+from pipeline.linkage.registry import assign_ids, previous_registry, save_assignment
+
+if TYPE_CHECKING:
+    from pipeline.paths import BuildPaths
+
+NAME_ONLY = "name"
+"""`platform` of nodes that are known by name only."""
+UNKNOWN_ARTIST = "Unknown Artist"
+"""Credited where a record names nobody: a track always has a primary artist (contract B6)."""
+VARIOUS_ARTISTS = "Various Artists"
+"""Credited where a release names nobody and its tracks do not agree."""
+VARIOUS_KEYS = (
+    "various",
+    "various artists",
+    "various artist",
+    "va",
+    "v a",
+    "varios artistas",
+    "artistes varies",
+    "verschiedene interpreten",
+)
+PLACEHOLDER_KEYS = (*VARIOUS_KEYS, "unknown artist", "no artist")
+
+_CREDITED = f"""
+SELECT recording_id, platform, external_id, title, version,
+    CASE WHEN len(named) > 0 THEN named
+         ELSE [{{'artist_id': NULL, 'name': coalesce(nullif(trim(artist_credit), ''), '{UNKNOWN_ARTIST}'), 'role': 'primary'}}]
+    END AS artists
+FROM (
+    SELECT m.recording_id, r.platform, r.external_id, r.title, r.version, r.artist_credit,
+        list_filter(r.artists, lambda a: trim(coalesce(a.name, '')) <> '') AS named
+    FROM source_recording r JOIN recording_member m USING (platform, external_id)
+)
+"""
+
+_CREDIT = """
+SELECT recording_id, platform, external_id, (generate_subscripts(artists, 1) - 1)::SMALLINT AS position,
+    unnest(artists, recursive := true), false AS is_named_by_title
+FROM credited
+"""
+
+_RELEASE_CREDIT = f"""
+SELECT platform, release_id, (generate_subscripts(named, 1) - 1)::SMALLINT AS position, unnest(named, recursive := true)
+FROM (SELECT platform, release_id, list_filter(artists, lambda a: trim(coalesce(a.name, '')) <> '') AS named FROM source_release)
+UNION ALL SELECT '{NAME_ONLY}', '', 0, NULL, '{VARIOUS_ARTISTS}', 'primary'
+"""
+
+
+def build_artists(paths: BuildPaths) -> dict[str, int]:
+    """Write source_credit, artist_source and artist (counts still 0); returns row counts."""
+    with open_workbench(paths, "artists") as bench:
+        bench.keep("credited", _CREDITED)
+        bench.keep("release_credit", _RELEASE_CREDIT)
+        bench.load("title_remixer", _title_remixers(bench))
+        bench.keep("credit", f"{_CREDIT} UNION ALL {_TITLE_CREDIT}")
+        bench.load("name_key", _name_keys(bench))
+        bench.keep("node", _NODE)
+        bench.keep("credit_node", _CREDIT_NODE)
+        groups = _group(bench)
+        registry, next_id = previous_registry(paths, "artist")
+        used = groups.filter(pl.col("is_used").any().over("group"))
+        assignment = assign_ids(used.select("group", "source_key"), registry, next_id)
+        bench.load("node_artist", used.join(assignment.ids, on="group").select("node", artist_id="entity_id"))
+        facts = {
+            "source_credits": bench.write("source_credit", _SOURCE_CREDIT),
+            "artist_sources": bench.write("artist_source", _ARTIST_SOURCE),
+            "artists": bench.write("artist", _ARTIST),
+        }
+        save_assignment(paths, "artist", assignment)
+    return facts
+
+
+def _title_remixers(bench: Workbench) -> pl.DataFrame:
+    """title, version, part, place: whom a title names as its remixer; several when it names several known artists."""
+    titles = bench.frame(
+        "SELECT DISTINCT title, version FROM credited "
+        "WHERE regexp_matches(lower(title || ' ' || coalesce(version, '')), 'remix|rmx|rework|refix|bootleg|flip') ORDER BY ALL"
+    )
+    named = remixers(titles)
+    known = bench.frame("SELECT DISTINCT name FROM source_artist").select(key=artist_key(pl.col("name")))["key"].unique()
+    names = named.select("remixer").unique().with_columns(key=artist_key(pl.col("remixer")))
+    parts = split_joint_names(names, known, "key").filter(pl.col("part") != "")
+    return (
+        named.join(parts, on="remixer")
+        .with_columns(place=pl.int_range(pl.len()).over("title", "version"))
+        .select("title", "version", "part", "place")
+    )
+
+
+_TITLE_CREDIT = """
+SELECT c.recording_id, c.platform, c.external_id, (len(c.artists) + t.place)::SMALLINT, NULL, t.part, 'remixer', true
+FROM credited c JOIN title_remixer t ON c.title = t.title AND c.version IS NOT DISTINCT FROM t.version
+"""
+
+
+def _name_keys(bench: Workbench) -> pl.DataFrame:
+    names = bench.frame(
+        "SELECT DISTINCT name FROM credit UNION SELECT name FROM source_artist UNION SELECT name FROM release_credit ORDER BY name"
+    )
+    various = pl.col("key").is_in(VARIOUS_KEYS)
+    return names.with_columns(key=artist_key(pl.col("name"))).with_columns(
+        key=pl.when(various).then(pl.lit(VARIOUS_KEYS[1])).otherwise("key"),
+        is_numbered=pl.col("name").str.extract(NUMBERED).cast(pl.Int32) > 1,
+    )
+
+
+_NODE = f"""
+WITH used AS (
+    SELECT platform, artist_id, min(name) AS name FROM (
+        SELECT platform, artist_id, name FROM credit WHERE artist_id IS NOT NULL
+        UNION ALL SELECT platform, artist_id, name FROM release_credit WHERE artist_id IS NOT NULL
+    ) GROUP BY ALL
+), identified AS (
+    SELECT platform, artist_id, coalesce(s.name, u.name) AS name, coalesce(s.is_placeholder, false) AS is_placeholder,
+        u.name IS NOT NULL AS is_used
+    FROM used u FULL JOIN source_artist s USING (platform, artist_id)
+), nameless AS (
+    SELECT DISTINCT k.key FROM name_key k SEMI JOIN (
+        SELECT name FROM credit WHERE artist_id IS NULL UNION ALL SELECT name FROM release_credit WHERE artist_id IS NULL
+    ) USING (name)
+)
+SELECT (row_number() OVER (ORDER BY platform, artist_id))::BIGINT AS node, * FROM (
+    SELECT i.platform, i.artist_id, k.key, coalesce(k.is_numbered AND i.platform = '{CATALOG_A}', false) AS is_numbered,
+        i.is_placeholder OR k.key = '{VARIOUS_KEYS[1]}' AS is_placeholder, i.is_used
+    FROM identified i JOIN name_key k USING (name)
+    UNION ALL
+    SELECT '{NAME_ONLY}', key, key, false, key IN ({", ".join(f"'{key}'" for key in PLACEHOLDER_KEYS)}), true FROM nameless
+)
+"""
+
+_CREDIT_NODE = f"""
+SELECT c.*, k.key AS name_key, n.node, n.key, n.platform AS node_platform
+FROM credit c JOIN name_key k USING (name)
+JOIN node n ON n.platform = CASE WHEN c.artist_id IS NULL THEN '{NAME_ONLY}' ELSE c.platform END
+    AND n.artist_id = coalesce(c.artist_id, k.key)
+"""
+
+
+def _group(bench: Workbench) -> pl.DataFrame:
+    """node, group, source_key, is_used."""
+    nodes = bench.frame("SELECT * FROM node ORDER BY node")
+    bench.load("shared_key", shared_names(nodes.filter(~pl.col("is_placeholder"))))
+    bench.keep("credited_here", "SELECT DISTINCT recording_id, key, node, node_platform FROM credit_node SEMI JOIN shared_key USING (key)")
+    evidence = bench.frame(
+        "SELECT a.node AS node_a, b.node AS node_b, count(*) AS shared FROM credited_here a JOIN credited_here b USING (recording_id, key) "
+        "WHERE a.node_platform <> b.node_platform GROUP BY ALL"
+    )
+    groups = group_nodes(nodes, evidence)
+    return nodes.join(groups, on="node").select(
+        "node", "group", "is_used", source_key=pl.concat_str("platform", "artist_id", separator=":")
+    )
+
+
+_KNOWN_HERE = f"""
+SELECT recording_id, key AS name_key, arg_min(artist_id, struct_pack(a := -n, b := artist_id)) AS known_artist_id
+FROM (
+    SELECT h.recording_id, h.key, a.artist_id, count(*) AS n FROM credited_here h JOIN node_artist a USING (node)
+    WHERE h.node_platform <> '{NAME_ONLY}' GROUP BY ALL
+) GROUP BY ALL
+"""
+
+_SOURCE_CREDIT = f"""
+SELECT c.recording_id, c.platform, c.external_id, c.position,
+    CASE WHEN c.artist_id IS NULL THEN coalesce(k.known_artist_id, a.artist_id) ELSE a.artist_id END AS artist_id,
+    {shown_name_sql("c.name", "c.platform")} AS name, c.role, c.is_named_by_title
+FROM credit_node c JOIN node_artist a USING (node) LEFT JOIN ({_KNOWN_HERE}) k USING (recording_id, name_key)
+"""
+
+_NAME_SOURCE = """
+SELECT DISTINCT c.platform, 'name:' || k.key AS external_id, k.key
+FROM (
+    SELECT platform, name FROM credit WHERE artist_id IS NULL UNION ALL SELECT platform, name FROM release_credit WHERE artist_id IS NULL
+) c JOIN name_key k USING (name)
+"""
+
+_ARTIST_SOURCE = f"""
+SELECT n.platform, n.artist_id AS external_id, a.artist_id FROM node n JOIN node_artist a USING (node) WHERE n.platform <> '{NAME_ONLY}'
+UNION ALL
+SELECT s.platform, s.external_id, a.artist_id FROM ({_NAME_SOURCE}) s
+JOIN node n ON n.platform = '{NAME_ONLY}' AND n.artist_id = s.key JOIN node_artist a USING (node)
+"""
+
+_ARTIST = f"""
+WITH named AS (
+    SELECT a.artist_id, {rank_sql(ARTIST_NAME, "n.platform")} AS rank, s.sort_name, s.popularity,
+        {shown_name_sql("s.name", "n.platform")} AS name
+    FROM node_artist a JOIN node n USING (node) JOIN source_artist s ON s.platform = n.platform AND s.artist_id = n.artist_id
+    UNION ALL
+    SELECT a.artist_id, {len(ARTIST_NAME)} + (n.platform = '{NAME_ONLY}')::INT, NULL, NULL, min(c.name)
+    FROM node_artist a JOIN node n USING (node) JOIN credit_node c USING (node) GROUP BY a.artist_id, n.platform
+    UNION ALL
+    SELECT a.artist_id, {len(ARTIST_NAME)} + 2, NULL, NULL, min(c.name)
+    FROM release_credit c JOIN name_key k USING (name)
+    JOIN node n ON n.platform = CASE WHEN c.artist_id IS NULL THEN '{NAME_ONLY}' ELSE c.platform END
+        AND n.artist_id = coalesce(c.artist_id, k.key)
+    JOIN node_artist a USING (node) GROUP BY a.artist_id
+)
+SELECT artist_id, arg_min(name, struct_pack(a := rank, b := name)) AS name,
+    arg_min(sort_name, struct_pack(a := rank, b := sort_name)) AS sort_name,
+    0 AS release_count, 0 AS recording_count, coalesce(max(popularity), 0) AS popularity
+FROM named GROUP BY artist_id
+"""
+
+
+def count_artist_works(paths: BuildPaths) -> None:
+    """Rewrite `artist` with the counts out of release and recording_artist, and a popularity where no platform gives one."""
+    with open_workbench(paths, "artist_counts") as bench:
+        bench.keep("counted", _COUNTED)
+        bench.write("artist", "SELECT * FROM counted")
+
+
+_COUNTED = """
+SELECT a.artist_id, a.name, a.sort_name, coalesce(r.n, 0) AS release_count, coalesce(t.n, 0) AS recording_count,
+    CASE WHEN a.popularity > 0 THEN a.popularity ELSE coalesce(t.popularity, 0) END AS popularity
+FROM artist a
+LEFT JOIN (SELECT artist_id, count(*) AS n FROM release GROUP BY artist_id) r USING (artist_id)
+LEFT JOIN (
+    SELECT artist_id, count(DISTINCT recording_id) AS n, max(popularity) AS popularity
+    FROM recording_artist JOIN recording USING (recording_id) GROUP BY artist_id
+) t USING (artist_id)
+"""

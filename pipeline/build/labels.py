@@ -1,0 +1,117 @@
+"""Labels: one canonical label per group of platform labels; a platform that gives only a name has the label `name:<key>`.
+
+Placeholders (Not On Label, [no label]) are no labels: a release on them has none. `count_label_releases` fills the counts once releases
+stand. Who is who is decided in identity.py.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from catalog_store.platforms import CATALOG_A
+from pipeline.build.identity import group_nodes, shared_names
+from pipeline.build.name_forms import NUMBERED, label_key, shown_name_sql
+from pipeline.build.priorities import LABEL_NAME, rank_sql
+from pipeline.build.workbench import Workbench, open_workbench
+from pipeline.linkage.registry import assign_ids, previous_registry, save_assignment
+
+if TYPE_CHECKING:
+    from pipeline.paths import BuildPaths
+
+NO_LABEL = "^(not on label|no label|none|unknown label|unsigned|self released|self release|independent)($| )"
+"""Normal forms that say that there is no label."""
+
+_LABELLED = """
+SELECT platform, release_id, label_id, label_name, label_id IS NULL AS is_name_only
+FROM source_release ANTI JOIN (SELECT platform, label_id FROM source_label WHERE is_placeholder) USING (platform, label_id)
+WHERE trim(coalesce(label_name, '')) <> '' OR label_id IS NOT NULL
+"""
+
+
+def build_labels(paths: BuildPaths) -> dict[str, int]:
+    """Write label_source and label (counts still 0); returns row counts."""
+    with open_workbench(paths, "labels") as bench:
+        bench.keep("labelled", _LABELLED)
+        bench.load("name_key", _name_keys(bench))
+        bench.keep("node", _NODE)
+        bench.keep("release_node", _RELEASE_NODE)
+        groups = _group(bench)
+        registry, next_id = previous_registry(paths, "label")
+        assignment = assign_ids(groups.select("group", "source_key"), registry, next_id)
+        bench.load("node_label", groups.join(assignment.ids, on="group").select("node", label_id="entity_id"))
+        facts = {"label_sources": bench.write("label_source", _LABEL_SOURCE), "labels": bench.write("label", _LABEL)}
+        save_assignment(paths, "label", assignment)
+    return facts
+
+
+def _name_keys(bench: Workbench) -> pl.DataFrame:
+    names = bench.frame("SELECT DISTINCT label_name AS name FROM labelled UNION SELECT name FROM source_label ORDER BY name").drop_nulls()
+    return names.with_columns(key=label_key(pl.col("name")), is_numbered=pl.col("name").str.extract(NUMBERED).cast(pl.Int32) > 1).filter(
+        ~pl.col("key").str.contains(NO_LABEL)
+    )
+
+
+_NODE = f"""
+WITH identified AS (
+    SELECT platform, label_id, coalesce(s.name, min(u.label_name)) AS name
+    FROM (SELECT platform, label_id, label_name FROM labelled WHERE NOT is_name_only) u LEFT JOIN source_label s USING (platform, label_id)
+    GROUP BY platform, label_id, s.name
+)
+SELECT (row_number() OVER (ORDER BY platform, external_id))::BIGINT AS node, * FROM (
+    SELECT i.platform, i.label_id AS external_id, i.name, k.key, false AS is_placeholder,
+        coalesce(k.is_numbered AND i.platform = '{CATALOG_A}', false) AS is_numbered
+    FROM identified i JOIN name_key k USING (name)
+    UNION ALL
+    SELECT l.platform, 'name:' || k.key, min(l.label_name), k.key, false, false
+    FROM labelled l JOIN name_key k ON k.name = l.label_name WHERE l.is_name_only GROUP BY l.platform, k.key
+)
+"""
+
+_RELEASE_NODE = """
+SELECT l.platform, l.release_id, n.node, n.key FROM labelled l LEFT JOIN name_key k ON k.name = l.label_name
+JOIN node n ON n.platform = l.platform AND n.external_id = coalesce(l.label_id, 'name:' || k.key)
+"""
+
+_LABELLED_HERE = """
+SELECT DISTINCT m.recording_id, n.key, n.node, n.platform
+FROM release_node n SEMI JOIN shared_key USING (key)
+JOIN source_release_track t USING (platform, release_id) JOIN recording_member m USING (platform, external_id)
+"""
+
+
+def _group(bench: Workbench) -> pl.DataFrame:
+    """node, group, source_key."""
+    nodes = bench.frame("SELECT * FROM node ORDER BY node")
+    bench.load("shared_key", shared_names(nodes))
+    bench.keep("labelled_here", _LABELLED_HERE)
+    evidence = bench.frame(
+        "SELECT a.node AS node_a, b.node AS node_b, count(*) AS shared FROM labelled_here a JOIN labelled_here b USING (recording_id, key) "
+        "WHERE a.platform <> b.platform GROUP BY ALL"
+    )
+    groups = group_nodes(nodes, evidence)
+    return nodes.join(groups, on="node").select("node", "group", source_key=pl.concat_str("platform", "external_id", separator=":"))
+
+
+_LABEL_SOURCE = "SELECT n.platform, n.external_id, l.label_id FROM node n JOIN node_label l USING (node)"
+
+_LABEL = f"""
+SELECT l.label_id, arg_min(n.shown, struct_pack(a := n.rank, b := n.shown)) AS name, 0 AS release_count
+FROM node_label l JOIN (
+    SELECT node, {rank_sql(LABEL_NAME)} AS rank,
+        {shown_name_sql("name")} AS shown
+    FROM node
+) n USING (node) GROUP BY l.label_id
+"""
+
+
+def count_label_releases(paths: BuildPaths) -> None:
+    """Rewrite `label` with the counts out of release."""
+    with open_workbench(paths, "label_counts") as bench:
+        bench.keep(
+            "counted",
+            "SELECT l.label_id, l.name, coalesce(r.n, 0) AS release_count FROM label l "
+            "LEFT JOIN (SELECT label_id, count(*) AS n FROM release GROUP BY label_id) r USING (label_id)",
+        )
+        bench.write("label", "SELECT * FROM counted")

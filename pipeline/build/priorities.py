@@ -1,0 +1,54 @@
+"""Who is asked first, per field: the survivorship chains of the golden records.
+
+The first platform of a chain that says anything decides. docs/build.md shows the same chains with their reasons and is tested against
+this module. Change an order here, never in a query. What must not live here: how a field is computed from the chosen record.
+"""
+
+from __future__ import annotations
+
+from catalog_store.platforms import CATALOG_A, CATALOG_B, STORE_A, STREAMSVC_A, STREAMSVC_B, STREAMSVC_C
+
+Chain = tuple[str, ...]
+
+RECORDING_TITLE: Chain = (STREAMSVC_B, STREAMSVC_C, STORE_A, STREAMSVC_A, CATALOG_B, CATALOG_A)
+"""Those that keep title and version apart give the cleanest display form; catalogs normalise capitals and print variants."""
+RECORDING_CREDITS: Chain = (STREAMSVC_C, STREAMSVC_B, CATALOG_B, STORE_A, STREAMSVC_A, CATALOG_A)
+"""Platforms with roles first; streamsvc_a lists guests and remixers among the artists without saying so."""
+RECORDING_POSITION: Chain = (CATALOG_B, STREAMSVC_A, STREAMSVC_B, STREAMSVC_C, CATALOG_A, STORE_A)
+"""store_a numbers every track of some releases 1."""
+
+RELEASE_TITLE: Chain = (STREAMSVC_A, STREAMSVC_C, STREAMSVC_B, STORE_A, CATALOG_B, CATALOG_A)
+RELEASE_ARTIST: Chain = (STREAMSVC_C, STREAMSVC_A, STREAMSVC_B, CATALOG_B, CATALOG_A, STORE_A)
+"""store_a gathers all track artists on a release."""
+RELEASE_LABEL: Chain = (STORE_A, CATALOG_B, CATALOG_A, STREAMSVC_B, STREAMSVC_A, STREAMSVC_C)
+"""Imprints first; streamsvc_c may name the distributor."""
+RELEASE_CATALOG_NUMBER: Chain = (CATALOG_A, CATALOG_B, STORE_A, STREAMSVC_A, STREAMSVC_B, STREAMSVC_C)
+RELEASE_TYPE: Chain = (CATALOG_B, STREAMSVC_C, STREAMSVC_B, CATALOG_A, STORE_A, STREAMSVC_A)
+"""streamsvc_a knows no EP."""
+
+ARTIST_NAME: Chain = (CATALOG_B, STREAMSVC_A, STREAMSVC_B, STREAMSVC_C, STORE_A, CATALOG_A)
+LABEL_NAME: Chain = (CATALOG_B, CATALOG_A, STORE_A, STREAMSVC_B, STREAMSVC_A, STREAMSVC_C)
+WORK_TITLE: Chain = ("works", CATALOG_B)
+
+ROLELESS: Chain = (STREAMSVC_A,)
+"""Platforms whose `primary` only means `is in the list`."""
+
+CHAINS = {
+    "recording.title": RECORDING_TITLE,
+    "recording.artists": RECORDING_CREDITS,
+    "recording_release.disc_number, track_number": RECORDING_POSITION,
+    "release.title": RELEASE_TITLE,
+    "release.artist": RELEASE_ARTIST,
+    "release.label": RELEASE_LABEL,
+    "release.catalog_number": RELEASE_CATALOG_NUMBER,
+    "release.release_type": RELEASE_TYPE,
+    "artist.name, sort_name": ARTIST_NAME,
+    "label.name": LABEL_NAME,
+    "work.title": WORK_TITLE,
+}
+
+
+def rank_sql(chain: Chain, column: str = "platform") -> str:
+    """SQL for the place of `column` in the chain: 0 is asked first, platforms outside come last."""
+    places = " ".join(f"WHEN '{platform}' THEN {place}" for place, platform in enumerate(chain))
+    return f"(CASE {column} {places} ELSE {len(chain)} END)"

@@ -1,0 +1,237 @@
+"""Releases: one release per product, merged over platforms, and the recordings on each.
+
+Platform releases are one when they carry the same barcode (and agree in title or tracks), or have the same artist, the same title, years at
+most one apart and mostly the same tracks, unless two barcodes say otherwise. Writes release_source, release and recording_release and
+fills the counts of `label`. What must not live here: which date wins (release_dates.py), who is asked first (priorities.py).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from pipeline.build.artists import VARIOUS_ARTISTS, VARIOUS_KEYS
+from pipeline.build.identity import components
+from pipeline.build.labels import count_label_releases
+from pipeline.build.name_forms import artist_key, label_key, release_key, shown_name_sql
+from pipeline.build.popularity import RECORDING_POPULARITY
+from pipeline.build.priorities import (
+    RECORDING_POSITION,
+    RELEASE_ARTIST,
+    RELEASE_CATALOG_NUMBER,
+    RELEASE_LABEL,
+    RELEASE_TITLE,
+    RELEASE_TYPE,
+    rank_sql,
+)
+from pipeline.build.release_dates import earliest_date_sql
+from pipeline.build.workbench import Workbench, open_workbench
+from pipeline.linkage.registry import assign_ids, previous_registry, save_assignment
+
+if TYPE_CHECKING:
+    from pipeline.paths import BuildPaths
+
+LEAST_SHARED_TRACKS = 0.5
+"""Of the longer track list: a single is not the album of the same title."""
+MOST_YEARS_APART = 1
+"""A reissue of later years is a product of its own; around New Year platforms differ by one."""
+
+_RELEASE_TRACK = """
+SELECT platform, release_id, recording_id,
+    arg_min(
+        struct_pack(disc := disc_number, track := track_number),
+        struct_pack(a := coalesce(disc_number, 999), b := coalesce(track_number, 9999))
+    ) AS place
+FROM (
+    SELECT platform, release_id, external_id, disc_number, track_number FROM source_release_track
+    UNION ALL
+    SELECT platform, release_id, external_id, NULL, NULL FROM source_recording WHERE release_id IS NOT NULL
+) JOIN recording_member USING (platform, external_id) SEMI JOIN source_release USING (platform, release_id)
+GROUP BY ALL
+"""
+
+
+def build_releases(paths: BuildPaths) -> dict[str, int]:
+    """Write release_source, release and recording_release, and the counts of label; returns row counts."""
+    with open_workbench(paths, "releases") as bench:
+        bench.keep("release_track", _RELEASE_TRACK)
+        bench.load("name_form", _name_forms(bench))
+        bench.keep("edition", _EDITION)
+        groups = _group(bench)
+        registry, next_id = previous_registry(paths, "release")
+        assignment = assign_ids(groups.select("group", "source_key"), registry, next_id)
+        bench.load("node_release", groups.join(assignment.ids, on="group").select("node", release_id="entity_id"))
+        bench.keep("popularity", RECORDING_POPULARITY)
+        bench.keep("merged", "SELECT n.release_id AS id, e.* FROM edition e JOIN node_release n USING (node)")
+        facts = {
+            "release_sources": bench.write("release_source", "SELECT platform, release_id AS external_id, id AS release_id FROM merged"),
+            "recording_releases": bench.write("recording_release", _RECORDING_RELEASE),
+            "releases": bench.write("release", _RELEASE),
+        }
+        save_assignment(paths, "release", assignment)
+    count_label_releases(paths)
+    return facts
+
+
+def _name_forms(bench: Workbench) -> pl.DataFrame:
+    """text, release_key, artist_key, label_key of every distinct string that stands in one of these places."""
+    texts = bench.frame(
+        "SELECT DISTINCT text FROM (SELECT title AS text FROM source_release UNION ALL SELECT label_name FROM source_release "
+        "UNION ALL SELECT artists[1].name FROM source_release) WHERE text IS NOT NULL ORDER BY text"
+    )
+    text = pl.col("text")
+    various = artist_key(text).is_in(VARIOUS_KEYS)
+    return texts.select(
+        "text",
+        release_key=release_key(text),
+        artist_key=pl.when(various).then(pl.lit(VARIOUS_KEYS[1])).otherwise(artist_key(text)),
+        label_key=label_key(text),
+    )
+
+
+_OWN_ARTISTS = """
+SELECT t.platform, t.release_id, min(c.artist_id) AS artist_id, arg_min(c.name, struct_pack(a := c.artist_id, b := c.name)) AS name
+FROM (SELECT platform, release_id, external_id FROM source_release_track UNION
+      SELECT platform, release_id, external_id FROM source_recording WHERE release_id IS NOT NULL) t
+JOIN source_credit c USING (platform, external_id)
+WHERE c.position = 0 GROUP BY ALL HAVING count(DISTINCT c.artist_id) = 1
+"""
+
+_EDITION = f"""
+WITH named AS (
+    SELECT r.*, r.artists[1] AS first, t.track_count AS known_tracks
+    FROM source_release r
+    JOIN (SELECT platform, release_id, count(*) AS track_count FROM release_track GROUP BY ALL) t USING (platform, release_id)
+)
+SELECT (row_number() OVER (ORDER BY r.platform, r.release_id))::BIGINT AS node,
+    r.platform, r.release_id, r.title, r.version, k.release_key AS title_key,
+    coalesce(s.artist_id, o.artist_id, v.artist_id) AS artist_id,
+    CASE WHEN s.artist_id IS NOT NULL THEN {shown_name_sql("r.first.name", "r.platform")}
+         ELSE coalesce(o.name, '{VARIOUS_ARTISTS}') END AS artist_name,
+    l.label_id, r.catalog_number, r.gtin, r.release_date, r.release_date_precision, r.release_type, r.is_compilation, r.is_official,
+    r.known_tracks, r.release_date[1:4]::INT AS year
+FROM named r
+JOIN name_form k ON k.text = r.title
+LEFT JOIN name_form a ON a.text = r.first.name
+LEFT JOIN artist_source s ON s.platform = r.platform AND s.external_id = coalesce(r.first.artist_id, 'name:' || a.artist_key)
+LEFT JOIN ({_OWN_ARTISTS}) o ON r.first IS NULL AND o.platform = r.platform AND o.release_id = r.release_id
+LEFT JOIN artist_source v ON v.platform = 'name' AND v.external_id = 'name:{VARIOUS_KEYS[1]}'
+LEFT JOIN name_form b ON b.text = r.label_name
+LEFT JOIN label_source l ON l.platform = r.platform AND l.external_id = coalesce(r.label_id, 'name:' || b.label_key)
+"""
+
+
+def _group(bench: Workbench) -> pl.DataFrame:
+    """node, group, source_key."""
+    bench.keep("overlap", _OVERLAP)
+    edges = bench.frame(f"({_SAME_PRODUCT}) UNION ({_SAME_BARCODE}) ORDER BY ALL")
+    nodes = bench.frame("SELECT node, gtin, platform || ':' || release_id AS source_key FROM edition ORDER BY node")
+    groups = nodes.join(components(nodes["node"], edges), on="node")
+    partners = bench.frame(_BARCODE_PARTNER)
+    return separate_barcodes(groups, partners).select("node", "group", "source_key")
+
+
+_OVERLAP = """
+WITH track AS (
+    SELECT e.node, e.artist_id, e.title_key, e.gtin, t.recording_id FROM edition e JOIN release_track t USING (platform, release_id)
+)
+SELECT a.node AS node_a, b.node AS node_b, count(*) AS shared
+FROM track a JOIN track b ON a.recording_id = b.recording_id AND a.artist_id = b.artist_id AND a.title_key = b.title_key
+WHERE a.node < b.node GROUP BY ALL
+"""
+"""Only editions of one artist and title that share a recording are ever compared."""
+
+_SAME_PRODUCT = f"""
+SELECT o.node_a, o.node_b FROM overlap o JOIN edition a ON a.node = o.node_a JOIN edition b ON b.node = o.node_b
+WHERE o.shared >= {LEAST_SHARED_TRACKS} * greatest(a.known_tracks, b.known_tracks)
+    AND coalesce(abs(a.year - b.year) <= {MOST_YEARS_APART}, true) AND coalesce(a.gtin = b.gtin, true)
+"""
+
+_SAME_BARCODE = f"""
+WITH centre AS (SELECT gtin, min(node) AS node FROM edition WHERE gtin IS NOT NULL GROUP BY gtin HAVING count(*) > 1),
+pair AS (
+    SELECT c.node AS node_a, e.node AS node_b, a.title_key = e.title_key AS is_titled_alike,
+        least(a.known_tracks, e.known_tracks) AS tracks,
+        a.platform AS platform_a, a.release_id AS release_a, e.platform AS platform_b, e.release_id AS release_b
+    FROM centre c JOIN edition a ON a.node = c.node JOIN edition e ON e.gtin = c.gtin AND e.node > c.node
+), counted AS (
+    SELECT p.node_a, p.node_b, count(*) AS shared FROM pair p
+    JOIN release_track x ON x.platform = p.platform_a AND x.release_id = p.release_a
+    JOIN release_track y ON y.platform = p.platform_b AND y.release_id = p.release_b AND y.recording_id = x.recording_id
+    GROUP BY ALL
+)
+SELECT node_a, node_b FROM pair LEFT JOIN counted USING (node_a, node_b)
+WHERE is_titled_alike OR coalesce(shared, 0) >= {LEAST_SHARED_TRACKS} * tracks
+"""
+"""Barcodes are mistyped and reused: one that agrees in neither title nor tracks joins nothing. Compared with one centre per barcode, so
+that a filler barcode on thousands of releases costs thousands of comparisons, not millions."""
+
+_BARCODE_PARTNER = """
+SELECT node, arg_min(gtin, struct_pack(a := -shared, b := other)) AS partner_gtin FROM (
+    SELECT o.node_a AS node, o.node_b AS other, b.gtin, o.shared FROM overlap o JOIN edition b ON b.node = o.node_b
+    UNION ALL SELECT o.node_b, o.node_a, a.gtin, o.shared FROM overlap o JOIN edition a ON a.node = o.node_a
+) WHERE gtin IS NOT NULL GROUP BY node ORDER BY node
+"""
+
+
+def separate_barcodes(groups: pl.DataFrame, partners: pl.DataFrame) -> pl.DataFrame:
+    """Split groups in which releases without a barcode have joined releases of different barcodes.
+
+    Args:
+        groups: node, group, gtin (null: none), and what else shall be kept.
+        partners: node, partner_gtin: the barcode of the most similar release that has one.
+
+    Returns:
+        `groups` with the smallest node as group again. Releases without a barcode go with their partner's, else with the smallest.
+    """
+    known = pl.coalesce("gtin", "partner_gtin")
+    marked = groups.join(partners, on="node", how="left").with_columns(
+        label=pl.when(pl.col("gtin").drop_nulls().n_unique().over("group") > 1).then(pl.coalesce(known, pl.col("gtin").min().over("group")))
+    )
+    return marked.with_columns(group=pl.col("node").min().over("group", "label")).drop("partner_gtin", "label")
+
+
+_RECORDING_RELEASE = f"""
+SELECT recording_id, id AS release_id, arg_min(place, rank).disc AS disc_number, arg_min(place, rank).track AS track_number
+FROM (
+    SELECT t.recording_id, m.id, t.place,
+        struct_pack(a := t.place.track IS NULL, b := {rank_sql(RECORDING_POSITION, "t.platform")}, c := t.release_id) AS rank
+    FROM release_track t JOIN merged m USING (platform, release_id)
+) GROUP BY recording_id, id
+"""
+
+
+def _first(field: str, chain: tuple[str, ...]) -> str:
+    """The field of the first platform of `chain` that has it: official editions first, then by id."""
+    return f"arg_min({field}, struct_pack(a := NOT is_official, b := {rank_sql(chain)}, c := release_id))"
+
+
+_PLAIN_TITLE = "regexp_replace(title, '(?i)\\s+[-\u2013]\\s+(single|ep)\\s*$', '')"
+_TITLE = f"""
+CASE WHEN trim(coalesce(version, '')) = '' OR contains(lower(title), lower(version)) THEN {_PLAIN_TITLE}
+    ELSE {_PLAIN_TITLE} || ' (' || version || ')' END
+"""
+
+_RELEASE = f"""
+WITH golden AS (
+    SELECT id AS release_id,
+        {_first(_TITLE, RELEASE_TITLE)} AS title,
+        {_first("struct_pack(id := artist_id, name := artist_name)", RELEASE_ARTIST)} AS artist,
+        {_first("label_id", RELEASE_LABEL)} AS label_id,
+        {_first("nullif(trim(catalog_number), '')", RELEASE_CATALOG_NUMBER)} AS catalog_number,
+        min(gtin) AS gtin,
+        coalesce({earliest_date_sql(where="is_official")}, {earliest_date_sql()}) AS date,
+        {_first("release_type", RELEASE_TYPE)} AS release_type,
+        bool_or(is_compilation) AS is_compilation,
+        count(DISTINCT platform)::INT AS platform_count
+    FROM merged GROUP BY id
+), tracks AS (
+    SELECT m.id AS release_id, count(DISTINCT recording_id)::INT AS track_count, max(p.popularity) AS popularity
+    FROM release_track t JOIN merged m USING (platform, release_id) JOIN popularity p USING (recording_id) GROUP BY m.id
+)
+SELECT g.release_id, g.title, g.artist.id AS artist_id, g.artist.name AS artist_name, g.label_id, l.name AS label_name, g.catalog_number,
+    g.gtin, g.date.d AS release_date, g.date.p AS release_date_precision, g.release_type, g.is_compilation, t.track_count, t.popularity,
+    g.platform_count
+FROM golden g JOIN tracks t USING (release_id) LEFT JOIN label l USING (label_id)
+"""

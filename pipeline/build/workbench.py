@@ -1,0 +1,104 @@
+"""One DuckDB connection over everything that the stages before have written, and the way a query becomes a table.
+
+A view per staging table (all platforms together), per linkage and per catalog table that exists; the tables of a stage are written through
+`write`, in their declared order. What must not live here: any question about the data.
+"""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from catalog_store.tables import ALL_TABLES, TABLES
+from catalog_store.tables.files import parts, sql_source, write_table
+from pipeline.engine.duckdb_session import bounded_duckdb, frame, stream
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import duckdb
+
+    from catalog_store.tables.spec import Table
+    from pipeline.paths import BuildPaths
+
+ROWS_PER_PART = 1_000_000
+"""Narrow rows: one part of a link or credit table is some 10 MB on disk and 100 MB in flight."""
+
+
+class Workbench:
+    """The connection of one stage. Tables made with `keep` live until the stage ends and may spill to disk."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, paths: BuildPaths) -> None:
+        """Create the views; a staging table that no platform has staged is an empty table."""
+        self.connection = connection
+        self.paths = paths
+        for table in ALL_TABLES:
+            source = self._source(table)
+            if source:
+                connection.execute(f'CREATE VIEW "{table.name}" AS SELECT * FROM {source}')
+            elif table.layer == "staging":
+                connection.execute(table.ddl())
+
+    def _source(self, table: Table) -> str | None:
+        if table.layer != "staging":
+            folder = self.paths.table(table.name)
+            return sql_source(folder) if folder.is_dir() else None
+        files = [str(file).replace("'", "''") for folder in self.paths.staged(table.name) for file in parts(folder)]
+        return "read_parquet([" + ", ".join(f"'{file}'" for file in files) + "])" if files else None
+
+    def keep(self, name: str, sql: str) -> None:
+        """Materialise a named step of the stage."""
+        self.connection.execute(f'CREATE OR REPLACE TABLE "{name}" AS {sql}')
+
+    def load(self, name: str, rows: pl.DataFrame) -> None:
+        """Make a frame a named step of the stage."""
+        self.connection.register("_loaded", rows.to_arrow())
+        self.keep(name, "SELECT * FROM _loaded")
+        self.connection.unregister("_loaded")
+
+    def frame(self, sql: str) -> pl.DataFrame:
+        """The whole result of `sql`: for columns that are meant to fit into memory (ids, keys, counts)."""
+        return frame(self.connection, sql)
+
+    def write(self, name: str, sql: str) -> int:
+        """Write the result of `sql` as table `name`, sorted by the table's order; rows written.
+
+        The columns of `sql` must be those of the table (absent nullable ones become null), and its rows unique in the order's columns
+        as far as bytes shall be reproducible.
+        """
+        table = TABLES[name]
+        order = ", ".join(f'"{column}" NULLS FIRST' for column in table.order)
+        frames = stream(self.connection, f"SELECT * FROM ({sql}) ORDER BY {order}", ROWS_PER_PART)
+        return write_table(table, self.paths.table(name), gathered(frames, ROWS_PER_PART))
+
+
+def gathered(frames: Iterator[pl.DataFrame], rows: int) -> Iterator[pl.DataFrame]:
+    """The same rows in frames of exactly `rows` rows (the last one less): parts do not depend on how the engine cut its batches."""
+    waiting: list[pl.DataFrame] = []
+    count = 0
+    for block in frames:
+        waiting.append(block)
+        count += block.height
+        if count >= rows:
+            whole = pl.concat(waiting)
+            for start in range(0, whole.height - rows + 1, rows):
+                yield whole.slice(start, rows)
+            rest = whole.slice(whole.height - whole.height % rows)
+            waiting, count = [rest], rest.height
+    if count:
+        yield pl.concat(waiting)
+
+
+@contextmanager
+def open_workbench(paths: BuildPaths, stage: str) -> Iterator[Workbench]:
+    """The workbench of `stage`; what it spilled is removed when it closes."""
+    spill = paths.root / "work" / "spill" / stage
+    shutil.rmtree(spill, ignore_errors=True)
+    try:
+        with bounded_duckdb(spill) as connection:
+            yield Workbench(connection, paths)
+    finally:
+        shutil.rmtree(spill, ignore_errors=True)
