@@ -90,10 +90,20 @@ def excerpt(columns: Sequence[str]) -> pl.Expr:
     return pl.struct(name for name in columns if name not in WHERE and not name.startswith("_")).struct.json_encode()
 
 
-def text(column: str) -> pl.Expr:
-    """The text of a column without blanks around it; null when nothing is left."""
-    stripped = pl.col(column).cast(pl.String).str.strip_chars()
-    return pl.when(stripped != "").then(stripped)
+def mark_later(block: pl.DataFrame, duplicates: pl.DataFrame) -> pl.DataFrame:
+    """Add `_later`: whether another record of the same `id` stands further up in the dump.
+
+    `duplicates` has each `id` that stands more than once with the `first` of its positions; `block` has `id` and `position`.
+    """
+    if duplicates.is_empty():
+        return block.with_columns(_later=pl.lit(value=False))
+    joined = block.join(duplicates, on="id", how="left", maintain_order="left")
+    return joined.with_columns(_later=(pl.col("position") > pl.col("first")).fill_null(value=False)).drop("first")
+
+
+def given(column: str) -> pl.Expr:
+    """The text of a column, null when it is blank."""
+    return pl.when(pl.col(column).str.strip_chars() != "").then(pl.col(column))
 
 
 def whole_number(value: pl.Expr, minimum: int, maximum: int) -> pl.Expr:

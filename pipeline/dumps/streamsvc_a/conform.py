@@ -3,7 +3,7 @@
 Every value of a block is text as delivered (or null), so that one reading serves Parquet, SQLite and JSON. The columns of a block:
 
 tracks   position, source_file, place, id, name, version, isrc, duration_ms, popularity, explicit, is_local, disc_number, track_number,
-         album_ref (how the dump names the album), album_id (null when it is not there), artists (see CREDITS), lost_artists (references
+         album_ref (how the dump names the album), album_id (null when it is not there), artists (see credits.CREDITS), lost_artists (references
          to artists that are not there)
 albums   position, source_file, place, id, name, album_type, upc, label, popularity, release_date, release_date_precision, total_tracks, artists
 artists  position, source_file, place, id, name, popularity
@@ -19,20 +19,19 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from catalog_store.identifiers import STREAMSVC_A_SHAPE, gtin_expr, isrc_expr
-from catalog_store.tables.staging import RELEASE_TYPES, SOURCE_RECORDING
-from pipeline.dumps.checking import RowRule, ValueRule, split_rows, value_rejects, whole_number
+from catalog_store.tables.staging import RELEASE_TYPES
+from pipeline.dumps.checking import RowRule, ValueRule, given, mark_later, split_rows, value_rejects, whole_number
+from pipeline.dumps.credits import PLACEHOLDER_NAMES, VARIOUS_ARTISTS, credit_names, joined_names, named_credits
 from pipeline.dumps.dates import partial_date
 from pipeline.dumps.rejects import Reason
 
 if TYPE_CHECKING:
     from pipeline.dumps.staging_writer import StagingWriter
 
-CREDITS = SOURCE_RECORDING.polars_schema["artists"]
 TEXTS = pl.List(pl.String)
 FULL_POPULARITY = 100
 LONGEST_MS = 2**31 - 1
 LARGEST_SMALLINT = 2**15 - 1
-PLACEHOLDER_NAMES = ("Various Artists", "Unknown Artist", "Unknown", "[unknown]")
 CREDIT_SEPARATOR = ", "
 """Between artists, as the platform's own pages show them."""
 
@@ -40,7 +39,7 @@ CREDIT_SEPARATOR = ", "
 def stage_tracks(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWriter) -> pl.DataFrame:
     """Stage one block of tracks; `duplicates` holds `id` and the `first` position of ids that stand more than once. Returns the kept records."""
     entity = "source_recording"
-    block = mark_duplicates(block, duplicates)
+    block = mark_later(block, duplicates)
     local = RowRule(Reason.LOCAL_FILE, _true(pl.col("is_local")))
     block, rejects = split_rows(block, entity, "id", [local, *_identity_rules()])
     out.write_rejects(rejects)
@@ -57,13 +56,13 @@ def stage_tracks(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWrit
             entity,
             "id",
             [
-                ValueRule("isrc", _given("isrc"), isrc, Reason.INVALID_ISRC),
-                ValueRule("duration_ms", _given("duration_ms"), duration, Reason.INVALID_DURATION),
-                ValueRule("popularity", _given("popularity"), popularity, Reason.INVALID_NUMBER),
-                ValueRule("disc_number", _given("disc_number"), disc, Reason.INVALID_NUMBER),
-                ValueRule("track_number", _given("track_number"), number, Reason.INVALID_NUMBER),
-                ValueRule("album", _given("album_ref"), album, Reason.DANGLING_REFERENCE),
-                ValueRule("artists", _given("lost_artists"), pl.lit(None), Reason.DANGLING_REFERENCE),
+                ValueRule("isrc", given("isrc"), isrc, Reason.INVALID_ISRC),
+                ValueRule("duration_ms", given("duration_ms"), duration, Reason.INVALID_DURATION),
+                ValueRule("popularity", given("popularity"), popularity, Reason.INVALID_NUMBER),
+                ValueRule("disc_number", given("disc_number"), disc, Reason.INVALID_NUMBER),
+                ValueRule("track_number", given("track_number"), number, Reason.INVALID_NUMBER),
+                ValueRule("album", given("album_ref"), album, Reason.DANGLING_REFERENCE),
+                ValueRule("artists", given("lost_artists"), pl.lit(None), Reason.DANGLING_REFERENCE),
                 ValueRule("name", _broken_text("name"), pl.lit(None), Reason.INVALID_UTF8),
             ],
         )
@@ -72,9 +71,9 @@ def stage_tracks(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWrit
         external_id="id",
         link_id="id",
         title="name",
-        version=_given("version"),
-        artists=_credits(),
-        artist_credit=_credit_text(),
+        version=given("version"),
+        artists=named_credits(),
+        artist_credit=joined_names(CREDIT_SEPARATOR),
         isrcs=pl.when(isrc.is_not_null()).then(pl.concat_list(isrc)).otherwise(pl.lit([], dtype=TEXTS)),
         duration_ms=duration,
         release_id=album,
@@ -93,22 +92,22 @@ def stage_tracks(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWrit
 def stage_albums(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWriter) -> None:
     """Stage one block of albums."""
     entity = "source_release"
-    block, rejects = split_rows(mark_duplicates(block, duplicates), entity, "id", _identity_rules())
+    block, rejects = split_rows(mark_later(block, duplicates), entity, "id", _identity_rules())
     out.write_rejects(rejects)
     gtin = gtin_expr(pl.col("upc"))
     # `0000` and years before sound recording stand on some 14,000 albums of the real data.
     date = partial_date(pl.col("release_date"))
     count = whole_number(pl.col("total_tracks"), 0, LONGEST_MS)
-    kind = _given("album_type").str.to_lowercase()
+    kind = given("album_type").str.to_lowercase()
     out.write_rejects(
         value_rejects(
             block,
             entity,
             "id",
             [
-                ValueRule("upc", _given("upc"), gtin, Reason.INVALID_GTIN),
-                ValueRule("release_date", _given("release_date"), date.struct.field("date"), Reason.INVALID_DATE),
-                ValueRule("total_tracks", _given("total_tracks"), count, Reason.INVALID_NUMBER),
+                ValueRule("upc", given("upc"), gtin, Reason.INVALID_GTIN),
+                ValueRule("release_date", given("release_date"), date.struct.field("date"), Reason.INVALID_DATE),
+                ValueRule("total_tracks", given("total_tracks"), count, Reason.INVALID_NUMBER),
                 ValueRule("name", _broken_text("name"), pl.lit(None), Reason.INVALID_UTF8),
             ],
         )
@@ -121,15 +120,15 @@ def stage_albums(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWrit
         block.select(
             release_id="id",
             title="name",
-            artists=_credits(),
-            artist_credit=_credit_text(),
-            label_name=_given("label"),
+            artists=named_credits(),
+            artist_credit=joined_names(CREDIT_SEPARATOR),
+            label_name=given("label"),
             gtin=gtin,
             release_date=date.struct.field("date"),
             release_date_precision=pl.when(parsed.is_not_null()).then(coarser),
             release_type=pl.when(kind.is_in(RELEASE_TYPES)).then(kind).when(kind.is_not_null()).then(pl.lit("other")),
             is_compilation=(kind == "compilation").fill_null(value=False)
-            | _names().list.first().is_in(PLACEHOLDER_NAMES[:1]).fill_null(value=False),
+            | (credit_names().list.first() == VARIOUS_ARTISTS).fill_null(value=False),
             is_official=pl.lit(value=True),
             track_count=count,
         ),
@@ -139,12 +138,10 @@ def stage_albums(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWrit
 def stage_artists(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWriter) -> None:
     """Stage one block of artists."""
     entity = "source_artist"
-    block, rejects = split_rows(mark_duplicates(block, duplicates), entity, "id", _identity_rules())
+    block, rejects = split_rows(mark_later(block, duplicates), entity, "id", _identity_rules())
     out.write_rejects(rejects)
     popularity = whole_number(pl.col("popularity"), 0, FULL_POPULARITY)
-    out.write_rejects(
-        value_rejects(block, entity, "id", [ValueRule("popularity", _given("popularity"), popularity, Reason.INVALID_NUMBER)])
-    )
+    out.write_rejects(value_rejects(block, entity, "id", [ValueRule("popularity", given("popularity"), popularity, Reason.INVALID_NUMBER)]))
     out.write(
         entity,
         block.select(
@@ -161,31 +158,19 @@ def stage_genres(block: pl.DataFrame, out: StagingWriter) -> None:
     """Stage genre words of artists; blank ones say nothing and are left out."""
     out.write(
         "source_genre",
-        block.filter(_given("genre").is_not_null()).select(
+        block.filter(given("genre").is_not_null()).select(
             entity_kind=pl.lit("artist"), entity_id="artist_id", position="position", genre="genre"
         ),
     )
 
 
-def mark_duplicates(block: pl.DataFrame, duplicates: pl.DataFrame) -> pl.DataFrame:
-    """Add `_later`: whether another record of the same id stands further up in the dump."""
-    if duplicates.is_empty():
-        return block.with_columns(_later=pl.lit(value=False))
-    joined = block.join(duplicates, on="id", how="left", maintain_order="left")
-    return joined.with_columns(_later=(pl.col("position") > pl.col("first")).fill_null(value=False)).drop("first")
-
-
 def _identity_rules() -> list[RowRule]:
     return [
-        RowRule(Reason.MISSING_ID, _given("id").is_null()),
+        RowRule(Reason.MISSING_ID, given("id").is_null()),
         RowRule(Reason.INVALID_ID, ~pl.col("id").str.contains(STREAMSVC_A_SHAPE), "id"),
         RowRule(Reason.DUPLICATE_ID, pl.col("_later"), "id"),
-        RowRule(Reason.MISSING_TITLE, _given("name").is_null()),
+        RowRule(Reason.MISSING_TITLE, given("name").is_null()),
     ]
-
-
-def _given(column: str) -> pl.Expr:
-    return pl.when(pl.col(column).str.strip_chars() != "").then(pl.col(column))
 
 
 def _broken_text(column: str) -> pl.Expr:
@@ -194,18 +179,3 @@ def _broken_text(column: str) -> pl.Expr:
 
 def _true(value: pl.Expr) -> pl.Expr:
     return value.str.to_lowercase().is_in(["true", "1", "t"])
-
-
-def _credits() -> pl.Expr:
-    """Credits without artists that have no name; a null list is an empty one."""
-    named = pl.col("artists").list.filter(pl.element().struct.field("name").str.strip_chars() != "")
-    return named.fill_null(pl.lit([], dtype=CREDITS))
-
-
-def _names() -> pl.Expr:
-    return _credits().list.eval(pl.element().struct.field("name"))
-
-
-def _credit_text() -> pl.Expr:
-    joined = _names().list.join(CREDIT_SEPARATOR)
-    return pl.when(joined != "").then(joined)

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from pipeline.dumps.credits import CREDITS
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.sorted_streams import nested, side_by_side
-from pipeline.dumps.streamsvc_a.conform import CREDITS, stage_albums, stage_artists, stage_genres, stage_tracks
+from pipeline.dumps.streamsvc_a.conform import stage_albums, stage_artists, stage_genres, stage_tracks
 from pipeline.engine.duckdb_session import bounded_duckdb, frame, stream
 
 if TYPE_CHECKING:

@@ -1,0 +1,38 @@
+"""Credited artists as lists of structs: the pieces that adapters share when they put `artists` and `artist_credit` together."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from catalog_store.tables.staging import SOURCE_RECORDING
+
+CREDITS = SOURCE_RECORDING.polars_schema["artists"]
+"""list of struct(artist_id, name, role)."""
+VARIOUS_ARTISTS = "Various Artists"
+PLACEHOLDER_NAMES = (VARIOUS_ARTISTS, "Unknown Artist", "Unknown", "[unknown]")
+
+
+def named_credits(column: str = "artists") -> pl.Expr:
+    """The credits that have a name; a null list is an empty one."""
+    named = pl.col(column).list.filter(pl.element().struct.field("name").str.strip_chars() != "")
+    return named.fill_null(pl.lit([], dtype=CREDITS))
+
+
+def credit_names(column: str = "artists") -> pl.Expr:
+    """Their names in order."""
+    return named_credits(column).list.eval(pl.element().struct.field("name"))
+
+
+def joined_names(separator: str, last_separator: str | None = None, column: str = "artists") -> pl.Expr:
+    """Their names as one text, null when there are none; `last_separator` stands before the last name."""
+    names = credit_names(column)
+    if last_separator is None:
+        joined = names.list.join(separator)
+    else:
+        start = names.list.head(names.list.len().cast(pl.Int64) - 1).list.join(separator)
+        joined = (
+            pl.when(names.list.len() > 1)
+            .then(pl.concat_str(start, pl.lit(last_separator), names.list.last()))
+            .otherwise(names.list.first())
+        )
+    return pl.when(joined != "").then(joined)
