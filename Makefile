@@ -1,0 +1,25 @@
+# Every recipe is one line; `make help` lists them. PYTHON may name another interpreter (>= 3.11).
+PYTHON ?= python3
+.DEFAULT_GOAL := help
+.PHONY: help setup run test check bench dev docs lock clean
+
+help: ## list the targets
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+setup: ## install everything into .venv (only what changed)
+	@PYTHON=$(PYTHON) scripts/setup
+run: setup ## build the demo catalog, serve it on 127.0.0.1:8000, print a ready request
+	@scripts/demo
+test: setup ## run all tests
+	@.venv/bin/python -m pytest -n 2 --dist loadfile -q
+check: setup ## lint, types, import rules
+	@.venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/mypy && .venv/bin/lint-imports
+bench: setup ## print the benchmark tables (takes a while)
+	@.venv/bin/python -m benchmarks.parse_dumps
+dev: setup ## Dagster's web interface on http://127.0.0.1:3000
+	@DAGSTER_HOME=$(CURDIR) .venv/bin/dagster dev -w workspace.yaml
+docs: setup ## rewrite the generated pages
+	@.venv/bin/python -m scripts.generate_docs
+lock: setup ## compile requirements.lock from pyproject.toml
+	@scripts/lock
+clean: ## delete the environment and the demo
+	@rm -rf .venv demo

@@ -1,0 +1,144 @@
+"""`python -m pipeline`: build a catalog, roll it back, list snapshots, simulate dumps, evaluate linkage.
+
+Progress goes to standard error, answers to standard output. Exit code 1: the command could not do its work, and said why.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pipeline.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+log = logging.getLogger("pipeline")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; the exit code."""
+    options = _parser().parse_args(arguments)
+    _log_progress()
+    try:
+        exit_code: int = options.run(options)
+    except (ValueError, OSError) as error:
+        return _fail(str(error))
+    return exit_code
+
+
+def build(options: argparse.Namespace) -> int:
+    """Materialise the nightly job in this process and say which snapshot is live."""
+    from pipeline.run import BuildFailedError, run_build  # noqa: PLC0415 - importing dagster costs more than the other commands take
+
+    settings = replace(Settings.from_environment(), root=options.catalog.resolve())
+    if options.dumps:
+        settings = replace(settings, dumps=options.dumps.resolve())
+    if options.sources:
+        settings = replace(settings, sources=options.sources.resolve())
+    try:
+        built = run_build(settings)
+    except BuildFailedError as error:
+        return _fail(f"{error}\nThe catalog that was live before is still live.")
+    print(json.dumps(built))
+    return 0
+
+
+def simulate(options: argparse.Namespace) -> int:
+    """Write a made-up world as dumps, with its truth."""
+    from pipeline.simulate import SimulationSettings, write_world  # noqa: PLC0415
+
+    write_world(SimulationSettings(recordings=options.recordings, seed=options.seed), options.out, log.info)
+    return 0
+
+
+def evaluate(options: argparse.Namespace) -> int:
+    """Compare a build's linkage with the truth of the simulated world that it was built from."""
+    from pipeline.linkage.evaluation import evaluate_build  # noqa: PLC0415
+
+    print(json.dumps(evaluate_build(options.catalog, options.truth), indent=1))
+    return 0
+
+
+def snapshots(options: argparse.Namespace) -> int:
+    """List published snapshots, newest first, the live one marked."""
+    from catalog_store.publisher import snapshots as published  # noqa: PLC0415
+
+    for snapshot in published(options.catalog):
+        print(json.dumps(snapshot.summary()))
+    return 0
+
+
+def rollback(options: argparse.Namespace) -> int:
+    """Make an earlier snapshot the live one."""
+    from catalog_store.errors import CatalogError  # noqa: PLC0415
+    from catalog_store.publisher import rollback as switch_back  # noqa: PLC0415
+
+    try:
+        live = switch_back(options.catalog, options.to)
+    except CatalogError as error:
+        return _fail(str(error))
+    print(json.dumps(live.summary()))
+    return 0
+
+
+def _fail(message: str) -> int:
+    print(f"error: {message}", file=sys.stderr)
+    return 1
+
+
+def _log_progress() -> None:
+    started = time.monotonic()
+
+    class Elapsed(logging.Formatter):
+        def format(self, record: logging.LogRecord) -> str:
+            return f"[{time.monotonic() - started:7.1f} s] {record.getMessage()}"
+
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(Elapsed())
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    log.propagate = False
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m pipeline", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+
+    command = commands.add_parser("build", help="dumps -> published catalog", description=build.__doc__)
+    command.add_argument("--catalog", type=Path, required=True, metavar="DIR", help="folder of the catalog; made when missing")
+    where = command.add_mutually_exclusive_group()
+    where.add_argument("--dumps", type=Path, metavar="DIR", help="folder with one sub-folder per platform key")
+    where.add_argument("--sources", type=Path, metavar="FILE", help="sources.yaml that names where each platform's dump lies")
+    command.set_defaults(run=build)
+
+    command = commands.add_parser("simulate", help="write a made-up world as dumps", description=simulate.__doc__)
+    command.add_argument("--recordings", type=int, required=True, metavar="N", help="recordings in the world; about 2.5 source rows each")
+    command.add_argument("--seed", type=int, default=1, metavar="S", help="another seed, another world (default %(default)s)")
+    command.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder for the dumps and the truth")
+    command.set_defaults(run=simulate)
+
+    command = commands.add_parser("evaluate", help="linkage against the truth, as JSON", description=evaluate.__doc__)
+    command.add_argument("--catalog", type=Path, required=True, metavar="DIR", help="catalog that was built from the world")
+    command.add_argument("--truth", type=Path, required=True, metavar="DIR", help="the world's folder, or its truth folder")
+    command.set_defaults(run=evaluate)
+
+    command = commands.add_parser("snapshots", help="list published snapshots", description=snapshots.__doc__)
+    command.add_argument("--catalog", type=Path, required=True, metavar="DIR")
+    command.set_defaults(run=snapshots)
+
+    command = commands.add_parser("rollback", help="make an earlier snapshot live", description=rollback.__doc__)
+    command.add_argument("--catalog", type=Path, required=True, metavar="DIR")
+    command.add_argument("--to", required=True, metavar="ID", help="snapshot id, as `snapshots` lists it")
+    command.set_defaults(run=rollback)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

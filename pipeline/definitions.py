@@ -1,0 +1,28 @@
+"""What Dagster loads: assets, checks, the nightly job and its schedule, bound to an operator's settings."""
+
+from collections.abc import Mapping
+
+import dagster as dg
+
+from pipeline.defs.catalog_assets import catalog_assets
+from pipeline.defs.dump_assets import dump_assets
+from pipeline.defs.jobs import nightly_job
+from pipeline.defs.linkage_assets import linkage_assets
+from pipeline.defs.resources import CatalogResource
+from pipeline.defs.schedules import nightly_schedule
+from pipeline.defs.snapshot_assets import catalog_did_not_shrink, snapshot_assets
+from pipeline.settings import Settings
+
+
+def build_definitions(resources: Mapping[str, object], schedule: str = Settings.schedule) -> dg.Definitions:
+    """The definitions over given resources (`catalog`: a CatalogResource); tests hand in their own paths."""
+    return dg.Definitions(
+        assets=[*dump_assets(), *linkage_assets(), *catalog_assets(), *snapshot_assets()],
+        asset_checks=[catalog_did_not_shrink],
+        jobs=[nightly_job()],
+        schedules=[nightly_schedule(schedule)],
+        resources=resources,
+    )
+
+
+defs = build_definitions({"catalog": CatalogResource.of(Settings.from_environment())}, Settings.from_environment().schedule)

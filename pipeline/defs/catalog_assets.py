@@ -1,0 +1,61 @@
+"""The catalog tables: golden recordings, artists, labels, releases, works, links, genres, and tracks nested out of them."""
+
+import dagster as dg
+
+from catalog_store.tables import TABLES, Table
+from pipeline.build.artists import build_artists, count_artist_works
+from pipeline.build.genres import build_genres
+from pipeline.build.labels import build_labels, count_label_releases
+from pipeline.build.links import build_links
+from pipeline.build.quality import genre_invariants, recording_invariants
+from pipeline.build.recordings import build_recordings
+from pipeline.build.releases import build_releases
+from pipeline.build.tracks import build_tracks
+from pipeline.build.works import build_works
+from pipeline.defs.table_steps import TableStep, table_assets, table_key
+from pipeline.paths import BuildPaths
+
+
+def steps() -> list[TableStep]:
+    """The steps in the order of the data flow."""
+    return [
+        TableStep("artists", _tables("source_credit", "artist_source"), _keys("recording_member"), build_artists),
+        TableStep("labels", _tables("label_source"), _keys("recording_member"), build_labels),
+        TableStep("releases", _tables("release", "release_source"), _keys("artist_source", "label_source"), build_releases),
+        TableStep(
+            "recordings",
+            _tables("recording", "recording_isrc", "recording_artist", "recording_release"),
+            _keys("release", "isrc_owner"),
+            build_recordings,
+            recording_invariants,
+        ),
+        TableStep("counts", _tables("artist", "label"), _keys("recording_artist", "release"), _count),
+        TableStep("works", _tables("work", "work_recording"), _keys("recording"), build_works),
+        TableStep("links", _tables("platform_link", "external_redirect"), _keys("recording"), build_links),
+        TableStep(
+            "genres",
+            _tables("genre", "recording_genre", "unclassified_genre_string"),
+            _keys("recording"),
+            build_genres,
+            genre_invariants,
+        ),
+        TableStep("tracks", _tables("track"), _keys("recording_genre", "recording_release", "artist"), build_tracks),
+    ]
+
+
+def catalog_assets() -> list[dg.AssetsDefinition]:
+    """All assets of the layer."""
+    return [table_assets(step) for step in steps()]
+
+
+def _count(paths: BuildPaths) -> None:
+    count_artist_works(paths)
+    count_label_releases(paths)
+
+
+def _tables(*names: str) -> tuple[Table, ...]:
+    return tuple(TABLES[name] for name in names)
+
+
+def _keys(*names: str) -> tuple[dg.AssetKey, ...]:
+    return tuple(table_key(TABLES[name]) for name in names)

@@ -1,0 +1,29 @@
+"""Linkage: source records -> atoms -> edges -> clusters -> recordings, one step per materialised stage."""
+
+import dagster as dg
+
+from catalog_store.tables import TABLES
+from pipeline.build.quality import linkage_invariants
+from pipeline.defs.dump_assets import STAGING_KEYS
+from pipeline.defs.table_steps import TableStep, table_assets, table_key
+from pipeline.linkage import stages
+
+
+def steps() -> list[TableStep]:
+    """The steps in the order of the data flow."""
+    atoms = TableStep("atoms", (TABLES["atom"], TABLES["atom_member"]), STAGING_KEYS, stages.normalise_and_atoms)
+    edges = TableStep("edges", (TABLES["edge"],), (table_key(TABLES["atom_member"]),), stages.edges)
+    clusters = TableStep("clusters", (TABLES["cluster"],), (table_key(TABLES["edge"]),), stages.clusters)
+    recording_ids = TableStep(
+        "recording_ids",
+        (TABLES["recording_member"], TABLES["isrc_owner"], TABLES["isrc_conflict"]),
+        (table_key(TABLES["cluster"]),),
+        stages.recording_ids,
+        linkage_invariants,
+    )
+    return [atoms, edges, clusters, recording_ids]
+
+
+def linkage_assets() -> list[dg.AssetsDefinition]:
+    """All assets of the layer."""
+    return [table_assets(step) for step in steps()]

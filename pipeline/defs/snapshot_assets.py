@@ -1,0 +1,93 @@
+"""The end of the line: the registry of ids is closed, the tables become a snapshot, the snapshot becomes the live one."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import dagster as dg
+import duckdb
+
+from catalog_store.publisher import live_snapshot, prune, publish
+from catalog_store.tables import CATALOG_TABLES, LINKAGE_TABLES, TABLES
+from catalog_store.tables.checks import run_check
+from pipeline.build.quality import shrink_check
+from pipeline.defs.plots import bar_chart
+from pipeline.defs.resources import CatalogResource
+from pipeline.defs.table_steps import TableStep, table_assets, table_key, usage_metadata
+from pipeline.engine.usage import measured
+from pipeline.linkage.registry import collect_registry
+from pipeline.paths import BuildPaths
+
+SNAPSHOT = dg.AssetKey(["snapshot", "live"])
+RECORDING = table_key(TABLES["recording"])
+REGISTRY_TABLES = (TABLES["id_registry"], TABLES["redirect"])
+PUBLISHED = (*LINKAGE_TABLES, *CATALOG_TABLES)
+
+
+def registry_step() -> TableStep:
+    """Ids and redirects of all kinds, gathered for the next build."""
+    return TableStep("registry", REGISTRY_TABLES, tuple(table_key(TABLES[name]) for name in ("recording", "artist", "label")), _registry)
+
+
+def _registry(paths: BuildPaths) -> dict[str, int]:
+    return {f"next_{kind}_id": number for kind, number in collect_registry(paths).items()}
+
+
+@dg.asset_check(
+    asset=RECORDING, blocking=True, description="the new catalog is not much smaller than the live one (setting largest_shrink)"
+)
+def catalog_did_not_shrink(catalog: CatalogResource) -> dg.AssetCheckResult:
+    """Yesterday's catalog stays live when a broken dump or rule would take a large part of it away."""
+    check = shrink_check(catalog.paths, catalog.largest_shrink)
+    with duckdb.connect() as connection:
+        missing = run_check(connection, check)
+    description = (
+        f"{missing:,} recordings too few; if that is right, build once with CATALOG_LARGEST_SHRINK=1" if missing else check.description
+    )
+    return dg.AssetCheckResult(passed=missing == 0, description=description, metadata={"recordings_too_few": missing})
+
+
+@dg.asset(
+    key=SNAPSHOT,
+    deps=[table_key(table) for table in PUBLISHED],
+    group_name="snapshot",
+    kinds={"parquet", "duckdb", "sqlite"},
+    check_specs=[dg.AssetCheckSpec("live_snapshot_is_this_build", asset=SNAPSHOT, blocking=True)],
+)
+def published_snapshot(catalog: CatalogResource) -> Iterator[dg.MaterializeResult | dg.AssetCheckResult]:  # type: ignore[type-arg]
+    """Parquet tables, the analysts' DuckDB file, serving indexes and a manifest, made live by one atomic switch."""
+    paths, root = catalog.paths, Path(catalog.root)
+    snapshot_id = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
+    with measured() as usage:
+        tables = {table.name: paths.table(table.name) for table in PUBLISHED}
+        snapshot = publish(tables, root, snapshot_id=snapshot_id, next_ids=collect_registry(paths), report=catalog.report)
+        pruned = prune(root, catalog.keep_snapshots)
+    rows = {name: table.rows for name, table in snapshot.manifest.tables.items()}
+    platforms = dict(
+        duckdb.execute(
+            "SELECT source, count(*) FROM read_parquet(?) GROUP BY source ORDER BY 2 DESC, 1", [_parts(paths, "platform_link")]
+        ).fetchall()
+    )
+    catalog.report(f"snapshot {snapshot_id} is live: {rows['recording']:,} recordings, {usage.seconds:.1f} s to publish")
+    yield dg.MaterializeResult(
+        asset_key=SNAPSHOT,
+        metadata={
+            "snapshot_id": snapshot_id,
+            "folder": str(snapshot.folder),
+            "pruned": pruned,
+            "rows": dg.MetadataValue.json(rows),
+            "dagster/row_count": rows["recording"],
+            "links_plot": dg.MetadataValue.md(bar_chart("Recordings found on each platform", platforms)),
+            **usage_metadata(usage),
+        },
+    )
+    yield dg.AssetCheckResult(check_name="live_snapshot_is_this_build", asset_key=SNAPSHOT, passed=live_snapshot(root).id == snapshot_id)
+
+
+def _parts(paths: BuildPaths, name: str) -> str:
+    return str(paths.table(name) / "part-*.parquet")
+
+
+def snapshot_assets() -> list[dg.AssetsDefinition]:
+    """The registry and the snapshot."""
+    return [table_assets(registry_step()), published_snapshot]

@@ -1,0 +1,53 @@
+"""Runs the nightly job in this process: what `python -m pipeline build` does. The same assets and checks as under `dagster dev`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import dagster as dg
+
+from catalog_store.publisher import live_snapshot
+from pipeline.definitions import build_definitions
+from pipeline.defs.jobs import NIGHTLY
+from pipeline.defs.resources import CatalogResource
+
+if TYPE_CHECKING:
+    from pipeline.settings import Settings
+
+
+class BuildFailedError(Exception):
+    """A step or a blocking check failed; the message names it and says why. Nothing was published."""
+
+
+def run_build(settings: Settings) -> dict[str, object]:
+    """Materialise everything from dumps to the live snapshot; facts about that snapshot. BuildFailedError when a step fails."""
+    settings.root.mkdir(parents=True, exist_ok=True)
+    definitions = build_definitions({"catalog": CatalogResource(**asdict(settings))})
+    with dg.DagsterInstance.ephemeral() as instance:
+        result = definitions.resolve_job_def(NIGHTLY).execute_in_process(
+            instance=instance,
+            raise_on_error=False,
+            run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
+        )
+    if not result.success:
+        raise BuildFailedError("\n".join(_failures(result)) or "the build failed")
+    return live_snapshot(settings.root).summary()
+
+
+def _failures(result: dg.ExecuteInProcessResult) -> list[str]:
+    """One line per failed blocking check and per failed step, innermost cause last."""
+    lines = []
+    for check in result.get_asset_check_evaluations():
+        if not check.passed and check.blocking:
+            rows = check.metadata.get("rows_at_fault")
+            what = check.description or (f"{rows.value:,} rows at fault" if rows is not None else "")
+            lines.append(f"check {check.check_name} of {check.asset_key.to_user_string()} failed: {what}")
+    for event in result.all_events:
+        if event.is_step_failure:
+            error = event.step_failure_data.error
+            while error is not None and error.cause is not None:
+                error = error.cause
+            if error is not None and error.cls_name != "DagsterAssetCheckFailedError":
+                lines.append(f"step {event.step_key} failed: {error.message.strip()}")
+    return lines
