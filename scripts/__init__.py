@@ -1,0 +1,1 @@
+"""Scripts of the project itself: set-up, demo, generated pages."""

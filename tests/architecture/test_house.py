@@ -1,0 +1,75 @@
+"""The rules of the house that no tool checks by itself."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from dataclasses import fields
+from pathlib import Path
+
+from pipeline.settings import Settings
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("account_store", "catalog_api", "catalog_store", "genre_rules", "pipeline")
+
+
+def run(*command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def test_packages_import_only_what_the_layers_allow() -> None:
+    result = run(str(Path(sys.executable).with_name("lint-imports")))
+    assert result.returncode == 0, result.stdout
+
+
+def test_generated_pages_are_up_to_date() -> None:
+    result = run(sys.executable, "-m", "scripts.generate_docs", "--check")
+    assert result.returncode == 0, result.stderr
+
+
+def test_every_setting_of_a_build_is_described_with_its_default() -> None:
+    page = (ROOT / "docs" / "operations.md").read_text()
+    for field in fields(Settings):
+        default = "" if field.default is None else f"`{field.default}`"
+        assert f"| `CATALOG_{field.name.upper()}` | {default}" in page, field.name
+
+
+def test_every_module_says_what_it_is_for() -> None:
+    bare = [
+        str(path.relative_to(ROOT))
+        for package in PACKAGES
+        for path in (ROOT / package).rglob("*.py")
+        if not path.read_text().lstrip().startswith('"""')
+    ]
+    assert bare == []
+
+
+def test_makefile_stays_a_list_of_one_line_recipes() -> None:
+    text = (ROOT / "Makefile").read_text()
+    targets = re.findall(r"^[a-z]+:.*##", text, flags=re.MULTILINE)
+    recipes = re.findall(r"^\t", text, flags=re.MULTILINE)
+    assert len(targets) == len(recipes) <= 12
+
+
+def test_lock_file_names_no_index_and_pins_every_hash() -> None:
+    lock = (ROOT / "requirements.lock").read_text()
+    assert not re.search(r"https?://|--index-url|--find-links", lock)
+    pins = re.findall(r"^[a-z0-9][^ ]*==", lock, flags=re.MULTILINE)
+    assert len(pins) > 50
+    assert lock.count("--hash=sha256:") >= len(pins)
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    broken = [
+        f"{page.relative_to(ROOT)} -> {target}"
+        for page in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text())
+        if not (page.parent / target).exists()
+    ]
+    assert broken == []
+
+
+def test_dagster_is_not_imported_by_what_does_not_need_it() -> None:
+    code = "import sys, pipeline.__main__, pipeline.linkage, catalog_api.app, genre_rules; sys.exit('dagster' in sys.modules)"
+    assert run(sys.executable, "-c", code).returncode == 0
