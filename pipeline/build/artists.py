@@ -96,9 +96,8 @@ def _title_remixers(bench: Workbench) -> pl.DataFrame:
         "WHERE regexp_matches(lower(title || ' ' || coalesce(version, '')), 'remix|rmx|rework|refix|bootleg|flip') ORDER BY ALL"
     )
     named = remixers(titles)
-    known = bench.frame("SELECT DISTINCT name FROM source_artist").select(key=artist_key(pl.col("name")))["key"].unique()
-    names = named.select("remixer").unique().with_columns(key=artist_key(pl.col("remixer")))
-    parts = split_joint_names(names, known, "key").filter(pl.col("part") != "")
+    known = bench.frame("SELECT DISTINCT name FROM source_artist ORDER BY name").select(key=artist_key(pl.col("name")))["key"].unique()
+    parts = split_joint_names(named["remixer"].unique(maintain_order=True), known)
     return (
         named.join(parts, on="remixer")
         .with_columns(place=pl.int_range(pl.len()).over("title", "version"))
@@ -205,10 +204,10 @@ WITH named AS (
         {shown_name_sql("s.name", "n.platform")} AS name
     FROM node_artist a JOIN node n USING (node) JOIN source_artist s ON s.platform = n.platform AND s.artist_id = n.artist_id
     UNION ALL
-    SELECT a.artist_id, {len(ARTIST_NAME)} + (n.platform = '{NAME_ONLY}')::INT, NULL, NULL, min(c.name)
+    SELECT a.artist_id, {len(ARTIST_NAME)} + {rank_sql(ARTIST_NAME, "n.platform")}, NULL, NULL, min(c.name)
     FROM node_artist a JOIN node n USING (node) JOIN credit_node c USING (node) GROUP BY a.artist_id, n.platform
     UNION ALL
-    SELECT a.artist_id, {len(ARTIST_NAME)} + 2, NULL, NULL, min(c.name)
+    SELECT a.artist_id, {3 * len(ARTIST_NAME)}, NULL, NULL, min(c.name)
     FROM release_credit c JOIN name_key k USING (name)
     JOIN node n ON n.platform = CASE WHEN c.artist_id IS NULL THEN '{NAME_ONLY}' ELSE c.platform END
         AND n.artist_id = coalesce(c.artist_id, k.key)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import polars as pl
 
+from pipeline.build.name_forms import artist_key
+
 _MAKER_WORDS = "remix|rmx|rework|reworked|refix|bootleg|flip"
 _USE_WORDS = (
     "club|radio|dance|extended|original|official|vocal|dub|instrumental|acoustic|house|techno|trance|garage|jungle|dnb|d&b|drum|bass|deep|"
@@ -36,18 +38,23 @@ def remixers(titles: pl.DataFrame) -> pl.DataFrame:
     return titles.with_columns(remixer=named).filter(pl.col("remixer").str.len_chars() > 0)
 
 
-def split_joint_names(names: pl.DataFrame, known: pl.Series, key: str) -> pl.DataFrame:
-    """`A & B` -> `A`, `B` where both are known and `A & B` is not.
+def split_joint_names(remixers: pl.Series, known: pl.Series) -> pl.DataFrame:
+    """`A & B` -> `A`, `B` where both are known and `A & B` is not; any other name stays whole.
 
     Args:
-        names: remixer (as written) and its normal form in column `key`, distinct.
+        remixers: names as written, distinct.
         known: normal forms of the artists that the platforms name by id.
-        key: name of the column with the normal form.
 
     Returns:
-        remixer, part: a row per name to credit, in the written order; an unknown joint name stays whole.
+        remixer, part: a row per name to credit, in the written order.
     """
-    parts = names.with_columns(part=pl.col("remixer").str.replace_all(_JOINTS, "\x00").str.split("\x00")).select("remixer", key, "part")
-    whole = parts.filter((pl.col("part").list.len() == 1) | pl.col(key).is_in(known.implode()))
-    joint = parts.join(whole, on="remixer", how="anti").explode("part").with_columns(pl.col("part").str.strip_chars())
-    return pl.concat([whole.select("remixer", part="remixer"), joint.select("remixer", "part")])
+    names = remixers.alias("remixer").to_frame()
+    parts = (
+        names.with_columns(part=pl.col("remixer").str.replace_all(_JOINTS, "\x00").str.split("\x00"))
+        .explode("part")
+        .with_columns(pl.col("part").str.strip_chars())
+        .with_columns(is_known=artist_key(pl.col("part")).is_in(known.implode()))
+    )
+    splits = parts.filter(pl.col("is_known").all().over("remixer") & ~artist_key(pl.col("remixer")).is_in(known.implode()))
+    whole = names.join(splits, on="remixer", how="anti")
+    return pl.concat([whole.select("remixer", part="remixer"), splits.select("remixer", "part")])

@@ -1,0 +1,100 @@
+"""A small world by hand: staging tables with defaults filled in, and the linkage that a test states."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+import pytest
+
+from catalog_store.platforms import CATALOG_PLATFORMS
+from catalog_store.tables import TABLES
+from catalog_store.tables.files import read_table, write_table
+from pipeline.paths import BuildPaths
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Row = dict[str, Any]
+
+DEFAULTS: dict[str, Row] = {
+    "source_recording": {"artists": [], "isrcs": [], "traits": [], "is_video": False},
+    "source_release": {"artists": [], "is_compilation": False, "is_official": True},
+    "source_release_track": {},
+    "source_artist": {"aliases": [], "is_placeholder": False},
+    "source_label": {"is_placeholder": False},
+    "source_genre": {"position": 0},
+    "source_link": {"url": "https://example.org/"},
+    "source_redirect": {},
+    "source_work": {},
+    "source_work_recording": {},
+}
+
+
+def credit(name: str, artist_id: str | None = None, role: str = "primary") -> Row:
+    return {"artist_id": artist_id, "name": name, "role": role}
+
+
+class World:
+    """Rows by platform and table; `recording` numbers say which records linkage merged."""
+
+    def __init__(self, root: Path) -> None:
+        self.paths = BuildPaths(root)
+        self.rows: dict[tuple[str, str], list[Row]] = {}
+        self.members: list[Row] = []
+        self.variants: dict[int, str] = {}
+
+    def add(self, table: str, platform: str, **values: object) -> None:
+        self.rows.setdefault((platform, table), []).append({**DEFAULTS[table], "platform": platform, **values})
+
+    def recording(self, number: int, platform: str, external_id: str, title: str, *artists: Row, **values: object) -> None:
+        values = {"link_id": external_id, **values}
+        self.add("source_recording", platform, external_id=external_id, title=title, artists=list(artists), **values)
+        self.members.append({"platform": platform, "external_id": external_id, "recording_id": number})
+
+    def release(self, platform: str, release_id: str, title: str, *artists: Row, tracks: tuple[str, ...] = (), **values: object) -> None:
+        self.add("source_release", platform, release_id=release_id, title=title, artists=list(artists), **values)
+        for place, external_id in enumerate(tracks, start=1):
+            self.add("source_release_track", platform, release_id=release_id, external_id=external_id, disc_number=1, track_number=place)
+
+    def write(self) -> BuildPaths:
+        """Lay everything down: staging of each platform, then what linkage would have written."""
+        for platform in {platform for platform, _ in self.rows}:
+            for name in DEFAULTS:
+                table = TABLES[name]
+                rows = pl.DataFrame(self.rows.get((platform, name), []), schema=table.polars_schema, orient="row")
+                write_table(table, self.paths.staging(platform) / name, rows)
+        self._write("recording_member", self.members)
+        numbers = {(m["platform"], m["external_id"]): m["recording_id"] for m in self.members}
+        ids = sorted(set(numbers.values()))
+        atom = {"artist_key": "", "title_key": "", "record_count": 1, "platform_count": 1}
+        self._write("atom", [{**atom, "atom_id": i, "variant": self.variants.get(i, "")} for i in ids])
+        self._write("atom_member", [{"platform": p, "external_id": e, "atom_id": i} for (p, e), i in numbers.items()])
+        self._write("isrc_owner", self._owners(numbers))
+        return self.paths
+
+    def _owners(self, numbers: dict[tuple[str, str], int]) -> list[Row]:
+        claims: dict[tuple[str, int], list[str]] = {}
+        for (platform, table), rows in self.rows.items():
+            for row in rows if table == "source_recording" else []:
+                for isrc in row["isrcs"]:
+                    claims.setdefault((isrc, numbers[platform, row["external_id"]]), []).append(platform)
+        return [
+            {"isrc": isrc, "recording_id": number, "platform_count": len(set(by)), "record_count": len(by)}
+            for (isrc, number), by in claims.items()
+        ]
+
+    def _write(self, name: str, rows: list[Row]) -> None:
+        write_table(TABLES[name], self.paths.table(name), pl.DataFrame(rows, schema=TABLES[name].polars_schema, orient="row"))
+
+    def read(self, name: str) -> pl.DataFrame:
+        return read_table(TABLES[name], self.paths.table(name))
+
+    def rows_of(self, name: str, *columns: str) -> list[tuple[Any, ...]]:
+        return self.read(name).select(columns or TABLES[name].column_names).rows()
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    assert len(CATALOG_PLATFORMS) == 6
+    return World(tmp_path)

@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pipeline.build.artists import build_artists
+from pipeline.build.labels import build_labels
+from pipeline.build.recordings import build_recordings
+from pipeline.build.releases import build_releases
+
+from .conftest import credit
+
+if TYPE_CHECKING:
+    from .conftest import World
+
+NOVA = credit("Nova", "n")
+
+
+def build(world: World) -> dict[str, Any]:
+    paths = world.write()
+    for stage in (build_artists, build_labels, build_releases, build_recordings):
+        stage(paths)
+    return world.read("recording").row(0, named=True)
+
+
+def artists(world: World) -> list[tuple[Any, ...]]:
+    return world.rows_of("recording_artist", "name", "is_primary", "is_remixer")
+
+
+def test_title_follows_the_chain_and_shows_the_version(world: World) -> None:
+    world.recording(1, "streamsvc_a", "a", "Song - Kask Remix", NOVA)
+    world.recording(1, "store_a", "s", "Song", NOVA, version="Kask Remix")
+    row = build(world)
+    assert (row["title"], row["title_platform"]) == ("Song (Kask Remix)", "store_a")
+
+
+@pytest.mark.parametrize(
+    ("version", "shown"), [("Original Mix", "Song"), (None, "Song"), ("Extended Mix", "Song (Extended Mix)"), ("song", "Song")]
+)
+def test_the_standard_version_has_no_words_of_its_own(world: World, version: str | None, shown: str) -> None:
+    world.recording(1, "store_a", "s", "Song", NOVA, version=version)
+    assert build(world)["title"] == shown
+
+
+def test_videos_and_bootlegs_donate_a_title_last(world: World) -> None:
+    world.recording(1, "catalog_b", "v", "Song (official video)", NOVA, is_video=True)
+    world.recording(1, "catalog_b", "b", "Sonng", NOVA)
+    world.release("catalog_b", "boot", "Bootleg", NOVA, tracks=("b",), is_official=False)
+    world.recording(1, "catalog_a", "c-1", "Song", NOVA)
+    assert build(world)["title"] == "Song"
+
+
+@pytest.mark.parametrize(
+    ("durations", "ms", "seconds"),
+    [
+        ((200_000, 200_999), 200_500, 200),
+        ((200_400, 200_500, 200_600), 200_500, 201),
+        ((200_499, 200_500), 200_500, 200),
+        ((300,), 300, 1),
+        ((), None, None),
+    ],
+)
+def test_duration_is_the_median_rounded_half_up(world: World, durations: tuple[int, ...], ms: int | None, seconds: int | None) -> None:
+    world.recording(1, "catalog_a", "none", "Song", NOVA)
+    for number, duration in enumerate(durations):
+        world.recording(1, "streamsvc_a", f"a{number}", "Song", NOVA, duration_ms=duration)
+    row = build(world)
+    assert (row["duration_ms"], row["duration_seconds"]) == (ms, seconds)
+
+
+def test_representative_isrc_most_platforms_then_earliest_year_then_alphabet(world: World) -> None:
+    world.recording(1, "streamsvc_a", "a", "Song", NOVA, isrcs=["USAAA0100001", "USAAA9900009", "USAAA9900008"])
+    world.recording(2, "streamsvc_a", "b", "Else", NOVA, isrcs=["GBAAA9000001", "USBBB0500001"])
+    world.recording(2, "store_a", "c", "Else", NOVA, isrcs=["USBBB0500001"])
+    build(world)
+    assert world.rows_of("recording", "isrc") == [("USAAA9900008",), ("USBBB0500001",)]
+    assert [row[0] for row in world.rows_of("recording_isrc") if row[2]] == ["USAAA9900008", "USBBB0500001"]
+
+
+def test_earliest_release_date_over_own_dates_and_official_releases(world: World) -> None:
+    world.recording(1, "streamsvc_c", "c", "Song", NOVA, release_date="2005-01-24", release_date_precision="day")
+    world.recording(1, "catalog_b", "b", "Song", NOVA)
+    world.release("catalog_b", "real", "Song", NOVA, tracks=("b",), release_date="2001-03-07", release_date_precision="day")
+    world.release(
+        "catalog_b", "boot", "Sonng", NOVA, tracks=("b",), release_date="1999-03-07", release_date_precision="day", is_official=False
+    )
+    row = build(world)
+    assert (row["release_date"], row["release_date_precision"]) == ("2001-03-07", "day")
+
+
+def test_remixers_come_from_roles_and_titles_and_a_roleless_list_yields(world: World) -> None:
+    world.recording(1, "streamsvc_a", "a", "Song - Kask Remix", NOVA, credit("Kask", "k"))
+    build(world)
+    assert artists(world) == [("Nova", True, False), ("Kask", False, True)]
+
+
+def test_a_remixer_whom_only_another_platform_names_is_added(world: World) -> None:
+    world.recording(1, "streamsvc_c", "c", "Song", NOVA, credit("Gast", "g", "featured"))
+    world.recording(1, "store_a", "s", "Song", NOVA, credit("Kask", "k", "remixer"))
+    build(world)
+    assert artists(world) == [("Nova", True, False), ("Gast", False, False), ("Kask", False, True)]
+
+
+def test_an_artist_may_be_primary_and_remixer(world: World) -> None:
+    world.recording(1, "store_a", "s", "Song", NOVA, NOVA | {"role": "remixer"})
+    build(world)
+    assert artists(world) == [("Nova", True, True)]
+
+
+def test_somebody_is_always_primary(world: World) -> None:
+    world.recording(1, "streamsvc_c", "c", "Song", credit("Gast", "g", "featured"))
+    world.recording(2, "catalog_a", "7-1", "Nobody")
+    build(world)
+    assert artists(world) == [("Gast", True, False), ("Unknown Artist", True, False)]
+
+
+def test_a_list_with_ids_goes_before_a_joined_string(world: World) -> None:
+    world.recording(1, "streamsvc_b", "b", "Song", artist_credit="Nova & Gast")
+    world.recording(1, "streamsvc_a", "a", "Song", NOVA, credit("Gast", "g"), artist_credit="Nova, Gast")
+    assert build(world)["artist_credit"] == "Nova, Gast"
+    assert [name for name, _, _ in artists(world)] == ["Nova", "Gast"]
+
+
+def test_popularity_is_the_best_rank_and_a_little_breadth(world: World) -> None:
+    world.recording(1, "streamsvc_a", "a", "Song", NOVA, popularity=0.5)
+    world.recording(1, "streamsvc_c", "c", "Song", NOVA, popularity=0.25)
+    world.recording(2, "catalog_a", "7-1", "Else", NOVA)
+    build(world)
+    assert world.rows_of("recording", "popularity", "source_count", "platform_count") == [(0.47, 2, 2), (0.0, 1, 1)]
+
+
+def test_the_variant_is_that_of_the_atoms_and_artists_are_counted(world: World) -> None:
+    world.recording(1, "store_a", "s", "Song", NOVA, version="Live")
+    world.variants[1] = "live"
+    assert build(world)["variant"] == "live"
+    assert [row for row in world.rows_of("artist", "name", "recording_count", "release_count") if row[0] == "Nova"] == [("Nova", 1, 0)]

@@ -1,0 +1,165 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from pipeline.build.artists import build_artists
+from pipeline.build.labels import build_labels
+from pipeline.build.releases import build_releases, separate_barcodes
+
+from .conftest import credit
+
+if TYPE_CHECKING:
+    from .conftest import World
+
+NOVA = credit("Nova", "n")
+GTIN = "00602475093060"
+OTHER_GTIN = "00843930013562"
+
+
+def build(world: World) -> dict[str, int]:
+    paths = world.write()
+    build_artists(paths)
+    build_labels(paths)
+    build_releases(paths)
+    return {f"{platform}:{external_id}": release_id for platform, external_id, release_id in world.rows_of("release_source")}
+
+
+def tracks(world: World, platform: str, *numbers: int) -> tuple[str, ...]:
+    for number in numbers:
+        world.recording(number, platform, f"{platform}-{number}", f"Track {number}", NOVA)
+    return tuple(f"{platform}-{number}" for number in numbers)
+
+
+def test_one_barcode_is_one_release_however_the_title_is_decorated(world: World) -> None:
+    world.release("streamsvc_a", "a", "Hit", NOVA, tracks=tracks(world, "streamsvc_a", 1), gtin=GTIN)
+    world.release("streamsvc_b", "b", "Hit - Single", NOVA, tracks=tracks(world, "streamsvc_b", 1), gtin=GTIN)
+    found = build(world)
+    assert found["streamsvc_a:a"] == found["streamsvc_b:b"]
+    assert world.rows_of("release", "title", "track_count", "platform_count") == [("Hit", 1, 2)]
+
+
+def test_a_barcode_that_agrees_in_neither_title_nor_tracks_joins_nothing(world: World) -> None:
+    world.release("streamsvc_a", "a", "Hit", NOVA, tracks=tracks(world, "streamsvc_a", 1), gtin=GTIN)
+    world.release("store_a", "s", "Miss", NOVA, tracks=tracks(world, "store_a", 2), gtin=GTIN)
+    found = build(world)
+    assert found["streamsvc_a:a"] != found["store_a:s"]
+
+
+def test_without_barcode_artist_title_year_and_tracks_decide(world: World) -> None:
+    album = {"release_date": "2001-05-01", "release_date_precision": "day"}
+    world.release("streamsvc_a", "album", "Hit", NOVA, tracks=tracks(world, "streamsvc_a", 1, 2, 3, 4), gtin=GTIN, **album)
+    world.release(
+        "catalog_a",
+        "cd",
+        "HIT!",
+        NOVA,
+        tracks=tracks(world, "catalog_a", 1, 2, 3),
+        release_date="2001-01-01",
+        release_date_precision="year",
+    )
+    world.release("store_a", "single", "Hit", NOVA, tracks=tracks(world, "store_a", 1), **album)
+    world.release(
+        "catalog_b",
+        "reissue",
+        "Hit",
+        NOVA,
+        tracks=tracks(world, "catalog_b", 1, 2, 3, 4),
+        release_date="2015-02-02",
+        release_date_precision="day",
+    )
+    found = build(world)
+    assert found["streamsvc_a:album"] == found["catalog_a:cd"]
+    assert len({found["streamsvc_a:album"], found["store_a:single"], found["catalog_b:reissue"]}) == 3
+
+
+def test_two_barcodes_keep_equal_releases_apart(world: World) -> None:
+    world.release("streamsvc_a", "a", "Hit", NOVA, tracks=tracks(world, "streamsvc_a", 1, 2), gtin=GTIN)
+    world.release("catalog_b", "b", "Hit", NOVA, tracks=tracks(world, "catalog_b", 1, 2), gtin=OTHER_GTIN)
+    world.release("catalog_a", "c", "Hit", NOVA, tracks=tracks(world, "catalog_a", 1, 2))
+    found = build(world)
+    assert found["streamsvc_a:a"] != found["catalog_b:b"]
+    assert found["catalog_a:c"] in {found["streamsvc_a:a"], found["catalog_b:b"]}
+
+
+def test_a_group_of_several_barcodes_is_split_along_the_best_partners() -> None:
+    groups = pl.DataFrame({"node": [1, 2, 3, 4], "group": [1, 1, 1, 1], "gtin": ["A", "B", None, None]})
+    partners = pl.DataFrame({"node": [3], "partner_gtin": ["B"]})
+    assert separate_barcodes(groups, partners).sort("node")["group"].to_list() == [1, 2, 2, 1]
+
+
+def test_date_prefers_a_day_that_is_not_new_year(world: World) -> None:
+    for platform, date in (("streamsvc_a", "2009-01-01"), ("store_a", "2009-06-09"), ("streamsvc_c", "2009-06-30")):
+        world.release(
+            platform, "r", "Hit", NOVA, tracks=tracks(world, platform, 1), gtin=GTIN, release_date=date, release_date_precision="day"
+        )
+    build(world)
+    assert world.rows_of("release", "release_date", "release_date_precision") == [("2009-06-09", "day")]
+
+
+def test_unofficial_editions_donate_nothing_that_an_official_one_has(world: World) -> None:
+    world.release(
+        "streamsvc_a",
+        "boot",
+        "Hit",
+        NOVA,
+        tracks=tracks(world, "streamsvc_a", 1),
+        gtin=GTIN,
+        is_official=False,
+        catalog_number="BOOT",
+        release_date="2001-02-03",
+        release_date_precision="day",
+    )
+    world.release(
+        "store_a",
+        "real",
+        "Hit",
+        NOVA,
+        tracks=tracks(world, "store_a", 1),
+        gtin=GTIN,
+        catalog_number="REAL",
+        release_date="2002-02-03",
+        release_date_precision="day",
+    )
+    build(world)
+    assert world.rows_of("release", "catalog_number", "release_date") == [("REAL", "2002-02-03")]
+
+
+def test_a_release_without_artist_takes_its_tracks_or_various_artists(world: World) -> None:
+    world.release("streamsvc_b", "solo", "Own", tracks=tracks(world, "streamsvc_b", 1, 2))
+    world.recording(3, "streamsvc_b", "x", "Mixed", credit("Else", "e"))
+    world.release("streamsvc_b", "hits", "Mixed", tracks=(*tracks(world, "streamsvc_b", 4), "x"))
+    build(world)
+    assert set(world.rows_of("release", "title", "artist_name")) == {("Own", "Nova"), ("Mixed", "Various Artists")}
+
+
+def test_the_album_a_record_names_counts_as_its_release(world: World) -> None:
+    world.release("streamsvc_a", "album", "Hit", NOVA)
+    world.recording(1, "streamsvc_a", "a1", "Hit", NOVA, release_id="album")
+    world.recording(2, "streamsvc_a", "a2", "Lost", NOVA, release_id="unknown")
+    build(world)
+    assert world.rows_of("recording_release", "recording_id", "track_number") == [(1, None)]
+
+
+def test_releases_without_a_track_of_ours_are_left_out(world: World) -> None:
+    world.release("catalog_a", "empty", "Nothing", NOVA)
+    world.recording(1, "catalog_a", "1-1", "Song", NOVA)
+    assert build(world) == {}
+
+
+def test_labels_of_one_name_are_one_and_no_label_is_none(world: World) -> None:
+    world.add("source_label", "catalog_a", label_id="1818", name="Not On Label", is_placeholder=True)
+    world.add("source_label", "store_a", label_id="5", name="Interscope Records")
+    world.release("store_a", "s", "One", NOVA, tracks=tracks(world, "store_a", 1), label_id="5", label_name="Interscope Records")
+    world.release("streamsvc_a", "a", "Two", NOVA, tracks=tracks(world, "streamsvc_a", 2), label_name="Interscope")
+    world.release("catalog_a", "c", "Three", NOVA, tracks=tracks(world, "catalog_a", 3), label_id="1818", label_name="Not On Label")
+    world.release("streamsvc_c", "d", "Four", NOVA, tracks=tracks(world, "streamsvc_c", 4), label_name="Not On Label (Nova Self-released)")
+    build(world)
+    assert world.rows_of("label", "name", "release_count") == [("Interscope Records", 2)]
+    assert dict(world.rows_of("release", "title", "label_name")) == {
+        "One": "Interscope Records",
+        "Two": "Interscope Records",
+        "Three": None,
+        "Four": None,
+    }
