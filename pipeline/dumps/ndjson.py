@@ -24,12 +24,12 @@ import polars as pl
 from pipeline.dumps.compressed import COMPRESSED_SUFFIXES, DumpFile
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.json_documents import document_records, one_line
-from pipeline.dumps.ndjson_blocks import BROKEN_SCHEMA, BlockReader, Layout, Records, connect
-from pipeline.dumps.ndjson_lines import PLACE_SCHEMA, LineFinder, whole_lines
+from pipeline.dumps.ndjson_blocks import BROKEN_SCHEMA, BlockContent, BlockReader, Layout, Records, connect, line_places
+from pipeline.dumps.ndjson_lines import LineCounter, whole_lines
 from pipeline.engine.local import worker_count
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
 FRAME_ROWS = 65_536
@@ -46,27 +46,17 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 class Block:
     """Consecutive records of one file.
 
-    `frame`: the columns asked for, and `row` (the name of the record inside the block, for `placed`). `broken`: what could not be read, as
-    columns of `reject` without `entity`. Every record is in one of both.
+    `frame`: the columns asked for, with `source_file` and `place` as `checking` takes them. `broken`: what could not be read, as columns of
+    `reject` without `entity`. Every record is in one of both.
     """
 
-    source_file: str
     frame: pl.DataFrame
     broken: pl.DataFrame
-    _places: Callable[[Sequence[int]], pl.DataFrame]
 
     @property
     def rows(self) -> int:
         """Records read."""
         return self.frame.height + self.broken.height
-
-    def placed(self, rejects: pl.DataFrame) -> pl.DataFrame:
-        """`rejects` with `source_file`, `place` and `excerpt` in the stead of `row`. Ask once per block: it may read the file."""
-        rows = rejects["row"].unique().sort().to_list()
-        places = self._places(rows) if rows else pl.DataFrame(schema=PLACE_SCHEMA)
-        return (
-            rejects.join(places, on="row", how="left", maintain_order="left").drop("row").with_columns(source_file=pl.lit(self.source_file))
-        )
 
 
 def read_json_blocks(
@@ -107,8 +97,8 @@ class _Reader:
 
     def _streamed(self) -> Iterator[Block]:
         """DuckDB reads the whole file; what is behind the last clean frame goes block-wise."""
-        finder = LineFinder(self.path)
-        rows = 0
+        counter = LineCounter(self.path)
+        nothing = pl.DataFrame(schema=BROKEN_SCHEMA)
         try:
             with self.path.open("rb") as file, connect() as connection:
                 query = self.layout.sql(f"/proc/self/fd/{file.fileno()}")
@@ -116,35 +106,26 @@ class _Reader:
                     frame = pl.DataFrame(batch)
                     if not self.layout.is_clean(frame):
                         break
-                    yield self._clean(frame, finder, rows)
-                    rows += frame.height
+                    yield self._block(BlockContent(self.layout.placed(frame, line_places(counter.take(frame.height))), nothing))
                 else:
                     return
         except (duckdb.Error, OSError):
             pass  # the arrow reader raises OSError for what DuckDB did not like
-        yield from self._block_wise(*finder.position(rows))
-
-    def _clean(self, frame: pl.DataFrame, finder: LineFinder, first_row: int) -> Block:
-        numbered = self.layout.numbered(frame, range(first_row, first_row + frame.height))
-        return self._block(numbered, pl.DataFrame(schema=BROKEN_SCHEMA), lambda rows: finder.places(first_row, rows))
+        yield from self._block_wise(*counter.position())
 
     def _block_wise(self, offset: int, line: int) -> Iterator[Block]:
         workers = worker_count()
-        waiting: deque[Future[Block]] = deque()
+        waiting: deque[Future[BlockContent]] = deque()
         with closing(BlockReader(self.layout, self.source_file)) as reader, ThreadPoolExecutor(workers) as pool:
             for raw in whole_lines(self._bytes(offset), RECORD_BYTES):
                 if len(raw) > RECORD_BYTES:
                     raise DumpError(f"{self.path}: no line end within {RECORD_BYTES} bytes behind line {line}: not one record per line")
-                waiting.append(pool.submit(self._read, reader, raw, line))
+                waiting.append(pool.submit(reader.read, raw, line))
                 line += raw.count(b"\n")
                 if len(waiting) > workers:
-                    yield waiting.popleft().result()
+                    yield self._block(waiting.popleft().result())
             while waiting:
-                yield waiting.popleft().result()
-
-    def _read(self, reader: BlockReader, raw: bytes, line: int) -> Block:
-        content = reader.read(raw, line)
-        return self._block(content.frame, content.broken, content.places)
+                yield self._block(waiting.popleft().result())
 
     def _bytes(self, offset: int) -> Iterator[bytes]:
         """The unpacked bytes behind `offset`, without a byte order mark."""
@@ -171,11 +152,14 @@ class _Reader:
         named = Records([(f"record {number}", record) for number, record in enumerate(records, start=1)])
         with closing(BlockReader(self.layout, self.source_file)) as reader:
             content = reader.second_look(named)
-        yield self._block(content.frame, content.broken, content.places)
+        yield self._block(content)
 
-    def _block(self, frame: pl.DataFrame, broken: pl.DataFrame, places: Callable[[Sequence[int]], pl.DataFrame]) -> Block:
-        named = broken.with_columns(severity=pl.lit("row"), source_file=pl.lit(self.source_file))
-        return Block(self.source_file, frame, named, places)
+    def _block(self, content: BlockContent) -> Block:
+        source_file = pl.lit(self.source_file)
+        return Block(
+            content.frame.with_columns(source_file=source_file),
+            content.broken.with_columns(severity=pl.lit("row"), source_file=source_file),
+        )
 
 
 def is_document(head: bytes) -> bool:

@@ -18,12 +18,15 @@ import polars as pl
 
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.json_documents import document_records
-from pipeline.dumps.ndjson_lines import PLACE_SCHEMA, Lines, excerpt_of
+from pipeline.dumps.ndjson_lines import Lines, excerpt_of
 from pipeline.dumps.rejects import Reason
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from io import FileIO
+
+    import numpy as np
+    from numpy.typing import NDArray
 
 BROKEN_SCHEMA = {"reason": pl.String, "place": pl.String, "excerpt": pl.String}
 MISFITS_PER_BLOCK = 200
@@ -34,11 +37,10 @@ _WRITE_BYTES = 1 << 30
 
 @dataclass(frozen=True)
 class BlockContent:
-    """What a block held: `frame` (the columns and `row`), `broken` (reason, place, excerpt) and the places of its rows."""
+    """What a block held: `frame` (the columns and `place`) and `broken` (reason, place, excerpt)."""
 
     frame: pl.DataFrame
     broken: pl.DataFrame
-    places: Callable[[Sequence[int]], pl.DataFrame]
 
 
 @dataclass(frozen=True)
@@ -47,11 +49,6 @@ class Records:
 
     named: Sequence[tuple[str, bytes]]
     is_cut: bool = False
-
-    def places(self, rows: Sequence[int]) -> pl.DataFrame:
-        """`row`, `place`, `excerpt` of the rows asked for."""
-        found = [(row, self.named[row][0], excerpt_of(self.named[row][1])) for row in rows]
-        return pl.DataFrame(found, schema=PLACE_SCHEMA, orient="row")
 
 
 class Layout:
@@ -82,9 +79,9 @@ class Layout:
             suspect = suspect | (pl.col("id").is_null() & pl.any_horizontal(pl.col(root).is_not_null() for root in self._member_roots))
         return not frame.select(suspect.any()).item()
 
-    def numbered(self, frame: pl.DataFrame, rows: Sequence[int]) -> pl.DataFrame:
-        """The columns that were asked for, and `row`."""
-        return frame.select(*self.names, row=pl.Series(rows, dtype=pl.Int64))
+    def placed(self, frame: pl.DataFrame, places: pl.Series) -> pl.DataFrame:
+        """The columns that were asked for, and `place`."""
+        return frame.select(*self.names, place=places)
 
 
 class BlockReader:
@@ -110,10 +107,10 @@ class BlockReader:
         try:
             frame = self._parse(raw)
             if self.layout.is_clean(frame):
-                return BlockContent(self.layout.numbered(frame, range(frame.height)), pl.DataFrame(schema=BROKEN_SCHEMA), lines.places)
+                return BlockContent(self.layout.placed(frame, line_places(lines.numbers)), pl.DataFrame(schema=BROKEN_SCHEMA))
         except duckdb.Error:
             pass
-        named = [record for index in range(len(lines)) for record in self._records_of(f"line {lines.number(index)}", lines.line(index))]
+        named = [record for index in range(len(lines)) for record in self._records_of(f"line {lines.numbers[index]}", lines.line(index))]
         return self.second_look(Records(named, is_cut=not raw.endswith(b"\n")))
 
     def second_look(self, records: Records) -> BlockContent:
@@ -124,12 +121,12 @@ class BlockReader:
         broken = {row: reason_of(texts[row]) for row in unread if not self._is_record(texts[row])}
         if records.is_cut and broken.get(len(texts) - 1) is Reason.BROKEN_RECORD:
             broken[len(texts) - 1] = Reason.TRUNCATED_FILE
-        frames = [self.layout.numbered(frame.clear(), [])]
+        frames = [self.layout.placed(frame.clear(), pl.Series(dtype=pl.String))]
         misfits: list[int] = []
         self._fit(records, [row for row in range(len(texts)) if row not in broken], frames, misfits)
         broken |= dict.fromkeys(misfits, Reason.BROKEN_RECORD)
         rejects = [(broken[row].value, records.named[row][0], excerpt_of(texts[row])) for row in sorted(broken)]
-        return BlockContent(pl.concat(frames), pl.DataFrame(rejects, schema=BROKEN_SCHEMA, orient="row"), records.places)
+        return BlockContent(pl.concat(frames), pl.DataFrame(rejects, schema=BROKEN_SCHEMA, orient="row"))
 
     def _records_of(self, place: str, line: bytes) -> list[tuple[str, bytes]]:
         """The line, or the records of the document that it is."""
@@ -169,7 +166,7 @@ class BlockReader:
                     "the platform has changed its layout: compare the format notes"
                 ) from error
             return
-        frames.append(self.layout.numbered(frame, rows))
+        frames.append(self.layout.placed(frame, pl.Series([records.named[row][0] for row in rows], dtype=pl.String)))
 
     def _parse(self, raw: bytes, *, strict: bool = True) -> pl.DataFrame:
         """All columns of the layout; duckdb.Error when `strict` and a line is not JSON or does not fit."""
@@ -185,6 +182,11 @@ class BlockReader:
         query = self.layout.sql(f"/proc/self/fd/{descriptor}", strict=strict, object_size=max(_LEAST_OBJECT_SIZE, len(raw) + 1))
         frame: pl.DataFrame = of_thread.cursor.sql(query).pl()
         return frame
+
+
+def line_places(numbers: NDArray[np.int64]) -> pl.Series:
+    """Line numbers as `reject.place` says them."""
+    return pl.select(pl.format("line {}", pl.Series(numbers))).to_series()
 
 
 def connect(*, threads: int | None = None) -> duckdb.DuckDBPyConnection:

@@ -43,17 +43,13 @@ def broken(blocks: list[Block]) -> list[tuple[str, str, str]]:
 
 
 def places(blocks: list[Block], *wanted: str) -> list[str]:
-    found = []
-    for block in blocks:
-        rejects = block.frame.filter(pl.col("id").is_in(wanted)).select("row", record_id="id")
-        found += block.placed(rejects)["place"].to_list()
-    return found
+    return [place for block in blocks for place in block.frame.filter(pl.col("id").is_in(wanted))["place"].to_list()]
 
 
 def test_values_come_as_text_and_absent_fields_as_null(dump: Callable[..., list[Block]]) -> None:
     raw = lines({"id": 7, "title": 1.5, "artists": [{"id": 1, "name": "A", "url": "x"}], "new": {"a": 1}}, {"id": "8", "extra": {"k": [1]}})
     (block,) = dump(raw)
-    assert block.frame.drop("row").to_dicts() == [
+    assert block.frame.drop("place", "source_file").to_dicts() == [
         {"id": "7", "title": "1.5", "artists": [{"id": "1", "name": "A"}], "extra": None},
         {"id": "8", "title": None, "artists": None, "extra": '{"k":[1]}'},
     ]
