@@ -1,0 +1,55 @@
+"""catalog_b: a full export of a community music database, as archives of PostgreSQL COPY text.
+
+`stage` reads the delivered archives once (`archives`, `unpacking`), keeps the wanted columns as Parquet in a work folder beside the staging
+folder, and joins them with a bounded DuckDB into staging tables: one module per thing that is staged. docs/formats/catalog_b.md has the
+layout and what is made of each of its oddities.
+"""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+from pipeline.dumps.catalog_b.artists import stage_artists
+from pipeline.dumps.catalog_b.credits import nest_credits
+from pipeline.dumps.catalog_b.genres import stage_genres
+from pipeline.dumps.catalog_b.labels import stage_labels
+from pipeline.dumps.catalog_b.links import stage_links
+from pipeline.dumps.catalog_b.recordings import stage_recordings
+from pipeline.dumps.catalog_b.redirects import stage_redirects
+from pipeline.dumps.catalog_b.relations import open_relations
+from pipeline.dumps.catalog_b.releases import stage_release_tracks, stage_releases
+from pipeline.dumps.catalog_b.unpacking import unpack
+from pipeline.dumps.catalog_b.works import stage_work_recordings, stage_works
+from pipeline.engine.duckdb_session import bounded_duckdb
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pipeline.dumps.staging_writer import StagingWriter
+
+WORK_SUFFIX = ".unpacked"
+"""Of the work folder beside the staging folder; what a killed run left there is removed by the next one."""
+
+
+def stage(dump: Path, out: StagingWriter) -> None:
+    """Read the export below `dump`. DumpError when an archive is missing, damaged, of an unknown schema or of another export."""
+    work = out.folder.with_name(out.folder.name + WORK_SUFFIX)
+    shutil.rmtree(work, ignore_errors=True)
+    try:
+        unpack(dump, work, out)
+        with bounded_duckdb(work / "spill") as connection:
+            relations = open_relations(connection, work, out)
+            nest_credits(relations, work / "credit")
+            stage_recordings(relations)
+            stage_releases(relations)
+            stage_release_tracks(relations)
+            stage_artists(relations)
+            stage_labels(relations)
+            stage_redirects(relations)
+            stage_works(relations)
+            stage_work_recordings(relations)
+            stage_genres(relations)
+            stage_links(relations)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)

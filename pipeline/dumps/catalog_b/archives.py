@@ -1,0 +1,182 @@
+"""The delivered archives or folder of the relational dump as a sequence of named byte streams, each read once and forward only.
+
+Accepted: `mbdump.tar[.bz2|.gz|.zst]` and, beside it, optionally `mbdump-derived.tar[...]`; or an unpacked `mbdump/` folder with the
+metadata files beside it. What must not live here: the content of the tables.
+"""
+
+from __future__ import annotations
+
+import tarfile
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from tarfile import HeaderError, ReadError, TarError
+from typing import IO, TYPE_CHECKING, BinaryIO, Self, cast
+
+from pipeline.dumps.compressed import COMPRESSED_SUFFIXES, DumpFile
+from pipeline.dumps.errors import DumpError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+SCHEMA_SEQUENCE = 31
+"""The schema whose columns `members.py` lists."""
+OLDER_SCHEMA_SEQUENCE = 30
+"""Accepted with a word: the tables that are read have had the same columns; a line with other cells is a reject as ever."""
+
+_METADATA = ("TIMESTAMP", "SCHEMA_SEQUENCE")
+_TABLE_PREFIX = "mbdump/"
+_ARCHIVE_NAMES = ("mbdump", "mbdump-derived")
+_READ_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """Where the dump lies: archives (core first), or the folder that holds `mbdump/`."""
+
+    archives: tuple[Path, ...] = ()
+    folder: Path | None = None
+
+
+@dataclass
+class Metadata:
+    """What the metadata files of one archive say, gathered as they pass."""
+
+    source: Path
+    values: dict[str, str] = field(default_factory=dict)
+
+    def note(self, name: str, content: bytes) -> None:
+        """Keep the value of a metadata file; DumpError when it is a schema that is not known."""
+        if name not in _METADATA:
+            return
+        value = content.decode("utf-8", errors="replace").strip()
+        self.values[name] = value
+        if name == "SCHEMA_SEQUENCE" and value not in {str(SCHEMA_SEQUENCE), str(OLDER_SCHEMA_SEQUENCE)}:
+            raise DumpError(
+                f"{self.source}: SCHEMA_SEQUENCE is {value!r}, but only {SCHEMA_SEQUENCE} (and {OLDER_SCHEMA_SEQUENCE}) can be read; "
+                "compare the columns in members.py with the new schema"
+            )
+
+    def require(self) -> None:
+        """DumpError when a metadata file is missing: what cannot be told apart must not be mixed."""
+        missing = [name for name in _METADATA if name not in self.values]
+        if missing:
+            raise DumpError(f"{self.source}: {' and '.join(missing)} missing; this is no complete export, fetch it again")
+
+
+def find_delivery(dump: Path) -> Delivery:
+    """The core archive and the derived one if there, else the unpacked folder; DumpError when neither is below `dump`."""
+    core, derived = (_archive(dump, name) for name in _ARCHIVE_NAMES)
+    if core is not None:
+        return Delivery(archives=(core,) if derived is None else (core, derived))
+    folder = dump if dump.name == "mbdump" else dump / "mbdump"
+    if folder.is_dir():
+        return Delivery(folder=folder.parent)
+    raise DumpError(f"{dump}: neither mbdump.tar.bz2 nor an unpacked mbdump/ folder is there; deliver the full export")
+
+
+def _archive(dump: Path, name: str) -> Path | None:
+    suffixes = (".tar", *(f".tar{suffix}" for suffix in COMPRESSED_SUFFIXES))
+    found = [path for suffix in suffixes if (path := dump / f"{name}{suffix}").is_file()]
+    if len(found) > 1:
+        raise DumpError(f"{dump}: {' and '.join(path.name for path in found)} are both there; deliver one of them")
+    return found[0] if found else None
+
+
+def read_delivery(delivery: Delivery, wanted: Callable[[str], bool], report: Callable[[str], None]) -> Iterator[tuple[str, BinaryIO, str]]:
+    """Each wanted table as (name, stream, source), in delivered order; the stream must be read before the next table is asked for.
+
+    DumpError for an unknown schema, missing metadata, archives of different exports, a damaged or cut-off archive (naming member and byte).
+    """
+    seen: list[Metadata] = []
+    sources = delivery.archives or (cast("Path", delivery.folder),)
+    for source in sources:
+        metadata = Metadata(source)
+        yield from _archived(source, metadata, wanted) if delivery.archives else _unpacked(source, metadata, wanted)
+        metadata.require()
+        seen.append(metadata)
+        if metadata.values["SCHEMA_SEQUENCE"] != str(SCHEMA_SEQUENCE):
+            report(f"{source.name}: schema {metadata.values['SCHEMA_SEQUENCE']}, read with the columns of schema {SCHEMA_SEQUENCE}")
+        for name in _METADATA:
+            if metadata.values[name] != seen[0].values[name]:
+                raise DumpError(
+                    f"{source}: {name} is {metadata.values[name]!r}, but {seen[0].values[name]!r} in {seen[0].source.name}: "
+                    "archives of two exports; deliver those of one"
+                )
+
+
+def _unpacked(folder: Path, metadata: Metadata, wanted: Callable[[str], bool]) -> Iterator[tuple[str, BinaryIO, str]]:
+    for name in _METADATA:
+        places = [path for path in (folder / name, folder / "mbdump" / name) if path.is_file()]
+        if places:
+            metadata.note(name, places[0].read_bytes())
+    metadata.require()
+    for path in sorted((folder / "mbdump").iterdir()):
+        if wanted(path.name) and path.stat().st_size > 0:
+            with DumpFile(path) as file:
+                yield path.name, cast("BinaryIO", file), f"{_TABLE_PREFIX}{path.name}"
+
+
+def _archived(path: Path, metadata: Metadata, wanted: Callable[[str], bool]) -> Iterator[tuple[str, BinaryIO, str]]:
+    with DumpFile(path) as file, _open_tar(path, file) as archive:
+        last = "the begin of the archive"
+        while True:
+            with _saying_where(path, f"behind {last}", file):
+                member = archive.next()
+            if member is None:
+                break
+            last = f"member {member.name}"
+            if not member.isfile():
+                continue
+            content = _MemberStream(cast("BinaryIO", archive.extractfile(member)), path, last, file)
+            table = member.name.removeprefix(_TABLE_PREFIX)
+            if table == member.name:
+                metadata.note(table, content.read())
+            elif wanted(table):
+                yield table, cast("BinaryIO", content), member.name
+        # The end of the archive is not the end of the file: only there the decompressor sees its last checksum.
+        while file.read(_READ_BYTES):
+            pass
+
+
+def _open_tar(path: Path, file: DumpFile) -> tarfile.TarFile:
+    with _saying_where(path, "at the begin of the archive", file):
+        return tarfile.open(fileobj=cast("IO[bytes]", file), mode="r|", bufsize=_READ_BYTES, tarinfo=_WholeMember)
+
+
+class _MemberStream:
+    """The bytes of one member; errors say which member they are in (they arise in the reader, outside the generator that opened it)."""
+
+    def __init__(self, content: BinaryIO, path: Path, place: str, file: DumpFile) -> None:
+        self._content = content
+        self._where = (path, place, file)
+
+    def read(self, size: int = -1) -> bytes:
+        with _saying_where(*self._where):
+            return self._content.read(size)
+
+
+class _WholeMember(tarfile.TarInfo):
+    """Says so when a header is damaged or missing; the library takes that for the end of the archive and silently drops what follows."""
+
+    @classmethod
+    def fromtarfile(cls, tarfile: tarfile.TarFile) -> Self:
+        try:
+            return super().fromtarfile(tarfile)
+        except HeaderError as error:
+            if type(error).__name__ == "EOFHeaderError":  # the two blocks of zeros at the end; the library keeps the class to itself
+                raise
+            raise ReadError(f"{error} where a member must begin") from error
+
+
+@contextmanager
+def _saying_where(path: Path, place: str, file: DumpFile) -> Iterator[None]:
+    try:
+        yield
+    except TarError as error:
+        raise DumpError(
+            f"{path}: {place}: damaged or cut off near byte {file.position} of the unpacked archive ({error}); "
+            "fetch the file again and compare its checksum"
+        ) from error
+    except DumpError as error:
+        raise DumpError(f"{path}: {place}: {str(error).removeprefix(f'{path}: ')}") from error

@@ -1,0 +1,36 @@
+"""Artists and their aliases in the relational dump -> `source_artist`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from pipeline.dumps.catalog_b.link_types import PLACEHOLDER_ARTISTS
+from pipeline.dumps.catalog_b.relations import BLOCK
+
+if TYPE_CHECKING:
+    from pipeline.dumps.catalog_b.relations import Relations
+
+
+def stage_artists(relations: Relations) -> None:
+    """Write all artists with their aliases (in file order, without repetitions and without the name itself)."""
+    relations.reject_dangling("source_artist", "artist_alias", "artist", "artist")
+    for _ in relations.blocks("artist"):
+        artists = relations.all(f"SELECT line, gid, name, sort_name FROM {BLOCK} ORDER BY line")
+        aliases = relations.all(f"""
+            SELECT a.line, x.name AS alias FROM artist_alias x JOIN {BLOCK} a ON x.artist = a.id
+            WHERE x.name <> a.name AND trim(x.name) <> '' ORDER BY a.line, x.line
+        """)
+        nested = aliases.unique(maintain_order=True).group_by("line", maintain_order=True).agg(aliases="alias")
+        relations.out.read("source_artist", artists.height)
+        relations.out.write(
+            "source_artist",
+            artists.join(nested, on="line", how="left", maintain_order="left").select(
+                "name",
+                "sort_name",
+                artist_id="gid",
+                aliases=pl.col("aliases").fill_null([]),
+                is_placeholder=pl.col("gid").is_in(PLACEHOLDER_ARTISTS),
+            ),
+        )

@@ -1,0 +1,122 @@
+"""Recordings of the relational dump -> `source_recording`: credits, remixers, ISRCs, traits joined block by block in file order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from catalog_store.identifiers import isrc_expr
+from pipeline.dumps.catalog_b.link_types import KARAOKE_VERSION, PERFORMANCE, PERFORMANCE_TRAITS, REMIX_OF, REMIXER
+from pipeline.dumps.catalog_b.relations import BLOCK
+from pipeline.dumps.rejects import Reason
+
+if TYPE_CHECKING:
+    from pipeline.dumps.catalog_b.relations import Relations
+
+ENTITY = "source_recording"
+
+
+def stage_recordings(relations: Relations) -> None:
+    """Write all recordings; the relation `credit` must exist."""
+    _relate_remixers(relations)
+    _relate_traits(relations)
+    relations.reject_dangling(ENTITY, "isrc", "recording", "recording")
+    relations.reject_dangling(ENTITY, "recording", "artist_credit", "artist_credit")
+    relations.reject_values(
+        ENTITY,
+        "recording",
+        "length",
+        Reason.INVALID_DURATION,
+        "SELECT line, gid AS record_id, length::VARCHAR AS value FROM recording WHERE length <= 0 ORDER BY line",
+    )
+    for _ in relations.blocks("recording"):
+        _stage_block(relations)
+
+
+def _relate_remixers(relations: Relations) -> None:
+    relations.run(f"""
+        CREATE TABLE remixer AS
+        SELECT l.line, l.entity1 AS recording, a.gid AS artist_id, coalesce(nullif(l.entity0_credit, ''), a.name) AS name
+        FROM l_artist_recording l JOIN link k ON l.link = k.id JOIN link_type t ON k.link_type = t.id JOIN artist a ON l.entity0 = a.id
+        WHERE t.gid = '{REMIXER}'
+    """)
+
+
+def _relate_traits(relations: Relations) -> None:
+    attributes = ", ".join(f"('{gid}', '{trait}')" for gid, trait in PERFORMANCE_TRAITS.items())
+    relations.run(f"""
+        CREATE TABLE trait AS
+        SELECT DISTINCT l.entity0 AS recording, v.trait
+        FROM l_recording_work l JOIN link k ON l.link = k.id JOIN link_type t ON k.link_type = t.id
+            JOIN link_attribute s ON s.link = k.id JOIN link_attribute_type a ON s.attribute_type = a.id
+            JOIN (VALUES {attributes}) v(gid, trait) ON v.gid = a.gid
+        WHERE t.gid = '{PERFORMANCE}'
+        UNION
+        SELECT CASE t.gid WHEN '{REMIX_OF}' THEN l.entity0 ELSE l.entity1 END,
+            CASE t.gid WHEN '{REMIX_OF}' THEN 'remix' ELSE 'karaoke' END
+        FROM l_recording_recording l JOIN link k ON l.link = k.id JOIN link_type t ON k.link_type = t.id
+        WHERE t.gid IN ('{REMIX_OF}', '{KARAOKE_VERSION}')
+    """)
+
+
+def _stage_block(relations: Relations) -> None:
+    records = relations.all(f"""
+        SELECT r.line, r.gid, r.name, r.length, r.video, c.artist_credit, c.artists
+        FROM {BLOCK} r LEFT JOIN credit c ON r.artist_credit = c.id ORDER BY r.line
+    """)
+    for neighbours in (_remixers(relations), _isrcs(relations), _traits(relations)):
+        records = records.join(neighbours, on="line", how="left", maintain_order="left")
+    relations.out.read(ENTITY, records.height)
+    relations.out.write(
+        ENTITY,
+        records.select(
+            external_id="gid",
+            link_id="gid",
+            title="name",
+            artists=pl.concat_list(pl.col("artists").fill_null([]), pl.col("remixers").fill_null([])),
+            artist_credit="artist_credit",
+            isrcs=pl.col("isrcs").fill_null([]),
+            duration_ms=pl.when(pl.col("length") > 0).then(pl.col("length")),
+            is_video=pl.col("video").fill_null(value=False),
+            traits=pl.col("traits").fill_null([]),
+        ),
+    )
+
+
+def _remixers(relations: Relations) -> pl.DataFrame:
+    rows = relations.all(f"""
+        SELECT r.line, x.artist_id, x.name FROM remixer x JOIN {BLOCK} r ON x.recording = r.id ORDER BY r.line, x.line
+    """)
+    entry = pl.struct("artist_id", "name", role=pl.lit("remixer"))
+    return rows.unique(["line", "artist_id"], keep="first", maintain_order=True).group_by("line", maintain_order=True).agg(remixers=entry)
+
+
+def _isrcs(relations: Relations) -> pl.DataFrame:
+    rows = relations.all(f"""
+        SELECT r.line, r.gid AS record_id, i.line AS isrc_line, i.isrc AS value FROM isrc i JOIN {BLOCK} r ON i.recording = r.id
+        ORDER BY i.line
+    """).with_columns(isrc=isrc_expr(pl.col("value")))
+    bad = rows.filter(pl.col("isrc").is_null())
+    if bad.height:
+        relations.out.write_rejects(
+            bad.select(
+                "record_id",
+                "value",
+                entity=pl.lit(ENTITY),
+                severity=pl.lit("field"),
+                reason=pl.lit(Reason.INVALID_ISRC.value),
+                source_file=pl.lit("mbdump/isrc"),
+                place=pl.format("line {}", "isrc_line"),
+                field=pl.lit("isrc"),
+            )
+        )
+    return _sorted_lists(rows.drop_nulls("isrc"), "isrc", "isrcs")
+
+
+def _traits(relations: Relations) -> pl.DataFrame:
+    return _sorted_lists(relations.all(f"SELECT r.line, x.trait FROM trait x JOIN {BLOCK} r ON x.recording = r.id"), "trait", "traits")
+
+
+def _sorted_lists(rows: pl.DataFrame, column: str, name: str) -> pl.DataFrame:
+    return rows.select("line", column).unique().sort("line", column).group_by("line", maintain_order=True).agg(pl.col(column).alias(name))

@@ -1,0 +1,151 @@
+"""The unpacked tables as relations of a bounded DuckDB: which records count, how to walk them in blocks, what refers to nothing.
+
+Every module that stages something of catalog_b asks its questions through `Relations`. What must not live here: what is staged from them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from catalog_store.identifiers import UUID_SHAPE
+from pipeline.dumps.catalog_b.members import MEMBERS
+from pipeline.dumps.rejects import Reason
+from pipeline.engine.duckdb_session import frame, stream
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    import duckdb
+
+    from pipeline.dumps.staging_writer import StagingWriter
+
+BLOCK_LINES = 500_000
+"""Records that are joined at a time: their neighbours fit into memory, and 40 million of them make 80 scans of the smaller tables."""
+BLOCK = "block"
+"""Name of the relation that holds the records of the current block."""
+
+_RECORDS = {
+    "recording": "source_recording",
+    "release": "source_release",
+    "artist": "source_artist",
+    "label": "source_label",
+    "work": "source_work",
+}
+
+
+@dataclass(frozen=True)
+class Relations:
+    """All tables of `members.py` as views of the same names, with a `line` column; the five record tables without records that are out."""
+
+    connection: duckdb.DuckDBPyConnection
+    out: StagingWriter
+
+    def rows(self, sql: str) -> Iterator[pl.DataFrame]:
+        """A large answer in frames, in the order the query asks for."""
+        return stream(self.connection, sql)
+
+    def all(self, sql: str) -> pl.DataFrame:
+        """An answer that fits into memory."""
+        return frame(self.connection, sql)
+
+    def number(self, sql: str) -> int:
+        """The one number of a query."""
+        row = self.connection.execute(sql).fetchone()
+        return int(row[0]) if row and row[0] is not None else 0
+
+    def run(self, sql: str) -> None:
+        """A statement without an answer."""
+        self.connection.execute(sql)
+
+    def create(self, name: str, rows: pl.DataFrame) -> None:
+        """A relation out of a frame."""
+        self.connection.register("given", rows.to_arrow())
+        self.run(f"CREATE TABLE {name} AS SELECT * FROM given")
+        self.connection.unregister("given")
+
+    def blocks(self, table: str, lines: int = BLOCK_LINES) -> Iterator[None]:
+        """Walk `table` in file order; at each step the view BLOCK holds the next `lines` lines of it."""
+        last = self.number(f"SELECT max(line) FROM {table}")
+        for start in range(1, last + 1, lines):
+            self.run(f"CREATE OR REPLACE VIEW {BLOCK} AS SELECT * FROM {table} WHERE line >= {start} AND line < {start + lines}")
+            yield
+            if last > lines:
+                self.out.report(f"catalog_b: {table}: {min(start + lines - 1, last):,} of {last:,} lines staged")
+
+    def reject_values(self, entity: str, table: str, field: str, reason: Reason, sql: str) -> None:
+        """One `field` reject per row (line, record_id, value) of `sql`; the rows stand in `table`."""
+        for rows in self.rows(sql):
+            self.out.write_rejects(_reject_rows(rows, entity, table, reason, "field").with_columns(field=pl.lit(field)))
+
+    def reject_dangling(self, entity: str, table: str, column: str, target: str, where: str = "TRUE") -> None:
+        """A `field` reject for each row of `table` whose `column` names no row of `target` that is staged (by its `id`)."""
+        sql = (
+            f"SELECT t.line, NULL::VARCHAR record_id, t.{column}::VARCHAR AS value FROM {table} t "
+            f"ANTI JOIN {target} x ON t.{column} = x.id WHERE t.{column} IS NOT NULL AND {where} ORDER BY t.line"
+        )
+        self.reject_values(entity, table, f"{table}.{column}", Reason.DANGLING_REFERENCE, sql)
+
+    def reject_records(self, entity: str, table: str, rows: pl.DataFrame) -> None:
+        """A `row` reject per row (line, record_id, value, reason) for records that are out."""
+        self.out.write_rejects(_reject_rows(rows, entity, table, None, "row"))
+
+
+def open_relations(connection: duckdb.DuckDBPyConnection, work: Path, out: StagingWriter) -> Relations:
+    """Views over the unpacked tables below `work`. Records without id or title and second ones of an id are rejected here, once for all."""
+    relations = Relations(connection, out)
+    for table in MEMBERS:
+        name = f"delivered_{table}" if table in _RECORDS else table
+        path = str(work / table / "part-*.parquet").replace("'", "''")
+        relations.run(f"CREATE VIEW {name} AS SELECT * FROM read_parquet('{path}')")
+    for table, entity in _RECORDS.items():
+        _leave_out(relations, table, entity)
+    return relations
+
+
+def _leave_out(relations: Relations, table: str, entity: str) -> None:
+    delivered = f"delivered_{table}"
+    relations.run(f"""
+        CREATE TABLE out_{table} AS
+        WITH twice AS (
+            SELECT line, id, gid, name FROM {delivered} SEMI JOIN
+                (SELECT id FROM {delivered} GROUP BY id HAVING count(*) > 1) USING (id)
+            UNION
+            SELECT line, id, gid, name FROM {delivered} SEMI JOIN
+                (SELECT gid FROM {delivered} GROUP BY gid HAVING count(*) > 1) USING (gid)
+        ),
+        later AS (
+            SELECT line FROM twice
+            QUALIFY line > min(line) OVER (PARTITION BY id) OR line > min(line) OVER (PARTITION BY gid)
+        )
+        SELECT line, gid AS record_id, name AS value, CASE
+            WHEN id IS NULL OR coalesce(gid, '') = '' THEN '{Reason.MISSING_ID.value}'
+            WHEN NOT regexp_matches(gid, '{UUID_SHAPE}') THEN '{Reason.INVALID_ID.value}'
+            WHEN trim(coalesce(name, '')) = '' THEN '{Reason.MISSING_TITLE.value}'
+            ELSE '{Reason.DUPLICATE_ID.value}' END AS reason
+        FROM {delivered}
+        WHERE id IS NULL OR gid IS NULL OR NOT regexp_matches(gid, '{UUID_SHAPE}') OR trim(coalesce(name, '')) = ''
+            OR line IN (SELECT line FROM later)
+        ORDER BY line
+    """)
+    rows = relations.all(f"SELECT * FROM out_{table} ORDER BY line")
+    relations.reject_records(entity, table, rows)
+    kept = delivered if rows.is_empty() else f"(SELECT * FROM {delivered} ANTI JOIN out_{table} USING (line))"
+    relations.run(f"CREATE VIEW {table} AS SELECT * FROM {kept}")
+    relations.out.read(entity, rows.height)
+
+
+def _reject_rows(rows: pl.DataFrame, entity: str, table: str, reason: Reason | None, severity: str) -> pl.DataFrame:
+    return rows.select(
+        *(["reason"] if reason is None else []),
+        *([] if reason is None else [pl.lit(reason.value).alias("reason")]),
+        "record_id",
+        "value",
+        entity=pl.lit(entity),
+        severity=pl.lit(severity),
+        source_file=pl.lit(f"mbdump/{table}"),
+        place=pl.format("line {}", "line"),
+    )
