@@ -1,0 +1,48 @@
+"""What several test folders share: a small simulated world and the catalog built from it, made once per run."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+
+ROOT = Path(__file__).resolve().parents[1]
+WORLD_RECORDINGS = 600
+
+
+def run_module(*arguments: str | Path, check: bool = True, **environment: str) -> subprocess.CompletedProcess[str]:
+    """`python -m <arguments>` from the project's root, as an operator runs it."""
+    command = [sys.executable, "-m", *map(str, arguments)]
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, env={**os.environ, **environment}, timeout=300)
+    if check and result.returncode != 0:
+        pytest.fail(f"{' '.join(command)} exited {result.returncode}:\n{result.stderr[-4000:]}")
+    return result
+
+
+@dataclass(frozen=True)
+class BuiltWorld:
+    """A simulated world (`dumps`, with `dumps/truth`) and the catalog built from it."""
+
+    dumps: Path
+    catalog: Path
+    answer: dict[str, object]
+
+
+@pytest.fixture(scope="session")
+def built_world(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> BuiltWorld:
+    """Shared by all workers of a run: read it, never write to it."""
+    base = tmp_path_factory.getbasetemp()
+    base = base if worker_id == "master" else base.parent
+    dumps, catalog, done = base / "world", base / "catalog", base / "built.json"
+    with FileLock(base / "built.lock"):
+        if not done.exists():
+            run_module("pipeline", "simulate", "--recordings", str(WORLD_RECORDINGS), "--seed", "7", "--out", dumps)
+            built = run_module("pipeline", "build", "--dumps", dumps, "--catalog", catalog)
+            done.write_text(built.stdout)
+    return BuiltWorld(dumps, catalog, json.loads(done.read_text()))
