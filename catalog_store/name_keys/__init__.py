@@ -1,0 +1,36 @@
+"""The normal form of titles and artist names: ONE implementation for linkage (columns, at build time) and search (single strings).
+
+`folding`  characters: case, marks, widths, apostrophes, dashes, "&"
+`vocabulary`  what version words, credits and DJ-pool tags mean: data only; add a word there, with a line in the test
+`segments`  one bracket or dash segment of a title -> tags, credit, or part of the title
+`titles`  a title -> core, stem, variant, credits
+`names`  an artist name -> key
+`variants`  comparing and sorting variants
+
+Each function comes as a Polars form over a column and a plain form for one string; tests hold them equal. Nothing becomes empty
+that was not blank, and a key is its own key. What must not live here: similarity scores, thresholds, anything that needs a second string.
+"""
+
+from __future__ import annotations
+
+from catalog_store.name_keys.folding import compact, compact_expr, fold, fold_expr
+from catalog_store.name_keys.names import name_key, name_key_expr
+from catalog_store.name_keys.titles import TitleKeys, display_title, display_title_expr, title_keys, title_keys_frame
+from catalog_store.name_keys.variants import EDIT_KINDS, variant_kinds, variants_agree
+
+__all__ = [
+    "EDIT_KINDS",
+    "TitleKeys",
+    "compact",
+    "compact_expr",
+    "display_title",
+    "display_title_expr",
+    "fold",
+    "fold_expr",
+    "name_key",
+    "name_key_expr",
+    "title_keys",
+    "title_keys_frame",
+    "variant_kinds",
+    "variants_agree",
+]

@@ -1,0 +1,132 @@
+r"""A title -> core (the song), stem (the core without bracketed subtitles), variant, credits.
+
+`I Don't Care (with Justin Bieber) - Loud Luxury Remix` -> core `i dont care`, variant `remix:loudluxury`, credits `justin bieber`.
+Segments are set off with U+001F (which folding never lets through) and read one by one; a title's first segment is its base and is never
+taken for a version note, so `Intro`, `Dub`, `Extended Mix` keep their names. A leading bracket belongs to the base: `(I Can't) Wait`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+import polars as pl
+
+from catalog_store.name_keys.folding import compact, compact_expr, fold, fold_expr, words, words_expr
+from catalog_store.name_keys.segments import BRACKET, read_segment
+
+_MARKER = "\x1f"
+_SET_OFF = (
+    (r"[(\[{\u3010\u3014]+", "\x1f("),
+    (r"[)\]}\u3011\u3015]+", "\x1f)"),
+    (r" [-~] ", " \x1f-"),
+    (r"([ (-])(?:feat|ft|featuring)\.? ", "${1}\x1ff"),
+)
+_LEADING_BRACKET = r"^ *(?:\x1f[()f-] *)+([^\x1f]*)(?:\x1f\))?"
+_SET_OFF_RE = tuple((re.compile(pattern), re.sub(r"\$\{(\d)\}", r"\\\1", into)) for pattern, into in _SET_OFF)
+_LEADING_BRACKET_RE = re.compile(_LEADING_BRACKET)
+
+
+class TitleKeys(NamedTuple):
+    """`core` is empty only for a blank title; `stem` equals `core` unless a bracketed subtitle was left out; the others may be empty."""
+
+    core: str
+    stem: str
+    variant: str
+    credits: str
+
+
+def display_title(title: str, version: str | None) -> str:
+    """Title with the version that a platform keeps apart, in brackets."""
+    return f"{title} ({version})" if version else title
+
+
+def display_title_expr(title: pl.Expr, version: pl.Expr) -> pl.Expr:
+    """As `display_title`, over columns."""
+    return pl.when(version.fill_null("") != "").then(pl.concat_str(title, pl.lit(" ("), version, pl.lit(")"))).otherwise(title)
+
+
+def title_keys(title: str, version: str | None = None) -> TitleKeys:
+    """The keys of one title."""
+    shown = display_title(title, version)
+    folded = fold(shown)
+    base, *segments = _set_off(folded).split(_MARKER)
+    read = [(segment, read_segment(segment)) for segment in segments]
+    kept = [part.kept for _, part in read if part.kept]
+    subtitles = {index for index, (segment, part) in enumerate(read) if part.kept and segment.startswith(BRACKET)}
+    stem_parts = [part.kept for index, (_, part) in enumerate(read) if part.kept and index not in subtitles]
+    song = words(base)
+    core = " ".join(filter(None, [song, *kept])) or compact(base)
+    if not core:
+        core = words(folded) or compact(folded) or shown.strip(" ")
+        return TitleKeys(core=core, stem=core, variant="", credits="")
+    return TitleKeys(
+        core=core,
+        stem=" ".join(filter(None, [song, *stem_parts])) or core,
+        variant="+".join(sorted({tag for _, part in read for tag in part.tags})),
+        credits=" ".join(part.credit for _, part in read if part.credit),
+    )
+
+
+def _set_off(folded: str) -> str:
+    for pattern, into in _SET_OFF_RE:
+        folded = pattern.sub(into, folded)
+    return _LEADING_BRACKET_RE.sub(r"\1 ", folded)
+
+
+def title_keys_frame(titles: pl.Series) -> pl.DataFrame:
+    """The keys of each title (display titles, best distinct): core, stem, variant, credits, in the rows' order; nulls count as blank."""
+    shown = pl.col("title")
+    frame = pl.DataFrame({"title": titles.cast(pl.String).fill_null("")}).with_row_index("row")
+    frame = frame.with_columns(folded=fold_expr(shown))
+    marked = pl.col("folded")
+    for pattern, into in _SET_OFF:
+        marked = marked.str.replace_all(pattern, into)
+    frame = frame.with_columns(parts=marked.str.replace(_LEADING_BRACKET, "${1} ").str.split(_MARKER))
+    frame = frame.with_columns(base=pl.col("parts").list.first()).with_columns(song=words_expr(pl.col("base")))
+    frame = frame.join(_read_all(frame), on="row", how="left", maintain_order="left")
+    frame = frame.with_columns(core=_first_filled(_spaced("song", "kept"), compact_expr(pl.col("base"))))
+    named = pl.col("core") != ""
+    whole = _first_filled(words_expr(pl.col("folded")), compact_expr(pl.col("folded")), shown.str.strip_chars(" "))
+    return frame.select(
+        core=pl.when(named).then("core").otherwise(whole),
+        stem=pl.when(named).then(_first_filled(_spaced("song", "stem_kept"), pl.col("core"))).otherwise(whole),
+        variant=pl.when(named).then("variant").fill_null(""),
+        credits=pl.when(named).then("credits").fill_null(""),
+    )
+
+
+def _read_all(frame: pl.DataFrame) -> pl.DataFrame:
+    """What the segments of each row say: row, kept, stem_kept, variant, credits; only rows that have segments."""
+    segments = (
+        frame.filter(pl.col("parts").list.len() > 1)
+        .select("row", segment=pl.col("parts").list.slice(1))
+        .explode("segment", empty_as_null=False)
+    )
+    distinct = segments["segment"].unique()
+    read = [read_segment.__wrapped__(segment) for segment in distinct]
+    meaning = pl.DataFrame(
+        {
+            "segment": distinct,
+            "kept": [part.kept or None for part in read],
+            "credit": [part.credit or None for part in read],
+            "tags": pl.Series([list(part.tags) for part in read], dtype=pl.List(pl.String)),
+        },
+        schema_overrides={"kept": pl.String, "credit": pl.String},
+    )
+    named = segments.join(meaning, on="segment", how="left", maintain_order="left")
+    no_subtitle = pl.col("kept").filter(~pl.col("segment").str.starts_with(BRACKET))
+    return named.group_by("row", maintain_order=True).agg(
+        kept=pl.col("kept").drop_nulls().str.join(" "),
+        stem_kept=no_subtitle.drop_nulls().str.join(" "),
+        variant=pl.col("tags").list.explode(empty_as_null=False).unique().sort().str.join("+"),
+        credits=pl.col("credit").drop_nulls().str.join(" "),
+    )
+
+
+def _spaced(*columns: str) -> pl.Expr:
+    return pl.concat_str([pl.col(name).fill_null("") for name in columns], separator=" ").str.strip_chars(" ")
+
+
+def _first_filled(*candidates: pl.Expr) -> pl.Expr:
+    return pl.coalesce(*(pl.when(text != "").then(text) for text in candidates), pl.lit(""))

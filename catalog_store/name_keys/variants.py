@@ -1,0 +1,30 @@
+"""Variants: what kind of recording a title names besides its song.
+
+A variant is its tags joined by `+`, sorted: `extended+remix:tiesto`, `live:wembley`, `` (plain). A tag is a kind, or a kind and a name.
+"""
+
+from __future__ import annotations
+
+EDIT_KINDS = frozenset({"radio", "edit", "extended", "club", "clean", "intro", "outro", "short", "acap mix", "transition", "vocal"})
+"""Kinds that are edits of the same performance: recordings of their own, yet a search that does not ask for them absorbs them."""
+
+
+def variant_kinds(variant: str) -> frozenset[str]:
+    """The kinds without names: `extended+remix:tiesto` -> {extended, remix}."""
+    return frozenset(tag.partition(":")[0] for tag in variant.split("+") if tag)
+
+
+def variants_agree(one: str, other: str) -> bool:
+    """Whether both can name one recording: the same kinds, and where both give a name to a kind, the same or a part of the other."""
+    if one == other:
+        return True
+    names, others = _names(one), _names(other)
+    return names.keys() == others.keys() and all(_names_agree(name, others[kind]) for kind, name in names.items())
+
+
+def _names(variant: str) -> dict[str, str]:
+    return {kind: name for kind, _, name in (tag.partition(":") for tag in variant.split("+") if tag)}
+
+
+def _names_agree(one: str, other: str) -> bool:
+    return not one or not other or one in other or other in one
