@@ -1,0 +1,51 @@
+"""`catalog.duckdb`: the published tables and views for everyday questions in one file that can be copied anywhere.
+
+Real tables, not views over the Parquet beside them: DuckDB resolves relative paths against the caller's working folder, so a view over
+files breaks as soon as someone opens the file from elsewhere or takes it along. Comments of tables and columns come from the specs.
+`id_registry` stays Parquet only: it is the builder's memory and repeats the *_source tables. What must not live here: the views' SQL
+(analyst_views.py).
+"""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from catalog_store.analyst_views import VIEWS, View
+from catalog_store.tables import TABLES
+from catalog_store.tables.files import sql_source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+LEFT_OUT = ("id_registry",)
+_MEMORY = "2GB"
+
+
+def build_analyst_file(tables: Mapping[str, Path], path: Path) -> None:
+    """Write the file at `path` (which does not exist) from `tables`, name -> folder of Parquet parts."""
+    spill = path.with_name(".analyst-spill")
+    with closing(duckdb.connect(path, config={"memory_limit": _MEMORY, "temp_directory": str(spill)})) as file:
+        for name in (name for name in tables if name not in LEFT_OUT):
+            table = TABLES[name]
+            columns = ", ".join(f'"{column}"' for column in table.column_names)
+            file.execute(table.ddl())
+            file.execute(f'INSERT INTO "{name}" SELECT {columns} FROM {sql_source(tables[name])}')
+        for view in VIEWS:
+            if all(name in tables for name in view.needs):
+                file.execute("\n".join(_view_ddl(view)))
+        file.execute("CHECKPOINT")
+
+
+def _view_ddl(view: View) -> Iterator[str]:
+    yield f"CREATE VIEW {view.name} AS {view.sql};"
+    yield f"COMMENT ON VIEW {view.name} IS {_literal(view.description)};"
+    for column, comment in view.columns.items():
+        yield f"COMMENT ON COLUMN {view.name}.{column} IS {_literal(comment)};"
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

@@ -1,0 +1,92 @@
+"""Page cursors: opaque text that says where the last page ended, bound to its query and safe against change.
+
+Layout, base64url without padding over 48 bytes, little endian:
+
+    0   1 byte    version, CURSOR_VERSION
+    1   7 bytes   digest of the query the page belongs to
+    8   8 bytes   float64 score of the last item
+    16  8 bytes   float64 popularity of the last item
+    24  8 bytes   uint64 id of the last item
+    32  16 bytes  keyed BLAKE2b over bytes 0..31
+
+The place is a value, not a row number (keyset), so a cursor goes on where it stopped after a new snapshot was published. The key keeps
+honest callers from handing in made-up places; it guards no secret: several servers of one catalog must share it to share cursors.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import struct
+from typing import TYPE_CHECKING, NamedTuple
+
+from catalog_store.errors import InvalidCursorError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+CURSOR_VERSION = 1
+DEFAULT_KEY = b"catalog cursor 1"
+"""Used where no key of the operator's is set."""
+
+_PLACE = struct.Struct("<B7sddQ")
+_SEAL_BYTES = 16
+_QUERY_BYTES = 7
+
+
+class Place(NamedTuple):
+    """The last item of a page in the total order score desc, popularity desc, id asc."""
+
+    score: float
+    popularity: float
+    id: int
+
+    @property
+    def order(self) -> tuple[float, float, int]:
+        """Sorts places in page order."""
+        return (-self.score, -self.popularity, self.id)
+
+
+class CursorCodec:
+    """Writes and reads cursors under one key."""
+
+    def __init__(self, key: bytes = DEFAULT_KEY) -> None:
+        """`key` is 1 to 64 bytes."""
+        self._key = key
+
+    def encode(self, query: Sequence[str], place: Place) -> str:
+        """The cursor for the page of `query` after `place`."""
+        content = _PLACE.pack(CURSOR_VERSION, _digest(query), place.score, place.popularity, place.id)
+        return base64.urlsafe_b64encode(content + self._seal(content)).rstrip(b"=").decode()
+
+    def decode(self, query: Sequence[str], cursor: str) -> Place:
+        """Where the page of `query` begins; InvalidCursorError for anything but a cursor this codec wrote for that query."""
+        raw = _bytes(cursor)
+        content, seal = raw[: _PLACE.size], raw[_PLACE.size :]
+        if len(raw) != _PLACE.size + _SEAL_BYTES or not hmac.compare_digest(seal, self._seal(content)):
+            raise InvalidCursorError("this is not a cursor of ours, or it was changed: begin again without a cursor")
+        version, digest, score, popularity, identifier = _PLACE.unpack(content)
+        if version != CURSOR_VERSION:
+            raise InvalidCursorError("this cursor was made by another version: begin again without a cursor")
+        if digest != _digest(query):
+            raise InvalidCursorError("this cursor belongs to another query: send it with the values it was made for")
+        return Place(score, popularity, identifier)
+
+    def _seal(self, content: bytes) -> bytes:
+        return hashlib.blake2b(content, digest_size=_SEAL_BYTES, key=self._key).digest()
+
+
+def _digest(query: Sequence[str]) -> bytes:
+    joined = b"".join(len(text).to_bytes(4, "little") + text for part in query for text in (part.encode("utf-8", "surrogatepass"),))
+    return hashlib.blake2b(joined, digest_size=_QUERY_BYTES).digest()
+
+
+def _bytes(cursor: str) -> bytes:
+    """The decoded text; empty when it is not the one canonical spelling, so that no two texts mean the same cursor."""
+    try:
+        raw = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
+    except (ValueError, binascii.Error):
+        return b""
+    return raw if base64.urlsafe_b64encode(raw).rstrip(b"=").decode() == cursor else b""

@@ -1,0 +1,83 @@
+"""What can go wrong between a catalog and its readers: one class per cause, each with a code that never changes.
+
+Add a class when a caller must tell a new cause apart. Callers act on `code`; messages are for people and name the value and the mend.
+Nothing here knows of HTTP: whoever serves the catalog decides what a code means there. docs/snapshot_format.md lists every code.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class CatalogError(Exception):
+    """Root of everything the catalog store raises on purpose."""
+
+    code: ClassVar[str] = "catalog_error"
+
+
+class NoSnapshotError(CatalogError):
+    """There is no published snapshot at that place."""
+
+    code = "no_snapshot"
+
+
+class SnapshotInvalidError(CatalogError):
+    """A snapshot is not what its manifest says, or was written in a format this program does not read."""
+
+    code = "snapshot_invalid"
+
+
+class SnapshotExistsError(CatalogError):
+    """A snapshot of that id was published before: snapshots are never overwritten."""
+
+    code = "snapshot_exists"
+
+
+class PublishBusyError(CatalogError):
+    """Another process is publishing, rolling back or pruning under the same root."""
+
+    code = "publish_busy"
+
+
+class MissingTableError(CatalogError):
+    """A table that a snapshot must carry was not handed to the publisher."""
+
+    code = "missing_table"
+
+
+class InvalidCursorError(CatalogError):
+    """A cursor was altered, belongs to another query or is no cursor at all."""
+
+    code = "invalid_cursor"
+
+
+class InvalidQueryError(CatalogError):
+    """A query's own values make no sense: a blank name, a limit out of range."""
+
+    code = "invalid_query"
+
+
+class DeadlineExceededError(CatalogError):
+    """A query took longer than the catalog was opened to allow; the catalog stays usable."""
+
+    code = "deadline_exceeded"
+
+
+class CatalogClosedError(CatalogError):
+    """The catalog was closed before or while the query ran."""
+
+    code = "catalog_closed"
+
+
+ERRORS: tuple[type[CatalogError], ...] = (
+    NoSnapshotError,
+    SnapshotInvalidError,
+    SnapshotExistsError,
+    PublishBusyError,
+    MissingTableError,
+    InvalidCursorError,
+    InvalidQueryError,
+    DeadlineExceededError,
+    CatalogClosedError,
+)
+"""Every concrete error, in the order in which docs list them."""

@@ -1,0 +1,30 @@
+"""Where a recording is found on other platforms, in the contract's order (B12)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from catalog_store.serving.store import ServingStore, companion
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class PlatformLink(NamedTuple):
+    """One link; URLs are made from it by whoever knows the operator's templates."""
+
+    source: str
+    external_id: str
+    slug: str | None
+
+
+def links(store: ServingStore, recording_id: int) -> list[PlatformLink]:
+    """Links of one recording in platform order; empty when it has none or does not exist."""
+    return links_of(store, [recording_id]).get(recording_id, [])
+
+
+def links_of(store: ServingStore, recording_ids: Sequence[int]) -> dict[int, list[PlatformLink]]:
+    """The same for many recordings at once; unknown ids are absent."""
+    return {
+        recording_id: [PlatformLink(*link) for link in companion(body).links] for recording_id, body in store.bodies(recording_ids).items()
+    }

@@ -1,0 +1,151 @@
+"""Search by artist and title: keys, word pairs, candidates, one-edit widening where pairs found nothing good, rerank, page.
+
+The order is total: score descending, popularity descending, id ascending (contract C4); a page goes on behind the place in its cursor.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from catalog_store.cursors import CursorCodec, Place
+from catalog_store.errors import DeadlineExceededError, InvalidQueryError
+from catalog_store.search.layout import pair_hashes, word_hash
+from catalog_store.search.names import split_artists, split_title
+from catalog_store.search.rerank import FLOOR, Match, Wanted, match
+from catalog_store.search.typos import neighbours
+from catalog_store.search.words import words
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from catalog_store.search.index import SearchIndex
+
+MAX_NAME_CHARACTERS = 500
+"""Contract C1."""
+MAX_LIMIT = 100
+DEFAULT_LIMIT = 20
+CANDIDATES = 50
+"""Documents compared name by name; when every one of them is good, MANY_CANDIDATES are."""
+MANY_CANDIDATES = 1_000
+GOOD_SCORE = 0.88
+"""A best score below it sends the words through the typo stage."""
+_WORDS_PER_SIDE = 10
+"""Words of one field that are paired; longer names are recognised by fewer."""
+
+
+class Hit(NamedTuple):
+    """A recording found: score 0..1, class (exact, strong, fuzzy) and reasons (stable codes)."""
+
+    id: int
+    score: float
+    match_class: str
+    reasons: tuple[str, ...]
+
+
+class SearchPage(NamedTuple):
+    """One page; `next_cursor` is None exactly at the end."""
+
+    hits: list[Hit]
+    next_cursor: str | None
+
+
+class Request(NamedTuple):
+    """A search as asked."""
+
+    artist: str
+    title: str
+    limit: int = DEFAULT_LIMIT
+    cursor: str | None = None
+
+    def check(self) -> None:
+        """InvalidQueryError naming the value at fault."""
+        for name in ("artist", "title"):
+            value: str = getattr(self, name)
+            if not value.strip():
+                raise InvalidQueryError(f"{name} is blank: both artist and title are needed")
+            if len(value) > MAX_NAME_CHARACTERS:
+                raise InvalidQueryError(f"{name} has {len(value)} characters: at most {MAX_NAME_CHARACTERS} are compared")
+        if not 1 <= self.limit <= MAX_LIMIT:
+            raise InvalidQueryError(f"limit is {self.limit}: from 1 to {MAX_LIMIT}")
+
+
+class _Found(NamedTuple):
+    place: Place
+    match: Match
+
+
+def search(index: SearchIndex, cursors: CursorCodec, request: Request, *, deadline: float) -> SearchPage:
+    """One page of recordings that fit the names; `deadline` in seconds."""
+    request.check()
+    query = ("search", request.artist, request.title)
+    after = cursors.decode(query, request.cursor) if request.cursor is not None else None
+    until = time.monotonic() + deadline
+    found = sorted(_ranked(index, request, until), key=lambda one: one.place.order)
+    if after is not None:
+        found = [one for one in found if one.place.order > after.order]
+    page = found[: request.limit]
+    rest = len(found) > request.limit
+    return SearchPage(
+        [Hit(one.place.id, one.match.score, one.match.match_class, one.match.reasons) for one in page],
+        cursors.encode(query, page[-1].place) if rest else None,
+    )
+
+
+def _ranked(index: SearchIndex, request: Request, until: float) -> list[_Found]:
+    artists, guests = split_artists(request.artist)
+    title, variant, guests_of_title = split_title(request.title)
+    wanted = Wanted(artists, tuple(dict.fromkeys((*guests, *guests_of_title))), title, variant)
+    artist_words = list(dict.fromkeys(word for name in (*artists, *wanted.featured) for word in words(name)))[:_WORDS_PER_SIDE]
+    title_words = words(title)[:_WORDS_PER_SIDE]
+    found = _compared(index, wanted, _candidates(index, artist_words, title_words), until)
+    if max((one.place.score for one in found), default=0.0) < GOOD_SCORE:
+        _check(until)
+        wide_artist = _widened(index, artist_words)
+        wide_title = _widened(index, title_words)
+        found += _compared(index, wanted, _candidates(index, wide_artist, wide_title), until)
+    return list({one.place.id: one for one in found}.values())
+
+
+def _widened(index: SearchIndex, asked: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys([*asked, *(other for word in asked for other in neighbours(index, word))]))
+
+
+def _candidates(index: SearchIndex, artist_words: Sequence[str], title_words: Sequence[str]) -> NDArray[np.uint32]:
+    """Documents that hold pairs of these words, most evidence first, ties by popularity."""
+    left = np.array([word_hash(word) for word in artist_words], dtype=np.uint64)
+    right = np.array([word_hash(word) for word in title_words], dtype=np.uint64)
+    documents, which = index.postings(pair_hashes(np.repeat(left, len(right)), np.tile(right, len(left))))
+    if not len(documents):
+        return documents
+    sizes = np.bincount(which)
+    evidence = 1.0 / (1.0 + np.log2(np.maximum(sizes, 1)))
+    distinct, position = np.unique(documents, return_inverse=True)
+    weight = np.bincount(position, weights=evidence[which])
+    if len(distinct) > MANY_CANDIDATES:
+        kept = weight >= np.partition(weight, -MANY_CANDIDATES)[-MANY_CANDIDATES]
+        distinct, weight = distinct[kept], weight[kept]
+    return distinct[np.argsort(-weight, kind="stable")][:MANY_CANDIDATES]
+
+
+def _compared(index: SearchIndex, wanted: Wanted, candidates: NDArray[np.uint32], until: float) -> list[_Found]:
+    found = _good(index, wanted, candidates[:CANDIDATES])
+    if len(found) == CANDIDATES and len(candidates) > CANDIDATES:
+        _check(until)
+        found += _good(index, wanted, candidates[CANDIDATES:])
+    return found
+
+
+def _good(index: SearchIndex, wanted: Wanted, documents: NDArray[np.uint32]) -> list[_Found]:
+    ids, popularity = index.ids[documents].tolist(), index.popularity[documents].tolist()
+    matches = (match(wanted, names) for names in index.names(documents))
+    return [_Found(Place(m.score, p, i), m) for m, p, i in zip(matches, popularity, ids, strict=True) if m.score >= FLOOR]
+
+
+def _check(until: float) -> None:
+    if time.monotonic() > until:
+        raise DeadlineExceededError("a search took longer than the catalog allows")

@@ -1,0 +1,75 @@
+"""Growing .npy files and sorted text pools: written front to back, never held in memory whole."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+    from types import TracebackType
+
+    from numpy.typing import DTypeLike, NDArray
+
+
+class ArrayWriter:
+    """Writes a one-dimensional .npy file piece by piece."""
+
+    def __init__(self, path: Path, dtype: DTypeLike) -> None:
+        """The file is created at once."""
+        self.dtype = np.dtype(dtype)
+        self.length = 0
+        self._file = path.open("wb")
+        self._write_header()
+
+    def append(self, values: NDArray[np.generic]) -> None:
+        """Add values at the end; they are cast to the file's type."""
+        self._file.write(np.ascontiguousarray(values, dtype=self.dtype).data)
+        self.length += len(values)
+
+    def _write_header(self) -> None:
+        # NumPy pads headers so that the length may grow in place: the same size for every length.
+        np.lib.format.write_array_header_1_0(
+            self._file, {"shape": (self.length,), "fortran_order": False, "descr": np.lib.format.dtype_to_descr(self.dtype)}
+        )
+
+    def __enter__(self) -> Self:
+        """The writer itself."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """Set the final length and close."""
+        self._file.seek(0)
+        self._write_header()
+        self._file.close()
+
+
+class TextWriter:
+    """Writes texts one after the other into `<name>.bin` and where each begins into `<name>_starts.npy`."""
+
+    def __init__(self, folder: Path, name: str, dtype: DTypeLike) -> None:
+        """`dtype` must hold the total number of bytes."""
+        self._starts = ArrayWriter(folder / f"{name}_starts.npy", dtype)
+        self._texts = (folder / f"{name}.bin").open("wb")
+        self._end = 0
+
+    def extend(self, texts: Iterable[str]) -> None:
+        """Add texts at the end."""
+        encoded = [text.encode() for text in texts]
+        ends = np.cumsum(np.fromiter(map(len, encoded), dtype=np.uint64, count=len(encoded)), dtype=np.uint64) + np.uint64(self._end)
+        if len(ends):
+            self._starts.append(np.concatenate([np.array([self._end], dtype=np.uint64), ends[:-1]]))
+            self._end = int(ends[-1])
+        self._texts.write(b"".join(encoded))
+
+    def __enter__(self) -> Self:
+        """The writer itself."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """Write the last end and close."""
+        self._starts.append(np.array([self._end], dtype=np.uint64))
+        self._starts.__exit__(kind, error, trace)
+        self._texts.close()

@@ -1,0 +1,220 @@
+"""Writes the token-pair index from the tables of a snapshot, in buckets: memory does not grow with the catalog beyond 16 bytes a recording.
+
+1. Documents are numbered by popularity (the one thing held whole). 2. Names are keyed in blocks of ids and parted into files by document
+range. 3. Range by range, texts are written, words counted. 4. Range by range, each document's rarest words are paired and the pairs
+parted into files by hash range. 5. Hash range by hash range, pairs are sorted, capped and written. The files are specified in layout.py.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from catalog_store.search.arrays import ArrayWriter, TextWriter
+from catalog_store.search.documents import popularity_order, read_names
+from catalog_store.search.layout import (
+    FIELD_SEPARATOR,
+    FORMAT_FILE,
+    FORMAT_VERSION,
+    HASH_BITS,
+    POSTINGS_CAP,
+    TAG_BITS,
+    bucket_bits,
+    pair_hashes,
+    smallest_unsigned,
+    word_hash,
+)
+from catalog_store.search.words import words_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+DOCUMENTS_PER_BLOCK = 200_000
+"""Names keyed, and documents paired, at once: about 300 MB."""
+PAIRS_PER_PARTITION = 8_000_000
+"""Pairs sorted at once: 64 MB of keys."""
+PRIMARY_WORDS, FEATURED_WORDS, TITLE_WORDS, TITLE_WORDS_BESIDE_FEATURED = 2, 2, 3, 2
+"""Rarest words kept per document. Featured artists have a budget of their own: sharing one cost 2 % of recall."""
+_PAIRS_PER_DOCUMENT = 5
+"""A guess, to size partitions before the pairs are counted."""
+
+
+def build_search(tables: Mapping[str, Path], folder: Path) -> None:
+    """Write all files of the index into the new folder `folder`."""
+    folder.mkdir()
+    work = folder / ".parts"
+    work.mkdir()
+    order = popularity_order(tables)
+    _save(folder / "ids.npy", order["recording_id"], smallest_unsigned(int(order["recording_id"].to_numpy().max(initial=0))))
+    _save(folder / "popularity.npy", order["popularity"], np.dtype(np.float32))
+    documents = order.height
+    _part_names(tables, order, work)
+    del order
+    ranges = max(1, -(-documents // DOCUMENTS_PER_BLOCK))
+    counts = _write_texts(folder, work, ranges)
+    partitions = _partitions(documents)
+    entries = _part_pairs(counts, work, ranges, partitions)
+    bits = max(bucket_bits(entries), partitions.bit_length() - 1)
+    _write_pairs(folder, work, partitions, bits, documents)
+    _write_vocabulary(folder, counts["word"])
+    shutil.rmtree(work)
+    content = {"format_version": FORMAT_VERSION, "documents": documents, "bucket_bits": bits}
+    (folder / FORMAT_FILE).write_text(json.dumps(content) + "\n")
+
+
+def _save(path: Path, values: pl.Series, dtype: np.dtype[np.generic]) -> None:
+    with ArrayWriter(path, dtype) as array:
+        array.append(values.to_numpy())
+
+
+def _part_names(tables: Mapping[str, Path], order: pl.DataFrame, work: Path) -> None:
+    """Step 2: names-<range>-<block>.arrow with [document, artists, title]."""
+    numbered = order.select("recording_id").with_row_index("document").sort("recording_id")
+    for block, first in enumerate(range(0, numbered.height, DOCUMENTS_PER_BLOCK)):
+        ids = numbered.slice(first, DOCUMENTS_PER_BLOCK)
+        names = read_names(tables, ids["recording_id"][0], ids["recording_id"][-1]).join(ids, on="recording_id").drop("recording_id")
+        for (part,), rows in names.group_by(pl.col("document") // DOCUMENTS_PER_BLOCK, maintain_order=True):
+            rows.write_ipc(work / f"names-{part:06d}-{block:06d}.arrow")
+
+
+def _names(work: Path, part: int) -> pl.DataFrame:
+    """All names of one document range, in document order."""
+    files = sorted(work.glob(f"names-{part:06d}-*.arrow"))
+    return pl.concat([pl.read_ipc(file) for file in files]).sort("document") if files else _NO_NAMES
+
+
+_NO_NAMES = pl.DataFrame(schema={"document": pl.UInt32, "artists": pl.String, "title": pl.String})
+
+
+def _write_texts(folder: Path, work: Path, ranges: int) -> pl.DataFrame:
+    """Step 3: titles, artists; returns [word, count, hash] of all words, by word."""
+    size = sum(file.stat().st_size for file in work.glob("names-*"))
+    artists: dict[str, int] = {}
+    counts = pl.DataFrame(schema={"word": pl.String, "count": pl.UInt32})
+    with TextWriter(folder, "title", smallest_unsigned(size)) as titles, ArrayWriter(folder / "artist_of.npy", np.uint32) as artist_of:
+        for part in range(ranges):
+            names = _names(work, part)
+            titles.extend(names["title"])
+            artist_of.append(np.fromiter((artists.setdefault(text, len(artists)) for text in names["artists"]), np.uint32, names.height))
+            found = pl.concat([_artist_words(names).drop("is_featured"), _title_words(names)]).group_by("word").len("count")
+            counts = pl.concat([counts, found]).group_by("word").agg(pl.col("count").sum())
+    with TextWriter(folder, "artist", smallest_unsigned(size)) as texts:
+        texts.extend(artists)
+    counts = counts.sort("word")
+    hashes = np.fromiter(map(word_hash.__wrapped__, counts["word"]), np.uint64, counts.height)
+    return counts.with_columns(hash=pl.Series(hashes, dtype=pl.UInt64))
+
+
+def _artist_words(names: pl.DataFrame) -> pl.DataFrame:
+    fields = pl.col("artists").str.split_exact(FIELD_SEPARATOR, 1)
+    sides = [
+        names.select(
+            "document",
+            pl.lit(side == "field_1").alias("is_featured"),
+            fields.struct.field(side).str.replace_all("|", " ", literal=True).alias("key"),
+        )
+        for side in ("field_0", "field_1")
+    ]
+    return words_of(pl.concat(sides), "key")
+
+
+def _title_words(names: pl.DataFrame) -> pl.DataFrame:
+    return words_of(names.select("document", key=pl.col("title").str.split_exact(FIELD_SEPARATOR, 1).struct.field("field_0")), "key")
+
+
+def _partitions(documents: int) -> int:
+    """Number of hash ranges, a power of two."""
+    return 1 << max(0, (documents * _PAIRS_PER_DOCUMENT // PAIRS_PER_PARTITION)).bit_length()
+
+
+def _part_pairs(counts: pl.DataFrame, work: Path, ranges: int, partitions: int) -> int:
+    """Step 4: pairs-<partition>.bin with (hash, document) as uint64 each; returns the number of pairs."""
+    entries = 0
+    shift = np.uint64(HASH_BITS - partitions.bit_length() + 1)
+    for part in range(ranges):
+        for hashes, documents in _pairs(_names(work, part), counts):
+            entries += len(hashes)
+            partition = (hashes >> shift).astype(np.uint16) if partitions > 1 else np.zeros(len(hashes), np.uint16)
+            order = np.argsort(partition, kind="stable")
+            rows = np.column_stack([hashes, documents])[order]
+            ends = np.searchsorted(partition[order], np.arange(partitions), side="right")
+            for number, (first, last) in enumerate(zip([0, *ends[:-1].tolist()], ends.tolist(), strict=True)):
+                if last > first:
+                    with (work / f"pairs-{number:06d}.bin").open("ab") as file:
+                        file.write(rows[first:last].data)
+    return entries
+
+
+def _pairs(names: pl.DataFrame, counts: pl.DataFrame) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.uint64]]]:
+    artist_words = _artist_words(names).join(counts, on="word")
+    title_words = _rarest(_title_words(names).join(counts, on="word"), TITLE_WORDS)
+    yield _product(_rarest(artist_words.filter(~pl.col("is_featured")), PRIMARY_WORDS), title_words)
+    yield _product(
+        _rarest(artist_words.filter("is_featured"), FEATURED_WORDS), title_words.filter(pl.col("rank") < TITLE_WORDS_BESIDE_FEATURED)
+    )
+
+
+def _rarest(found: pl.DataFrame, budget: int) -> pl.DataFrame:
+    """[document, hash, rank]: the `budget` rarest words of each document."""
+    ordered = found.sort("document", "count", "word")
+    ranked = ordered.with_columns(rank=pl.int_range(pl.len()).over("document", order_by=None))
+    return ranked.filter(pl.col("rank") < budget).select("document", "hash", "rank")
+
+
+def _product(artist_words: pl.DataFrame, title_words: pl.DataFrame) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    both = artist_words.join(title_words, on="document", suffix="_title")
+    hashes = pair_hashes(both["hash"].to_numpy(), both["hash_title"].to_numpy())
+    return hashes, both["document"].cast(pl.UInt64).to_numpy()
+
+
+def _write_pairs(folder: Path, work: Path, partitions: int, bits: int, documents: int) -> None:
+    """Step 5. A partition's own top bits are constant: what is left of bucket and tag is packed with the document into one sort key."""
+    known_bits = partitions.bit_length() - 1
+    document_bits = max(1, (documents - 1).bit_length()) if documents else 1
+    kept_bits = bits + TAG_BITS - known_bits
+    if kept_bits + document_bits > HASH_BITS:
+        raise ValueError(f"{documents} documents in {partitions} partitions do not fit the sort key: raise the number of partitions")
+    buckets = 1 << (bits - known_bits)
+    with (
+        ArrayWriter(folder / "pair_starts.npy", np.uint64 if documents * 16 >= 1 << 32 else np.uint32) as starts,
+        ArrayWriter(folder / "pair_tags.npy", np.uint16) as tags,
+        ArrayWriter(folder / "pair_documents.npy", np.uint32) as posted,
+    ):
+        for number in range(partitions):
+            path = work / f"pairs-{number:06d}.bin"
+            rows = np.fromfile(path, dtype=np.uint64).reshape(-1, 2) if path.exists() else np.empty((0, 2), np.uint64)
+            kept = (rows[:, 0] << np.uint64(known_bits)) >> np.uint64(HASH_BITS - kept_bits)
+            keys = np.sort((kept << np.uint64(document_bits)) | rows[:, 1])
+            del rows, kept
+            keys = _capped(keys, document_bits)
+            pairs = keys >> np.uint64(document_bits)
+            first_of = np.searchsorted(pairs >> np.uint64(TAG_BITS), np.arange(buckets, dtype=np.uint64), side="left")
+            starts.append(first_of.astype(np.uint64) + np.uint64(posted.length))
+            tags.append((pairs & np.uint64(0xFFFF)).astype(np.uint16))
+            posted.append((keys & np.uint64((1 << document_bits) - 1)).astype(np.uint32))
+        starts.append(np.array([posted.length], dtype=np.uint64))
+
+
+def _capped(keys: NDArray[np.uint64], document_bits: int) -> NDArray[np.uint64]:
+    """Sorted keys without repetitions and with at most POSTINGS_CAP documents per pair."""
+    keys = keys[np.concatenate([[True], keys[1:] != keys[:-1]])] if len(keys) else keys
+    if len(keys) <= POSTINGS_CAP:
+        return keys
+    pairs = keys >> np.uint64(document_bits)
+    kept = np.concatenate([np.ones(POSTINGS_CAP, dtype=bool), pairs[POSTINGS_CAP:] != pairs[:-POSTINGS_CAP]])
+    capped: NDArray[np.uint64] = keys[kept]
+    return capped
+
+
+def _write_vocabulary(folder: Path, words: pl.Series) -> None:
+    size = int(words.str.len_bytes().sum() or 0)
+    with TextWriter(folder, "vocabulary", smallest_unsigned(size)) as texts:
+        texts.extend(words)
+    _save(folder / "vocabulary_reversed.npy", words.str.reverse().arg_sort(), np.dtype(np.uint32))

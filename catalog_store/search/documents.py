@@ -1,0 +1,65 @@
+"""The tables -> one row per document: its names as keys, ready to be indexed and compared.
+
+Two texts per document (layout.py): the artists' keys and the title's. Featured artists come from the credits; keys are made once per
+distinct name. What must not live here: arrays, hashes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from catalog_store.name_keys.names import name_key_expr
+from catalog_store.search.layout import FIELD_SEPARATOR, NAME_SEPARATOR
+from catalog_store.search.names import split_title
+from catalog_store.tables import TABLES
+from catalog_store.tables.files import scan_table
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+
+def popularity_order(tables: Mapping[str, Path]) -> pl.DataFrame:
+    """[recording_id, popularity] of all recordings in document order."""
+    recordings = scan_table(TABLES["recording"], tables["recording"]).select("recording_id", pl.col("popularity").cast(pl.Float32))
+    return recordings.collect().sort("popularity", "recording_id", descending=[True, False])
+
+
+def read_names(tables: Mapping[str, Path], first_id: int, last_id: int) -> pl.DataFrame:
+    """[recording_id, artists, title]: the texts of all recordings with ids in that range, by id."""
+    chosen = pl.col("recording_id").is_between(first_id, last_id)
+    recordings = scan_table(TABLES["recording"], tables["recording"]).filter(chosen).select("recording_id", "title", "variant").collect()
+    credits_ = (
+        scan_table(TABLES["recording_artist"], tables["recording_artist"])
+        .filter(chosen)
+        .select("recording_id", "position", "name", "is_primary")
+        .collect()
+    )
+    keyed = credits_.join(_keyed(credits_["name"]), on="name", how="left", maintain_order="left")
+    artists = keyed.group_by("recording_id", maintain_order=True).agg(
+        pl.concat_str(
+            pl.col("key").filter("is_primary").str.join(NAME_SEPARATOR),
+            pl.col("key").filter(~pl.col("is_primary")).str.join(NAME_SEPARATOR),
+            separator=FIELD_SEPARATOR,
+        ).alias("artists")
+    )
+    titled = recordings.join(_cores(recordings["title"]), on="title", how="left", maintain_order="left")
+    return titled.join(artists, on="recording_id", how="left", maintain_order="left").select(
+        "recording_id",
+        pl.col("artists").fill_null(FIELD_SEPARATOR),
+        title=pl.concat_str("core", "variant", separator=FIELD_SEPARATOR),
+    )
+
+
+def _keyed(names: pl.Series) -> pl.DataFrame:
+    distinct = pl.DataFrame({"name": names.unique()})
+    return distinct.with_columns(key=name_key_expr(pl.col("name")).str.replace_all(NAME_SEPARATOR, " ", literal=True))
+
+
+def _cores(titles: pl.Series) -> pl.DataFrame:
+    distinct = titles.unique().to_list()
+    return pl.DataFrame(
+        {"title": distinct, "core": [split_title(title)[0] for title in distinct]}, schema={"title": pl.String, "core": pl.String}
+    )

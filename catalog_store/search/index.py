@@ -1,0 +1,112 @@
+"""The index opened: arrays by memory map (shared by all processes that open it), candidates for word pairs, texts of documents."""
+
+from __future__ import annotations
+
+import json
+import mmap
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from catalog_store.errors import SnapshotInvalidError
+from catalog_store.search.layout import FIELD_SEPARATOR, FORMAT_FILE, FORMAT_VERSION, HASH_BITS, NAME_SEPARATOR, TAG_BITS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+_TAG_MASK = np.uint64((1 << TAG_BITS) - 1)
+
+
+class TextPool:
+    """Numbered texts in one file."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        """`<name>.bin` and `<name>_starts.npy` in `folder`."""
+        self._starts = _mapped(folder / f"{name}_starts.npy")
+        self._bytes: mmap.mmap | bytes = _mapped_bytes(folder / f"{name}.bin")
+
+    def __len__(self) -> int:
+        return len(self._starts) - 1
+
+    def __getitem__(self, number: int) -> bytes:
+        return self._bytes[self._starts[number] : self._starts[number + 1]]
+
+    def texts(self, numbers: NDArray[Any]) -> list[str]:
+        """The texts of several numbers."""
+        whole = self._bytes
+        first, last = self._starts[numbers].tolist(), self._starts[numbers + 1].tolist()
+        return [whole[start:end].decode() for start, end in zip(first, last, strict=True)]
+
+
+class DocumentNames:
+    """Names of one document as keys."""
+
+    __slots__ = ("artists", "featured", "title", "variant")
+
+    def __init__(self, artists: str, title: str) -> None:
+        """The two texts of layout.py."""
+        primary, _, featured = artists.partition(FIELD_SEPARATOR)
+        self.artists = primary.split(NAME_SEPARATOR)
+        self.featured = featured.split(NAME_SEPARATOR) if featured else []
+        self.title, _, self.variant = title.partition(FIELD_SEPARATOR)
+
+
+class SearchIndex:
+    """One snapshot's index."""
+
+    def __init__(self, folder: Path) -> None:
+        """`folder` holds the files of layout.py; SnapshotInvalidError when they are of another format."""
+        content = json.loads((folder / FORMAT_FILE).read_text())
+        if content["format_version"] != FORMAT_VERSION:
+            raise SnapshotInvalidError(f"{folder} has search format {content['format_version']}, this program reads {FORMAT_VERSION}")
+        self.documents: int = content["documents"]
+        self._bits = int(content["bucket_bits"])
+        self.ids = _mapped(folder / "ids.npy")
+        self.popularity = _mapped(folder / "popularity.npy")
+        self._artist_of = _mapped(folder / "artist_of.npy")
+        self._artists = TextPool(folder, "artist")
+        self._titles = TextPool(folder, "title")
+        self._starts = _mapped(folder / "pair_starts.npy")
+        self._tags = _mapped(folder / "pair_tags.npy")
+        self._posted = _mapped(folder / "pair_documents.npy")
+        self.vocabulary = TextPool(folder, "vocabulary")
+        self.reversed = _mapped(folder / "vocabulary_reversed.npy")
+
+    def postings(self, hashes: NDArray[np.uint64]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+        """(documents, which): for every posting of every pair the document, and the position in `hashes` of its pair."""
+        buckets = hashes >> np.uint64(HASH_BITS - self._bits)
+        tags = ((hashes >> np.uint64(HASH_BITS - self._bits - TAG_BITS)) & _TAG_MASK).astype(np.uint16)
+        starts = self._starts[buckets].astype(np.int64)
+        lengths = self._starts[buckets + np.uint64(1)].astype(np.int64) - starts
+        which = np.repeat(np.arange(len(hashes)), lengths)
+        ends = np.cumsum(lengths)
+        entries = np.arange(ends[-1] if len(ends) else 0) + np.repeat(starts - ends + lengths, lengths)
+        found = self._tags[entries] == tags[which]
+        return self._posted[entries[found]], which[found]
+
+    def names(self, documents: NDArray[Any]) -> list[DocumentNames]:
+        """Names of the documents, in their order."""
+        artists = self._artists.texts(self._artist_of[documents])
+        return [DocumentNames(artist, title) for artist, title in zip(artists, self._titles.texts(documents), strict=True)]
+
+
+def _mapped(path: Path) -> NDArray[Any]:
+    array: NDArray[Any] = np.load(path, mmap_mode="r" if path.stat().st_size > _header_bytes(path) else None)
+    # A plain view: memmap's own indexing costs a Python call per access.
+    return np.asarray(array)
+
+
+def _header_bytes(path: Path) -> int:
+    with path.open("rb") as file:
+        np.lib.format.read_magic(file)
+        np.lib.format.read_array_header_1_0(file)
+        return file.tell()
+
+
+def _mapped_bytes(path: Path) -> mmap.mmap | bytes:
+    if path.stat().st_size == 0:
+        return b""
+    with path.open("rb") as file:
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)

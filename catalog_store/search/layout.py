@@ -1,0 +1,75 @@
+"""The format of `serving/search/`: what each array holds, and the two hash functions that address it.
+
+A *document* is a recording under its rank by popularity descending, recording id ascending: document 0 is the most popular one. So a
+posting list in document order is in popularity order, and cutting it keeps the popular part. N documents, E entries, V words, A artist
+texts. All arrays are .npy, little endian, one dimension, opened by memory map:
+
+    format.json             {"format_version", "documents": N, "bucket_bits": B}
+    ids.npy                 uint32 (uint64 when needed) [N]  recording id
+    popularity.npy          float32 [N]                      descending
+    artist_of.npy           uint32 [N]                       number of the document's artist text
+    artist_starts.npy       uint32 or uint64 [A+1]           artist text i is bytes starts[i]..starts[i+1] of artists.bin
+    artists.bin             UTF-8: keys of the primary artists, then TAB, then keys of the featured ones, each list joined by "|"
+    title_starts.npy        uint32 or uint64 [N+1]           as above, by document, into titles.bin
+    titles.bin              UTF-8: key of the core title, TAB, variant (often empty)
+    pair_starts.npy         uint32 or uint64 [2^B + 1]       entries of hash bucket b are pair_starts[b]..pair_starts[b+1]
+    pair_tags.npy           uint16 [E]                       next 16 bits of the pair's hash, ascending inside a bucket
+    pair_documents.npy      uint32 [E]                       ascending per tag, at most POSTINGS_CAP of them
+    vocabulary.bin, vocabulary_starts.npy uint32 or uint64 [V+1]   all words, sorted by their bytes
+    vocabulary_reversed.npy uint32 [V]                       numbers of the words, sorted by their reversed text
+
+A pair is (word of an artist, word of the title). Its hash is `pair_hashes` of the two `word_hash`es; the top B bits are the bucket. Two
+pairs share bucket and tag once in 2^16 buckets: they only add candidates that the rerank throws away. Change anything here and
+FORMAT_VERSION together.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+FORMAT_VERSION = 1
+FORMAT_FILE = "format.json"
+
+TAG_BITS = 16
+HASH_BITS = 64
+ENTRIES_PER_BUCKET = 8
+POSTINGS_CAP = 512
+"""Documents kept per pair: bounds the work of a query whatever the size of the catalog."""
+
+NAME_SEPARATOR = "|"
+FIELD_SEPARATOR = "\t"
+
+_MIX_TITLE = np.uint64(0x9E3779B97F4A7C15)
+_MIX = np.uint64(0xD6E8FEB86659FD93)
+_SHIFT = np.uint64(32)
+
+
+@lru_cache(maxsize=65_536)
+def word_hash(word: str) -> int:
+    """64 bits of a word."""
+    return int.from_bytes(hashlib.blake2b(word.encode(), digest_size=8).digest(), "little")
+
+
+def pair_hashes(artist_words: NDArray[np.uint64], title_words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Hashes of the pairs (artist_words[i], title_words[i]); not symmetric."""
+    mixed: NDArray[np.uint64] = artist_words ^ (title_words * _MIX_TITLE)
+    mixed = (mixed ^ (mixed >> _SHIFT)) * _MIX
+    mixed ^= mixed >> _SHIFT
+    return mixed
+
+
+def bucket_bits(entries: int) -> int:
+    """B for an index of about that many entries."""
+    return max(1, (max(1, entries // ENTRIES_PER_BUCKET) - 1).bit_length())
+
+
+def smallest_unsigned(largest: int) -> np.dtype[np.uint32] | np.dtype[np.uint64]:
+    """The narrowest of uint32 and uint64 that holds `largest`."""
+    return np.dtype(np.uint32) if largest < 1 << 32 else np.dtype(np.uint64)

@@ -1,0 +1,52 @@
+"""Keys -> the words that the index pairs: what stands between spaces; runs of Chinese and Japanese characters as overlapping twos.
+
+Once for one key (queries), once for a column (build); both must agree, and a test holds them to it.
+"""
+
+from __future__ import annotations
+
+import re
+
+import polars as pl
+
+_CJK = r"\u3005-\u3007\u3040-\u30ff\u3099\u309a\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+"""Han and kana, which stand without spaces; hangul words have spaces."""
+_RUN = f"[{_CJK}]+|[^ {_CJK}]+"
+_CJK_RUN = f"^[{_CJK}]+$"
+_run = re.compile(_RUN)
+_cjk_run = re.compile(_CJK_RUN)
+_PAIR = 2
+
+
+def words(key: str) -> list[str]:
+    """Distinct words of a key, in order of first appearance."""
+    if key.isascii():
+        return list(dict.fromkeys(key.split()))
+    found: dict[str, None] = {}
+    for run in _run.findall(key):
+        if len(run) > _PAIR and _cjk_run.match(run):
+            found.update(dict.fromkeys(run[i : i + _PAIR] for i in range(len(run) - 1)))
+        else:
+            found[run] = None
+    return list(found)
+
+
+def words_of(keys: pl.DataFrame, key: str) -> pl.DataFrame:
+    """`keys` with the text column `key` replaced by `word`: one row per distinct word of each row, in no particular order.
+
+    All other columns together must tell the rows apart.
+    """
+    others = [name for name in keys.columns if name != key]
+    runs = keys.with_columns(pl.col(key).str.extract_all(_RUN)).explode(key, empty_as_null=False).rename({key: "word"})
+    is_cjk = pl.col("word").str.contains(_CJK_RUN) & (pl.col("word").str.len_chars() > _PAIR)
+    spaced = runs.filter(~is_cjk)
+    unspaced = runs.filter(is_cjk)
+    if unspaced.height:
+        spaced = pl.concat([spaced, _in_twos(unspaced)])
+    return spaced.unique([*others, "word"])
+
+
+def _in_twos(runs: pl.DataFrame) -> pl.DataFrame:
+    characters = runs.with_row_index("run").with_columns(pl.col("word").str.split("")).explode("word")
+    following = pl.col("word").shift(-1).over("run", order_by=None)
+    return characters.with_columns(word=pl.col("word") + following).filter(pl.col("word").is_not_null()).drop("run")
