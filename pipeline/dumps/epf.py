@@ -63,7 +63,7 @@ class EpfFile:
         self._file = file
         self._rest = b""
         self.header = self._read_header()
-        if self.header.export_mode not in (None, FULL):
+        if self.header.export_mode != FULL:
             raise DumpError(f"{name}: an export of mode {self.header.export_mode}, not {FULL}; deliver the full export of the week")
 
     def _read_header(self) -> EpfHeader:

@@ -42,9 +42,16 @@ def side_by_side(
 
 
 def nested(block: pl.DataFrame, rows: pl.DataFrame, key: str, fields: list[str]) -> pl.Series:
-    """One list of structs of `fields` per row of `block`, in the order of `rows`; empty where `rows` has none. Arguments as `side_by_side` yields."""
+    """One list of structs of `fields` per row of `block`, in the order of `rows`; empty where `rows` has none. Arguments as `side_by_side` yields.
+
+    Of several rows of `block` with one key the first has them all.
+    """
     keys = block[key].fill_null(np.iinfo(np.int64).max).to_numpy()
-    offsets = np.append(np.searchsorted(rows[key].to_numpy(), keys, side="left"), rows.height)
+    children = rows[key].to_numpy()
+    starts = np.searchsorted(children, keys, side="left")
+    repeated = np.append(False, keys[1:] == keys[:-1])
+    starts = np.where(repeated, np.searchsorted(children, keys, side="right"), starts)
+    offsets = np.append(starts, rows.height)
     values = rows.select(pl.struct(fields).alias("value"))["value"].to_arrow()
     lists = pa.LargeListArray.from_arrays(pa.array(offsets, pa.int64()), values)
     return pl.Series(pl.from_arrow(lists))

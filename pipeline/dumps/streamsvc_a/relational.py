@@ -180,8 +180,8 @@ def _tracks(connection: duckdb.DuckDBPyConnection) -> Iterator[pl.DataFrame]:
         FROM tracks t
         LEFT JOIN (SELECT {_KEY.format("rowid")} AS key, id FROM albums WHERE trim(id) <> '' AND trim(name) <> '') a
             ON a.key = {_KEY.format("t.album_rowid")}
-        LEFT JOIN (SELECT track_id, any_value(artist_roles) AS artist_roles, any_value(original_title) AS original_title,
-            any_value(version_title) AS version_title FROM track_files GROUP BY track_id) f ON f.track_id = t.id
+        LEFT JOIN (SELECT track_id, min(artist_roles) AS artist_roles, min(original_title) AS original_title,
+            min(version_title) AS version_title FROM track_files GROUP BY track_id) f ON f.track_id = t.id
         ORDER BY position, t.source_file, t.place_in_file
         """,
     )

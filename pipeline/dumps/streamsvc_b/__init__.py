@@ -1,0 +1,30 @@
+"""Adapter of streamsvc_b: media-feed Parquet, EPF flat files, or catalog songs and lookup answers as JSON.
+
+See docs/formats/streamsvc_b.md for what is expected and what becomes of each field.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pipeline.dumps.errors import DumpError
+from pipeline.dumps.scratch import scratch_folder
+from pipeline.dumps.streamsvc_b.epf_export import has_epf_tables
+from pipeline.dumps.streamsvc_b.epf_tables import stage_epf
+from pipeline.dumps.streamsvc_b.media_feed import feed_files, stage_feed
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pipeline.dumps.staging_writer import StagingWriter
+
+
+def stage(dump: Path, out: StagingWriter) -> None:
+    """Stage the dump at `dump`, in whichever of the layouts it is delivered; DumpError when it is none of them."""
+    with scratch_folder(out) as scratch:
+        if feeds := feed_files(dump):
+            stage_feed(feeds, dump, scratch, out)
+        elif has_epf_tables(dump):
+            stage_epf(dump, scratch, out)
+        else:
+            raise DumpError(f"{dump}: no known layout (media-feed Parquet, EPF tables, JSON); see docs/formats/streamsvc_b.md")
