@@ -36,7 +36,8 @@ _FORMATS = {
     ".tzst": "zstd",
 }
 COMPRESSED_SUFFIXES = tuple(_FORMATS)
-_DAMAGE: tuple[type[Exception], ...] = (EOFError, OSError, zlib.error, IsalError, zstandard.ZstdError)
+_ISAL_ERROR = cast("type[Exception]", IsalError)  # its stub declares it as an instance
+_DAMAGE = (EOFError, OSError, zlib.error, _ISAL_ERROR, zstandard.ZstdError)
 _MEND = "fetch the file again and compare its checksum"
 
 

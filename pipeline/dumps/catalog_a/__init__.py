@@ -1,0 +1,114 @@
+"""Adapter of catalog_a: monthly XML files of releases, artists, labels and masters, in the shapes of 2020 and of 2026.
+
+`blocks.py` cuts a file at record starts, `extraction.py` turns a block into columns of text, `releases.py`, `tracks.py` and `parties.py`
+say what the columns mean; docs/formats/catalog_a.md describes files, mapping and rejects. This module runs the files through them.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from pipeline.dumps.catalog_a.blocks import BLOCK_BYTES, record_blocks
+from pipeline.dumps.catalog_a.duplicates import SeenIds, without_repeated
+from pipeline.dumps.catalog_a.parties import absent_placeholders, artist_batch, label_batch
+from pipeline.dumps.catalog_a.releases import release_batch
+from pipeline.dumps.errors import DumpError
+from pipeline.engine.local import map_ordered
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from pipeline.dumps.catalog_a.batch import Batch
+    from pipeline.dumps.catalog_a.blocks import Block
+    from pipeline.dumps.staging_writer import StagingWriter
+
+_FILE = re.compile(r"(?:.*_)?(releases|artists|labels|masters)\.xml(?:\.gz|\.bz2|\.zst)?")
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """One kind of file: the staging table of its records, how a block is read, and where a record's id stands in each table it fills."""
+
+    entity: str
+    read: Callable[[str, Block], Batch]
+    keys: dict[str, str]
+
+
+_KINDS = {
+    "releases": _Kind(
+        "source_release",
+        release_batch,
+        {
+            "source_release": "release_id",
+            "source_recording": "release_id",
+            "source_release_track": "release_id",
+            "source_genre": "entity_id",
+            "source_link": "entity_id",
+        },
+    ),
+    "artists": _Kind("source_artist", artist_batch, {"source_artist": "artist_id"}),
+    "labels": _Kind("source_label", label_batch, {"source_label": "label_id"}),
+}
+
+
+def stage(dump: Path, out: StagingWriter) -> None:
+    """Stage the files below `dump`; releases are required.
+
+    Of masters only the beginning is looked at: nothing in the catalog comes from them (a master's year is the year of its oldest edition,
+    which says nothing about a record; the releases themselves name their master).
+    """
+    files = _delivered(dump)
+    if "releases" not in files:
+        raise DumpError(f"{dump}: no releases file (*_releases.xml or *_releases.xml.gz): deliver it, without it there are no recordings")
+    for root, kind in _KINDS.items():
+        if root in files:
+            _stage_file(files[root], root, kind, out)
+        else:
+            out.report(f"catalog_a: no {root} file; {kind.entity} holds only the placeholders")
+            if kind.entity != "source_release":
+                _stage_placeholders(kind.entity, pl.Series(dtype=pl.String), out)
+    if "masters" in files:
+        next(record_blocks(files["masters"], "masters"))
+
+
+def _delivered(dump: Path) -> dict[str, Path]:
+    """The files by root element; DumpError when two claim to be the same."""
+    files: dict[str, Path] = {}
+    for path in sorted(dump.iterdir()) if dump.is_dir() else []:
+        match = _FILE.fullmatch(path.name)
+        if match and match[1] in files:
+            raise DumpError(f"{dump}: {files[match[1]].name} and {path.name} are both {match[1]}: keep one of them")
+        if match:
+            files[match[1]] = path
+    return files
+
+
+def _stage_file(path: Path, root: str, kind: _Kind, out: StagingWriter) -> None:
+    seen = SeenIds()
+    placeholders: list[pl.Series] = []
+    workers = 1 if path.stat().st_size < BLOCK_BYTES else None
+    for batch in map_ordered(partial(kind.read, path.name), record_blocks(path, root), workers=workers):
+        fresh = without_repeated(batch, kind.entity, seen, kind.keys)
+        for entity, rows in fresh.read.items():
+            out.read(entity, rows)
+        for entity, frame in fresh.frames.items():
+            out.write(entity, frame)
+        for rejects in fresh.rejects:
+            out.write_rejects(rejects)
+        if kind.entity != "source_release":
+            placeholders.append(fresh.records["record_id"].filter(fresh.frames[kind.entity]["is_placeholder"]))
+    if placeholders:
+        out.read(kind.entity, _stage_placeholders(kind.entity, pl.concat(placeholders), out))
+    out.report(f"catalog_a: {path.name} staged")
+
+
+def _stage_placeholders(entity: str, delivered: pl.Series, out: StagingWriter) -> int:
+    frame = absent_placeholders(entity, delivered)
+    out.write(entity, frame)
+    return frame.height

@@ -1,0 +1,131 @@
+"""One block of records -> columns of text, by libxml2 and a stylesheet, and the records that are no XML.
+
+libxml2 parses and libxslt walks the tree, both in C; Python touches a block only as a whole. Walking the tree from Python costs three times
+as much as parsing it. What the columns mean is not known here; what is taken out of a record stands in the stylesheets beside this file.
+
+The text that a stylesheet makes: sections of rows of values; a value may be a list of items of parts. The five separators are Unicode
+noncharacters, which no text may hold that is meant for interchange.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+from lxml import etree
+
+from pipeline.dumps.rejects import Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pipeline.dumps.catalog_a.blocks import Block
+
+VALUE, ROW, SECTION, PART, ITEM = "\ufdd0", "\ufdd1", "\ufdd2", "\ufdd3", "\ufdd4"
+
+_SEPARATOR_LEAD = b"\xef\xb7"
+_REPLACEMENT = "\ufffd".encode()
+_TAIL_CHARACTERS = 500
+
+
+@dataclass(frozen=True)
+class BrokenRecord:
+    """A record that cannot be parsed: the byte of the unpacked file where it starts, what is wrong with it, its raw beginning."""
+
+    offset: int
+    reason: Reason
+    message: str
+    excerpt: str
+
+
+@dataclass(frozen=True)
+class Extraction:
+    """Frames of text, one per section; `offsets` says for each record of the first section at which byte of the file it starts."""
+
+    frames: list[pl.DataFrame]
+    offsets: list[int]
+    broken: list[BrokenRecord]
+
+
+def extract(block: Block, sections: Sequence[Sequence[str]]) -> Extraction:
+    """Parse `block`; `sections` names the columns of each section. Absent and empty are both the empty string."""
+    offsets = block.record_offsets()
+    try:
+        frames = _frames(block.root, block.data, sections)
+    except (etree.XMLSyntaxError, _SeparatorError):
+        return _extract_one_by_one(block, offsets, sections)
+    if frames[0].height != len(offsets):
+        offsets = [0] * frames[0].height
+    return Extraction(frames, [block.offset + offset for offset in offsets], [])
+
+
+def _extract_one_by_one(block: Block, offsets: list[int], sections: Sequence[Sequence[str]]) -> Extraction:
+    """Find the records at fault by parsing each one alone; the others are then parsed together."""
+    sound: list[bytes] = []
+    kept: list[int] = []
+    broken: list[BrokenRecord] = []
+    for start, end in zip(offsets, [*offsets[1:], len(block.data)], strict=True):
+        record = block.data[start:end]
+        try:
+            _frames(block.root, record, sections)
+        except (etree.XMLSyntaxError, _SeparatorError) as error:
+            broken.append(_broken(record, block.offset + start, str(error)))
+        else:
+            sound.append(record)
+            kept.append(block.offset + start)
+    return Extraction(_frames(block.root, b"".join(sound), sections), kept, broken)
+
+
+def _broken(record: bytes, offset: int, message: str) -> BrokenRecord:
+    try:
+        record.decode()
+        reason = Reason.BROKEN_RECORD
+    except UnicodeDecodeError as error:
+        reason, message = Reason.INVALID_UTF8, str(error)
+    return BrokenRecord(offset, reason, message, record[: 4 * _TAIL_CHARACTERS].decode(errors="replace")[:_TAIL_CHARACTERS])
+
+
+class _SeparatorError(Exception):
+    """A record holds one of our separators as a numeric character reference, so that its columns cannot be told apart."""
+
+
+def _frames(root: str, records: bytes, sections: Sequence[Sequence[str]]) -> list[pl.DataFrame]:
+    if _SEPARATOR_LEAD in records:
+        for separator in (VALUE, ROW, SECTION, PART, ITEM):
+            records = records.replace(separator.encode(), _REPLACEMENT)
+    tree = etree.fromstring(b"<%s>%s</%s>" % (root.encode(), records, root.encode()), _parser())
+    texts = str(_stylesheet(root)(tree)).split(SECTION)
+    if len(texts) != len(sections):
+        raise _SeparatorError("a section separator in the text")
+    return [_frame(text, names) for text, names in zip(texts, sections, strict=True)]
+
+
+def _frame(text: str, names: Sequence[str]) -> pl.DataFrame:
+    rows = text.count(ROW)
+    if text.count(VALUE) != rows * (len(names) - 1):
+        raise _SeparatorError("a value or row separator in the text")
+    lines = pl.Series([text.removesuffix(ROW)]).str.split(ROW).explode() if rows else pl.Series([], dtype=pl.String)
+    return lines.str.split_exact(VALUE, len(names) - 1).struct.rename_fields(list(names)).struct.unnest()
+
+
+@cache
+def _parser() -> etree.XMLParser:
+    return etree.XMLParser(huge_tree=True, resolve_entities=False, no_network=True, collect_ids=False)
+
+
+@cache
+def _stylesheet(root: str) -> etree.XSLT:
+    path = Path(__file__).with_name(f"{root}.xslt")
+    return etree.XSLT(etree.fromstring(path.read_bytes(), etree.XMLParser(resolve_entities=True, no_network=True)))
+
+
+def list_items(frame: pl.DataFrame, column: str, names: Sequence[str]) -> pl.DataFrame:
+    """The items of the list values in `column`, a row each in order: the other columns of `frame`, then the parts as columns `names`."""
+    filled = frame.filter(pl.col(column) != "").with_columns(pl.col(column).str.strip_suffix(ITEM).str.split(ITEM)).explode(column)
+    if len(names) == 1:
+        return filled.rename({column: names[0]})
+    parts = pl.col(column).str.split_exact(PART, len(names) - 1).struct.rename_fields(list(names))
+    return filled.with_columns(parts).unnest(column)
