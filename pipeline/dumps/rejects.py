@@ -30,6 +30,7 @@ class Reason(StrEnum):
     INVALID_ID = "invalid_id", "The id has not the platform's shape: report it upstream."
     DUPLICATE_ID = "duplicate_id", "Another record of the same id was kept (the first in file order): check for a file delivered twice."
     MISSING_TITLE = "missing_title", "The record has no title (often a takedown): nothing to do."
+    MISSING_VALUE = "missing_value", "A cell that the format makes mandatory is blank: the record is staged without it."
     NOT_AUDIO = "not_audio", "The record is a video, a heading or another thing that is no sound recording: nothing to do."
     LOCAL_FILE = "local_file", "A user's local file, unknown to the platform: nothing to do."
     INVALID_ISRC = "invalid_isrc", "The code is no ISRC: the record is staged without it; report it upstream."

@@ -7,7 +7,6 @@ layout and what is made of each of its oddities.
 
 from __future__ import annotations
 
-import shutil
 from typing import TYPE_CHECKING
 
 from pipeline.dumps.catalog_b.artists import stage_artists
@@ -21,6 +20,7 @@ from pipeline.dumps.catalog_b.relations import open_relations
 from pipeline.dumps.catalog_b.releases import stage_release_tracks, stage_releases
 from pipeline.dumps.catalog_b.unpacking import unpack
 from pipeline.dumps.catalog_b.works import stage_work_recordings, stage_works
+from pipeline.dumps.scratch import scratch_folder
 from pipeline.engine.duckdb_session import bounded_duckdb
 
 if TYPE_CHECKING:
@@ -28,15 +28,10 @@ if TYPE_CHECKING:
 
     from pipeline.dumps.staging_writer import StagingWriter
 
-WORK_SUFFIX = ".unpacked"
-"""Of the work folder beside the staging folder; what a killed run left there is removed by the next one."""
-
 
 def stage(dump: Path, out: StagingWriter) -> None:
     """Read the export below `dump`. DumpError when an archive is missing, damaged, of an unknown schema or of another export."""
-    work = out.folder.with_name(out.folder.name + WORK_SUFFIX)
-    shutil.rmtree(work, ignore_errors=True)
-    try:
+    with scratch_folder(out) as work:
         unpack(dump, work, out)
         with bounded_duckdb(work / "spill") as connection:
             relations = open_relations(connection, work, out)
@@ -51,5 +46,3 @@ def stage(dump: Path, out: StagingWriter) -> None:
             stage_work_recordings(relations)
             stage_genres(relations)
             stage_links(relations)
-    finally:
-        shutil.rmtree(work, ignore_errors=True)

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 def stage_artists(relations: Relations) -> None:
     """Write all artists with their aliases (in file order, without repetitions and without the name itself)."""
     relations.reject_dangling("source_artist", "artist_alias", "artist", "artist")
-    for _ in relations.blocks("artist"):
+    for records in relations.blocks("artist"):
+        relations.out.read("source_artist", records)
         artists = relations.all(f"SELECT line, gid, name, sort_name FROM {BLOCK} ORDER BY line")
         aliases = relations.all(f"""
             SELECT a.line, x.name AS alias FROM artist_alias x JOIN {BLOCK} a ON x.artist = a.id
             WHERE x.name <> a.name AND trim(x.name) <> '' ORDER BY a.line, x.line
         """)
         nested = aliases.unique(maintain_order=True).group_by("line", maintain_order=True).agg(aliases="alias")
-        relations.out.read("source_artist", artists.height)
         relations.out.write(
             "source_artist",
             artists.join(nested, on="line", how="left", maintain_order="left").select(

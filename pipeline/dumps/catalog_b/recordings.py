@@ -30,7 +30,8 @@ def stage_recordings(relations: Relations) -> None:
         Reason.INVALID_DURATION,
         "SELECT line, gid AS record_id, length::VARCHAR AS value FROM recording WHERE length <= 0 ORDER BY line",
     )
-    for _ in relations.blocks("recording"):
+    for records in relations.blocks("recording"):
+        relations.out.read(ENTITY, records)
         _stage_block(relations)
 
 
@@ -67,7 +68,6 @@ def _stage_block(relations: Relations) -> None:
     """)
     for neighbours in (_remixers(relations), _isrcs(relations), _traits(relations)):
         records = records.join(neighbours, on="line", how="left", maintain_order="left")
-    relations.out.read(ENTITY, records.height)
     relations.out.write(
         ENTITY,
         records.select(

@@ -67,12 +67,15 @@ class Relations:
         self.run(f"CREATE TABLE {name} AS SELECT * FROM given")
         self.connection.unregister("given")
 
-    def blocks(self, table: str, lines: int = BLOCK_LINES) -> Iterator[None]:
-        """Walk `table` in file order; at each step the view BLOCK holds the next `lines` lines of it."""
+    def blocks(self, table: str, lines: int = BLOCK_LINES) -> Iterator[int]:
+        """Walk `table` in file order; at each step the view BLOCK holds the next `lines` lines of it. Yields how many records these are.
+
+        The count is taken before anything is joined, so that a join that loses or repeats records unbalances the books.
+        """
         last = self.number(f"SELECT max(line) FROM {table}")
         for start in range(1, last + 1, lines):
             self.run(f"CREATE OR REPLACE VIEW {BLOCK} AS SELECT * FROM {table} WHERE line >= {start} AND line < {start + lines}")
-            yield
+            yield self.number(f"SELECT count(*) FROM {BLOCK}")
             if last > lines:
                 self.out.report(f"catalog_b: {table}: {min(start + lines - 1, last):,} of {last:,} lines staged")
 

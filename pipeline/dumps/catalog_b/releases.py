@@ -43,7 +43,8 @@ def stage_releases(relations: Relations) -> None:
     relations.run("CREATE TABLE track_total AS SELECT release, sum(track_count)::INTEGER AS tracks FROM medium GROUP BY release")
     for column, target in (("artist_credit", "artist_credit"), ("release_group", "release_group")):
         relations.reject_dangling(ENTITY, "release", column, target)
-    for _ in relations.blocks("release"):
+    for records in relations.blocks("release"):
+        relations.out.read(ENTITY, records)
         _stage_block(relations)
 
 
@@ -121,7 +122,6 @@ def _stage_block(relations: Relations) -> None:
             value=pl.col("barcode"),
         )
     )
-    relations.out.read(ENTITY, records.height)
     relations.out.write(ENTITY, _conformed(records))
 
 
@@ -159,6 +159,7 @@ def stage_release_tracks(relations: Relations) -> None:
     """)
     relations.reject_dangling(TRACK_ENTITY, "medium", "release", "release")
     for _ in relations.blocks("track", TRACK_BLOCK_LINES):
+        relations.out.read(TRACK_ENTITY, relations.number(f"SELECT count(*) FROM {BLOCK} WHERE NOT coalesce(is_data_track, false)"))
         tracks = relations.rows(f"""
             SELECT t.line, d.gid AS release_id, r.gid AS external_id, d.position AS disc_number, t.position AS track_number,
                 t.medium, t.recording
@@ -170,7 +171,6 @@ def stage_release_tracks(relations: Relations) -> None:
 
 
 def _stage_tracks(relations: Relations, rows: pl.DataFrame) -> None:
-    relations.out.read(TRACK_ENTITY, rows.height)
     is_whole = pl.col("release_id").is_not_null() & pl.col("external_id").is_not_null()
     dangling = rows.filter(~is_whole)
     relations.reject_records(
