@@ -54,8 +54,8 @@ class Relations:
 
     def number(self, sql: str) -> int:
         """The one number of a query."""
-        row = self.connection.execute(sql).fetchone()
-        return int(row[0]) if row and row[0] is not None else 0
+        answer = self.connection.execute(sql).fetchall()[0][0]  # all: the connection refuses other work before a result is read out
+        return int(answer or 0)
 
     def run(self, sql: str) -> None:
         """A statement without an answer."""
