@@ -172,6 +172,14 @@ def current_folder(root: Path) -> Path | None:
         return None
 
 
+def live_snapshot(root: Path) -> Snapshot:
+    """The snapshot that readers get now; NoSnapshotError before the first publish."""
+    folder = current_folder(root)
+    if folder is None:
+        raise NoSnapshotError(f"nothing is published under {root}: build a catalog first")
+    return Snapshot(folder, read_manifest(folder), is_current=True)
+
+
 def rollback(root: Path, snapshot_id: str) -> Snapshot:
     """Make an earlier (or later) snapshot the live one, after checking that its files are there in full size.
 

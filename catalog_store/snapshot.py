@@ -116,6 +116,11 @@ class Snapshot(msgspec.Struct, frozen=True):
         """The snapshot id."""
         return self.manifest.id
 
+    def summary(self) -> dict[str, object]:
+        """What an operator wants to see of it, as plain values."""
+        recordings = self.manifest.tables["recording"].rows
+        return {"id": self.id, "created_at": self.manifest.created_at, "is_current": self.is_current, "recordings": recordings}
+
 
 def read_manifest(folder: Path) -> Manifest:
     """The manifest of the snapshot at `folder`; NoSnapshotError when there is none, SnapshotInvalidError for an unusable one."""

@@ -67,7 +67,7 @@ def evaluate(options: argparse.Namespace) -> int:
 
 
 def snapshots(options: argparse.Namespace) -> int:
-    """List published snapshots, newest first, the live one marked."""
+    """List published snapshots, oldest first, the live one marked."""
     from catalog_store.publisher import snapshots as published  # noqa: PLC0415
 
     for snapshot in published(options.catalog):
