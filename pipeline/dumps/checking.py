@@ -91,14 +91,15 @@ def excerpt(columns: Sequence[str]) -> pl.Expr:
 
 
 def mark_later(block: pl.DataFrame, duplicates: pl.DataFrame) -> pl.DataFrame:
-    """Add `_later`: whether another record of the same `id` stands further up in the dump.
+    """Add `_later`: whether another record of the same `id` is the one to keep.
 
-    `duplicates` has each `id` that stands more than once with the `first` of its positions; `block` has `id` and `position`.
+    `duplicates` has each `id` that stands more than once with the position of its `first`, the one that is kept; `block` has `id` and
+    `position`.
     """
     if duplicates.is_empty():
         return block.with_columns(_later=pl.lit(value=False))
     joined = block.join(duplicates, on="id", how="left", maintain_order="left")
-    return joined.with_columns(_later=(pl.col("position") > pl.col("first")).fill_null(value=False)).drop("first")
+    return joined.with_columns(_later=(pl.col("position") != pl.col("first")).fill_null(value=False)).drop("first")
 
 
 def given(column: str) -> pl.Expr:

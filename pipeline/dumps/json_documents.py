@@ -28,8 +28,14 @@ def document_records(document: bytes | memoryview, members: Sequence[str] = ()) 
     fields = _OBJECT.decode(document)
     if "id" in fields:
         return None
-    found = [value for member in members for value in _at(fields, member.split("."))]
+    found = [value for member in _deepest(fields, members) for value in _at(fields, member.split("."))]
     return [one_line(record) for value in found for record in _elements(value)] if found else None
+
+
+def _deepest(fields: dict[str, msgspec.Raw], members: Sequence[str]) -> list[str]:
+    """`members` without those of which a deeper one is there: of `tracks` and `tracks.items` an envelope in `tracks` is no record."""
+    there = [member for member in members if next(_at(fields, member.split(".")), None) is not None]
+    return [member for member in there if not any(other.startswith(f"{member}.") for other in there)]
 
 
 def one_line(value: bytes | memoryview | msgspec.Raw) -> bytes:

@@ -11,6 +11,7 @@ from pipeline.dumps.errors import DumpError
 from pipeline.dumps.scratch import scratch_folder
 from pipeline.dumps.streamsvc_a.relational import parquet_tables, stage_tables
 from pipeline.dumps.streamsvc_a.sqlite_export import export, is_sqlite
+from pipeline.dumps.streamsvc_a.web_api import json_files, stage_objects
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,5 +35,7 @@ def stage(dump: Path, out: StagingWriter) -> None:
             for database in databases:
                 tables.update(export(database, scratch))
             stage_tables(tables, dump, scratch, out)
+        elif files := json_files(dump):
+            stage_objects(files, dump, scratch, out)
         else:
             raise DumpError(f"{dump}: no known layout (Parquet tables, SQLite file, NDJSON); see docs/formats/streamsvc_a.md")

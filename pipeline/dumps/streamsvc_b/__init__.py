@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.scratch import scratch_folder
+from pipeline.dumps.streamsvc_b.api_songs import json_files, stage_answers
 from pipeline.dumps.streamsvc_b.epf_export import has_epf_tables
 from pipeline.dumps.streamsvc_b.epf_tables import stage_epf
 from pipeline.dumps.streamsvc_b.media_feed import feed_files, stage_feed
@@ -26,5 +27,7 @@ def stage(dump: Path, out: StagingWriter) -> None:
             stage_feed(feeds, dump, scratch, out)
         elif has_epf_tables(dump):
             stage_epf(dump, scratch, out)
+        elif files := json_files(dump):
+            stage_answers(files, dump, scratch, out)
         else:
             raise DumpError(f"{dump}: no known layout (media-feed Parquet, EPF tables, JSON); see docs/formats/streamsvc_b.md")

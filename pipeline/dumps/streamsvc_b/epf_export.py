@@ -26,8 +26,27 @@ if TYPE_CHECKING:
     from pipeline.dumps.staging_writer import StagingWriter
 
 COLUMNS = {
-    "song": ["song_id", "name", "title_version", "parental_advisory_id", "artist_display_name", "original_release_date", "itunes_release_date", "track_length"],
-    "collection": ["collection_id", "name", "title_version", "artist_display_name", "original_release_date", "itunes_release_date", "label_studio", "media_type_id", "is_compilation"],
+    "song": [
+        "song_id",
+        "name",
+        "title_version",
+        "parental_advisory_id",
+        "artist_display_name",
+        "original_release_date",
+        "itunes_release_date",
+        "track_length",
+    ],
+    "collection": [
+        "collection_id",
+        "name",
+        "title_version",
+        "artist_display_name",
+        "original_release_date",
+        "itunes_release_date",
+        "label_studio",
+        "media_type_id",
+        "is_compilation",
+    ],
     "artist": ["artist_id", "name", "artist_type_id"],
     "artist_song": ["artist_id", "song_id"],
     "artist_collection": ["artist_id", "collection_id", "is_primary_artist"],
