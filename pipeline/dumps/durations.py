@@ -1,0 +1,40 @@
+"""Durations as dumps write them -> milliseconds."""
+
+from __future__ import annotations
+
+import polars as pl
+
+_ISO_SHAPE = r"^P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:[.,]\d+)?)S)?)?$"
+_ISO_UNITS_MS = (86_400_000, 3_600_000, 60_000, 1000)
+_CLOCK_SHAPE = r"^(?:(\d+):)?(\d{1,3}):(\d{2}(?:\.\d+)?)$"
+_CLOCK_UNITS_MS = (3_600_000, 60_000, 1000)
+
+
+def iso_ms(value: pl.Expr) -> pl.Expr:
+    """ISO-8601 `P[nD]T[nH][nM][n[.n]S]` -> Int64 milliseconds; null when it is none or names no unit."""
+    return _summed(value.str.strip_chars().str.to_uppercase(), _ISO_SHAPE, _ISO_UNITS_MS)
+
+
+def clock_ms(value: pl.Expr) -> pl.Expr:
+    """`m:ss` or `h:mm:ss` -> Int64 milliseconds, else null."""
+    return _summed(value.str.strip_chars(), _CLOCK_SHAPE, _CLOCK_UNITS_MS)
+
+
+def seconds_ms(value: pl.Expr) -> pl.Expr:
+    """Seconds as text, with or without a fraction -> Int64 milliseconds, else null."""
+    return (value.str.strip_chars().cast(pl.Float64, strict=False) * 1000).round().cast(pl.Int64, strict=False)
+
+
+def whole_ms(value: pl.Expr) -> pl.Expr:
+    """Milliseconds as text -> Int64, else null."""
+    return value.str.strip_chars().cast(pl.Float64, strict=False).round().cast(pl.Int64, strict=False)
+
+
+def _summed(value: pl.Expr, shape: str, units: tuple[int, ...]) -> pl.Expr:
+    groups = value.str.extract_groups(shape)
+    parts = [
+        groups.struct.field(str(index)).str.replace(",", ".", literal=True).cast(pl.Float64, strict=False) * unit
+        for index, unit in enumerate(units, start=1)
+    ]
+    said = pl.any_horizontal(part.is_not_null() for part in parts)
+    return pl.when(said).then(pl.sum_horizontal(parts)).round().cast(pl.Int64, strict=False)
