@@ -1,0 +1,189 @@
+"""Files of one dump, written block by block: Parquet, gzip, plain text, and spooled members of a tar archive.
+
+Nothing depends on the clock: gzip headers carry no time, tar members a fixed one. What a manifest or checksum file needs is counted on the way.
+"""
+
+from __future__ import annotations
+
+import bz2
+import hashlib
+import tarfile
+from dataclasses import dataclass
+from collections.abc import Callable
+from typing import TYPE_CHECKING, BinaryIO, Protocol, cast
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+from isal import igzip
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    from numpy import random
+
+Closing = Callable[[int], bytes]
+Content = bytes | pl.DataFrame | pa.Table
+GZIP_LEVEL = 1
+BZIP2_LEVEL = 1
+"""Compression costs more time than making the world; the lowest level is still a fifth of the text."""
+ROW_GROUP = 122_880
+"""Rows gathered per row group: parts as small as a block would slow every reader down."""
+DUMP_TIME = 1_793_491_200
+"""2026-11-01 00:00 UTC, the time of every tar member."""
+
+
+@dataclass(frozen=True)
+class Written:
+    """What became of one file: lines of text (rows of a table), and the digests that publishers print beside it."""
+
+    lines: int
+    sha256: str
+    md5: str
+
+
+class Sink(Protocol):
+    """A file that grows by blocks."""
+
+    lines: int
+
+    def add(self, content: Content) -> None:
+        """Append the next block."""
+
+    def close(self) -> int:
+        """Finish the file; the number of lines or rows."""
+
+
+class _TextSink:
+    def __init__(self, path: Path, *, compressed: bool) -> None:
+        self._raw = path.open("wb")
+        self._file = cast("BinaryIO", igzip.IGzipFile("", "wb", GZIP_LEVEL, self._raw, mtime=0)) if compressed else self._raw
+        self.lines = 0
+
+    def add(self, content: Content) -> None:
+        if not isinstance(content, bytes):
+            raise TypeError(f"a text file takes bytes, not {type(content).__name__}")
+        self.lines += content.count(b"\n")
+        self._file.write(content)
+
+    def close(self) -> int:
+        self._file.close()
+        self._raw.close()
+        return self.lines
+
+
+class _ParquetSink:
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._codec = "gzip" if path.name.endswith(".gz.parquet") else "zstd"
+        self._writer: pq.ParquetWriter | None = None
+        self._waiting: list[pa.Table] = []
+        self.lines = 0
+
+    def add(self, content: Content) -> None:
+        if isinstance(content, bytes):
+            raise TypeError("a Parquet file takes tables, not bytes")
+        table = content.to_arrow(compat_level=pl.CompatLevel.oldest()) if isinstance(content, pl.DataFrame) else content
+        self._waiting.append(table)
+        self.lines += table.num_rows
+        if sum(part.num_rows for part in self._waiting) >= ROW_GROUP:
+            self._flush()
+
+    def _flush(self) -> None:
+        if not self._waiting:
+            return
+        table = pa.concat_tables(self._waiting)
+        self._waiting = []
+        if self._writer is None:
+            level = 1 if self._codec == "gzip" else None
+            self._writer = pq.ParquetWriter(self._path, table.schema, compression=self._codec, compression_level=level, store_schema=False)
+        self._writer.write_table(table, row_group_size=ROW_GROUP)
+
+    def close(self) -> int:
+        self._flush()
+        if self._writer is not None:
+            self._writer.close()
+        return self.lines
+
+
+class Dump:
+    """The files of one dump below `folder`; `add` opens a file when it is first named. Names ending in .gz are compressed."""
+
+    def __init__(self, folder: Path, openings: Mapping[str, bytes], closings: Mapping[str, Closing]) -> None:
+        """`openings` are the text before the first block of a file, `closings` make the text after the last one out of the lines so far."""
+        self.folder = folder
+        self._openings = openings
+        self._closings = closings
+        self._sinks: dict[str, Sink] = {}
+
+    def add(self, name: str, content: Content) -> None:
+        """Append a block to the file `name` (a path below the folder)."""
+        if name not in self._sinks:
+            path = self.folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._sinks[name] = _ParquetSink(path) if name.endswith(".parquet") else _TextSink(path, compressed=name.endswith(".gz"))
+            if name in self._openings:
+                self._sinks[name].add(self._openings[name])
+        self._sinks[name].add(content)
+
+    def close(self) -> dict[str, Written]:
+        """Finish all files, in name order, and say what was written."""
+        out: dict[str, Written] = {}
+        for name, sink in sorted(self._sinks.items()):
+            if name in self._closings:
+                sink.add(self._closings[name](sink.lines))
+            out[name] = digested(self.folder / name, sink.close())
+        return out
+
+
+def digested(path: Path, lines: int = 0) -> Written:
+    """The digests of a finished file."""
+    sha256, md5 = hashlib.sha256(), hashlib.md5(usedforsecurity=False)
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            sha256.update(block)
+            md5.update(block)
+    return Written(lines, sha256.hexdigest(), md5.hexdigest())
+
+
+def pack_tar(archive: Path, members: Iterable[tuple[str, Path]]) -> None:
+    """Write `archive` (tar in one bzip2 stream) out of (member name, spooled file) in the given order."""
+    with (
+        bz2.open(archive, "wb", compresslevel=BZIP2_LEVEL) as stream,
+        tarfile.open(fileobj=stream, mode="w|", format=tarfile.GNU_FORMAT) as tar,
+    ):
+        for name, path in members:
+            entry = tarfile.TarInfo(name)
+            entry.size = path.stat().st_size
+            entry.mtime = DUMP_TIME
+            entry.mode = 0o644
+            with path.open("rb") as file:
+                tar.addfile(entry, file)
+
+
+def woven(lines: pl.Series, broken: list[bytes], rng: random.Generator, end: str = "\n") -> bytes:
+    """Lines joined, with the broken ones strewn among them. Broken lines are bytes: they may not be UTF-8."""
+    places = [0, *sorted(rng.integers(0, len(lines) + 1, len(broken)).tolist()), len(lines)]
+    pieces: list[bytes] = []
+    for number, (start, stop) in enumerate(zip(places[:-1], places[1:], strict=True)):
+        if stop > start:
+            pieces.append(("" + end).join(lines.slice(start, stop - start).to_list()).encode() + end.encode())
+        if number < len(broken):
+            pieces.append(broken[number] + end.encode())
+    return b"".join(pieces)
+
+
+def broken_lines(lines: list[str], rng: random.Generator) -> list[bytes]:
+    """Good JSON lines -> bad ones: cut off, with bytes that are no UTF-8, or an error page in the place of a record."""
+    out: list[bytes] = []
+    for line in lines:
+        raw, kind = line.encode(), int(rng.integers(0, 3))
+        if kind == 0:
+            out.append(raw[: int(len(raw) * rng.uniform(0.2, 0.9))])
+        elif kind == 1:
+            head, mark, tail = raw.partition(b'e":"')
+            out.append(head + mark + b"\xff\xfe" + tail)
+        else:
+            out.append(b"<html><body>502 Bad Gateway</body></html>")
+    return out
