@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-from catalog_store.reader import Catalog
 from litestar import Response
 from litestar.openapi.datastructures import ResponseSpec
 
 from catalog_api.problems import ApiError
 from catalog_api.wire import Problem
+from catalog_store.reader import Catalog
 
 JSON = "application/json; charset=utf-8"
 

@@ -10,6 +10,7 @@ from litestar.di import Provide
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components, SecurityScheme
+from litestar.types import ASGIApp
 
 from account_store.store import AccountStore
 from catalog_api.handlers.genres import genres
@@ -32,7 +33,7 @@ API_VERSION = "1.0.0"
 API_KEY = SecurityScheme(type="apiKey", name="x-api-key", security_scheme_in="header")
 
 
-def build_app(settings: ApiSettings) -> Litestar:
+def build_app(settings: ApiSettings) -> ASGIApp:
     """The ASGI application for one catalog and one account store."""
     accounts = AccountStore(settings.accounts_url)
     live = LiveCatalog(settings.catalog)
@@ -42,13 +43,13 @@ def build_app(settings: ApiSettings) -> Litestar:
         yield
         accounts.close()
 
-    return Litestar(
+    routes = Litestar(
         route_handlers=ROUTES,
         dependencies={
             "catalog": Provide(lambda: live, sync_to_thread=False, use_cache=True),
             "settings": Provide(lambda: settings, sync_to_thread=False, use_cache=True),
         },
-        middleware=[RequestId(), KeyCheck(accounts)],
+        middleware=[KeyCheck(accounts)],
         exception_handlers={Exception: render},
         lifespan=[accounts_open],
         openapi_config=OpenAPIConfig(
@@ -61,3 +62,4 @@ def build_app(settings: ApiSettings) -> Litestar:
         ),
         logging_config=None,
     )
+    return RequestId(routes)

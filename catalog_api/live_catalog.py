@@ -8,8 +8,8 @@ import time
 from typing import TYPE_CHECKING
 
 from catalog_api.problems import ApiError
-from catalog_store import open_catalog
 from catalog_store.errors import CatalogError
+from catalog_store.reader import open_catalog
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -32,13 +32,20 @@ def header(scope: Scope, name: bytes) -> str | None:
     return next((value.decode("latin-1") for key, value in scope["headers"] if key == name), None)
 
 
-class RequestId(ASGIMiddleware):
-    """Takes the caller's X-Request-Id if it is harmless, else makes one; answers and logs carry it."""
+class RequestId:
+    """Outermost: takes the caller's X-Request-Id if it is harmless, else makes one; answers and logs carry it.
 
-    async def handle(self, scope: Scope, receive: Receive, send: Send, next_app: ASGIApp) -> None:
+    Around the whole application, not a middleware of its routes: an unknown path has no route, and its answer has an id all the same.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        """`app` answers the request."""
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Tag the request, time it, log it. The key never appears in the log."""
         if scope["type"] != ScopeType.HTTP:
-            await next_app(scope, receive, send)
+            await self._app(scope, receive, send)
             return
         sent = header(scope, b"x-request-id") or ""
         identity = sent if _SAFE_REQUEST_ID.match(sent) else str(uuid.uuid4())
@@ -54,7 +61,7 @@ class RequestId(ASGIMiddleware):
             await send(message)
 
         try:
-            await next_app(scope, receive, tagged)
+            await self._app(scope, receive, tagged)
         finally:
             milliseconds = round((time.perf_counter() - started) * 1000, 3)
             log.info("request", method=scope["method"], path=scope["path"], status=status, milliseconds=milliseconds, request_id=identity)

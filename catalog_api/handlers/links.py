@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from catalog_store.reader import Catalog
 from litestar import Response, get
 from litestar.params import Parameter
 
@@ -15,6 +14,7 @@ from catalog_api.problems import ApiError
 from catalog_api.settings import ApiSettings
 from catalog_api.wire import PlatformLink, TrackLinks
 from catalog_store.platforms import CATALOG_PLATFORMS
+from catalog_store.reader import Catalog
 
 _PLATFORM_PARAMETERS = {f"{platform}_id": platform for platform in CATALOG_PLATFORMS}
 
