@@ -20,10 +20,13 @@ ATOM = Table(
     "Source records that agree on artist key, title key, variant and (within seconds) duration.",
     (
         Column("atom_id", INT64, "Number of the atom in this build.", minimum=0),
-        Column("artist_key", TEXT, "Normal form of the primary artists."),
-        Column("title_key", TEXT, "Normal form of the core title."),
+        Column("artist_key", TEXT, "Normal form of the lead artist, without spaces; empty when no artist is known."),
+        Column("title_key", TEXT, "Normal form of the core title, without spaces."),
+        Column("stem_key", TEXT, "The same without bracketed subtitles; equal to `title_key` when there are none."),
+        Column("number_key", TEXT, "Numbers in the title (digits, Roman numerals) in order: parts and volumes never merge."),
         Column("variant", TEXT, "Normal form of the variant (remix by whom, live, ...); empty for the plain recording."),
         Column("duration_ms", INT32, "Median duration of the members.", nullable=True),
+        Column("names", TEXT_LIST, "Keys of all artists credited on members, guests and remixers too; sorted."),
         Column("record_count", INT32, "Members.", minimum=1),
         Column("platform_count", INT32, "Distinct platforms of the members.", minimum=1),
     ),
@@ -34,8 +37,28 @@ ATOM_MEMBER = Table(
     "atom_member",
     "linkage",
     "Which source record is in which atom.",
-    (_PLATFORM, _EXTERNAL_ID, Column("atom_id", INT64, "The atom.", references="atom.atom_id")),
+    (
+        _PLATFORM,
+        _EXTERNAL_ID,
+        Column("atom_id", INT64, "The atom.", references="atom.atom_id"),
+        Column("release_id", TEXT, "The release that the record names.", nullable=True),
+    ),
     primary_key=("platform", "external_id"),
+    sort_key=("atom_id", "platform", "external_id"),
+)
+
+ATOM_ISRC = Table(
+    "atom_isrc",
+    "linkage",
+    "Which atom claims which ISRC, and how well that is supported.",
+    (
+        Column("isrc", TEXT, "The code.", pattern=ISRC_PATTERN),
+        Column("atom_id", INT64, "The atom.", references="atom.atom_id"),
+        Column("platform_count", INT32, "Platforms that give members the code.", minimum=1),
+        Column("record_count", INT32, "Members that carry it.", minimum=1),
+    ),
+    primary_key=("isrc", "atom_id"),
+    sort_key=("atom_id", "isrc"),
 )
 
 EDGE = Table(
@@ -128,4 +151,4 @@ ID_REGISTRY = Table(
     primary_key=("kind", "source_key"),
 )
 
-LINKAGE_TABLES = (ATOM, ATOM_MEMBER, EDGE, CLUSTER, RECORDING_MEMBER, ISRC_OWNER, ISRC_CONFLICT, SOURCE_CREDIT, ID_REGISTRY)
+LINKAGE_TABLES = (ATOM, ATOM_MEMBER, ATOM_ISRC, EDGE, CLUSTER, RECORDING_MEMBER, ISRC_OWNER, ISRC_CONFLICT, SOURCE_CREDIT, ID_REGISTRY)

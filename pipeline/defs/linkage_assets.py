@@ -11,7 +11,7 @@ from pipeline.linkage import stages
 
 def steps() -> list[TableStep]:
     """The steps in the order of the data flow."""
-    atoms = TableStep("atoms", (TABLES["atom"], TABLES["atom_member"]), STAGING_KEYS, stages.normalise_and_atoms)
+    atoms = TableStep("atoms", (TABLES["atom"], TABLES["atom_member"], TABLES["atom_isrc"]), STAGING_KEYS, stages.normalise_and_atoms)
     edges = TableStep("edges", (TABLES["edge"],), (table_key(TABLES["atom_member"]),), stages.edges)
     clusters = TableStep("clusters", (TABLES["cluster"],), (table_key(TABLES["edge"]),), stages.clusters)
     recording_ids = TableStep(

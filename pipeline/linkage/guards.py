@@ -1,0 +1,144 @@
+"""What two atoms must agree in before evidence may join them: named limits and vectorised comparisons over frames of pairs.
+
+Pairs are frames with `a_` and `b_` columns of the atom table. Every limit carries its reason; nothing else in linkage holds a threshold.
+Without these guards a thousand times more clusters mix recordings (measured on a simulated world of a million recordings).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+from rapidfuzz import process
+from rapidfuzz.distance import OSA
+
+from catalog_store.name_keys import variants_agree
+
+DURATION_MS = 8_000
+"""Two masters of one recording; beyond lie edits that nobody marked."""
+SAME_KEY_DURATION_MS = 15_000
+SAME_KEY_DURATION_SHARE = 0.12
+"""Same code and same names outweigh a wrong duration up to here; more is another edit under a reused code."""
+TYPO_DURATION_MS = 4_000
+"""Without a shared code the duration must carry more."""
+TITLE_SIMILARITY = 0.72
+ARTIST_SIMILARITY = 0.75
+"""Share of characters that agree, for names that already share an ISRC or a cross-link."""
+NAME_IN_VARIANT_SIMILARITY = 0.8
+CONTAINED_CHARACTERS = 4
+"""A name inside a longer one counts from this length on: `drake` in `drakeand21savage`, not `u` in `u2`."""
+EDITS_BY_LENGTH = ((5, 1), (11, 2), (24, 3))
+"""Typing errors allowed from this many characters on; below, one letter makes another word."""
+
+COMPARED = ("artist_key", "title_key", "stem_key", "number_key", "variant", "duration_ms", "names")
+
+
+def compared(pairs: pl.DataFrame, atoms: pl.DataFrame) -> pl.DataFrame:
+    """Pairs (a, b: atom ids, further columns kept) with the compared columns of both, prefixed `a_` and `b_`."""
+    columns = atoms.select("atom_id", *COMPARED)
+    for side in ("a", "b"):
+        prefixed = columns.rename({name: f"{side}_{name}" for name in COMPARED})
+        pairs = pairs.join(prefixed, left_on=side, right_on="atom_id", how="left", maintain_order="left")
+    return pairs
+
+
+def similarity(one: pl.Series, other: pl.Series) -> pl.Series:
+    """1 - edit distance (a transposition counts one) / longer length; 1.0 for equal values."""
+    found = process.cpdist(one.to_list(), other.to_list(), scorer=OSA.normalized_similarity, dtype=np.float64)
+    return pl.Series(found, dtype=pl.Float64)
+
+
+def is_typo(one: pl.Series, other: pl.Series) -> pl.Series:
+    """Whether two values differ by no more letters than their shorter length allows."""
+    found = process.cpdist(one.to_list(), other.to_list(), scorer=OSA.distance, dtype=np.int64)
+    shorter = pl.min_horizontal(pl.col("one").str.len_chars(), pl.col("other").str.len_chars())
+    allowed = pl.lit(0)
+    for length, count in EDITS_BY_LENGTH:
+        allowed = pl.when(shorter >= length).then(count).otherwise(allowed)
+    return pl.DataFrame({"one": one, "other": other, "found": found}).select(pl.col("found") <= allowed).to_series()
+
+
+def variants_match(pairs: pl.DataFrame) -> pl.Series:
+    """Whether a_variant and b_variant can name one recording; names of remixers may hold typing errors."""
+    distinct = pairs.select("a_variant", "b_variant").unique()
+    agree = [one == other or one_recording_variants(one, other) for one, other in distinct.iter_rows()]
+    looked_up = pairs.select("a_variant", "b_variant").join(
+        distinct.with_columns(agree=pl.Series(agree, dtype=pl.Boolean)), on=["a_variant", "b_variant"], how="left", maintain_order="left"
+    )
+    return looked_up["agree"]
+
+
+def one_recording_variants(one: str, other: str) -> bool:
+    """As `variants_agree`, names within a kind compared with tolerance for typing errors."""
+    if variants_agree(one, other):
+        return True
+    ones, others = one.split("+"), other.split("+")
+    if len(ones) != len(others):
+        return False
+    return all(
+        a.partition(":")[0] == b.partition(":")[0]
+        and (variants_agree(a, b) or OSA.normalized_similarity(a.partition(":")[2], b.partition(":")[2]) >= NAME_IN_VARIANT_SIMILARITY)
+        for a, b in zip(ones, others, strict=True)
+    )
+
+
+def duration_gap() -> pl.Expr:
+    """Milliseconds between the two durations; null when one is unknown."""
+    return (pl.col("a_duration_ms") - pl.col("b_duration_ms")).abs()
+
+
+def same_key() -> pl.Expr:
+    """Artist, title and variant agree to the letter: the atoms differ in duration only."""
+    return pl.all_horizontal(pl.col(f"a_{name}") == pl.col(f"b_{name}") for name in ("artist_key", "title_key", "variant"))
+
+
+def durations_match() -> pl.Expr:
+    """Close enough for a shared code; unknown passes."""
+    longer = pl.max_horizontal("a_duration_ms", "b_duration_ms")
+    generous = same_key() & (duration_gap() <= pl.max_horizontal(pl.lit(SAME_KEY_DURATION_MS), longer * SAME_KEY_DURATION_SHARE))
+    return ((duration_gap() <= DURATION_MS) | generous).fill_null(value=True)
+
+
+def titles_match() -> pl.Expr:
+    """Column `title_similarity` is high, or one title lacks only a subtitle of the other; parts and volumes must be the same."""
+    one, other = pl.col("a_title_key"), pl.col("b_title_key")
+    stems = (pl.col("a_stem_key") == pl.col("b_stem_key")) | (pl.col("a_stem_key") == other) | (one == pl.col("b_stem_key"))
+    contained = _contains(one, other) | _contains(other, one)
+    close = (pl.col("title_similarity") >= TITLE_SIMILARITY) | stems | contained
+    return close & (pl.col("a_number_key") == pl.col("b_number_key"))
+
+
+def artists_match() -> pl.Expr:
+    """A name in common, a name inside a joined one, or column `artist_similarity` is high; an unknown artist passes."""
+    one, other = pl.col("a_artist_key"), pl.col("b_artist_key")
+    unknown = (one == "") | (other == "")
+    shared = pl.col("a_names").list.set_intersection("b_names").list.len() > 0
+    return unknown | shared | (pl.col("artist_similarity") >= ARTIST_SIMILARITY) | _contains(one, other) | _contains(other, one)
+
+
+def _contains(inner: pl.Expr, outer: pl.Expr) -> pl.Expr:
+    return (inner.str.len_chars() >= CONTAINED_CHARACTERS) & outer.str.contains(inner, literal=True)
+
+
+def with_similarities(pairs: pl.DataFrame) -> pl.DataFrame:
+    """Add `title_similarity` and `artist_similarity` to compared pairs."""
+    return pairs.with_columns(
+        title_similarity=similarity(pairs["a_title_key"], pairs["b_title_key"]),
+        artist_similarity=similarity(pairs["a_artist_key"], pairs["b_artist_key"]),
+    )
+
+
+def verdict(pairs: pl.DataFrame) -> pl.DataFrame:
+    """Add `reason` (null: may be one recording; else variant, title, artist or duration) and `score` 0..1 to compared pairs."""
+    pairs = with_similarities(pairs).with_columns(variants_match=variants_match(pairs))
+    reason = (
+        pl.when(~pl.col("variants_match"))
+        .then(pl.lit("variant"))
+        .when(~titles_match())
+        .then(pl.lit("title"))
+        .when(~artists_match())
+        .then(pl.lit("artist"))
+        .when(~durations_match())
+        .then(pl.lit("duration"))
+    )
+    score = (pl.col("title_similarity") + pl.col("artist_similarity")) / 2
+    return pairs.with_columns(reason=reason, score=score)

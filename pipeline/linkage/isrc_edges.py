@@ -1,0 +1,51 @@
+"""Edges from shared ISRCs: each atom that claims a code is compared with the best-supported atom of that code.
+
+Best supported: most platforms, then most records, then the smallest atom id. What fails the guard keeps apart; those that failed are compared
+once more among themselves, because the best-supported claim can itself be the wrong one (a code on all tracks of a release).
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from catalog_store.tables import TABLES
+from pipeline.linkage.guards import compared, verdict
+
+ROUNDS = 3
+"""Claims left after three stars are all on codes that were sprayed over a release: nothing more to gain."""
+
+
+def isrc_edges(atoms: pl.DataFrame, claims: pl.DataFrame) -> pl.DataFrame:
+    """Guarded edges of kind `isrc`.
+
+    Args:
+        atoms: rows of `atom`, at least those that share a code.
+        claims: rows of `atom_isrc`; any subset that holds all claims of each of its codes.
+
+    Returns:
+        Rows of `edge`, not sorted; an atom pair stands once per code that joins it.
+    """
+    claims = claims.filter(pl.len().over("isrc") > 1)
+    found = []
+    for _ in range(ROUNDS):
+        pairs = _stars(claims)
+        if pairs.is_empty():
+            break
+        judged = verdict(compared(pairs, atoms))
+        passed = judged.filter(pl.col("reason").is_null())
+        found.append(passed)
+        failed = judged.filter(pl.col("reason").is_not_null()).select("isrc", atom_id="other")
+        claims = claims.join(failed, on=["isrc", "atom_id"], how="semi")
+    if not found:
+        return TABLES["edge"].empty()
+    edges = pl.concat(found).select(
+        atom_id_a=pl.min_horizontal("a", "b"), atom_id_b=pl.max_horizontal("a", "b"), kind=pl.lit("isrc"), score="score", evidence="isrc"
+    )
+    return TABLES["edge"].conform(edges)
+
+
+def _stars(claims: pl.DataFrame) -> pl.DataFrame:
+    """Pairs isrc, a (best-supported atom of the code), b (= other): one per further claim."""
+    support = claims.sort("isrc", -pl.col("platform_count"), -pl.col("record_count"), "atom_id")
+    support = support.with_columns(a=pl.col("atom_id").first().over("isrc"))
+    return support.filter(pl.col("a") != pl.col("atom_id")).select("isrc", "a", b="atom_id", other="atom_id")

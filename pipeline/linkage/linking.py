@@ -1,0 +1,52 @@
+"""Linkage of a frame in memory: the stages' pure functions, one after the other, without tables on disk."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from catalog_store.tables import TABLES
+from pipeline.linkage.atoms import make_atoms
+from pipeline.linkage.clusters import clusters
+from pipeline.linkage.credits import known_artists
+from pipeline.linkage.isrc_edges import isrc_edges
+from pipeline.linkage.normalise import bucket_of, normalise
+from pipeline.linkage.registry import FIRST_ID, REGISTRY_SCHEMA, assign_ids
+from pipeline.linkage.typo_edges import same_artist_edges, same_title_edges, without_contradiction
+
+if TYPE_CHECKING:
+    from pipeline.linkage.atoms import Atoms
+
+
+def link(records: pl.DataFrame, *, buckets: int = 1) -> pl.DataFrame:
+    """Which record is which recording.
+
+    Args:
+        records: rows of `source_recording` of any platforms; other columns than linkage reads may be missing.
+        buckets: into how many parts the work is cut; the answer is the same for any number.
+
+    Returns:
+        platform, external_id, recording_id (numbered from 1 by the smallest source key of each recording), sorted by platform, external_id.
+    """
+    if records.is_empty():
+        return TABLES["recording_member"].empty()
+    atoms = _atoms(normalise(records, known_artists(records["artists"])), buckets)
+    candidates = pl.concat([same_artist_edges(atoms.atom), same_title_edges(atoms.atom)]).sort("a", "b", "evidence")
+    typos = without_contradiction(candidates, atoms.isrc, atoms.member)
+    cluster = clusters(atoms.atom, pl.concat([isrc_edges(atoms.atom, atoms.isrc), typos]))
+    grouped = atoms.member.join(cluster, on="atom_id", how="left")
+    keyed = grouped.select(group="cluster_id", source_key=pl.concat_str("platform", pl.lit(":"), "external_id"))
+    ids = assign_ids(keyed, pl.DataFrame(schema=REGISTRY_SCHEMA), FIRST_ID).ids
+    member = grouped.join(ids, left_on="cluster_id", right_on="group", how="left").rename({"entity_id": "recording_id"})
+    return member.select("platform", "external_id", "recording_id").sort("platform", "external_id")
+
+
+def _atoms(normal: pl.DataFrame, buckets: int) -> Atoms:
+    made: list[Atoms] = []
+    for bucket in range(buckets):
+        rows = normal.filter(bucket_of(pl.col("artist_hash"), buckets) == bucket)
+        if rows.height:
+            made.append(make_atoms(rows, sum(part.atom.height for part in made)))
+    atom, member, isrc = (pl.concat(tables) for tables in zip(*made, strict=True))
+    return type(made[0])(atom, member, isrc)

@@ -1,0 +1,88 @@
+"""Source records -> the keys they are linked by. The only stage that reads titles and names as delivered.
+
+Everything costly runs on the distinct strings of a slice of rows. Add a column here when a later stage compares it; thresholds live in
+`guards.py`.
+"""
+
+from __future__ import annotations
+
+import zlib
+
+import polars as pl
+
+from catalog_store.name_keys import compact_expr, display_title_expr, title_keys_frame
+from pipeline.linkage.credits import credited
+
+RECORD_COLUMNS = ("platform", "external_id", "title", "version", "artists", "artist_credit", "isrcs", "duration_ms", "release_id", "traits")
+"""What linkage reads of `source_recording`."""
+
+NORMAL_SCHEMA = pl.Schema(
+    {
+        "platform": pl.String(),
+        "external_id": pl.String(),
+        "artist_key": pl.String(),
+        "artist_hash": pl.UInt32(),
+        "title_key": pl.String(),
+        "stem_key": pl.String(),
+        "number_key": pl.String(),
+        "variant": pl.String(),
+        "names": pl.List(pl.String),
+        "isrcs": pl.List(pl.String),
+        "duration_ms": pl.Int32(),
+        "release_id": pl.String(),
+    }
+)
+
+_NUMBERS = r"[0-9]+|\b(?:ii|iii|iv|vi|vii|viii|ix|xi|xii|xiii|xiv|xv)\b|\b(?:pt|part|vol|no|act|chapter|teil) (?:i|v|x|one|two|three|four|five|six)\b"
+
+
+def normalise(records: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
+    """Keys of each record.
+
+    Args:
+        records: rows of `source_recording`, at least RECORD_COLUMNS.
+        known: artists known by id over ALL records (`credits.known_artists`), or joined names are cut differently in different slices.
+
+    Returns:
+        NORMAL_SCHEMA, in the order of the rows.
+    """
+    records = records.select(RECORD_COLUMNS).with_row_index("row")
+    records = records.with_columns(shown=display_title_expr(pl.col("title"), pl.col("version")))
+    titles = records["shown"].unique()
+    keys = title_keys_frame(titles).with_columns(
+        shown=titles,
+        number_key=pl.col("core").str.extract_all(_NUMBERS).list.join(" "),
+        title_key=compact_expr(pl.col("core")),
+        stem_key=compact_expr(pl.col("stem")),
+    )
+    rows = records.join(keys.drop("core", "stem"), on="shown", how="left", maintain_order="left")
+    rows = rows.join(credited(records, known), on="row", how="left", maintain_order="left")
+    rows = rows.with_columns(pl.col("artist_key", "remixer_key").fill_null(""), pl.col("names").fill_null([]))
+    rows = rows.with_columns(variant=_with_flags(pl.col("variant"), pl.col("remixer_key"), pl.col("traits")))
+    return rows.join(
+        text_hashes(rows["artist_key"], "artist_key", "artist_hash"), on="artist_key", how="left", maintain_order="left"
+    ).select(pl.col(name).cast(dtype) for name, dtype in NORMAL_SCHEMA.items())
+
+
+def _with_flags(variant: pl.Expr, remixer: pl.Expr, traits: pl.Expr) -> pl.Expr:
+    """A bare `Remix` gets its remixer from the platform's own field; a karaoke flag counts although the title hides it.
+
+    Other flags do not: platforms flag live albums whose titles no one else marks.
+    """
+    named = pl.when((remixer != "") & variant.str.contains(r"(?:^|\+)remix(?:$|\+)")).then(
+        variant.str.replace(r"(^|\+)remix($|\+)", pl.concat_str(pl.lit("${1}remix:"), remixer, pl.lit("${2}")))
+    )
+    variant = named.otherwise(variant)
+    hidden = traits.list.contains("karaoke").fill_null(value=False) & ~variant.str.contains("karaoke")
+    return pl.when(hidden).then(pl.concat_str(variant, pl.lit("+karaoke")).str.strip_chars_start("+")).otherwise(variant)
+
+
+def text_hashes(texts: pl.Series, key: str, name: str) -> pl.DataFrame:
+    """Distinct texts with a 32-bit hash that no engine or version can change: columns `key`, `name`."""
+    distinct = texts.unique()
+    return pl.DataFrame({key: distinct, name: pl.Series([zlib.crc32(text.encode()) for text in distinct], dtype=pl.UInt32)})
+
+
+def bucket_of(hashed: pl.Expr, buckets: int) -> pl.Expr:
+    """Bucket 0..buckets-1 of a 32-bit hash: ranges of the hash, so that reading the buckets in order gives the same rows for any number of them."""
+    return ((hashed.cast(pl.UInt64) * buckets) // (1 << 32)).cast(pl.UInt32)

@@ -1,0 +1,219 @@
+"""The linkage stages over the tables of a build: each reads what the one before wrote and writes its own tables.
+
+normalise_and_atoms -> edges -> clusters -> recording_ids. Everything heavy runs bucket by bucket, and buckets are ranges of a hash of our own,
+so that any number of them gives the same tables. What is held whole are numbers (edges, clusters) and the id registry.
+"""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from catalog_store.platforms import CATALOG_PLATFORMS
+from catalog_store.tables import TABLES
+from catalog_store.tables.files import TableWriter, parts, read_table, row_count, scan_table, write_table
+from pipeline.linkage import clusters as clustering
+from pipeline.linkage.atoms import make_atoms
+from pipeline.linkage.credits import known_artists
+from pipeline.linkage.isrc_edges import isrc_edges
+from pipeline.linkage.isrc_owners import isrc_owners
+from pipeline.linkage.link_edges import link_edges
+from pipeline.linkage.normalise import RECORD_COLUMNS, bucket_of, normalise, text_hashes
+from pipeline.linkage.registry import assign_ids, previous_registry, save_assignment
+from pipeline.linkage.typo_edges import same_artist_edges, same_title_edges, without_contradiction
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pipeline.paths import BuildPaths
+
+Facts = dict[str, int]
+
+ROWS_PER_SLICE = 250_000
+"""Source rows normalised at a time: some 200 MB at the widest point."""
+ROWS_PER_BUCKET = 400_000
+"""Records (or atoms) that one bucket holds on average: some 300 MB at the widest point."""
+
+
+def normalise_and_atoms(paths: BuildPaths, *, buckets: int | None = None) -> Facts:
+    """Write `atom`, `atom_member` and `atom_isrc` out of all staged records."""
+    staged = paths.staged("source_recording", CATALOG_PLATFORMS)
+    buckets = buckets or _bucket_count(sum(row_count(folder) for folder in staged))
+    spill = paths.root / "work" / "linkage" / "normalised.spill"
+    shutil.rmtree(spill, ignore_errors=True)
+    known = _known_artists(staged)
+    for number, records in enumerate(_slices(staged)):
+        _spill(normalise(records, known), spill, number, buckets)
+    tables = [TABLES[name] for name in ("atom", "atom_member", "atom_isrc")]
+    with (
+        TableWriter(tables[0], paths.table("atom")) as atom,
+        TableWriter(tables[1], paths.table("atom_member")) as member,
+        TableWriter(tables[2], paths.table("atom_isrc")) as isrc,
+    ):
+        for bucket in range(buckets):
+            files = sorted((spill / f"{bucket:05d}").glob("*.parquet"))
+            if files:
+                made = make_atoms(pl.read_parquet(files), atom.rows)
+                atom.write(made.atom)
+                member.write(made.member)
+                isrc.write(made.isrc)
+    shutil.rmtree(spill, ignore_errors=True)
+    return {"records": member.rows, "atoms": atom.rows, "isrc_claims": isrc.rows, "buckets": buckets}
+
+
+def edges(paths: BuildPaths, *, buckets: int | None = None) -> Facts:
+    """Write `edge`: shared codes, names that differ by a typing error, cross-links."""
+    atom = scan_table(TABLES["atom"], paths.table("atom"))
+    buckets = buckets or _bucket_count(row_count(paths.table("atom")))
+    by_code = [isrc_edges(*chunk) for chunk in _isrc_chunks(paths, atom, buckets)]
+    candidates = [same_artist_edges(chunk) for chunk in _ranges(atom, buckets)]
+    candidates += [same_title_edges(chunk) for chunk in _title_chunks(atom, buckets)]
+    typos = _without_contradiction(paths, pl.concat(candidates))
+    linked = _link_edges(paths, atom)
+    found = pl.concat([*by_code, typos, linked])
+    write_table(TABLES["edge"], paths.table("edge"), found)
+    return {"edges": found.height, **{f"{kind}_edges": count for kind, count in found.group_by("kind").len().sort("kind").iter_rows()}}
+
+
+def clusters(paths: BuildPaths) -> Facts:
+    """Write `cluster`: which atoms are one recording."""
+    atoms = scan_table(TABLES["atom"], paths.table("atom")).select("atom_id", "duration_ms", "variant").collect()
+    found = clustering.clusters(atoms, read_table(TABLES["edge"], paths.table("edge")))
+    write_table(TABLES["cluster"], paths.table("cluster"), found)
+    return {"atoms": found.height, "clusters": found["cluster_id"].n_unique()}
+
+
+def recording_ids(paths: BuildPaths) -> Facts:
+    """Write `recording_member`, `isrc_owner` and `isrc_conflict`, and lay the ids down for the registry."""
+    cluster = read_table(TABLES["cluster"], paths.table("cluster"))
+    member = scan_table(TABLES["atom_member"], paths.table("atom_member")).select("platform", "external_id", "atom_id").collect()
+    grouped = member.join(cluster, on="atom_id", how="left", maintain_order="left")
+    keyed = grouped.select(group="cluster_id", source_key=pl.concat_str("platform", pl.lit(":"), "external_id"))
+    registry, next_id = previous_registry(paths, "recording")
+    assignment = assign_ids(keyed, registry, next_id)
+    save_assignment(paths, "recording", assignment)
+    ids = assignment.ids.select(cluster_id="group", recording_id="entity_id")
+    member = grouped.join(ids, on="cluster_id", how="left", maintain_order="left").select(
+        "platform", "external_id", "atom_id", "recording_id"
+    )
+    write_table(TABLES["recording_member"], paths.table("recording_member"), member.drop("atom_id"))
+    owner, conflict = _owners(paths, member)
+    write_table(TABLES["isrc_owner"], paths.table("isrc_owner"), owner)
+    write_table(TABLES["isrc_conflict"], paths.table("isrc_conflict"), conflict)
+    return {
+        "records": member.height,
+        "recordings": assignment.ids.height,
+        "new_ids": assignment.next_id - next_id,
+        "redirects": assignment.redirects.height,
+        "isrcs": owner.height,
+        "isrc_conflicts": conflict.height,
+    }
+
+
+def _bucket_count(rows: int) -> int:
+    return max(1, -(-rows // ROWS_PER_BUCKET))
+
+
+def _known_artists(staged: list[Path]) -> pl.DataFrame:
+    known = [known_artists(pl.read_parquet(part, columns=["artists"])["artists"]) for folder in staged for part in parts(folder)]
+    return pl.concat([pl.DataFrame(schema={"name_key": pl.String}), *known]).unique()
+
+
+def _slices(staged: list[Path]) -> Iterator[pl.DataFrame]:
+    for folder in staged:
+        for part in parts(folder):
+            rows = pl.scan_parquet(part).select(RECORD_COLUMNS)
+            for start in range(0, row_count_of(part), ROWS_PER_SLICE):
+                yield rows.slice(start, ROWS_PER_SLICE).collect()
+
+
+def row_count_of(part: Path) -> int:
+    """Rows of one Parquet file, from its footer."""
+    count: int = pl.scan_parquet(part).select(pl.len()).collect().item()
+    return count
+
+
+def _spill(rows: pl.DataFrame, spill: Path, number: int, buckets: int) -> None:
+    split = rows.with_columns(bucket=bucket_of(pl.col("artist_hash"), buckets)).partition_by("bucket", as_dict=True, include_key=False)
+    for (bucket,), frame in split.items():
+        folder = spill / f"{bucket:05d}"
+        folder.mkdir(parents=True, exist_ok=True)
+        frame.write_parquet(folder / f"{number:06d}.parquet", compression="lz4")
+
+
+def _ranges(atom: pl.LazyFrame, buckets: int) -> Iterator[pl.DataFrame]:
+    """The atoms in chunks that keep the artists together: atoms are numbered artist by artist."""
+    first = atom.select("atom_id", "artist_key").collect()
+    starts = first.filter((pl.col("artist_key") != pl.col("artist_key").shift(1)).fill_null(value=True))["atom_id"]
+    wanted = pl.Series([first.height * number // buckets for number in range(buckets)], dtype=pl.Int64)
+    bounds = [*starts.gather(starts.search_sorted(wanted)).unique().sort().to_list(), first.height] if first.height else []
+    for low, high in zip(bounds, bounds[1:], strict=False):
+        yield atom.filter(pl.col("atom_id").is_between(low, high, closed="left")).collect()
+
+
+def _title_chunks(atom: pl.LazyFrame, buckets: int) -> Iterator[pl.DataFrame]:
+    """The atoms in chunks that keep the titles together."""
+    titles = atom.select("atom_id", "title_key").collect()
+    hashes = text_hashes(titles["title_key"], "title_key", "title_hash")
+    placed = titles.join(hashes, on="title_key", how="left").select("atom_id", bucket=bucket_of(pl.col("title_hash"), buckets))
+    for _, ids in sorted(placed.partition_by("bucket", as_dict=True).items()):
+        yield atom.join(ids.lazy().select("atom_id"), on="atom_id", how="semi").collect()
+
+
+def _isrc_chunks(paths: BuildPaths, atom: pl.LazyFrame, buckets: int) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
+    """Shared codes in chunks that keep a code together, with the atoms that claim them."""
+    claims = scan_table(TABLES["atom_isrc"], paths.table("atom_isrc"))
+    slot = pl.col("isrc").str.tail(4).cast(pl.UInt32) % buckets
+    for bucket in range(buckets):
+        shared = claims.filter(slot == bucket).filter(pl.len().over("isrc") > 1).collect()
+        yield atom.join(shared.lazy().select("atom_id").unique(), on="atom_id", how="semi").collect(), shared
+
+
+def _without_contradiction(paths: BuildPaths, candidates: pl.DataFrame) -> pl.DataFrame:
+    candidates = candidates.sort("a", "b", "evidence").unique(["a", "b"], keep="first", maintain_order=True)
+    involved = pl.concat([candidates.select(atom_id="a"), candidates.select(atom_id="b")]).unique().lazy()
+    claims, members = (
+        scan_table(TABLES[name], paths.table(name)).join(involved, on="atom_id", how="semi").collect()
+        for name in ("atom_isrc", "atom_member")
+    )
+    return without_contradiction(candidates, claims, members)
+
+
+def _link_edges(paths: BuildPaths, atom: pl.LazyFrame) -> pl.DataFrame:
+    staged = paths.staged("source_link", CATALOG_PLATFORMS)
+    if not staged:
+        return TABLES["edge"].empty()
+    links = pl.concat([scan_table(TABLES["source_link"], folder) for folder in staged])
+    links = links.filter(pl.col("entity_kind") == "recording", pl.col("target_kind") == "recording")
+    found = links.select("platform", "entity_id", "target_platform", "target_id").collect()
+    ends = pl.concat(
+        [
+            found.select("platform", external_id="entity_id"),
+            found.select(platform="target_platform", external_id="target_id"),
+        ]
+    ).unique()
+    members = (
+        scan_table(TABLES["atom_member"], paths.table("atom_member"))
+        .join(ends.lazy(), on=["platform", "external_id"], how="semi")
+        .collect()
+    )
+    atoms = atom.join(members.lazy().select("atom_id").unique(), on="atom_id", how="semi").collect()
+    return link_edges(atoms, members, found)
+
+
+def _owners(paths: BuildPaths, member: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    claims = []
+    for folder in paths.staged("source_recording", CATALOG_PLATFORMS):
+        codes = pl.scan_parquet(parts(folder)).select("platform", "external_id", isrc="isrcs").explode("isrc", empty_as_null=False)
+        joined = codes.filter(pl.col("isrc").is_not_null()).join(member.lazy(), on=["platform", "external_id"])
+        claims.append(joined.group_by("isrc", "platform", "recording_id", "atom_id").agg(record_count=pl.len()).collect())
+    return isrc_owners(pl.concat(claims), _claiming_atoms(paths, claims))
+
+
+def _claiming_atoms(paths: BuildPaths, claims: list[pl.DataFrame]) -> pl.DataFrame:
+    together = pl.concat(claims).lazy()
+    contested = together.filter(pl.col("recording_id").n_unique().over("isrc") > 1).select("atom_id").unique()
+    return scan_table(TABLES["atom"], paths.table("atom")).join(contested, on="atom_id", how="semi").collect()
