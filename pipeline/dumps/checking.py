@@ -30,7 +30,7 @@ class RowRule:
 
 @dataclass(frozen=True)
 class ValueRule:
-    """A value that was delivered (`raw` is not null) but could not be read (`clean` is null) is left out; `field` is the dump's name of it."""
+    """A value that was delivered (`raw` is not null) but cannot be read (`clean` is null) is left out; `field` is the dump's name of it."""
 
     field: str
     raw: pl.Expr

@@ -2,9 +2,9 @@ r"""EPF flat files -> frames of text: `\x01` between cells, `\x02\n` behind reco
 
 What lives here: the syntax, and the dirt that can be told from the syntax alone. What must not live here: what a column means.
 
-A file: `#<column>\x01<column>...` first, then `#primaryKey`, `#dbTypes`, `#exportMode` and `##legal` lines in any order, the records, at last
-`#recordsWritten:<n>`. Cells may hold line breaks, so a CSV reader that splits at `\n` miscounts: here blocks are cut at `\x02\n` and parsed
-with `\x02` for the end of a line. An empty cell is null. Records with too many cells are cut to the columns, ones with too few are out, and
+A file: `#<column>\x01<column>...` first, then `#primaryKey`, `#dbTypes`, `#exportMode` and `##legal` lines in any order, the records,
+at last `#recordsWritten:<n>`. Cells may hold line breaks, so a CSV reader that splits at `\n` miscounts: here blocks are cut at `\x02\n`
+and parsed with `\x02` for the end of a line. An empty cell is null. Records with too many cells are cut to the columns, ones with too few are out, and
 so are records in which the exporter wrote `<UnknownKeyException>` for a number.
 """
 
@@ -58,7 +58,7 @@ class EpfFile:
     """One table of an EPF delivery, read forward only."""
 
     def __init__(self, file: BinaryIO, name: str) -> None:
-        """Read the header of `file`; `name` is how errors call it. DumpError when it does not start as EPF files do, or is an incremental."""
+        """Read the header of `file`; `name` is how errors call it. DumpError when it is no EPF file or no full export."""
         self.name = name
         self._file = file
         self._rest = b""
@@ -88,7 +88,10 @@ class EpfFile:
         return EpfHeader(tuple(words[0].removeprefix("#").strip().split("\x01")), mode)
 
     def blocks(self, columns: tuple[str, ...] | None = None) -> Iterator[EpfBlock]:
-        """All records in order, with the named columns (default: all). DumpError behind the last one when the file is cut off or holds another number of records than it says."""
+        """All records in order, with the named columns (default: all).
+
+        DumpError behind the last record when the file is cut off or holds another number of records than it says.
+        """
         seen = 0
         stated: int | None = None
         data = self._rest
@@ -129,7 +132,7 @@ def _parse(block: bytes, columns: tuple[str, ...], wanted: tuple[str, ...], seen
     # No record has too many cells (that would be an error), so the right number of separators says that none has too few.
     if rows is None or rows.height != records or int(np.count_nonzero(raw == CELL[0])) != records * (len(columns) - 1):
         block, rejects = _take_out(block, columns, seen)
-        rows = _read_cells(block, columns, wanted, cut=True)
+        rows = _read_cells(block, columns, wanted)
     rows = rows.with_columns(record=pl.int_range(seen + 1, seen + 1 + records, dtype=pl.Int64))
     if rejects.height:
         rows = rows.join(rejects, on="record", how="anti", maintain_order="left")
@@ -137,7 +140,7 @@ def _parse(block: bytes, columns: tuple[str, ...], wanted: tuple[str, ...], seen
 
 
 def _take_out(block: bytes, columns: tuple[str, ...], seen: int) -> tuple[bytes, pl.DataFrame]:
-    """The block with blanks in the place of records that are out, and these: looks at one record after the other."""
+    """The block with cells cut to the columns and blanks in the place of records that are out, and these; looks at one after the other."""
     kept: list[bytes] = []
     out: list[tuple[str, int, str | None, str]] = []
     for number, record in enumerate(block.removesuffix(RECORD).split(RECORD), start=seen + 1):
@@ -151,18 +154,18 @@ def _take_out(block: bytes, columns: tuple[str, ...], seen: int) -> tuple[bytes,
             reason = Reason.INVALID_UTF8
         if reason is not None:
             out.append((reason.value, number, value, _excerpt(record)))
-        kept.append(record if reason is None else CELL * (len(columns) - 1))
+        kept.append(CELL.join(cells[: len(columns)]) if reason is None else CELL * (len(columns) - 1))
     return RECORD.join([*kept, b""]), pl.DataFrame(out, schema=REJECT_SCHEMA, orient="row")
 
 
 def _read_regular(block: bytes, columns: tuple[str, ...], wanted: tuple[str, ...]) -> pl.DataFrame | None:
     try:
-        return _read_cells(block, columns, wanted, cut=False)
-    except pl.exceptions.ComputeError:
+        return _read_cells(block, columns, wanted)
+    except (pl.exceptions.ComputeError, pl.exceptions.SchemaError):
         return None
 
 
-def _read_cells(block: bytes, columns: tuple[str, ...], wanted: tuple[str, ...], *, cut: bool) -> pl.DataFrame:
+def _read_cells(block: bytes, columns: tuple[str, ...], wanted: tuple[str, ...]) -> pl.DataFrame:
     rows = pl.read_csv(
         block[:-1],
         has_header=False,
@@ -171,7 +174,6 @@ def _read_cells(block: bytes, columns: tuple[str, ...], wanted: tuple[str, ...],
         separator="\x01",
         eol_char="\x02",
         quote_char=None,
-        truncate_ragged_lines=cut,
     ).select(wanted)
     # The `\n` behind each `\x02` is taken for the start of the next record.
     return rows.with_columns(pl.col(columns[0]).str.strip_prefix("\n").replace("", None)) if columns[0] in wanted else rows

@@ -42,9 +42,9 @@ def side_by_side(
 
 
 def nested(block: pl.DataFrame, rows: pl.DataFrame, key: str, fields: list[str]) -> pl.Series:
-    """One list of structs of `fields` per row of `block`, in the order of `rows`; empty where `rows` has none. Arguments as `side_by_side` yields.
+    """One list of structs of `fields` per row of `block`, in the order of `rows`; empty where `rows` has none.
 
-    Of several rows of `block` with one key the first has them all.
+    `block` and `rows` are as `side_by_side` yields them. Of several rows of `block` with one key the first has them all.
     """
     keys = block[key].fill_null(np.iinfo(np.int64).max).to_numpy()
     children = rows[key].to_numpy()

@@ -42,7 +42,7 @@ def bounded_duckdb(spill: Path, memory_limit: str = MEMORY_LIMIT) -> Iterator[du
 
 
 def stream(connection: duckdb.DuckDBPyConnection, sql: str, rows: int = ROWS_PER_BLOCK) -> Iterator[pl.DataFrame]:
-    """The result of `sql` in frames of up to `rows` rows. Each call has a cursor of its own, so that several results can be read in turns."""
+    """The result of `sql` in frames of up to `rows` rows. Each call has a cursor of its own: several results can be read in turns."""
     with connection.cursor() as cursor:
         for batch in cursor.sql(sql).to_arrow_reader(rows):
             yield pl.DataFrame(pl.from_arrow(batch))

@@ -3,9 +3,10 @@
 Every value of a block is text as delivered (or null), so that one reading serves Parquet, SQLite and JSON. The columns of a block:
 
 tracks   position, source_file, place, id, name, version, isrc, duration_ms, popularity, explicit, is_local, disc_number, track_number,
-         album_ref (how the dump names the album), album_id (null when it is not there), artists (see credits.CREDITS), lost_artists (references
-         to artists that are not there)
-albums   position, source_file, place, id, name, album_type, upc, label, popularity, release_date, release_date_precision, total_tracks, artists
+         album_ref (how the dump names the album), album_id (null when it is not there), artists (see credits.CREDITS), lost_artists
+         (references to artists that are not there)
+albums   position, source_file, place, id, name, album_type, upc, label, popularity, release_date, release_date_precision, total_tracks,
+         artists
 artists  position, source_file, place, id, name, popularity
 genres   artist_id, position, genre
 
@@ -37,7 +38,7 @@ CREDIT_SEPARATOR = ", "
 
 
 def stage_tracks(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWriter) -> pl.DataFrame:
-    """Stage one block of tracks; `duplicates` holds `id` and the `first` position of ids that stand more than once. Returns the kept records."""
+    """Stage one block of tracks, which the caller has counted as read; returns those that were not rejected."""
     entity = "source_recording"
     block = mark_later(block, duplicates)
     local = RowRule(Reason.LOCAL_FILE, _true(pl.col("is_local")))

@@ -176,7 +176,8 @@ def _tracks(connection: duckdb.DuckDBPyConnection) -> Iterator[pl.DataFrame]:
         connection,
         f"""
         SELECT {_POSITION}, t.id, t.name AS full_name, f.original_title, f.version_title, f.artist_roles, t.external_id_isrc AS isrc,
-            t.duration_ms, t.popularity, t.explicit, NULL::VARCHAR AS is_local, t.disc_number, t.track_number, t.album_rowid AS album_ref, a.id AS album_id
+            t.duration_ms, t.popularity, t.explicit, NULL::VARCHAR AS is_local, t.disc_number, t.track_number,
+            t.album_rowid AS album_ref, a.id AS album_id
         FROM tracks t
         LEFT JOIN (SELECT {_KEY.format("rowid")} AS key, id FROM albums WHERE trim(id) <> '' AND trim(name) <> '') a
             ON a.key = {_KEY.format("t.album_rowid")}
@@ -207,8 +208,8 @@ def _albums(connection: duckdb.DuckDBPyConnection) -> Iterator[pl.DataFrame]:
     albums = stream(
         connection,
         f"""
-        SELECT {_POSITION}, t.id, t.name, t.album_type, coalesce(nullif(trim(t.external_id_upc), ''), t.external_id_ean) AS upc, t.label, t.popularity,
-            t.release_date, t.release_date_precision, t.total_tracks
+        SELECT {_POSITION}, t.id, t.name, t.album_type, coalesce(nullif(trim(t.external_id_upc), ''), t.external_id_ean) AS upc, t.label,
+            t.popularity, t.release_date, t.release_date_precision, t.total_tracks
         FROM albums t ORDER BY position, t.source_file, t.place_in_file
         """,
     )
@@ -262,7 +263,7 @@ def _with_roles(rows: pl.DataFrame, block: pl.DataFrame) -> pl.DataFrame:
 
 
 def read_roles(words: str) -> list[tuple[int, str | None, str]]:
-    """`["main_artist", "remixer"]` or `[{"artist_id": ..., "role": ...}]` -> (place of the credit, artist id or None, remixer | featured)."""
+    """`["main_artist", "remixer"]` or `[{"artist_id": ..., "role": ...}]` -> (place of the credit, artist id or None, the role)."""
     try:
         entries = json.loads(words)
     except ValueError:

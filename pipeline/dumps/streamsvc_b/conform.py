@@ -5,8 +5,8 @@ The columns of a block; all are text as delivered unless said otherwise:
 songs    position (int), source_file, place, id, name, version, isrc, duration_ms, album_id, date, advisory, kind (null or `song` for sound
          recordings), traits (list), artists (credits.CREDITS), artist_credit, lost_artists (references that
          lead nowhere), popularity (0..1)
-albums   position, source_file, place, id, name, version, artists, artist_credit, label, upc, date, kind (a release type or null), is_compilation
-         (bool), media (null or `music`), track_count
+albums   position, source_file, place, id, name, version, artists, artist_credit, label, upc, date, kind (a release type or null),
+         is_compilation (bool), media (null or `music`), track_count
 artists  position, source_file, place, id, name, kind (null or `artist`)
 genres   entity_kind, entity_id, position (int), genre, genre_id, parent
 

@@ -68,10 +68,8 @@ def _create_view(connection: duckdb.DuckDBPyConnection, table: str, files: list[
         names = ", ".join("'" + str(path).replace("'", "''") + "'" for path in files)
         connection.execute(f"CREATE VIEW {table} AS SELECT * FROM read_parquet([{names}])")
     else:
-        columns = ", ".join(f'NULL::VARCHAR AS "{column}"' for column in COLUMNS[table])
-        connection.execute(
-            f"CREATE VIEW {table} AS SELECT {columns}, NULL::BIGINT AS record, NULL::VARCHAR AS source_file, NULL::BIGINT AS position WHERE false"
-        )
+        columns = ", ".join(f'NULL::VARCHAR AS "{column}"' for column in (*COLUMNS[table], "source_file"))
+        connection.execute(f"CREATE VIEW {table} AS SELECT {columns}, NULL::BIGINT AS record, NULL::BIGINT AS position WHERE false")
 
 
 def _duplicates(connection: duckdb.DuckDBPyConnection, table: str) -> pl.DataFrame:
@@ -98,9 +96,10 @@ def _songs(connection: duckdb.DuckDBPyConnection) -> Iterator[pl.DataFrame]:
         FROM song t CROSS JOIN worst
         LEFT JOIN (SELECT key(song_id) AS key, min(isrc) AS isrc FROM song_match GROUP BY ALL) m ON m.key = key(t.song_id)
         LEFT JOIN (SELECT key(s.song_id) AS key, CAST(arg_min(key(s.collection_id), s.position) AS VARCHAR) AS album_id
-            FROM collection_song s SEMI JOIN music ON key(music.collection_id) = key(s.collection_id) GROUP BY 1) c ON c.key = key(t.song_id)
-        LEFT JOIN (SELECT key(song_id) AS key, min(key(song_rank)) AS rank FROM song_popularity_per_genre WHERE key(song_rank) > 0 GROUP BY 1) p
-            ON p.key = key(t.song_id)
+            FROM collection_song s SEMI JOIN music ON key(music.collection_id) = key(s.collection_id) GROUP BY 1) c
+            ON c.key = key(t.song_id)
+        LEFT JOIN (SELECT key(song_id) AS key, min(key(song_rank)) AS rank FROM song_popularity_per_genre WHERE key(song_rank) > 0
+            GROUP BY 1) p ON p.key = key(t.song_id)
         LEFT JOIN (SELECT key(parental_advisory_id) AS key, min(name) AS name FROM parental_advisory GROUP BY 1) a
             ON a.key = key(t.parental_advisory_id)
         ORDER BY key, t.position
@@ -125,8 +124,9 @@ def _albums(connection: duckdb.DuckDBPyConnection) -> Iterator[pl.DataFrame]:
     albums = stream(
         connection,
         f"""
-        SELECT {_WHERE}, {_id("collection")}, t.name, t.title_version AS version, t.artist_display_name AS artist_credit, t.label_studio AS label,
-            m.upc, {_DATE}, NULL::VARCHAR AS kind, lower(trim(t.is_compilation, '[] ')) IN ('1', 'true') AS is_compilation,
+        SELECT {_WHERE}, {_id("collection")}, t.name, t.title_version AS version, t.artist_display_name AS artist_credit,
+            t.label_studio AS label, m.upc, {_DATE}, NULL::VARCHAR AS kind,
+            lower(trim(t.is_compilation, '[] ')) IN ('1', 'true') AS is_compilation,
             CASE WHEN trim(t.media_type_id, '[] ') = '{MUSIC_MEDIA}' OR t.media_type_id IS NULL THEN 'music'
                 ELSE concat('media type ', t.media_type_id) END AS media,
             NULL::VARCHAR AS track_count
@@ -148,7 +148,7 @@ def _albums(connection: duckdb.DuckDBPyConnection) -> Iterator[pl.DataFrame]:
 
 
 def _with_credits(block: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
-    """`block` with `artists`: the joined ones, else the display name as one artist (it is never split); with `artist_credit` of either kind."""
+    """`block` with `artists`: the joined ones, else the display name as one artist (it is never split), and a full `artist_credit`."""
     named = pl.col("artist_credit").str.strip_chars() != ""
     alone = pl.when(named).then(
         pl.concat_list(pl.struct(pl.lit(None, dtype=pl.String).alias("artist_id"), name="artist_credit", role=pl.lit("primary")))

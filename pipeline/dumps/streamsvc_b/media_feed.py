@@ -1,8 +1,8 @@
-"""The media feed: nested Parquet of songs, albums, artists and charts, `Song/version=1/date=.../time=.../part-*.parquet` or files named by feed.
+"""The media feed: nested Parquet of songs, albums, artists and charts, in trees (`Song/version=1/date=.../part-*.parquet`) or flat files.
 
 What lives here: finding the files of a feed and flattening their columns. The layout is known from its documentation and from client code
-only, so shapes are read tolerantly: a localised text may be a map or a struct with the key `default`, an album one struct or a list of them,
-column names differ in case.
+only, so shapes are read tolerantly: a localised text may be a map or a struct with the key `default`, an album one struct or a list of
+them, column names differ in case.
 """
 
 from __future__ import annotations
@@ -157,7 +157,10 @@ def _text(block: pl.DataFrame, *names: str) -> pl.Expr:
 
 
 def _structs(block: pl.DataFrame, name: str, fields: dict[str, str]) -> pl.Expr:
-    """A list of structs as list of struct(`fields` as text): `fields` maps a wanted name to the delivered one (any case). A lone struct is a list of one."""
+    """A list of structs as list of struct(`fields` as text), a lone struct as a list of one.
+
+    `fields` maps a wanted name to the delivered one (in small letters).
+    """
     wanted = pl.List(pl.Struct(dict.fromkeys(fields, pl.String)))
     dtype = block.schema.get(name)
     if isinstance(dtype, pl.Struct):
@@ -205,7 +208,7 @@ def _credits(block: pl.DataFrame) -> pl.Expr:
 def _without_repeats(block: pl.DataFrame) -> pl.DataFrame:
     """`artists` with each artist once per role, and not featured where already primary; `artist_credit` of all but the remixers."""
     sizes = block["artists"].list.len()
-    if int(sizes.max() or 0) > 1:  # type: ignore[arg-type, call-overload]  # an unsigned series has no other maximum
+    if int(sizes.max() or 0) > 1:  # type: ignore[arg-type]  # lengths are numbers
         rows = block.select("artists").with_row_index("row").explode("artists", empty_as_null=False, keep_nulls=False).unnest("artists")
         # A featured artist who is primary too has his primary credit only.
         rows = rows.with_columns(kind=pl.col("role") == "remixer").unique(

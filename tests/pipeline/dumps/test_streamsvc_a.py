@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import functools
+import json
 import sqlite3
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import polars as pl
 import pytest
 
+import pipeline.dumps.streamsvc_a.relational
+import pipeline.engine.duckdb_session
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import read_table
 from pipeline.dumps.adapters import stage_dump
+from pipeline.dumps.errors import DumpError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 PLATFORM = "streamsvc_a"
+SAMPLES = Path(__file__).parents[2] / "sample_dumps" / PLATFORM
 Row = dict[str, object]
 
 
@@ -201,3 +207,150 @@ def test_albums_artists_and_genres_of_the_relational_layout(write: Callable[[dic
         ("artist", base62(2002), 0, "pop"),
     ]
     assert tables["source_release_track"].height == 4
+
+
+def test_re_exports_with_other_names_numbered_credits_parts_and_text_values(tmp_path: Path) -> None:
+    dump = tmp_path / "dump"
+    (dump / "tracks").mkdir(parents=True)
+    tracks = pl.DataFrame([track(1), track(2), track(3)]).rename({"rowid": "row_id"}).cast(pl.String)
+    tracks.slice(0, 2).write_parquet(dump / "tracks" / "part-0.parquet")
+    tracks.slice(2).write_parquet(dump / "tracks" / "part-1.parquet")
+    pl.DataFrame([album(1)]).rename({"rowid": "row_id"}).write_parquet(dump / "albums.parquet")
+    pl.DataFrame([artist(1), artist(2)]).rename({"rowid": "row_id"}).write_parquet(dump / "artists-00001.parquet")
+    credited = {"track_rowid": [3, 3, 1], "artist_rowid": [1, 2, 1], "index_in_track": [1, 0, 0]}
+    pl.DataFrame(credited).write_parquet(dump / "track_artists.parquet")
+    tables = staged(dump, tmp_path / "out")
+    assert tables["source_recording"]["artist_credit"].to_list() == ["Artist 1", None, "Artist 2, Artist 1"]
+    assert tables["source_recording"]["duration_ms"].to_list() == [180_001, 180_002, 180_003]
+    assert tables["reject"].is_empty()
+
+
+def test_the_side_table_of_files_gives_versions_and_remixers(tmp_path: Path) -> None:
+    world = dirty_world() | {
+        "tracks": [track(1), track(2), track(3)],
+        "track_artists": [{"track_rowid": t, "artist_rowid": a} for t in (1, 2, 3) for a in (1, 2)],
+        "track_files": [
+            {"track_id": base62(1), "artist_roles": '["main_artist", "remixer"]', "original_title": "Song", "version_title": "Two Remix"},
+            {"track_id": base62(2), "artist_roles": json.dumps([{"artist_id": base62(2001), "role": "ARTIST_ROLE_FEATURED_ARTIST"}])},
+            {"track_id": base62(3), "artist_roles": "no json, remixer", "original_title": "Song", "version_title": ""},
+        ],
+    }
+    recordings = staged(write_parquet(world, tmp_path / "dump"), tmp_path / "out")["source_recording"]
+    assert recordings.select("title", "version").rows() == [
+        ("Song", "Two Remix"),
+        ("Song 2 - Radio Edit", None),
+        ("Song 3 - Radio Edit", None),
+    ]
+    assert [[a["role"] for a in row] for row in recordings["artists"]] == [
+        ["primary", "remixer"],
+        ["featured", "primary"],
+        ["primary", "primary"],
+    ]
+
+
+def test_blocks_of_any_size_give_the_same_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    dump = write_parquet(dirty_world(), tmp_path / "dump")
+    whole = staged(dump, tmp_path / "whole")
+    small = functools.partial(pipeline.engine.duckdb_session.stream, rows=2)
+    monkeypatch.setattr(pipeline.dumps.streamsvc_a.relational, "stream", small)
+    by_twos = staged(dump, tmp_path / "by_twos")
+    assert {name: frame.equals(by_twos[name]) for name, frame in whole.items() if name != "reject"} == dict.fromkeys(
+        whole.keys() - {"reject"}, True
+    )
+    assert sorted(whole["reject"].rows(), key=str) == sorted(by_twos["reject"].rows(), key=str)
+
+
+def test_bytes_in_sqlite_that_are_not_utf8_are_replaced_and_told(tmp_path: Path) -> None:
+    dump = write_sqlite(dirty_world() | {"tracks": [track(1), track(2)]}, tmp_path / "dump")
+    connection = sqlite3.connect(dump / "catalog.sqlite3")
+    connection.execute("UPDATE tracks SET name = CAST(x'41FF42' AS TEXT) WHERE rowid = 2")
+    connection.commit()
+    connection.close()
+    tables = staged(dump, tmp_path / "out")
+    assert tables["source_recording"]["title"].to_list() == ["Song 1 - Radio Edit", "A\ufffdB"]
+    assert reasons(tables, "source_recording", "field") == [("invalid_utf8", "rowid 2")]
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda dump: (dump / "track_artists.parquet").unlink(), "no table track_artists among albums"),
+        (lambda dump: (dump / "tracks.parquet").write_bytes(b"PAR1 and no more"), "table tracks cannot be read"),
+        (lambda dump: pl.DataFrame({"rowid": [1]}).write_parquet(dump / "albums.parquet"), "table albums has no column id"),
+    ],
+)
+def test_a_dump_that_is_not_whole_is_an_error_and_leaves_no_tables(spoil: Callable[[Path], object], message: str, tmp_path: Path) -> None:
+    dump = write_parquet(dirty_world(), tmp_path / "dump")
+    spoil(dump)
+    with pytest.raises(DumpError, match=message):
+        staged(dump, tmp_path / "out")
+    assert [path.name for path in tmp_path.iterdir()] == ["dump"]
+
+
+@pytest.mark.parametrize("data", [b"SQLite format 3\x00" + b"\x00" * 2000, b"no database", b""])
+def test_a_file_that_is_no_database_is_an_error(data: bytes, tmp_path: Path) -> None:
+    (tmp_path / "dump").mkdir()
+    (tmp_path / "dump" / "catalog.sqlite3").write_bytes(data)
+    with pytest.raises(DumpError, match=r"catalog\.sqlite3"):
+        staged(tmp_path / "dump", tmp_path / "out")
+
+
+def test_the_sample_answers_hold_76_tracks(tmp_path: Path) -> None:
+    tables = staged(SAMPLES / "answers", tmp_path / "out")
+    assert {name: frame.height for name, frame in tables.items() if frame.height and name != "intake"} == {
+        "source_recording": 76,
+        "source_release": 4,
+        "source_release_track": 76,
+        "source_artist": 45,
+        "source_redirect": 50,
+        "reject": 7,
+    }
+    known = tables["source_recording"].row(by_predicate=pl.col("external_id") == "2plbrEY59IikOBgBGLjaoe", named=True)
+    assert (known["isrcs"], known["duration_ms"], known["artist_credit"]) == (["USUM72409273"], 251_667, "Lady Gaga, Bruno Mars")
+    assert tables["source_release"]["gtin"].to_list() == ["00602475093060", "00602455070951", "00857970002363", "05057728789361"]
+
+
+def test_web_objects_with_every_field_null_or_absent_and_their_dirt(tmp_path: Path) -> None:
+    simplified = {"id": base62(900), "name": "Single", "album_type": "SINGLE", "artists": [{"id": base62(2001), "name": "One"}]}
+    lines = [
+        {"id": base62(1), "name": "Bare", "type": "track"},
+        {"id": base62(2), "name": "Full", "type": "track", "album": simplified, "explicit": True, "popularity": 100, "duration_ms": 1.5e5}
+        | {"artists": [{"id": base62(2001), "name": "One"}, {"id": None, "name": "Two"}], "external_ids": {"isrc": "US-RC1-76-07839"}},
+        {"id": base62(3), "name": "Relinked", "type": "track", "linked_from": {"id": base62(30)}},
+        {"id": base62(4), "name": "Relinked to one that is there", "type": "track", "linked_from": {"id": base62(1)}},
+        {"id": None, "name": "Mine", "type": "track", "is_local": True},
+        {"id": base62(1), "name": "Bare again", "type": "track", "external_ids": {"isrc": "USRC17607840"}},
+        {"id": base62(5), "name": "Talk", "type": "episode"},
+        {"id": base62(6), "name": "What is it"},
+        {"id": base62(7), "name": "On a nameless album", "duration_ms": "long", "album": {"id": base62(901), "name": ""}},
+        {"id": base62(900), "name": "Single", "type": "album", "label": "Imprint", "release_date": "0000", "tracks": None}
+        | {"external_ids": {"upc": "602475093060"}, "total_tracks": 1},
+        {"id": base62(2001), "name": "One", "type": "artist", "genres": ["french house", "disco"], "popularity": 80},
+        [1, 2],
+    ]
+    (tmp_path / "dump").mkdir()
+    (tmp_path / "dump" / "objects.ndjson").write_text("\n".join(json.dumps(line) for line in lines) + '\n{"id": "cut')
+    tables = staged(tmp_path / "dump", tmp_path / "out")
+    recordings = tables["source_recording"]
+    assert recordings["external_id"].to_list() == [base62(n) for n in (2, 3, 4, 1, 7)]
+    full = recordings.row(0, named=True)
+    assert (full["isrcs"], full["duration_ms"], full["popularity"], full["is_explicit"]) == (["USRC17607839"], 150_000, 1.0, True)
+    assert [(a["artist_id"], a["name"]) for a in full["artists"]] == [(base62(2001), "One"), (None, "Two")]
+    assert recordings["release_id"].to_list() == [base62(900), None, None, None, None]
+    assert tables["source_release"].select("release_id", "label_name", "gtin", "release_type", "release_date").rows() == [
+        (base62(900), "Imprint", "00602475093060", None, None)
+    ]
+    assert tables["source_artist"].select("name", "popularity").rows() == [("One", 0.8)]
+    assert tables["source_genre"]["genre"].to_list() == ["french house", "disco"]
+    assert tables["source_redirect"].select("old_id", "new_id").rows() == [(base62(30), base62(3))]
+    assert sorted(tables["reject"].filter(entity="source_recording").select("severity", "reason").rows()) == [
+        ("field", "dangling_reference"),
+        ("field", "invalid_duration"),
+        ("row", "broken_record"),
+        ("row", "duplicate_id"),
+        ("row", "local_file"),
+        ("row", "not_audio"),
+        ("row", "truncated_file"),
+        ("row", "unknown_kind"),
+    ]
+    assert tables["intake"].select("entity", "rows_read", "rows_staged", "rows_rejected").rows() == [("source_recording", 11, 5, 6)]
