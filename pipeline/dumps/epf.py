@@ -4,8 +4,8 @@ What lives here: the syntax, and the dirt that can be told from the syntax alone
 
 A file: `#<column>\x01<column>...` first, then `#primaryKey`, `#dbTypes`, `#exportMode` and `##legal` lines in any order, the records,
 at last `#recordsWritten:<n>`. Cells may hold line breaks, so a CSV reader that splits at `\n` miscounts: here blocks are cut at `\x02\n`
-and parsed with `\x02` for the end of a line. An empty cell is null. Records with too many cells are cut to the columns, ones with too few are out, and
-so are records in which the exporter wrote `<UnknownKeyException>` for a number.
+and parsed with `\x02` for the end of a line. An empty cell is null. Records with too many cells are cut to the columns, ones with too few
+are out, and so are records in which the exporter wrote `<UnknownKeyException>` for a number.
 """
 
 from __future__ import annotations

@@ -8,7 +8,6 @@ import tarfile
 import zipfile
 from typing import TYPE_CHECKING
 
-import polars as pl
 import pytest
 
 from catalog_store.tables import TABLES
@@ -19,6 +18,8 @@ from pipeline.dumps.errors import DumpError
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    import polars as pl
 
 Tables = dict[str, bytes]
 COLUMNS = {
