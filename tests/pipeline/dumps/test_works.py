@@ -18,7 +18,11 @@ from pipeline.dumps.works.unpacking import duration_ms
 SAMPLES = Path(__file__).parents[2] / "sample_dumps" / "works"
 Row = tuple[str, ...]
 LINK_FIELDS = ("work_id", "isrc", "recording_title", "artist_credit", "duration_ms")
-RECORDING_HEADING = ["#ResourceRecordId", "ResourceType", "ISRC", "Title", "LanguageAndScriptCode", "SubTitle", "DisplayArtistName", "DisplayArtistISNI", "PLine", "CLine", "Duration", "ReleaseRecordId", "StudioProducerName", "StudioProducerProprietaryId", "OriginalDataProviderName", "OriginalDataProviderDPID", "IsDataProvidedAsReceived"]
+RECORDING_HEADING = (
+    *("#ResourceRecordId", "ResourceType", "ISRC", "Title", "LanguageAndScriptCode", "SubTitle", "DisplayArtistName"),
+    *("DisplayArtistISNI", "PLine", "CLine", "Duration", "ReleaseRecordId", "StudioProducerName", "StudioProducerProprietaryId"),
+    *("OriginalDataProviderName", "OriginalDataProviderDPID", "IsDataProvidedAsReceived"),
+)
 
 
 def work(number: int, iswc: str = "", title: str = "SONG") -> Row:
