@@ -40,11 +40,25 @@
     </xsl:for-each>
     &section;
     <xsl:for-each select="release/tracklist/track">
-      <xsl:choose>
-        <xsl:when test="sub_tracks/track">index<xsl:call-template name="track"/></xsl:when>
-        <xsl:otherwise><xsl:call-template name="track"/></xsl:otherwise>
-      </xsl:choose>
-      <xsl:for-each select="sub_tracks/track">sub<xsl:call-template name="track"/></xsl:for-each>
+      <xsl:if test="sub_tracks/track">index</xsl:if>
+      <xsl:call-template name="track"/>
+      <xsl:for-each select="artists/artist"><xsl:call-template name="credit"/></xsl:for-each>&value;
+      <xsl:for-each select="extraartists/artist[contains(role, 'Remix') or contains(role, 'Feat')]">
+        <xsl:call-template name="extra"/>
+      </xsl:for-each>&row;
+      <xsl:for-each select="sub_tracks/track">sub<xsl:call-template name="track"/>
+        <xsl:choose>
+          <xsl:when test="artists/artist">
+            <xsl:for-each select="artists/artist"><xsl:call-template name="credit"/></xsl:for-each>
+          </xsl:when>
+          <xsl:otherwise>
+            <xsl:for-each select="../../artists/artist"><xsl:call-template name="credit"/></xsl:for-each>
+          </xsl:otherwise>
+        </xsl:choose>&value;
+        <xsl:for-each select="(.|../..)/extraartists/artist[contains(role, 'Remix') or contains(role, 'Feat')]">
+          <xsl:call-template name="extra"/>
+        </xsl:for-each>&row;
+      </xsl:for-each>
     </xsl:for-each>
   </xsl:template>
 
@@ -52,20 +66,6 @@
     <xsl:value-of select="position"/>&value;
     <xsl:value-of select="title"/>&value;
     <xsl:value-of select="duration"/>&value;
-    <xsl:choose>
-      <xsl:when test="artists/artist">
-        <xsl:for-each select="artists/artist"><xsl:call-template name="credit"/></xsl:for-each>
-      </xsl:when>
-      <xsl:otherwise>
-        <xsl:for-each select="parent::sub_tracks/../artists/artist"><xsl:call-template name="credit"/></xsl:for-each>
-      </xsl:otherwise>
-    </xsl:choose>&value;
-    <xsl:for-each select="extraartists/artist[contains(role, 'Remix') or contains(role, 'Feat')]">
-      <xsl:call-template name="extra"/>
-    </xsl:for-each>
-    <xsl:for-each select="parent::sub_tracks/../extraartists/artist[contains(role, 'Remix') or contains(role, 'Feat')]">
-      <xsl:call-template name="extra"/>
-    </xsl:for-each>&row;
   </xsl:template>
 
   <xsl:template name="credit">

@@ -1,0 +1,88 @@
+r"""NDJSON, COPY text and EPF to Parquet: by our readers, and by DuckDB's own `COPY (FROM read_...) TO`, which checks nothing.
+
+Both sides write the same columns with the same compression. Ours also gives every record its place, keeps what is broken, and undoes
+escapes; DuckDB's side neither looks for dirt nor knows that `\x02` ends an EPF record.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import duckdb
+import polars as pl
+
+from benchmarks.dump_files import COPY_COLUMNS, EPF_COLUMNS, NDJSON_COLUMNS
+from pipeline.dumps.compressed import DumpFile
+from pipeline.dumps.copy_text import read_copy_text
+from pipeline.dumps.epf import EpfFile
+from pipeline.dumps.ndjson import read_json_blocks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_COPY_TYPES: dict[str, pl.DataType] = {
+    name: {"i": pl.Int64(), "t": pl.String(), "b": pl.Boolean()}[letter]
+    for name, letter in (column.split(":") for column in COPY_COLUMNS.split())
+}
+_ROWS_PER_PART = 500_000
+"""As the staging writer gathers them."""
+
+
+def ndjson(path: str, folder: str) -> int:
+    """Our reader of newline-delimited JSON."""
+    return _write((block.frame for block in read_json_blocks(Path(path), NDJSON_COLUMNS)), folder)
+
+
+def copy_text(path: str, folder: str) -> int:
+    """Our reader of COPY text."""
+    with DumpFile(Path(path)) as stream:
+        return _write((block.frame for block in read_copy_text(stream, _COPY_TYPES, list(_COPY_TYPES), path)), folder)
+
+
+def epf(path: str, folder: str) -> int:
+    """Our reader of EPF."""
+    with DumpFile(Path(path)) as stream:
+        return _write((block.rows for block in EpfFile(stream, path).blocks()), folder)
+
+
+def _write(frames: Iterable[pl.DataFrame], folder: str) -> int:
+    rows = part = waiting_rows = 0
+    waiting: list[pl.DataFrame] = []
+    for frame in frames:
+        waiting.append(frame)
+        waiting_rows += frame.height
+        if waiting_rows >= _ROWS_PER_PART:
+            rows += _write_part(waiting, folder, part)
+            waiting, waiting_rows, part = [], 0, part + 1
+    return rows + (_write_part(waiting, folder, part) if waiting else 0)
+
+
+def _write_part(frames: list[pl.DataFrame], folder: str, part: int) -> int:
+    frame = pl.concat(frames)
+    frame.write_parquet(Path(folder) / f"part-{part:05d}.parquet", compression="snappy", row_group_size=122_880)
+    return frame.height
+
+
+def duckdb_ndjson(path: str, folder: str) -> int:
+    """DuckDB's `read_json` with the same columns."""
+    return _duckdb(f"read_json('{path}', format='newline_delimited', columns={NDJSON_COLUMNS})", folder)
+
+
+def duckdb_copy_text(path: str, folder: str) -> int:
+    """DuckDB's `read_csv`, quoting off, types given."""
+    types = {name: "VARCHAR" if dtype == pl.String else "BIGINT" if dtype == pl.Int64 else "BOOLEAN" for name, dtype in _COPY_TYPES.items()}
+    form = r"delim='\t', header=false, quote='', escape='', nullstr='\N', auto_detect=false"
+    return _duckdb(f"read_csv('{path}', {form}, columns={types})", folder)
+
+
+def duckdb_epf(path: str, folder: str) -> int:
+    """DuckDB's `read_csv` split at line feeds, all text."""
+    form = "delim='\x01', header=false, quote='', escape='', comment='#', auto_detect=false"
+    return _duckdb(f"read_csv('{path}', {form}, columns={dict.fromkeys(EPF_COLUMNS, 'VARCHAR')})", folder)
+
+
+def _duckdb(source: str, folder: str) -> int:
+    with duckdb.connect() as connection:
+        copied = connection.execute(f"COPY (FROM {source}) TO '{folder}/all.parquet' (FORMAT parquet, COMPRESSION snappy)").fetchall()
+    return int(copied[0][0])

@@ -1,0 +1,129 @@
+"""How fast the dump readers are, side by side with their peers: one table of ratios.
+
+    python -m benchmarks.parse_dumps [--megabytes 200] [--runs 1] [--sections xml ndjson tsv epf]
+
+XML: releases per CPU second, equal fields, against lxml's and the standard library's iterparse; goal 1.1 times the faster one. The others:
+rows per CPU second to Parquet against DuckDB's own COPY of the same file; goal 0.8 times its speed. CPU seconds are those of all processes,
+their start included (1.3 s for the XML reader's workers), each run in a fresh process. Memory is that of the largest process, at a quarter
+of the size and at the full size.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+if __package__ in (None, ""):
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from benchmarks import dump_files
+from benchmarks.measuring import Run, fastest
+
+XML_GOAL = 1.1
+FLAT_GOAL = 0.8
+MEMORY_GOAL = 1.3
+"""Growth of the peak over a fourfold file that counts as flat. Parts are gathered to half a million rows, 250 MB of releases, before they are
+written: below that size the whole adapter grows."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of the table; `ratio` is our speed over the peer's, or our memory at full size over that at a quarter."""
+
+    section: str
+    what: str
+    ours: str
+    peer: str
+    ratio: float | None = None
+    goal: str = ""
+
+    def __str__(self) -> str:
+        ratio = "" if self.ratio is None else f"{self.ratio:.2f}x"
+        return f"{self.section:<8}{self.what:<34}{self.ours:>24}{self.peer:>30}{ratio:>9}  {self.goal}"
+
+
+def xml(folder: Path, megabytes: int, runs: int) -> list[Line]:
+    """Releases per CPU second and memory of the XML reader; what the whole adapter takes stands below, for comparison."""
+    small, large = _file(folder / "small", megabytes // 4), _file(folder / "large", megabytes)
+    ours = fastest("benchmarks.xml_readers:ours", large, runs=runs)
+    lines = []
+    for name in ("lxml_iterparse", "standard_iterparse"):
+        peer = fastest(f"benchmarks.xml_readers:{name}", large, runs=runs)
+        if peer.answer != ours.answer:
+            raise SystemExit(f"the readers do not extract the same: {ours.answer} against {name} {peer.answer}")
+        lines.append(_speed("xml", f"releases/CPU-s against {name}", ours, peer, ours.answer["releases"], XML_GOAL))
+    quarter = fastest("benchmarks.xml_readers:ours", small, runs=1)
+    lines.append(_memory("xml", "reader", quarter, ours))
+    staged = fastest("benchmarks.xml_readers:staged", large, str(folder / "staged"), runs=runs)
+    staged_quarter = fastest("benchmarks.xml_readers:staged", small, str(folder / "staged"), runs=1)
+    per_second = staged.answer["releases"] / staged.cpu
+    lines.append(Line("xml", "whole adapter, releases/CPU-s", f"{per_second:,.0f} ({staged.cpu:.1f} s)", ""))
+    lines.append(_memory("xml", "whole adapter", staged_quarter, staged))
+    return lines
+
+
+def _file(folder: Path, megabytes: int) -> str:
+    folder.mkdir()
+    path = folder / "discogs_20200806_releases.xml"
+    dump_files.releases_xml(path, megabytes)
+    return str(path)
+
+
+def flat(folder: Path, megabytes: int, runs: int, section: str) -> list[Line]:
+    """CPU seconds and memory of a reader of flat files."""
+    make, name = {
+        "ndjson": (dump_files.tracks_ndjson, "ndjson"),
+        "tsv": (dump_files.recordings_tsv, "copy_text"),
+        "epf": (dump_files.songs_epf, "epf"),
+    }[section]
+    small, large = folder / "small", folder / "large"
+    make(small, megabytes // 4)
+    make(large, megabytes)
+    parts = folder / "parts"
+    parts.mkdir()
+    ours = fastest(f"benchmarks.flat_readers:{name}", str(large), str(parts), runs=runs)
+    peer = fastest(f"benchmarks.flat_readers:duckdb_{name}", str(large), str(parts), runs=runs)
+    if peer.answer != ours.answer:
+        raise SystemExit(f"{section}: ours read {ours.answer} rows, DuckDB {peer.answer}")
+    quarter = fastest(f"benchmarks.flat_readers:{name}", str(small), str(parts), runs=1)
+    speed = _speed(section, "rows/CPU-s against DuckDB COPY", ours, peer, ours.answer, FLAT_GOAL)
+    return [speed, _memory(section, "reader", quarter, ours)]
+
+
+def _speed(section: str, what: str, ours: Run, peer: Run, rows: int, goal: float) -> Line:
+    mine, theirs = (f"{rows / run.cpu:,.0f} ({run.cpu:.1f} s)" for run in (ours, peer))
+    return Line(section, what, mine, theirs, peer.cpu / ours.cpu, _verdict(holds=peer.cpu / ours.cpu >= goal, goal=f">= {goal}"))
+
+
+def _memory(section: str, what: str, quarter: Run, full: Run) -> Line:
+    ratio = full.memory / quarter.memory
+    verdict = _verdict(holds=ratio <= MEMORY_GOAL, goal=f"<= {MEMORY_GOAL}")
+    return Line(section, f"MiB at 1x and 4x, {what}", f"{quarter.memory:.0f} / {full.memory:.0f}", "", ratio, verdict)
+
+
+def _verdict(*, holds: bool, goal: str) -> str:
+    return f"goal {goal} {'holds' if holds else 'MISSED'}"
+
+
+def main() -> None:
+    """Measure the sections asked for and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--megabytes", type=int, default=200, help="size of the larger file of each section (default 200)")
+    parser.add_argument("--runs", type=int, default=1, help="runs per measurement, of which the fastest counts (default 1)")
+    parser.add_argument("--sections", nargs="+", choices=["xml", "ndjson", "tsv", "epf"], default=["xml", "ndjson", "tsv", "epf"])
+    options = parser.parse_args()
+    print(f"{'':<8}{'':<34}{'ours':>24}{'peer':>30}{'ratio':>9}")
+    for section in options.sections:
+        with tempfile.TemporaryDirectory() as folder:
+            if section == "xml":
+                lines = xml(Path(folder), options.megabytes, options.runs)
+            else:
+                lines = flat(Path(folder), options.megabytes, options.runs, section)
+        print(*lines, sep="\n", flush=True)
+
+
+if __name__ == "__main__":
+    main()
