@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pipeline.simulate.files import Closing, Content
-    from pipeline.simulate.rows import PlatformRows
     from pipeline.simulate.settings import SimulationSettings
 
 FIRST_RELEASE_ID, FIRST_ARTIST_ID, FIRST_LABEL_ID, FIRST_MASTER_ID = 1_000_000, 1_000, 2_000, 50_000
@@ -53,7 +52,7 @@ DESCRIPTIONS = {"album": "Album", "ep": "EP", "single": "Single", "live": "Album
 PRINTED_OTHERWISE = 0.1
 """Share of credits printed in another way than the artist's page is called (`anv`)."""
 REMIX_CREDITS, FEATURED_JOINS = 0.85, 0.7
-HEADINGS, SUITES, NO_POSITION = 0.02, 0.02, 0.05
+HEADINGS, SUITES, NO_POSITION, NOTES = 0.02, 0.02, 0.05, 0.1
 SUITE_FROM = 4
 RELEASED_SHARES = (0.118, 0.689, 0.746, 0.764)
 """Cumulated: nothing, `YYYY`, `YYYY-MM-00`, `YYYY-00-00`; the rest is exact."""
@@ -76,7 +75,7 @@ def closings(settings: SimulationSettings) -> dict[str, Closing]:
 
 
 def release_ids(settings: SimulationSettings, block: int) -> pl.DataFrame:
-    """release (position in the block), id: for the links of other platforms."""
+    """Release (position in the block), id: for the links of other platforms."""
     releases = platform_rows(settings, CATALOG_A, block).releases
     return releases.select("release", id=pl.col("release") + FIRST_RELEASE_ID + first_number(settings, block))
 
@@ -115,7 +114,7 @@ def part(settings: SimulationSettings, block: int) -> Part:
         label_name=cast.label_names.gather(releases["label"].to_numpy()),
         video=base62_ids(releases["id"].to_numpy(), "catalog_a video").str.slice(0, 11),
     )
-    broken = _broken(settings, rng, FIRST_RELEASE_ID + first + (ROWS_PER_RECORDING - 1) * settings.recordings_per_block)
+    broken = _broken(settings, rng, FIRST_RELEASE_ID + first + (ROWS_PER_RECORDING - 1) * settings.recordings_per_block, len(rows))
     out.files = _files(settings, block, rows, releases, broken, old=False)
     if settings.alternative_forms:
         out.alternative = _files(settings, block, rows, releases, broken, old=True)
@@ -153,11 +152,10 @@ def _files(
     return out
 
 
-def _broken(settings: SimulationSettings, rng: np.random.Generator, first_id: int) -> list[bytes]:
+def _broken(settings: SimulationSettings, rng: np.random.Generator, first_id: int, rows: int) -> list[bytes]:
     """Records no parser can read: a bare ampersand, a wrong end tag, a control character, bytes that are no UTF-8."""
     forms = (b"<title>Salt & Pepper</title>", b"<title>Half</titel>", b"<title>Bell \x07</title>", b"<title>Caf\xe9</title>")
-    # Counted per release: a release has about ten rows.
-    count = malformed_count(settings, rng, settings.recordings_per_block // 4)
+    count = malformed_count(settings, rng, rows)
     return [
         f'<release id="{first_id + number}"><artists><artist><id>{VARIOUS_ID}</id><name>Various</name></artist></artists>'.encode()
         + forms[int(rng.integers(0, len(forms)))]
@@ -319,9 +317,9 @@ def _release_records(rows: pl.DataFrame, releases: pl.DataFrame, *, old: bool) -
         .otherwise(pl.lit("")),
         element("country", escaped(pl.when(pl.col("country") != "").then("country")), always=old),
         element("released", released, always=old),
-        pl.when(pl.col("draw") < 0.1)
+        pl.when(pl.col("draw") < NOTES)
         .then(pl.lit("<notes>Made in several places.\n\nSee [l=Label] &amp; friends.&#13;\n</notes>"))
-        .otherwise(pl.lit("")),  # noqa: PLR2004
+        .otherwise(pl.lit("")),
         pl.lit("<data_quality>Needs Vote</data_quality>"),
         pl.concat_str(
             pl.lit("<master_id is_main_release="),

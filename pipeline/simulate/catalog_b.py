@@ -1,7 +1,7 @@
-"""catalog_b as two archives of PostgreSQL COPY text: a database of recordings, releases, artists, works and the relations between them.
+"""catalog_b as two archives of PostgreSQL COPY text: recordings, releases, artists, works and the relations between them.
 
-A recording is one row however many releases hold it; few carry ISRCs; addresses on other platforms, merged ids and videos stand in tables of
-their own. Table columns are those of schema 31.
+A recording is one row however many releases hold it; few carry ISRCs; addresses on other platforms, merged ids and videos stand in
+tables of their own. Table columns are those of schema 31.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ LOWER_VERSIONS = 0.6
 WORK_SHARE = 0.4
 RENAMED = 0.03
 """Share of tracks called otherwise than their recording."""
-UNKNOWN_COUNTRY, NO_DATE = 0.08, 0.06
+UNKNOWN_COUNTRY, NO_DATE, NO_CATALOG_NUMBER = 0.08, 0.06, 0.03
 
 
 def openings(_settings: SimulationSettings) -> dict[str, bytes]:
@@ -93,9 +93,11 @@ def part(settings: SimulationSettings, block: int) -> Part:
     ]
     if block == 0:
         groups += [tables.constant_tables(TAGS, tuple(tag for tag in TAGS if tag not in NO_GENRES), STAMP), _labels(settings)]
+    texts: dict[str, bytes] = {}
     for group in groups:
         for name, text in group.items():
-            out.files[name] = out.files.get(name, b"") + text
+            texts[name] = texts.get(name, b"") + text
+    out.files.update(texts)
     return out
 
 
@@ -226,25 +228,67 @@ def _release_tables(of: PlatformRows, releases: pl.DataFrame, rows: pl.DataFrame
     return {
         member("release"): copy_text(
             releases.select(
-                "id", "gid", "title", "credit", pl.col("id").alias("group"), status.alias("status"), null.alias("packaging"), pl.lit(120).alias("language"), pl.lit(28).alias("script"), "barcode", empty, zero,
-                pl.lit(-1).alias("quality"), stamp,
+                "id",
+                "gid",
+                "title",
+                "credit",
+                pl.col("id").alias("group"),
+                status.alias("status"),
+                null.alias("packaging"),
+                pl.lit(120).alias("language"),
+                pl.lit(28).alias("script"),
+                "barcode",
+                empty,
+                zero,
+                pl.lit(-1).alias("quality"),
+                stamp,
             )
         ),
-        member("release_group"): copy_text(releases.select("id", "group_gid", "title", "credit", pl.col("kind").replace_strict(PRIMARY_TYPES), empty, zero, stamp)),
+        member("release_group"): copy_text(
+            releases.select("id", "group_gid", "title", "credit", pl.col("kind").replace_strict(PRIMARY_TYPES), empty, zero, stamp)
+        ),
         member("release_group_secondary_type_join"): copy_text(secondary.select("id", "secondary", stamp)),
-        member("medium"): copy_text(releases.select("id", pl.col("id").alias("release"), pl.lit(1), pl.lit(12).alias("format"), pl.lit("").alias("name"), zero, stamp, "track_count", "medium_gid")),
+        member("medium"): copy_text(
+            releases.select(
+                "id",
+                pl.col("id").alias("release"),
+                pl.lit(1),
+                pl.lit(12).alias("format"),
+                pl.lit("").alias("name"),
+                zero,
+                stamp,
+                "track_count",
+                "medium_gid",
+            )
+        ),
         member("track"): copy_text(
             rows.select(
-                pl.Series("row", numbers), uuids(numbers, "catalog_b track").alias("gid"), "recording_id", (pl.col("release") + first + 1).alias("medium"), "track", pl.col("track").cast(pl.String).alias("number"),
-                pl.when(renamed).then(pl.col("title") + " (album version)").otherwise("title"), "credit", "duration_ms", zero, stamp, pl.lit("f").alias("data"),
+                pl.Series("row", numbers),
+                uuids(numbers, "catalog_b track").alias("gid"),
+                "recording_id",
+                (pl.col("release") + first + 1).alias("medium"),
+                "track",
+                pl.col("track").cast(pl.String).alias("number"),
+                pl.when(renamed).then(pl.col("title") + " (album version)").otherwise("title"),
+                "credit",
+                "duration_ms",
+                zero,
+                stamp,
+                pl.lit("f").alias("data"),
             )
         ),
         member("release_label"): copy_text(
-            releases.select("id", pl.col("id").alias("release"), pl.col("label") + FIRST_LABEL_ID, pl.when(pl.col("place") < 0.03).then(pl.lit("[none]")).otherwise("catalog_number"), stamp)  # noqa: PLR2004
+            releases.select(
+                "id",
+                pl.col("id").alias("release"),
+                pl.col("label") + FIRST_LABEL_ID,
+                pl.when(pl.col("place") < NO_CATALOG_NUMBER).then(pl.lit("[none]")).otherwise("catalog_number"),
+                stamp,
+            )
         ),
         member("release_country"): copy_text(dated.filter(~is_unknown).select("id", "area", *date)),
         member("release_unknown_country"): copy_text(dated.filter(is_unknown).select("id", *date)),
-    }  # fmt: skip
+    }
 
 
 def _artist_tables(settings: SimulationSettings, block: int) -> dict[str, bytes]:
@@ -259,11 +303,36 @@ def _artist_tables(settings: SimulationSettings, block: int) -> dict[str, bytes]
     sort_name = pl.col("name").str.replace(r"^(The) (.+)$", "$2, $1")
     kind = pl.when(pl.col("name").str.contains(" & |^The ")).then(2).otherwise(1)
     nothing = [NONE.alias(name) for name in ("by", "bm", "bd", "ey", "em", "ed")]
-    artist = own.select("id", "gid", "name", sort_name.alias("sort"), *nothing, kind.alias("type"), NONE.alias("area"), NONE.alias("gender"), pl.lit("").alias("comment"),
-                        pl.lit(0).alias("edits"), pl.lit(STAMP).alias("updated"), pl.lit("f").alias("ended"), NONE.alias("ba"), NONE.alias("ea"))  # fmt: skip
+    artist = own.select(
+        "id",
+        "gid",
+        "name",
+        sort_name.alias("sort"),
+        *nothing,
+        kind.alias("type"),
+        NONE.alias("area"),
+        NONE.alias("gender"),
+        pl.lit("").alias("comment"),
+        pl.lit(0).alias("edits"),
+        pl.lit(STAMP).alias("updated"),
+        pl.lit("f").alias("ended"),
+        NONE.alias("ba"),
+        NONE.alias("ea"),
+    )
     aliased = own.filter(pl.col("id") % 15 == 1)
-    alias = aliased.select("id", pl.col("id").alias("artist"), pl.col("name").str.to_uppercase(), NONE.alias("locale"), pl.lit(0).alias("edits"), NONE.alias("updated"), pl.lit(1).alias("type"),
-                           pl.col("name").str.to_uppercase().alias("sort"), *nothing, pl.lit("f").alias("primary"), pl.lit("f").alias("ended"))  # fmt: skip
+    alias = aliased.select(
+        "id",
+        pl.col("id").alias("artist"),
+        pl.col("name").str.to_uppercase(),
+        NONE.alias("locale"),
+        pl.lit(0).alias("edits"),
+        NONE.alias("updated"),
+        pl.lit(1).alias("type"),
+        pl.col("name").str.to_uppercase().alias("sort"),
+        *nothing,
+        pl.lit("f").alias("primary"),
+        pl.lit("f").alias("ended"),
+    )
     rng = generator(settings.seed, "catalog_b artist tags", block)
     tags, positions = main_positions(cast_of(settings).mains[numbers], GENRES, rng, settings)
     ids = pl.Series([TAGS.index(tag) + 1 for tag in tags])
@@ -314,15 +383,40 @@ def _work_tables(settings: SimulationSettings, block: int, good: pl.DataFrame, o
     )
     codes = pl.concat([works.select("id", code=first_code), works.select("id", code="second_iswc")]).drop_nulls()
     return {
-        member("work"): copy_text(works.select("id", uuids(works["id"].to_numpy(), "catalog_b work").alias("gid"), "work_title", pl.lit(17).alias("type"), pl.lit("").alias("comment"), zero, stamp)),
-        member("iswc"): copy_text(codes.select((pl.int_range(pl.len()) + 1 + first_number(settings, block)).alias("row"), "id", tables.printed(pl.col("code")).alias("code"), zero, stamp)),
-        member("l_recording_work"): copy_text(
-            performed.select(
-                (pl.int_range(pl.len()) + 1 + first_number(settings, block)).alias("row"), pl.when(pl.col("kind") == "live").then(tables.LIVE_PERFORMANCE).otherwise(tables.PERFORMANCE).alias("link"), "id",
-                (pl.col("number") + 1).alias("work"), zero, stamp, pl.lit(0).alias("order"), pl.lit("").alias("c0"), pl.lit("").alias("c1"),
+        member("work"): copy_text(
+            works.select(
+                "id",
+                uuids(works["id"].to_numpy(), "catalog_b work").alias("gid"),
+                "work_title",
+                pl.lit(17).alias("type"),
+                pl.lit("").alias("comment"),
+                zero,
+                stamp,
             )
         ),
-    }  # fmt: skip
+        member("iswc"): copy_text(
+            codes.select(
+                (pl.int_range(pl.len()) + 1 + first_number(settings, block)).alias("row"),
+                "id",
+                tables.printed(pl.col("code")).alias("code"),
+                zero,
+                stamp,
+            )
+        ),
+        member("l_recording_work"): copy_text(
+            performed.select(
+                (pl.int_range(pl.len()) + 1 + first_number(settings, block)).alias("row"),
+                pl.when(pl.col("kind") == "live").then(tables.LIVE_PERFORMANCE).otherwise(tables.PERFORMANCE).alias("link"),
+                "id",
+                (pl.col("number") + 1).alias("work"),
+                zero,
+                stamp,
+                pl.lit(0).alias("order"),
+                pl.lit("").alias("c0"),
+                pl.lit("").alias("c1"),
+            )
+        ),
+    }
 
 
 def _tag_tables(settings: SimulationSettings, of: PlatformRows, good: pl.DataFrame, releases: pl.DataFrame) -> dict[str, bytes]:

@@ -12,6 +12,7 @@ import polars as pl
 from catalog_store.platforms import STORE_A, STREAMSVC_A, STREAMSVC_B, STREAMSVC_C
 from pipeline.simulate import catalog_a, catalog_b_tables, store_a, streamsvc_b, streamsvc_c
 from pipeline.simulate.catalog_b_tables import copy_text, member
+from pipeline.simulate.nested import slug
 from pipeline.simulate.part import first_number
 from pipeline.simulate.randomness import base62_ids, chosen, uuids
 from pipeline.simulate.rows import platform_rows
@@ -41,9 +42,7 @@ def _address(settings: SimulationSettings, platform: str, block: int) -> pl.Data
     elif platform == STREAMSVC_C:
         url = pl.concat_str(pl.lit("https://tidal.com/track/"), number + streamsvc_c.FIRST_TRACK_ID)
     else:
-        url = pl.concat_str(
-            pl.lit("https://www.beatport.com/track/"), store_a.slug(pl.col("title")), pl.lit("/"), number + store_a.FIRST_TRACK_ID
-        )
+        url = pl.concat_str(pl.lit("https://www.beatport.com/track/"), slug(pl.col("title")), pl.lit("/"), number + store_a.FIRST_TRACK_ID)
     return rows.select("recording", url=url).unique("recording", keep="first", maintain_order=True)
 
 

@@ -14,7 +14,7 @@ NONE = pl.lit(None, dtype=pl.String)
 _ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
 SCHEMA_SEQUENCE = 31
 REPLICATION_SEQUENCE = 187_042
-README = "The files in this directory are snapshots of the database, in a form fit for import into PostgreSQL.\nTo import them you need a server of the schema named in SCHEMA_SEQUENCE.\n"
+README = "Snapshots of the database, in a form fit for import into PostgreSQL by a server of the schema named in SCHEMA_SEQUENCE.\n"
 LICENCES = {CORE: "CC0 1.0 Universal\n", DERIVED: "Attribution-NonCommercial-ShareAlike 3.0\n"}
 STREAMING, PURCHASE, DISCOGS, PERFORMANCE, REMIXER, LIVE_PERFORMANCE, VIDEO = 11, 12, 13, 14, 15, 16, 17
 """Row ids in `link`."""
@@ -89,7 +89,7 @@ def member(table: str, archive: str | None = None) -> str:
 
 
 def copy_text(frame: pl.DataFrame) -> bytes:
-    """Rows in COPY text format: tab between fields, `\\N` for null, backslash escapes, nothing quoted."""
+    r"""Rows in COPY text format: tab between fields, `\N` for null, backslash escapes, nothing quoted."""
     columns = [
         (pl.col(name).str.replace_many(_ESCAPES) if kind == pl.String else pl.col(name).cast(pl.String))
         .fill_null("\\N")
@@ -165,9 +165,25 @@ def constant_tables(tags: tuple[str, ...], genres: tuple[str, ...], stamp: str) 
     out[member("replication_control")] = f"1\t{SCHEMA_SEQUENCE}\t{REPLICATION_SEQUENCE}\t{stamp}\n".encode()
     types = pl.DataFrame(LINK_TYPES, schema=["id", "gid", "e0", "e1", "name"], orient="row")
     out[member("link_type")] = copy_text(
-        types.select("id", NONE.alias("parent"), pl.lit(0).alias("order"), "gid", "e0", "e1", "name", NONE.alias("description"), pl.col("name").alias("phrase"), pl.col("name").alias("reverse"),
-                     pl.col("name").alias("long"), updated, pl.lit("f").alias("deprecated"), pl.lit("f").alias("dates"), pl.lit(0).alias("c0"), pl.lit(0).alias("c1"))
-    )  # fmt: skip
+        types.select(
+            "id",
+            NONE.alias("parent"),
+            pl.lit(0).alias("order"),
+            "gid",
+            "e0",
+            "e1",
+            "name",
+            NONE.alias("description"),
+            pl.col("name").alias("phrase"),
+            pl.col("name").alias("reverse"),
+            pl.col("name").alias("long"),
+            updated,
+            pl.lit("f").alias("deprecated"),
+            pl.lit("f").alias("dates"),
+            pl.lit(0).alias("c0"),
+            pl.lit(0).alias("c1"),
+        )
+    )
     links = pl.DataFrame(LINKS, schema=["id", "type"], orient="row")
     attributes = (pl.col("id") == LIVE_PERFORMANCE).cast(pl.Int64)
     out[member("link")] = copy_text(

@@ -1,6 +1,6 @@
-"""The dirt channel: what happens to a true value on its way into a dump. Each function takes clean columns and returns dirty ones.
+"""The dirt channel: what happens to a true value on its way into a dump. Functions take clean columns and return dirty ones.
 
-Rates are those of `SimulationSettings`; nothing here knows a platform's form. A title is never dirtied beyond what a reader would still know.
+Rates are those of `SimulationSettings`; nothing here knows a platform's form. A title stays what a reader would still know.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def dirty_isrcs(
     settings: SimulationSettings,
     missing: float,
 ) -> pl.Series:
-    """The code a row carries: the true one, the recording's second one, a stranger's, its neighbour's on the release, a broken one or none."""
+    """The code a row carries: the true one, the recording's second, a stranger's, its neighbour's on the release, a broken one or none."""
     count = len(true)
     if not count:
         return true

@@ -1,6 +1,6 @@
 """Files of one dump, written block by block: Parquet, gzip, plain text, and spooled members of a tar archive.
 
-Nothing depends on the clock: gzip headers carry no time, tar members a fixed one. What a manifest or checksum file needs is counted on the way.
+Nothing depends on the clock: gzip headers carry no time, tar members a fixed one. What manifests need is counted on the way.
 """
 
 from __future__ import annotations
@@ -8,9 +8,10 @@ from __future__ import annotations
 import bz2
 import hashlib
 import tarfile
-from dataclasses import dataclass
 from collections.abc import Callable
-from typing import TYPE_CHECKING, BinaryIO, Protocol, cast
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, BinaryIO, Literal, Protocol, cast
 
 import polars as pl
 import pyarrow as pa
@@ -58,7 +59,9 @@ class Sink(Protocol):
 class _TextSink:
     def __init__(self, path: Path, *, compressed: bool) -> None:
         self._raw = path.open("wb")
-        self._file = cast("BinaryIO", igzip.IGzipFile("", "wb", GZIP_LEVEL, self._raw, mtime=0)) if compressed else self._raw
+        self._file: BinaryIO = self._raw
+        if compressed:
+            self._file = cast("BinaryIO", igzip.IGzipFile("", "wb", GZIP_LEVEL, self._raw, mtime=0))  # type: ignore[no-untyped-call] # not annotated there
         self.lines = 0
 
     def add(self, content: Content) -> None:
@@ -76,7 +79,7 @@ class _TextSink:
 class _ParquetSink:
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._codec = "gzip" if path.name.endswith(".gz.parquet") else "zstd"
+        self._codec: Literal["gzip", "zstd"] = "gzip" if path.name.endswith(".gz.parquet") else "zstd"
         self._writer: pq.ParquetWriter | None = None
         self._waiting: list[pa.Table] = []
         self.lines = 0
@@ -162,15 +165,15 @@ def pack_tar(archive: Path, members: Iterable[tuple[str, Path]]) -> None:
                 tar.addfile(entry, file)
 
 
-def woven(lines: pl.Series, broken: list[bytes], rng: random.Generator, end: str = "\n") -> bytes:
+def woven(lines: pl.Series, broken: list[bytes], rng: random.Generator) -> bytes:
     """Lines joined, with the broken ones strewn among them. Broken lines are bytes: they may not be UTF-8."""
     places = [0, *sorted(rng.integers(0, len(lines) + 1, len(broken)).tolist()), len(lines)]
     pieces: list[bytes] = []
-    for number, (start, stop) in enumerate(zip(places[:-1], places[1:], strict=True)):
+    for number, (start, stop) in enumerate(pairwise(places)):
         if stop > start:
-            pieces.append(("" + end).join(lines.slice(start, stop - start).to_list()).encode() + end.encode())
+            pieces.append("".join(line + "\n" for line in lines.slice(start, stop - start).to_list()).encode())
         if number < len(broken):
-            pieces.append(broken[number] + end.encode())
+            pieces.append(broken[number] + b"\n")
     return b"".join(pieces)
 
 

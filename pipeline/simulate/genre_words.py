@@ -1,7 +1,7 @@
 """What each platform calls the 25 main genres: real strings of the platforms' own lists, tied to one main each.
 
-Only strings whose main is beyond doubt stand here, because they serve as truth. Sources: the stores' published closed lists, the CC0 lists of
-micro-genres and of user genres. Add a string where a platform's variety is too poor; add nothing ambiguous.
+Only strings whose main is beyond doubt stand here, because they serve as truth. Sources: the stores' published closed lists, the CC0
+lists of micro-genres and of user genres. Add a string where a platform's variety is too poor; add nothing ambiguous.
 """
 
 from __future__ import annotations
@@ -139,21 +139,52 @@ STREAMSVC_C: dict[str, tuple[str, ...]] = {
 }
 
 STORE_A: dict[str, tuple[StoreGenre, ...]] = {
-    "House": (StoreGenre(5, "House"), StoreGenre(11, "Tech House"), StoreGenre(12, "Deep House"), StoreGenre(15, "Progressive House"),
-              StoreGenre(89, "Afro House"), StoreGenre(81, "Funky House"), StoreGenre(97, "Jackin House"), StoreGenre(91, "Bass House"),
-              StoreGenre(96, "Mainstage", 247, "Future House"), StoreGenre(93, "Organic House")),
-    "Techno": (StoreGenre(6, "Techno (Peak Time / Driving)"), StoreGenre(92, "Techno (Raw / Deep / Hypnotic)"), StoreGenre(2, "Hard Techno"),
-               StoreGenre(6, "Techno (Peak Time / Driving)", 219, "Driving"), StoreGenre(92, "Techno (Raw / Deep / Hypnotic)", 225, "Raw")),
-    "Trance": (StoreGenre(7, "Trance (Main Floor)"), StoreGenre(99, "Trance (Raw / Deep / Hypnotic)"), StoreGenre(13, "Psy-Trance"),
-               StoreGenre(7, "Trance (Main Floor)", 31, "Hard Trance"), StoreGenre(13, "Psy-Trance", 260, "Goa Trance")),
+    "House": (
+        StoreGenre(5, "House"),
+        StoreGenre(11, "Tech House"),
+        StoreGenre(12, "Deep House"),
+        StoreGenre(15, "Progressive House"),
+        StoreGenre(89, "Afro House"),
+        StoreGenre(81, "Funky House"),
+        StoreGenre(97, "Jackin House"),
+        StoreGenre(91, "Bass House"),
+        StoreGenre(96, "Mainstage", 247, "Future House"),
+        StoreGenre(93, "Organic House"),
+    ),
+    "Techno": (
+        StoreGenre(6, "Techno (Peak Time / Driving)"),
+        StoreGenre(92, "Techno (Raw / Deep / Hypnotic)"),
+        StoreGenre(2, "Hard Techno"),
+        StoreGenre(6, "Techno (Peak Time / Driving)", 219, "Driving"),
+        StoreGenre(92, "Techno (Raw / Deep / Hypnotic)", 225, "Raw"),
+    ),
+    "Trance": (
+        StoreGenre(7, "Trance (Main Floor)"),
+        StoreGenre(99, "Trance (Raw / Deep / Hypnotic)"),
+        StoreGenre(13, "Psy-Trance"),
+        StoreGenre(7, "Trance (Main Floor)", 31, "Hard Trance"),
+        StoreGenre(13, "Psy-Trance", 260, "Goa Trance"),
+    ),
     "DnB": (StoreGenre(1, "Drum & Bass"), StoreGenre(1, "Drum & Bass", 174, "Deep")),
     "Dubstep": (StoreGenre(18, "Dubstep"),),
     "Breakbeat": (StoreGenre(9, "Breaks / Breakbeat / UK Bass"),),
-    "Garage": (StoreGenre(86, "UK Garage / Bassline"), StoreGenre(86, "UK Garage / Bassline", 198, "UK Garage"), StoreGenre(86, "UK Garage / Bassline", 199, "Bassline")),
+    "Garage": (
+        StoreGenre(86, "UK Garage / Bassline"),
+        StoreGenre(86, "UK Garage / Bassline", 198, "UK Garage"),
+        StoreGenre(86, "UK Garage / Bassline", 199, "Bassline"),
+    ),
     "Hardstyle": (StoreGenre(8, "Hard Dance / Hardcore / Neo Rave", 100, "Hardstyle"),),
-    "Hardcore": (StoreGenre(8, "Hard Dance / Hardcore / Neo Rave", 215, "Frenchcore"), StoreGenre(8, "Hard Dance / Hardcore / Neo Rave", 213, "Terror")),
-    "Electronic": (StoreGenre(3, "Electronica"), StoreGenre(63, "Downtempo"), StoreGenre(94, "Electro (Classic / Detroit / Modern)"), StoreGenre(100, "Ambient / Experimental")),
-}  # fmt: skip
+    "Hardcore": (
+        StoreGenre(8, "Hard Dance / Hardcore / Neo Rave", 215, "Frenchcore"),
+        StoreGenre(8, "Hard Dance / Hardcore / Neo Rave", 213, "Terror"),
+    ),
+    "Electronic": (
+        StoreGenre(3, "Electronica"),
+        StoreGenre(63, "Downtempo"),
+        StoreGenre(94, "Electro (Classic / Detroit / Modern)"),
+        StoreGenre(100, "Ambient / Experimental"),
+    ),
+}
 
 CATALOG_A: dict[str, tuple[tuple[str, str | None], ...]] = {
     "House": (

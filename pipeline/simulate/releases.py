@@ -33,6 +33,8 @@ RELEASES_PER_RECORDING = 2
 """Bound on releases per recording of a block: spaces the running numbers of the blocks."""
 TITLE_SONG = 0.35
 LIVE = KINDS.index("live")
+KIND_NAMES = ("album", "ep", "single", "live", "edition", "compilation")
+ALBUM, EP, SINGLE, LIVE_ALBUM, EDITION, COMPILATION = range(len(KIND_NAMES))
 
 
 @dataclass(frozen=True)
@@ -40,8 +42,8 @@ class Releases:
     """Columns of one block; `releases` by position, `placements` in the order of the tracklists."""
 
     releases: pl.DataFrame
-    """number (unique in the world), artist (-1 = various), title, kind album|ep|single|live|edition|compilation, label, catalog_number, gtin,
-    year, month, day, main, remaster_year (0 = no edition), popularity."""
+    """number (unique in the world), artist (-1 = various), title, kind (KIND_NAMES), label, catalog_number, gtin, year,
+    month, day, main, remaster_year (0 = no edition), popularity."""
     placements: pl.DataFrame
     """release, recording, track (from 1), is_home (the recording's first release)."""
 
@@ -51,81 +53,81 @@ def make_releases(settings: SimulationSettings, block: int, made: Songs) -> Rele
     rng = generator(settings.seed, "releases", block)
     songs, recordings = made.songs, made.recordings
     artist, song, variant = songs["artist"].to_numpy(), recordings["song"].to_numpy(), recordings["variant"].to_numpy()
-    count = len(songs)
-    position = np.arange(count)
-    starts = (np.diff(artist, prepend=-1) != 0) | chosen(rng, count, 1 / ALBUM_LENGTH)
-    group = np.cumsum(starts) - 1
-    size = np.bincount(group)[group]
-    kind = np.where(size >= ALBUM_FROM, 0, np.where(size >= EP_FROM, 1, 2))
-    group = np.where(kind == 2, group[-1] + 1 + position, group)  # noqa: PLR2004 - below an EP every song is its own single
-    group = np.unique(group, return_inverse=True)[1]
-    is_live = variant == LIVE
-    has_mix = np.zeros(count, dtype=bool)
-    has_mix[song[(variant > 0) & ~is_live]] = True
-    on_single = (kind == 2) | has_mix | chosen(rng, count, EXTRA_SINGLES)  # noqa: PLR2004
-    # The home release of a song's single: the group itself when that is a single already, else a new release.
-    extra = on_single & (kind < 2)  # noqa: PLR2004
-    groups = int(group.max()) + 1
-    single_of = np.where(extra, groups + np.cumsum(extra) - 1, group)
-    leader = np.unique(group, return_index=True)[1]
-    heads = np.concatenate([leader, position[extra]])
-    kinds = np.concatenate([kind[leader], np.full(int(extra.sum()), 2)])
-    originals = np.nonzero(variant == 0)[0]
-    mixes = np.nonzero((variant > 0) & ~is_live)[0]
-    extra_originals = originals[extra[song[originals]]]
-    live = np.nonzero(is_live)[0]
-    live_artists, live_release = np.unique(artist[song[live]], return_inverse=True)
-    live_heads = song[live][np.unique(live_release, return_index=True)[1]] if len(live) else np.empty(0, dtype=np.int64)
-    first_live = len(heads)
-    heads = np.concatenate([heads, live_heads])
-    kinds = np.concatenate([kinds, np.full(len(live_artists), 3)])
-    year = songs["year"].to_numpy()
-    again = (kind == 0) & (year <= LAST_YEAR - REMASTER_AFTER_YEARS)
-    reissued = np.zeros(groups, dtype=bool)
-    reissued[group[again]] = True
-    reissued &= chosen(rng, groups, settings.remaster_editions)
-    edition_of = len(heads) + np.cumsum(reissued) - 1
-    heads = np.concatenate([heads, leader[reissued]])
-    kinds = np.concatenate([kinds, np.full(int(reissued.sum()), 4)])
+    originals, live = np.nonzero(variant == 0)[0], np.nonzero(variant == LIVE)[0]
+    mixes = np.nonzero((variant > 0) & (variant != LIVE))[0]
+    layers = _Layers()
+    group, kind = _grouped(rng, artist)
+    leaders = np.unique(group, return_index=True)[1]
+    layers.add(leaders, kind[leaders], group[song[originals]], originals, is_home=True)
+    # Songs with mixes and some others have a single; a song that came out as a single anyway has its mixes there.
+    has_mix = np.isin(np.arange(len(songs)), song[mixes])
+    extra = (kind != SINGLE) & (has_mix | chosen(rng, len(songs), EXTRA_SINGLES))
+    extra_number = np.cumsum(extra) - 1
+    on_extra = originals[extra[song[originals]]]
+    singles = layers.add(np.nonzero(extra)[0], SINGLE, extra_number[song[on_extra]], on_extra, is_home=False)
+    layers.place(np.where(extra, singles + extra_number, group)[song[mixes]], mixes, is_home=True)
+    _, live_first, live_release = np.unique(artist[song[live]], return_index=True, return_inverse=True)
+    layers.add(song[live][live_first], LIVE_ALBUM, live_release, live, is_home=True)
+    reissued = (kind == ALBUM)[leaders] & (songs["year"].to_numpy()[leaders] <= LAST_YEAR - REMASTER_AFTER_YEARS)
+    reissued &= chosen(rng, len(leaders), settings.remaster_editions)
     remastered = originals[reissued[group[song[originals]]]]
-    compiled, compilation = _compilations(
-        rng, originals, songs["main"].to_numpy()[song[originals]], recordings["popularity"].to_numpy()[originals]
-    )
-    compilations = int(compilation.max()) + 1 if len(compilation) else 0
-    first_compilation = len(heads)
-    heads = np.concatenate(
-        [heads, song[compiled[np.unique(compilation, return_index=True)[1]]] if compilations else np.empty(0, dtype=np.int64)]
-    )
-    kinds = np.concatenate([kinds, np.full(compilations, 5)])
-    placements = pl.DataFrame(
-        {
-            "release": np.concatenate(
-                [
-                    group[song[originals]],
-                    single_of[song[extra_originals]],
-                    single_of[song[mixes]],
-                    first_live + live_release,
-                    edition_of[group[song[remastered]]],
-                    first_compilation + compilation,
-                ]
-            ),
-            "recording": np.concatenate([originals, extra_originals, mixes, live, remastered, compiled]),
-            "is_home": np.concatenate(
-                [
-                    np.ones(len(originals), bool),
-                    np.zeros(len(extra_originals), bool),
-                    np.ones(len(mixes) + len(live), bool),
-                    np.zeros(len(remastered) + len(compiled), bool),
-                ]
-            ),
-        }
-    ).sort("release", maintain_order=True)
-    placements = placements.with_columns(track=pl.int_range(1, pl.len() + 1).over("release"))
+    layers.add(leaders[reissued], EDITION, (np.cumsum(reissued) - 1)[group[song[remastered]]], remastered, is_home=False)
+    compiled, compilation = _compilations(rng, originals, songs["main"].to_numpy()[song[originals]])
+    firsts = np.unique(compilation, return_index=True)[1]
+    layers.add(song[compiled[firsts]], COMPILATION, compilation, compiled, is_home=False)
+    heads, kinds, placements = layers.columns()
     return Releases(_release_columns(settings, block, made, rng, heads, kinds), placements)
 
 
+def _grouped(rng: np.random.Generator, artists: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """First release of each song's original (numbered from 0) and its kind: an artist's songs, in order, in runs of some length."""
+    starts = (np.diff(artists, prepend=-1) != 0) | chosen(rng, len(artists), 1 / ALBUM_LENGTH)
+    run = np.cumsum(starts) - 1
+    size = np.bincount(run)[run]
+    kind = np.where(size >= ALBUM_FROM, ALBUM, np.where(size >= EP_FROM, EP, SINGLE))
+    own = np.where(kind == SINGLE, run[-1] + 1 + np.arange(len(artists)), run)
+    return np.unique(own, return_inverse=True)[1], kind
+
+
+class _Layers:
+    """Releases and placements gathered kind by kind; releases are numbered in the order in which they come."""
+
+    def __init__(self) -> None:
+        self._heads: list[npt.NDArray[np.int64]] = []
+        self._kinds: list[npt.NDArray[np.int64]] = []
+        self._placements: list[pl.DataFrame] = []
+        self._count = 0
+
+    def add(
+        self,
+        heads: npt.NDArray[np.int64],
+        kind: npt.NDArray[np.int64] | int,
+        release: npt.NDArray[np.int64],
+        recordings: npt.NDArray[np.int64],
+        *,
+        is_home: bool,
+    ) -> int:
+        """Add releases (their leading songs), put `recordings` on them (`release` counts from 0 within these); the first number given."""
+        first = self._count
+        self._heads.append(heads)
+        self._kinds.append(np.broadcast_to(np.asarray(kind), len(heads)))
+        self._count += len(heads)
+        self.place(first + release, recordings, is_home=is_home)
+        return first
+
+    def place(self, release: npt.NDArray[np.int64], recordings: npt.NDArray[np.int64], *, is_home: bool) -> None:
+        """Put recordings on releases that are there already."""
+        self._placements.append(pl.DataFrame({"release": release, "recording": recordings}).with_columns(is_home=pl.lit(is_home)))
+
+    def columns(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], pl.DataFrame]:
+        """Leading song and kind per release; placements in tracklist order."""
+        placements = pl.concat(self._placements).sort("release", maintain_order=True)
+        placements = placements.with_columns(track=pl.int_range(1, pl.len() + 1).over("release"))
+        return np.concatenate(self._heads), np.concatenate(self._kinds), placements
+
+
 def _compilations(
-    rng: np.random.Generator, originals: npt.NDArray[np.int64], mains: npt.NDArray[np.int64], popularity: npt.NDArray[np.float64]
+    rng: np.random.Generator, originals: npt.NDArray[np.int64], mains: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Recordings and the compilation (from 0) each stands on: hits of one main genre, no recording twice on one compilation."""
     count = int(len(originals) * COMPILED_SHARE / COMPILATION_LENGTH)
@@ -139,7 +141,6 @@ def _compilations(
         if len(drawn) >= ALBUM_FROM:
             numbers.append(np.full(len(drawn), len(chosen_rows)))
             chosen_rows.append(rng.permutation(drawn))
-    del popularity
     empty = np.empty(0, dtype=np.int64)
     return (np.concatenate(chosen_rows), np.concatenate(numbers)) if chosen_rows else (empty, empty)
 
@@ -160,7 +161,7 @@ def _release_columns(
     places = pl.Series(made.recordings["place"].gather(rng.integers(0, len(made.recordings), count)))
     year = head["year"].to_numpy()
     edition_year = np.minimum(LAST_YEAR, year + rng.integers(REMASTER_AFTER_YEARS - 4, 35, count))
-    label = np.where(kinds == 5, rng.integers(0, len(cast.label_names), count), cast.labels[artist])  # noqa: PLR2004 - compilations are the label's own
+    label = np.where(kinds == COMPILATION, rng.integers(0, len(cast.label_names), count), cast.labels[artist])
     numbers = block * settings.recordings_per_block * RELEASES_PER_RECORDING + np.arange(count)
     frame = head.with_columns(
         kind=pl.Series(kinds),
@@ -176,24 +177,24 @@ def _release_columns(
     named = pl.when(pl.col("coin") < TITLE_SONG).then(title).otherwise(pl.col("own"))
     return frame.select(
         number=pl.Series(numbers),
-        artist=pl.when(kind == 5).then(NOBODY).otherwise(pl.col("artist")),  # noqa: PLR2004 - kinds in the order of the names below
-        title=pl.when(kind == 1)
+        artist=pl.when(kind == COMPILATION).then(NOBODY).otherwise(pl.col("artist")),
+        title=pl.when(kind == EP)
         .then(title + " EP")
-        .when(kind == 2)  # noqa: PLR2004
+        .when(kind == SINGLE)
         .then(title)
-        .when(kind == 3)  # noqa: PLR2004
+        .when(kind == LIVE_ALBUM)
         .then(pl.lit("Live at ") + pl.col("place"))
-        .when(kind == 5)  # noqa: PLR2004
+        .when(kind == COMPILATION)
         .then(pl.col("own") + pl.when(pl.col("coin") < TITLE_SONG).then(pl.lit(", Vol. 2")).otherwise(pl.lit("")))
         .otherwise(named),
-        kind=pl.Series(["album", "ep", "single", "live", "edition", "compilation"]).gather(kinds),
+        kind=pl.Series(KIND_NAMES).gather(kinds),
         label="label",
         catalog_number=pl.concat_str(pl.col("code"), pl.col("number").cast(pl.String).str.zfill(3)),
         gtin=codes.gtins(numbers),
-        year=pl.when(kind == 4).then(pl.col("edition_year")).otherwise(pl.col("year")),  # noqa: PLR2004
+        year=pl.when(kind == EDITION).then(pl.col("edition_year")).otherwise(pl.col("year")),
         month="month",
         day="day",
         main="main",
-        remaster_year=pl.when(kind == 4).then(pl.col("edition_year")).otherwise(0),  # noqa: PLR2004
+        remaster_year=pl.when(kind == EDITION).then(pl.col("edition_year")).otherwise(0),
         popularity=pl.Series(cast.popularity[artist] * rng.random(count)),
     )

@@ -45,11 +45,11 @@ class PlatformRows:
     """One platform's share of a block."""
 
     releases: pl.DataFrame
-    """release (position in the block), artist, title, kind, label, catalog_number, gtin, main, remaster_year, popularity, number, track_count;
-    date columns of `dirty_dates`: text, precision, year, month, day, is_bogus."""
+    """release (position in the block), number, artist, title, kind, label, catalog_number, gtin, main, remaster_year, popularity,
+    track_count; date columns of `dirty_dates`: text, precision, year, month, day, is_bogus."""
     rows: pl.DataFrame
-    """release, recording, track, is_home, true_id, song, work, title, kind, before, after, place, artist, second_artist, guest, second_guest,
-    remixer, main, isrc, duration_ms (null = not known), popularity, remaster_year."""
+    """release, recording, track, is_home, true_id, song, work, title, kind, before, after, place, artist, second_artist, guest,
+    second_guest, remixer, main, isrc, duration_ms (null = not known), popularity, remaster_year."""
     rng: np.random.Generator
     """For what the platform's own form still has to draw."""
 
@@ -69,7 +69,7 @@ def _carried(
     for _ in range(ROUNDS):
         expected = float((chances * sizes).sum())
         chances = (chances * (wanted / expected if expected else 0)).clip(max=FULL)
-    return rng.random(len(weights)) < chances
+    return np.asarray(rng.random(len(weights)) < chances)
 
 
 def _weights(platform: str, releases: pl.DataFrame, is_dance: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:

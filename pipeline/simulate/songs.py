@@ -81,7 +81,8 @@ class Songs:
     """Columns of one block. `songs` has one row per song, `recordings` one per recording, both by position."""
 
     songs: pl.DataFrame
-    """artist, title, main, year, month, day, work (running number), iswc, second_iswc (null when none), second_artist, guest, second_guest."""
+    """artist, title, main, year, month, day, work (running number), iswc and second_iswc (null when none), second_artist, guest,
+    second_guest."""
     recordings: pl.DataFrame
     """true_id, song, kind, before, after, remixer, place, duration_ms, isrc, second_isrc, popularity."""
 
@@ -230,7 +231,7 @@ def _remixers(rng: np.random.Generator, cast: Cast, artists: npt.NDArray[np.int6
     pairs = max(1, len(pool) // 2)
     position = 2 * (pairs * rng.random(len(artists)) ** 1.5).astype(np.int64) + slot
     drawn = pool[position % len(pool)]
-    return np.where(drawn == artists, pool[(position + 2) % len(pool)], drawn)
+    return np.asarray(np.where(drawn == artists, pool[(position + 2) % len(pool)], drawn))
 
 
 def _wordings(rng: np.random.Generator, variant: npt.NDArray[np.int64]) -> tuple[pl.Series, pl.Series]:

@@ -22,7 +22,7 @@ from pipeline.simulate.songs import NOBODY
 from pipeline.simulate.wording import titled, with_versions
 
 if TYPE_CHECKING:
-    from pipeline.simulate.files import Closing
+    from pipeline.simulate.files import Closing, Content
     from pipeline.simulate.rows import PlatformRows
     from pipeline.simulate.settings import SimulationSettings
 
@@ -217,12 +217,19 @@ def _csv(frame: pl.DataFrame) -> bytes:
 
 def _csv_tables(
     settings: SimulationSettings, block: int, releases: pl.DataFrame, tracks: pl.DataFrame, of: PlatformRows
-) -> dict[str, bytes | pl.DataFrame]:
+) -> dict[str, Content]:
     """The CSV set; artists and labels of the whole cast in the first block, because the tables hold each once."""
     del of
-    roles = [tracks.filter(pl.col(credit) != NOBODY).select(artist_id=pl.col(credit) + FIRST_ARTIST_ID, track_id="id", is_remixer=pl.lit(int(credit == "remixer")), updated_on=pl.lit(UPDATED))
-             for credit in ("artist", "second_artist", "guest", "second_guest", "remixer")]  # fmt: skip
-    out: dict[str, bytes | pl.DataFrame] = {
+    roles = [
+        tracks.filter(pl.col(credit) != NOBODY).select(
+            artist_id=pl.col(credit) + FIRST_ARTIST_ID,
+            track_id="id",
+            is_remixer=pl.lit(int(credit == "remixer")),
+            updated_on=pl.lit(UPDATED),
+        )
+        for credit in ("artist", "second_artist", "guest", "second_guest", "remixer")
+    ]
+    out: dict[str, Content] = {
         "bp_track.csv": _csv(
             tracks.select(
                 "id",

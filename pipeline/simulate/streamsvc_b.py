@@ -17,14 +17,13 @@ from pipeline.simulate.cast import artists_per_block, cast_of
 from pipeline.simulate.genre_words import STREAMSVC_B as GENRES
 from pipeline.simulate.nested import credit_list, main_positions
 from pipeline.simulate.part import Part, first_number, malformed_count, truth_of
-from pipeline.simulate.randomness import chosen, uuids
+from pipeline.simulate.randomness import uuids
 from pipeline.simulate.rows import named, platform_rows
 from pipeline.simulate.songs import NOBODY
 from pipeline.simulate.wording import titled, with_versions
 
 if TYPE_CHECKING:
     from pipeline.simulate.files import Closing
-    from pipeline.simulate.rows import PlatformRows
     from pipeline.simulate.settings import SimulationSettings
 
 FIRST_SONG_ID, FIRST_ALBUM_ID, FIRST_ARTIST_ID = 1_100_000_000, 300_000_000, 200_000_000
@@ -125,9 +124,10 @@ def _with_maps(frame: pl.DataFrame) -> pa.Table:
     for name in MAPS:
         if name in frame.columns:
             values = frame[name]
-            offsets = np.concatenate([[0], np.cumsum(values.is_not_null().to_numpy())]).astype(np.int32)
+            offsets = np.concatenate([[0], np.cumsum(values.is_not_null().to_numpy())])
             items = pa.array(values.drop_nulls().to_list(), pa.string())
-            column = pa.MapArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(["default"] * len(items), pa.string()), items)
+            keys = pa.array(["default"] * len(items), pa.string())
+            column = pa.MapArray.from_arrays(pa.array(offsets, pa.int32()), keys, items)  # type: ignore[call-overload] # the stubs want 64-bit offsets
             table = table.set_column(table.column_names.index(name), pa.field(name, column.type), column)
     return table
 

@@ -40,7 +40,7 @@ COSMETIC_SHARE = 0.015
 def with_versions(settings: SimulationSettings, platform: str, of: PlatformRows) -> pl.DataFrame:
     """The rows with `version` (words without brackets, null for plain originals) and the artists' names of this platform: `<credit>_name`.
 
-    Variants get their words, a share of them other words; tracks of remastered editions say so; a few originals carry words that change nothing.
+    Variants get their words, a share of them other words; tracks of remastered editions say so; some originals carry words without meaning.
     """
     rows, rng, count = of.rows, of.rng, len(of.rows)
     rows = rows.with_columns(

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
 import polars as pl
 
 from catalog_store.platforms import WORKS
@@ -19,6 +18,8 @@ from pipeline.simulate.rows import world_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    import numpy as np
 
     from pipeline.simulate.files import Closing, Content, Written
     from pipeline.simulate.settings import SimulationSettings
@@ -40,15 +41,41 @@ TYPES = {
 }
 HEADINGS = {
     "musicalworks.tsv": (
-        "MusicalWorkRecordId", "ISWC", "MusicalWorkTitle", "LanguageAndScriptCode", "OpusNumber", "ComposerCatalogNumber", "NominalDuration", "HasRightShareInDispute",
-        "TerritoryOfPublicDomain", "IsArrangementOfTraditionalWork", "AlternativeMusicalWorkIdForUsStatutoryReversion", "UsStatutoryReversionDate", "IsCompositeMusicalWork",
+        "MusicalWorkRecordId",
+        "ISWC",
+        "MusicalWorkTitle",
+        "LanguageAndScriptCode",
+        "OpusNumber",
+        "ComposerCatalogNumber",
+        "NominalDuration",
+        "HasRightShareInDispute",
+        "TerritoryOfPublicDomain",
+        "IsArrangementOfTraditionalWork",
+        "AlternativeMusicalWorkIdForUsStatutoryReversion",
+        "UsStatutoryReversionDate",
+        "IsCompositeMusicalWork",
     ),
     "resources.tsv": (
-        "ResourceRecordId", "ResourceType", "ISRC", "Title", "LanguageAndScriptCode", "SubTitle", "DisplayArtistName", "DisplayArtistISNI", "PLine", "CLine", "Duration",
-        "ReleaseRecordId", "StudioProducerName", "StudioProducerProprietaryId", "OriginalDataProviderName", "OriginalDataProviderDPID", "IsDataProvidedAsReceived",
+        "ResourceRecordId",
+        "ResourceType",
+        "ISRC",
+        "Title",
+        "LanguageAndScriptCode",
+        "SubTitle",
+        "DisplayArtistName",
+        "DisplayArtistISNI",
+        "PLine",
+        "CLine",
+        "Duration",
+        "ReleaseRecordId",
+        "StudioProducerName",
+        "StudioProducerProprietaryId",
+        "OriginalDataProviderName",
+        "OriginalDataProviderDPID",
+        "IsDataProvidedAsReceived",
     ),
     "workresourcelinks.tsv": ("LinkRecordId", "MusicalWorkId", "ResourceRecordId"),
-}  # fmt: skip
+}
 """Only the 2.0 layout has heading lines; their first cell starts with `#`."""
 
 
@@ -133,31 +160,89 @@ def _first_layout(
     false = pl.lit("false")
     titled_again = works.filter(second)
     return {
-        "works.tsv": _cells(works.select("id", "iswc", "title", *_blank("opus", "catalog"), pl.lit("").alias("duration"), false.alias("dispute"), pl.lit("").alias("domain"), false.alias("arranged"), *_blank("reversion", "date"))),
-        "workalternativetitles.tsv": _cells(titled_again.select(pl.concat_str(pl.lit("A"), "id").alias("row"), "id", pl.concat_str(pl.lit("THE "), "title"), pl.lit("en").alias("language"), pl.lit("AlternativeTitle").alias("kind"))),
-        "workidentifiers.tsv": _cells(works.select(pl.concat_str(pl.lit("I"), "id").alias("row"), "id", pl.concat_str(pl.lit("SONG"), "work").alias("code"), pl.lit("P1").alias("party"))),
+        "works.tsv": _cells(
+            works.select(
+                "id",
+                "iswc",
+                "title",
+                *_blank("opus", "catalog"),
+                pl.lit("").alias("duration"),
+                false.alias("dispute"),
+                pl.lit("").alias("domain"),
+                false.alias("arranged"),
+                *_blank("reversion", "date"),
+            )
+        ),
+        "workalternativetitles.tsv": _cells(
+            titled_again.select(
+                pl.concat_str(pl.lit("A"), "id").alias("row"),
+                "id",
+                pl.concat_str(pl.lit("THE "), "title"),
+                pl.lit("en").alias("language"),
+                pl.lit("AlternativeTitle").alias("kind"),
+            )
+        ),
+        "workidentifiers.tsv": _cells(
+            works.select(
+                pl.concat_str(pl.lit("I"), "id").alias("row"),
+                "id",
+                pl.concat_str(pl.lit("SONG"), "work").alias("code"),
+                pl.lit("P1").alias("party"),
+            )
+        ),
         "recordings.tsv": _cells(
             recordings.select(
-                "id", _isrc().alias("isrc"), "title", pl.col("before").str.strip_chars().alias("sub"), "name", pl.lit("").alias("isni"), pl.lit("").alias("pline"), _duration().alias("duration"),
-                *_blank("release", "producer", "producer_id", "provider", "dpid"), false.alias("received"),
+                "id",
+                _isrc().alias("isrc"),
+                "title",
+                pl.col("before").str.strip_chars().alias("sub"),
+                "name",
+                pl.lit("").alias("isni"),
+                pl.lit("").alias("pline"),
+                _duration().alias("duration"),
+                *_blank("release", "producer", "producer_id", "provider", "dpid"),
+                false.alias("received"),
             )
-        ) + broken,
+        )
+        + broken,
         "worksrecordings.tsv": _cells(links.select("link", "work_id", "id")),
-    }  # fmt: skip
+    }
 
 
 def _second_layout(works: pl.DataFrame, recordings: pl.DataFrame, links: pl.DataFrame) -> dict[str, Content]:
     false = pl.lit("false")
     return {
-        "musicalworks.tsv": _cells(works.select("id", "iswc", "title", pl.lit("en").alias("language"), *_blank("opus", "catalog", "duration"), false.alias("dispute"), pl.lit("").alias("domain"), false.alias("arranged"), *_blank("reversion", "date"), false.alias("composite"))),
+        "musicalworks.tsv": _cells(
+            works.select(
+                "id",
+                "iswc",
+                "title",
+                pl.lit("en").alias("language"),
+                *_blank("opus", "catalog", "duration"),
+                false.alias("dispute"),
+                pl.lit("").alias("domain"),
+                false.alias("arranged"),
+                *_blank("reversion", "date"),
+                false.alias("composite"),
+            )
+        ),
         "resources.tsv": _cells(
             recordings.select(
-                "id", pl.lit("SoundRecording").alias("kind"), _isrc().alias("isrc"), "title", pl.lit("en").alias("language"), pl.col("before").str.strip_chars().alias("sub"), "name",
-                *_blank("isni", "pline", "cline"), _duration().alias("duration"), *_blank("release", "producer", "producer_id", "provider", "dpid"), false.alias("received"),
+                "id",
+                pl.lit("SoundRecording").alias("kind"),
+                _isrc().alias("isrc"),
+                "title",
+                pl.lit("en").alias("language"),
+                pl.col("before").str.strip_chars().alias("sub"),
+                "name",
+                *_blank("isni", "pline", "cline"),
+                _duration().alias("duration"),
+                *_blank("release", "producer", "producer_id", "provider", "dpid"),
+                false.alias("received"),
             )
         ),
         "workresourcelinks.tsv": _cells(links.select("link", "work_id", "id")),
-    }  # fmt: skip
+    }
 
 
 def manifest(settings: SimulationSettings, written: Mapping[str, Written]) -> tuple[str, bytes]:
