@@ -10,6 +10,8 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
+from rapidfuzz.distance import OSA
+
 from catalog_store.name_keys import vocabulary
 from catalog_store.name_keys.folding import compact, words
 from catalog_store.name_keys.vocabulary import COSMETIC, FOLLOWED_PHRASES, PHRASES
@@ -18,7 +20,10 @@ BRACKET, TAIL, DASH, CREDIT = "(", ")", "-", "f"
 """First character of a segment: how it was set off."""
 
 CACHED_SEGMENTS = 65_536
+SHORTEST_MENDED, SHORTEST_MENDED_ALONE, SHORTEST_MENDED_SINGLE = 3, 4, 6
+"""Letters of a misspelt word: three-letter ones only with letters swapped; without a good version word beside it more than four; by itself six."""
 _LONGEST_PHRASE = max(len(phrase.split()) for phrase in (*PHRASES, *FOLLOWED_PHRASES))
+_VERSION_WORDS = frozenset(word for phrase in PHRASES for word in phrase.split()) | vocabulary.REMASTER_WORDS
 _SOUNDTRACK = re.compile(vocabulary.SOUNDTRACK_PATTERN)
 _TEMPO = re.compile(vocabulary.TEMPO_PATTERN)
 _MUSICAL_KEY = re.compile(vocabulary.MUSICAL_KEY_PATTERN)
@@ -55,11 +60,45 @@ def read_segment(segment: str) -> Segment:  # noqa: PLR0911 - one exit per meani
     if _is_stamp(tokens, how):
         return Segment()
     tags = _read_pieces(text, tokens, how)
+    if how != TAIL and not _VERSION_WORDS.issuperset(tokens):
+        tags = _read_mended(tokens, how, tags)
     if tags is not None:
         return Segment(tags=tags)
     if how != TAIL and "vs" in tokens[1:-1]:
         return Segment(credit=plain)
     return Segment(kept=plain)
+
+
+def _read_mended(tokens: list[str], how: str, tags: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    """`tags`, or what the segment says once misspelt version words are set right (`Extendde Mix`, `Radio Edti`, `Tiësto Remx`).
+
+    One letter is little evidence. Short words are mended only beside a well-spelt version word and where the segment made no sense before;
+    `(Alive)` and `Alive Remix` stay what they are.
+    """
+    alone = _VERSION_WORDS.isdisjoint(tokens)
+    mended = [_mended(token, alone=alone, single=len(tokens) == 1) for token in tokens]
+    if mended == tokens:
+        return tags
+    if tags is None:
+        return _read_version(mended, how)
+    changed = [token for token, right in zip(tokens, mended, strict=True) if token != right]
+    if _VERSION_WORDS.issuperset(mended) and min(map(len, changed)) >= SHORTEST_MENDED_SINGLE:
+        return _read_version(mended, how)
+    return tags
+
+
+def _mended(token: str, *, alone: bool, single: bool) -> str:
+    if token in _VERSION_WORDS or len(token) < (SHORTEST_MENDED_SINGLE if single else SHORTEST_MENDED):
+        return token
+    for word in vocabulary.MENDED:
+        if alone and len(word) <= SHORTEST_MENDED_ALONE:
+            continue
+        if len(token) == SHORTEST_MENDED or len(word) == SHORTEST_MENDED:
+            if sorted(token) == sorted(word):
+                return word
+        elif (word[0] == token[0] or word[-1] == token[-1]) and OSA.distance(word, token, score_cutoff=1) <= 1:
+            return word
+    return token
 
 
 def _is_stamp(tokens: list[str], how: str) -> bool:

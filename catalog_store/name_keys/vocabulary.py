@@ -101,6 +101,24 @@ NOT_A_GUEST = frozenset(
     {"you", "me", "u", "us", "him", "her", "them", "it", "my", "your", "or", "out", "a", "love", "no", "that", "this", "all"}
 )
 """After `(with ...` these begin a line of the lyrics, not a name."""
+MENDED = (
+    *("mix", "edit", "live", "demo", "club", "vocal", "radio", "remix", "rework", "bootleg", "version", "extended", "original", "acoustic"),
+    *(
+        "acustico",
+        "acustica",
+        "instrumental",
+        "karaoke",
+        "remaster",
+        "remastered",
+        "acapella",
+        "explicit",
+        "album",
+        "single",
+        "bonus",
+        "sped",
+    ),
+)
+"""Version words that are set right when misspelt by a letter; words one letter from common ones (cover, clean, short) are not among them."""
 NOT_A_NAME = frozenset(
     {"in", "on", "to", "of", "my", "your", "this", "that", "it", "me", "you", "the", "a", "an", "our", "for", "i", "and"}
 )

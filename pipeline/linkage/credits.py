@@ -48,35 +48,49 @@ def known_artists(artists: pl.Series) -> pl.DataFrame:
     return artist_name_keys(credits_.filter(pl.col("artist_id").is_not_null())["name"]).select("name_key").unique()
 
 
-def credited(records: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
+def credited(records: pl.DataFrame, known: pl.DataFrame, artists: pl.DataFrame) -> pl.DataFrame:
     """Lead and names of each row.
 
     Args:
-        records: `row` (u32), `artists`, `artist_credit`.
+        records: `row` (u32), `platform`, `artists`, `artist_credit`.
         known: as `known_artists` gives.
+        artists: `platform`, `artist_id`, `name` (rows of `source_artist`): the name behind a credited one (`L. Marlin` for Linda Marlin), which
+            leads when it is known. May be empty.
 
     Returns:
         row, artist_key (empty: none or a placeholder), names (list of keys, sorted, distinct), remixer_key (remixers joined; empty: none).
     """
-    flat = records.select("row", "artists").explode("artists", empty_as_null=False).drop_nulls("artists").unnest("artists")
+    flat = records.select("row", "platform", "artists").explode("artists", empty_as_null=False).drop_nulls("artists").unnest("artists")
     missing = records.filter(pl.col("artists").list.len() == 0).filter(pl.col("artist_credit").is_not_null())
-    joined = missing.select("row", artist_id=pl.lit(None, dtype=pl.String), name=pl.col("artist_credit"), role=pl.lit("primary"))
+    joined = missing.select(
+        "row", "platform", artist_id=pl.lit(None, dtype=pl.String), name=pl.col("artist_credit"), role=pl.lit("primary")
+    )
     flat = pl.concat([flat, joined.cast(flat.schema)]) if missing.height else flat
+    flat = _with_own_names(flat, artists)
     keys = artist_name_keys(flat["name"]).join(_parts_of(flat, known), on="name", how="left")
     flat = flat.join(keys, on="name", how="left", maintain_order="left")
-    flat = flat.with_columns(first_key=pl.coalesce(pl.col("part_keys").list.first(), "name_key"))
+    flat = flat.with_columns(first_key=pl.coalesce("own_key", pl.col("part_keys").list.first(), "name_key"))
     flat = flat.with_columns(first_key=pl.when(pl.col("first_key").is_in(PLACEHOLDERS)).then(pl.lit("")).otherwise("first_key"))
     is_primary, is_remixer = pl.col("role") == "primary", pl.col("role") == "remixer"
     leads = flat.group_by("row", maintain_order=True).agg(
         artist_key=pl.coalesce(pl.col("first_key").filter(is_primary).first(), pl.col("first_key").first()),
         remixer_key=pl.col("name_key").filter(is_remixer).unique(maintain_order=True).str.join(""),
     )
+    own_keys = flat.select("row", name_key="own_key")
     everyone = pl.concat(
-        [flat.select("row", "name_key"), flat.select("row", name_key="part_keys").explode("name_key", empty_as_null=False)]
+        [flat.select("row", "name_key"), own_keys, flat.select("row", name_key="part_keys").explode("name_key", empty_as_null=False)]
     )
     everyone = everyone.drop_nulls().filter(~pl.col("name_key").is_in(PLACEHOLDERS)).unique()
     names = everyone.group_by("row").agg(names=pl.col("name_key").sort())
     return leads.join(names, on="row", how="left").with_columns(pl.col("names").fill_null([]))
+
+
+def _with_own_names(flat: pl.DataFrame, artists: pl.DataFrame) -> pl.DataFrame:
+    """Add `own_key`: the key of the name under which the platform keeps the credited artist; null when it does not say."""
+    ids = ["platform", "artist_id"]
+    involved = artists.select(*ids, own="name").join(flat.select(ids).unique(), on=ids, how="semi")
+    involved = involved.join(artist_name_keys(involved["own"]).rename({"name": "own", "name_key": "own_key"}), on="own").drop("own")
+    return flat.join(involved, on=ids, how="left", maintain_order="left")
 
 
 def _parts_of(flat: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:

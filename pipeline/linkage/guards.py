@@ -23,7 +23,7 @@ TYPO_DURATION_MS = 4_000
 TITLE_SIMILARITY = 0.72
 ARTIST_SIMILARITY = 0.75
 """Share of characters that agree, for names that already share an ISRC or a cross-link."""
-NAME_IN_VARIANT_SIMILARITY = 0.8
+NAME_IN_VARIANT_SIMILARITY = 0.75
 CONTAINED_CHARACTERS = 4
 """A name inside a longer one counts from this length on: `drake` in `drakeand21savage`, not `u` in `u2`."""
 EDITS_BY_LENGTH = ((5, 1), (11, 2), (24, 3))

@@ -19,11 +19,12 @@ if TYPE_CHECKING:
     from pipeline.linkage.atoms import Atoms
 
 
-def link(records: pl.DataFrame, *, buckets: int = 1) -> pl.DataFrame:
+def link(records: pl.DataFrame, artists: pl.DataFrame | None = None, *, buckets: int = 1) -> pl.DataFrame:
     """Which record is which recording.
 
     Args:
         records: rows of `source_recording` of any platforms; other columns than linkage reads may be missing.
+        artists: rows of `source_artist` (platform, artist_id, name), if at hand: the names behind credited ones.
         buckets: into how many parts the work is cut; the answer is the same for any number.
 
     Returns:
@@ -31,7 +32,8 @@ def link(records: pl.DataFrame, *, buckets: int = 1) -> pl.DataFrame:
     """
     if records.is_empty():
         return TABLES["recording_member"].empty()
-    atoms = _atoms(normalise(records, known_artists(records["artists"])), buckets)
+    artists = TABLES["source_artist"].empty() if artists is None else artists
+    atoms = _atoms(normalise(records, known_artists(records["artists"]), artists), buckets)
     candidates = pl.concat([same_artist_edges(atoms.atom), same_title_edges(atoms.atom)]).sort("a", "b", "evidence")
     typos = without_contradiction(candidates, atoms.isrc, atoms.member)
     cluster = clusters(atoms.atom, pl.concat([isrc_edges(atoms.atom, atoms.isrc), typos]))

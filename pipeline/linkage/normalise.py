@@ -36,12 +36,13 @@ NORMAL_SCHEMA = pl.Schema(
 _NUMBERS = r"[0-9]+|\b(?:ii|iii|iv|vi|vii|viii|ix|xi|xii|xiii|xiv|xv)\b|\b(?:pt|part|vol|no|act|chapter|teil) (?:i|v|x|one|two|three|four|five|six)\b"
 
 
-def normalise(records: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
+def normalise(records: pl.DataFrame, known: pl.DataFrame, artists: pl.DataFrame) -> pl.DataFrame:
     """Keys of each record.
 
     Args:
         records: rows of `source_recording`, at least RECORD_COLUMNS.
         known: artists known by id over ALL records (`credits.known_artists`), or joined names are cut differently in different slices.
+        artists: `platform`, `artist_id`, `name` of `source_artist`; may be empty.
 
     Returns:
         NORMAL_SCHEMA, in the order of the rows.
@@ -56,7 +57,7 @@ def normalise(records: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
         stem_key=compact_expr(pl.col("stem")),
     )
     rows = records.join(keys.drop("core", "stem"), on="shown", how="left", maintain_order="left")
-    rows = rows.join(credited(records, known), on="row", how="left", maintain_order="left")
+    rows = rows.join(credited(records, known, artists), on="row", how="left", maintain_order="left")
     rows = rows.with_columns(pl.col("artist_key", "remixer_key").fill_null(""), pl.col("names").fill_null([]))
     rows = rows.with_columns(variant=_with_flags(pl.col("variant"), pl.col("remixer_key"), pl.col("traits")))
     return rows.join(

@@ -46,7 +46,7 @@ def normalise_and_atoms(paths: BuildPaths, *, buckets: int | None = None) -> Fac
     shutil.rmtree(spill, ignore_errors=True)
     known = _known_artists(staged)
     for number, records in enumerate(_slices(staged)):
-        _spill(normalise(records, known), spill, number, buckets)
+        _spill(normalise(records, known, _artists_of(paths, records)), spill, number, buckets)
     tables = [TABLES[name] for name in ("atom", "atom_member", "atom_isrc")]
     with (
         TableWriter(tables[0], paths.table("atom")) as atom,
@@ -128,6 +128,18 @@ def _slices(staged: list[Path]) -> Iterator[pl.DataFrame]:
             rows = pl.scan_parquet(part).select(RECORD_COLUMNS)
             for start in range(0, row_count_of(part), ROWS_PER_SLICE):
                 yield rows.slice(start, ROWS_PER_SLICE).collect()
+
+
+def _artists_of(paths: BuildPaths, records: pl.DataFrame) -> pl.DataFrame:
+    """The platforms' own rows of the artists credited in a slice: platform, artist_id, name."""
+    columns = ["platform", "artist_id", "name"]
+    credited_ids = records.select("platform", artist="artists").explode("artist", empty_as_null=False).drop_nulls()
+    ids = credited_ids.select("platform", artist_id=pl.col("artist").struct.field("artist_id")).unique()
+    found = [
+        scan_table(TABLES["source_artist"], folder).select(columns).join(ids.lazy(), on=["platform", "artist_id"], how="semi")
+        for folder in paths.staged("source_artist", tuple(ids["platform"].unique().sort()))
+    ]
+    return pl.concat([pl.LazyFrame(schema=dict.fromkeys(columns, pl.String())), *found]).collect()
 
 
 def row_count_of(part: Path) -> int:
