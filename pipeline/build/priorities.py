@@ -30,6 +30,9 @@ ARTIST_NAME: Chain = (CATALOG_B, STREAMSVC_A, STREAMSVC_B, STREAMSVC_C, STORE_A,
 LABEL_NAME: Chain = (CATALOG_B, CATALOG_A, STORE_A, STREAMSVC_B, STREAMSVC_A, STREAMSVC_C)
 WORK_TITLE: Chain = ("works", CATALOG_B)
 
+GENRE: Chain = (STORE_A, CATALOG_B, CATALOG_A, STREAMSVC_B, STREAMSVC_C, STREAMSVC_A)
+"""A shop files each track; votes and editors file releases; streamsvc_a knows genres of artists only."""
+
 ROLELESS: Chain = (STREAMSVC_A,)
 """Platforms whose `primary` only means `is in the list`."""
 
@@ -45,6 +48,7 @@ CHAINS = {
     "artist.name, sort_name": ARTIST_NAME,
     "label.name": LABEL_NAME,
     "work.title": WORK_TITLE,
+    "recording_genre": GENRE,
 }
 
 

@@ -38,9 +38,12 @@ class Workbench:
         for table in ALL_TABLES:
             source = self._source(table)
             if source:
-                connection.execute(f'CREATE VIEW "{table.name}" AS SELECT * FROM {source}')
+                self._show(table, source)
             elif table.layer == "staging":
                 connection.execute(table.ddl())
+
+    def _show(self, table: Table, source: str) -> None:
+        self.connection.execute(f'CREATE OR REPLACE VIEW "{table.name}" AS SELECT * FROM {source}')
 
     def _source(self, table: Table) -> str | None:
         if table.layer != "staging":
@@ -64,7 +67,7 @@ class Workbench:
         return frame(self.connection, sql)
 
     def write(self, name: str, sql: str) -> int:
-        """Write the result of `sql` as table `name`, sorted by the table's order; rows written.
+        """Write the result of `sql` as table `name`, sorted by the table's order, and show it to later queries; rows written.
 
         The columns of `sql` must be those of the table (absent nullable ones become null), and its rows unique in the order's columns
         as far as bytes shall be reproducible.
@@ -72,7 +75,9 @@ class Workbench:
         table = TABLES[name]
         order = ", ".join(f'"{column}" NULLS FIRST' for column in table.order)
         frames = stream(self.connection, f"SELECT * FROM ({sql}) ORDER BY {order}", ROWS_PER_PART)
-        return write_table(table, self.paths.table(name), gathered(frames, ROWS_PER_PART))
+        rows = write_table(table, self.paths.table(name), gathered(frames, ROWS_PER_PART))
+        self._show(table, sql_source(self.paths.table(name)))
+        return rows
 
 
 def gathered(frames: Iterator[pl.DataFrame], rows: int) -> Iterator[pl.DataFrame]:

@@ -1,0 +1,42 @@
+"""The one normal form in which strings and rules meet: case, marks, `&`, apostrophes and separators do not matter, spellings are unified.
+
+Run on both sides, so a rule may be written as the platform writes. Letters of all scripts stay. What must not live here: meaning.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+_APOSTROPHES = re.compile("['\u2018\u2019\u02bc`\u00b4]")
+_AND = re.compile("[&+]")
+_NO_WORD = re.compile(r"[\W_]+")
+STRONG_SEPARATORS = re.compile(r"\s*[;|\u2192_]\s*|\s*,\s+|\s+/\s+")
+"""Between whole genres: `Rock; Pop`, `Pop/Rock→Rock`. Not `/` or `&` inside a name, and not a comma without a space behind it."""
+
+
+def plain(text: str) -> str:
+    """Lower-case words with single spaces; letters without marks, `&` as `and`, no punctuation. May be empty."""
+    marked = unicodedata.normalize("NFKD", text.casefold())
+    bare = "".join(letter for letter in marked if not unicodedata.combining(letter))
+    words = _NO_WORD.sub(" ", _AND.sub(" and ", _APOSTROPHES.sub("", bare)))
+    return words.strip()
+
+
+class Spellings:
+    """Unifies ways to write one word (`dnb`, `drum n bass` -> `drum and bass`), longest first, on word boundaries."""
+
+    def __init__(self, groups: Mapping[str, Iterable[str]]) -> None:
+        """`groups`: the form kept -> the forms that become it."""
+        self._kept = {plain(variant): plain(kept) for kept, variants in groups.items() for variant in variants}
+        longest = sorted(self._kept, key=lambda form: (-len(form), form))
+        self._pattern = re.compile(r"\b(?:" + "|".join(re.escape(form) for form in longest) + r")\b") if longest else None
+
+    def normalise(self, text: str) -> str:
+        """The normal form of `text`."""
+        words = plain(text)
+        return self._pattern.sub(lambda match: self._kept[match.group()], words) if self._pattern else words
