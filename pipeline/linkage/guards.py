@@ -18,6 +18,8 @@ DURATION_MS = 8_000
 SAME_KEY_DURATION_MS = 15_000
 SAME_KEY_DURATION_SHARE = 0.12
 """Same code and same names outweigh a wrong duration up to here; more is another edit under a reused code."""
+LONE_DURATION_MS, LONE_DURATION_SHARE = 45_000, 0.25
+"""A single record against an atom of several, same code, same names: its duration is more likely wrong (silence, a hidden track) than its code."""
 TYPO_DURATION_MS = 4_000
 """Without a shared code the duration must carry more."""
 TITLE_SIMILARITY = 0.72
@@ -29,7 +31,7 @@ CONTAINED_CHARACTERS = 4
 EDITS_BY_LENGTH = ((5, 1), (11, 2), (24, 3))
 """Typing errors allowed from this many characters on; below, one letter makes another word."""
 
-COMPARED = ("artist_key", "title_key", "stem_key", "number_key", "variant", "duration_ms", "names")
+COMPARED = ("artist_key", "title_key", "stem_key", "number_key", "variant", "duration_ms", "names", "record_count")
 
 
 def compared(pairs: pl.DataFrame, atoms: pl.DataFrame) -> pl.DataFrame:
@@ -94,8 +96,10 @@ def same_key() -> pl.Expr:
 def durations_match() -> pl.Expr:
     """Close enough for a shared code; unknown passes."""
     longer = pl.max_horizontal("a_duration_ms", "b_duration_ms")
-    generous = same_key() & (duration_gap() <= pl.max_horizontal(pl.lit(SAME_KEY_DURATION_MS), longer * SAME_KEY_DURATION_SHARE))
-    return ((duration_gap() <= DURATION_MS) | generous).fill_null(value=True)
+    fewer, more = pl.min_horizontal("a_record_count", "b_record_count"), pl.max_horizontal("a_record_count", "b_record_count")
+    same_code_and_names = duration_gap() <= pl.max_horizontal(pl.lit(SAME_KEY_DURATION_MS), longer * SAME_KEY_DURATION_SHARE)
+    lone = (fewer == 1) & (more > 1) & (duration_gap() <= pl.max_horizontal(pl.lit(LONE_DURATION_MS), longer * LONE_DURATION_SHARE))
+    return ((duration_gap() <= DURATION_MS) | (same_key() & (same_code_and_names | lone))).fill_null(value=True)
 
 
 def titles_match() -> pl.Expr:

@@ -8,9 +8,10 @@ import polars as pl
 
 from catalog_store.tables import TABLES
 from pipeline.linkage.atoms import make_atoms
-from pipeline.linkage.clusters import clusters
+from pipeline.linkage.clusters import clusters, components
 from pipeline.linkage.credits import known_artists
 from pipeline.linkage.isrc_edges import isrc_edges
+from pipeline.linkage.key_edges import key_edges
 from pipeline.linkage.normalise import bucket_of, normalise
 from pipeline.linkage.registry import FIRST_ID, REGISTRY_SCHEMA, assign_ids
 from pipeline.linkage.typo_edges import same_artist_edges, same_title_edges, without_contradiction
@@ -36,7 +37,9 @@ def link(records: pl.DataFrame, artists: pl.DataFrame | None = None, *, buckets:
     atoms = _atoms(normalise(records, known_artists(records["artists"]), artists), buckets)
     candidates = pl.concat([same_artist_edges(atoms.atom), same_title_edges(atoms.atom)]).sort("a", "b", "evidence")
     typos = without_contradiction(candidates, atoms.isrc, atoms.member)
-    cluster = clusters(atoms.atom, pl.concat([isrc_edges(atoms.atom, atoms.isrc), typos]))
+    edges = pl.concat([isrc_edges(atoms.atom, atoms.isrc), typos])
+    edges = pl.concat([edges, key_edges(atoms.atom, components(atoms.atom["atom_id"], edges))])
+    cluster = clusters(atoms.atom, edges)
     grouped = atoms.member.join(cluster, on="atom_id", how="left")
     keyed = grouped.select(group="cluster_id", source_key=pl.concat_str("platform", pl.lit(":"), "external_id"))
     ids = assign_ids(keyed, pl.DataFrame(schema=REGISTRY_SCHEMA), FIRST_ID).ids

@@ -17,8 +17,10 @@ from catalog_store.tables.files import TableWriter, parts, read_table, row_count
 from pipeline.linkage import clusters as clustering
 from pipeline.linkage.atoms import make_atoms
 from pipeline.linkage.credits import known_artists
+from pipeline.linkage.clusters import components
 from pipeline.linkage.isrc_edges import isrc_edges
 from pipeline.linkage.isrc_owners import isrc_owners
+from pipeline.linkage.key_edges import key_edges
 from pipeline.linkage.link_edges import link_edges
 from pipeline.linkage.normalise import RECORD_COLUMNS, bucket_of, normalise, text_hashes
 from pipeline.linkage.registry import assign_ids, previous_registry, save_assignment
@@ -72,15 +74,16 @@ def edges(paths: BuildPaths, *, buckets: int | None = None) -> Facts:
     candidates = [same_artist_edges(chunk) for chunk in _ranges(atom, buckets)]
     candidates += [same_title_edges(chunk) for chunk in _title_chunks(atom, buckets)]
     typos = _without_contradiction(paths, pl.concat(candidates))
-    linked = _link_edges(paths, atom)
-    found = pl.concat([*by_code, typos, linked])
+    found = pl.concat([*by_code, typos, _link_edges(paths, atom)])
+    so_far = components(atom.select("atom_id").collect()["atom_id"], found)
+    found = pl.concat([found, *(key_edges(chunk, so_far) for chunk in _ranges(atom, buckets))])
     write_table(TABLES["edge"], paths.table("edge"), found)
     return {"edges": found.height, **{f"{kind}_edges": count for kind, count in found.group_by("kind").len().sort("kind").iter_rows()}}
 
 
 def clusters(paths: BuildPaths) -> Facts:
     """Write `cluster`: which atoms are one recording."""
-    atoms = scan_table(TABLES["atom"], paths.table("atom")).select("atom_id", "duration_ms", "variant").collect()
+    atoms = scan_table(TABLES["atom"], paths.table("atom")).select("atom_id", "duration_ms", "variant", "record_count").collect()
     found = clustering.clusters(atoms, read_table(TABLES["edge"], paths.table("edge")))
     write_table(TABLES["cluster"], paths.table("cluster"), found)
     return {"atoms": found.height, "clusters": found["cluster_id"].n_unique()}

@@ -1,0 +1,37 @@
+"""Edges for records without duration whose key left a choice: joined once other evidence has left only one recording of that key.
+
+Atoms are made before anything is known of codes; an atom of several durations may since have become one cluster (a wrong duration under the
+same ISRC), or one cluster may outweigh the others so far that the choice is none.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from catalog_store.tables import TABLES
+from pipeline.linkage.atoms import DOMINANCE
+
+_KEY = ["artist_key", "title_key", "variant"]
+
+
+def key_edges(atoms: pl.DataFrame, components: pl.DataFrame) -> pl.DataFrame:
+    """Edges of kind `key`.
+
+    Args:
+        atoms: rows of `atom`, all atoms of each artist among them.
+        components: atom_id, cluster_id by all other edges.
+    """
+    untimed = atoms.filter(pl.col("duration_ms").is_null(), pl.col("artist_key") != "")
+    timed = atoms.filter(pl.col("duration_ms").is_not_null()).join(untimed, on=_KEY, how="semi").join(components, on="atom_id")
+    held = timed.group_by(*_KEY, "cluster_id").agg(
+        records=pl.col("record_count").sum(),
+        nearest=pl.col("atom_id").sort_by(["record_count", "atom_id"], descending=[True, False]).first(),
+    )
+    share = (pl.col("records") / pl.col("records").sum()).over(_KEY)
+    chosen = held.filter(share >= DOMINANCE).select(*_KEY, "nearest", target="cluster_id")
+    pairs = untimed.join(components, on="atom_id").join(chosen, on=_KEY).filter(pl.col("cluster_id") != pl.col("target"))
+    ends = (pl.min_horizontal("atom_id", "nearest"), pl.max_horizontal("atom_id", "nearest"))
+    described = pl.concat_str("artist_key", pl.lit(" / "), "title_key", pl.lit(" / "), "variant")
+    return TABLES["edge"].conform(
+        pairs.select(atom_id_a=ends[0], atom_id_b=ends[1], kind=pl.lit("key"), score=pl.lit(1.0), evidence=described)
+    )
