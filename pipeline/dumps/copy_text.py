@@ -1,8 +1,8 @@
 """PostgreSQL `COPY ... TO` text -> Polars frames, block by block: the row encoding of database dumps.
 
-Columns stand in table order behind tabs, there is no heading and no quoting. Backslash-N alone is NULL, an empty cell is the empty text, and
-with one more backslash in front it is that very text. Escapes are undone, in the rows that have one. What must not live here: which tables a
-dump has.
+Columns stand in table order behind tabs, there is no heading and no quoting. Backslash-N alone is NULL, an empty cell is the empty text,
+and with one more backslash in front it is that very text. Escapes are undone, in the rows that have one. What must not live here: which
+tables a dump has.
 """
 
 from __future__ import annotations
