@@ -13,10 +13,9 @@ import numpy as np
 from catalog_store.cursors import CursorCodec, Place
 from catalog_store.errors import DeadlineExceededError, InvalidQueryError
 from catalog_store.search.layout import pair_hashes, word_hash
-from catalog_store.search.names import split_artists, split_title
-from catalog_store.search.rerank import FLOOR, Match, Wanted, match
+from catalog_store.search.rerank import FLOOR, Match, match
 from catalog_store.search.typos import neighbours
-from catalog_store.search.words import words
+from catalog_store.search.wanted import wanted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from catalog_store.search.index import SearchIndex
+    from catalog_store.search.wanted import Wanted
 
 MAX_NAME_CHARACTERS = 500
 """Contract C1."""
@@ -34,8 +34,6 @@ CANDIDATES = 50
 MANY_CANDIDATES = 1_000
 GOOD_SCORE = 0.88
 """A best score below it sends the words through the typo stage."""
-_WORDS_PER_SIDE = 10
-"""Words of one field that are paired; longer names are recognised by fewer."""
 
 
 class Hit(NamedTuple):
@@ -66,6 +64,8 @@ class Request(NamedTuple):
         """InvalidQueryError naming the value at fault."""
         for name in ("artist", "title"):
             value: str = getattr(self, name)
+            if not value.isprintable() and any("\ud800" <= character <= "\udfff" for character in value):
+                raise InvalidQueryError(f"{name} holds half a surrogate pair: send it as UTF-8")
             if not value.strip():
                 raise InvalidQueryError(f"{name} is blank: both artist and title are needed")
             if len(value) > MAX_NAME_CHARACTERS:
@@ -97,17 +97,12 @@ def search(index: SearchIndex, cursors: CursorCodec, request: Request, *, deadli
 
 
 def _ranked(index: SearchIndex, request: Request, until: float) -> list[_Found]:
-    artists, guests = split_artists(request.artist)
-    title, variant, guests_of_title = split_title(request.title)
-    wanted = Wanted(artists, tuple(dict.fromkeys((*guests, *guests_of_title))), title, variant)
-    artist_words = list(dict.fromkeys(word for name in (*artists, *wanted.featured) for word in words(name)))[:_WORDS_PER_SIDE]
-    title_words = words(title)[:_WORDS_PER_SIDE]
-    found = _compared(index, wanted, _candidates(index, artist_words, title_words), until)
+    asked = wanted(request.artist, request.title)
+    found = _compared(index, asked, _candidates(index, asked.artist_words, asked.title_words), until)
     if max((one.place.score for one in found), default=0.0) < GOOD_SCORE:
         _check(until)
-        wide_artist = _widened(index, artist_words)
-        wide_title = _widened(index, title_words)
-        found += _compared(index, wanted, _candidates(index, wide_artist, wide_title), until)
+        artist_words, title_words = _widened(index, asked.artist_words), _widened(index, asked.title_words)
+        found += _compared(index, asked, _candidates(index, artist_words, title_words), until)
     return list({one.place.id: one for one in found}.values())
 
 
@@ -132,17 +127,17 @@ def _candidates(index: SearchIndex, artist_words: Sequence[str], title_words: Se
     return distinct[np.argsort(-weight, kind="stable")][:MANY_CANDIDATES]
 
 
-def _compared(index: SearchIndex, wanted: Wanted, candidates: NDArray[np.uint32], until: float) -> list[_Found]:
-    found = _good(index, wanted, candidates[:CANDIDATES])
+def _compared(index: SearchIndex, asked: Wanted, candidates: NDArray[np.uint32], until: float) -> list[_Found]:
+    found = _good(index, asked, candidates[:CANDIDATES])
     if len(found) == CANDIDATES and len(candidates) > CANDIDATES:
         _check(until)
-        found += _good(index, wanted, candidates[CANDIDATES:])
+        found += _good(index, asked, candidates[CANDIDATES:])
     return found
 
 
-def _good(index: SearchIndex, wanted: Wanted, documents: NDArray[np.uint32]) -> list[_Found]:
+def _good(index: SearchIndex, asked: Wanted, documents: NDArray[np.uint32]) -> list[_Found]:
     ids, popularity = index.ids[documents].tolist(), index.popularity[documents].tolist()
-    matches = (match(wanted, names) for names in index.names(documents))
+    matches = (match(asked, names) for names in index.names(documents))
     return [_Found(Place(m.score, p, i), m) for m, p, i in zip(matches, popularity, ids, strict=True) if m.score >= FLOOR]
 
 

@@ -217,4 +217,6 @@ def _write_vocabulary(folder: Path, words: pl.Series) -> None:
     size = int(words.str.len_bytes().sum() or 0)
     with TextWriter(folder, "vocabulary", smallest_unsigned(size)) as texts:
         texts.extend(words)
-    _save(folder / "vocabulary_reversed.npy", words.str.reverse().arg_sort(), np.dtype(np.uint32))
+    # By code points: Polars' own reverse keeps combining marks behind their letter, the reader's does not.
+    backwards = pl.Series([word[::-1] for word in words], dtype=pl.String)
+    _save(folder / "vocabulary_reversed.npy", backwards.arg_sort(), np.dtype(np.uint32))

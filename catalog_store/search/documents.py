@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from catalog_store.name_keys.names import name_key_expr
+from catalog_store.name_keys import name_key_expr, title_keys_frame
 from catalog_store.search.layout import FIELD_SEPARATOR, NAME_SEPARATOR
-from catalog_store.search.names import split_title
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import scan_table
 
@@ -59,7 +58,5 @@ def _keyed(names: pl.Series) -> pl.DataFrame:
 
 
 def _cores(titles: pl.Series) -> pl.DataFrame:
-    distinct = titles.unique().to_list()
-    return pl.DataFrame(
-        {"title": distinct, "core": [split_title(title)[0] for title in distinct]}, schema={"title": pl.String, "core": pl.String}
-    )
+    distinct = titles.unique()
+    return pl.DataFrame({"title": distinct, "core": title_keys_frame(distinct)["core"]})

@@ -8,10 +8,10 @@ texts. All arrays are .npy, little endian, one dimension, opened by memory map:
     ids.npy                 uint32 (uint64 when needed) [N]  recording id
     popularity.npy          float32 [N]                      descending
     artist_of.npy           uint32 [N]                       number of the document's artist text
-    artist_starts.npy       uint32 or uint64 [A+1]           artist text i is bytes starts[i]..starts[i+1] of artists.bin
-    artists.bin             UTF-8: keys of the primary artists, then TAB, then keys of the featured ones, each list joined by "|"
-    title_starts.npy        uint32 or uint64 [N+1]           as above, by document, into titles.bin
-    titles.bin              UTF-8: key of the core title, TAB, variant (often empty)
+    artist_starts.npy       uint32 or uint64 [A+1]           artist text i is bytes starts[i]..starts[i+1] of artist.bin
+    artist.bin              UTF-8: keys of the primary artists, then TAB, then keys of the featured ones, each list joined by "|"
+    title_starts.npy        uint32 or uint64 [N+1]           as above, by document, into title.bin
+    title.bin               UTF-8: key of the core title, TAB, variant (often empty)
     pair_starts.npy         uint32 or uint64 [2^B + 1]       entries of hash bucket b are pair_starts[b]..pair_starts[b+1]
     pair_tags.npy           uint16 [E]                       next 16 bits of the pair's hash, ascending inside a bucket
     pair_documents.npy      uint32 [E]                       ascending per tag, at most POSTINGS_CAP of them

@@ -11,92 +11,97 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rapidfuzz import fuzz
 
+from catalog_store.name_keys import EDIT_KINDS, variants_agree
+from catalog_store.search.wanted import comparable
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from catalog_store.search.index import DocumentNames
+    from catalog_store.search.wanted import Wanted
 
-FLOOR = 0.70
+FLOOR = 0.74
 """Below it nothing is returned."""
 DECIMALS = 4
 """Scores are rounded so that a cursor finds its place on every machine."""
 
 _WEAKER_SHARE = 0.65
 """Weight of the worse of the two similarities."""
-_REORDERED, _SUBSET, _ONE_OF_SEVERAL, _FEATURED = 0.985, 0.90, 0.97, 0.96
-"""What words in another order, words left out, one of several artists and a guest alone are worth of a full match."""
-_UNASKED_VARIANT, _MISSING_VARIANT, _OTHER_VARIANT = 0.94, 0.90, 0.86
-_EXACT, _STRONG = 0.9995, 0.90
+_REORDERED, _SUBSET, _ONE_OF_SEVERAL, _STEM = 0.985, 0.90, 0.97, 0.97
+"""What words in another order, words left out, one of several artists and a title without its subtitle are worth of a full match."""
 _LONGEST_SUBSET_RATIO = 2.0
-
-
-class Wanted(NamedTuple):
-    """The names asked for, as keys."""
-
-    artists: tuple[str, ...]
-    featured: tuple[str, ...]
-    title: str
-    variant: str
+"""A text more than so many times longer than the other does not count as the other with words left out."""
+_SAME_PERFORMANCE, _UNASKED_VARIANT, _MISSING_VARIANT, _OTHER_VARIANT = 0.995, 0.94, 0.90, 0.86
+_STRONG = 0.90
 
 
 class Match(NamedTuple):
-    """Score 0..1; class exact, strong or fuzzy; reasons as stable codes."""
+    """Score 0..1; class exact, strong or fuzzy; reasons as stable codes: one each on artist, title, variant."""
 
     score: float
     match_class: str
-    reasons: tuple[str, ...]
+    reasons: tuple[str, str, str]
 
 
-def match(wanted: Wanted, names: DocumentNames) -> Match:
+def match(asked: Wanted, names: DocumentNames) -> Match:
     """How well one document fits."""
-    artist, artist_reason = _artists(wanted, names)
-    title, title_reason = _title(wanted.title, names.title)
-    variant, variant_reason = _variant(wanted.variant, names.variant)
-    score = (_WEAKER_SHARE * min(artist, title) + (1 - _WEAKER_SHARE) * max(artist, title)) * variant
-    score = round(score, DECIMALS)
-    kind = "exact" if score >= _EXACT else "strong" if score >= _STRONG else "fuzzy"
+    artist, artist_reason = _artists(asked, names)
+    title, title_reason = _title(asked, names.title)
+    variant, variant_reason = _variant(asked.variant, names.variant)
+    score = round((_WEAKER_SHARE * min(artist, title) + (1 - _WEAKER_SHARE) * max(artist, title)) * variant, DECIMALS)
+    kind = "exact" if score >= _SAME_PERFORMANCE else "strong" if score >= _STRONG else "fuzzy"
     return Match(score, kind, (artist_reason, title_reason, variant_reason))
 
 
-def _title(asked: str, found: str) -> tuple[float, str]:
-    if asked == found or asked.replace(" ", "") == found.replace(" ", ""):
+def _title(asked: Wanted, found: str) -> tuple[float, str]:
+    if asked.title == found or asked.title.replace(" ", "") == found.replace(" ", ""):
         return 1.0, "title_equal"
-    return max(_likeness(asked, found)), "title_similar"
+    likeness = _likeness(asked.title, found)
+    if asked.stem != asked.title:
+        likeness = max(likeness, _STEM * _likeness(asked.stem, found))
+    return likeness, "title_similar"
 
 
-def _likeness(asked: str, found: str) -> tuple[float, float, float]:
-    plain = fuzz.ratio(asked, found) / 100
-    ordered = _REORDERED * fuzz.token_sort_ratio(asked, found) / 100
+def _likeness(asked: str, found: str) -> float:
     shorter, longer = sorted((len(asked), len(found)))
-    subset = _SUBSET * fuzz.token_set_ratio(asked, found) / 100 if longer <= _LONGEST_SUBSET_RATIO * shorter else 0.0
-    return plain, ordered, subset
+    subset = _SUBSET * fuzz.token_set_ratio(asked, found) if longer <= _LONGEST_SUBSET_RATIO * shorter else 0.0
+    return max(fuzz.ratio(asked, found), _REORDERED * fuzz.token_sort_ratio(asked, found), subset) / 100
 
 
-def _artists(wanted: Wanted, names: DocumentNames) -> tuple[float, str]:
-    if set(wanted.artists) == set(names.artists):
+def _artists(asked: Wanted, names: DocumentNames) -> tuple[float, str]:
+    primary = comparable(" ".join(names.artists))
+    everyone = comparable(" ".join((*names.artists, *names.featured)))
+    if asked.everyone in {primary, everyone} or set(asked.artists) == set(names.artists):
         return 1.0, "artist_equal"
-    asked = " ".join(wanted.artists)
-    everyone = wanted.artists + wanted.featured
-    best, reason = max(_likeness(asked, " ".join(names.artists))), "artist_similar"
-    if wanted.featured or names.featured:
-        together = max(_likeness(" ".join(sorted(everyone)), " ".join(sorted((*names.artists, *names.featured)))))
-        best, reason = max((best, reason), (together, "artist_equal" if together == 1 else "artist_similar"))
-    if len(names.artists) > 1 or len(everyone) > 1:
-        best, reason = max((best, reason), (_ONE_OF_SEVERAL * _closest(everyone, names.artists), "one_of_artists"))
+    found = [(_likeness(asked.everyone, primary), "artist_similar")]
     if names.featured:
-        best, reason = max((best, reason), (_FEATURED * _closest(everyone, names.featured), "featured_artist"))
-    return best, reason
+        found.append((_likeness(asked.everyone, everyone), "artist_similar"))
+        found.append((_ONE_OF_SEVERAL * _closest((*asked.artists, *asked.guests), names.featured), "featured_artist"))
+    if len(names.artists) > 1 or len(asked.artists) + len(asked.guests) > 1:
+        found.append((_ONE_OF_SEVERAL * _closest((*asked.artists, *asked.guests), names.artists), "one_of_artists"))
+    return max(found)
 
 
-def _closest(asked: Sequence[str], found: Sequence[str]) -> float:
+def _closest(asked: Iterable[str], found: Sequence[str]) -> float:
     return max(fuzz.ratio(one, other) for one in asked for other in found) / 100
 
 
 def _variant(asked: str, found: str) -> tuple[float, str]:
     if asked == found:
         return 1.0, "variant_equal"
+    if variants_agree(asked, found):
+        return _SAME_PERFORMANCE, "variant_equal"
+    asked, found = _performance(asked), _performance(found)
+    if asked == found:
+        return _SAME_PERFORMANCE, "edit_absorbed"
     if not asked:
         return _UNASKED_VARIANT, "variant_unasked"
     if not found:
         return _MISSING_VARIANT, "variant_missing"
-    return _OTHER_VARIANT + (1 - _OTHER_VARIANT) * max(0.0, fuzz.token_sort_ratio(asked, found) / 50 - 1), "variant_differs"
+    alike = fuzz.token_sort_ratio(asked.replace("+", " "), found.replace("+", " ")) / 100
+    return _OTHER_VARIANT + (_SAME_PERFORMANCE - _OTHER_VARIANT) * max(0.0, 2 * alike - 1), "variant_differs"
+
+
+def _performance(variant: str) -> str:
+    """The variant without what is an edit of the same performance."""
+    return "+".join(tag for tag in variant.split("+") if tag.partition(":")[0] not in EDIT_KINDS)

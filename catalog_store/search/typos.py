@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 SHORTEST = 3
 """Shorter words are never widened: half the vocabulary would be within one edit."""
 NEIGHBOURS = 48
-"""Words kept per word, closest in length first: bounds the pairs looked up."""
+"""Words kept per word: bounds the pairs looked up."""
 _SCANNED = 20_000
 """Words compared per half: a prefix of one or two letters is shared by thousands."""
 _LAST_CHARACTER = "\U0010ffff"
@@ -29,13 +29,14 @@ def neighbours(index: SearchIndex, word: str) -> list[str]:
     if len(word) < SHORTEST:
         return []
     half = len(word) // 2
-    head, tail = word[:half], word[half:][::-1]
-    found = [word.decode() for word in _with_prefix(_Forward(index), head)]
-    found += [word.decode() for word in _with_prefix(_Backward(index), tail)]
-    swapped = word[: half - 1] + word[half] + word[half - 1] + word[half + 1 :]
-    candidates = sorted({other for other in (*found, swapped) if abs(len(other) - len(word)) <= 1 and other != word})
-    near = process.extract(word, candidates, scorer=OSA.distance, score_cutoff=1, limit=NEIGHBOURS)
-    return [other for other, _, _ in near]
+    forward = _Forward(index)
+    found = {*_with_prefix(forward, word[:half]), *_with_prefix(_Backward(index), word[half:][::-1])}
+    # Two neighbours swapped across the middle change both halves.
+    across = word[: half - 1] + word[half] + word[half - 1] + word[half + 1 :]
+    if across in _with_prefix(forward, across, at_most=1):
+        found.add(across)
+    candidates = sorted(other for other in found if abs(len(other) - len(word)) <= 1 and other != word)
+    return [other for other, _, _ in process.extract(word, candidates, scorer=OSA.distance, score_cutoff=1, limit=NEIGHBOURS)]
 
 
 class _Forward:
@@ -47,11 +48,11 @@ class _Forward:
     def __len__(self) -> int:
         return len(self._words)
 
-    def word(self, position: int) -> bytes:
-        return self._words[position]
+    def word(self, position: int) -> str:
+        return self._words[position].decode()
 
     def __getitem__(self, position: int) -> str:
-        return self._words[position].decode()
+        return self.word(position)
 
 
 class _Backward:
@@ -64,14 +65,14 @@ class _Backward:
     def __len__(self) -> int:
         return len(self._order)
 
-    def word(self, position: int) -> bytes:
-        return self._words[self._order[position]]
+    def word(self, position: int) -> str:
+        return self._words[self._order[position]].decode()
 
     def __getitem__(self, position: int) -> str:
-        return self._words[self._order[position]].decode()[::-1]
+        return self.word(position)[::-1]
 
 
-def _with_prefix(order: _Forward | _Backward, prefix: str) -> list[bytes]:
+def _with_prefix(order: _Forward | _Backward, prefix: str, at_most: int = _SCANNED) -> list[str]:
     first = bisect_left(order, prefix)
     last = bisect_left(order, prefix + _LAST_CHARACTER, lo=first)
-    return [order.word(position) for position in range(first, min(last, first + _SCANNED))]
+    return [order.word(position) for position in range(first, min(last, first + at_most))]

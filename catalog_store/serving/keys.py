@@ -59,4 +59,5 @@ def external_key(external_id: str) -> int | str | bytes:
         return int(external_id)
     if _uuid.fullmatch(external_id):
         return bytes.fromhex(external_id.replace("-", ""))
-    return external_id
+    # Half a surrogate pair is no text that SQLite takes, and no id either.
+    return external_id.encode(errors="replace").decode()

@@ -29,7 +29,10 @@ TITLES = (
     "Fly Me to the Sun", "Shallow Water",
 )  # fmt: skip
 VARIANTS = (("", ""), ("", ""), ("", ""), (" (Daft Trunk Remix)", "daft trunk remix"), (" (Live)", "live"), (" (Acoustic)", "acoustic"))
-WORDS = tuple("amber river stone cloud violet winter golden silent broken electric summer ghost mirror ocean".split())
+WORDS = (
+    "amber", "river", "stone", "cloud", "violet", "winter", "golden", "silent", "broken",
+    "electric", "summer", "ghost", "mirror", "ocean",
+)  # fmt: skip
 GENRES = ((1, "House", None, 0), (2, "Techno", None, 0), (3, "Rock", None, 0), (4, "Deep House", 1, 1), (5, "Minimal Deep House", 4, 2))
 RETIRED_ID, MERGED_ID = 900_001, 900_002
 OLD_CATALOG_B_ID = "00000000-0000-4000-8000-0000000000ff"
@@ -155,8 +158,8 @@ def _recording(rows: dict[str, list[dict[str, Any]]], recording_id: int, release
     credited = [(artist, True)] + ([(guest, False)] if guest else [])
     for position, (who, is_primary) in enumerate(credited):
         rows["recording_artist"].append(
-            {"recording_id": recording_id, "position": position, "artist_id": who["artist_id"], "name": who["name"], "is_primary": is_primary,
-             "is_remixer": False}
+            {"recording_id": recording_id, "position": position, "artist_id": who["artist_id"], "name": who["name"],
+             "is_primary": is_primary, "is_remixer": False}
         )  # fmt: skip
     rows["recording_release"].append(
         {"recording_id": recording_id, "release_id": release["release_id"], "disc_number": 1, "track_number": None}

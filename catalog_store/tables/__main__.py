@@ -1,0 +1,8 @@
+"""`python -m catalog_store.tables` prints docs/table_reference.md."""
+
+from __future__ import annotations
+
+from catalog_store.tables.reference import table_reference
+
+if __name__ == "__main__":
+    print(table_reference(), end="")

@@ -1,0 +1,72 @@
+"""`docs/table_reference.md`, written from the specs: every table and column, its type, its rules and what it means.
+
+`python -m catalog_store.tables > docs/table_reference.md` renews the page; a test compares it with this.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from catalog_store.tables import CATALOG_TABLES, LINKAGE_TABLES, STAGING_TABLES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from catalog_store.tables.spec import Column, Table
+
+_LAYERS = (
+    ("Catalog", "What is published: the tables of a snapshot, as Parquet and in `catalog.duckdb`.", CATALOG_TABLES),
+    ("Linkage", "How source records became recordings. Some of them are published for analysts and for the next build.", LINKAGE_TABLES),
+    ("Staging", "What the dumps said, one folder of tables per platform. Not published.", STAGING_TABLES),
+)
+_INTRODUCTION = """# Table reference
+
+Generated from `catalog_store/tables` by `python -m catalog_store.tables`; do not edit. Tables are folders of Parquet parts; rows are
+sorted by the order given. `?` behind a type: may be null. Every rule is checked in each build.
+"""
+
+
+def table_reference() -> str:
+    """The whole page."""
+    return "\n".join([_INTRODUCTION, *_contents(), *(line for layer in _LAYERS for line in _layer(*layer))]) + "\n"
+
+
+def _contents() -> Iterator[str]:
+    for title, _, tables in _LAYERS:
+        yield f"- {title}: {', '.join(f'[{table.name}](#{table.name})' for table in tables)}"
+
+
+def _layer(title: str, description: str, tables: tuple[Table, ...]) -> Iterator[str]:
+    yield f"\n## {title}\n\n{description}"
+    for table in tables:
+        yield from _table(table)
+
+
+def _table(table: Table) -> Iterator[str]:
+    yield f"\n### {table.name}\n\n{table.description}\n"
+    key = f"Key: {_names(table.primary_key)}." if table.primary_key else ""
+    order = f"Order: {_names(table.sort_key)}." if table.sort_key else ""
+    yield f"{key} {order}".strip()
+    yield "\n| Column | Type | Meaning | Rules |\n|---|---|---|---|"
+    for column in table.columns:
+        kind = _cell(str(column.type)) + ("?" if column.nullable else "")
+        yield f"| `{column.name}` | {kind} | {_cell(column.description)} | {_rules(column)} |"
+
+
+def _rules(column: Column) -> str:
+    rules = [
+        _names(column.values) if column.values else "",
+        f"matches `{_cell(column.pattern)}`" if column.pattern else "",
+        f"at least {column.minimum:g}" if column.minimum is not None else "",
+        f"at most {column.maximum:g}" if column.maximum is not None else "",
+        f"stands in `{column.references}`" if column.references else "",
+    ]
+    return "; ".join(filter(None, rules))
+
+
+def _names(names: tuple[str, ...]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("<", "&lt;")

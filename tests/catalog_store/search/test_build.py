@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+import pytest
+
+from catalog_store.search import build
+from catalog_store.search.build import build_search
+from catalog_store.search.index import SearchIndex
+from catalog_store.search.layout import pair_hashes, word_hash
+from catalog_store.tables import TABLES
+from catalog_store.tables.files import read_table
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture(scope="module")
+def index(tables: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> SearchIndex:
+    folder = tmp_path_factory.mktemp("index") / "search"
+    build_search(tables, folder)
+    return SearchIndex(folder)
+
+
+def holders(index: SearchIndex, artist_word: str, title_word: str) -> list[int]:
+    """Ids of the documents posted for one pair."""
+    hashes = pair_hashes(np.array([word_hash(artist_word)], np.uint64), np.array([word_hash(title_word)], np.uint64))
+    documents, which = index.postings(hashes)
+    assert not which.any()
+    return index.ids[documents].tolist()
+
+
+def test_documents_stand_by_popularity_then_id(index: SearchIndex, tables: dict[str, Path]) -> None:
+    recordings = read_table(TABLES["recording"], tables["recording"])
+    expected = recordings.sort("popularity", "recording_id", descending=[True, False])
+    assert index.documents == recordings.height
+    assert index.ids.tolist() == expected["recording_id"].to_list()
+    assert np.allclose(index.popularity, expected["popularity"])
+
+
+def test_names_are_keys_of_primary_and_featured_artists_and_the_core_title(index: SearchIndex) -> None:
+    document = index.ids.tolist().index(5)
+    names = index.names(np.array([document]))[0]
+    assert names.artists[0].startswith("\u1107")
+    assert (names.featured, names.variant) == (["earth wind and water"], "")
+
+
+def test_pairs_of_rare_words_are_posted_for_primary_and_featured_artists(index: SearchIndex) -> None:
+    assert holders(index, "foxes", "midnight") == [1]
+    assert holders(index, "earth", "\u1107\u1169\u11b7\u1102\u1161\u11af") == [5]
+    assert holders(index, "\u4e8b\u5909", "\u7fa4\u9752") == [3]
+    assert holders(index, "midnight", "foxes") == []
+
+
+def test_small_blocks_and_many_partitions_give_the_same_bytes(
+    tables: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build_search(tables, tmp_path / "whole")
+    monkeypatch.setattr(build, "DOCUMENTS_PER_BLOCK", 17)
+    monkeypatch.setattr(build, "PAIRS_PER_PARTITION", 100)
+    build_search(tables, tmp_path / "split")
+    for path in sorted((tmp_path / "whole").iterdir()):
+        assert path.read_bytes() == (tmp_path / "split" / path.name).read_bytes(), path.name
+    assert not (tmp_path / "split" / ".parts").exists()
+
+
+def test_posting_lists_keep_the_most_popular(tables: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    crowd = tmp_path / "crowd"
+    shutil.copytree(tables["recording"], crowd)
+    path = crowd / "part-00000.parquet"
+    pl.read_parquet(path).with_columns(title=pl.lit("Same Song")).write_parquet(path)
+    monkeypatch.setattr(build, "POSTINGS_CAP", 3)
+    build_search({**tables, "recording": crowd}, tmp_path / "search")
+    index = SearchIndex(tmp_path / "search")
+    sade = read_table(TABLES["recording_artist"], tables["recording_artist"]).filter(pl.col("name") == "Sade", pl.col("is_primary"))
+    popular = [one for one in index.ids.tolist() if one in set(sade["recording_id"])]
+    assert len(popular) > 3
+    assert holders(index, "sade", "same") == popular[:3]

@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import pytest
+
+from catalog_store.search.index import DocumentNames
+from catalog_store.search.rerank import FLOOR, match
+from catalog_store.search.wanted import wanted
+
+
+def score(artist: str, title: str, document: tuple[str, str]) -> float:
+    return match(wanted(artist, title), DocumentNames(*document)).score
+
+
+PLAIN = ("velvet foxes\t", "midnight running\t")
+LIVE = ("velvet foxes\t", "midnight running\tlive")
+REMIX = ("velvet foxes\t", "midnight running\tremix:dafttrunk")
+EDIT = ("velvet foxes\t", "midnight running\tradio")
+DUET = ("velvet foxes|sade\tmo", "midnight running\t")
+
+
+@pytest.mark.parametrize(
+    ("artist", "title"),
+    [
+        ("The Velvet Foxes", "Midnight Running"),
+        ("VELVET FOXES (2)", "midnight running!"),
+        ("Velvet Foxes", "Midnight Running - 2011 Remaster"),
+        ("Velvet Foxes", "Midnight Running (Original Mix) (feat. )"),
+    ],
+)
+def test_cosmetic_noise_is_no_difference(artist: str, title: str) -> None:
+    found = match(wanted(artist, title), DocumentNames(*PLAIN))
+    assert found == (1.0, "exact", ("artist_equal", "title_equal", "variant_equal"))
+
+
+def test_edits_are_absorbed_on_both_sides_but_the_named_one_comes_first() -> None:
+    assert score("Velvet Foxes", "Midnight Running", PLAIN) > score("Velvet Foxes", "Midnight Running", EDIT) > 0.99
+    assert (
+        score("Velvet Foxes", "Midnight Running (Radio Edit)", EDIT) > score("Velvet Foxes", "Midnight Running (Radio Edit)", PLAIN) > 0.99
+    )
+
+
+def test_variants_rank_first_when_named_and_below_the_original_when_not() -> None:
+    for asked, first in (("Midnight Running (Live)", LIVE), ("Midnight Running (Daft Trunk Remix)", REMIX), ("Midnight Running", PLAIN)):
+        scores = {document: score("Velvet Foxes", asked, document) for document in (PLAIN, LIVE, REMIX)}
+        assert max(scores, key=lambda document: scores[document]) == first
+        assert min(scores.values()) >= FLOOR
+
+
+def test_one_of_several_artists_swapped_order_and_guests_are_found() -> None:
+    for artist in ("Sade & Velvet Foxes", "Velvet Foxes, Sade", "Velvet Foxes x Sade feat. MØ", "Sade", "Velvet Foxes", "MØ"):
+        assert score(artist, "Midnight Running", DUET) > 0.94, artist
+
+
+def test_typos_cost_little_and_other_names_are_below_the_floor() -> None:
+    assert score("Velvit Foxes", "Midnight Runing", PLAIN) > 0.9
+    assert score("Velvet Foxes", "Paper Planes", PLAIN) < FLOOR
+    assert score("Daft Trunk", "Midnight Running", PLAIN) < FLOOR
+    assert score("Nobody", "Nothing", PLAIN) < FLOOR

@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from catalog_store.search.words import words, words_of
+
+KEYS = st.text(st.sampled_from("ab é東京事変のがпк가שλ!1 "), max_size=12)
+
+
+@given(st.lists(KEYS, max_size=10))
+def test_column_and_single_key_agree(keys: list[str]) -> None:
+    found = words_of(pl.DataFrame({"row": range(len(keys)), "key": keys}, schema={"row": pl.Int64, "key": pl.String}), "key")
+    for row, key in enumerate(keys):
+        assert sorted(found.filter(pl.col("row") == row)["word"]) == sorted(words(key))
+
+
+@pytest.mark.parametrize(
+    ("key", "found"),
+    [
+        ("no ordinary love no", ["no", "ordinary", "love"]),
+        ("東京事変", ["東京", "京事", "事変"]),
+        ("時代", ["時代"]),
+        ("東京 tower", ["東京", "tower"]),
+        ("группа крови", ["группа", "крови"]),
+        ("!!!", ["!!!"]),
+        ("", []),
+    ],
+)
+def test_words(key: str, found: list[str]) -> None:
+    assert words(key) == found

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import duckdb
+import polars as pl
+import pytest
+
+from catalog_store.tables.checks import run_check, table_checks
+from catalog_store.tables.files import write_table
+from catalog_store.tables.spec import FLOAT, INT64, TEXT, Column, Table
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PARENT = Table("parent", "catalog", "Parents.", (Column("parent_id", INT64, "Id."),), primary_key=("parent_id",))
+CHILD = Table(
+    "child",
+    "catalog",
+    "Children.",
+    (
+        Column("child_id", INT64, "Id.", minimum=1),
+        Column("parent_id", INT64, "Parent.", nullable=True, references="parent.parent_id"),
+        Column("kind", TEXT, "Kind.", nullable=True, values=("a", "b")),
+        Column("code", TEXT, "Code.", nullable=True, pattern="[A-Z]{2}"),
+        Column("share", FLOAT, "Share.", nullable=True, minimum=0, maximum=1),
+    ),
+    primary_key=("child_id",),
+)
+
+
+def broken(folder: Path, *children: dict[str, object]) -> dict[str, int]:
+    """Names of the checks that fail -> rows that break them."""
+    write_table(PARENT, folder / "parent", pl.DataFrame({"parent_id": [1, 2]}))
+    whole = [{"child_id": None, "parent_id": None, "kind": None, "code": None, "share": None} | child for child in children]
+    write_table(CHILD, folder / "child", CHILD.conform(pl.DataFrame(whole, schema=CHILD.polars_schema)))
+    with duckdb.connect() as connection:
+        counted = {check.name: run_check(connection, check) for check in table_checks(CHILD, lambda name: folder / name)}
+    return {name: count for name, count in counted.items() if count}
+
+
+def test_good_rows_break_nothing(tmp_path: Path) -> None:
+    assert broken(tmp_path, {"child_id": 1, "parent_id": 2, "kind": "a", "code": "GB", "share": 1.0}, {"child_id": 2}) == {}
+
+
+@pytest.mark.parametrize(
+    ("child", "name"),
+    [
+        ({"child_id": 0}, "child_child_id_minimum"),
+        ({"child_id": None}, "child_child_id_not_null"),
+        ({"child_id": 5, "parent_id": 3}, "child_parent_id_known"),
+        ({"child_id": 5, "kind": "c"}, "child_kind_known_value"),
+        ({"child_id": 5, "code": "GBR"}, "child_code_pattern"),
+        ({"child_id": 5, "share": -0.1}, "child_share_minimum"),
+        ({"child_id": 5, "share": 1.1}, "child_share_maximum"),
+    ],
+)
+def test_each_rule_counts_the_rows_that_break_it(tmp_path: Path, child: dict[str, object], name: str) -> None:
+    assert broken(tmp_path, {"child_id": 1}, child) == {name: 1}
+
+
+def test_repeated_keys_are_counted(tmp_path: Path) -> None:
+    assert broken(tmp_path, {"child_id": 1}, {"child_id": 1}, {"child_id": 1}) == {"child_key_unique": 2}
+
+
+def test_an_empty_table_breaks_nothing(tmp_path: Path) -> None:
+    assert broken(tmp_path) == {}

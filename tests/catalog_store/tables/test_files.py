@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import duckdb
+import polars as pl
+import pytest
+
+from catalog_store.tables import TABLES
+from catalog_store.tables.files import TableWriter, parts, read_table, row_count, scan_table, size_bytes, sql_source, write_table
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LABEL = TABLES["label"]
+
+
+def rows(*ids: int) -> pl.DataFrame:
+    return LABEL.conform(pl.DataFrame({"label_id": ids, "name": [f"L{number}" for number in ids], "release_count": 1}))
+
+
+def test_parts_are_written_in_call_order_and_read_back_in_it(tmp_path: Path) -> None:
+    with TableWriter(LABEL, tmp_path / "label") as writer:
+        writer.write(rows(3, 1))
+        writer.write(rows().clear())
+        writer.write(rows(2))
+    assert [path.name for path in parts(tmp_path / "label")] == ["part-00000.parquet", "part-00001.parquet"]
+    assert read_table(LABEL, tmp_path / "label")["label_id"].to_list() == [3, 1, 2]
+    assert writer.rows == row_count(tmp_path / "label") == 3
+
+
+def test_a_single_frame_is_sorted_by_the_tables_order(tmp_path: Path) -> None:
+    assert write_table(LABEL, tmp_path / "label", rows(3, 1, 2)) == 3
+    assert read_table(LABEL, tmp_path / "label")["label_id"].to_list() == [1, 2, 3]
+
+
+def test_several_frames_are_taken_as_sorted(tmp_path: Path) -> None:
+    assert write_table(LABEL, tmp_path / "label", [rows(3), rows(1)]) == 2
+    assert read_table(LABEL, tmp_path / "label")["label_id"].to_list() == [3, 1]
+
+
+def test_an_empty_table_is_one_part_without_rows(tmp_path: Path) -> None:
+    write_table(LABEL, tmp_path / "label", [])
+    assert len(parts(tmp_path / "label")) == 1
+    assert read_table(LABEL, tmp_path / "label").schema == LABEL.polars_schema
+
+
+def test_nothing_is_visible_before_the_end_and_nothing_changes_on_failure(tmp_path: Path) -> None:
+    folder = tmp_path / "label"
+    write_table(LABEL, folder, rows(1))
+
+    def fail() -> None:
+        with TableWriter(LABEL, folder) as writer:
+            writer.write(rows(2))
+            assert read_table(LABEL, folder)["label_id"].to_list() == [1]
+            raise RuntimeError("broken in the middle")
+
+    with pytest.raises(RuntimeError, match="in the middle"):
+        fail()
+    assert read_table(LABEL, folder)["label_id"].to_list() == [1]
+    assert [path.name for path in tmp_path.iterdir()] == ["label"]
+
+
+def test_leftovers_of_a_killed_writer_are_cleared(tmp_path: Path) -> None:
+    (tmp_path / "label.pending").mkdir()
+    (tmp_path / "label.pending" / "part-00007.parquet").write_bytes(b"half")
+    write_table(LABEL, tmp_path / "label", rows(1))
+    assert row_count(tmp_path / "label") == 1
+
+
+def test_the_same_rows_give_the_same_bytes(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        write_table(LABEL, tmp_path / name, rows(*range(1, 2_000)))
+    assert parts(tmp_path / "one")[0].read_bytes() == parts(tmp_path / "two")[0].read_bytes()
+    assert size_bytes(tmp_path / "one") == parts(tmp_path / "one")[0].stat().st_size
+
+
+def test_rows_that_do_not_fit_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="missing columns"):
+        write_table(
+            LABEL,
+            tmp_path / "label",
+            pl.DataFrame({"label_id": [1]}).with_columns(colour=pl.lit("red")).select("colour", "label_id").sort("label_id"),
+        )
+    assert not (tmp_path / "label").exists()
+
+
+def test_a_missing_table_is_named(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"no table at .*nothing"):
+        scan_table(LABEL, tmp_path / "nothing")
+
+
+def test_duckdb_reads_the_same_rows_also_below_a_quoted_path(tmp_path: Path) -> None:
+    folder = tmp_path / "it's" / "label"
+    write_table(LABEL, folder, rows(1, 2))
+    assert duckdb.sql(f"SELECT label_id FROM {sql_source(folder)} ORDER BY 1").fetchall() == [(1,), (2,)]

@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from catalog_store.tables import ALL_TABLES
+from catalog_store.tables.reference import table_reference
+
+PAGE = Path(__file__).parents[3] / "docs" / "table_reference.md"
+
+
+def test_page_is_what_the_specs_say() -> None:
+    assert PAGE.read_text() == table_reference(), "renew it: python -m catalog_store.tables > docs/table_reference.md"
+
+
+def test_command_prints_the_page() -> None:
+    printed = subprocess.run(
+        [sys.executable, "-m", "catalog_store.tables"], check=True, capture_output=True, text=True, cwd=PAGE.parents[1]
+    )
+    assert printed.stdout == table_reference()
+
+
+def test_every_table_and_column_is_described() -> None:
+    page = table_reference()
+    for table in ALL_TABLES:
+        section = page.split(f"### {table.name}\n")[1].split("\n### ")[0]
+        assert table.description in section
+        for column in table.columns:
+            assert f"| `{column.name}` |" in section

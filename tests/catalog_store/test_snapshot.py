@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from catalog_store.errors import NoSnapshotError, SnapshotInvalidError
+from catalog_store.snapshot import MANIFEST, Manifest, StoredFile, StoredTable, TablePart, read_manifest, schema_version, sha256, verify
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+@pytest.fixture
+def folder(published: Path, tmp_path: Path) -> Path:
+    """A copy of a snapshot, to be damaged."""
+    return Path(shutil.copytree(published / "snapshots" / "first", tmp_path / "first"))
+
+
+def test_manifest_lists_every_file_with_size_and_digest(folder: Path) -> None:
+    manifest = read_manifest(folder)
+    listed = {file.path for file in manifest.files()}
+    assert listed == {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()} - {MANIFEST}
+    for file in manifest.files():
+        assert (folder / file.path).stat().st_size == file.bytes
+        assert sha256(folder / file.path) == file.sha256
+    recording = manifest.tables["recording"]
+    assert recording.rows == sum(part.rows for part in recording.files) == 120
+    assert recording.bytes == sum(part.bytes for part in recording.files)
+
+
+def test_manifest_is_plain_json_and_reads_back(folder: Path) -> None:
+    content = json.loads((folder / MANIFEST).read_text())
+    assert content["format"] == "music-catalog-snapshot"
+    assert content["created_at"].endswith("Z")
+    assert read_manifest(folder).encode() == (folder / MANIFEST).read_bytes()
+
+
+def test_members_added_later_are_ignored(folder: Path) -> None:
+    content = json.loads((folder / MANIFEST).read_text()) | {"colour": "red"}
+    (folder / MANIFEST).write_text(json.dumps(content))
+    assert verify(folder).id == "first"
+
+
+def test_a_changed_byte_is_found_only_when_contents_are_read(folder: Path) -> None:
+    path = folder / "tables" / "recording" / "part-00000.parquet"
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    assert verify(folder, contents=False).id == "first"
+    with pytest.raises(SnapshotInvalidError, match=r"tables/recording/part-00000\.parquet has other contents: roll back"):
+        verify(folder)
+
+
+def test_all_faults_are_named_at_once(folder: Path) -> None:
+    (folder / "catalog.duckdb").unlink()
+    with (folder / "serving" / "serving.sqlite").open("ab") as file:
+        file.write(b"x")
+    with pytest.raises(SnapshotInvalidError, match=r"catalog\.duckdb is missing; serving/serving\.sqlite has \d+ bytes instead of"):
+        verify(folder, contents=False)
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"format": 1}'])
+def test_what_is_no_manifest_is_refused(folder: Path, content: bytes) -> None:
+    (folder / MANIFEST).write_bytes(content)
+    with pytest.raises(SnapshotInvalidError, match="not a manifest"):
+        read_manifest(folder)
+
+
+def test_another_format_version_is_refused(folder: Path) -> None:
+    content = json.loads((folder / MANIFEST).read_text()) | {"format_version": 99}
+    (folder / MANIFEST).write_text(json.dumps(content))
+    with pytest.raises(SnapshotInvalidError, match="version 99, this program reads"):
+        read_manifest(folder)
+
+
+def test_a_folder_without_manifest_is_no_snapshot(tmp_path: Path) -> None:
+    with pytest.raises(NoSnapshotError):
+        read_manifest(tmp_path)
+
+
+def test_schema_version_follows_shape_not_words() -> None:
+    assert schema_version(["work", "genre"]) == schema_version(["genre", "work"])
+    assert schema_version(["work"]) != schema_version(["genre"])
+    assert len(schema_version(["work"])) == 16
+
+
+def test_the_page_describes_every_field() -> None:
+    page = (DOCS / "snapshot_format.md").read_text()
+    for struct in (Manifest, StoredTable, TablePart, StoredFile):
+        for field in struct.__struct_fields__:
+            assert f"`{field}`" in page, field
