@@ -25,8 +25,8 @@ _COPY_TYPES: dict[str, pl.DataType] = {
     name: {"i": pl.Int64(), "t": pl.String(), "b": pl.Boolean()}[letter]
     for name, letter in (column.split(":") for column in COPY_COLUMNS.split())
 }
-_ROWS_PER_PART = 500_000
-"""As the staging writer gathers them."""
+_ROWS_PER_PART = 122_880
+"""A row group."""
 
 
 def ndjson(path: str, folder: str) -> int:
@@ -60,7 +60,7 @@ def _write(frames: Iterable[pl.DataFrame], folder: str) -> int:
 
 def _write_part(frames: list[pl.DataFrame], folder: str, part: int) -> int:
     frame = pl.concat(frames)
-    frame.write_parquet(Path(folder) / f"part-{part:05d}.parquet", compression="snappy", row_group_size=122_880)
+    frame.write_parquet(Path(folder) / f"part-{part:05d}.parquet", compression="snappy", row_group_size=_ROWS_PER_PART)
     return frame.height
 
 

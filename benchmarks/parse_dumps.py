@@ -25,8 +25,8 @@ from benchmarks.measuring import Run, fastest
 XML_GOAL = 1.1
 FLAT_GOAL = 0.8
 MEMORY_GOAL = 1.3
-"""Growth of the peak over a fourfold file that counts as flat. Parts are gathered to half a million rows, 250 MB of releases, before they are
-written: below that size the whole adapter grows."""
+"""Growth of the peak over a fourfold file that counts as flat. The whole adapter gathers half a million rows, 250 MB of releases, before it
+writes a part: below that size it grows."""
 
 
 @dataclass(frozen=True)

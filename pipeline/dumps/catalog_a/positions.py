@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 _PLAIN = r"(?i)^(?:[a-z]{2,}-)?(\d{1,3})[a-z]?$"
 _MEDIUM_AND_NUMBER = r"(?i)^(?:[a-z]{2,} ?)?(\d{1,3})[-.](\d{1,3})[a-z]?$"
-_SIDE = r"(?i)^([a-z])\.? ?\d{0,3}(?:[a-z]|\.\d{1,2})?$"
+_SIDE = r"(?i)^([a-z])(?:\.? ?\d{1,3}(?:[a-z]|\.\d{1,2})?)?$"
 _MEDIUM_OF_SIDE = {letter: number // 2 + 1 for number, letter in enumerate(ascii_uppercase)}
 _VIDEO = r"(?i)video|^(?:dvd|vhs|vcd|laserdisc)"
 
