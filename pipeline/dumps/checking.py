@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from pipeline.dumps.rejects import Reason
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pipeline.dumps.rejects import Reason
 
 WHERE = ("source_file", "place")
 
@@ -83,6 +84,19 @@ def value_rejects(block: pl.DataFrame, entity: str, record_id: str, rules: Seque
                 )
             )
     return pl.concat(found) if found else pl.DataFrame()
+
+
+def unknown_records(block: pl.DataFrame, entity: str) -> pl.DataFrame:
+    """All of `block` as rows of `reject`: records with an `id` are of no known kind, those without have nothing that names them."""
+    reason = pl.when(pl.col("id").is_null()).then(pl.lit(Reason.MISSING_ID.value)).otherwise(pl.lit(Reason.UNKNOWN_KIND.value))
+    return block.select(
+        *WHERE,
+        entity=pl.lit(entity),
+        severity=pl.lit("row"),
+        reason=reason,
+        record_id="id",
+        excerpt=excerpt(block.columns),
+    )
 
 
 def excerpt(columns: Sequence[str]) -> pl.Expr:

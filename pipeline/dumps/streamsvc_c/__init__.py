@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from pipeline.dumps.checking import excerpt
+from pipeline.dumps.checking import unknown_records
 from pipeline.dumps.delivered.staging import stage_delivered
 from pipeline.dumps.delivered.store import DeliveredStore
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.json_files import entity_by_name, json_files
 from pipeline.dumps.ndjson import read_json_blocks
-from pipeline.dumps.rejects import Reason
 from pipeline.dumps.scratch import scratch_folder
 from pipeline.dumps.streamsvc_c import credit_lines, flat, json_api, older
 from pipeline.dumps.streamsvc_c.columns import COLUMNS, KIND_SHAPES, MEMBERS, kind
@@ -64,16 +63,4 @@ def _add(frame: pl.DataFrame, entity: str, store: DeliveredStore, genre_names: d
             genre_names.update(rows.select(KIND_SHAPES["genre"]).drop_nulls().iter_rows())
         elif name == "unknown":
             out.read(entity, rows.height)
-            unknown = pl.lit(Reason.UNKNOWN_KIND.value)
-            out.write_rejects(
-                rows.select(
-                    "source_file",
-                    "place",
-                    entity=pl.lit(entity),
-                    severity=pl.lit("row"),
-                    reason=unknown,
-                    record_id="id",
-                    value="type",
-                    excerpt=excerpt(rows.columns),
-                )
-            )
+            out.write_rejects(unknown_records(rows, entity))
