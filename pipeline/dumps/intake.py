@@ -83,6 +83,7 @@ def _stamp_of(folder: Path) -> dict[str, str] | None:
 def code_version() -> str:
     """A hash over the adapters and the staging schema: with other code the same dump is staged anew."""
     digest = hashlib.sha256()
-    for source in [*sorted(Path(__file__).parent.rglob("*.py")), Path(catalog_store.tables.staging.__file__)]:
+    here = Path(__file__).parent
+    for source in [*sorted([*here.rglob("*.py"), *here.rglob("*.xslt")]), Path(catalog_store.tables.staging.__file__)]:
         digest.update(source.read_bytes())
     return digest.hexdigest()[:16]

@@ -11,7 +11,7 @@ from pipeline.dumps.catalog_a.batch import Batch, sound_records
 from pipeline.dumps.catalog_a.credits import artist_lists, credit_texts, credited_artists
 from pipeline.dumps.catalog_a.extraction import ITEM, extract, list_items
 from pipeline.dumps.catalog_a.identifiers import IDENTIFIER_PARTS, barcodes
-from pipeline.dumps.catalog_a.names import VARIOUS, credited_name, known_id
+from pipeline.dumps.catalog_a.names import VARIOUS, credited_name, is_placeholder_label, known_id
 from pipeline.dumps.catalog_a.tracks import TRACK_VALUES, stage_tracks
 from pipeline.dumps.dates import partial_date
 from pipeline.dumps.rejects import Reason
@@ -78,6 +78,7 @@ def _stage_releases(releases: pl.DataFrame, batch: Batch) -> None:
     for name, descriptions in reversed(_TYPES.items()):
         release_type = pl.when(_described_as(*descriptions)).then(pl.lit(name)).otherwise(release_type)
     is_various = pl.col("artists").list.first().struct.field("artist_id") == VARIOUS
+    no_label = is_placeholder_label(pl.col("label_id"), pl.col("label_name"))
     catalog_number = pl.col("catalog_number").str.strip_chars()
     releases = releases.with_columns(release_date=date.struct.field("date"), release_date_precision=date.struct.field("precision"))
     batch.frames["source_release"] = releases.select(
@@ -85,8 +86,8 @@ def _stage_releases(releases: pl.DataFrame, batch: Batch) -> None:
         "title",
         pl.col("artists").fill_null([]),
         "artist_credit",
-        label_id=known_id(pl.col("label_id")),
-        label_name=credited_name(pl.col("label_name")),
+        label_id=pl.when(~no_label).then(known_id(pl.col("label_id"))),
+        label_name=pl.when(~no_label).then(credited_name(pl.col("label_name"))),
         catalog_number=pl.when(~catalog_number.str.to_lowercase().is_in(_NO_CATALOG_NUMBER)).then(catalog_number),
         gtin="gtin",
         release_date="release_date",

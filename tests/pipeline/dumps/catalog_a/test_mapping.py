@@ -71,9 +71,12 @@ def test_a_name_variation_is_shown_and_only_a_trailing_suffix_goes(stage_records
     ]
 
 
-def test_suffixes_stay_in_the_artist_and_label_tables(stage_records: StageRecords) -> None:
+def test_suffixes_stay_in_the_artist_and_label_tables_and_no_label_is_no_label(stage_records: StageRecords) -> None:
     tables = stage_records(
-        releases=[release(more='<labels><label name="Svek (2)" catno="NONE" id="5"/><label name="Other" catno="X1" id="6"/></labels>')],
+        releases=[
+            release(1, more='<labels><label name="Svek (2)" catno="NONE" id="5"/><label name="Other" catno="X1" id="6"/></labels>'),
+            release(2, more='<labels><label name="Not On Label (X Self-released)" catno="X 1 " id="7"/></labels>'),
+        ],
         artists=["<artist><id>2</id><name>Miłość (2)</name><namevariations><name>Milosc</name><name/></namevariations></artist>"],
         labels=[
             '<label><id>5</id><name>Svek (2)</name><parentLabel id="9">Parent</parentLabel></label>',
@@ -89,7 +92,7 @@ def test_suffixes_stay_in_the_artist_and_label_tables(stage_records: StageRecord
         ("7", "Not On Label (X Self-released)", None, True),
         ("8", "Not On Labels", None, True),
     ]
-    assert tables["source_release"].select("label_id", "label_name", "catalog_number").row(0) == ("5", "Svek", None)
+    assert tables["source_release"].select("label_id", "label_name", "catalog_number").rows() == [("5", "Svek", None), (None, None, "X 1")]
 
 
 def test_track_artists_come_before_release_artists_and_reach_sub_tracks(stage_records: StageRecords) -> None:
