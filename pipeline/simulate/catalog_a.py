@@ -103,11 +103,10 @@ def part(settings: SimulationSettings, block: int) -> Part:
         releases.select("release", "is_vinyl", pl.col("kind").alias("release_kind")), on="release", how="left", maintain_order="left"
     ).with_columns(draw=pl.Series(rng.random(len(rows))), anv_draw=pl.Series(rng.random(len(rows))))
     out = Part(truth=truth_of(rows.select(pl.concat_str("id", "n", separator="-")).to_series(), rows))
-    strings, positions = main_positions(releases["main"].to_numpy(), GENRES, rng, settings)
-    shown = np.maximum(positions, 0)  # every release has a genre there
+    strings, positions = main_positions(releases["main"].to_numpy(), GENRES, rng, settings, always=True)
     releases = releases.with_columns(
-        genre=pl.Series([genre for genre, _ in strings]).gather(shown),
-        style=pl.Series([style for _, style in strings], dtype=pl.String).gather(shown),
+        genre=pl.Series([genre for genre, _ in strings]).gather(positions),
+        style=pl.Series([style for _, style in strings], dtype=pl.String).gather(positions),
         country=pl.Series(COUNTRIES).gather(rng.integers(0, len(COUNTRIES), len(releases))),
         date_draw=pl.Series(rng.random(len(releases))),
         draw=pl.Series(rng.random(len(releases))),

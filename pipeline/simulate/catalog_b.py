@@ -214,7 +214,6 @@ def _recording_tables(settings: SimulationSettings, of: PlatformRows, entities: 
 
 
 def _release_tables(of: PlatformRows, releases: pl.DataFrame, rows: pl.DataFrame, first: int) -> dict[str, bytes]:
-    rows = rows.filter(pl.col("release").is_in(releases["release"].implode()))
     numbers = first + 1 + np.arange(len(rows))
     renamed = pl.Series(chosen(of.rng, len(rows), RENAMED))
     status = pl.when(pl.col("place") > 0.98).then(3).when(pl.col("place") > 0.97).then(4).when(pl.col("place") > 0.96).then(2).otherwise(1)  # noqa: PLR2004 - bootleg, pseudo, promotion

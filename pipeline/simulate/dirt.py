@@ -47,7 +47,8 @@ def _with_typos(texts: pl.Series, rng: np.random.Generator, share: float) -> pl.
         _mistyped(text, kind, place, letter)
         for text, kind, place, letter in zip(texts.gather(rows).to_list(), kinds.tolist(), places.tolist(), letters.tolist(), strict=True)
     ]
-    return texts.scatter(rows, pl.Series(edited, dtype=pl.String)) if len(rows) else texts
+    # `scatter` writes into the series it is called on: without the clone the clean names would be lost for all who come later.
+    return texts.clone().scatter(rows, pl.Series(edited, dtype=pl.String)) if len(rows) else texts
 
 
 def dirty_titles(texts: pl.Series, rng: np.random.Generator, settings: SimulationSettings) -> pl.Series:

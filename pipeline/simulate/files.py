@@ -56,8 +56,11 @@ class Sink(Protocol):
         """Finish the file; the number of lines or rows."""
 
 
-class _TextSink:
+class TextSink:
+    """A text file, plain or gzipped."""
+
     def __init__(self, path: Path, *, compressed: bool) -> None:
+        """Open the file."""
         self._raw = path.open("wb")
         self._file: BinaryIO = self._raw
         if compressed:
@@ -65,19 +68,24 @@ class _TextSink:
         self.lines = 0
 
     def add(self, content: Content) -> None:
+        """Append text; TypeError for tables."""
         if not isinstance(content, bytes):
             raise TypeError(f"a text file takes bytes, not {type(content).__name__}")
         self.lines += content.count(b"\n")
         self._file.write(content)
 
     def close(self) -> int:
+        """Finish the file; lines written."""
         self._file.close()
         self._raw.close()
         return self.lines
 
 
-class _ParquetSink:
+class ParquetSink:
+    """A Parquet file; rows wait until they fill a row group. `.gz.parquet` is compressed by gzip inside, others by zstd."""
+
     def __init__(self, path: Path) -> None:
+        """Nothing is written before the first rows are there: they bring the schema."""
         self._path = path
         self._codec: Literal["gzip", "zstd"] = "gzip" if path.name.endswith(".gz.parquet") else "zstd"
         self._writer: pq.ParquetWriter | None = None
@@ -85,6 +93,7 @@ class _ParquetSink:
         self.lines = 0
 
     def add(self, content: Content) -> None:
+        """Append rows; TypeError for text."""
         if isinstance(content, bytes):
             raise TypeError("a Parquet file takes tables, not bytes")
         table = content.to_arrow(compat_level=pl.CompatLevel.oldest()) if isinstance(content, pl.DataFrame) else content
@@ -104,6 +113,7 @@ class _ParquetSink:
         self._writer.write_table(table, row_group_size=ROW_GROUP)
 
     def close(self) -> int:
+        """Finish the file; rows written."""
         self._flush()
         if self._writer is not None:
             self._writer.close()
@@ -125,7 +135,7 @@ class Dump:
         if name not in self._sinks:
             path = self.folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._sinks[name] = _ParquetSink(path) if name.endswith(".parquet") else _TextSink(path, compressed=name.endswith(".gz"))
+            self._sinks[name] = ParquetSink(path) if name.endswith(".parquet") else TextSink(path, compressed=name.endswith(".gz"))
             if name in self._openings:
                 self._sinks[name].add(self._openings[name])
         self._sinks[name].add(content)

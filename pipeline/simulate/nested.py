@@ -27,11 +27,16 @@ def credit_list(credit_columns: Sequence[str], entry: Callable[[str], pl.Expr]) 
 
 
 def main_positions(
-    mains: npt.NDArray[np.int64], choices: Mapping[str, Sequence[Entry]], rng: np.random.Generator, settings: SimulationSettings
+    mains: npt.NDArray[np.int64],
+    choices: Mapping[str, Sequence[Entry]],
+    rng: np.random.Generator,
+    settings: SimulationSettings,
+    *,
+    always: bool = False,
 ) -> tuple[list[Entry], npt.NDArray[np.int64]]:
-    """Draw one of a platform's strings for each main genre: (all strings, position per row); -1 where the platform has none or tells none.
+    """Draw one of a platform's strings for each main genre: (all strings, position per row).
 
-    A share (`genre_noise`) gets a string of another main.
+    The position is -1 where the platform has none or, unless `always`, tells none. A share (`genre_noise`) gets a string of another main.
     """
     flat: list[Entry] = []
     starts, sizes = np.zeros(len(MAINS), dtype=np.int64), np.zeros(len(MAINS), dtype=np.int64)
@@ -42,7 +47,7 @@ def main_positions(
     shown = np.where(chosen(rng, count, settings.genre_noise), rng.integers(0, len(MAINS), count), mains)
     shown = np.where(sizes[shown] == 0, mains, shown)
     drawn = starts[shown] + (rng.random(count) ** 1.5 * sizes[shown]).astype(np.int64)
-    return flat, np.where((sizes[shown] == 0) | chosen(rng, count, settings.missing_genre), -1, drawn)
+    return flat, np.where((sizes[shown] == 0) | chosen(rng, count, 0.0 if always else settings.missing_genre), -1, drawn)
 
 
 def iso_duration(milliseconds: pl.Expr) -> pl.Expr:

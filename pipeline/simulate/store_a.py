@@ -64,7 +64,7 @@ def part(settings: SimulationSettings, block: int) -> Part:
         settings, with_versions(settings, STORE_A, of), of, featured=rates.featured_in_title, in_title=rates.version_in_title, form=" ({})"
     )
     originals = pl.Series(ORIGINALS, dtype=pl.String).gather(np.searchsorted(ORIGINAL_SHARES, rng.random(len(rows))))
-    genres, positions = main_positions(of.releases["main"].to_numpy(), GENRES, rng, settings)
+    genres, positions = main_positions(of.releases["main"].to_numpy(), GENRES, rng, settings, always=True)
     table = pl.DataFrame(
         {
             "genre_id": [genre.genre_id for genre in genres],
@@ -73,7 +73,7 @@ def part(settings: SimulationSettings, block: int) -> Part:
             "sub_genre": [genre.sub_genre for genre in genres],
         },
         schema={"genre_id": pl.Int64, "genre": pl.String, "sub_genre_id": pl.Int64, "sub_genre": pl.String},
-    )[np.maximum(positions, 0)]  # the shop always tells a genre
+    )[positions]
     releases = pl.concat([of.releases, table], how="horizontal").with_columns(
         id=pl.col("release") + FIRST_RELEASE_ID + first,
         label_id=pl.col("label") + FIRST_LABEL_ID,
