@@ -73,7 +73,7 @@ def edges(paths: BuildPaths, *, buckets: int | None = None) -> Facts:
     by_code = [isrc_edges(*chunk) for chunk in _isrc_chunks(paths, atom, buckets)]
     candidates = [same_artist_edges(chunk) for chunk in _ranges(atom, buckets)]
     candidates += [same_title_edges(chunk) for chunk in _title_chunks(atom, buckets)]
-    typos = _without_contradiction(paths, pl.concat(candidates))
+    typos = _without_contradiction(paths, candidates)
     found = pl.concat([*by_code, typos, _link_edges(paths, atom)])
     so_far = components(atom.select("atom_id").collect()["atom_id"], found)
     found = pl.concat([found, *(key_edges(chunk, so_far) for chunk in _ranges(atom, buckets))])
@@ -187,8 +187,10 @@ def _isrc_chunks(paths: BuildPaths, atom: pl.LazyFrame, buckets: int) -> Iterato
         yield atom.join(shared.lazy().select("atom_id").unique(), on="atom_id", how="semi").collect(), shared
 
 
-def _without_contradiction(paths: BuildPaths, candidates: pl.DataFrame) -> pl.DataFrame:
-    candidates = candidates.sort("a", "b", "evidence").unique(["a", "b"], keep="first", maintain_order=True)
+def _without_contradiction(paths: BuildPaths, found: list[pl.DataFrame]) -> pl.DataFrame:
+    if not found:
+        return TABLES["edge"].empty()
+    candidates = pl.concat(found).sort("a", "b", "evidence").unique(["a", "b"], keep="first", maintain_order=True)
     involved = pl.concat([candidates.select(atom_id="a"), candidates.select(atom_id="b")]).unique().lazy()
     claims, members = (
         scan_table(TABLES[name], paths.table(name)).join(involved, on="atom_id", how="semi").collect()

@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import polars as pl
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from catalog_store.tables import TABLES
+from pipeline.linkage.clusters import clusters, components
+
+edge_lists = st.lists(st.tuples(st.integers(0, 14), st.integers(0, 14)), max_size=25)
+
+
+def edge_table(pairs: list[tuple[int, int]], kind: str = "isrc", score: float = 1.0) -> pl.DataFrame:
+    rows = [{"atom_id_a": min(pair), "atom_id_b": max(pair), "kind": kind, "score": score, "evidence": ""} for pair in pairs]
+    return TABLES["edge"].conform(pl.DataFrame(rows, schema=TABLES["edge"].polars_schema))
+
+
+def atom_rows(durations: list[int | None], variants: list[str] | None = None, records: list[int] | None = None) -> pl.DataFrame:
+    count = len(durations)
+    return pl.DataFrame(
+        {"atom_id": range(count), "duration_ms": durations, "variant": variants or [""] * count, "record_count": records or [2] * count},
+        schema={"atom_id": pl.Int64, "duration_ms": pl.Int32, "variant": pl.String, "record_count": pl.Int32},
+    )
+
+
+def oracle(count: int, pairs: list[tuple[int, int]]) -> dict[int, int]:
+    """Union-find in a few lines: atom -> smallest atom of its component."""
+    root = list(range(count))
+
+    def find(atom: int) -> int:
+        return atom if root[atom] == atom else find(root[atom])
+
+    for one, other in pairs:
+        low, high = sorted((find(one), find(other)))
+        root[high] = low
+    return {atom: find(atom) for atom in range(count)}
+
+
+@settings(max_examples=60, deadline=None)
+@given(edge_lists)
+def test_components_are_those_of_a_union_find(pairs: list[tuple[int, int]]) -> None:
+    found = components(pl.Series(range(15), dtype=pl.Int64), edge_table(pairs))
+    assert dict(found.iter_rows()) == oracle(15, pairs)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    edge_lists,
+    st.lists(st.integers(100, 130), min_size=15, max_size=15),
+    st.lists(st.sampled_from(["", "live", "live:a", "live:b"]), min_size=15, max_size=15),
+)
+def test_clusters_are_sound_connected_and_independent_of_edge_order(
+    pairs: list[tuple[int, int]], seconds: list[int], variants: list[str]
+) -> None:
+    atoms = atom_rows([second * 1000 for second in seconds], variants)
+    found = dict(clusters(atoms, edge_table(pairs)).iter_rows())
+    whole = oracle(15, pairs)
+    for cluster in set(found.values()):
+        held = [atom for atom in found if found[atom] == cluster]
+        assert min(held) == cluster
+        assert len({whole[atom] for atom in held}) == 1
+        assert max(seconds[atom] for atom in held) - min(seconds[atom] for atom in held) <= 15.6
+        kinds = {variants[atom] for atom in held}
+        assert not {"live:a", "live:b"} <= kinds
+        assert not ("" in kinds and len(kinds) > 1)
+    assert dict(clusters(atoms, edge_table(pairs[::-1])).iter_rows()) == found
+
+
+def test_a_chain_of_good_edges_is_cut_where_it_spans_too_much() -> None:
+    atoms = atom_rows([100_000, 107_000, 114_000, 121_000])
+    found = clusters(atoms, edge_table([(0, 1), (1, 2), (2, 3)]))["cluster_id"].to_list()
+    assert found == [0, 0, 0, 3]
+
+
+def test_the_weakest_evidence_gives_way() -> None:
+    atoms = atom_rows([100_000, 110_000, 120_000])
+    edges = pl.concat([edge_table([(0, 1)], "typo", 0.9), edge_table([(1, 2)], "isrc", 0.8)])
+    assert clusters(atoms, edges)["cluster_id"].to_list() == [0, 1, 1]
+
+
+def test_a_bare_live_does_not_join_two_places() -> None:
+    atoms = atom_rows([None, None, None], ["live:paris", "live", "live:rome"])
+    assert clusters(atoms, edge_table([(0, 1), (1, 2)]))["cluster_id"].n_unique() == 2
+
+
+def test_the_duration_of_a_single_record_does_not_cut_a_cluster() -> None:
+    atoms = atom_rows([200_000, 201_000, 240_000], records=[5, 3, 1])
+    assert clusters(atoms, edge_table([(0, 1), (0, 2)]))["cluster_id"].to_list() == [0, 0, 0]
+
+
+def test_atoms_without_edges_are_their_own_clusters() -> None:
+    assert clusters(atom_rows([1, 2]), edge_table([]))["cluster_id"].to_list() == [0, 1]
+    assert clusters(atom_rows([]), edge_table([])).is_empty()

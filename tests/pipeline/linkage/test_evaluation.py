@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+from itertools import combinations
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipeline.linkage.evaluation import evaluate
+
+
+def frames(cells: list[tuple[int, int]]) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """One record per (recording, true recording)."""
+    names = [str(number) for number in range(len(cells))]
+    base = pl.DataFrame(
+        {"platform": ["p" if number % 3 else "q" for number in range(len(cells))], "external_id": names},
+        schema={"platform": pl.String, "external_id": pl.String},
+    )
+    return (
+        base.with_columns(recording_id=pl.Series([cell[0] for cell in cells], dtype=pl.Int64)),
+        base.with_columns(true_recording_id=pl.Series([cell[1] for cell in cells], dtype=pl.Int64)),
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.integers(1, 4), st.integers(1, 4)), max_size=14))
+def test_counts_are_those_of_listing_all_pairs(cells: list[tuple[int, int]]) -> None:
+    figures = evaluate(*frames(cells))
+    pairs = list(combinations(range(len(cells)), 2))
+    linked = {pair for pair in pairs if cells[pair[0]][0] == cells[pair[1]][0]}
+    true = {pair for pair in pairs if cells[pair[0]][1] == cells[pair[1]][1]}
+    assert (figures["linked_pairs"], figures["true_pairs"], figures["right_pairs"]) == (len(linked), len(true), len(linked & true))
+    touching = {pair for pair in pairs if 0 in (pair[0] % 3, pair[1] % 3)}
+    if cells:
+        platform = figures["platforms"]["q"]  # type: ignore[index]
+        assert platform["recall"] == pytest.approx(
+            len(linked & true & touching) / len(true & touching) if true & touching else 1.0, abs=1e-6
+        )
+
+
+def test_mixed_and_split_recordings_and_unknown_records_are_counted() -> None:
+    member, truth = frames([(1, 1), (1, 2), (2, 2), (3, 3)])
+    figures = evaluate(member.tail(3).vstack(member.head(1)), truth.head(3))
+    assert figures["mixed_clusters"] == 1
+    assert figures["split_recordings"] == 1
+    assert figures["truth_missing_in_member"] == 0
+    assert figures["member_missing_in_truth"] == 1
+    assert evaluate(member.head(2), truth)["truth_missing_in_member"] == 2
+
+
+def test_a_perfect_linkage_scores_one() -> None:
+    figures = evaluate(*frames([(7, 1), (7, 1), (9, 2)]))
+    assert (figures["precision"], figures["recall"], figures["f1"]) == (1.0, 1.0, 1.0)

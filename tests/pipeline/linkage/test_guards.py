@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from catalog_store.tables import TABLES
+from pipeline.linkage import guards, isrc_edges, link
+from pipeline.linkage.evaluation import evaluate
+from pipeline.linkage.guards import compared, is_typo, variants_match, verdict
+from tests.pipeline.linkage.worlds import Records, made_up_world
+
+
+def judged(one: dict[str, object], other: dict[str, object]) -> str | None:
+    """The verdict over two atoms given by what differs from a plain one."""
+    plain = {
+        "artist_key": "someartist",
+        "title_key": "sometitle",
+        "stem_key": "sometitle",
+        "number_key": "",
+        "variant": "",
+        "duration_ms": 200_000,
+        "names": ["someartist"],
+        "record_count": 2,
+        "platform_count": 1,
+    }
+    rows = [{**plain, "atom_id": number, **changes} for number, changes in enumerate((one, other))]
+    atoms = TABLES["atom"].conform(pl.DataFrame(rows, schema=TABLES["atom"].polars_schema))
+    pair = pl.DataFrame({"a": [0], "b": [1]}, schema={"a": pl.Int64, "b": pl.Int64})
+    reason: str | None = verdict(compared(pair, atoms))["reason"].item()
+    return reason
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "reason"),
+    [
+        ({}, {}, None),
+        ({}, {"variant": "live"}, "variant"),
+        ({"variant": "remix:tiesto"}, {"variant": "remix"}, None),
+        ({"variant": "remix:tiesto"}, {"variant": "remix:tiesot"}, None),
+        ({"variant": "remix:tiesto"}, {"variant": "remix:feddelegrand"}, "variant"),
+        ({}, {"title_key": "anothermatter", "stem_key": "anothermatter"}, "title"),
+        ({}, {"title_key": "sometitel", "stem_key": "sometitel"}, None),
+        ({}, {"title_key": "sometitleandmore", "stem_key": "sometitleandmore"}, None),
+        ({}, {"title_key": "sometitlemightyreal"}, None),
+        ({"number_key": "1"}, {"number_key": "2"}, "title"),
+        ({}, {"artist_key": "nobodyelse", "names": ["nobodyelse"]}, "artist"),
+        ({}, {"artist_key": "nobodyelse", "names": ["nobodyelse", "someartist"]}, None),
+        ({}, {"artist_key": "someartistandfriends", "names": ["someartistandfriends"]}, None),
+        ({}, {"artist_key": "", "names": []}, None),
+        ({}, {"duration_ms": 214_000}, None),
+        ({}, {"duration_ms": 214_000, "title_key": "sometitel"}, "duration"),
+        ({}, {"duration_ms": 207_000, "title_key": "sometitel"}, None),
+        ({}, {"duration_ms": 240_000}, "duration"),
+        ({}, {"duration_ms": 240_000, "record_count": 1}, None),
+        ({}, {"duration_ms": 320_000, "record_count": 1}, "duration"),
+        ({}, {"duration_ms": None}, None),
+    ],
+)
+def test_what_keeps_two_atoms_of_one_code_apart(one: dict[str, object], other: dict[str, object], reason: str | None) -> None:
+    assert judged(one, other) == reason
+    assert judged(other, one) == reason
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ("love", "dove", False),
+        ("stars", "starts", True),
+        ("midnight", "midnihgt", True),
+        ("midnight", "daylight", False),
+        ("a long enough title", "a lnog enogh title", True),
+    ],
+)
+def test_typing_errors_are_allowed_by_length(one: str, other: str, *, expected: bool) -> None:
+    assert is_typo(pl.Series([one]), pl.Series([other])).item() is expected
+
+
+def test_variants_of_an_empty_frame_match_nothing() -> None:
+    assert variants_match(
+        pl.DataFrame({"a_variant": [], "b_variant": []}, schema={"a_variant": pl.String, "b_variant": pl.String})
+    ).is_empty()
+
+
+def test_the_guards_are_what_keeps_recordings_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without them every shared, swapped or stray code mixes two recordings."""
+    frame, truth = made_up_world(seed=2, songs=150, wrong_codes=0.05)
+    guarded = evaluate(link(frame), truth)["mixed_clusters"]
+
+    def open_gate(pairs: pl.DataFrame) -> pl.DataFrame:
+        return pairs.with_columns(reason=pl.lit(None, dtype=pl.String), score=pl.lit(1.0))
+
+    monkeypatch.setattr(isrc_edges, "verdict", open_gate)
+    monkeypatch.setattr("pipeline.linkage.clusters._unsound", lambda atoms: atoms.select("cluster_id").clear())
+    unguarded = evaluate(link(frame), truth)["mixed_clusters"]
+    assert guarded == 0
+    assert unguarded >= 10  # type: ignore[operator]
+
+
+def test_records_with_wrong_codes_keep_their_recording() -> None:
+    records = Records()
+    for platform in ("streamsvc_a", "streamsvc_b", "streamsvc_c"):
+        records.add(f"right-{platform}", "Right Song", platform=platform, isrcs="GBABC1700001")
+        records.add(
+            f"other-{platform}", "Other Tune", platform=platform, isrcs="GBABC1700001" if platform == "streamsvc_c" else "GBABC1700002"
+        )
+    assert {frozenset(name.split("-")[0] for name in group) for group in records.linked()} == {frozenset({"right"}), frozenset({"other"})}
+
+
+def test_limits_are_stated_in_milliseconds_and_shares() -> None:
+    assert guards.TYPO_DURATION_MS < guards.DURATION_MS < guards.SAME_KEY_DURATION_MS < guards.LONE_DURATION_MS
+    assert 0 < guards.SAME_KEY_DURATION_SHARE < guards.LONE_DURATION_SHARE < 0.5

@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from catalog_store.tables import TABLES
+from pipeline.linkage.isrc_owners import isrc_owners
+
+CODE = "GBABC1700001"
+
+
+def atom(number: int, title: str = "song", artist: str = "artist", variant: str = "", duration: int | None = 200_000) -> dict[str, object]:
+    return {
+        "atom_id": number,
+        "artist_key": artist,
+        "title_key": title,
+        "stem_key": title,
+        "number_key": "",
+        "variant": variant,
+        "duration_ms": duration,
+        "names": [artist],
+        "record_count": 2,
+        "platform_count": 1,
+    }
+
+
+def owners(claims: list[tuple[str, int, int, int]], atoms: list[dict[str, object]]) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Claims as (platform, recording, atom, records) on one code."""
+    frame = pl.DataFrame(
+        claims, schema={"platform": pl.String, "recording_id": pl.Int64, "atom_id": pl.Int64, "record_count": pl.Int64}, orient="row"
+    )
+    return isrc_owners(
+        frame.with_columns(isrc=pl.lit(CODE)), TABLES["atom"].conform(pl.DataFrame(atoms, schema=TABLES["atom"].polars_schema))
+    )
+
+
+def test_platforms_count_before_records_and_records_before_ids() -> None:
+    two_platforms = [("streamsvc_a", 2, 1, 1), ("store_a", 2, 1, 1), ("streamsvc_b", 1, 0, 9)]
+    owner, _ = owners(two_platforms, [atom(0), atom(1, variant="live")])
+    assert owner.rows() == [(CODE, 2, 2, 2)]
+    more_records = [("streamsvc_a", 1, 0, 1), ("streamsvc_a", 2, 1, 3)]
+    assert owners(more_records, [atom(0), atom(1)])[0]["recording_id"].to_list() == [2]
+    even = [("streamsvc_a", 2, 1, 1), ("streamsvc_a", 1, 0, 1)]
+    assert owners(even, [atom(0), atom(1)])[0]["recording_id"].to_list() == [1]
+
+
+@pytest.mark.parametrize(
+    ("loser", "reason"),
+    [
+        (atom(1, variant="remix:x"), "variant"),
+        (atom(1, title="another matter"), "title"),
+        (atom(1, artist="somebodyelse"), "artist"),
+        (atom(1, duration=300_000), "duration"),
+        (atom(1), "outvoted"),
+    ],
+)
+def test_the_loser_is_recorded_with_what_kept_it_apart(loser: dict[str, object], reason: str) -> None:
+    claims = [("streamsvc_a", 1, 0, 2), ("streamsvc_b", 1, 0, 1), ("catalog_b", 2, 1, 1), ("catalog_a", 2, 1, 0)]
+    _, conflict = owners(claims[:3], [atom(0), loser])
+    assert conflict.rows() == [(CODE, 2, 1, ["catalog_b"], 1, reason)]
+
+
+def test_a_code_has_one_owner_and_every_other_claimant_a_conflict() -> None:
+    claims = [("streamsvc_a", number, number, 1) for number in range(1, 6)]
+    owner, conflict = owners(claims, [atom(number, title=f"title {'abcdef'[number] * 5}") for number in range(1, 6)])
+    assert owner["isrc"].to_list() == [CODE]
+    assert conflict["recording_id"].to_list() == [2, 3, 4, 5]
+    assert set(conflict["owner_recording_id"]) == {1}

@@ -1,0 +1,155 @@
+"""The stages over the tables of a build: what they write, that buckets do not matter, that ids last."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import duckdb
+import polars as pl
+import pytest
+
+from catalog_store.platforms import CATALOG_PLATFORMS
+from catalog_store.tables import TABLES
+from catalog_store.tables.checks import run_check, table_checks
+from catalog_store.tables.files import read_table, write_table
+from pipeline.linkage import link, stages
+from pipeline.linkage.registry import collect_registry
+from pipeline.paths import BuildPaths
+from tests.pipeline.linkage.worlds import Records, made_up_world, partition
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+WRITTEN = ("atom", "atom_member", "atom_isrc", "edge", "cluster", "recording_member", "isrc_owner", "isrc_conflict")
+
+
+def stage(paths: BuildPaths, records: pl.DataFrame, links: pl.DataFrame | None = None) -> BuildPaths:
+    """Lay records down as staging tables, a folder per platform."""
+    for platform in CATALOG_PLATFORMS:
+        rows = records.filter(pl.col("platform") == platform)
+        if rows.height:
+            with_table = paths.staging(platform)
+            write_table(TABLES["source_recording"], with_table / "source_recording", [rows])
+            if links is not None:
+                write_table(TABLES["source_link"], with_table / "source_link", links.filter(pl.col("platform") == platform))
+    return paths
+
+
+def build(paths: BuildPaths, buckets: int | None = None) -> dict[str, pl.DataFrame]:
+    stages.normalise_and_atoms(paths, buckets=buckets)
+    stages.edges(paths, buckets=buckets)
+    stages.clusters(paths)
+    stages.recording_ids(paths)
+    return {name: read_table(TABLES[name], paths.table(name)) for name in WRITTEN}
+
+
+@pytest.fixture(scope="module")
+def world() -> pl.DataFrame:
+    return made_up_world(seed=5, songs=150)[0]
+
+
+@pytest.fixture(scope="module")
+def built(world: pl.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> tuple[BuildPaths, dict[str, pl.DataFrame]]:
+    paths = stage(BuildPaths(tmp_path_factory.mktemp("build")), world)
+    return paths, build(paths)
+
+
+def test_the_stages_and_the_entry_in_memory_agree(world: pl.DataFrame, built: tuple[BuildPaths, dict[str, pl.DataFrame]]) -> None:
+    assert built[1]["recording_member"].equals(link(world))
+
+
+def test_every_table_keeps_its_spec(built: tuple[BuildPaths, dict[str, pl.DataFrame]]) -> None:
+    paths, tables = built
+    collect_registry(paths)
+    connection = duckdb.connect()
+    for table in (TABLES[name] for name in (*WRITTEN, "id_registry")):
+        for check in table_checks(table, paths.table):
+            assert run_check(connection, check) == 0, check.description
+    for name, frame in tables.items():
+        assert frame.equals(frame.sort(TABLES[name].order, nulls_last=False)), name
+
+
+def test_tables_are_the_same_for_any_number_of_buckets_and_any_order_of_rows(
+    world: pl.DataFrame, built: tuple[BuildPaths, dict[str, pl.DataFrame]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stages, "ROWS_PER_SLICE", 97)
+    shuffled = stage(BuildPaths(tmp_path), world.sample(fraction=1, shuffle=True, seed=3))
+    for name, frame in build(shuffled, buckets=7).items():
+        assert frame.equals(built[1][name]), name
+
+
+def test_no_two_recordings_own_a_code_and_every_claim_is_kept_or_in_conflict(
+    world: pl.DataFrame, built: tuple[BuildPaths, dict[str, pl.DataFrame]]
+) -> None:
+    tables = built[1]
+    claims = world.select("platform", "external_id", isrc="isrcs").explode("isrc", empty_as_null=False).drop_nulls()
+    claims = claims.join(tables["recording_member"], on=["platform", "external_id"]).select("isrc", "recording_id").unique()
+    kept = pl.concat([tables["isrc_owner"].select("isrc", "recording_id"), tables["isrc_conflict"].select("isrc", "recording_id")])
+    assert kept.sort("isrc", "recording_id").equals(claims.sort("isrc", "recording_id"))
+    assert tables["isrc_owner"]["isrc"].is_unique().all()
+    assert tables["isrc_conflict"].height > 0
+
+
+def test_a_cross_link_joins_what_names_do_not_and_yields_to_a_contradiction(tmp_path: Path) -> None:
+    records = (
+        Records()
+        .add("a", "The Long Winding Road", "Some Singer")
+        .add("b", "Long Winding Road", "Some Singer Orchestra", platform="catalog_b")
+    )
+    records.add("c", "Another Song - Live").add("d", "Another Song", platform="catalog_b")
+    links = [
+        {
+            "platform": "catalog_b",
+            "entity_kind": "recording",
+            "entity_id": entity,
+            "target_platform": "streamsvc_a",
+            "target_id": target,
+            "target_kind": "recording",
+            "url": "u",
+        }
+        for entity, target in (("b", "a"), ("d", "c"), ("b", "unknown"))
+    ]
+    paths = stage(BuildPaths(tmp_path), records.frame(), TABLES["source_link"].conform(pl.DataFrame(links)))
+    tables = build(paths)
+    assert partition(tables["recording_member"]) == {frozenset("ab"), frozenset("c"), frozenset("d")}
+    assert tables["edge"].select("kind", "evidence").rows() == [("link", "catalog_b:b -> streamsvc_a:a")]
+    assert records.linked() == {frozenset("a"), frozenset("b"), frozenset("c"), frozenset("d")}
+
+
+def test_a_platform_without_a_single_record_and_no_records_at_all(tmp_path: Path) -> None:
+    empty = BuildPaths(tmp_path)
+    write_table(TABLES["source_recording"], empty.staging("store_a") / "source_recording", TABLES["source_recording"].empty())
+    assert all(frame.is_empty() for frame in build(empty).values())
+
+
+def publish(paths: BuildPaths, name: str) -> None:
+    """What a publish does with the registry."""
+    collect_registry(paths)
+    tables = paths.snapshots / name / "tables"
+    for table in ("id_registry", "redirect"):
+        write_table(TABLES[table], tables / table, read_table(TABLES[table], paths.table(table)))
+    paths.current.unlink(missing_ok=True)
+    paths.current.symlink_to(paths.snapshots / name)
+
+
+def ids_of(tables: dict[str, pl.DataFrame]) -> dict[tuple[str, str], int]:
+    return {(platform, external): recording for platform, external, recording in tables["recording_member"].iter_rows()}
+
+
+def test_ids_survive_reordered_records_a_new_platform_and_its_removal_and_return(world: pl.DataFrame, tmp_path: Path) -> None:
+    paths = BuildPaths(tmp_path)
+    without = world.filter(pl.col("platform") != "streamsvc_b")
+    first = ids_of(build(stage(paths, without)))
+    publish(paths, "one")
+    again = ids_of(build(stage(paths, without.reverse())))
+    assert again == first
+    added = ids_of(build(stage(paths, world)))
+    publish(paths, "two")
+    kept = sum(added[record] == recording for record, recording in first.items())
+    assert kept >= 0.995 * len(first)
+    for part in (paths.staging("streamsvc_b") / "source_recording").iterdir():
+        part.unlink()
+    write_table(TABLES["source_recording"], paths.staging("streamsvc_b") / "source_recording", TABLES["source_recording"].empty())
+    build(paths)
+    publish(paths, "three")
+    assert ids_of(build(stage(paths, world))) == added
