@@ -23,6 +23,18 @@ def partial_date(value: pl.Expr) -> pl.Expr:
     )
 
 
+def with_dates(block: pl.DataFrame, value: pl.Expr) -> pl.DataFrame:
+    """`block` with `_date` and `_precision` of a text as `partial_date` reads it; each distinct text is read once (9x on real dates)."""
+    texts = block.select(_text=value)
+    read = (
+        texts.unique()
+        .select("_text", _read=partial_date(pl.col("_text")))
+        .unnest("_read")
+        .rename({"date": "_date", "precision": "_precision"})
+    )
+    return pl.concat([block, texts.join(read, on="_text", how="left", maintain_order="left").drop("_text")], how="horizontal")
+
+
 def partial_date_of(year: pl.Expr, month: pl.Expr, day: pl.Expr) -> pl.Expr:
     """Year, month, day as integers (null or 0 = unknown) -> struct(date: `YYYY-MM-DD` padded with 01, precision: day|month|year)."""
     has_year = year.is_between(EARLIEST_YEAR, LATEST_YEAR)

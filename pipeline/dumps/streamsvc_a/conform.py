@@ -23,7 +23,7 @@ from catalog_store.identifiers import STREAMSVC_A_SHAPE, gtin_expr, isrc_expr
 from catalog_store.tables.staging import RELEASE_TYPES
 from pipeline.dumps.checking import RowRule, ValueRule, given, mark_later, split_rows, value_rejects, whole_number
 from pipeline.dumps.credits import PLACEHOLDER_NAMES, VARIOUS_ARTISTS, credit_names, joined_names, named_credits
-from pipeline.dumps.dates import partial_date
+from pipeline.dumps.dates import with_dates
 from pipeline.dumps.rejects import Reason
 
 if TYPE_CHECKING:
@@ -45,11 +45,13 @@ def stage_tracks(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWrit
     block, rejects = split_rows(block, entity, "id", [local, *_identity_rules()])
     out.write_rejects(rejects)
 
-    isrc = isrc_expr(pl.col("isrc"))
-    duration = whole_number(pl.col("duration_ms"), 1, LONGEST_MS)
-    popularity = whole_number(pl.col("popularity"), 0, FULL_POPULARITY)
-    disc = whole_number(pl.col("disc_number"), 0, LARGEST_SMALLINT)
-    number = whole_number(pl.col("track_number"), 0, LARGEST_SMALLINT)
+    block = block.with_columns(
+        _isrc=isrc_expr(pl.col("isrc")),
+        _duration=whole_number(pl.col("duration_ms"), 1, LONGEST_MS),
+        _popularity=whole_number(pl.col("popularity"), 0, FULL_POPULARITY),
+        _disc=whole_number(pl.col("disc_number"), 0, LARGEST_SMALLINT),
+        _number=whole_number(pl.col("track_number"), 0, LARGEST_SMALLINT),
+    )
     album = pl.col("album_id")
     out.write_rejects(
         value_rejects(
@@ -57,11 +59,11 @@ def stage_tracks(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWrit
             entity,
             "id",
             [
-                ValueRule("isrc", given("isrc"), isrc, Reason.INVALID_ISRC),
-                ValueRule("duration_ms", given("duration_ms"), duration, Reason.INVALID_DURATION),
-                ValueRule("popularity", given("popularity"), popularity, Reason.INVALID_NUMBER),
-                ValueRule("disc_number", given("disc_number"), disc, Reason.INVALID_NUMBER),
-                ValueRule("track_number", given("track_number"), number, Reason.INVALID_NUMBER),
+                ValueRule("isrc", given("isrc"), pl.col("_isrc"), Reason.INVALID_ISRC),
+                ValueRule("duration_ms", given("duration_ms"), pl.col("_duration"), Reason.INVALID_DURATION),
+                ValueRule("popularity", given("popularity"), pl.col("_popularity"), Reason.INVALID_NUMBER),
+                ValueRule("disc_number", given("disc_number"), pl.col("_disc"), Reason.INVALID_NUMBER),
+                ValueRule("track_number", given("track_number"), pl.col("_number"), Reason.INVALID_NUMBER),
                 ValueRule("album", given("album_ref"), album, Reason.DANGLING_REFERENCE),
                 ValueRule("artists", given("lost_artists"), pl.lit(None), Reason.DANGLING_REFERENCE),
                 ValueRule("name", _broken_text("name"), pl.lit(None), Reason.INVALID_UTF8),
@@ -75,17 +77,17 @@ def stage_tracks(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWrit
         version=given("version"),
         artists=named_credits(),
         artist_credit=joined_names(CREDIT_SEPARATOR),
-        isrcs=pl.when(isrc.is_not_null()).then(pl.concat_list(isrc)).otherwise(pl.lit([], dtype=TEXTS)),
-        duration_ms=duration,
+        isrcs=pl.concat_list("_isrc").list.drop_nulls(),
+        duration_ms="_duration",
         release_id=album,
         # The platform writes `false` both for "clean" and for "not known".
         is_explicit=pl.when(_true(pl.col("explicit"))).then(statement=True),
         is_video=pl.lit(value=False),
         traits=pl.lit([], dtype=TEXTS),
-        popularity=popularity / FULL_POPULARITY,
+        popularity=pl.col("_popularity") / FULL_POPULARITY,
     )
     out.write(entity, staged)
-    places = block.select(release_id=album, external_id="id", disc_number=disc, track_number=number)
+    places = block.select(release_id=album, external_id="id", disc_number="_disc", track_number="_number")
     out.write("source_release_track", places.filter(pl.col("release_id").is_not_null()))
     return block
 
@@ -95,10 +97,10 @@ def stage_albums(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWrit
     entity = "source_release"
     block, rejects = split_rows(mark_later(block, duplicates), entity, "id", _identity_rules())
     out.write_rejects(rejects)
-    gtin = gtin_expr(pl.col("upc"))
     # `0000` and years before sound recording stand on some 14,000 albums of the real data.
-    date = partial_date(pl.col("release_date"))
-    count = whole_number(pl.col("total_tracks"), 0, LONGEST_MS)
+    block = with_dates(block, pl.col("release_date")).with_columns(
+        _gtin=gtin_expr(pl.col("upc")), _count=whole_number(pl.col("total_tracks"), 0, LONGEST_MS)
+    )
     kind = given("album_type").str.to_lowercase()
     out.write_rejects(
         value_rejects(
@@ -106,14 +108,14 @@ def stage_albums(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWrit
             entity,
             "id",
             [
-                ValueRule("upc", given("upc"), gtin, Reason.INVALID_GTIN),
-                ValueRule("release_date", given("release_date"), date.struct.field("date"), Reason.INVALID_DATE),
-                ValueRule("total_tracks", given("total_tracks"), count, Reason.INVALID_NUMBER),
+                ValueRule("upc", given("upc"), pl.col("_gtin"), Reason.INVALID_GTIN),
+                ValueRule("release_date", given("release_date"), pl.col("_date"), Reason.INVALID_DATE),
+                ValueRule("total_tracks", given("total_tracks"), pl.col("_count"), Reason.INVALID_NUMBER),
                 ValueRule("name", _broken_text("name"), pl.lit(None), Reason.INVALID_UTF8),
             ],
         )
     )
-    parsed = date.struct.field("precision")
+    parsed = pl.col("_precision")
     stated = pl.col("release_date_precision").str.to_lowercase()
     coarser = pl.when(stated.is_in(["year"]) | ((stated == "month") & (parsed == "day"))).then(stated).otherwise(parsed)
     out.write(
@@ -124,14 +126,14 @@ def stage_albums(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWrit
             artists=named_credits(),
             artist_credit=joined_names(CREDIT_SEPARATOR),
             label_name=given("label"),
-            gtin=gtin,
-            release_date=date.struct.field("date"),
+            gtin="_gtin",
+            release_date="_date",
             release_date_precision=pl.when(parsed.is_not_null()).then(coarser),
             release_type=pl.when(kind.is_in(RELEASE_TYPES)).then(kind).when(kind.is_not_null()).then(pl.lit("other")),
             is_compilation=(kind == "compilation").fill_null(value=False)
             | (credit_names().list.first() == VARIOUS_ARTISTS).fill_null(value=False),
             is_official=pl.lit(value=True),
-            track_count=count,
+            track_count="_count",
         ),
     )
 

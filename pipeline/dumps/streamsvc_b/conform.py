@@ -21,8 +21,8 @@ import polars as pl
 
 from catalog_store.identifiers import NUMBER_SHAPE, gtin_expr, isrc_expr
 from pipeline.dumps.checking import RowRule, ValueRule, given, mark_later, split_rows, value_rejects, whole_number
-from pipeline.dumps.credits import PLACEHOLDER_NAMES, VARIOUS_ARTISTS, credit_names, named_credits
-from pipeline.dumps.dates import partial_date
+from pipeline.dumps.credits import PLACEHOLDER_NAMES, VARIOUS_ARTISTS, credit_names
+from pipeline.dumps.dates import with_dates
 from pipeline.dumps.rejects import Reason
 
 if TYPE_CHECKING:
@@ -44,18 +44,18 @@ def stage_songs(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWrite
     other = RowRule(Reason.NOT_AUDIO, pl.col("kind") != SONG, "kind")
     block, rejects = split_rows(mark_later(block, duplicates), entity, "id", [other, *_identity_rules()])
     out.write_rejects(rejects)
-    isrc = isrc_expr(pl.col("isrc"))
-    duration = whole_number(pl.col("duration_ms"), 1, LONGEST_MS)
-    date = partial_date(pl.col("date").str.strip_chars(" []"))
+    block = with_dates(block, pl.col("date").str.strip_chars(" []")).with_columns(
+        _isrc=isrc_expr(pl.col("isrc")), _duration=whole_number(pl.col("duration_ms"), 1, LONGEST_MS)
+    )
     out.write_rejects(
         value_rejects(
             block,
             entity,
             "id",
             [
-                ValueRule("isrc", given("isrc"), isrc, Reason.INVALID_ISRC),
-                ValueRule("duration", given("duration_ms"), duration, Reason.INVALID_DURATION),
-                ValueRule("releaseDate", given("date"), date.struct.field("date"), Reason.INVALID_DATE),
+                ValueRule("isrc", given("isrc"), pl.col("_isrc"), Reason.INVALID_ISRC),
+                ValueRule("duration", given("duration_ms"), pl.col("_duration"), Reason.INVALID_DURATION),
+                ValueRule("releaseDate", given("date"), pl.col("_date"), Reason.INVALID_DATE),
                 ValueRule("artists", given("lost_artists"), pl.lit(None), Reason.DANGLING_REFERENCE),
             ],
         )
@@ -69,13 +69,13 @@ def stage_songs(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWrite
             link_id="id",
             title="name",
             version=given("version"),
-            artists=named_credits(),
+            artists="artists",
             artist_credit=given("artist_credit"),
-            isrcs=pl.when(isrc.is_not_null()).then(pl.concat_list(isrc)).otherwise(pl.lit([], dtype=TEXTS)),
-            duration_ms=duration,
+            isrcs=pl.concat_list("_isrc").list.drop_nulls(),
+            duration_ms="_duration",
             release_id=given("album_id"),
-            release_date=date.struct.field("date"),
-            release_date_precision=date.struct.field("precision"),
+            release_date="_date",
+            release_date_precision="_precision",
             is_explicit=pl.when(advisory.is_not_null()).then(advisory == "explicit"),
             is_video=pl.lit(value=False),
             # A cleaned edit is a recording of its own, though the platform tells it by the advisory alone.
@@ -106,18 +106,18 @@ def stage_albums(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWrit
     other = RowRule(Reason.NOT_AUDIO, pl.col("media") != MUSIC, "media")
     block, rejects = split_rows(mark_later(block, duplicates), entity, "id", [other, *_identity_rules()])
     out.write_rejects(rejects)
-    gtin = gtin_expr(pl.col("upc"))
-    date = partial_date(pl.col("date").str.strip_chars(" []"))
-    count = whole_number(pl.col("track_count"), 0, LONGEST_MS)
+    block = with_dates(block, pl.col("date").str.strip_chars(" []")).with_columns(
+        _gtin=gtin_expr(pl.col("upc")), _count=whole_number(pl.col("track_count"), 0, LONGEST_MS)
+    )
     out.write_rejects(
         value_rejects(
             block,
             entity,
             "id",
             [
-                ValueRule("upc", given("upc"), gtin, Reason.INVALID_GTIN),
-                ValueRule("releaseDate", given("date"), date.struct.field("date"), Reason.INVALID_DATE),
-                ValueRule("trackCount", given("track_count"), count, Reason.INVALID_NUMBER),
+                ValueRule("upc", given("upc"), pl.col("_gtin"), Reason.INVALID_GTIN),
+                ValueRule("releaseDate", given("date"), pl.col("_date"), Reason.INVALID_DATE),
+                ValueRule("trackCount", given("track_count"), pl.col("_count"), Reason.INVALID_NUMBER),
             ],
         )
     )
@@ -135,16 +135,16 @@ def stage_albums(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWrit
             release_id="id",
             title=pl.when(bare.str.strip_chars() != "").then(bare).otherwise("name"),
             version=given("version"),
-            artists=named_credits(),
+            artists="artists",
             artist_credit=given("artist_credit"),
             label_name=given("label"),
-            gtin=gtin,
-            release_date=date.struct.field("date"),
-            release_date_precision=date.struct.field("precision"),
+            gtin="_gtin",
+            release_date="_date",
+            release_date_precision="_precision",
             release_type=pl.coalesce("kind", said),
             is_compilation=compilation,
             is_official=pl.lit(value=True),
-            track_count=count,
+            track_count="_count",
         ),
     )
     return block

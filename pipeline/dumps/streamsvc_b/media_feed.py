@@ -14,8 +14,9 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline.dumps.credits import CREDITS, joined_names
+from pipeline.dumps.credits import joined_names
 from pipeline.dumps.errors import DumpError
+from pipeline.dumps.sorted_streams import nested
 from pipeline.dumps.streamsvc_b.conform import ROOT_GENRE, stage_albums, stage_artists, stage_genres, stage_places, stage_songs
 from pipeline.engine.duckdb_session import bounded_duckdb, frame
 
@@ -187,38 +188,47 @@ def _traits(block: pl.DataFrame) -> pl.Expr:
     return pl.col("contenttraits").cast(_TEXTS).list.eval(pl.element().str.to_lowercase().drop_nulls()).fill_null(pl.lit([], dtype=_TEXTS))
 
 
-def _credits(block: pl.DataFrame) -> pl.Expr:
-    """Primary artists, featured ones that are not primary too, and whoever has the role of a remixer."""
-    lists = []
-    for column, identifier, name, role in (
-        ("primaryartists", "id", "name", "primary"),
-        ("featuredartists", "id", "name", "featured"),
-        ("artistroles", "artistid", "artistname", "remixer"),
-    ):
-        people = _structs(block, column, {"artist_id": identifier, "name": name, "said": "rolename"})
-        if role == "remixer":
-            people = people.list.filter(pl.element().struct.field("said").str.to_lowercase().str.contains("remix"))
-        lists.append(
-            people.list.eval(pl.struct(pl.element().struct.field("artist_id"), pl.element().struct.field("name"), role=pl.lit(role)))
-        )
-    primary, featured, remixers = lists
-    return pl.concat_list(primary, featured, remixers).cast(CREDITS)
+def _with_credits(block: pl.DataFrame, delivered: pl.DataFrame) -> pl.DataFrame:
+    """`block` with `artists` and `artist_credit`, out of the columns of `delivered`, which has the same rows.
+
+    Primary artists, then featured ones that are not primary too, then whoever has the role of a remixer.
+    """
+    rows = pl.concat(
+        [
+            _people(delivered, "primaryartists", "id", "name").with_columns(role=pl.lit("primary")),
+            _people(delivered, "featuredartists", "id", "name").with_columns(role=pl.lit("featured")),
+            _people(delivered, "artistroles", "artistid", "artistname")
+            .filter(pl.col("said").str.to_lowercase().str.contains("remix", literal=True))
+            .with_columns(role=pl.lit("remixer")),
+        ]
+    )
+    rows = rows.filter(pl.col("name").str.strip_chars() != "").sort("position", maintain_order=True)
+    rows = rows.with_columns(kind=pl.col("role") == "remixer")
+    rows = rows.unique(["position", "artist_id", "name", "kind"], keep="first", maintain_order=True)
+    shown = nested(block, rows.filter(~pl.col("kind")), "position", ["artist_id", "name", "role"])
+    return block.with_columns(
+        artists=nested(block, rows, "position", ["artist_id", "name", "role"]),
+        artist_credit=pl.DataFrame({"artists": shown}).select(joined_names(", ", " & ")).to_series(),
+    )
 
 
-def _without_repeats(block: pl.DataFrame) -> pl.DataFrame:
-    """`artists` with each artist once per role, and not featured where already primary; `artist_credit` of all but the remixers."""
-    sizes = block["artists"].list.len()
-    if int(sizes.max() or 0) > 1:  # type: ignore[arg-type]  # lengths are numbers
-        rows = block.select("artists").with_row_index("row").explode("artists", empty_as_null=False, keep_nulls=False).unnest("artists")
-        # A featured artist who is primary too has his primary credit only.
-        rows = rows.with_columns(kind=pl.col("role") == "remixer").unique(
-            ["row", "artist_id", "name", "kind"], keep="first", maintain_order=True
+def _people(block: pl.DataFrame, column: str, identifier: str, name: str) -> pl.DataFrame:
+    """The artists of a list column: position, artist_id, name, said (the role, if it has one)."""
+    dtype = block.schema.get(column)
+    if not isinstance(dtype, pl.List) or not isinstance(dtype.inner, pl.Struct):
+        return pl.DataFrame(schema={"position": pl.Int64, "artist_id": pl.String, "name": pl.String, "said": pl.String})
+    present = {field.name.lower(): field.name for field in dtype.inner.fields}
+    person = pl.col(column).struct
+    return (
+        block.select("position", column)
+        .explode(column, empty_as_null=False, keep_nulls=False)
+        .select(
+            "position",
+            artist_id=_member(person, present, identifier),
+            name=_member(person, present, name),
+            said=_member(person, present, "rolename"),
         )
-        again = rows.group_by("row", maintain_order=True).agg(artists=pl.struct("artist_id", "name", "role"))
-        block = block.drop("artists").with_row_index("row").join(again, on="row", how="left", maintain_order="left").drop("row")
-        block = block.with_columns(pl.col("artists").fill_null(pl.lit([], dtype=CREDITS)))
-    shown = block.select(artists=pl.col("artists").list.filter(pl.element().struct.field("role") != "remixer"))
-    return block.with_columns(artist_credit=shown.select(joined_names(", ", " & ")).to_series())
+    )
 
 
 def _songs(block: pl.DataFrame, charts: pl.DataFrame) -> pl.DataFrame:
@@ -237,10 +247,9 @@ def _songs(block: pl.DataFrame, charts: pl.DataFrame) -> pl.DataFrame:
         advisory=_text(block, "parentaladvisorytype"),
         kind=pl.lit(None, dtype=pl.String),
         traits=_traits(block),
-        artists=_credits(block),
         lost_artists=pl.lit(None, dtype=pl.String),
     )
-    return _without_repeats(songs).join(charts, on="id", how="left", maintain_order="left")
+    return _with_credits(songs, block).join(charts, on="id", how="left", maintain_order="left")
 
 
 def _places(block: pl.DataFrame) -> pl.DataFrame:
@@ -290,7 +299,6 @@ def _albums(block: pl.DataFrame) -> pl.DataFrame:
         id=_text(block, "id"),
         name=_text(block, "namedefault", "name"),
         version=_text(block, "titleversion"),
-        artists=_credits(block),
         label=_structs(block, "recordlabels", {"name": "name"}).list.first().struct.field("name"),
         upc=_text(block, "upc"),
         date=_text(block, "releasedate"),
@@ -299,7 +307,7 @@ def _albums(block: pl.DataFrame) -> pl.DataFrame:
         media=pl.lit(None, dtype=pl.String),
         track_count=pl.when(songs != "0").then(songs),
     )
-    return _without_repeats(albums)
+    return _with_credits(albums, block)
 
 
 def _artists(block: pl.DataFrame) -> pl.DataFrame:
