@@ -1,7 +1,7 @@
 """Blocks of delivered rows -> staging rows and rejects, one function per kind.
 
-A block has the columns of its shape, and `_later` (see `checking.mark_later`). A recording block may also have `_lost_artists`,
-`_lost_genres`, `_lost_release` (references that lead nowhere, as text) and `_is_placed` (the release says where it stands).
+A block has the columns of its shape, and `_later` (see `checking.mark_later`). It may also have `_lost_artists`, `_lost_release`,
+`_lost_items` (references that lead nowhere, as text) and `_is_placed` (the release says where the recording stands).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 LONGEST_MS = 2**31 - 1
 LARGEST_SMALLINT = 2**15 - 1
 CREDIT_SEPARATOR = ", "
-LOST = ("_lost_artists", "_lost_genres", "_lost_release")
+LOST = ("_lost_artists", "_lost_release", "_lost_items")
 
 
 def stage_recordings(block: pl.DataFrame, out: StagingWriter) -> None:
@@ -34,8 +34,8 @@ def stage_recordings(block: pl.DataFrame, out: StagingWriter) -> None:
     is_other = RowRule(Reason.NOT_AUDIO, pl.col("kind").is_not_null(), "kind")
     block, rejects = split_rows(block, entity, "id", [is_other, *_identity_rules(number=True)])
     out.write_rejects(rejects)
-    absent = [pl.lit(None, dtype=pl.String).alias(name) for name in LOST if name not in block.columns]
-    block = block.with_columns(*absent, *([] if "_is_placed" in block.columns else [pl.lit(value=False).alias("_is_placed")]))
+    if "_is_placed" not in block.columns:
+        block = block.with_columns(_is_placed=pl.lit(value=False))
 
     isrc = isrc_expr(pl.col("isrc"))
     duration = pl.when(pl.col("duration_ms").is_between(1, LONGEST_MS)).then(pl.col("duration_ms"))
@@ -49,7 +49,7 @@ def stage_recordings(block: pl.DataFrame, out: StagingWriter) -> None:
         ValueRule("disc_number", given("disc_number"), disc, Reason.INVALID_NUMBER),
         ValueRule("track_number", given("track_number"), number, Reason.INVALID_NUMBER),
         ValueRule("popularity", given("popularity"), share, Reason.INVALID_NUMBER),
-        *(ValueRule(name.removeprefix("_lost_"), pl.col(name), pl.lit(None), Reason.DANGLING_REFERENCE) for name in LOST),
+        *_reference_rules(block.columns),
     ]
     out.write_rejects(value_rejects(block, entity, "id", rules))
     out.write(
@@ -85,8 +85,6 @@ def stage_releases(block: pl.DataFrame, out: StagingWriter) -> None:
     out.read(entity, block.height)
     block, rejects = split_rows(block, entity, "id", _identity_rules())
     out.write_rejects(rejects)
-    absent = [pl.lit(None, dtype=pl.String).alias(name) for name in (*LOST, "_lost_items") if name not in block.columns]
-    block = block.with_columns(absent)
     gtin = gtin_expr(pl.col("upc"))
     date = partial_date(pl.col("release_date"))
     count = whole_number(pl.col("track_count"), 0, LONGEST_MS)
@@ -94,10 +92,7 @@ def stage_releases(block: pl.DataFrame, out: StagingWriter) -> None:
         ValueRule("upc", given("upc"), gtin, Reason.INVALID_GTIN),
         ValueRule("release_date", given("release_date"), date.struct.field("date"), Reason.INVALID_DATE),
         ValueRule("track_count", given("track_count"), count, Reason.INVALID_NUMBER),
-        *(
-            ValueRule(name.removeprefix("_lost_"), pl.col(name), pl.lit(None), Reason.DANGLING_REFERENCE)
-            for name in ("_lost_artists", "_lost_genres", "_lost_items")
-        ),
+        *_reference_rules(block.columns),
     ]
     out.write_rejects(value_rejects(block, entity, "id", rules))
     kind = given("release_type").str.to_lowercase()
@@ -168,10 +163,26 @@ def _identity_rules(*, number: bool = False) -> list[RowRule]:
     ]
 
 
+def _reference_rules(columns: list[str]) -> list[ValueRule]:
+    """What refers to a record that the dump does not hold, and genres that have an id but no name."""
+    nameless = (
+        pl.col("genres").list.filter(_blank("genre") & ~_blank("genre_id")).list.eval(pl.element().struct.field("genre_id")).list.join(",")
+    )
+    raw = {name.removeprefix("_lost_"): pl.col(name) for name in LOST if name in columns} | {
+        "genres": pl.when(nameless != "").then(nameless)
+    }
+    return [ValueRule(field, value, pl.lit(None), Reason.DANGLING_REFERENCE) for field, value in raw.items()]
+
+
+def _blank(field: str) -> pl.Expr:
+    """Inside a list of structs: whether a field is null or blank."""
+    return pl.element().struct.field(field).str.strip_chars().fill_null("") == ""
+
+
 def _stage_genres(block: pl.DataFrame, kind: str, out: StagingWriter) -> None:
     named = (
         block.filter(pl.col("genres").list.len() > 0)
-        .select("id", pl.col("genres").list.filter(pl.element().struct.field("genre").str.strip_chars() != ""))
+        .select("id", pl.col("genres").list.filter(~_blank("genre")))
         .filter(pl.col("genres").list.len() > 0)
         .with_columns(position=pl.int_ranges(pl.col("genres").list.len()))
         .explode("genres", "position")

@@ -96,6 +96,4 @@ def _with_genres(block: pl.DataFrame, names: dict[str, str]) -> pl.DataFrame:
     genre, genre_id, parent = (pl.element().struct.field(name) for name in ("genre", "genre_id", "parent"))
     looked_up = genre_id.replace_strict(names, default=None, return_dtype=pl.String) if names else pl.lit(None, dtype=pl.String)
     named = pl.struct(genre=pl.coalesce(genre, looked_up), genre_id=genre_id, parent=parent)
-    block = block.with_columns(genres=pl.col("genres").list.eval(named).cast(GENRES))
-    lost = pl.col("genres").list.filter(genre.is_null()).list.eval(genre_id).list.join(",")
-    return block.with_columns(_lost_genres=pl.when(lost != "").then(lost))
+    return block.with_columns(genres=pl.col("genres").list.eval(named).cast(GENRES))

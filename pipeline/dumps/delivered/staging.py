@@ -33,6 +33,12 @@ _CREDITED_ARTISTS = """
     WHERE trim(credit.artist_id) <> '' AND trim(credit.name) <> ''
     GROUP BY credit.artist_id ORDER BY first
 """
+_UNNUMBERED_RELEASES = """
+    SELECT release_id FROM recording WHERE release_id IS NOT NULL AND track_number IS NOT NULL
+    GROUP BY release_id HAVING count(DISTINCT id) > 1 AND max(track_number) = '1' AND min(track_number) = '1'
+        AND count(DISTINCT disc_number) < 2
+"""
+"""Releases that number each of their tracks 1 on the same disc: store_a fills in a 1 where it knows no number."""
 _NAMED_LABELS = """
     SELECT label_id AS id, arg_min(label_name, position) AS title, min(position) AS first
     FROM release ANTI JOIN (SELECT DISTINCT id FROM label) known ON known.id = label_id
@@ -47,7 +53,8 @@ def stage_delivered(store: DeliveredStore, out: StagingWriter, scratch: Path, ge
         for kind in (*KINDS, "placement"):
             connection.execute(f"CREATE VIEW {kind} AS SELECT * FROM {store.source(kind)}")
         blocks = partial(linked_blocks, connection, genre_names or {}) if store.has_references else partial(_blocks, connection)
-        _stage(connection, "recording", blocks, partial(stage_recordings, out=out))
+        unnumbered = frame(connection, _UNNUMBERED_RELEASES)
+        _stage(connection, "recording", blocks, lambda block: stage_recordings(_without_filler(block, unnumbered), out))
         out.report("recordings are staged")
         _stage(connection, "release", blocks, partial(stage_releases, out=out))
         if store.rows["placement"]:
@@ -86,6 +93,14 @@ def _stage(
 
 def _blocks(connection: duckdb.DuckDBPyConnection, kind: str, condition: str) -> Iterator[pl.DataFrame]:
     return stream(connection, f"SELECT * FROM {kind} WHERE {condition}")
+
+
+def _without_filler(block: pl.DataFrame, unnumbered: pl.DataFrame) -> pl.DataFrame:
+    """`block` without the track numbers of releases that number nothing."""
+    if unnumbered.is_empty():
+        return block
+    is_filler = pl.col("release_id").is_in(unnumbered["release_id"].implode())
+    return block.with_columns(track_number=pl.when(~is_filler.fill_null(value=False)).then(pl.col("track_number")))
 
 
 def _derived(block: pl.DataFrame, shape: pl.Schema) -> pl.DataFrame:

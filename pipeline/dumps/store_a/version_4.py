@@ -112,7 +112,7 @@ def genre_and_parent(genre: pl.Expr, genre_id: pl.Expr, sub: pl.Expr, sub_id: pl
         pl.struct(genre=genre, genre_id=genre_id, parent=_NO_TEXT),
         pl.struct(genre=sub, genre_id=sub_id, parent=pl.when(sub.is_not_null()).then(genre)),
     ).cast(GENRES)
-    return both.list.filter(pl.element().struct.field("genre").is_not_null())
+    return both.list.filter(pl.element().struct.field("genre").is_not_null() | pl.element().struct.field("genre_id").is_not_null())
 
 
 def _tracks() -> list[pl.Expr]:

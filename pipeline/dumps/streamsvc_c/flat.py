@@ -149,4 +149,4 @@ def _genres() -> pl.Expr:
     genre_id = pl.when(given("genre_id") != NO_GENRE).then(pl.col("genre_id"))
     name = genre_id.replace_strict(ROOT_GENRES, default=None, return_dtype=pl.String)
     one = pl.concat_list(pl.struct(genre=name, genre_id=genre_id, parent=no_text)).cast(GENRES)
-    return pl.when(listed.list.len() > 0).then(listed).when(name.is_not_null()).then(one)
+    return pl.when(listed.list.len() > 0).then(listed).when(genre_id.is_not_null()).then(one)
