@@ -13,7 +13,7 @@ import numpy as np
 from catalog_store.cursors import CursorCodec, Place
 from catalog_store.errors import DeadlineExceededError, InvalidQueryError
 from catalog_store.search.layout import pair_hashes, word_hash
-from catalog_store.search.rerank import FLOOR, Match, match
+from catalog_store.search.rerank import Match, match
 from catalog_store.search.typos import neighbours
 from catalog_store.search.wanted import wanted
 
@@ -138,7 +138,7 @@ def _compared(index: SearchIndex, asked: Wanted, candidates: NDArray[np.uint32],
 def _good(index: SearchIndex, asked: Wanted, documents: NDArray[np.uint32]) -> list[_Found]:
     ids, popularity = index.ids[documents].tolist(), index.popularity[documents].tolist()
     matches = (match(asked, names) for names in index.names(documents))
-    return [_Found(Place(m.score, p, i), m) for m, p, i in zip(matches, popularity, ids, strict=True) if m.score >= FLOOR]
+    return [_Found(Place(m.score, p, i), m) for m, p, i in zip(matches, popularity, ids, strict=True) if m]
 
 
 def _check(until: float) -> None:

@@ -1,8 +1,9 @@
 """Writes the token-pair index from the tables of a snapshot, in buckets: memory does not grow with the catalog beyond 16 bytes a recording.
 
 1. Documents are numbered by popularity (the one thing held whole). 2. Names are keyed in blocks of ids and parted into files by document
-range. 3. Range by range, texts are written, words counted. 4. Range by range, each document's rarest words are paired and the pairs
-parted into files by hash range. 5. Hash range by hash range, pairs are sorted, capped and written. The files are specified in layout.py.
+range. 3. Range by range, words are counted, artists written. 4. Range by range, titles are written as ranks of words. 5. Range by range,
+each document's rarest words are paired and the pairs parted into files by hash range. 6. Hash range by hash range, pairs are sorted,
+capped and written. The files are specified in layout.py.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from catalog_store.search.layout import (
     smallest_unsigned,
     word_hash,
 )
+from catalog_store.search.titles import encode, title_words
 from catalog_store.search.words import words_of
 
 if TYPE_CHECKING:
@@ -58,7 +60,8 @@ def build_search(tables: Mapping[str, Path], folder: Path) -> None:
     _part_names(tables, order, work)
     del order
     ranges = max(1, -(-documents // DOCUMENTS_PER_BLOCK))
-    counts = _write_texts(folder, work, ranges)
+    counts = _count_words(folder, work, ranges)
+    _write_titles(folder, work, ranges, counts)
     partitions = _partitions(documents)
     entries = _part_pairs(counts, work, ranges, partitions)
     bits = max(bucket_bits(entries), partitions.bit_length() - 1)
@@ -93,23 +96,45 @@ def _names(work: Path, part: int) -> pl.DataFrame:
 _NO_NAMES = pl.DataFrame(schema={"document": pl.UInt32, "artists": pl.String, "title": pl.String})
 
 
-def _write_texts(folder: Path, work: Path, ranges: int) -> pl.DataFrame:
-    """Step 3: titles, artists; returns [word, count, hash] of all words, by word."""
+def _count_words(folder: Path, work: Path, ranges: int) -> pl.DataFrame:
+    """Step 3: artists are written; returns [word, count, title_count, hash, number] of all words, by word; number = position."""
     size = sum(file.stat().st_size for file in work.glob("names-*"))
     artists: dict[str, int] = {}
-    counts = pl.DataFrame(schema={"word": pl.String, "count": pl.UInt32})
-    with TextWriter(folder, "title", smallest_unsigned(size)) as titles, ArrayWriter(folder / "artist_of.npy", np.uint32) as artist_of:
+    counts = pl.DataFrame(schema={"word": pl.String, "count": pl.UInt32, "title_count": pl.UInt32})
+    with ArrayWriter(folder / "artist_of.npy", np.uint32) as artist_of:
         for part in range(ranges):
             names = _names(work, part)
-            titles.extend(names["title"])
             artist_of.append(np.fromiter((artists.setdefault(text, len(artists)) for text in names["artists"]), np.uint32, names.height))
-            found = pl.concat([_artist_words(names).drop("is_featured"), _title_words(names)]).group_by("word").len("count")
-            counts = pl.concat([counts, found]).group_by("word").agg(pl.col("count").sum())
+            paired = pl.concat([_artist_words(names).drop("is_featured"), _paired_title_words(names)])
+            found = [
+                paired.group_by("word").agg(pl.len().alias("count"), pl.lit(0, dtype=pl.UInt32).alias("title_count")),
+                title_words(names).group_by("word").agg(pl.lit(0, dtype=pl.UInt32).alias("count"), pl.len().alias("title_count")),
+            ]
+            counts = pl.concat([counts, *found]).group_by("word").agg(pl.col("count", "title_count").sum())
     with TextWriter(folder, "artist", smallest_unsigned(size)) as texts:
         texts.extend(artists)
     counts = counts.sort("word")
     hashes = np.fromiter(map(word_hash.__wrapped__, counts["word"]), np.uint64, counts.height)
-    return counts.with_columns(hash=pl.Series(hashes, dtype=pl.UInt64))
+    return counts.with_columns(hash=pl.Series(hashes, dtype=pl.UInt64)).with_row_index("number")
+
+
+def _write_titles(folder: Path, work: Path, ranges: int, counts: pl.DataFrame) -> None:
+    """Step 4."""
+    ranked = counts.filter(pl.col("title_count") > 0).sort("title_count", "word", descending=[True, False]).with_row_index("rank")
+    _save(folder / "title_ranked.npy", ranked["number"], np.dtype(np.uint32))
+    units_at_most = 2 * int(counts["title_count"].sum())
+    with (
+        ArrayWriter(folder / "title_units.npy", np.uint16) as units,
+        ArrayWriter(folder / "title_starts.npy", smallest_unsigned(units_at_most)) as starts,
+    ):
+        for part in range(ranges):
+            names = _names(work, part)
+            spelled = title_words(names).join(ranked.select("word", "rank"), on="word", how="left", maintain_order="left")
+            encoded, sizes = encode(spelled["rank"].to_numpy())
+            per_document = np.bincount(spelled["document"].to_numpy() - part * DOCUMENTS_PER_BLOCK, weights=sizes, minlength=names.height)
+            starts.append(units.length + np.cumsum(per_document.astype(np.uint64)) - per_document.astype(np.uint64))
+            units.append(encoded)
+        starts.append(np.array([units.length], dtype=np.uint64))
 
 
 def _artist_words(names: pl.DataFrame) -> pl.DataFrame:
@@ -125,7 +150,7 @@ def _artist_words(names: pl.DataFrame) -> pl.DataFrame:
     return words_of(pl.concat(sides), "key")
 
 
-def _title_words(names: pl.DataFrame) -> pl.DataFrame:
+def _paired_title_words(names: pl.DataFrame) -> pl.DataFrame:
     return words_of(names.select("document", key=pl.col("title").str.split_exact(FIELD_SEPARATOR, 1).struct.field("field_0")), "key")
 
 
@@ -135,7 +160,7 @@ def _partitions(documents: int) -> int:
 
 
 def _part_pairs(counts: pl.DataFrame, work: Path, ranges: int, partitions: int) -> int:
-    """Step 4: pairs-<partition>.bin with (hash, document) as uint64 each; returns the number of pairs."""
+    """Step 5: pairs-<partition>.bin with (hash, document) as uint64 each; returns the number of pairs."""
     entries = 0
     shift = np.uint64(HASH_BITS - partitions.bit_length() + 1)
     for part in range(ranges):
@@ -154,11 +179,9 @@ def _part_pairs(counts: pl.DataFrame, work: Path, ranges: int, partitions: int) 
 
 def _pairs(names: pl.DataFrame, counts: pl.DataFrame) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.uint64]]]:
     artist_words = _artist_words(names).join(counts, on="word")
-    title_words = _rarest(_title_words(names).join(counts, on="word"), TITLE_WORDS)
-    yield _product(_rarest(artist_words.filter(~pl.col("is_featured")), PRIMARY_WORDS), title_words)
-    yield _product(
-        _rarest(artist_words.filter("is_featured"), FEATURED_WORDS), title_words.filter(pl.col("rank") < TITLE_WORDS_BESIDE_FEATURED)
-    )
+    rare = _rarest(_paired_title_words(names).join(counts, on="word"), TITLE_WORDS)
+    yield _product(_rarest(artist_words.filter(~pl.col("is_featured")), PRIMARY_WORDS), rare)
+    yield _product(_rarest(artist_words.filter("is_featured"), FEATURED_WORDS), rare.filter(pl.col("rank") < TITLE_WORDS_BESIDE_FEATURED))
 
 
 def _rarest(found: pl.DataFrame, budget: int) -> pl.DataFrame:
@@ -175,7 +198,7 @@ def _product(artist_words: pl.DataFrame, title_words: pl.DataFrame) -> tuple[NDA
 
 
 def _write_pairs(folder: Path, work: Path, partitions: int, bits: int, documents: int) -> None:
-    """Step 5. A partition's own top bits are constant: what is left of bucket and tag is packed with the document into one sort key."""
+    """Step 6. A partition's own top bits are constant: what is left of bucket and tag is packed with the document into one sort key."""
     known_bits = partitions.bit_length() - 1
     document_bits = max(1, (documents - 1).bit_length()) if documents else 1
     kept_bits = bits + TAG_BITS - known_bits

@@ -10,6 +10,7 @@ import numpy as np
 
 from catalog_store.errors import SnapshotInvalidError
 from catalog_store.search.layout import FIELD_SEPARATOR, FORMAT_FILE, FORMAT_VERSION, HASH_BITS, NAME_SEPARATOR, TAG_BITS
+from catalog_store.search.titles import TitlePool
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,12 +46,13 @@ class DocumentNames:
 
     __slots__ = ("artists", "featured", "title", "variant")
 
-    def __init__(self, artists: str, title: str) -> None:
-        """The two texts of layout.py."""
+    def __init__(self, artists: str, title: str, variant: str) -> None:
+        """`artists` is an artist text of layout.py."""
         primary, _, featured = artists.partition(FIELD_SEPARATOR)
         self.artists = primary.split(NAME_SEPARATOR)
         self.featured = featured.split(NAME_SEPARATOR) if featured else []
-        self.title, _, self.variant = title.partition(FIELD_SEPARATOR)
+        self.title = title
+        self.variant = variant
 
 
 class SearchIndex:
@@ -67,11 +69,12 @@ class SearchIndex:
         self.popularity = _mapped(folder / "popularity.npy")
         self._artist_of = _mapped(folder / "artist_of.npy")
         self._artists = TextPool(folder, "artist")
-        self._titles = TextPool(folder, "title")
         self._starts = _mapped(folder / "pair_starts.npy")
         self._tags = _mapped(folder / "pair_tags.npy")
         self._posted = _mapped(folder / "pair_documents.npy")
         self.vocabulary = TextPool(folder, "vocabulary")
+        units, starts, ranked = (_mapped(folder / f"title_{part}.npy") for part in ("units", "starts", "ranked"))
+        self._titles = TitlePool(units, starts, ranked, self.vocabulary)
         self.reversed = _mapped(folder / "vocabulary_reversed.npy")
 
     def postings(self, hashes: NDArray[np.uint64]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
@@ -89,7 +92,7 @@ class SearchIndex:
     def names(self, documents: NDArray[Any]) -> list[DocumentNames]:
         """Names of the documents, in their order."""
         artists = self._artists.texts(self._artist_of[documents])
-        return [DocumentNames(artist, title) for artist, title in zip(artists, self._titles.texts(documents), strict=True)]
+        return [DocumentNames(artist, *title) for artist, title in zip(artists, self._titles.texts(documents), strict=True)]
 
 
 def _mapped(path: Path) -> NDArray[Any]:

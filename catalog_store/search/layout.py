@@ -1,8 +1,8 @@
 """The format of `serving/search/`: what each array holds, and the two hash functions that address it.
 
 A *document* is a recording under its rank by popularity descending, recording id ascending: document 0 is the most popular one. So a
-posting list in document order is in popularity order, and cutting it keeps the popular part. N documents, E entries, V words, A artist
-texts. All arrays are .npy, little endian, one dimension, opened by memory map:
+posting list in document order is in popularity order, and cutting it keeps the popular part. N documents, E entries, V words, W of
+them in titles, A artist texts. All arrays are .npy, little endian, one dimension, opened by memory map:
 
     format.json             {"format_version", "documents": N, "bucket_bits": B}
     ids.npy                 uint32 (uint64 when needed) [N]  recording id
@@ -10,12 +10,15 @@ texts. All arrays are .npy, little endian, one dimension, opened by memory map:
     artist_of.npy           uint32 [N]                       number of the document's artist text
     artist_starts.npy       uint32 or uint64 [A+1]           artist text i is bytes starts[i]..starts[i+1] of artist.bin
     artist.bin              UTF-8: keys of the primary artists, then TAB, then keys of the featured ones, each list joined by "|"
-    title_starts.npy        uint32 or uint64 [N+1]           as above, by document, into title.bin
-    title.bin               UTF-8: key of the core title, TAB, variant (often empty)
+    title_starts.npy        uint32 or uint64 [N+1]           title of document i is units starts[i]..starts[i+1] of title_units.npy
+    title_units.npy         uint16                           ranks of the title's words: one unit below SHORT_RANKS, else two units a, b
+                                                             with rank = SHORT_RANKS + (a - SHORT_RANKS) * 65536 + b. Words are those of the
+                                                             core title's key, then, if there is a variant, TAB and the variant as one word
+    title_ranked.npy        uint32 [W]                       number in the vocabulary of the word of each rank; rank 0 is the most frequent
     pair_starts.npy         uint32 or uint64 [2^B + 1]       entries of hash bucket b are pair_starts[b]..pair_starts[b+1]
     pair_tags.npy           uint16 [E]                       next 16 bits of the pair's hash, ascending inside a bucket
     pair_documents.npy      uint32 [E]                       ascending per tag, at most POSTINGS_CAP of them
-    vocabulary.bin, vocabulary_starts.npy uint32 or uint64 [V+1]   all words, sorted by their bytes
+    vocabulary.bin, vocabulary_starts.npy uint32 or uint64 [V+1]   all words of titles and pairs, sorted by their bytes
     vocabulary_reversed.npy uint32 [V]                       numbers of the words, sorted by their reversed text
 
 A pair is (word of an artist, word of the title). Its hash is `pair_hashes` of the two `word_hash`es; the top B bits are the bucket. Two
@@ -37,9 +40,12 @@ if TYPE_CHECKING:
 FORMAT_VERSION = 1
 FORMAT_FILE = "format.json"
 
+SHORT_RANKS = 49_152
+"""Words of titles that take one unit; with two units ranks up to 1,073,790,975 can be told."""
+
 TAG_BITS = 16
 HASH_BITS = 64
-ENTRIES_PER_BUCKET = 8
+ENTRIES_PER_BUCKET = 16
 POSTINGS_CAP = 512
 """Documents kept per pair: bounds the work of a query whatever the size of the catalog."""
 

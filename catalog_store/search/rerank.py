@@ -33,6 +33,8 @@ _LONGEST_SUBSET_RATIO = 2.0
 """A text more than so many times longer than the other does not count as the other with words left out."""
 _SAME_PERFORMANCE, _UNASKED_VARIANT, _MISSING_VARIANT, _OTHER_VARIANT = 0.995, 0.94, 0.90, 0.86
 _STRONG = 0.90
+_LEAST_TITLE = (FLOOR - (1 - _WEAKER_SHARE)) / _WEAKER_SHARE
+"""A worse title cannot reach the floor whoever the artist: most candidates are done with here."""
 
 
 class Match(NamedTuple):
@@ -43,12 +45,16 @@ class Match(NamedTuple):
     reasons: tuple[str, str, str]
 
 
-def match(asked: Wanted, names: DocumentNames) -> Match:
-    """How well one document fits."""
-    artist, artist_reason = _artists(asked, names)
+def match(asked: Wanted, names: DocumentNames) -> Match | None:
+    """How well one document fits; None when below the floor."""
     title, title_reason = _title(asked, names.title)
+    if title < _LEAST_TITLE:
+        return None
+    artist, artist_reason = _artists(asked, names)
     variant, variant_reason = _variant(asked.variant, names.variant)
     score = round((_WEAKER_SHARE * min(artist, title) + (1 - _WEAKER_SHARE) * max(artist, title)) * variant, DECIMALS)
+    if score < FLOOR:
+        return None
     kind = "exact" if score >= _SAME_PERFORMANCE else "strong" if score >= _STRONG else "fuzzy"
     return Match(score, kind, (artist_reason, title_reason, variant_reason))
 
