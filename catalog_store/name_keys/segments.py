@@ -21,7 +21,7 @@ BRACKET, TAIL, DASH, CREDIT = "(", ")", "-", "f"
 
 CACHED_SEGMENTS = 65_536
 SHORTEST_MENDED, SHORTEST_MENDED_ALONE, SHORTEST_MENDED_SINGLE = 3, 4, 6
-"""Letters of a misspelt word: three-letter ones only with letters swapped; without a good version word beside it more than four; by itself six."""
+"""Letters of a misspelt word: three-letter ones only with letters swapped; without a good version word beside it five; by itself six."""
 _LONGEST_PHRASE = max(len(phrase.split()) for phrase in (*PHRASES, *FOLLOWED_PHRASES))
 _VERSION_WORDS = frozenset(word for phrase in PHRASES for word in phrase.split()) | vocabulary.REMASTER_WORDS
 _SOUNDTRACK = re.compile(vocabulary.SOUNDTRACK_PATTERN)
@@ -50,14 +50,9 @@ def read_segment(segment: str) -> Segment:  # noqa: PLR0911 - one exit per meani
         return Segment()
     if how == CREDIT:
         return Segment(credit=plain)
-    if how != TAIL:
-        if tokens[0] in vocabulary.PRODUCER_WORDS and len(tokens) > 1:
-            return Segment()
-        if tokens[0] in vocabulary.CREDIT_WORDS and len(tokens) > 1 and tokens[1] not in vocabulary.NOT_A_GUEST:
-            return Segment(credit=" ".join(tokens[1:]))
-        if _SOUNDTRACK.search(text) or (how == DASH and tokens[0] == "from"):
-            return Segment()
-    if _is_stamp(tokens, how):
+    if how != TAIL and len(tokens) > 1 and tokens[0] in vocabulary.CREDIT_WORDS and tokens[1] not in vocabulary.NOT_A_GUEST:
+        return Segment(credit=" ".join(tokens[1:]))
+    if _is_noise(text, tokens, how):
         return Segment()
     tags = _read_pieces(text, tokens, how)
     if how != TAIL and not _VERSION_WORDS.issuperset(tokens):
@@ -67,6 +62,14 @@ def read_segment(segment: str) -> Segment:  # noqa: PLR0911 - one exit per meani
     if how != TAIL and "vs" in tokens[1:-1]:
         return Segment(credit=plain)
     return Segment(kept=plain)
+
+
+def _is_noise(text: str, tokens: list[str], how: str) -> bool:
+    """A producer, the film a song is from, or a stamp: neither title nor variant."""
+    if how != TAIL and tokens[0] in vocabulary.PRODUCER_WORDS and len(tokens) > 1:
+        return True
+    from_film = bool(_SOUNDTRACK.search(text)) or (how == DASH and tokens[0] == "from")
+    return (how != TAIL and from_film) or _is_stamp(tokens, how)
 
 
 def _read_mended(tokens: list[str], how: str, tags: tuple[str, ...] | None) -> tuple[str, ...] | None:

@@ -1,8 +1,8 @@
 """Records that agree on lead artist, title, variant and (within seconds) duration: atoms, the units that edges join.
 
-A pure function of one bucket of normalised records; artists never straddle buckets. Durations are cut where neighbours lie further apart than
-GAP_MS, and chains longer than SPAN_MS are cut again. A record without duration joins when its key leaves no choice: one atom, or one that
-shares its ISRC, or one that outweighs the others by DOMINANCE; else it waits in an atom of its own for an edge.
+A pure function of one bucket of normalised records; artists never straddle buckets. Durations are cut where neighbours lie further apart
+than GAP_MS, and chains longer than SPAN_MS are cut again. A record without duration joins when its key leaves no choice: one atom, or one
+that shares its ISRC, or one that outweighs the others by DOMINANCE; else it waits in an atom of its own for an edge.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Edges -> clusters: connected components, cut where a chain of good edges joins what no single edge would.
 
-A component is sound when its durations span little and its variants agree pairwise. Durations of single records do not count beside those of
-atoms of several: the guards let such a record in although its duration is off. An unsound one is built again edge by edge, best
+A component is sound when its durations span little and its variants agree pairwise. Durations of single records do not count beside those
+of atoms of several: the guards let such a record in although its duration is off. An unsound one is built again edge by edge, best
 evidence first, leaving out every edge that would make it unsound (Kruskal with a constraint). Few are: 1 in 5,000 on simulated worlds.
 """
 

@@ -54,8 +54,8 @@ def credited(records: pl.DataFrame, known: pl.DataFrame, artists: pl.DataFrame) 
     Args:
         records: `row` (u32), `platform`, `artists`, `artist_credit`.
         known: as `known_artists` gives.
-        artists: `platform`, `artist_id`, `name` (rows of `source_artist`): the name behind a credited one (`L. Marlin` for Linda Marlin), which
-            leads when it is known. May be empty.
+        artists: `platform`, `artist_id`, `name` (rows of `source_artist`): the name behind a credited one (`L. Marlin` for Linda Marlin),
+            which leads when it is known. May be empty.
 
     Returns:
         row, artist_key (empty: none or a placeholder), names (list of keys, sorted, distinct), remixer_key (remixers joined; empty: none).

@@ -1,7 +1,7 @@
 """How well a linkage agrees with a known truth, pair by pair: precision, recall, mixed clusters, per platform.
 
-A pair is two source records of one recording. Counts come from the contingency table (recording x true recording), never from listing pairs.
-Only records that both sides know are compared; how many were left out is part of the answer.
+A pair is two source records of one recording. Counts come from the contingency table (recording x true recording), never from listing
+pairs. Only records that both sides know are compared; how many were left out is part of the answer.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ def evaluate(member: pl.DataFrame, truth: pl.DataFrame) -> dict[str, object]:
         truth: platform, external_id, true_recording_id.
 
     Returns:
-        precision, recall, f1 (1.0 when there is no pair to find), true_pairs, linked_pairs, right_pairs, records, recordings, true_recordings,
-        mixed_clusters (recordings with records of several true ones), mixed_per_million (of records), split_recordings (true ones
-        over several recordings), truth_missing_in_member, member_missing_in_truth, and per platform `platforms[key]` with records, recall and
-        precision of the pairs that have a record there.
+        precision, recall, f1 (1.0 when there is no pair to find), true_pairs, linked_pairs, right_pairs, records, recordings,
+        true_recordings, mixed_clusters (recordings with records of several true ones), mixed_per_million (of records),
+        split_recordings (true ones over several recordings), truth_missing_in_member, member_missing_in_truth, and per platform
+        `platforms[key]` with records, recall and precision of the pairs that have a record there.
     """
     both = member.select(*_SOURCE, "recording_id").join(truth.select(*_SOURCE, "true_recording_id"), on=_SOURCE)
     cells = both.group_by("recording_id", "true_recording_id").agg(n=pl.len().cast(pl.Int64))

@@ -19,7 +19,7 @@ SAME_KEY_DURATION_MS = 15_000
 SAME_KEY_DURATION_SHARE = 0.12
 """Same code and same names outweigh a wrong duration up to here; more is another edit under a reused code."""
 LONE_DURATION_MS, LONE_DURATION_SHARE = 45_000, 0.25
-"""A single record against an atom of several, same code, same names: its duration is more likely wrong (silence, a hidden track) than its code."""
+"""A single record against an atom of several, same code, same names: its duration is wrong (silence, hidden track), not its code."""
 TYPO_DURATION_MS = 4_000
 """Without a shared code the duration must carry more."""
 TITLE_SIMILARITY = 0.72

@@ -1,7 +1,7 @@
 """Edges from shared ISRCs: each atom that claims a code is compared with the best-supported atom of that code.
 
-Best supported: most platforms, then most records, then the smallest atom id. What fails the guard keeps apart; those that failed are compared
-once more among themselves, because the best-supported claim can itself be the wrong one (a code on all tracks of a release).
+Best supported: most platforms, then most records, then the smallest atom id. What fails the guard keeps apart; those that failed are
+compared once more among themselves, because the best-supported claim can itself be the wrong one (a code on all tracks of a release).
 """
 
 from __future__ import annotations

@@ -33,7 +33,10 @@ NORMAL_SCHEMA = pl.Schema(
     }
 )
 
-_NUMBERS = r"[0-9]+|\b(?:ii|iii|iv|vi|vii|viii|ix|xi|xii|xiii|xiv|xv)\b|\b(?:pt|part|vol|no|act|chapter|teil) (?:i|v|x|one|two|three|four|five|six)\b"
+_NUMBERS = (
+    r"[0-9]+|\b(?:ii|iii|iv|vi|vii|viii|ix|xi|xii|xiii|xiv|xv)\b"
+    r"|\b(?:pt|part|vol|no|act|chapter|teil) (?:i|v|x|one|two|three|four|five|six)\b"
+)
 
 
 def normalise(records: pl.DataFrame, known: pl.DataFrame, artists: pl.DataFrame) -> pl.DataFrame:
@@ -85,5 +88,5 @@ def text_hashes(texts: pl.Series, key: str, name: str) -> pl.DataFrame:
 
 
 def bucket_of(hashed: pl.Expr, buckets: int) -> pl.Expr:
-    """Bucket 0..buckets-1 of a 32-bit hash: ranges of the hash, so that reading the buckets in order gives the same rows for any number of them."""
+    """Bucket 0..buckets-1 of a 32-bit hash: ranges of the hash, so that all buckets in order hold the same rows for any number of them."""
     return ((hashed.cast(pl.UInt64) * buckets) // (1 << 32)).cast(pl.UInt32)

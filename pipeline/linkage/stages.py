@@ -1,12 +1,13 @@
 """The linkage stages over the tables of a build: each reads what the one before wrote and writes its own tables.
 
-normalise_and_atoms -> edges -> clusters -> recording_ids. Everything heavy runs bucket by bucket, and buckets are ranges of a hash of our own,
-so that any number of them gives the same tables. What is held whole are numbers (edges, clusters) and the id registry.
+normalise_and_atoms -> edges -> clusters -> recording_ids. Everything heavy runs bucket by bucket, and buckets are ranges of a hash of our
+own, so that any number of them gives the same tables. What is held whole are numbers (edges, clusters) and the id registry.
 """
 
 from __future__ import annotations
 
 import shutil
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -16,8 +17,8 @@ from catalog_store.tables import TABLES
 from catalog_store.tables.files import TableWriter, parts, read_table, row_count, scan_table, write_table
 from pipeline.linkage import clusters as clustering
 from pipeline.linkage.atoms import make_atoms
-from pipeline.linkage.credits import known_artists
 from pipeline.linkage.clusters import components
+from pipeline.linkage.credits import known_artists
 from pipeline.linkage.isrc_edges import isrc_edges
 from pipeline.linkage.isrc_owners import isrc_owners
 from pipeline.linkage.key_edges import key_edges
@@ -165,7 +166,7 @@ def _ranges(atom: pl.LazyFrame, buckets: int) -> Iterator[pl.DataFrame]:
     starts = first.filter((pl.col("artist_key") != pl.col("artist_key").shift(1)).fill_null(value=True))["atom_id"]
     wanted = pl.Series([first.height * number // buckets for number in range(buckets)], dtype=pl.Int64)
     bounds = [*starts.gather(starts.search_sorted(wanted)).unique().sort().to_list(), first.height] if first.height else []
-    for low, high in zip(bounds, bounds[1:], strict=False):
+    for low, high in pairwise(bounds):
         yield atom.filter(pl.col("atom_id").is_between(low, high, closed="left")).collect()
 
 

@@ -1,8 +1,8 @@
 """Edges between atoms whose names differ by a typing error, a subtitle, or the choice of the lead artist.
 
-Three blocks, all on atoms (never on records) and all with close durations: same lead artist (title differs), same title with a common credited
-name (another lead), same title with artist names alike at one end (misspelt artist). What a missing shared code proves is used too: two atoms that both carry
-codes and share none, or that stand on one release, are two recordings.
+Three blocks, all on atoms (never on records) and all with close durations: same lead artist (the title differs), same title with a common
+credited name (another lead), same title with artist names alike at one end (a misspelt artist). What a missing shared code proves is used
+too: two atoms that both carry codes and share none, or that stand on one release, are two recordings.
 """
 
 from __future__ import annotations
