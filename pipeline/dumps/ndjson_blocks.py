@@ -64,7 +64,7 @@ class Layout:
         self._typed = {**columns, **dict.fromkeys(self._roots, "JSON"), **dict.fromkeys(self._id, "VARCHAR")}
         self._member_roots = list(dict.fromkeys(roots))
 
-    def sql(self, path: str, *, strict: bool = True, object_size: int = 16 << 20) -> str:
+    def sql(self, path: str, *, object_size: int, strict: bool = True) -> str:
         """The query that reads the file at `path`."""
         columns = ", ".join(f"{_text(name)}: {_text(dtype)}" for name, dtype in self._typed.items())
         return (

@@ -31,6 +31,7 @@ def stage_recordings(block: pl.DataFrame, out: StagingWriter) -> None:
     """Stage one block of recordings, where they stand on their releases, and their genres."""
     entity = "source_recording"
     out.read(entity, block.height)
+    block = block.drop("position", "is_part", strict=False)
     is_other = RowRule(Reason.NOT_AUDIO, pl.col("kind").is_not_null(), "kind")
     block, rejects = split_rows(block, entity, "id", [is_other, *_identity_rules(number=True)])
     out.write_rejects(rejects)
@@ -83,6 +84,7 @@ def stage_releases(block: pl.DataFrame, out: StagingWriter) -> None:
     """Stage one block of releases and their genres."""
     entity = "source_release"
     out.read(entity, block.height)
+    block = block.drop("position", "is_part", strict=False)
     block, rejects = split_rows(block, entity, "id", _identity_rules())
     out.write_rejects(rejects)
     gtin = gtin_expr(pl.col("upc"))
@@ -126,6 +128,7 @@ def stage_artists(block: pl.DataFrame, out: StagingWriter) -> None:
     """Stage one block of artists."""
     entity = "source_artist"
     out.read(entity, block.height)
+    block = block.drop("position", "is_part", strict=False)
     block, rejects = split_rows(block, entity, "id", _identity_rules())
     out.write_rejects(rejects)
     out.write_rejects(value_rejects(block, entity, "id", [ValueRule("popularity", given("popularity"), _share(), Reason.INVALID_NUMBER)]))
@@ -145,6 +148,7 @@ def stage_labels(block: pl.DataFrame, out: StagingWriter) -> None:
     """Stage one block of labels."""
     entity = "source_label"
     out.read(entity, block.height)
+    block = block.drop("position", "is_part", strict=False)
     block, rejects = split_rows(block, entity, "id", _identity_rules())
     out.write_rejects(rejects)
     out.write(entity, block.select(label_id="id", name="title", is_placeholder=pl.lit(value=False)))

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pipeline.dumps.delivered.store import DeliveredStore
     from pipeline.dumps.staging_writer import StagingWriter
 
+RECORDS = "NOT is_part"
 KINDS = ("recording", "release", "artist", "label")
 _CREDITED_ARTISTS = """
     SELECT credit.artist_id AS id, arg_min(credit.name, (source, position, nth)) AS title, min((source, position, nth)) AS first
@@ -78,7 +79,7 @@ def _stage(
     duplicates = frame(
         connection, f"SELECT id, min(position) AS first FROM {kind} WHERE NOT is_part AND id IS NOT NULL GROUP BY id HAVING count(*) > 1"
     )
-    for block in blocks(kind, "NOT is_part"):
+    for block in blocks(kind, RECORDS):
         stage(mark_later(block, duplicates))
     connection.execute(
         f"""
@@ -92,7 +93,9 @@ def _stage(
 
 
 def _blocks(connection: duckdb.DuckDBPyConnection, kind: str, condition: str) -> Iterator[pl.DataFrame]:
-    return stream(connection, f"SELECT * FROM {kind} WHERE {condition}")
+    # Records come in file order of themselves (DuckDB keeps insertion order in scans); what goes through a join must be sorted.
+    order = "" if condition == RECORDS else "ORDER BY position"
+    return stream(connection, f"SELECT * FROM {kind} WHERE {condition} {order}")
 
 
 def _without_filler(block: pl.DataFrame, unnumbered: pl.DataFrame) -> pl.DataFrame:

@@ -200,3 +200,15 @@ def test_a_broken_document_is_an_error_that_names_file_and_place(dump: Callable[
 
 def test_file_names_with_glob_characters_are_names(dump: Callable[..., list[Block]]) -> None:
     assert ids(dump(lines({"id": 1}), "tracks [1] it's *.ndjson")) == ["1"]
+
+
+def test_a_file_that_vanishes_while_it_is_read_is_an_error_that_names_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ndjson, "FRAME_ROWS", 2048)
+    monkeypatch.setattr(ndjson, "STREAMED_RECORD_BYTES", 64 << 10)
+    path = tmp_path / "tracks.ndjson"
+    path.write_bytes(b'{"id": 1}\n' * 1_000_000 + b"{broken\n")
+    blocks = read_json_blocks(path, COLUMNS)
+    next(blocks)
+    path.unlink()
+    with pytest.raises(DumpError, match=r"tracks\.ndjson: cannot be read to its end"):
+        list(blocks)
