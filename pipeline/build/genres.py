@@ -14,7 +14,7 @@ import polars as pl
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import write_table
 from genre_rules import Classifier, Taxonomy, compile_book, load_book
-from pipeline.build.priorities import GENRE, rank_sql
+from pipeline.build.priorities import GENRE, platform_count_sql, rank_sql
 from pipeline.build.workbench import Workbench, open_workbench
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ FROM (
     UNION ALL SELECT platform, release_id, external_id FROM source_recording WHERE release_id IS NOT NULL
 ) t JOIN recording_member m USING (platform, external_id)
 UNION ALL
-SELECT DISTINCT m.recording_id, m.platform, 'artist', 2, a.artist_id
+SELECT m.recording_id, m.platform, 'artist', 2, a.artist_id
 FROM (
     SELECT platform, external_id, unnest(list_filter(artists, lambda x: x.role = 'primary' AND x.artist_id IS NOT NULL)) AS a
     FROM source_recording
@@ -132,28 +132,28 @@ def _hang(bench: Workbench) -> None:
 
 _NODE = """
 SELECT h.recording_id, h.platform, h.level, t.genre_id, any_value(t.main_id) AS main_id, sum(h.support)::BIGINT AS support,
-    arg_min(struct_pack(place := h.position * 100 + t.place, genre := s.genre, rule_id := t.rule_id),
-        struct_pack(a := h.position, b := t.place, c := s.string_id)) AS evidence
-FROM heard h JOIN string s USING (string_id) JOIN string_tag t USING (string_id)
+    min(struct_pack(place := h.position * 100 + t.place, string_id := h.string_id, rule_id := t.rule_id)) AS evidence
+FROM heard h JOIN string_tag t USING (string_id)
 GROUP BY h.recording_id, h.platform, h.level, t.genre_id
 """
 
 _RANK = rank_sql(GENRE)
+_PLATFORMS = platform_count_sql("n.platform")
 
 _RECORDING_GENRE = f"""
 WITH deciding AS (
-    SELECT recording_id, arg_min(struct_pack(platform := platform, level := level), struct_pack(a := {_RANK}, b := level)) AS chosen
+    SELECT recording_id, min(struct_pack(a := {_RANK}, level := level, platform := platform)) AS chosen
     FROM node GROUP BY recording_id
 ), decided AS (
     SELECT n.*, 0 AS is_added, max(n.support) OVER (PARTITION BY n.recording_id) AS top FROM node n JOIN deciding d USING (recording_id)
     WHERE n.platform = d.chosen.platform AND n.level = d.chosen.level
 ), agreed AS (
-    SELECT n.recording_id, n.genre_id, any_value(n.main_id) AS main_id, count(DISTINCT n.platform) AS support,
+    SELECT n.recording_id, n.genre_id, any_value(n.main_id) AS main_id, {_PLATFORMS} AS support,
         arg_min(
             struct_pack(platform := n.platform, evidence := n.evidence), struct_pack(a := {rank_sql(GENRE, "n.platform")}, b := n.level)
         ) AS best
     FROM node n JOIN deciding d USING (recording_id) WHERE n.platform <> d.chosen.platform
-    GROUP BY n.recording_id, n.genre_id HAVING count(DISTINCT n.platform) >= {AGREEING_PLATFORMS}
+    GROUP BY n.recording_id, n.genre_id HAVING {_PLATFORMS} >= {AGREEING_PLATFORMS}
 ), picked AS (
     SELECT recording_id, genre_id, main_id, platform, evidence, support, is_added FROM decided WHERE support >= {LEAST_SHARE_OF_VOTES} * top
     UNION ALL
@@ -161,14 +161,15 @@ WITH deciding AS (
     ANTI JOIN (SELECT recording_id, genre_id FROM decided) USING (recording_id, genre_id)
 ), spoken AS (
     SELECT * FROM picked p ANTI JOIN (
-        SELECT DISTINCT q.recording_id, y.genre_id FROM picked q JOIN yields y USING (main_id)
+        SELECT u.recording_id, u.genre_id FROM picked u JOIN yields y USING (genre_id)
+        JOIN picked q ON q.recording_id = u.recording_id AND q.main_id = y.main_id
     ) USING (recording_id, genre_id)
 ), ordered AS (
     SELECT *, (row_number() OVER spot - 1)::SMALLINT AS position FROM spoken
     WINDOW spot AS (PARTITION BY recording_id ORDER BY is_added, -support, evidence.place, genre_id)
 )
-SELECT recording_id, genre_id, position, platform, evidence.genre AS genre, evidence.rule_id AS rule_id
-FROM ordered WHERE position < {MOST_GENRES}
+SELECT o.recording_id, o.genre_id, o.position, o.platform, s.genre, o.evidence.rule_id AS rule_id
+FROM ordered o JOIN string s ON s.string_id = o.evidence.string_id WHERE position < {MOST_GENRES}
 """
 
 _UNCLASSIFIED = """

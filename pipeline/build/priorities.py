@@ -6,7 +6,7 @@ this module. Change an order here, never in a query. What must not live here: ho
 
 from __future__ import annotations
 
-from catalog_store.platforms import CATALOG_A, CATALOG_B, STORE_A, STREAMSVC_A, STREAMSVC_B, STREAMSVC_C
+from catalog_store.platforms import CATALOG_A, CATALOG_B, CATALOG_PLATFORMS, STORE_A, STREAMSVC_A, STREAMSVC_B, STREAMSVC_C
 
 Chain = tuple[str, ...]
 
@@ -50,6 +50,11 @@ CHAINS = {
     "work.title": WORK_TITLE,
     "recording_genre": GENRE,
 }
+
+
+def platform_count_sql(column: str = "platform") -> str:
+    """SQL aggregate: how many platforms stand in the group; bits, because `count(DISTINCT ...)` keeps a set of strings per group."""
+    return f"bit_count(bit_or(1 << {rank_sql(CATALOG_PLATFORMS, column)}))"
 
 
 def rank_sql(chain: Chain, column: str = "platform") -> str:

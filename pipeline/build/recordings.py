@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipeline.build.artists import count_artist_works
-from pipeline.build.popularity import RECORDING_POPULARITY
-from pipeline.build.priorities import RECORDING_CREDITS, RECORDING_TITLE, ROLELESS, rank_sql
+from pipeline.build.popularity import recording_popularity_sql
+from pipeline.build.priorities import RECORDING_CREDITS, RECORDING_TITLE, ROLELESS, platform_count_sql, rank_sql
 from pipeline.build.release_dates import earliest_date_sql
 from pipeline.build.workbench import open_workbench
 
@@ -21,20 +21,19 @@ LAST_YEAR_OF_2000S = 39
 """Year digits of an ISRC: 40-99 are 19xx (the code is from 1986, catalogues were coded backwards), 00-39 are 20xx."""
 
 _MEMBER = """
-SELECT m.recording_id, r.* FROM source_recording r JOIN recording_member m USING (platform, external_id)
+SELECT m.recording_id, platform, external_id, r.title, r.version, r.artist_credit, r.duration_ms, r.release_date, r.release_date_precision,
+    r.is_video, r.popularity, len(r.artists) AS artist_count,
+    len(r.artists) = 0 OR len(list_filter(r.artists, lambda a: a.artist_id IS NULL)) > 0 AS has_names_only
+FROM source_recording r JOIN recording_member m USING (platform, external_id)
 """
 
 _ON_RELEASE = """
-WITH appearance AS MATERIALIZED (
-    SELECT t.platform, t.external_id, r.release_date, r.release_date_precision, r.is_official
-    FROM (
-        SELECT platform, release_id, external_id FROM source_release_track
-        UNION SELECT platform, release_id, external_id FROM source_recording WHERE release_id IS NOT NULL
-    ) t JOIN source_release r USING (platform, release_id)
-)
-SELECT DISTINCT recording_id, a.* FROM appearance a JOIN recording_member USING (platform, external_id)
+SELECT m.recording_id, t.platform, t.external_id, r.release_date, r.release_date_precision, r.is_official
+FROM (
+    SELECT platform, release_id, external_id FROM source_release_track
+    UNION ALL SELECT platform, release_id, external_id FROM source_recording WHERE release_id IS NOT NULL
+) t JOIN source_release r USING (platform, release_id) JOIN recording_member m USING (platform, external_id)
 """
-"""Materialised in between: left to itself DuckDB 2.0 joins releases with members on the platform alone, all with all."""
 
 
 def build_recordings(paths: BuildPaths) -> dict[str, int]:
@@ -56,7 +55,7 @@ def build_recordings(paths: BuildPaths) -> dict[str, int]:
 _YEAR = f"CASE WHEN isrc[6:7]::INT > {LAST_YEAR_OF_2000S} THEN 1900 ELSE 2000 END + isrc[6:7]::INT"
 
 _REPRESENTATIVE = f"""
-SELECT recording_id, arg_min(isrc, struct_pack(a := -platform_count, b := {_YEAR}, c := isrc)) AS isrc FROM isrc_owner GROUP BY recording_id
+SELECT recording_id, min(struct_pack(a := -platform_count, b := {_YEAR}, c := isrc)).c AS isrc FROM isrc_owner GROUP BY recording_id
 """
 
 _RECORDING_ISRC = """
@@ -72,26 +71,24 @@ CASE WHEN trim(coalesce(version, '')) = '' OR lower(trim(version)) IN ('original
 """The standard version carries no words of its own; a version that the title already holds is not said twice."""
 
 _TITLE = f"""
-WITH unofficial AS (
-    SELECT platform, external_id FROM on_release GROUP BY ALL HAVING NOT bool_or(is_official)
+WITH suspect AS (
+    SELECT DISTINCT platform, external_id FROM on_release WHERE NOT is_official
+), unofficial AS (
+    FROM suspect ANTI JOIN (FROM on_release SEMI JOIN suspect USING (platform, external_id) WHERE is_official) USING (platform, external_id)
 ), titled AS (
     SELECT recording_id, is_video, u.external_id IS NOT NULL AS is_unofficial, m.platform, {_DISPLAY_TITLE} AS title, count(*) AS n
     FROM member m LEFT JOIN unofficial u USING (platform, external_id) GROUP BY ALL
 )
-SELECT recording_id, arg_min(struct_pack(title := title, platform := platform), struct_pack(
-    a := is_video, b := is_unofficial, c := {rank_sql(RECORDING_TITLE)}, d := -n, e := length(title), f := title)) AS chosen
+SELECT recording_id, min(struct_pack(a := is_video, b := is_unofficial, c := {rank_sql(RECORDING_TITLE)}, d := -n, e := length(title),
+    title := title, platform := platform)) AS chosen
 FROM titled GROUP BY recording_id
 """
 """Bootlegs and videos donate a title only when nobody else has one; inside the platform the most frequent, then the shortest."""
 
 _CREDIT_RECORD = f"""
-SELECT recording_id, arg_min(struct_pack(platform := platform, external_id := external_id), struct_pack(
-    a := is_video, b := has_names_only, c := {rank_sql(RECORDING_CREDITS)}, d := -n, e := external_id)) AS chosen
-FROM (
-    SELECT recording_id, platform, external_id, is_video, len(artists) AS n,
-        len(artists) = 0 OR len(list_filter(artists, lambda a: a.artist_id IS NULL)) > 0 AS has_names_only
-    FROM member
-) GROUP BY recording_id
+SELECT recording_id, min(struct_pack(a := is_video, b := has_names_only, c := {rank_sql(RECORDING_CREDITS)}, d := -artist_count,
+    external_id := external_id, platform := platform)) AS chosen
+FROM member GROUP BY recording_id
 """
 """A list of artists with ids goes before names alone: a joined string such as `A & B` is nobody."""
 
@@ -135,7 +132,7 @@ SELECT recording_id, {earliest_date_sql()} AS date FROM (
 """
 
 _VARIANT = """
-SELECT recording_id, arg_min(variant, struct_pack(a := -n, b := variant)) AS variant FROM (
+SELECT recording_id, min(struct_pack(a := -n, b := variant)).b AS variant FROM (
     SELECT m.recording_id, a.variant, sum(a.record_count) AS n
     FROM recording_member m JOIN atom_member USING (platform, external_id) JOIN atom a USING (atom_id) GROUP BY ALL
 ) GROUP BY recording_id
@@ -143,23 +140,23 @@ SELECT recording_id, arg_min(variant, struct_pack(a := -n, b := variant)) AS var
 
 _RECORDING = f"""
 WITH counted AS (
-    SELECT recording_id, median(duration_ms) AS ms, count(*)::INT AS source_count, count(DISTINCT platform)::INT AS platform_count
+    SELECT recording_id, median(duration_ms) AS ms, count(*)::INT AS source_count, {platform_count_sql()}::INT AS platform_count
     FROM member GROUP BY recording_id
 ), credit AS (
-    SELECT r.recording_id, coalesce(any_value(nullif(trim(m.artist_credit), '')), '') AS shown
-    FROM credit_record r JOIN member m ON m.platform = r.chosen.platform AND m.external_id = r.chosen.external_id GROUP BY ALL
+    SELECT r.recording_id, r.chosen, nullif(trim(m.artist_credit), '') AS shown
+    FROM credit_record r JOIN member m ON m.platform = r.chosen.platform AND m.external_id = r.chosen.external_id
 ), names AS (
     SELECT c.recording_id, string_agg(c.name, ', ' ORDER BY c.position) AS joined
-    FROM source_credit c JOIN credit_record r USING (recording_id)
+    FROM source_credit c JOIN (SELECT recording_id, chosen FROM credit WHERE shown IS NULL) r USING (recording_id)
     WHERE c.platform = r.chosen.platform AND c.external_id = r.chosen.external_id AND c.role <> 'remixer' GROUP BY ALL
 )
 SELECT c.recording_id, t.chosen.title AS title, coalesce(v.variant, '') AS variant,
-    coalesce(nullif(a.shown, ''), n.joined, 'Unknown Artist') AS artist_credit, i.isrc,
+    coalesce(a.shown, n.joined, 'Unknown Artist') AS artist_credit, i.isrc,
     floor(c.ms + 0.5)::INT AS duration_ms,
     CASE WHEN c.ms IS NOT NULL THEN greatest(1, floor(c.ms / 1000 + 0.5))::INT END AS duration_seconds,
     d.date.d AS release_date, d.date.p AS release_date_precision, p.popularity, c.source_count, c.platform_count,
     t.chosen.platform AS title_platform
-FROM counted c JOIN ({_TITLE}) t USING (recording_id) JOIN ({RECORDING_POPULARITY}) p USING (recording_id)
+FROM counted c JOIN ({_TITLE}) t USING (recording_id) JOIN ({recording_popularity_sql("member")}) p USING (recording_id)
 LEFT JOIN ({_VARIANT}) v USING (recording_id) LEFT JOIN representative i USING (recording_id) LEFT JOIN ({_DATE}) d USING (recording_id)
 LEFT JOIN credit a USING (recording_id) LEFT JOIN names n USING (recording_id)
 """

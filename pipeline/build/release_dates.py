@@ -10,12 +10,11 @@ _FINENESS = "CASE {precision} WHEN 'day' THEN 0 WHEN 'month' THEN 1 ELSE 2 END"
 
 
 def earliest_date_sql(date: str = "release_date", precision: str = "release_date_precision", where: str = "true") -> str:
-    """SQL aggregate: struct(d, p) of the chosen date and its precision over the rows `where` holds; null when they have no date."""
+    """SQL aggregate: a struct with the chosen date `d` and its precision `p` over the rows `where` holds; null when they have no date."""
     fineness = _FINENESS.format(precision=precision)
     disguised = f"({precision} <> 'day' OR {date} LIKE '%-01-01')"
     return (
-        f"arg_min(struct_pack(d := {date}, p := {precision}), struct_pack(a := {disguised}, b := {date}, c := {fineness})) "
-        f"FILTER (WHERE {date} IS NOT NULL AND {where})"
+        f"min(struct_pack(a := {disguised}, d := {date}, c := {fineness}, p := {precision})) FILTER (WHERE {date} IS NOT NULL AND {where})"
     )
 
 

@@ -15,7 +15,7 @@ from pipeline.build.artists import VARIOUS_ARTISTS, VARIOUS_KEYS
 from pipeline.build.identity import components
 from pipeline.build.labels import count_label_releases
 from pipeline.build.name_forms import artist_key, label_key, release_key, shown_name_sql
-from pipeline.build.popularity import RECORDING_POPULARITY
+from pipeline.build.popularity import recording_popularity_sql
 from pipeline.build.priorities import (
     RECORDING_POSITION,
     RELEASE_ARTIST,
@@ -23,6 +23,7 @@ from pipeline.build.priorities import (
     RELEASE_LABEL,
     RELEASE_TITLE,
     RELEASE_TYPE,
+    platform_count_sql,
     rank_sql,
 )
 from pipeline.build.release_dates import earliest_date_sql
@@ -37,12 +38,12 @@ LEAST_SHARED_TRACKS = 0.5
 MOST_YEARS_APART = 1
 """A reissue of later years is a product of its own; around New Year platforms differ by one."""
 
-_RELEASE_TRACK = """
+UNPLACED = 32_767
+"""Stands for an unknown disc or track number while the smallest is sought: the largest of its type."""
+
+_RELEASE_TRACK = f"""
 SELECT platform, release_id, recording_id,
-    arg_min(
-        struct_pack(disc := disc_number, track := track_number),
-        struct_pack(a := coalesce(disc_number, 999), b := coalesce(track_number, 9999))
-    ) AS place
+    min(struct_pack(disc := coalesce(disc_number, {UNPLACED}), track := coalesce(track_number, {UNPLACED}))) AS place
 FROM (
     SELECT platform, release_id, external_id, disc_number, track_number FROM source_release_track
     UNION ALL
@@ -62,7 +63,7 @@ def build_releases(paths: BuildPaths) -> dict[str, int]:
         registry, next_id = previous_registry(paths, "release")
         assignment = assign_ids(groups.select("group", "source_key"), registry, next_id)
         bench.load("node_release", groups.join(assignment.ids, on="group").select("node", release_id="entity_id"))
-        bench.keep("popularity", RECORDING_POPULARITY)
+        bench.keep("popularity", recording_popularity_sql())
         bench.keep("merged", "SELECT n.release_id AS id, e.* FROM edition e JOIN node_release n USING (node)")
         facts = {
             "release_sources": bench.write("release_source", "SELECT platform, release_id AS external_id, id AS release_id FROM merged"),
@@ -92,8 +93,10 @@ def _name_forms(bench: Workbench) -> pl.DataFrame:
 
 _OWN_ARTISTS = """
 SELECT t.platform, t.release_id, min(c.artist_id) AS artist_id, arg_min(c.name, struct_pack(a := c.artist_id, b := c.name)) AS name
-FROM (SELECT platform, release_id, external_id FROM source_release_track UNION
-      SELECT platform, release_id, external_id FROM source_recording WHERE release_id IS NOT NULL) t
+FROM (
+    SELECT platform, release_id, external_id FROM source_release_track
+    UNION SELECT platform, release_id, external_id FROM source_recording WHERE release_id IS NOT NULL
+) t SEMI JOIN (SELECT platform, release_id FROM source_release WHERE len(artists) = 0) USING (platform, release_id)
 JOIN source_credit c USING (platform, external_id)
 WHERE c.position = 0 GROUP BY ALL HAVING count(DISTINCT c.artist_id) = 1
 """
@@ -193,12 +196,12 @@ def separate_barcodes(groups: pl.DataFrame, partners: pl.DataFrame) -> pl.DataFr
 
 
 _RECORDING_RELEASE = f"""
-SELECT recording_id, id AS release_id, arg_min(place, rank).disc AS disc_number, arg_min(place, rank).track AS track_number
+SELECT recording_id, id AS release_id, nullif(best.disc, {UNPLACED}) AS disc_number, nullif(best.track, {UNPLACED}) AS track_number
 FROM (
-    SELECT t.recording_id, m.id, t.place,
-        struct_pack(a := t.place.track IS NULL, b := {rank_sql(RECORDING_POSITION, "t.platform")}, c := t.release_id) AS rank
-    FROM release_track t JOIN merged m USING (platform, release_id)
-) GROUP BY recording_id, id
+    SELECT t.recording_id, m.id, min(struct_pack(a := t.place.track = {UNPLACED}, b := {rank_sql(RECORDING_POSITION, "t.platform")},
+        c := t.release_id, disc := t.place.disc, track := t.place.track)) AS best
+    FROM release_track t JOIN merged m USING (platform, release_id) GROUP BY t.recording_id, m.id
+)
 """
 
 
@@ -224,7 +227,7 @@ WITH golden AS (
         coalesce({earliest_date_sql(where="is_official")}, {earliest_date_sql()}) AS date,
         {_first("release_type", RELEASE_TYPE)} AS release_type,
         bool_or(is_compilation) AS is_compilation,
-        count(DISTINCT platform)::INT AS platform_count
+        {platform_count_sql()}::INT AS platform_count
     FROM merged GROUP BY id
 ), tracks AS (
     SELECT m.id AS release_id, count(DISTINCT recording_id)::INT AS track_count, max(p.popularity) AS popularity
