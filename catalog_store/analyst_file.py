@@ -2,8 +2,8 @@
 
 Real tables, not views over the Parquet beside them: DuckDB resolves relative paths against the caller's working folder, so a view over
 files breaks as soon as someone opens the file from elsewhere or takes it along. Comments of tables and columns come from the specs.
-`id_registry` stays Parquet only: it is the builder's memory and repeats the *_source tables. What must not live here: the views' SQL
-(analyst_views.py).
+Of the linkage tables only its results are here; its steps and the builder's memory of ids stay Parquet, or they would make up most of the
+file. What must not live here: the views' SQL (analyst_views.py).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-LEFT_OUT = ("id_registry",)
+LINKAGE_RESULTS = ("recording_member", "isrc_conflict")
 _MEMORY = "2GB"
 
 
@@ -29,7 +29,7 @@ def build_analyst_file(tables: Mapping[str, Path], path: Path) -> None:
     """Write the file at `path` (which does not exist) from `tables`, name -> folder of Parquet parts."""
     spill = path.with_name(".analyst-spill")
     with closing(duckdb.connect(path, config={"memory_limit": _MEMORY, "temp_directory": str(spill)})) as file:
-        for name in (name for name in tables if name not in LEFT_OUT):
+        for name in filter(is_in_file, tables):
             table = TABLES[name]
             columns = ", ".join(f'"{column}"' for column in table.column_names)
             file.execute(table.ddl())
@@ -38,6 +38,11 @@ def build_analyst_file(tables: Mapping[str, Path], path: Path) -> None:
             if all(name in tables for name in view.needs):
                 file.execute("\n".join(_view_ddl(view)))
         file.execute("CHECKPOINT")
+
+
+def is_in_file(name: str) -> bool:
+    """Whether a published table is also in the file."""
+    return TABLES[name].layer == "catalog" or name in LINKAGE_RESULTS
 
 
 def _view_ddl(view: View) -> Iterator[str]:

@@ -10,6 +10,7 @@ import os
 import sqlite3
 import threading
 import time
+import weakref
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -36,16 +37,28 @@ class Companion(msgspec.Struct, frozen=True):
     links: tuple[tuple[str, str, str | None], ...]
 
 
+class _Deadline:
+    """When the statement under way must stop. Not the session itself: a connection that refers to its session would never be freed."""
+
+    __slots__ = ("until",)
+
+    def __init__(self) -> None:
+        self.until = float("inf")
+
+    def is_over(self) -> bool:
+        return time.monotonic() > self.until
+
+
 class _Session:
     """What one thread of one process holds."""
 
-    __slots__ = ("connection", "decompress", "pid", "until")
+    __slots__ = ("connection", "deadline", "decompress", "pid")
 
     def __init__(self, uri: str) -> None:
         self.pid = os.getpid()
-        self.until = float("inf")
+        self.deadline = _Deadline()
         self.connection = sqlite3.connect(uri, uri=True, check_same_thread=False, isolation_level=None, cached_statements=64)
-        self.connection.set_progress_handler(lambda: time.monotonic() > self.until, _OPCODES_PER_CLOCK_READ)
+        self.connection.set_progress_handler(self.deadline.is_over, _OPCODES_PER_CLOCK_READ)
         dictionary = self.connection.execute("SELECT value FROM meta WHERE name = 'dictionary'").fetchone()[0]
         self.decompress: Callable[[bytes], bytes] = decompressor(dictionary).decompress
 
@@ -61,6 +74,9 @@ class ServingStore:
         self._sessions: list[_Session] = []
         self._lock = threading.Lock()
         self._closed = False
+        # sqlite3's connections sit in reference cycles of their own: without this, files of a dropped snapshot stay open until a full
+        # garbage collection, and for ever under gc.freeze().
+        weakref.finalize(self, _close, self._sessions)
         try:
             version = self.rows("SELECT value FROM meta WHERE name = 'format_version'")[0][0]
         except sqlite3.Error as error:
@@ -71,7 +87,7 @@ class ServingStore:
     def rows(self, statement: str, parameters: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
         """All rows of one statement; DeadlineExceededError when it takes too long."""
         session = self._session()
-        session.until = time.monotonic() + self._deadline
+        session.deadline.until = time.monotonic() + self._deadline
         try:
             return session.connection.execute(statement, parameters).fetchall()
         except sqlite3.OperationalError as error:
@@ -100,9 +116,7 @@ class ServingStore:
         """Close all connections; later calls raise CatalogClosedError."""
         with self._lock:
             self._closed = True
-            for session in self._sessions:
-                session.connection.close()
-            self._sessions.clear()
+            _close(self._sessions)
 
     def _session(self) -> _Session:
         session: _Session | None = getattr(self._local, "session", None)
@@ -119,6 +133,12 @@ class ServingStore:
             session = _Session(self._uri)
             self._sessions.append(session)
             return session
+
+
+def _close(sessions: list[_Session]) -> None:
+    for session in sessions:
+        session.connection.close()
+    sessions.clear()
 
 
 _COMPANION = msgspec.json.Decoder(Companion)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import json
 import multiprocessing
 import shutil
@@ -235,6 +236,25 @@ def test_a_closed_catalog_says_so(published: Path) -> None:
     for ask in (lambda: catalog.track_body(1), lambda: catalog.search(artist="a", title="b")):
         with pytest.raises(CatalogClosedError):
             ask()
+
+
+def open_descriptors(name: str) -> int:
+    return sum(descriptor.resolve().name == name for descriptor in Path("/proc/self/fd").iterdir())
+
+
+def test_a_catalog_that_nobody_holds_any_more_frees_its_files(published: Path) -> None:
+    gc.collect()
+    before = open_descriptors("serving.sqlite")
+    catalog = open_catalog(published)
+    with ThreadPoolExecutor(2) as pool:
+        assert all(pool.map(catalog.track_body, range(1, 20)))
+    assert open_descriptors("serving.sqlite") > before
+    gc.disable()
+    try:
+        del catalog
+        assert open_descriptors("serving.sqlite") == before
+    finally:
+        gc.enable()
 
 
 def test_threads_share_a_catalog(catalog: Catalog) -> None:
