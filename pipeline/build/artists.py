@@ -28,17 +28,9 @@ UNKNOWN_ARTIST = "Unknown Artist"
 """Credited where a record names nobody: a track always has a primary artist (contract B6)."""
 VARIOUS_ARTISTS = "Various Artists"
 """Credited where a release names nobody and its tracks do not agree."""
-VARIOUS_KEYS = (
-    "various",
-    "various artists",
-    "various artist",
-    "va",
-    "v a",
-    "varios artistas",
-    "artistes varies",
-    "verschiedene interpreten",
-)
-PLACEHOLDER_KEYS = (*VARIOUS_KEYS, "unknown artist", "no artist")
+VARIOUS_KEY = "variousartists"
+VARIOUS_KEYS = (VARIOUS_KEY, "various", "variousartist", "va", "variosartistas", "artistesvaries", "verschiedeneinterpreten", "diverse")
+PLACEHOLDER_KEYS = (*VARIOUS_KEYS, "unknownartist", "noartist")
 
 _CREDITED = f"""
 SELECT recording_id, platform, external_id, title, version,
@@ -117,7 +109,7 @@ def _name_keys(bench: Workbench) -> pl.DataFrame:
     )
     various = pl.col("key").is_in(VARIOUS_KEYS)
     return names.with_columns(key=artist_key(pl.col("name"))).with_columns(
-        key=pl.when(various).then(pl.lit(VARIOUS_KEYS[1])).otherwise("key"),
+        key=pl.when(various).then(pl.lit(VARIOUS_KEY)).otherwise("key"),
         is_numbered=pl.col("name").str.extract(NUMBERED).cast(pl.Int32) > 1,
     )
 
@@ -139,7 +131,7 @@ WITH used AS (
 )
 SELECT (row_number() OVER (ORDER BY platform, artist_id))::BIGINT AS node, * FROM (
     SELECT i.platform, i.artist_id, k.key, coalesce(k.is_numbered AND i.platform = '{CATALOG_A}', false) AS is_numbered,
-        i.is_placeholder OR k.key = '{VARIOUS_KEYS[1]}' AS is_placeholder, i.is_used
+        i.is_placeholder OR k.key = '{VARIOUS_KEY}' AS is_placeholder, i.is_used
     FROM identified i JOIN name_key k USING (name)
     UNION ALL
     SELECT '{NAME_ONLY}', key, key, false, key IN ({", ".join(f"'{key}'" for key in PLACEHOLDER_KEYS)}), true FROM nameless

@@ -1,22 +1,20 @@
-"""Normal forms by which artists, labels and release titles of different platforms are compared.
+"""Normal forms by which artists, labels and release titles of different platforms are compared: the shared name keys, and what labels need.
 
-First form, until every comparison goes through the shared name keys; run on distinct strings only. Nothing normalises to nothing: a name
-of symbols only keeps them.
+Run on distinct strings only. What must not live here: another way to fold characters (see catalog_store/name_keys).
 """
 
 from __future__ import annotations
 
 import polars as pl
 
+from catalog_store.name_keys import compact_expr, name_key_expr
+from catalog_store.name_keys.folding import fold_expr, words_expr
 from catalog_store.platforms import CATALOG_A
 
 NUMBERED = r"\s*\((\d{1,3})\)\s*$"
 """The suffix by which catalog_a numbers bearers of one name; the first bearer carries none."""
-_MARKS = r"\p{M}"
-_APOSTROPHES = "['\u2019\u2018\u02bc`\u00b4]"
-_NO_WORD = r"[^\p{L}\p{N}]+"
 _LABEL_TAIL = r" (?:records|recordings|recording|record|music|music group|entertainment|ltd|inc|llc|gmbh|productions)$"
-_RELEASE_TAIL = r"(?i)\s+[-\u2013]\s+(?:single|ep)\s*$"
+_RELEASE_TAIL = r" - (?:single|ep)$"
 
 
 def shown_name_sql(name: str, platform: str = "platform") -> str:
@@ -25,22 +23,17 @@ def shown_name_sql(name: str, platform: str = "platform") -> str:
 
 
 def artist_key(name: pl.Expr) -> pl.Expr:
-    """`The Chemical Brothers`, `chemical brothers (2)` -> `chemical brothers`; `Beyoncé` -> `beyonce`; `!!!` -> `!!!`."""
-    return _plain(name.str.replace(NUMBERED, "")).str.replace("^the (.)", "$1")
+    """`The Chemical Brothers`, `chemical brothers (2)` -> `chemicalbrothers`; `Beyoncé` -> `beyonce`; `!!!` -> `!!!`."""
+    return compact_expr(name_key_expr(name))
 
 
 def label_key(name: pl.Expr) -> pl.Expr:
-    """`Interscope Records` -> `interscope`; `Music` -> `music`."""
-    return _plain(name.str.replace(NUMBERED, "")).str.replace(_LABEL_TAIL, "").str.replace(_LABEL_TAIL, "")
+    """`Interscope Records` -> `interscope`; `Music` -> `music`; words stay parted."""
+    return name_key_expr(name).str.replace(_LABEL_TAIL, "").str.replace(_LABEL_TAIL, "")
 
 
 def release_key(title: pl.Expr) -> pl.Expr:
-    """`Around the World - Single` -> `around the world`."""
-    return _plain(title.str.replace(_RELEASE_TAIL, ""))
-
-
-def _plain(text: pl.Expr) -> pl.Expr:
-    folded = text.str.normalize("NFKD").str.replace_all(_MARKS, "").str.to_lowercase()
-    words = folded.str.replace_all("&", " and ", literal=True).str.replace_all(_APOSTROPHES, "").str.replace_all(_NO_WORD, " ")
-    words = words.str.strip_chars()
-    return pl.when(words == "").then(folded.str.strip_chars()).otherwise(words)
+    """`Around the World - Single` -> `aroundtheworld`; `(...)` and other titles of symbols only keep them."""
+    folded = fold_expr(title).str.replace(_RELEASE_TAIL, "")
+    words = compact_expr(words_expr(folded))
+    return pl.when(words == "").then(folded).otherwise(words)

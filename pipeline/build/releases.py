@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from pipeline.build.artists import VARIOUS_ARTISTS, VARIOUS_KEYS
+from pipeline.build.artists import VARIOUS_ARTISTS, VARIOUS_KEY, VARIOUS_KEYS
 from pipeline.build.identity import components
 from pipeline.build.labels import count_label_releases
 from pipeline.build.name_forms import artist_key, label_key, release_key, shown_name_sql
@@ -86,7 +86,7 @@ def _name_forms(bench: Workbench) -> pl.DataFrame:
     return texts.select(
         "text",
         release_key=release_key(text),
-        artist_key=pl.when(various).then(pl.lit(VARIOUS_KEYS[1])).otherwise(artist_key(text)),
+        artist_key=pl.when(various).then(pl.lit(VARIOUS_KEY)).otherwise(artist_key(text)),
         label_key=label_key(text),
     )
 
@@ -119,7 +119,7 @@ JOIN name_form k ON k.text = r.title
 LEFT JOIN name_form a ON a.text = r.first.name
 LEFT JOIN artist_source s ON s.platform = r.platform AND s.external_id = coalesce(r.first.artist_id, 'name:' || a.artist_key)
 LEFT JOIN ({_OWN_ARTISTS}) o ON r.first IS NULL AND o.platform = r.platform AND o.release_id = r.release_id
-LEFT JOIN artist_source v ON v.platform = 'name' AND v.external_id = 'name:{VARIOUS_KEYS[1]}'
+LEFT JOIN artist_source v ON v.platform = 'name' AND v.external_id = 'name:{VARIOUS_KEY}'
 LEFT JOIN name_form b ON b.text = r.label_name
 LEFT JOIN label_source l ON l.platform = r.platform AND l.external_id = coalesce(r.label_id, 'name:' || b.label_key)
 """
