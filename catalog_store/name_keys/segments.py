@@ -94,7 +94,7 @@ def _mended(token: str, *, alone: bool, single: bool) -> str:
     if token in _VERSION_WORDS or len(token) < (SHORTEST_MENDED_SINGLE if single else SHORTEST_MENDED):
         return token
     for word in vocabulary.MENDED:
-        if alone and len(word) <= SHORTEST_MENDED_ALONE:
+        if abs(len(word) - len(token)) > 1 or (alone and len(word) <= SHORTEST_MENDED_ALONE):
             continue
         if len(token) == SHORTEST_MENDED or len(word) == SHORTEST_MENDED:
             if sorted(token) == sorted(word):

@@ -55,7 +55,7 @@ ATOM_ISRC = Table(
     (
         Column("isrc", TEXT, "The code.", pattern=ISRC_PATTERN),
         Column("atom_id", INT64, "The atom.", references="atom.atom_id"),
-        Column("platform_count", INT32, "Platforms that give members the code.", minimum=1),
+        Column("platforms", TEXT_LIST, "Platforms that give members the code; sorted."),
         Column("record_count", INT32, "Members that carry it.", minimum=1),
     ),
     primary_key=("isrc", "atom_id"),

@@ -19,6 +19,7 @@ SPAN_MS = 10_000
 DOMINANCE = 0.8
 """Share of a key's records with duration that one atom must hold to take in those without."""
 
+_AFTER_TIMED = (1 << 62) - 1
 _KEY = ["artist_hash", "artist_key", "title_key", "variant", "salt"]
 
 
@@ -35,9 +36,10 @@ def make_atoms(records: pl.DataFrame, first_id: int) -> Atoms:
     rows = _keyed(records)
     timed = _cut_by_duration(rows.filter(pl.col("duration_ms").is_not_null()))
     rows = pl.concat([timed, _place_untimed(rows.filter(pl.col("duration_ms").is_null()), timed)])
-    order = rows.group_by("group", "part").agg(pl.col(*_KEY).first(), pl.col("duration_ms").min(), first=pl.col("source").min())
-    order = order.sort(*_KEY, "duration_ms", "first", nulls_last=True)
-    order = order.select("group", "part", atom_id=pl.int_range(pl.len(), dtype=pl.Int64) + first_id)
+    untimed = pl.col("duration_ms").is_null()
+    order = rows.group_by("group", "part").agg(timed=~untimed.all(), first=pl.col("source").filter(untimed).min())
+    place = pl.when("timed").then("part").otherwise(_AFTER_TIMED)
+    order = order.sort("group", place, "first").select("group", "part", atom_id=pl.int_range(pl.len(), dtype=pl.Int64) + first_id)
     rows = rows.join(order, on=["group", "part"]).sort("atom_id", "platform", "external_id")
     return Atoms(_atom_rows(rows), rows.select(TABLES["atom_member"].column_names), _isrc_rows(rows))
 
@@ -98,5 +100,6 @@ def _atom_rows(rows: pl.DataFrame) -> pl.DataFrame:
 
 def _isrc_rows(rows: pl.DataFrame) -> pl.DataFrame:
     claims = rows.select("atom_id", "platform", isrc="isrcs").explode("isrc", empty_as_null=False).drop_nulls()
-    counted = claims.group_by("isrc", "atom_id").agg(platform_count=pl.col("platform").n_unique(), record_count=pl.len())
-    return TABLES["atom_isrc"].conform(counted.sort("atom_id", "isrc"))
+    counted = claims.group_by("isrc", "atom_id", "platform").agg(records=pl.len()).sort("atom_id", "isrc", "platform")
+    counted = counted.group_by("isrc", "atom_id", maintain_order=True).agg(platforms="platform", record_count=pl.col("records").sum())
+    return TABLES["atom_isrc"].conform(counted)

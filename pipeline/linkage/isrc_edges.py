@@ -46,6 +46,6 @@ def isrc_edges(atoms: pl.DataFrame, claims: pl.DataFrame) -> pl.DataFrame:
 
 def _stars(claims: pl.DataFrame) -> pl.DataFrame:
     """Pairs isrc, a (best-supported atom of the code), b (= other): one per further claim."""
-    support = claims.sort("isrc", -pl.col("platform_count"), -pl.col("record_count"), "atom_id")
+    support = claims.sort("isrc", -pl.col("platforms").list.len().cast(pl.Int64), -pl.col("record_count"), "atom_id")
     support = support.with_columns(a=pl.col("atom_id").first().over("isrc"))
     return support.filter(pl.col("a") != pl.col("atom_id")).select("isrc", "a", b="atom_id", other="atom_id")

@@ -16,32 +16,27 @@ def isrc_owners(claims: pl.DataFrame, atoms: pl.DataFrame) -> tuple[pl.DataFrame
     """Tables `isrc_owner` and `isrc_conflict`.
 
     Args:
-        claims: isrc, platform, recording_id, atom_id, record_count: how many records of the atom on the platform carry the code.
+        claims: isrc, atom_id, platforms, record_count (rows of `atom_isrc`) with the recording_id of each atom.
         atoms: rows of `atom`, at least those that claim a contested code.
     """
-    support = claims.group_by("isrc", "recording_id").agg(
-        platform_count=pl.col("platform").n_unique(), record_count=pl.col("record_count").sum()
-    )
-    support = support.sort("isrc", -pl.col("platform_count").cast(pl.Int64), -pl.col("record_count").cast(pl.Int64), "recording_id")
-    owners = support.unique("isrc", keep="first", maintain_order=True)
-    lost = support.join(owners.select("isrc", owner_recording_id="recording_id"), on="isrc").filter(
-        pl.col("recording_id") != pl.col("owner_recording_id")
-    )
-    return TABLES["isrc_owner"].conform(owners.sort("isrc")), _conflicts(lost, claims, atoms)
+    voices = claims.select("isrc", "recording_id", platform="platforms").explode("platform", empty_as_null=False).unique()
+    platforms = voices.group_by("isrc", "recording_id").agg(platforms=pl.col("platform").sort())
+    support = claims.group_by("isrc", "recording_id").agg(pl.col("record_count").sum()).join(platforms, on=["isrc", "recording_id"])
+    support = support.with_columns(platform_count=pl.col("platforms").list.len().cast(pl.Int64))
+    support = support.sort("isrc", -pl.col("platform_count"), -pl.col("record_count").cast(pl.Int64), "recording_id")
+    is_owner = (pl.col("isrc") != pl.col("isrc").shift(1)).fill_null(value=True)
+    support = support.with_columns(owner_recording_id=pl.when(is_owner).then("recording_id").forward_fill())
+    owners = support.filter(pl.col("recording_id") == pl.col("owner_recording_id")).drop("platforms", "owner_recording_id")
+    lost = support.filter(pl.col("recording_id") != pl.col("owner_recording_id"))
+    return TABLES["isrc_owner"].conform(owners), _conflicts(lost.drop("platform_count"), claims, atoms)
 
 
 def _conflicts(lost: pl.DataFrame, claims: pl.DataFrame, atoms: pl.DataFrame) -> pl.DataFrame:
     contested = claims.join(lost.select("isrc").unique(), on="isrc", how="semi")
-    by_atom = contested.group_by("isrc", "recording_id", "atom_id").agg(
-        platforms=pl.col("platform").n_unique(), records=pl.col("record_count").sum()
-    )
-    most = (-pl.col("platforms").cast(pl.Int64), -pl.col("records").cast(pl.Int64))
-    speakers = by_atom.sort("isrc", "recording_id", *most, "atom_id").unique(["isrc", "recording_id"], keep="first", maintain_order=True)
+    most = (-pl.col("platforms").list.len().cast(pl.Int64), -pl.col("record_count").cast(pl.Int64))
+    speakers = contested.sort("isrc", "recording_id", *most, "atom_id").unique(["isrc", "recording_id"], keep="first", maintain_order=True)
     speakers = speakers.select("isrc", "recording_id", "atom_id")
     pairs = lost.join(speakers.rename({"atom_id": "a"}), on=["isrc", "recording_id"])
     pairs = pairs.join(speakers.rename({"atom_id": "b", "recording_id": "owner_recording_id"}), on=["isrc", "owner_recording_id"])
-    judged = verdict(compared(pairs.drop("platform_count"), atoms)).with_columns(pl.col("reason").fill_null("outvoted"))
-    platforms = contested.select("isrc", "recording_id", "platform").unique().sort("isrc", "recording_id", "platform")
-    platforms = platforms.group_by("isrc", "recording_id", maintain_order=True).agg(platforms="platform")
-    columns = TABLES["isrc_conflict"].column_names
-    return TABLES["isrc_conflict"].conform(judged.join(platforms, on=["isrc", "recording_id"]).select(columns).sort("isrc", "recording_id"))
+    judged = verdict(compared(pairs, atoms)).with_columns(pl.col("reason").fill_null("outvoted"))
+    return TABLES["isrc_conflict"].conform(judged.select(TABLES["isrc_conflict"].column_names).sort("isrc", "recording_id"))

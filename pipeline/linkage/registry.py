@@ -65,29 +65,27 @@ def assign_ids(members: pl.DataFrame, registry: pl.DataFrame, next_id: int) -> A
         ValueError: when a source key stands twice in `members`, or `next_id` is already taken.
     """
     members = members.select(pl.col("group").cast(pl.Int64), "source_key")
+    if not members["source_key"].is_sorted():
+        members = members.sort("source_key")
     _refuse_misuse(members, registry, next_id)
-    first_keys = members.group_by("group").agg(first_key=pl.col("source_key").min())
+    ranks = members.select("group").unique(keep="first", maintain_order=True).with_row_index("rank")
 
-    kept, redirects = _keep_ids(members, registry, first_keys)
-    fresh = first_keys.join(kept, on="group", how="anti").sort("first_key").with_row_index("rank")
-    fresh = fresh.select("group", entity_id=pl.col("rank").cast(pl.Int64) + next_id)
+    kept, redirects = _keep_ids(members, registry, ranks)
+    fresh = ranks.join(kept, on="group", how="anti").sort("rank")
+    fresh = fresh.select("group", entity_id=pl.int_range(pl.len(), dtype=pl.Int64) + next_id)
     ids = pl.concat([kept, fresh])
 
-    present = members.join(ids, on="group").select("source_key", "entity_id")
-    absent = registry.join(members, on="source_key", how="anti").join(
-        redirects.drop_nulls(), left_on="entity_id", right_on="old_id", how="left"
-    )
-    absent = absent.select("source_key", entity_id=pl.coalesce("new_id", "entity_id"))
-    return Assignment(
-        ids=ids.sort("entity_id"),
-        registry=pl.concat([present, absent]).sort("source_key"),
-        redirects=redirects.sort("old_id"),
-        next_id=next_id + fresh.height,
-    )
+    present = members.join(ids, on="group", how="left", maintain_order="left").select("source_key", "entity_id")
+    absent = registry.join(members, on="source_key", how="anti")
+    if absent.height:
+        absent = absent.join(redirects.drop_nulls(), left_on="entity_id", right_on="old_id", how="left")
+        absent = absent.select("source_key", entity_id=pl.coalesce("new_id", "entity_id"))
+        present = pl.concat([present, absent]).sort("source_key")
+    return Assignment(ids=ids.sort("entity_id"), registry=present, redirects=redirects.sort("old_id"), next_id=next_id + fresh.height)
 
 
 def _refuse_misuse(members: pl.DataFrame, registry: pl.DataFrame, next_id: int) -> None:
-    doubled = members.filter(pl.col("source_key").is_duplicated())
+    doubled = members.filter(pl.col("source_key") == pl.col("source_key").shift(1))
     if doubled.height:
         raise ValueError(f"source key {doubled['source_key'].min()!r} is a member twice: an entity has one group")
     taken = registry["entity_id"].max()
@@ -95,10 +93,13 @@ def _refuse_misuse(members: pl.DataFrame, registry: pl.DataFrame, next_id: int) 
         raise ValueError(f"next_id {next_id} is not free: the registry holds id {taken}")
 
 
-def _keep_ids(members: pl.DataFrame, registry: pl.DataFrame, first_keys: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Groups that keep an id (group, entity_id) and what happened to the other known ids (old_id, new_id)."""
-    shares = members.join(registry, on="source_key").group_by("group", "entity_id").len("held").join(first_keys, on="group")
-    largest_part = shares.sort("entity_id", -pl.col("held").cast(pl.Int64), "first_key").unique("entity_id", keep="first")
+def _keep_ids(members: pl.DataFrame, registry: pl.DataFrame, ranks: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Groups that keep an id (group, entity_id) and what happened to the other known ids (old_id, new_id).
+
+    `ranks`: group, rank in the order of the groups' smallest source keys.
+    """
+    shares = members.join(registry, on="source_key").group_by("group", "entity_id").len("held").join(ranks, on="group")
+    largest_part = shares.sort("entity_id", -pl.col("held").cast(pl.Int64), "rank").unique("entity_id", keep="first")
     survivors = largest_part.sort("group", -pl.col("held").cast(pl.Int64), "entity_id").unique("group", keep="first")
     kept = survivors.select("group", "entity_id")
 
@@ -127,7 +128,7 @@ def previous_registry(paths: BuildPaths, kind: str) -> tuple[pl.DataFrame, int]:
 def save_assignment(paths: BuildPaths, kind: str, assignment: Assignment) -> None:
     """Lay an assignment down for `collect_registry`; ValueError for an unknown kind."""
     folder = _folder(paths, kind)
-    write_table(TABLES["id_registry"], folder / "id_registry", assignment.registry.with_columns(kind=pl.lit(kind)))
+    write_table(TABLES["id_registry"], folder / "id_registry", [assignment.registry.with_columns(kind=pl.lit(kind))])
     write_table(TABLES["redirect"], folder / "redirect", assignment.redirects.with_columns(kind=pl.lit(kind)))
     (folder / "next_id.json").write_text(json.dumps({"next_id": assignment.next_id}) + "\n")
 
@@ -151,7 +152,7 @@ def collect_registry(paths: BuildPaths) -> dict[str, int]:
         registries.append(registry.select(pl.lit(kind).alias("kind"), "source_key", "entity_id"))
         merged = merge_redirects(_previous_redirects(paths, kind), new.select("old_id", "new_id"), live["entity_id"])
         redirects.append(merged.with_columns(kind=pl.lit(kind)))
-    write_table(TABLES["id_registry"], paths.table("id_registry"), pl.concat(registries))
+    write_table(TABLES["id_registry"], paths.table("id_registry"), registries)
     write_table(TABLES["redirect"], paths.table("redirect"), pl.concat(redirects))
     return next_ids
 

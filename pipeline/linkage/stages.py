@@ -94,19 +94,17 @@ def recording_ids(paths: BuildPaths) -> Facts:
     """Write `recording_member`, `isrc_owner` and `isrc_conflict`, and lay the ids down for the registry."""
     cluster = read_table(TABLES["cluster"], paths.table("cluster"))
     member = scan_table(TABLES["atom_member"], paths.table("atom_member")).select("platform", "external_id", "atom_id").collect()
-    grouped = member.join(cluster, on="atom_id", how="left", maintain_order="left")
-    keyed = grouped.select(group="cluster_id", source_key=pl.concat_str("platform", pl.lit(":"), "external_id"))
+    member = member.with_columns(source_key=pl.concat_str("platform", pl.lit(":"), "external_id")).sort("source_key")
+    member = member.join(cluster.rename({"cluster_id": "group"}), on="atom_id", how="left", maintain_order="left")
     registry, next_id = previous_registry(paths, "recording")
-    assignment = assign_ids(keyed, registry, next_id)
+    assignment = assign_ids(member.select("group", "source_key"), registry, next_id)
     save_assignment(paths, "recording", assignment)
-    ids = assignment.ids.select(cluster_id="group", recording_id="entity_id")
-    member = grouped.join(ids, on="cluster_id", how="left", maintain_order="left").select(
-        "platform", "external_id", "atom_id", "recording_id"
-    )
-    write_table(TABLES["recording_member"], paths.table("recording_member"), member.drop("atom_id"))
-    owner, conflict = _owners(paths, member)
-    write_table(TABLES["isrc_owner"], paths.table("isrc_owner"), owner)
-    write_table(TABLES["isrc_conflict"], paths.table("isrc_conflict"), conflict)
+    ids = assignment.ids.rename({"entity_id": "recording_id"})
+    member = member.join(ids, on="group", how="left", maintain_order="left").select("platform", "external_id", "recording_id")
+    write_table(TABLES["recording_member"], paths.table("recording_member"), [member])
+    owner, conflict = _owners(paths, cluster.join(ids, left_on="cluster_id", right_on="group", how="left"))
+    write_table(TABLES["isrc_owner"], paths.table("isrc_owner"), [owner])
+    write_table(TABLES["isrc_conflict"], paths.table("isrc_conflict"), [conflict])
     return {
         "records": member.height,
         "recordings": assignment.ids.height,
@@ -222,16 +220,12 @@ def _link_edges(paths: BuildPaths, atom: pl.LazyFrame) -> pl.DataFrame:
     return link_edges(atoms, members, found)
 
 
-def _owners(paths: BuildPaths, member: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    claims = []
-    for folder in paths.staged("source_recording", CATALOG_PLATFORMS):
-        codes = pl.scan_parquet(parts(folder)).select("platform", "external_id", isrc="isrcs").explode("isrc", empty_as_null=False)
-        joined = codes.filter(pl.col("isrc").is_not_null()).join(member.lazy(), on=["platform", "external_id"])
-        claims.append(joined.group_by("isrc", "platform", "recording_id", "atom_id").agg(record_count=pl.len()).collect())
-    return isrc_owners(pl.concat(claims), _claiming_atoms(paths, claims))
-
-
-def _claiming_atoms(paths: BuildPaths, claims: list[pl.DataFrame]) -> pl.DataFrame:
-    together = pl.concat(claims).lazy()
-    contested = together.filter(pl.col("recording_id").n_unique().over("isrc") > 1).select("atom_id").unique()
-    return scan_table(TABLES["atom"], paths.table("atom")).join(contested, on="atom_id", how="semi").collect()
+def _owners(paths: BuildPaths, recordings: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Tables `isrc_owner` and `isrc_conflict`; `recordings` gives the recording_id of each atom_id."""
+    claims = read_table(TABLES["atom_isrc"], paths.table("atom_isrc")).join(
+        recordings.select("atom_id", "recording_id"), on="atom_id", how="left"
+    )
+    contested = claims.select("isrc", "recording_id").unique().filter(pl.len().over("isrc") > 1).select("isrc").unique()
+    involved = claims.join(contested, on="isrc", how="semi").select("atom_id").unique().lazy()
+    atoms = scan_table(TABLES["atom"], paths.table("atom")).join(involved, on="atom_id", how="semi").collect()
+    return isrc_owners(claims, atoms)

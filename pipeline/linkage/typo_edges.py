@@ -10,11 +10,15 @@ from __future__ import annotations
 import polars as pl
 
 from catalog_store.tables import TABLES
-from pipeline.linkage.guards import TYPO_DURATION_MS, compared, duration_gap, is_typo, variants_match, with_similarities
+from pipeline.linkage.guards import EDITS_BY_LENGTH, TYPO_DURATION_MS, compared, duration_gap, is_typo, variants_match, with_similarities
 
 NAME_END = 3
 """Characters at either end of an artist's name: one typing error spares one of the ends."""
 TITLE_END = 4
+LENGTH_DIFFERENCE = 2 * max(count for _, count in EDITS_BY_LENGTH)
+"""Bytes: no typing error changes a title by more; looked at before any distance is computed."""
+STEM_DURATION_MS = 2_000
+"""For a subtitle that one side leaves out: it may be the name of a version nobody knows."""
 LARGEST_BLOCK = 400
 """Atoms: larger blocks (a one-word title at one length) hold no typing errors worth their square."""
 
@@ -22,18 +26,19 @@ LARGEST_BLOCK = 400
 def same_artist_edges(atoms: pl.DataFrame) -> pl.DataFrame:
     """Candidate edges between titles of one lead artist: a, b, score, evidence. A pure function of the atoms of one artist bucket."""
     known = atoms.filter(pl.col("artist_key") != "")
-    pairs = _pairs_in_blocks(_with_slots(known, ["artist_key"]))
     untimed = known.filter(pl.col("artist_key").is_in(known.filter(pl.col("duration_ms").is_null())["artist_key"].unique().implode()))
-    pairs = pl.concat([pairs, *(_untimed_pairs(untimed, end) for end in _ends("title_key", TITLE_END))]).unique()
-    pairs = compared(pairs, known)
+    pairs = [_pairs_in_blocks(_with_slots(known, ["artist_key"]))]
+    pairs += [_untimed_pairs(untimed, ["artist_key", end]) for end in _ends("title_key", TITLE_END)]
+    found = _with_light_columns(pl.concat(pairs).unique(), known)
     same_title = pl.col("a_title_key") == pl.col("b_title_key")
-    pairs = pairs.filter(_close_or_unknown(), pl.col("a_number_key") == pl.col("b_number_key"))
-    pairs = pairs.filter(~same_title | (pl.col("a_variant") != pl.col("b_variant")))
-    pairs = pairs.filter(variants_match(pairs))
-    pairs = pairs.with_columns(is_typo=is_typo(pairs["a_title_key"], pairs["b_title_key"]))
+    lengths = pl.col("a_title_key").str.len_bytes().cast(pl.Int32) - pl.col("b_title_key").str.len_bytes().cast(pl.Int32)
     stems = (pl.col("a_stem_key") == pl.col("b_title_key")) | (pl.col("b_stem_key") == pl.col("a_title_key"))
-    timed = duration_gap().is_not_null()
-    return _as_edges(with_similarities(pairs.filter(pl.col("is_typo") | (stems & timed))))
+    worth = pl.when(same_title).then(pl.col("a_variant") != pl.col("b_variant")).otherwise((lengths.abs() <= LENGTH_DIFFERENCE) | stems)
+    found = found.filter(worth, pl.col("a_number_key") == pl.col("b_number_key"))
+    found = compared(found.select("a", "b"), known).filter(_close_or_unknown())
+    found = found.with_columns(is_typo=is_typo(found["a_title_key"], found["b_title_key"]))
+    found = found.filter(pl.col("is_typo") | (stems & (duration_gap() <= STEM_DURATION_MS)))
+    return _as_edges(with_similarities(found.filter(variants_match(found))))
 
 
 def same_title_edges(atoms: pl.DataFrame) -> pl.DataFrame:
@@ -42,13 +47,12 @@ def same_title_edges(atoms: pl.DataFrame) -> pl.DataFrame:
     by_name = known.with_columns(name="names").explode("name", empty_as_null=False)
     pairs = [_pairs_in_blocks(_with_slots(by_name, ["title_key", "name"]))]
     for end in _ends("artist_key", NAME_END):
-        pairs.append(_pairs_in_blocks(_with_slots(known.with_columns(end=end), ["title_key", "end"])))
-        pairs.append(_untimed_pairs(known, end, "title_key"))
+        pairs += [_pairs_in_blocks(_with_slots(known, ["title_key", end])), _untimed_pairs(known, ["title_key", end])]
     found = compared(pl.concat(pairs).unique(), known).filter(pl.col("a_artist_key") != pl.col("b_artist_key"), _close_or_unknown())
-    found = found.filter(variants_match(found))
     leads = pl.col("a_artist_key").is_in("b_names") | pl.col("b_artist_key").is_in("a_names")
     found = found.with_columns(is_typo=is_typo(found["a_artist_key"], found["b_artist_key"]))
-    return _as_edges(with_similarities(found.filter(pl.col("is_typo") | (leads & duration_gap().is_not_null()))))
+    found = found.filter(pl.col("is_typo") | (leads & duration_gap().is_not_null()))
+    return _as_edges(with_similarities(found.filter(variants_match(found))))
 
 
 def without_contradiction(edges: pl.DataFrame, claims: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
@@ -86,30 +90,44 @@ def _ends(column: str, length: int) -> tuple[pl.Expr, pl.Expr]:
     return pl.lit("^") + pl.col(column).str.slice(0, length), pl.col(column).str.tail(length) + pl.lit("$")
 
 
-def _with_slots(atoms: pl.DataFrame, keys: list[str]) -> pl.DataFrame:
+def _with_slots(atoms: pl.DataFrame, keys: list[str | pl.Expr]) -> pl.DataFrame:
     """Block number and duration slot; neighbours in duration lie in one slot or the next."""
     timed = atoms.filter(pl.col("duration_ms").is_not_null())
-    timed = timed.with_columns(slot=pl.col("duration_ms") // TYPO_DURATION_MS, block=pl.struct(keys).rank("dense"))
-    timed = timed.select("atom_id", "block", "slot", "duration_ms")
-    return timed.filter(pl.len().over("block", "slot").is_between(1, LARGEST_BLOCK))
+    timed = timed.select("atom_id", "duration_ms", block=_block(keys), slot=pl.col("duration_ms") // TYPO_DURATION_MS)
+    return timed.filter(pl.len().over("block", "slot") <= LARGEST_BLOCK)
+
+
+def _block(keys: list[str | pl.Expr]) -> pl.Expr:
+    """A number for each combination of keys; a collision (1 in 2^64) only makes a pair that the comparison throws out."""
+    return pl.struct(pl.col(key) if isinstance(key, str) else key.alias("end") for key in keys).hash()
 
 
 def _pairs_in_blocks(blocked: pl.DataFrame) -> pl.DataFrame:
     ahead = pl.concat([blocked, blocked.with_columns(pl.col("slot") - 1)])
     pairs = blocked.join(ahead, on=["block", "slot"], suffix="_b")
-    pairs = pairs.filter(
-        (pl.col("duration_ms") - pl.col("duration_ms_b")).abs() <= TYPO_DURATION_MS, pl.col("atom_id") != pl.col("atom_id_b")
-    )
-    return pairs.select(a=pl.min_horizontal("atom_id", "atom_id_b"), b=pl.max_horizontal("atom_id", "atom_id_b")).unique()
+    near = (pl.col("duration_ms") - pl.col("duration_ms_b")).abs() <= TYPO_DURATION_MS
+    return _ordered(pairs.filter(near, pl.col("atom_id") != pl.col("atom_id_b")))
 
 
-def _untimed_pairs(atoms: pl.DataFrame, end: pl.Expr, key: str = "artist_key") -> pl.DataFrame:
-    """Pairs of which one has no duration, in blocks of `key` and an end of the name that may be misspelt."""
-    atoms = atoms.select("atom_id", "duration_ms", pl.col(key).alias("key"), end=end)
+def _untimed_pairs(atoms: pl.DataFrame, keys: list[str | pl.Expr]) -> pl.DataFrame:
+    """Pairs of which one has no duration, in blocks that hold an end of the name that may be misspelt."""
+    atoms = atoms.select("atom_id", "duration_ms", block=_block(keys))
     untimed = atoms.filter(pl.col("duration_ms").is_null())
-    blocks = atoms.filter(pl.len().over("key", "end") <= LARGEST_BLOCK)
-    pairs = untimed.join(blocks, on=["key", "end"], suffix="_b").filter(pl.col("atom_id") != pl.col("atom_id_b"))
+    pairs = untimed.join(atoms.filter(pl.len().over("block") <= LARGEST_BLOCK), on="block", suffix="_b")
+    return _ordered(pairs.filter(pl.col("atom_id") != pl.col("atom_id_b")))
+
+
+def _ordered(pairs: pl.DataFrame) -> pl.DataFrame:
     return pairs.select(a=pl.min_horizontal("atom_id", "atom_id_b"), b=pl.max_horizontal("atom_id", "atom_id_b")).unique()
+
+
+def _with_light_columns(pairs: pl.DataFrame, atoms: pl.DataFrame) -> pl.DataFrame:
+    """The columns by which most pairs are thrown out, before the wide ones are fetched."""
+    columns = ["title_key", "stem_key", "number_key", "variant"]
+    for side in ("a", "b"):
+        prefixed = atoms.select("atom_id", *(pl.col(name).alias(f"{side}_{name}") for name in columns))
+        pairs = pairs.join(prefixed, left_on=side, right_on="atom_id", how="left", maintain_order="left")
+    return pairs
 
 
 def _close_or_unknown() -> pl.Expr:

@@ -26,9 +26,9 @@ def atom(number: int, title: str = "song", artist: str = "artist", variant: str 
 
 def owners(claims: list[tuple[str, int, int, int]], atoms: list[dict[str, object]]) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Claims as (platform, recording, atom, records) on one code."""
-    frame = pl.DataFrame(
-        claims, schema={"platform": pl.String, "recording_id": pl.Int64, "atom_id": pl.Int64, "record_count": pl.Int64}, orient="row"
-    )
+    schema = {"platform": pl.String, "recording_id": pl.Int64, "atom_id": pl.Int64, "record_count": pl.Int64}
+    frame = pl.DataFrame(claims, schema=schema, orient="row").group_by("recording_id", "atom_id")
+    frame = frame.agg(pl.col("record_count").sum(), platforms=pl.col("platform").sort())
     return isrc_owners(
         frame.with_columns(isrc=pl.lit(CODE)), TABLES["atom"].conform(pl.DataFrame(atoms, schema=TABLES["atom"].polars_schema))
     )
