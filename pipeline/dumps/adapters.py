@@ -6,10 +6,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Protocol, cast
 
 from catalog_store.platforms import SOURCES
+from pipeline.dumps.rejects import Reason
 from pipeline.dumps.staging_writer import StagingWriter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
 
@@ -25,6 +26,14 @@ def adapter(platform: str) -> Stage:
     if platform not in SOURCES:
         raise ValueError(f"no platform {platform!r}: one of {', '.join(SOURCES)}")
     return cast("Stage", import_module(f"pipeline.dumps.{platform}").stage)
+
+
+def reject_unread(files: Iterable[Path], dump: Path, out: StagingWriter) -> None:
+    """Say of files in one layout that they were not read, because the dump holds another layout that goes before it."""
+    for file in files:
+        out.read("source_recording")
+        place = {"source_file": str(file.relative_to(dump)), "place": "whole file"}
+        out.reject("source_recording", Reason.UNREAD_LAYOUT, **place, value=file.name)
 
 
 def stage_dump(platform: str, dump: Path, folder: Path, report: Callable[[str], None] = lambda _line: None) -> None:

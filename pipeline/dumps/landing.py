@@ -1,10 +1,11 @@
 """Fetches dumps into the landing zone: `landing/<platform>/<date>[.<n>]/`, complete, verified and never changed afterwards.
 
-A dump is fetched into `.incoming` beside the landed ones, file by file, resuming what a killed run left; checksums are compared; then
-`landed.json` is written and the folder renamed. When nothing new or nothing whole is to be had, the last good dump stays in use and the
-outcome says so. A dump that an adapter could not read is marked broken (`broken.json`) and not used again.
+A dump is fetched into `.incoming` beside the landed ones, file by file, resuming what a killed run left; checksums are compared; then the
+folder is renamed and `<date>.landed.json` written beside it: a folder without that note has not landed. When nothing new or nothing whole
+is to be had, the last good dump stays in use and the outcome says so. A dump that an adapter could not read is marked broken
+(`<date>.broken.json`) and not used again. The folder itself holds what was delivered and nothing else.
 
-`landed.json`: platform, location, date, listing (fingerprint of what upstream showed), files [{name, bytes, sha256}].
+`<date>.landed.json`: platform, location, date, listing (fingerprint of what upstream showed), files [{name, bytes, sha256}].
 """
 
 from __future__ import annotations
@@ -79,26 +80,31 @@ def land(source: Source, zone: Path, report: Callable[[str], None] = lambda _lin
 
 def last_good(zone: Path) -> Path | None:
     """The newest landed dump that no adapter has found broken."""
-    good = [path.parent for path in zone.glob("*/landed.json") if not (path.parent / "broken.json").exists()]
-    return max(good, key=_landing_order, default=None)
+    return next((folder for folder in reversed(landed_dumps(zone)) if not _note(folder, "broken").exists()), None)
+
+
+def landed_dumps(zone: Path) -> list[Path]:
+    """All landed dumps, oldest first."""
+    folders = [path for path in zone.glob("*") if path.is_dir() and _note(path, "landed").exists()]
+    return sorted(folders, key=_landing_order)
+
+
+def _note(folder: Path, kind: Literal["landed", "broken"]) -> Path:
+    return folder.with_name(f"{folder.name}.{kind}.json")
 
 
 def mark_broken(dump: Path, reason: str) -> None:
     """Remember that this dump cannot be read, so that the one before is used until upstream delivers another."""
-    _write_json(dump / "broken.json", {"reason": reason})
-
-
-def delivered_files(dump: Path) -> list[Path]:
-    """The files of a landed dump (or of any folder with a dump), without the landing's own notes."""
-    notes = {"landed.json", "broken.json"}
-    return sorted(path for path in dump.rglob("*") if path.is_file() and path.name not in notes)
+    _write_json(_note(dump, "broken"), {"reason": reason})
 
 
 def prune_landings(zone: Path, keep: int) -> list[Path]:
     """Delete all but the newest `keep` landed dumps; the last good one always stays."""
-    landed = sorted((path.parent for path in zone.glob("*/landed.json")), key=_landing_order, reverse=True)
-    doomed = [folder for folder in landed[keep:] if folder != last_good(zone)]
+    good = last_good(zone)
+    doomed = [folder for folder in landed_dumps(zone)[:-keep] if folder != good]
     for folder in doomed:
+        _note(folder, "landed").unlink()
+        _note(folder, "broken").unlink(missing_ok=True)
         shutil.rmtree(folder)
     return doomed
 
@@ -112,11 +118,10 @@ def _land(source: Source, zone: Path, report: Callable[[str], None]) -> Landing:
     file_system, root = fsspec.core.url_to_fs(source.location, **source.options)
     date, files = newest_dump(file_system, root, source)
     listing = hashlib.sha256(repr(sorted((f.name, f.size, f.identity) for f in files)).encode()).hexdigest()
-    landed = sorted((path.parent for path in zone.glob("*/landed.json")), key=_landing_order)
-    for folder in reversed(landed):
-        if json.loads((folder / "landed.json").read_text())["listing"] != listing:
+    for folder in reversed(landed_dumps(zone)):
+        if json.loads(_note(folder, "landed").read_text())["listing"] != listing:
             continue
-        if (folder / "broken.json").exists():
+        if _note(folder, "broken").exists():
             raise DumpError(f"the newest dump ({folder.name}) was found broken before and has not been replaced since")
         return Landing(source.platform, "unchanged", folder)
     incoming = zone / ".incoming"
@@ -128,6 +133,8 @@ def _land(source: Source, zone: Path, report: Callable[[str], None]) -> Landing:
     if complaints:
         shutil.rmtree(incoming)
         raise DumpError(f"checksums differ, nothing was taken over: {'; '.join(complaints)}")
+    for leftover in [path for path in zone.glob("[!.]*") if path.is_dir() and not _note(path, "landed").exists()]:
+        shutil.rmtree(leftover)  # a run killed between renaming the folder and writing its note
     folder = _free_name(zone, date)
     _seal(incoming, folder, source, date, listing, files)
     return Landing(source.platform, "new", folder, None, fetched, [file.name for file in files])
@@ -264,8 +271,8 @@ def _seal(incoming: Path, folder: Path, source: Source, date: str, listing: str,
         {"name": f.name, "bytes": (incoming / f.name).stat().st_size, "sha256": file_hash(incoming / f.name, "sha256")} for f in files
     ]
     note = {"platform": source.platform, "location": source.location, "date": date, "listing": listing, "files": records}
-    _write_json(incoming / "landed.json", note)
     incoming.rename(folder)
+    _write_json(_note(folder, "landed"), note)
 
 
 def _write_json(path: Path, content: dict[str, Any]) -> None:

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from pipeline.simulate.files import Closing, Content
     from pipeline.simulate.settings import SimulationSettings
 
-FIRST_RELEASE_ID, FIRST_ARTIST_ID, FIRST_LABEL_ID, FIRST_MASTER_ID = 1_000_000, 1_000, 2_000, 50_000
+FIRST_RELEASE_ID, FIRST_ARTIST_ID, FIRST_LABEL_ID, FIRST_MASTER_ID = 50_000_000, 20_000_000, 6_000_000, 5_000_000
+"""Above what the real platform has given out, so that a simulated dump can stand beside real excerpts."""
 VARIOUS_ID = 194
 """Referred to by compilations and, as in the real dumps, absent from the artists file."""
 COUNTRIES = (

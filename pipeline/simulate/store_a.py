@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from pipeline.simulate.rows import PlatformRows
     from pipeline.simulate.settings import SimulationSettings
 
-FIRST_TRACK_ID, FIRST_RELEASE_ID, FIRST_ARTIST_ID, FIRST_LABEL_ID = 10_000_000, 4_000_000, 100_000, 1_000
+FIRST_TRACK_ID, FIRST_RELEASE_ID, FIRST_ARTIST_ID, FIRST_LABEL_ID = 40_000_000, 9_000_000, 5_000_000, 500_000
+"""Above what the real platform has given out, so that a simulated dump can stand beside real excerpts."""
 API = "https://api.beatport.com/v4/catalog"
 ORIGINALS = ("Original Mix", None, "Original", "Original mix", "")
 ORIGINAL_SHARES = (0.82, 0.93, 0.97, 0.99, 1.0)

@@ -64,48 +64,47 @@ def stage(dump: Path, out: StagingWriter) -> None:
     which says nothing about a record; the releases themselves name their master).
     """
     files = _delivered(dump)
-    if "releases" not in files:
+    if not files["releases"]:
         raise DumpError(f"{dump}: no releases file (*_releases.xml or *_releases.xml.gz): deliver it, without it there are no recordings")
     for root, kind in _KINDS.items():
-        if root in files:
-            _stage_file(files[root], root, kind, out)
+        if files[root]:
+            _stage_files(files[root], root, kind, out)
         else:
             out.report(f"catalog_a: no {root} file; {kind.entity} holds only the placeholders")
             if kind.entity != "source_release":
                 _stage_placeholders(kind.entity, pl.Series(dtype=pl.String), out)
-    if "masters" in files:
-        next(record_blocks(files["masters"], "masters"))
+    for path in files["masters"]:
+        next(record_blocks(path, "masters"))
 
 
-def _delivered(dump: Path) -> dict[str, Path]:
-    """The files by root element; DumpError when two claim to be the same."""
-    files: dict[str, Path] = {}
-    for path in sorted(dump.iterdir()) if dump.is_dir() else []:
+def _delivered(dump: Path) -> dict[str, list[Path]]:
+    """The files by root element, several of a kind in the order of their names."""
+    files: dict[str, list[Path]] = {root: [] for root in (*_KINDS, "masters")}
+    for path in sorted(dump.rglob("*")):
         match = _FILE.fullmatch(path.name)
-        if match and match[1] in files:
-            raise DumpError(f"{dump}: {files[match[1]].name} and {path.name} are both {match[1]}: keep one of them")
         if match:
-            files[match[1]] = path
+            files[match[1]].append(path)
     return files
 
 
-def _stage_file(path: Path, root: str, kind: _Kind, out: StagingWriter) -> None:
+def _stage_files(paths: list[Path], root: str, kind: _Kind, out: StagingWriter) -> None:
     seen = SeenIds()
     placeholders: list[pl.Series] = []
-    workers = 1 if path.stat().st_size < BLOCK_BYTES else None
-    for batch in map_ordered(partial(kind.read, path.name), record_blocks(path, root), workers=workers):
-        fresh = without_repeated(batch, kind.entity, seen, kind.keys)
-        for entity, rows in fresh.read.items():
-            out.read(entity, rows)
-        for entity, frame in fresh.frames.items():
-            out.write(entity, frame)
-        for rejects in fresh.rejects:
-            out.write_rejects(rejects)
-        if kind.entity != "source_release":
-            placeholders.append(fresh.records["record_id"].filter(fresh.frames[kind.entity]["is_placeholder"]))
+    for path in paths:
+        workers = 1 if path.stat().st_size < BLOCK_BYTES else None
+        for batch in map_ordered(partial(kind.read, path.name), record_blocks(path, root), workers=workers):
+            fresh = without_repeated(batch, kind.entity, seen, kind.keys)
+            for entity, rows in fresh.read.items():
+                out.read(entity, rows)
+            for entity, frame in fresh.frames.items():
+                out.write(entity, frame)
+            for rejects in fresh.rejects:
+                out.write_rejects(rejects)
+            if kind.entity != "source_release":
+                placeholders.append(fresh.records["record_id"].filter(fresh.frames[kind.entity]["is_placeholder"]))
+        out.report(f"catalog_a: {path.name} staged")
     if placeholders:
         out.read(kind.entity, _stage_placeholders(kind.entity, pl.concat(placeholders), out))
-    out.report(f"catalog_a: {path.name} staged")
 
 
 def _stage_placeholders(entity: str, delivered: pl.Series, out: StagingWriter) -> int:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pipeline.dumps.adapters import reject_unread
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.scratch import scratch_folder
 from pipeline.dumps.streamsvc_a.relational import parquet_tables, stage_tables
@@ -26,6 +27,9 @@ def stage(dump: Path, out: StagingWriter) -> None:
     with scratch_folder(out) as scratch:
         databases = sorted(path for path in dump.rglob("*") if path.suffix in SQLITE_SUFFIXES)
         tables = parquet_tables(dump)
+        answers = json_files(dump)
+        if tables or databases:
+            reject_unread([*(databases if tables else []), *answers], dump, out)
         if tables:
             stage_tables(tables, dump, scratch, out)
         elif databases:
@@ -35,7 +39,7 @@ def stage(dump: Path, out: StagingWriter) -> None:
             for database in databases:
                 tables.update(export(database, scratch))
             stage_tables(tables, dump, scratch, out)
-        elif files := json_files(dump):
-            stage_objects(files, dump, scratch, out)
+        elif answers:
+            stage_objects(answers, dump, scratch, out)
         else:
             raise DumpError(f"{dump}: no known layout (Parquet tables, SQLite file, NDJSON); see docs/formats/streamsvc_a.md")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pipeline.dumps.adapters import reject_unread
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.scratch import scratch_folder
 from pipeline.dumps.streamsvc_b.api_songs import json_files, stage_answers
@@ -23,11 +24,14 @@ if TYPE_CHECKING:
 def stage(dump: Path, out: StagingWriter) -> None:
     """Stage the dump at `dump`, in whichever of the layouts it is delivered; DumpError when it is none of them."""
     with scratch_folder(out) as scratch:
-        if feeds := feed_files(dump):
+        feeds, answers = feed_files(dump), json_files(dump)
+        if feeds or has_epf_tables(dump):
+            reject_unread(answers, dump, out)
+        if feeds:
             stage_feed(feeds, dump, scratch, out)
         elif has_epf_tables(dump):
             stage_epf(dump, scratch, out)
-        elif files := json_files(dump):
-            stage_answers(files, dump, scratch, out)
+        elif answers:
+            stage_answers(answers, dump, scratch, out)
         else:
             raise DumpError(f"{dump}: no known layout (media-feed Parquet, EPF tables, JSON); see docs/formats/streamsvc_b.md")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 import pytest
 
 from pipeline.dumps import landing
-from pipeline.dumps.landing import delivered_files, land, last_good, mark_broken, prune_landings
+from pipeline.dumps.landing import land, landed_dumps, last_good, mark_broken, prune_landings
 from pipeline.dumps.sources import Source
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def test_the_newest_dated_folder_is_landed_whole_and_unchanged_afterwards(tmp_pa
     result = land(source(tmp_path / "up"), tmp_path / "zone")
     assert (result.status, result.problem) == ("new", None)
     assert result.folder == tmp_path / "zone" / "2026-09-01"
-    assert [file.name for file in delivered_files(result.folder)] == ["releases.ndjson", "tracks.ndjson"]
+    assert sorted(file.name for file in result.folder.iterdir()) == ["releases.ndjson", "tracks.ndjson"]
     (tmp_path / "up" / "2026-09-01" / "tracks.ndjson").write_text("overwritten upstream")
     assert (result.folder / "tracks.ndjson").read_text() == "new"
 
@@ -62,7 +62,7 @@ def test_flat_folder_with_dates_in_file_names_lands_the_newest_month_only(tmp_pa
     result = land(source(tmp_path / "up"), tmp_path / "zone")
     assert result.folder is not None
     assert result.folder.name == "2026-08-01"
-    assert sorted(file.name for file in delivered_files(result.folder)) == ["README", "discogs_20260801_releases.xml"]
+    assert sorted(file.name for file in result.folder.iterdir()) == ["README", "discogs_20260801_releases.xml"]
 
 
 def test_globs_choose_files(tmp_path: Path) -> None:
@@ -119,6 +119,14 @@ def test_a_dump_marked_broken_is_not_used_until_it_is_replaced(tmp_path: Path) -
     assert land(source(tmp_path / "up"), tmp_path / "zone").status == "new"
 
 
+def test_a_folder_that_a_killed_run_renamed_but_did_not_note_is_landed_anew(tmp_path: Path) -> None:
+    deliver(tmp_path / "up" / "2026-09-01", a__csv="1")
+    deliver(tmp_path / "zone" / "2026-09-01", half="x")
+    result = land(source(tmp_path / "up"), tmp_path / "zone")
+    assert result.folder == tmp_path / "zone" / "2026-09-01"
+    assert [file.name for file in result.folder.iterdir()] == ["a.csv"]
+
+
 def test_linked_files_share_their_bytes_with_the_delivery(tmp_path: Path) -> None:
     deliver(tmp_path / "up" / "2026-09-01", a__csv="1")
     result = land(source(tmp_path / "up", link=True), tmp_path / "zone")
@@ -133,7 +141,8 @@ def test_pruning_keeps_the_newest_and_the_last_good(tmp_path: Path) -> None:
     mark_broken(tmp_path / "zone" / "2026-08-01", "bad")
     mark_broken(tmp_path / "zone" / "2026-07-01", "bad")
     prune_landings(tmp_path / "zone", keep=1)
-    assert sorted(path.name for path in (tmp_path / "zone").iterdir()) == ["2026-06-01", "2026-08-01"]
+    assert [path.name for path in landed_dumps(tmp_path / "zone")] == ["2026-06-01", "2026-08-01"]
+    assert not (tmp_path / "zone" / "2026-07-01").exists()
 
 
 class BreakingServer(BaseHTTPRequestHandler):
@@ -209,8 +218,8 @@ def test_a_broken_download_is_tried_again_until_it_is_whole(tmp_path: Path, brea
 def test_a_download_that_a_killed_run_left_is_continued_not_begun_again(tmp_path: Path, breaking_server: str) -> None:
     BreakingServer.breaks = 0
     land(source(breaking_server, dated=False), tmp_path / "zone")
-    [done] = [path for path in (tmp_path / "zone").iterdir() if path.is_dir()]
-    note = json.loads((done / "landed.json").read_text())
+    [note_file] = (tmp_path / "zone").glob("*.landed.json")
+    note = json.loads(note_file.read_text())
     incoming = tmp_path / "zone2" / ".incoming"
     incoming.mkdir(parents=True)
     (incoming / ".listing").write_text(note["listing"])
