@@ -75,6 +75,14 @@ class DumpFile(io.RawIOBase):
         self.position += len(data)
         return data
 
+    def skip(self, size: int) -> None:
+        """Pass over `size` unpacked bytes; a plain file is not read for it."""
+        if self._format == "plain":
+            self._stream.seek(size, io.SEEK_CUR)
+            self.position += size
+        while self._format != "plain" and size > 0:
+            size -= len(self.read(min(size, BLOCK_BYTES))) or size
+
     def readinto(self, buffer: WriteableBuffer, /) -> int:
         """As `read`, into a buffer."""
         view = memoryview(buffer).cast("B")

@@ -64,11 +64,11 @@ class Layout:
         self._typed = {**columns, **dict.fromkeys(self._roots, "JSON"), **dict.fromkeys(self._id, "VARCHAR")}
         self._member_roots = list(dict.fromkeys(roots))
 
-    def sql(self, path: str, *, object_size: int, strict: bool = True) -> str:
+    def sql(self, path: str, *, object_size: int, strict: bool = True, compression: str = "uncompressed") -> str:
         """The query that reads the file at `path`."""
         columns = ", ".join(f"{_text(name)}: {_text(dtype)}" for name, dtype in self._typed.items())
         return (
-            f"SELECT * FROM read_json({_text(path)}, format = 'newline_delimited', compression = 'uncompressed', columns = {{{columns}}}, "
+            f"SELECT * FROM read_json({_text(path)}, format = 'newline_delimited', compression = '{compression}', columns = {{{columns}}}, "
             f"ignore_errors = {not strict}, maximum_object_size = {object_size})"
         )
 

@@ -6,13 +6,13 @@ means.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pipeline.dumps.compressed import COMPRESSED_SUFFIXES, DumpFile
 from pipeline.dumps.staging_writer import EXCERPT_CHARACTERS
 
 if TYPE_CHECKING:
@@ -72,19 +72,19 @@ class Lines:
 
 
 class LineCounter:
-    """Line numbers of the records of one plain file, forward only, beside a reader that skips blank lines.
+    """Line numbers of the records of one file, forward only, beside a reader that skips blank lines.
 
-    It reads the file once more, a tenth of the work of parsing it: what it reads was read a moment ago, and looks only for line ends.
+    It reads the file once more, looking only for line ends in what was read a moment ago: a tenth of the cost of parsing. Where the file is
+    compressed it thereby notices a cut or a wrong checksum, as `DumpFile` does.
     """
 
     def __init__(self, path: Path) -> None:
         """`path` is read as far as numbers are asked for."""
-        self._path = path
         self._steps = _line_starts(path)
         self._starts = self._numbers = np.empty(0, dtype=np.int64)
 
     def take(self, count: int) -> NDArray[np.int64]:
-        """Line numbers of the next `count` records; StopIteration when the file has fewer."""
+        """Line numbers of the next `count` records; EOFError when the file has fewer."""
         found = []
         while True:
             found.append(self._numbers[:count])
@@ -92,23 +92,31 @@ class LineCounter:
             self._starts, self._numbers = self._starts[len(found[-1]) :], self._numbers[len(found[-1]) :]
             if count == 0:
                 return np.concatenate(found)
-            self._starts, self._numbers = next(self._steps)
+            self._step()
 
-    def position(self) -> tuple[int, int]:
-        """Byte offset and line number of the next record; without one, the size of the file and any number."""
-        while not len(self._starts):
-            step = next(self._steps, None)
-            if step is None:
-                return self._path.stat().st_size, 0
-            self._starts, self._numbers = step
+    def position(self) -> tuple[int, int] | None:
+        """Byte offset (unpacked) and line number of the next record; None at the end of the file."""
+        try:
+            while not len(self._starts):
+                self._step()
+        except EOFError:
+            return None
         return int(self._starts[0]), int(self._numbers[0])
+
+    def _step(self) -> None:
+        step = next(self._steps, None)
+        if step is None:
+            raise EOFError("the file has fewer records than were read of it: it was changed meanwhile")
+        self._starts, self._numbers = step
 
 
 def _line_starts(path: Path) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Byte offset and number of each line that is not blank, step by step."""
     buffer = bytearray(STEP_BYTES)
+    is_plain = path.suffix.lower() not in COMPRESSED_SUFFIXES
     offset, line, is_at_start = 0, 1, True
-    with path.open("rb", buffering=0) as file:
+    undecided: tuple[int, int] | None = None
+    with path.open("rb", buffering=0) if is_plain else DumpFile(path) as file:
         while size := file.readinto(buffer):
             data = np.frombuffer(buffer, dtype=np.uint8, count=size)
             starts = np.flatnonzero(data == ord("\n")) + 1
@@ -120,10 +128,27 @@ def _line_starts(path: Path) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int
             numbers = np.arange(line, line + len(starts))
             line += len(starts)
             keep = data[starts] > ord(" ")
+            held = [] if undecided is None or _first_text(buffer, 0, size) in (b"", b"\n") else [undecided]
+            undecided = undecided if _first_text(buffer, 0, size) == b"" else None
             for index in np.flatnonzero(~keep):
-                keep[index] = bool(os.pread(file.fileno(), STEP_BYTES, offset + int(starts[index])).split(b"\n", 1)[0].strip())
-            yield starts[keep] + offset, numbers[keep]
+                first = _first_text(buffer, int(starts[index]), size)
+                keep[index] = first not in (b"", b"\n")
+                if first == b"":
+                    undecided = offset + int(starts[index]), int(numbers[index])
+            yield (
+                np.append([start for start, _ in held], starts[keep] + offset).astype(np.int64),
+                np.append([number for _, number in held], numbers[keep]).astype(np.int64),
+            )
             offset += size
+
+
+def _first_text(buffer: bytearray, start: int, end: int) -> bytes:
+    """The first byte from `start` on that is no blank: a line end for a blank line; none when the step ends before."""
+    for length in (64, end):
+        text = bytes(buffer[start : min(start + length, end)]).lstrip(b" \t\r")
+        if text:
+            return text[:1]
+    return b""
 
 
 def whole_lines(blocks: Iterator[bytes], longest: int | None = None) -> Iterator[bytes]:
