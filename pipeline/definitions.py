@@ -19,7 +19,7 @@ def build_definitions(resources: Mapping[str, object], schedule: str = Settings.
     return dg.Definitions(
         assets=[*dump_assets(), *linkage_assets(), *catalog_assets(), *snapshot_assets()],
         asset_checks=[catalog_did_not_shrink],
-        jobs=[nightly_job()],
+        jobs=[nightly_job],
         schedules=[nightly_schedule(schedule)],
         resources=resources,
     )

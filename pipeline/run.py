@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import dagster as dg
@@ -23,7 +22,7 @@ class BuildFailedError(Exception):
 def run_build(settings: Settings) -> dict[str, object]:
     """Materialise everything from dumps to the live snapshot; facts about that snapshot. BuildFailedError when a step fails."""
     settings.root.mkdir(parents=True, exist_ok=True)
-    definitions = build_definitions({"catalog": CatalogResource(**asdict(settings))})
+    definitions = build_definitions({"catalog": CatalogResource.of(settings)})
     with dg.DagsterInstance.ephemeral() as instance:
         result = definitions.resolve_job_def(NIGHTLY).execute_in_process(
             instance=instance,

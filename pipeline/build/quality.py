@@ -7,16 +7,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from catalog_store.tables import STAGING_TABLES
 from catalog_store.tables.checks import TableCheck
 from catalog_store.tables.files import sql_source
+from catalog_store.tables.staging import INTAKE, REJECT
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.paths import BuildPaths
 
-COUNTED_ENTITIES = ("source_recording", "source_release", "source_artist", "source_label", "source_work")
-"""Staging tables whose rows are records of the dump and therefore counted by its reader."""
+COUNTED_ENTITIES = tuple(table.name for table in STAGING_TABLES if table not in (REJECT, INTAKE))
+"""Staging tables that an adapter may count; which of them it does is in the books."""
 
 
 def staging_invariants(folder: Path) -> list[TableCheck]:

@@ -129,7 +129,7 @@ def reject_table(folder: Path) -> str:
     """Rejects by kind, reason and field as a Markdown table, most frequent first."""
     rows = duckdb.execute(
         "SELECT entity, severity, reason, coalesce(field, ''), count(*) AS n, any_value(place ORDER BY place) "
-        f"FROM {sql_source(folder / 'reject')} GROUP BY ALL ORDER BY n DESC, ALL LIMIT 30"
+        f"FROM {sql_source(folder / 'reject')} GROUP BY ALL ORDER BY n DESC, 1, 2, 3, 4 LIMIT 30"
     ).fetchall()
     lines = ["| table | out | reason | field | count | for example |", "|---|---|---|---|---|---|"]
     return "\n".join([*lines, *("| " + " | ".join(map(str, row)) + " |" for row in rows)])
