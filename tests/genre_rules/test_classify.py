@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import pytest
+
+from genre_rules import Classifier, compile_book, load_book
+
+
+@pytest.fixture(scope="module")
+def classifier() -> Classifier:
+    return Classifier(compile_book(load_book()))
+
+
+def names(classifier: Classifier, platform: str, string: str, parent: str = "") -> list[str]:
+    return [tag.node.name for tag in classifier.classify(platform, string, parent).tags]
+
+
+@pytest.mark.parametrize("string", ["Drum & Bass", "drum n bass", "DnB", "Drum'n'Bass", "DRUM AND BASS", "drum&bass"])
+def test_spelling_case_and_separators_do_not_matter(classifier: Classifier, string: str) -> None:
+    assert names(classifier, "catalog_b", string) == ["DnB"]
+
+
+@pytest.mark.parametrize(
+    ("parent", "expected"),
+    [("Rock", ["Hardcore Punk"]), ("Electronic", ["Hardcore"]), ("Hip Hop", ["Hardcore Hip-Hop"]), ("", ["Hardcore"])],
+)
+def test_the_parent_decides_what_an_ambiguous_word_means(classifier: Classifier, parent: str, expected: list[str]) -> None:
+    assert names(classifier, "catalog_a", "Hardcore", parent) == expected
+
+
+@pytest.mark.parametrize(
+    ("platform", "string", "parent", "expected"),
+    [
+        ("store_a", "Melodic House & Techno", "", ["Melodic House", "Melodic Techno"]),
+        ("store_a", "Trap", "Trap / Wave", ["EDM Trap"]),
+        ("streamsvc_a", "trap", "", ["Trap"]),
+        ("store_a", "House | Garage", "House", ["Garage House"]),
+        ("streamsvc_b", "Garage", "Dance", ["Garage"]),
+        ("streamsvc_b", "Jungle/Drum'n'bass", "Dance", ["DnB", "Jungle"]),
+        ("streamsvc_b", "R&B/Soul", "", ["R&B"]),
+        ("streamsvc_b", "Hip-Hop/Rap", "", ["Hip-Hop"]),
+        ("streamsvc_b", "Piano", "Classical", ["Classical"]),
+        ("streamsvc_b", "Alternativ und Indie", "", ["Alternative Rock"]),
+        ("streamsvc_c", "Pop/Rock", "", ["Pop", "Rock"]),
+        ("streamsvc_c", "Pop/Rock→Rock→Alternatif et Indé", "", ["Alternative Rock"]),
+        ("streamsvc_c", "Jazz→Rien de connu ici", "", ["Jazz"]),
+        ("streamsvc_c", "Chill Out/Trip-Hop/Lounge", "", ["Chillout", "Trip Hop"]),
+        ("catalog_a", "Pop Rock", "Rock", ["Pop Rock"]),
+        ("catalog_a", "Folk, World, & Country", "", []),
+        ("catalog_b", "techno; deep house, jazz", "", ["Techno", "Deep House", "Jazz"]),
+    ],
+)
+def test_closed_lists_scopes_paths_and_compounds(
+    classifier: Classifier, platform: str, string: str, parent: str, expected: list[str]
+) -> None:
+    assert names(classifier, platform, string, parent) == expected
+
+
+@pytest.mark.parametrize(
+    ("string", "expected"),
+    [
+        ("belgian house", ["House"]),
+        ("garage rock revival", ["Garage Rock"]),
+        ("deep swedish death metal", ["Death Metal"]),
+        ("rap francais", ["Hip-Hop"]),
+        ("punk argentino", ["Punk"]),
+        ("soul jazz", ["Soul Jazz"]),
+        ("witch house", ["Darkwave"]),
+        ("swedish jazz rap", ["Hip-Hop"]),
+    ],
+)
+def test_the_head_word_rules_and_the_longest_match_takes_its_words(classifier: Classifier, string: str, expected: list[str]) -> None:
+    assert names(classifier, "streamsvc_a", string) == expected
+    assert names(classifier, "catalog_b", string) == expected
+
+
+def test_unknown_places_pass_only_where_every_string_is_a_genre(classifier: Classifier) -> None:
+    assert names(classifier, "streamsvc_a", "wollongong punk") == ["Punk"]
+    assert names(classifier, "catalog_b", "wollongong punk") == []
+
+
+TRAPS = """
+house of pain | daft punk | metal gear solid | metal church | soul train | pop idol | rock band | disco inferno | jazz in paris
+blues brothers | trance mission | country roads take me home | folk devils | hip hop is dead | not techno | no pop | never rock
+anti pop | without jazz | techno viking meme | trap house 3 | gospel according to john | latin dictionary | reggae shark
+opera house | punk collectors series | ambient temperature | seen live | 1998 | 90s | 80's | 128 bpm | 2x vinyl | german
+france | berlin | female vocalists | guitarist | composer | album | spoken word | audiobook | podcast | favorites | my music
+summer | sad | workout | unknown | other | misc | covered by 3 | series-mozart-complete works-philips | fixme | bogus artist
+owned | love | party | romance | need composers | pregaptrack | creative commons | special purpose artist | format-dvd-video
+lyrics-jpn | hello project groups
+"""
+TRAP_STRINGS = [trap.strip() for line in TRAPS.strip().splitlines() for trap in line.split("|")]
+
+
+@pytest.mark.parametrize("string", TRAP_STRINGS)
+def test_titles_names_places_moods_and_negations_are_no_genres(classifier: Classifier, string: str) -> None:
+    assert names(classifier, "catalog_b", string) == []
+
+
+def test_an_umbrella_yields_inside_one_string(classifier: Classifier) -> None:
+    assert names(classifier, "catalog_b", "Electronic; Deep House") == ["Deep House"]
+    assert names(classifier, "catalog_b", "Electronic; Jazz") == ["Electronic", "Jazz"]
+
+
+def test_dropped_strings_are_known_and_unheard_ones_are_not(classifier: Classifier) -> None:
+    assert classifier.classify("catalog_b", "seen live").is_known
+    assert not classifier.classify("catalog_b", "qwertzuiop").is_known
+    assert classifier.classify("store_a", "DJ Tools").is_known
+    assert classifier.classify("catalog_b", "").is_known
+
+
+def test_the_answer_says_how_it_was_found(classifier: Classifier) -> None:
+    assert classifier.classify("store_a", "House | Garage", "House").path == ("'house garage' exactly: rule garage-of-house",)
