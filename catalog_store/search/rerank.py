@@ -27,10 +27,12 @@ DECIMALS = 4
 
 _WEAKER_SHARE = 0.65
 """Weight of the worse of the two similarities."""
-_REORDERED, _SUBSET, _ONE_OF_SEVERAL, _STEM = 0.985, 0.90, 0.97, 0.97
-"""What words in another order, words left out, one of several artists and a title without its subtitle are worth of a full match."""
+_REORDERED, _SUBSET, _HALF, _ONE_OF_SEVERAL, _STEM = 0.985, 0.90, 0.80, 0.97, 0.97
+"""What words in another order, words left out, the longer of two words left out, one of several artists and a title without its subtitle
+are worth of a full match."""
 _LONGEST_SUBSET_RATIO = 2.0
-"""A text more than so many times longer than the other does not count as the other with words left out."""
+"""A text more than so many times longer than the other is not the other with words left out, unless just one is."""
+_FULL = 100.0
 _SAME_PERFORMANCE, _UNASKED_VARIANT, _MISSING_VARIANT, _OTHER_VARIANT = 0.995, 0.94, 0.90, 0.86
 _STRONG = 0.90
 _LEAST_TITLE = (FLOOR - (1 - _WEAKER_SHARE)) / _WEAKER_SHARE
@@ -70,7 +72,11 @@ def _title(asked: Wanted, found: str) -> tuple[float, str]:
 
 def _likeness(asked: str, found: str) -> float:
     shorter, longer = sorted((len(asked), len(found)))
-    subset = _SUBSET * fuzz.token_set_ratio(asked, found) if longer <= _LONGEST_SUBSET_RATIO * shorter else 0.0
+    subset = fuzz.token_set_ratio(asked, found)
+    if longer <= _LONGEST_SUBSET_RATIO * shorter:
+        subset *= _SUBSET
+    else:
+        subset *= _HALF if subset == _FULL and abs(asked.count(" ") - found.count(" ")) == 1 else 0
     return max(fuzz.ratio(asked, found), _REORDERED * fuzz.token_sort_ratio(asked, found), subset) / 100
 
 

@@ -54,6 +54,12 @@ def test_one_of_several_artists_swapped_order_and_guests_are_found() -> None:
         assert score(artist, "Midnight Running", DUET) > 0.94, artist
 
 
+def test_one_word_may_be_missing_whatever_its_length_two_long_ones_may_not() -> None:
+    assert score("Velvet Foxes", "Running", PLAIN) > 0.85
+    assert score("Foxes", "Midnight Running", PLAIN) > 0.85
+    assert score("Velvet Foxes", "Run", ("velvet foxes\t", "run electric nightingale", "")) == 0
+
+
 def test_typos_cost_little_and_other_names_are_below_the_floor() -> None:
     assert score("Velvit Foxes", "Midnight Runing", PLAIN) > 0.9
     assert score("Velvet Foxes", "Paper Planes", PLAIN) == 0
