@@ -40,7 +40,7 @@ class StagingWriter:
         """`report` is told about progress, one line of text at a time."""
         self.platform = platform
         self.folder = folder
-        self.report = report
+        self._report = report
         self._stack = ExitStack()
         self._writers: dict[str, TableWriter] = {}
         self._waiting: dict[str, list[pl.DataFrame]] = {}
@@ -58,6 +58,10 @@ class StagingWriter:
             writer = TableWriter(table, self._pending / table.name)
             self._writers[table.name] = self._stack.enter_context(writer)
         return self
+
+    def report(self, line: str) -> None:
+        """Tell how far the reading has come."""
+        self._report(f"{self.platform}: {line}")
 
     def read(self, entity: str, rows: int = 1) -> None:
         """Count `rows` records of `entity` (the staging table they belong to) as seen in the dump."""

@@ -70,7 +70,7 @@ def stage(dump: Path, out: StagingWriter) -> None:
         if files[root]:
             _stage_files(files[root], root, kind, out)
         else:
-            out.report(f"catalog_a: no {root} file; {kind.entity} holds only the placeholders")
+            out.report(f"no {root} file; {kind.entity} holds only the placeholders")
             if kind.entity != "source_release":
                 _stage_placeholders(kind.entity, pl.Series(dtype=pl.String), out)
     for path in files["masters"]:
@@ -102,7 +102,7 @@ def _stage_files(paths: list[Path], root: str, kind: _Kind, out: StagingWriter) 
                 out.write_rejects(rejects)
             if kind.entity != "source_release":
                 placeholders.append(fresh.records["record_id"].filter(fresh.frames[kind.entity]["is_placeholder"]))
-        out.report(f"catalog_a: {path.name} staged")
+        out.report(f"{path.name} staged")
     if placeholders:
         out.read(kind.entity, _stage_placeholders(kind.entity, pl.concat(placeholders), out))
 

@@ -77,7 +77,7 @@ class Relations:
             self.run(f"CREATE OR REPLACE VIEW {BLOCK} AS SELECT * FROM {table} WHERE line >= {start} AND line < {start + lines}")
             yield self.number(f"SELECT count(*) FROM {BLOCK}")
             if last > lines:
-                self.out.report(f"catalog_b: {table}: {min(start + lines - 1, last):,} of {last:,} lines staged")
+                self.out.report(f"{table}: {min(start + lines - 1, last):,} of {last:,} lines staged")
 
     def reject_values(self, entity: str, table: str, field: str, reason: Reason, sql: str) -> None:
         """One `field` reject per row (line, record_id, value) of `sql`; the rows stand in `table`."""

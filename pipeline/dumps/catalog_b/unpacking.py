@@ -32,7 +32,7 @@ def unpack(dump: Path, work: Path, out: StagingWriter) -> None:
             raise DumpError(f"{dump}: {source} comes twice; deliver each table once")
         done.add(table)
         rows = _unpack_member(MEMBERS[table], stream, source, work / table, out)
-        out.report(f"catalog_b: {source}: {rows:,} rows")
+        out.report(f"{source}: {rows:,} rows")
     for table in MEMBERS.keys() - done:
         _write_part(pl.DataFrame(schema=MEMBERS[table].schema), work / table, 0)
 

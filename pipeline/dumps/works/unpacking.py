@@ -67,7 +67,7 @@ def _unpack_file(file: _File, folder: Path, listed: Listed | None, out: StagingW
             lines += rows.height + block.faults.height
             frame = _READERS[file.kind.name](rows, out)
             frame.write_parquet(folder / f"part-{file.number:03d}-{part:05d}.parquet", compression="zstd", compression_level=1)
-    out.report(f"works: {file.path.name}: {lines:,} lines")
+    out.report(f"{file.path.name}: {lines:,} lines")
     check_file(file.path, listed, lines, has_heading=file.layout.has_heading)
 
 
