@@ -18,7 +18,7 @@ from tests.catalog_store.catalog_tables import make_tables
 FILE_OPERATIONS = frozenset(
     {"open", "os.mkdir", "os.link", "os.symlink", "os.rename", "os.remove", "os.rmdir", "shutil.rmtree", "sqlite3.connect"}
 )
-POINTS = 10
+POINTS = 6
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +64,7 @@ def test_a_killed_publish_leaves_the_catalog_readable_and_the_next_publish_clean
     root = tmp_path / "root"
     publish(tables, root, snapshot_id="first", next_ids={"recording": 21})
     # The last operations are the two renames: they are all tried, the others evenly.
-    points = sorted({*range(1, operations, max(1, operations // POINTS)), *range(operations - 6, operations + 1)})
+    points = sorted({*range(1, operations, max(1, operations // POINTS)), *range(operations - 4, operations + 1)})
     switched = 0
     for point in points:
         assert run(children, tables, root, point, None) == -signal.SIGKILL
