@@ -13,7 +13,7 @@ from typing import NamedTuple
 import polars as pl
 
 from catalog_store.name_keys.folding import compact, compact_expr, fold, fold_expr, words, words_expr
-from catalog_store.name_keys.segments import BRACKET, read_segment
+from catalog_store.name_keys.segments import BRACKET, CREDIT, read_segment
 
 _MARKER = "\x1f"
 _SET_OFF = (
@@ -103,25 +103,36 @@ def _read_all(frame: pl.DataFrame) -> pl.DataFrame:
         .select("row", segment=pl.col("parts").list.slice(1))
         .explode("segment", empty_as_null=False)
     )
-    distinct = segments["segment"].unique()
-    read = [read_segment.__wrapped__(segment) for segment in distinct]
-    meaning = pl.DataFrame(
-        {
-            "segment": distinct,
-            "kept": [part.kept or None for part in read],
-            "credit": [part.credit or None for part in read],
-            "tags": pl.Series([list(part.tags) for part in read], dtype=pl.List(pl.String)),
-        },
-        schema_overrides={"kept": pl.String, "credit": pl.String},
-    )
-    named = segments.join(meaning, on="segment", how="left", maintain_order="left")
-    no_subtitle = pl.col("kept").filter(~pl.col("segment").str.starts_with(BRACKET))
-    return named.group_by("row", maintain_order=True).agg(
-        kept=pl.col("kept").drop_nulls().str.join(" "),
-        stem_kept=no_subtitle.drop_nulls().str.join(" "),
-        variant=pl.col("tags").list.explode(empty_as_null=False).unique().sort().str.join("+"),
-        credits=pl.col("credit").drop_nulls().str.join(" "),
-    )
+    named = segments.join(_meanings(segments["segment"].unique()), on="segment", how="left", maintain_order="left")
+    said = named.group_by("row", maintain_order=True).agg("kept", "stem_kept", "variant", "credit")
+    joined = [pl.col(name).list.drop_nulls().list.join(" ") for name in ("kept", "stem_kept", "credit")]
+    said = said.select("row", *joined, variants=pl.col("variant").list.drop_nulls())
+    single = pl.when(pl.col("variants").list.len() < 2).then(pl.col("variants").list.first())  # noqa: PLR2004 - several are put in order
+    several = pl.col("variants").list.join("+").str.split("+").list.unique().list.sort().list.join("+")
+    return said.select("row", "kept", "stem_kept", variant=pl.coalesce(single, several), credits="credit")
+
+
+def _meanings(distinct: pl.Series) -> pl.DataFrame:
+    """What each distinct segment says: segment, kept, stem_kept, variant, credit; null where it says nothing.
+
+    Guests and empty brackets, most of all segments, are read by column; only the others one by one.
+    """
+    segments = pl.DataFrame({"segment": distinct})
+    text = words_expr(pl.col("segment").str.slice(1))
+    segments = segments.with_columns(plain=pl.when(text != "").then(text), is_credit=pl.col("segment").str.starts_with(CREDIT))
+    simple = segments.filter(pl.col("is_credit") | pl.col("plain").is_null())
+    nothing = pl.lit(None, dtype=pl.String)
+    read_simple = simple.select("segment", kept=nothing, stem_kept=nothing, variant=nothing, credit="plain")
+    others = segments.filter(~pl.col("is_credit"), pl.col("plain").is_not_null())["segment"]
+    read = [read_segment(segment) for segment in others]
+    columns = {
+        "segment": others,
+        "kept": [part.kept or None for part in read],
+        "stem_kept": [None if segment.startswith(BRACKET) else part.kept or None for segment, part in zip(others, read, strict=True)],
+        "variant": ["+".join(part.tags) or None for part in read],
+        "credit": [part.credit or None for part in read],
+    }
+    return pl.concat([read_simple, pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String()))])
 
 
 def _spaced(*columns: str) -> pl.Expr:

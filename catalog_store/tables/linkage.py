@@ -45,7 +45,7 @@ ATOM_MEMBER = Table(
         Column("release_id", TEXT, "The release that the record names.", nullable=True),
     ),
     primary_key=("platform", "external_id"),
-    sort_key=("atom_id", "platform", "external_id"),
+    sort_key=("atom_id",),
 )
 
 ATOM_ISRC = Table(

@@ -36,12 +36,19 @@ def make_atoms(records: pl.DataFrame, first_id: int) -> Atoms:
     rows = _keyed(records)
     timed = _cut_by_duration(rows.filter(pl.col("duration_ms").is_not_null()))
     rows = pl.concat([timed, _place_untimed(rows.filter(pl.col("duration_ms").is_null()), timed)])
-    untimed = pl.col("duration_ms").is_null()
-    order = rows.group_by("group", "part").agg(timed=~untimed.all(), first=pl.col("source").filter(untimed).min())
-    place = pl.when("timed").then("part").otherwise(_AFTER_TIMED)
-    order = order.sort("group", place, "first").select("group", "part", atom_id=pl.int_range(pl.len(), dtype=pl.Int64) + first_id)
-    rows = rows.join(order, on=["group", "part"]).sort("atom_id", "platform", "external_id")
+    rows = rows.join(_numbered(rows, first_id), on=["group", "part"], how="left", maintain_order="left").sort(
+        "atom_id", maintain_order=True
+    )
     return Atoms(_atom_rows(rows), rows.select(TABLES["atom_member"].column_names), _isrc_rows(rows))
+
+
+def _numbered(rows: pl.DataFrame, first_id: int) -> pl.DataFrame:
+    """Atom ids of (group, part): keys in order, inside a key by duration, atoms without any duration last, by their smallest source."""
+    timed = pl.col("part") > 0
+    with_duration = rows.filter(timed).select("group", "part").unique().with_columns(place="part", first=pl.lit(""))
+    without = rows.filter(~timed).group_by("group", "part").agg(place=pl.lit(_AFTER_TIMED, pl.Int64).first(), first=pl.col("source").min())
+    order = pl.concat([with_duration, without]).sort("group", "place", "first")
+    return order.select("group", "part", atom_id=pl.int_range(pl.len(), dtype=pl.Int64) + first_id)
 
 
 def _keyed(records: pl.DataFrame) -> pl.DataFrame:

@@ -33,78 +33,75 @@ SEPARATORS = (
 )
 _CUT = "\x1f"
 
-
-def artist_name_keys(names: pl.Series) -> pl.DataFrame:
-    """Distinct artist names -> columns name, name_key (without spaces)."""
-    distinct = pl.DataFrame({"name": names.cast(pl.String)}).unique().drop_nulls()
-    return distinct.with_columns(name_key=compact_expr(name_key_expr(pl.col("name"))))
+_CREDIT_SCHEMA = {"platform": pl.String(), "artist_id": pl.String(), "name": pl.String(), "role": pl.String()}
 
 
-def known_artists(artists: pl.Series) -> pl.DataFrame:
-    """Keys of the names that some platform gives an id: column name_key, distinct. `artists` is a `source_recording.artists` column."""
-    credits_ = artists.explode(empty_as_null=False).drop_nulls().struct.unnest() if len(artists) else None
-    if credits_ is None or credits_.is_empty():
-        return pl.DataFrame(schema={"name_key": pl.String})
-    return artist_name_keys(credits_.filter(pl.col("artist_id").is_not_null())["name"]).select("name_key").unique()
+def credits_of(records: pl.DataFrame) -> pl.DataFrame:
+    """Every credit of each row (`row`, `platform`, `artists`, `artist_credit`): row, platform, artist_id, name, role, in order.
+
+    A record without credited artists is credited to its display string.
+    """
+    flat = records.select("row", "platform", "artists").explode("artists", empty_as_null=False).drop_nulls("artists").unnest("artists")
+    shown = records.filter(pl.col("artists").list.len() == 0, pl.col("artist_credit").is_not_null())
+    joined = shown.select("row", "platform", artist_id=pl.lit(None, pl.String), name="artist_credit", role=pl.lit("primary"))
+    columns = ["row", *_CREDIT_SCHEMA]
+    return pl.concat([flat.select(columns), joined.select(columns)]) if shown.height else flat.select(columns)
 
 
-def credited(records: pl.DataFrame, known: pl.DataFrame, artists: pl.DataFrame) -> pl.DataFrame:
-    """Lead and names of each row.
+def name_table(names: pl.DataFrame) -> pl.DataFrame:
+    """What each name of a build means, once for all rows that carry it.
 
     Args:
-        records: `row` (u32), `platform`, `artists`, `artist_credit`.
-        known: as `known_artists` gives.
+        names: name, has_id (some platform gives this name an artist id); names may repeat.
+
+    Returns:
+        name (distinct), name_key (without spaces; empty for placeholders such as Various Artists), part_keys (keys of a joined string's
+        parts in order; null unless it is to be cut).
+    """
+    distinct = names.group_by("name").agg(has_id=pl.col("has_id").any()).drop_nulls("name")
+    distinct = distinct.with_columns(folded=fold_expr(pl.col("name")), name_key=compact_expr(name_key_expr(pl.col("name"))))
+    known = distinct.filter("has_id").select("name_key").unique()
+    joined = distinct.filter(~pl.col("has_id")).join(known, on="name_key", how="anti")
+    joined = joined.filter(pl.any_horizontal(pl.col("folded").str.contains(text, literal=True) for text in SEPARATORS))
+    keyed = distinct.select("name", name_key=pl.when(pl.col("name_key").is_in(PLACEHOLDERS)).then(pl.lit("")).otherwise("name_key"))
+    return keyed.join(_parts_of(joined, known), on="name", how="left")
+
+
+def _parts_of(joined: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
+    """Joined strings (name, folded) of which the first part is known: name, part_keys."""
+    cut = pl.col("folded")
+    for separator in SEPARATORS:
+        cut = cut.str.replace_all(separator, _CUT, literal=True)
+    parts = joined.select("name", part=cut.str.split(_CUT)).explode("part", empty_as_null=False)
+    parts = parts.filter(pl.col("part").str.strip_chars(" ") != "").with_columns(part_key=compact_expr(name_key_expr(pl.col("part"))))
+    parts = parts.with_columns(is_known=pl.col("part_key").is_in(known["name_key"].implode()))
+    gathered = parts.group_by("name", maintain_order=True).agg(part_keys="part_key", first_known=pl.col("is_known").first())
+    return gathered.filter("first_known").select("name", "part_keys")
+
+
+def credited(credits_: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFrame) -> pl.DataFrame:
+    """Lead and names of each row that is credited to someone.
+
+    Args:
+        credits_: as `credits_of` gives.
+        names: as `name_table` gives, over all names of the build.
         artists: `platform`, `artist_id`, `name` (rows of `source_artist`): the name behind a credited one (`L. Marlin` for Linda Marlin),
             which leads when it is known. May be empty.
 
     Returns:
-        row, artist_key (empty: none or a placeholder), names (list of keys, sorted, distinct), remixer_key (remixers joined; empty: none).
+        row, artist_key (empty: none or a placeholder), names (list of keys, sorted, distinct), remixer_key (remixers joined; null: none).
     """
-    flat = records.select("row", "platform", "artists").explode("artists", empty_as_null=False).drop_nulls("artists").unnest("artists")
-    missing = records.filter(pl.col("artists").list.len() == 0).filter(pl.col("artist_credit").is_not_null())
-    joined = missing.select(
-        "row", "platform", artist_id=pl.lit(None, dtype=pl.String), name=pl.col("artist_credit"), role=pl.lit("primary")
-    )
-    flat = pl.concat([flat, joined.cast(flat.schema)]) if missing.height else flat
-    flat = _with_own_names(flat, artists)
-    keys = artist_name_keys(flat["name"]).join(_parts_of(flat, known), on="name", how="left")
-    flat = flat.join(keys, on="name", how="left", maintain_order="left")
+    own = artists.select("platform", "artist_id", own="name").join(names.select(own="name", own_key="name_key"), on="own").drop("own")
+    flat = credits_.join(names, on="name", how="left", maintain_order="left")
+    flat = flat.join(own, on=["platform", "artist_id"], how="left", maintain_order="left")
     flat = flat.with_columns(first_key=pl.coalesce("own_key", pl.col("part_keys").list.first(), "name_key"))
-    flat = flat.with_columns(first_key=pl.when(pl.col("first_key").is_in(PLACEHOLDERS)).then(pl.lit("")).otherwise("first_key"))
-    is_primary, is_remixer = pl.col("role") == "primary", pl.col("role") == "remixer"
-    leads = flat.group_by("row", maintain_order=True).agg(
-        artist_key=pl.coalesce(pl.col("first_key").filter(is_primary).first(), pl.col("first_key").first()),
-        remixer_key=pl.col("name_key").filter(is_remixer).unique(maintain_order=True).str.join(""),
-    )
-    own_keys = flat.select("row", name_key="own_key")
-    everyone = pl.concat(
-        [flat.select("row", "name_key"), own_keys, flat.select("row", name_key="part_keys").explode("name_key", empty_as_null=False)]
-    )
-    everyone = everyone.drop_nulls().filter(~pl.col("name_key").is_in(PLACEHOLDERS)).unique()
-    names = everyone.group_by("row").agg(names=pl.col("name_key").sort())
-    return leads.join(names, on="row", how="left").with_columns(pl.col("names").fill_null([]))
-
-
-def _with_own_names(flat: pl.DataFrame, artists: pl.DataFrame) -> pl.DataFrame:
-    """Add `own_key`: the key of the name under which the platform keeps the credited artist; null when it does not say."""
-    ids = ["platform", "artist_id"]
-    involved = artists.select(*ids, own="name").join(flat.select(ids).unique(), on=ids, how="semi")
-    involved = involved.join(artist_name_keys(involved["own"]).rename({"name": "own", "name_key": "own_key"}), on="own").drop("own")
-    return flat.join(involved, on=ids, how="left", maintain_order="left")
-
-
-def _parts_of(flat: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
-    """Joined strings that may be cut: name, part_keys (list of keys in order)."""
-    candidates = flat.filter(pl.col("artist_id").is_null()).select("name").unique().with_columns(folded=fold_expr(pl.col("name")))
-    candidates = candidates.filter(pl.any_horizontal(pl.col("folded").str.contains(text, literal=True) for text in SEPARATORS))
-    whole = candidates.with_columns(name_key=compact_expr(name_key_expr(pl.col("name")))).join(known, on="name_key", how="anti")
-    cut = pl.col("folded")
-    for separator in SEPARATORS:
-        cut = cut.str.replace_all(separator, _CUT, literal=True)
-    parts = whole.select("name", part=cut.str.split(_CUT)).explode("part", empty_as_null=False)
-    parts = parts.filter(pl.col("part").str.strip_chars(" ") != "").with_columns(part_key=compact_expr(name_key_expr(pl.col("part"))))
-    parts = parts.join(
-        known.with_columns(is_known=pl.lit(value=True)), left_on="part_key", right_on="name_key", how="left", maintain_order="left"
-    )
-    gathered = parts.group_by("name", maintain_order=True).agg(part_keys=pl.col("part_key"), first_known=pl.col("is_known").first())
-    return gathered.filter(pl.col("first_known").is_not_null()).select("name", "part_keys")
+    by_role = flat.with_columns(rank=(pl.col("role") != "primary").cast(pl.Int8))
+    leads = by_role.sort("row", "rank", maintain_order=True).unique("row", keep="first", maintain_order=True)
+    remixers = flat.filter(pl.col("role") == "remixer").unique(["row", "name_key"], keep="first", maintain_order=True)
+    remixers = remixers.group_by("row", maintain_order=True).agg("name_key").select("row", remixer_key=pl.col("name_key").list.join(""))
+    parts = flat.filter(pl.col("part_keys").is_not_null()).select("row", name_key="part_keys").explode("name_key", empty_as_null=False)
+    others = flat.filter(pl.col("own_key") != pl.col("name_key")).select("row", name_key="own_key")
+    everyone = pl.concat([flat.select("row", "name_key"), others, parts]).filter(pl.col("name_key") != "")
+    gathered = everyone.group_by("row").agg("name_key").select("row", names=pl.col("name_key").list.unique().list.sort())
+    leads = leads.select("row", artist_key=pl.col("first_key").fill_null("")).join(gathered, on="row", how="left")
+    return leads.join(remixers, on="row", how="left").with_columns(pl.col("names").fill_null([]))

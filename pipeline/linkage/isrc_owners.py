@@ -19,16 +19,25 @@ def isrc_owners(claims: pl.DataFrame, atoms: pl.DataFrame) -> tuple[pl.DataFrame
         claims: isrc, atom_id, platforms, record_count (rows of `atom_isrc`) with the recording_id of each atom.
         atoms: rows of `atom`, at least those that claim a contested code.
     """
+    contested = claims.filter(pl.len().over("isrc") > 1)
+    support = _support(contested)
+    is_owner = (pl.col("isrc") != pl.col("isrc").shift(1)).fill_null(value=True)
+    support = support.with_columns(owner_recording_id=pl.when(is_owner).then("recording_id").forward_fill())
+    lost = support.filter(pl.col("recording_id") != pl.col("owner_recording_id"))
+    alone = claims.filter(pl.len().over("isrc") == 1).with_columns(platform_count=pl.col("platforms").list.len().cast(pl.Int64))
+    columns = TABLES["isrc_owner"].column_names
+    owners = [alone.select(columns), support.filter(pl.col("recording_id") == pl.col("owner_recording_id")).select(columns)]
+    owner = pl.concat([TABLES["isrc_owner"].conform(frame) for frame in owners]).sort("isrc")
+    return owner, _conflicts(lost.drop("platform_count"), contested, atoms)
+
+
+def _support(claims: pl.DataFrame) -> pl.DataFrame:
+    """One row per code and recording, best supported first: isrc, recording_id, record_count, platforms, platform_count."""
     voices = claims.select("isrc", "recording_id", platform="platforms").explode("platform", empty_as_null=False).unique()
     platforms = voices.group_by("isrc", "recording_id").agg(platforms=pl.col("platform").sort())
     support = claims.group_by("isrc", "recording_id").agg(pl.col("record_count").sum()).join(platforms, on=["isrc", "recording_id"])
     support = support.with_columns(platform_count=pl.col("platforms").list.len().cast(pl.Int64))
-    support = support.sort("isrc", -pl.col("platform_count"), -pl.col("record_count").cast(pl.Int64), "recording_id")
-    is_owner = (pl.col("isrc") != pl.col("isrc").shift(1)).fill_null(value=True)
-    support = support.with_columns(owner_recording_id=pl.when(is_owner).then("recording_id").forward_fill())
-    owners = support.filter(pl.col("recording_id") == pl.col("owner_recording_id")).drop("platforms", "owner_recording_id")
-    lost = support.filter(pl.col("recording_id") != pl.col("owner_recording_id"))
-    return TABLES["isrc_owner"].conform(owners), _conflicts(lost.drop("platform_count"), claims, atoms)
+    return support.sort("isrc", -pl.col("platform_count"), -pl.col("record_count").cast(pl.Int64), "recording_id")
 
 
 def _conflicts(lost: pl.DataFrame, claims: pl.DataFrame, atoms: pl.DataFrame) -> pl.DataFrame:

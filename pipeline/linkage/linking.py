@@ -9,10 +9,10 @@ import polars as pl
 from catalog_store.tables import TABLES
 from pipeline.linkage.atoms import make_atoms
 from pipeline.linkage.clusters import clusters, components
-from pipeline.linkage.credits import known_artists
+from pipeline.linkage.credits import name_table
 from pipeline.linkage.isrc_edges import isrc_edges
 from pipeline.linkage.key_edges import key_edges
-from pipeline.linkage.normalise import bucket_of, normalise
+from pipeline.linkage.normalise import bucket_of, names_of, normalise
 from pipeline.linkage.registry import FIRST_ID, REGISTRY_SCHEMA, assign_ids
 from pipeline.linkage.typo_edges import same_artist_edges, same_title_edges, without_contradiction
 
@@ -34,7 +34,8 @@ def link(records: pl.DataFrame, artists: pl.DataFrame | None = None, *, buckets:
     if records.is_empty():
         return TABLES["recording_member"].empty()
     artists = TABLES["source_artist"].empty() if artists is None else artists
-    atoms = _atoms(normalise(records, known_artists(records["artists"]), artists), buckets)
+    names = name_table(names_of(records, artists))
+    atoms = _atoms(normalise(records, names, artists), buckets)
     candidates = pl.concat([same_artist_edges(atoms.atom), same_title_edges(atoms.atom)]).sort("a", "b", "evidence")
     typos = without_contradiction(candidates, atoms.isrc, atoms.member)
     edges = pl.concat([isrc_edges(atoms.atom, atoms.isrc), typos])

@@ -11,7 +11,7 @@ import zlib
 import polars as pl
 
 from catalog_store.name_keys import compact_expr, display_title_expr, title_keys_frame
-from pipeline.linkage.credits import credited
+from pipeline.linkage.credits import credited, credits_of
 
 RECORD_COLUMNS = ("platform", "external_id", "title", "version", "artists", "artist_credit", "isrcs", "duration_ms", "release_id", "traits")
 """What linkage reads of `source_recording`."""
@@ -39,12 +39,12 @@ _NUMBERS = (
 )
 
 
-def normalise(records: pl.DataFrame, known: pl.DataFrame, artists: pl.DataFrame) -> pl.DataFrame:
+def normalise(records: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFrame) -> pl.DataFrame:
     """Keys of each record.
 
     Args:
         records: rows of `source_recording`, at least RECORD_COLUMNS.
-        known: artists known by id over ALL records (`credits.known_artists`), or joined names are cut differently in different slices.
+        names: `credits.name_table` over ALL records and artists, or joined names are cut differently in different slices.
         artists: `platform`, `artist_id`, `name` of `source_artist`; may be empty.
 
     Returns:
@@ -60,12 +60,19 @@ def normalise(records: pl.DataFrame, known: pl.DataFrame, artists: pl.DataFrame)
         stem_key=compact_expr(pl.col("stem")),
     )
     rows = records.join(keys.drop("core", "stem"), on="shown", how="left", maintain_order="left")
-    rows = rows.join(credited(records, known, artists), on="row", how="left", maintain_order="left")
+    rows = rows.join(credited(credits_of(records), names, artists), on="row", how="left", maintain_order="left")
     rows = rows.with_columns(pl.col("artist_key", "remixer_key").fill_null(""), pl.col("names").fill_null([]))
     rows = rows.with_columns(variant=_with_flags(pl.col("variant"), pl.col("remixer_key"), pl.col("traits")))
     return rows.join(
         text_hashes(rows["artist_key"], "artist_key", "artist_hash"), on="artist_key", how="left", maintain_order="left"
     ).select(pl.col(name).cast(dtype) for name, dtype in NORMAL_SCHEMA.items())
+
+
+def names_of(records: pl.DataFrame, artists: pl.DataFrame) -> pl.DataFrame:
+    """Distinct names in records and artists: name, has_id; what `credits.name_table` is made of."""
+    flat = credits_of(records.select("platform", "artists", "artist_credit").with_row_index("row"))
+    credited_names = flat.select("name", has_id=pl.col("artist_id").is_not_null())
+    return pl.concat([credited_names, artists.select("name", has_id=pl.lit(value=True))]).unique()
 
 
 def _with_flags(variant: pl.Expr, remixer: pl.Expr, traits: pl.Expr) -> pl.Expr:

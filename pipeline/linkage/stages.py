@@ -18,12 +18,12 @@ from catalog_store.tables.files import TableWriter, parts, read_table, row_count
 from pipeline.linkage import clusters as clustering
 from pipeline.linkage.atoms import make_atoms
 from pipeline.linkage.clusters import components
-from pipeline.linkage.credits import known_artists
+from pipeline.linkage.credits import name_table
 from pipeline.linkage.isrc_edges import isrc_edges
 from pipeline.linkage.isrc_owners import isrc_owners
 from pipeline.linkage.key_edges import key_edges
 from pipeline.linkage.link_edges import link_edges
-from pipeline.linkage.normalise import RECORD_COLUMNS, bucket_of, normalise, text_hashes
+from pipeline.linkage.normalise import RECORD_COLUMNS, bucket_of, names_of, normalise, text_hashes
 from pipeline.linkage.registry import assign_ids, previous_registry, save_assignment
 from pipeline.linkage.typo_edges import same_artist_edges, same_title_edges, without_contradiction
 
@@ -47,9 +47,9 @@ def normalise_and_atoms(paths: BuildPaths, *, buckets: int | None = None) -> Fac
     buckets = buckets or _bucket_count(sum(row_count(folder) for folder in staged))
     spill = paths.root / "work" / "linkage" / "normalised.spill"
     shutil.rmtree(spill, ignore_errors=True)
-    known = _known_artists(staged)
+    names = name_table(_names(paths, staged))
     for number, records in enumerate(_slices(staged)):
-        _spill(normalise(records, known, _artists_of(paths, records)), spill, number, buckets)
+        _spill(normalise(records, names, _artists_of(paths, records)), spill, number, buckets)
     tables = [TABLES[name] for name in ("atom", "atom_member", "atom_isrc")]
     with (
         TableWriter(tables[0], paths.table("atom")) as atom,
@@ -119,9 +119,13 @@ def _bucket_count(rows: int) -> int:
     return max(1, -(-rows // ROWS_PER_BUCKET))
 
 
-def _known_artists(staged: list[Path]) -> pl.DataFrame:
-    known = [known_artists(pl.read_parquet(part, columns=["artists"])["artists"]) for folder in staged for part in parts(folder)]
-    return pl.concat([pl.DataFrame(schema={"name_key": pl.String}), *known]).unique()
+def _names(paths: BuildPaths, staged: list[Path]) -> pl.DataFrame:
+    """All names of a build, distinct: name, has_id. As large as the number of artists, not of records."""
+    no_artists, no_records = TABLES["source_artist"].empty(), TABLES["source_recording"].empty()
+    columns = ["platform", "artists", "artist_credit"]
+    found = [names_of(pl.read_parquet(part, columns=columns), no_artists) for folder in staged for part in parts(folder)]
+    artists = [read_table(TABLES["source_artist"], folder) for folder in paths.staged("source_artist", CATALOG_PLATFORMS)]
+    return pl.concat([names_of(no_records, no_artists), *found, *(names_of(no_records, frame) for frame in artists)]).unique()
 
 
 def _slices(staged: list[Path]) -> Iterator[pl.DataFrame]:
