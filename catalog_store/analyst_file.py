@@ -29,14 +29,13 @@ def build_analyst_file(tables: Mapping[str, Path], path: Path) -> None:
     """Write the file at `path` (which does not exist) from `tables`, name -> folder of Parquet parts."""
     spill = path.with_name(".analyst-spill")
     with closing(duckdb.connect(path, config={"memory_limit": _MEMORY, "temp_directory": str(spill)})) as file:
+        # One transaction: each statement by itself would wait for the disk, some hundred times.
+        ddl = [TABLES[name].ddl() for name in filter(is_in_file, tables)]
+        ddl += [line for view in VIEWS if all(name in tables for name in view.needs) for line in _view_ddl(view)]
+        file.execute("\n".join(["BEGIN;", *ddl, "COMMIT;"]))
         for name in filter(is_in_file, tables):
-            table = TABLES[name]
-            columns = ", ".join(f'"{column}"' for column in table.column_names)
-            file.execute(table.ddl())
+            columns = ", ".join(f'"{column}"' for column in TABLES[name].column_names)
             file.execute(f'INSERT INTO "{name}" SELECT {columns} FROM {sql_source(tables[name])}')
-        for view in VIEWS:
-            if all(name in tables for name in view.needs):
-                file.execute("\n".join(_view_ddl(view)))
         file.execute("CHECKPOINT")
 
 
