@@ -31,6 +31,9 @@ CONTAINED_CHARACTERS = 4
 EDITS_BY_LENGTH = ((5, 1), (11, 2), (24, 3))
 """Typing errors allowed from this many characters on; below, one letter makes another word."""
 
+UNTIMED_CHARACTERS = 10
+"""Without durations to compare a typing error must leave at least this much in agreement: `Fever` and `Never` are two songs."""
+
 COMPARED = ("artist_key", "title_key", "stem_key", "number_key", "variant", "duration_ms", "names", "record_count")
 
 

@@ -10,7 +10,16 @@ from __future__ import annotations
 import polars as pl
 
 from catalog_store.tables import TABLES
-from pipeline.linkage.guards import EDITS_BY_LENGTH, TYPO_DURATION_MS, compared, duration_gap, is_typo, variants_match, with_similarities
+from pipeline.linkage.guards import (
+    EDITS_BY_LENGTH,
+    TYPO_DURATION_MS,
+    UNTIMED_CHARACTERS,
+    compared,
+    duration_gap,
+    is_typo,
+    variants_match,
+    with_similarities,
+)
 
 NAME_END = 3
 """Characters at either end of an artist's name: one typing error spares one of the ends."""
@@ -37,7 +46,7 @@ def same_artist_edges(atoms: pl.DataFrame) -> pl.DataFrame:
     found = found.filter(worth, pl.col("a_number_key") == pl.col("b_number_key"))
     found = compared(found.select("a", "b"), known).filter(_close_or_unknown())
     found = found.with_columns(is_typo=is_typo(found["a_title_key"], found["b_title_key"]))
-    found = found.filter(pl.col("is_typo") | (stems & (duration_gap() <= STEM_DURATION_MS)))
+    found = found.filter((pl.col("is_typo") & _long_or_timed("title_key")) | (stems & (duration_gap() <= STEM_DURATION_MS)))
     return _as_edges(with_similarities(found.filter(variants_match(found))))
 
 
@@ -51,7 +60,7 @@ def same_title_edges(atoms: pl.DataFrame) -> pl.DataFrame:
     found = compared(pl.concat(pairs).unique(), known).filter(pl.col("a_artist_key") != pl.col("b_artist_key"), _close_or_unknown())
     leads = pl.col("a_artist_key").is_in("b_names") | pl.col("b_artist_key").is_in("a_names")
     found = found.with_columns(is_typo=is_typo(found["a_artist_key"], found["b_artist_key"]))
-    found = found.filter(pl.col("is_typo") | (leads & duration_gap().is_not_null()))
+    found = found.filter((pl.col("is_typo") & _long_or_timed("artist_key")) | (leads & duration_gap().is_not_null()))
     return _as_edges(with_similarities(found.filter(variants_match(found))))
 
 
@@ -132,6 +141,11 @@ def _with_light_columns(pairs: pl.DataFrame, atoms: pl.DataFrame) -> pl.DataFram
 
 def _close_or_unknown() -> pl.Expr:
     return (duration_gap() <= TYPO_DURATION_MS).fill_null(value=True)
+
+
+def _long_or_timed(key: str) -> pl.Expr:
+    shorter = pl.min_horizontal(pl.col(f"a_{key}").str.len_chars(), pl.col(f"b_{key}").str.len_chars())
+    return duration_gap().is_not_null() | (shorter >= UNTIMED_CHARACTERS)
 
 
 def _as_edges(pairs: pl.DataFrame) -> pl.DataFrame:

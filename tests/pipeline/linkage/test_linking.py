@@ -146,6 +146,12 @@ def test_other_words_and_other_parts_are_no_typing_errors(one: str, other: str) 
     assert Records().add("a", "Theme Part II").add("b", "Theme Part III", platform="catalog_a").linked() == joined("a", "b")
 
 
+def test_without_durations_a_typing_error_must_leave_more_in_agreement() -> None:
+    records = Records().add("a", "Fever", isrcs=CODE).add("b", "Never", seconds=None, platform="catalog_a")
+    records.add("c", "Midnight Garden", isrcs=OTHER).add("d", "Midnigt Garden", seconds=None, platform="catalog_a")
+    assert records.linked() == joined("a", "b", "c d")
+
+
 def test_neighbours_on_one_release_are_never_typing_errors_of_each_other() -> None:
     records = Records().add("a", "Morning Song", release="r").add("b", "Mourning Song", release="r")
     assert records.linked() == joined("a", "b")
