@@ -142,7 +142,8 @@ _PLATFORMS = platform_count_sql("n.platform")
 
 _RECORDING_GENRE = f"""
 WITH deciding AS (
-    SELECT recording_id, min(struct_pack(a := {_RANK}, level := level, platform := platform)) AS chosen
+    SELECT recording_id, min(struct_pack(a := {_RANK}, level := level, platform := platform)) AS chosen,
+        {platform_count_sql()} AS platform_count
     FROM node GROUP BY recording_id
 ), decided AS (
     SELECT n.*, 0 AS is_added, max(n.support) OVER (PARTITION BY n.recording_id) AS top FROM node n JOIN deciding d USING (recording_id)
@@ -152,7 +153,8 @@ WITH deciding AS (
         arg_min(
             struct_pack(platform := n.platform, evidence := n.evidence), struct_pack(a := {rank_sql(GENRE, "n.platform")}, b := n.level)
         ) AS best
-    FROM node n JOIN deciding d USING (recording_id) WHERE n.platform <> d.chosen.platform
+    FROM node n JOIN deciding d USING (recording_id)
+    WHERE d.platform_count > {AGREEING_PLATFORMS} AND n.platform <> d.chosen.platform
     GROUP BY n.recording_id, n.genre_id HAVING {_PLATFORMS} >= {AGREEING_PLATFORMS}
 ), picked AS (
     SELECT recording_id, genre_id, main_id, platform, evidence, support, is_added FROM decided WHERE support >= {LEAST_SHARE_OF_VOTES} * top

@@ -15,10 +15,9 @@ BREADTH_SHARE = 100_000
 """Millionths."""
 
 
-def recording_popularity_sql(members: str = "source_recording JOIN recording_member USING (platform, external_id)") -> str:
-    """SQL: recording_id, popularity; a row per recording. `members` has recording_id, platform, popularity of every source record."""
-    return f"""
-        SELECT recording_id,
-            ({RANK_SHARE} * coalesce(max(CAST(round(popularity * 1e6) AS BIGINT)), 0) // 1000000
-             + {BREADTH_SHARE} * ({platform_count_sql()} - 1) // {len(CATALOG_PLATFORMS) - 1}) / 1e6 AS popularity
-        FROM {members} GROUP BY recording_id"""
+def popularity_sql() -> str:
+    """SQL aggregate over the source records (columns platform, popularity) of one recording."""
+    return (
+        f"({RANK_SHARE} * coalesce(max(CAST(round(popularity * 1e6) AS BIGINT)), 0) // 1000000 "
+        f"+ {BREADTH_SHARE} * ({platform_count_sql()} - 1) // {len(CATALOG_PLATFORMS) - 1}) / 1e6"
+    )

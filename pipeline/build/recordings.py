@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipeline.build.artists import count_artist_works
-from pipeline.build.popularity import recording_popularity_sql
+from pipeline.build.popularity import popularity_sql
 from pipeline.build.priorities import RECORDING_CREDITS, RECORDING_TITLE, ROLELESS, platform_count_sql, rank_sql
 from pipeline.build.release_dates import earliest_date_sql
 from pipeline.build.workbench import open_workbench
@@ -140,7 +140,8 @@ SELECT recording_id, min(struct_pack(a := -n, b := variant)).b AS variant FROM (
 
 _RECORDING = f"""
 WITH counted AS (
-    SELECT recording_id, median(duration_ms) AS ms, count(*)::INT AS source_count, {platform_count_sql()}::INT AS platform_count
+    SELECT recording_id, median(duration_ms) AS ms, count(*)::INT AS source_count, {platform_count_sql()}::INT AS platform_count,
+        {popularity_sql()} AS popularity
     FROM member GROUP BY recording_id
 ), credit AS (
     SELECT r.recording_id, r.chosen, nullif(trim(m.artist_credit), '') AS shown
@@ -154,9 +155,9 @@ SELECT c.recording_id, t.chosen.title AS title, coalesce(v.variant, '') AS varia
     coalesce(a.shown, n.joined, 'Unknown Artist') AS artist_credit, i.isrc,
     floor(c.ms + 0.5)::INT AS duration_ms,
     CASE WHEN c.ms IS NOT NULL THEN greatest(1, floor(c.ms / 1000 + 0.5))::INT END AS duration_seconds,
-    d.date.d AS release_date, d.date.p AS release_date_precision, p.popularity, c.source_count, c.platform_count,
+    d.date.d AS release_date, d.date.p AS release_date_precision, c.popularity, c.source_count, c.platform_count,
     t.chosen.platform AS title_platform
-FROM counted c JOIN ({_TITLE}) t USING (recording_id) JOIN ({recording_popularity_sql("member")}) p USING (recording_id)
+FROM counted c JOIN ({_TITLE}) t USING (recording_id)
 LEFT JOIN ({_VARIANT}) v USING (recording_id) LEFT JOIN representative i USING (recording_id) LEFT JOIN ({_DATE}) d USING (recording_id)
 LEFT JOIN credit a USING (recording_id) LEFT JOIN names n USING (recording_id)
 """

@@ -15,7 +15,7 @@ from pipeline.build.artists import VARIOUS_ARTISTS, VARIOUS_KEY, VARIOUS_KEYS
 from pipeline.build.identity import components
 from pipeline.build.labels import count_label_releases
 from pipeline.build.name_forms import artist_key, label_key, release_key, shown_name_sql
-from pipeline.build.popularity import recording_popularity_sql
+from pipeline.build.popularity import popularity_sql
 from pipeline.build.priorities import (
     RECORDING_POSITION,
     RELEASE_ARTIST,
@@ -63,7 +63,7 @@ def build_releases(paths: BuildPaths) -> dict[str, int]:
         registry, next_id = previous_registry(paths, "release")
         assignment = assign_ids(groups.select("group", "source_key"), registry, next_id)
         bench.load("node_release", groups.join(assignment.ids, on="group").select("node", release_id="entity_id"))
-        bench.keep("popularity", recording_popularity_sql())
+        bench.keep("popularity", _POPULARITY)
         bench.keep("merged", "SELECT n.release_id AS id, e.* FROM edition e JOIN node_release n USING (node)")
         facts = {
             "release_sources": bench.write("release_source", "SELECT platform, release_id AS external_id, id AS release_id FROM merged"),
@@ -211,6 +211,11 @@ def _first(field: str, chain: tuple[str, ...]) -> str:
 
 
 _PLAIN_TITLE = "regexp_replace(title, '(?i)\\s+[-\u2013]\\s+(single|ep)\\s*$', '')"
+_POPULARITY = f"""
+SELECT recording_id, {popularity_sql()} AS popularity
+FROM source_recording JOIN recording_member USING (platform, external_id) GROUP BY recording_id
+"""
+
 _TITLE = f"""
 CASE WHEN trim(coalesce(version, '')) = '' OR contains(lower(title), lower(version)) THEN {_PLAIN_TITLE}
     ELSE {_PLAIN_TITLE} || ' (' || version || ')' END
