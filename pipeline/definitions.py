@@ -22,6 +22,7 @@ def build_definitions(resources: Mapping[str, object], schedule: str = Settings.
         jobs=[nightly_job],
         schedules=[nightly_schedule(schedule)],
         resources=resources,
+        executor=dg.in_process_executor,  # a step uses all processors itself; a process per step would cost seconds of imports each
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import dagster as dg
@@ -12,6 +14,9 @@ from pipeline.defs.jobs import NIGHTLY
 from pipeline.defs.resources import CatalogResource
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
     from pipeline.settings import Settings
 
 
@@ -22,6 +27,23 @@ class BuildFailedError(Exception):
 def run_build(settings: Settings) -> dict[str, object]:
     """Materialise everything from dumps to the live snapshot; facts about that snapshot. BuildFailedError when a step fails."""
     settings.root.mkdir(parents=True, exist_ok=True)
+    with only_builder(settings.root):
+        _materialise(settings)
+    return live_snapshot(settings.root).summary()
+
+
+@contextmanager
+def only_builder(root: Path) -> Iterator[None]:
+    """Hold the build lock of a catalog: two builds at once would write the same work files. The kernel frees it when the process dies."""
+    with (root / ".build.lock").open("a") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise BuildFailedError(f"another build is running in {root}: wait for it, or stop it") from None
+        yield
+
+
+def _materialise(settings: Settings) -> None:
     definitions = build_definitions({"catalog": CatalogResource.of(settings)})
     with dg.DagsterInstance.ephemeral() as instance:
         result = definitions.resolve_job_def(NIGHTLY).execute_in_process(
@@ -31,7 +53,6 @@ def run_build(settings: Settings) -> dict[str, object]:
         )
     if not result.success:
         raise BuildFailedError("\n".join(_failures(result)) or "the build failed")
-    return live_snapshot(settings.root).summary()
 
 
 def _failures(result: dg.ExecuteInProcessResult) -> list[str]:

@@ -15,6 +15,7 @@ from catalog_store.tables.checks import TableCheck, table_checks
 from catalog_store.tables.files import row_count, size_bytes
 from pipeline.defs.checks import check_spec, run_checks
 from pipeline.defs.column_schema import column_schema
+from pipeline.defs.plots import bar_chart
 from pipeline.defs.resources import CatalogResource
 from pipeline.engine.usage import Usage, measured
 from pipeline.paths import BuildPaths
@@ -27,9 +28,10 @@ class TableStep:
     name: str
     tables: tuple[Table, ...]
     after: tuple[dg.AssetKey, ...]
-    run: Callable[[BuildPaths], Mapping[str, object] | None]
+    run: Callable[[BuildPaths], Mapping[str, int] | None]
     invariants: Callable[[BuildPaths], list[TableCheck]] = lambda _paths: []
-    description: str = ""
+    plotted: tuple[str, ...] = ()
+    """Facts of `run` that are worth a bar chart."""
 
     def checks(self, paths: BuildPaths) -> list[tuple[TableCheck, dg.AssetKey]]:
         """Spec checks of every table and the step's invariants, each with the asset it belongs to."""
@@ -53,7 +55,7 @@ def table_assets(step: TableStep) -> dg.AssetsDefinition:
                 table_key(table),
                 deps=step.after,
                 group_name=table.layer,
-                description=f"{table.description} {step.description}".strip(),
+                description=table.description,
                 metadata={"dagster/column_schema": column_schema(table)},
                 kinds={"parquet"},
             )
@@ -65,17 +67,18 @@ def table_assets(step: TableStep) -> dg.AssetsDefinition:
         with measured() as usage:
             facts = step.run(catalog.paths) or {}
         catalog.report(f"{step.name}: {usage.seconds:.1f} s, {facts}")
+        plot = {"plot": dg.MetadataValue.md(bar_chart(step.name, {name: facts.get(name, 0) for name in step.plotted}))} if step.plotted else {}
         for table in step.tables:
-            yield dg.MaterializeResult(asset_key=table_key(table), metadata=table_metadata(catalog.paths.table(table.name), usage, facts))
+            metadata = table_metadata(catalog.paths.table(table.name), usage, facts)
+            yield dg.MaterializeResult(asset_key=table_key(table), metadata={**metadata, **plot})
         yield from run_checks(step.checks(catalog.paths), Path(catalog.root) / "work" / "scratch")
 
     return write_tables
 
 
-def table_metadata(folder: Path, usage: Usage, facts: Mapping[str, object]) -> dict[str, float | int | str]:
+def table_metadata(folder: Path, usage: Usage, facts: Mapping[str, int]) -> dict[str, float | int]:
     """Rows, bytes, seconds and peak memory of a written table, and what the stage has to say besides."""
-    plain = {name: value for name, value in facts.items() if isinstance(value, int | float | str)}
-    return {"dagster/row_count": row_count(folder), "bytes": size_bytes(folder), **usage_metadata(usage), **plain}
+    return {"dagster/row_count": row_count(folder), "bytes": size_bytes(folder), **usage_metadata(usage), **facts}
 
 
 def usage_metadata(usage: Usage) -> dict[str, float | int]:
