@@ -82,11 +82,11 @@ TRAPS = """
 house of pain | daft punk | metal gear solid | metal church | soul train | pop idol | rock band | disco inferno | jazz in paris
 blues brothers | trance mission | country roads take me home | folk devils | hip hop is dead | not techno | no pop | never rock
 anti pop | without jazz | techno viking meme | trap house 3 | gospel according to john | latin dictionary | reggae shark
-opera house | punk collectors series | ambient temperature | seen live | 1998 | 90s | 80's | 128 bpm | 2x vinyl | german
+opera house | punk collectors | ambient temperature | seen live | 1998 | 90s | 80's | 128 bpm | 2x vinyl | german
 france | berlin | female vocalists | guitarist | composer | album | spoken word | audiobook | podcast | favorites | my music
-summer | sad | workout | unknown | other | misc | covered by 3 | series-mozart-complete works-philips | fixme | bogus artist
-owned | love | party | romance | need composers | pregaptrack | creative commons | special purpose artist | format-dvd-video
-lyrics-jpn | hello project groups
+summer | sad | workout | unknown | other | misc | covered by somebody | series-complete piano works | fixme | wrong artist
+owned | love | party | romance | needs a composer | bonus disc | free licence | check this artist | format-tape
+lyrics-english | label mates
 """
 TRAP_STRINGS = [trap.strip() for line in TRAPS.strip().splitlines() for trap in line.split("|")]
 
