@@ -28,8 +28,8 @@ def run_build(settings: Settings) -> dict[str, object]:
     """Materialise everything from dumps to the live snapshot; facts about that snapshot. BuildFailedError when a step fails."""
     settings.root.mkdir(parents=True, exist_ok=True)
     with only_builder(settings.root):
-        _materialise(settings)
-    return live_snapshot(settings.root).summary()
+        stages = _materialise(settings)
+    return {**live_snapshot(settings.root).summary(), "stages": stages}
 
 
 @contextmanager
@@ -43,7 +43,7 @@ def only_builder(root: Path) -> Iterator[None]:
         yield
 
 
-def _materialise(settings: Settings) -> None:
+def _materialise(settings: Settings) -> list[dict[str, object]]:
     definitions = build_definitions({"catalog": CatalogResource.of(settings)})
     with dg.DagsterInstance.ephemeral() as instance:
         result = definitions.resolve_job_def(NIGHTLY).execute_in_process(
@@ -53,6 +53,17 @@ def _materialise(settings: Settings) -> None:
         )
     if not result.success:
         raise BuildFailedError("\n".join(_failures(result)) or "the build failed")
+    return _stages(result)
+
+
+def _stages(result: dg.ExecuteInProcessResult) -> list[dict[str, object]]:
+    """What each step cost, in the order in which they ran."""
+    stages: dict[str, dict[str, object]] = {}
+    for event in result.get_asset_materialization_events():
+        metadata = event.materialization.metadata
+        costs = {name: metadata[name].value for name in ("seconds", "cpu_seconds", "peak_memory_bytes") if name in metadata}
+        stages.setdefault(str(event.step_key), {"stage": event.step_key, **costs})
+    return list(stages.values())
 
 
 def _failures(result: dg.ExecuteInProcessResult) -> list[str]:

@@ -1,0 +1,65 @@
+"""The whole line at a given size: simulate a world, build it twice, compare; what each stage cost.
+
+    python -m benchmarks.build_line --recordings 1000000 --work DIR
+
+Prints the stages of the first build (wall seconds, processor seconds with children, peak memory of the building process), linkage against
+the truth, the second build (unchanged dumps) and whether its tables are the same bytes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def run(*arguments: str) -> tuple[float, str]:
+    """Wall seconds and standard output of `python -m pipeline <arguments>`."""
+    started = time.perf_counter()
+    done = subprocess.run([sys.executable, "-m", "pipeline", *arguments], cwd=ROOT, check=True, capture_output=True, text=True)
+    return time.perf_counter() - started, done.stdout
+
+
+def table_hashes(catalog: Path) -> dict[str, str]:
+    """SHA-256 of every Parquet part of the live snapshot."""
+    tables = (catalog / "current" / "tables").resolve()
+    return {str(path.relative_to(tables)): hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(tables.rglob("*.parquet"))}
+
+
+def main() -> None:
+    """Run and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--recordings", type=int, default=100_000)
+    parser.add_argument("--seed", type=int, default=11)
+    parser.add_argument("--work", type=Path, required=True, help="empty folder for dumps and catalog")
+    options = parser.parse_args()
+    world, catalog = options.work / "world", options.work / "catalog"
+
+    seconds, _ = run("simulate", "--recordings", str(options.recordings), "--seed", str(options.seed), "--out", str(world))
+    print(f"simulate {options.recordings:,} recordings: {seconds:.0f} s")
+    seconds, output = run("build", "--dumps", str(world), "--catalog", str(catalog))
+    built = json.loads(output)
+    print(f"build: {seconds:.0f} s, {built['recordings']:,} recordings\n")
+    print(f"| {'stage':24} | wall s | cpu s | peak GB |\n|---|---|---|---|")
+    for stage in built["stages"]:
+        print(f"| {stage['stage']:24} | {stage['seconds']:6.1f} | {stage['cpu_seconds']:5.1f} | {stage['peak_memory_bytes'] / 1e9:7.2f} |")
+    # Of all children of this process, pool workers of the build included, the one with the largest peak.
+    print(f"\nlargest process: {resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1e6:.2f} GB")
+
+    answer = json.loads(run("evaluate", "--catalog", str(catalog), "--truth", str(world))[1])
+    print({name: answer[name] for name in ("precision", "recall", "f1", "mixed_clusters", "recordings", "true_recordings")})
+
+    first = table_hashes(catalog)
+    seconds, _ = run("build", "--dumps", str(world), "--catalog", str(catalog))
+    print(f"second build, dumps unchanged: {seconds:.0f} s; tables byte-identical: {table_hashes(catalog) == first} ({len(first)} parts)")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import os
+import time
+
+import pytest
+
+from pipeline.engine.local import map_ordered, worker_count
+from pipeline.engine.usage import measured
+
+
+def slow_square(number: int) -> int:
+    time.sleep(0.05 if number % 2 else 0)
+    return number * number
+
+
+def fail_at_three(number: int) -> int:
+    if number == 3:
+        raise ValueError("three is out")
+    return number
+
+
+def process(_number: int) -> int:
+    return os.getpid()
+
+
+def test_results_come_in_the_order_of_the_inputs_whoever_is_done_first() -> None:
+    assert list(map_ordered(slow_square, range(9), workers=3)) == [number * number for number in range(9)]
+
+
+def test_one_worker_is_this_process_and_more_are_others() -> None:
+    assert set(map_ordered(process, range(3), workers=1)) == {os.getpid()}
+    assert os.getpid() not in set(map_ordered(process, range(3), workers=2))
+
+
+def test_an_error_in_a_worker_keeps_its_type_and_text() -> None:
+    with pytest.raises(ValueError, match="three is out"):
+        list(map_ordered(fail_at_three, range(100), workers=2))
+
+
+def test_inputs_are_drawn_only_as_fast_as_results_are_taken() -> None:
+    drawn = []
+
+    def inputs() -> object:
+        for number in range(1000):
+            drawn.append(number)
+            yield number
+
+    results = map_ordered(slow_square, inputs(), workers=2)  # type: ignore[var-annotated,arg-type]
+    next(results)
+    assert len(drawn) <= 8
+    results.close()  # type: ignore[attr-defined]
+
+
+def test_there_is_at_least_one_worker() -> None:
+    assert worker_count() >= 1
+
+
+def test_a_measured_block_says_its_seconds_and_its_peak() -> None:
+    with measured() as usage:
+        held = bytearray(200_000_000)
+        time.sleep(0.02)
+        del held
+    assert usage.seconds >= 0.02
+    assert usage.peak_bytes >= 200_000_000
+    assert usage.cpu_seconds >= 0
