@@ -7,7 +7,6 @@ own, so that any number of them gives the same tables. What is held whole are nu
 from __future__ import annotations
 
 import shutil
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -49,7 +48,8 @@ def normalise_and_atoms(paths: BuildPaths, *, buckets: int | None = None) -> Fac
     shutil.rmtree(spill, ignore_errors=True)
     names = name_table(_names(paths, staged))
     for number, records in enumerate(_slices(staged)):
-        _spill(normalise(records, names, _artists_of(paths, records)), spill, number, buckets)
+        normal = normalise(records, names, _artists_of(paths, records))
+        _spill(normal.with_columns(bucket=bucket_of(pl.col("artist_hash"), buckets)), spill, number)
     tables = [TABLES[name] for name in ("atom", "atom_member", "atom_isrc")]
     with (
         TableWriter(tables[0], paths.table("atom")) as atom,
@@ -68,23 +68,25 @@ def normalise_and_atoms(paths: BuildPaths, *, buckets: int | None = None) -> Fac
 
 
 def edges(paths: BuildPaths, *, buckets: int | None = None) -> Facts:
-    """Write `edge`: shared codes, names that differ by a typing error, cross-links."""
-    atom = scan_table(TABLES["atom"], paths.table("atom"))
+    """Write `edge`: shared codes, names that differ by a typing error, cross-links, keys with one recording left."""
     buckets = buckets or _bucket_count(row_count(paths.table("atom")))
-    by_code = [isrc_edges(*chunk) for chunk in _isrc_chunks(paths, atom, buckets)]
-    candidates = [same_artist_edges(chunk) for chunk in _ranges(atom, buckets)]
-    candidates += [same_title_edges(chunk) for chunk in _title_chunks(atom, buckets)]
-    typos = _without_contradiction(paths, candidates)
-    found = pl.concat([*by_code, typos, _link_edges(paths, atom)])
-    so_far = components(atom.select("atom_id").collect()["atom_id"], found)
-    found = pl.concat([found, *(key_edges(chunk, so_far) for chunk in _ranges(atom, buckets))])
+    claims = _shared_claims(paths, buckets)
+    by_code = [
+        isrc_edges(atoms, claims.filter(pl.col("bucket") == bucket).drop("bucket"))
+        for bucket, atoms in _spread(paths, claims.select("atom_id", "bucket").unique())
+    ]
+    candidates = [same_artist_edges(atoms) for atoms in _artist_chunks(paths)]
+    candidates += [same_title_edges(atoms) for _, atoms in _spread(paths, _shared_titles(paths, buckets))]
+    found = pl.concat([*by_code, _without_contradiction(paths, candidates), _link_edges(paths), TABLES["edge"].empty()])
+    so_far = components(_atom(paths).select("atom_id").collect()["atom_id"], found)
+    found = pl.concat([found, *(key_edges(atoms, so_far) for atoms in _artist_chunks(paths))])
     write_table(TABLES["edge"], paths.table("edge"), found)
     return {"edges": found.height, **{f"{kind}_edges": count for kind, count in found.group_by("kind").len().sort("kind").iter_rows()}}
 
 
 def clusters(paths: BuildPaths) -> Facts:
     """Write `cluster`: which atoms are one recording."""
-    atoms = scan_table(TABLES["atom"], paths.table("atom")).select("atom_id", "duration_ms", "variant", "record_count").collect()
+    atoms = _atom(paths).select("atom_id", "duration_ms", "variant", "record_count").collect()
     found = clustering.clusters(atoms, read_table(TABLES["edge"], paths.table("edge")))
     write_table(TABLES["cluster"], paths.table("cluster"), found)
     return {"atoms": found.height, "clusters": found["cluster_id"].n_unique()}
@@ -94,7 +96,10 @@ def recording_ids(paths: BuildPaths) -> Facts:
     """Write `recording_member`, `isrc_owner` and `isrc_conflict`, and lay the ids down for the registry."""
     cluster = read_table(TABLES["cluster"], paths.table("cluster"))
     member = scan_table(TABLES["atom_member"], paths.table("atom_member")).select("platform", "external_id", "atom_id").collect()
-    member = member.with_columns(source_key=pl.concat_str("platform", pl.lit(":"), "external_id")).sort("source_key")
+    # Platform by platform: sorting the joined keys compares their long common beginnings over and over.
+    by_platform = sorted(member.partition_by("platform", as_dict=True).items())
+    member = pl.concat([member.clear(), *(rows.sort("external_id") for _, rows in by_platform)])
+    member = member.with_columns(source_key=pl.concat_str("platform", pl.lit(":"), "external_id"))
     member = member.join(cluster.rename({"cluster_id": "group"}), on="atom_id", how="left", maintain_order="left")
     registry, next_id = previous_registry(paths, "recording")
     assignment = assign_ids(member.select("group", "source_key"), registry, next_id)
@@ -154,40 +159,52 @@ def row_count_of(part: Path) -> int:
     return count
 
 
-def _spill(rows: pl.DataFrame, spill: Path, number: int, buckets: int) -> None:
-    split = rows.with_columns(bucket=bucket_of(pl.col("artist_hash"), buckets)).partition_by("bucket", as_dict=True, include_key=False)
-    for (bucket,), frame in split.items():
+def _spill(rows: pl.DataFrame, spill: Path, number: int) -> None:
+    """Write the rows of each `bucket` into a folder of its own."""
+    for (bucket,), frame in rows.partition_by("bucket", as_dict=True, include_key=False).items():
         folder = spill / f"{bucket:05d}"
         folder.mkdir(parents=True, exist_ok=True)
         frame.write_parquet(folder / f"{number:06d}.parquet", compression="lz4")
 
 
-def _ranges(atom: pl.LazyFrame, buckets: int) -> Iterator[pl.DataFrame]:
-    """The atoms in chunks that keep the artists together: atoms are numbered artist by artist."""
-    first = atom.select("atom_id", "artist_key").collect()
-    starts = first.filter((pl.col("artist_key") != pl.col("artist_key").shift(1)).fill_null(value=True))["atom_id"]
-    wanted = pl.Series([first.height * number // buckets for number in range(buckets)], dtype=pl.Int64)
-    bounds = [*starts.gather(starts.search_sorted(wanted)).unique().sort().to_list(), first.height] if first.height else []
-    for low, high in pairwise(bounds):
-        yield atom.filter(pl.col("atom_id").is_between(low, high, closed="left")).collect()
+def _atom(paths: BuildPaths) -> pl.LazyFrame:
+    return scan_table(TABLES["atom"], paths.table("atom"))
 
 
-def _title_chunks(atom: pl.LazyFrame, buckets: int) -> Iterator[pl.DataFrame]:
-    """The atoms in chunks that keep the titles together."""
-    titles = atom.select("atom_id", "title_key").collect()
-    hashes = text_hashes(titles["title_key"], "title_key", "title_hash")
-    placed = titles.join(hashes, on="title_key", how="left").select("atom_id", bucket=bucket_of(pl.col("title_hash"), buckets))
-    for _, ids in sorted(placed.partition_by("bucket", as_dict=True).items()):
-        yield atom.join(ids.lazy().select("atom_id"), on="atom_id", how="semi").collect()
+def _artist_chunks(paths: BuildPaths) -> Iterator[pl.DataFrame]:
+    """The atoms in chunks that keep the artists together: each part of the table was one bucket of artists."""
+    for part in parts(paths.table("atom")):
+        yield pl.read_parquet(part)
 
 
-def _isrc_chunks(paths: BuildPaths, atom: pl.LazyFrame, buckets: int) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
-    """Shared codes in chunks that keep a code together, with the atoms that claim them."""
-    claims = scan_table(TABLES["atom_isrc"], paths.table("atom_isrc"))
-    slot = pl.col("isrc").str.tail(4).cast(pl.UInt32) % buckets
-    for bucket in range(buckets):
-        shared = claims.filter(slot == bucket).filter(pl.len().over("isrc") > 1).collect()
-        yield atom.join(shared.lazy().select("atom_id").unique(), on="atom_id", how="semi").collect(), shared
+def _spread(paths: BuildPaths, placed: pl.DataFrame) -> Iterator[tuple[int, pl.DataFrame]]:
+    """Regroup atoms by `placed` (atom_id, bucket; an atom may go to several) in one pass over the table; buckets in order."""
+    spill = paths.root / "work" / "linkage" / "regrouped.spill"
+    shutil.rmtree(spill, ignore_errors=True)
+    for number, atoms in enumerate(_artist_chunks(paths)):
+        _spill(atoms.join(placed, on="atom_id"), spill, number)
+    for folder in sorted(spill.glob("*")):
+        yield int(folder.name), pl.read_parquet(sorted(folder.glob("*.parquet")))
+    shutil.rmtree(spill, ignore_errors=True)
+
+
+def _shared_titles(paths: BuildPaths, buckets: int) -> pl.DataFrame:
+    """Atoms whose title several lead artists have: atom_id, bucket (of the title)."""
+    found = []
+    for part in parts(paths.table("atom")):
+        rows = pl.read_parquet(part, columns=["atom_id", "artist_key", "title_key"]).filter(pl.col("artist_key") != "")
+        hashed = rows.join(text_hashes(rows["title_key"], "title_key", "title_hash"), on="title_key", how="left")
+        found.append(hashed.select("atom_id", "title_hash", artist=pl.col("artist_key").hash()))
+    atoms = pl.concat(found)
+    several = atoms.group_by("title_hash").agg(one=pl.col("artist").min(), other=pl.col("artist").max())
+    several = several.filter(pl.col("one") != pl.col("other")).select("title_hash")
+    return atoms.join(several, on="title_hash", how="semi").select("atom_id", bucket=bucket_of(pl.col("title_hash"), buckets))
+
+
+def _shared_claims(paths: BuildPaths, buckets: int) -> pl.DataFrame:
+    """Rows of `atom_isrc` whose code several atoms claim, with the bucket of the code."""
+    claims = read_table(TABLES["atom_isrc"], paths.table("atom_isrc")).filter(pl.len().over("isrc") > 1)
+    return claims.with_columns(bucket=pl.col("isrc").str.tail(4).cast(pl.UInt32) % buckets)
 
 
 def _without_contradiction(paths: BuildPaths, found: list[pl.DataFrame]) -> pl.DataFrame:
@@ -202,7 +219,7 @@ def _without_contradiction(paths: BuildPaths, found: list[pl.DataFrame]) -> pl.D
     return without_contradiction(candidates, claims, members)
 
 
-def _link_edges(paths: BuildPaths, atom: pl.LazyFrame) -> pl.DataFrame:
+def _link_edges(paths: BuildPaths) -> pl.DataFrame:
     staged = paths.staged("source_link", CATALOG_PLATFORMS)
     if not staged:
         return TABLES["edge"].empty()
@@ -220,7 +237,7 @@ def _link_edges(paths: BuildPaths, atom: pl.LazyFrame) -> pl.DataFrame:
         .join(ends.lazy(), on=["platform", "external_id"], how="semi")
         .collect()
     )
-    atoms = atom.join(members.lazy().select("atom_id").unique(), on="atom_id", how="semi").collect()
+    atoms = _atom(paths).join(members.lazy().select("atom_id").unique(), on="atom_id", how="semi").collect()
     return link_edges(atoms, members, found)
 
 
@@ -231,5 +248,5 @@ def _owners(paths: BuildPaths, recordings: pl.DataFrame) -> tuple[pl.DataFrame, 
     )
     contested = claims.select("isrc", "recording_id").unique().filter(pl.len().over("isrc") > 1).select("isrc").unique()
     involved = claims.join(contested, on="isrc", how="semi").select("atom_id").unique().lazy()
-    atoms = scan_table(TABLES["atom"], paths.table("atom")).join(involved, on="atom_id", how="semi").collect()
+    atoms = _atom(paths).join(involved, on="atom_id", how="semi").collect()
     return isrc_owners(claims, atoms)

@@ -112,10 +112,11 @@ def _block(keys: list[str | pl.Expr]) -> pl.Expr:
 
 
 def _pairs_in_blocks(blocked: pl.DataFrame) -> pl.DataFrame:
-    ahead = pl.concat([blocked, blocked.with_columns(pl.col("slot") - 1)])
-    pairs = blocked.join(ahead, on=["block", "slot"], suffix="_b")
-    near = (pl.col("duration_ms") - pl.col("duration_ms_b")).abs() <= TYPO_DURATION_MS
-    return _ordered(pairs.filter(near, pl.col("atom_id") != pl.col("atom_id_b")))
+    """Pairs with close durations; none twice, because two atoms share one slot or lie in neighbouring ones."""
+    together = blocked.join(blocked, on=["block", "slot"], suffix="_b").filter(pl.col("atom_id") < pl.col("atom_id_b"))
+    beside = blocked.join(blocked.with_columns(pl.col("slot") - 1), on=["block", "slot"], suffix="_b")
+    pairs = pl.concat([together, beside])
+    return _ordered(pairs.filter((pl.col("duration_ms") - pl.col("duration_ms_b")).abs() <= TYPO_DURATION_MS))
 
 
 def _untimed_pairs(atoms: pl.DataFrame, keys: list[str | pl.Expr]) -> pl.DataFrame:
@@ -123,11 +124,11 @@ def _untimed_pairs(atoms: pl.DataFrame, keys: list[str | pl.Expr]) -> pl.DataFra
     atoms = atoms.select("atom_id", "duration_ms", block=_block(keys))
     untimed = atoms.filter(pl.col("duration_ms").is_null())
     pairs = untimed.join(atoms.filter(pl.len().over("block") <= LARGEST_BLOCK), on="block", suffix="_b")
-    return _ordered(pairs.filter(pl.col("atom_id") != pl.col("atom_id_b")))
+    return _ordered(pairs.filter(pl.col("atom_id") != pl.col("atom_id_b"))).unique()
 
 
 def _ordered(pairs: pl.DataFrame) -> pl.DataFrame:
-    return pairs.select(a=pl.min_horizontal("atom_id", "atom_id_b"), b=pl.max_horizontal("atom_id", "atom_id_b")).unique()
+    return pairs.select(a=pl.min_horizontal("atom_id", "atom_id_b"), b=pl.max_horizontal("atom_id", "atom_id_b"))
 
 
 def _with_light_columns(pairs: pl.DataFrame, atoms: pl.DataFrame) -> pl.DataFrame:
