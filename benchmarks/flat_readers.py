@@ -6,6 +6,7 @@ escapes; DuckDB's side neither looks for dirt nor knows that `\x02` ends an EPF 
 
 from __future__ import annotations
 
+from io import BufferedReader
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,13 +38,13 @@ def ndjson(path: str, folder: str) -> int:
 def copy_text(path: str, folder: str) -> int:
     """Our reader of COPY text."""
     with DumpFile(Path(path)) as stream:
-        return _write((block.frame for block in read_copy_text(stream, _COPY_TYPES, list(_COPY_TYPES), path)), folder)
+        return _write((block.frame for block in read_copy_text(BufferedReader(stream), _COPY_TYPES, list(_COPY_TYPES), path)), folder)
 
 
 def epf(path: str, folder: str) -> int:
     """Our reader of EPF."""
     with DumpFile(Path(path)) as stream:
-        return _write((block.rows for block in EpfFile(stream, path).blocks()), folder)
+        return _write((block.rows for block in EpfFile(BufferedReader(stream), path).blocks()), folder)
 
 
 def _write(frames: Iterable[pl.DataFrame], folder: str) -> int:

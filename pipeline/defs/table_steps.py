@@ -67,9 +67,8 @@ def table_assets(step: TableStep) -> dg.AssetsDefinition:
         with measured() as usage:
             facts = step.run(catalog.paths) or {}
         catalog.report(f"{step.name}: {usage.seconds:.1f} s, {facts}")
-        plot = (
-            {"plot": dg.MetadataValue.md(bar_chart(step.name, {name: facts.get(name, 0) for name in step.plotted}))} if step.plotted else {}
-        )
+        plotted = {name: facts.get(name, 0) for name in step.plotted}
+        plot = {"plot": dg.MetadataValue.md(bar_chart(step.name, plotted))} if plotted else {}
         for table in step.tables:
             metadata = table_metadata(catalog.paths.table(table.name), usage, facts)
             yield dg.MaterializeResult(asset_key=table_key(table), metadata={**metadata, **plot})
