@@ -6,6 +6,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Protocol, cast
 
 from catalog_store.platforms import SOURCES
+from pipeline.dumps.errors import DumpError
+from pipeline.dumps.guard import guarded
 from pipeline.dumps.rejects import Reason
 from pipeline.dumps.staging_writer import StagingWriter
 
@@ -37,6 +39,12 @@ def reject_unread(files: Iterable[Path], dump: Path, out: StagingWriter) -> None
 
 
 def stage_dump(platform: str, dump: Path, folder: Path, report: Callable[[str], None] = lambda _line: None) -> None:
-    """Read the dump of `platform` at `dump` into the staging tables below `folder`, all or nothing."""
-    with StagingWriter(platform, folder, report) as out:
+    """Read the dump of `platform` at `dump` into the staging tables below `folder`, all or nothing.
+
+    DumpError when the dump cannot be used; the tables that were there before stay.
+    """
+    with StagingWriter(platform, folder, report) as out, guarded(platform, dump):
         adapter(platform)(dump, out)
+        if out.rows_staged == 0:
+            why = out.first_reject or "the files hold none"
+            raise DumpError(f"{dump}: not one record can be staged ({why}); if this is a dump of {platform}, its layout has changed")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 import catalog_store.tables.staging
 from pipeline.dumps.adapters import stage_dump
 from pipeline.dumps.errors import DumpError
-from pipeline.dumps.landing import last_good, mark_broken
+from pipeline.dumps.landing import forgive_broken, last_good, mark_broken, require_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,14 +42,16 @@ def stage_newest(platform: str, zone: Path, folder: Path, report: Callable[[str]
     that it knows out of the catalog.
     """
     problems: list[str] = []
+    forgive_broken(zone, code_version())
     while (dump := last_good(zone)) is not None:
         stamp = {"dump": dump.name, "code": code_version()}
         if _stamp_of(folder) == stamp:
             return _outcome(platform, "unchanged", dump.name, problems)
         try:
+            require_whole(dump)
             stage_dump(platform, dump, folder, report)
         except DumpError as error:
-            mark_broken(dump, str(error))
+            mark_broken(dump, str(error), code_version())
             problems.append(f"{dump.name}: {error}")
             report(f"{platform}: dump {dump.name} is broken and will not be used: {error}")
             continue
@@ -74,7 +76,7 @@ def _outcome(
 def _stamp_of(folder: Path) -> dict[str, str] | None:
     try:
         stamp: dict[str, str] = json.loads((folder / STAMP).read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    except (FileNotFoundError, ValueError):  # none, or half written by a run that was killed
         return None
     return stamp
 

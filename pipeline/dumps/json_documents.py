@@ -5,7 +5,7 @@ What lives here: taking envelopes apart. What must not live here: reading files,
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 _OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _ARRAY = msgspec.json.Decoder(list[msgspec.Raw])
+_ANY = msgspec.json.Decoder(msgspec.Raw)
+Value = TypeVar("Value")
 
 
 def document_records(document: bytes | memoryview, members: Sequence[str] = ()) -> list[bytes] | None:
@@ -24,8 +26,8 @@ def document_records(document: bytes | memoryview, members: Sequence[str] = ()) 
     msgspec.DecodeError when the document is not JSON, msgspec.ValidationError (one of these) when it is neither object nor array.
     """
     if bytes(document[:64]).lstrip()[:1] == b"[":
-        return [one_line(element) for element in _ARRAY.decode(document)]
-    fields = _OBJECT.decode(document)
+        return [one_line(element) for element in _decoded(_ARRAY, document)]
+    fields = _decoded(_OBJECT, document)
     if "id" in fields:
         return None
     found = [value for member in _deepest(fields, members) for value in _at(fields, member.split("."))]
@@ -43,6 +45,23 @@ def one_line(value: bytes | memoryview | msgspec.Raw) -> bytes:
     return msgspec.json.format(bytes(value), indent=-1)
 
 
+def is_json(text: bytes) -> bool:
+    """Whether `text` is one JSON value."""
+    try:
+        _decoded(_ANY, text)
+    except msgspec.DecodeError:
+        return False
+    return True
+
+
+def _decoded(decoder: msgspec.json.Decoder[Value], text: bytes | memoryview | msgspec.Raw) -> Value:
+    """Nesting without end is no JSON to us; the decoder says RecursionError of it."""
+    try:
+        return decoder.decode(text)
+    except RecursionError as error:
+        raise msgspec.DecodeError("nested too deeply") from error
+
+
 def _at(fields: dict[str, msgspec.Raw], path: list[str]) -> Iterator[msgspec.Raw]:
     value = fields.get(path[0])
     if value is None or bytes(memoryview(value)[:4]) == b"null":
@@ -50,8 +69,8 @@ def _at(fields: dict[str, msgspec.Raw], path: list[str]) -> Iterator[msgspec.Raw
     if len(path) == 1:
         yield value
     elif bytes(memoryview(value)[:1]) == b"{":
-        yield from _at(_OBJECT.decode(value), path[1:])
+        yield from _at(_decoded(_OBJECT, value), path[1:])
 
 
 def _elements(value: msgspec.Raw) -> list[msgspec.Raw]:
-    return _ARRAY.decode(value) if bytes(memoryview(value)[:1]) == b"[" else [value]
+    return _decoded(_ARRAY, value) if bytes(memoryview(value)[:1]) == b"[" else [value]

@@ -93,9 +93,26 @@ def _note(folder: Path, kind: Literal["landed", "broken"]) -> Path:
     return folder.with_name(f"{folder.name}.{kind}.json")
 
 
-def mark_broken(dump: Path, reason: str) -> None:
-    """Remember that this dump cannot be read, so that the one before is used until upstream delivers another."""
-    _write_json(_note(dump, "broken"), {"reason": reason})
+def mark_broken(dump: Path, reason: str, code: str = "") -> None:
+    """Remember that this dump cannot be read by `code`, so that the one before is used until upstream delivers another."""
+    _write_json(_note(dump, "broken"), {"reason": reason, "code": code})
+
+
+def forgive_broken(zone: Path, code: str) -> None:
+    """Give dumps that other code than `code` could not read another chance: the fault may have been in that code."""
+    for note in zone.glob("*.broken.json"):
+        if json.loads(note.read_text(encoding="utf-8")).get("code") != code:
+            note.unlink()
+
+
+def require_whole(dump: Path) -> None:
+    """DumpError when a file of a landed dump is gone or has another size than when it landed."""
+    for file in json.loads(_note(dump, "landed").read_text(encoding="utf-8"))["files"]:
+        path = dump / file["name"]
+        if not path.is_file():
+            raise DumpError(f"{path}: landed and is gone; fetch the dump again, nothing may change below the landing folder")
+        if (size := path.stat().st_size) != file["bytes"]:
+            raise DumpError(f"{path}: has {size:,} bytes, {file['bytes']:,} landed; was the source of a linked dump changed in place?")
 
 
 def prune_landings(zone: Path, keep: int) -> list[Path]:

@@ -23,7 +23,7 @@ import polars as pl
 
 from pipeline.dumps.compressed import DumpFile
 from pipeline.dumps.errors import DumpError
-from pipeline.dumps.json_documents import document_records, one_line
+from pipeline.dumps.json_documents import document_records, is_json, one_line
 from pipeline.dumps.ndjson_blocks import BROKEN_SCHEMA, BlockContent, BlockReader, Layout, Records, connect, line_places
 from pipeline.dumps.ndjson_lines import LineCounter, whole_lines
 from pipeline.engine.local import worker_count
@@ -175,12 +175,4 @@ def is_document(head: bytes) -> bool:
         return False
     if len(lines) == 1:
         return lines[0].lstrip().startswith(b"[")
-    return not _is_json(lines[0]) and not (len(lines) > 1 and lines[1].lstrip().startswith(b"{") and _is_json(lines[1]))
-
-
-def _is_json(line: bytes) -> bool:
-    try:
-        msgspec.json.decode(line, type=msgspec.Raw)
-    except msgspec.DecodeError:
-        return False
-    return True
+    return not is_json(lines[0]) and not (len(lines) > 1 and lines[1].lstrip().startswith(b"{") and is_json(lines[1]))

@@ -46,6 +46,8 @@ class StagingWriter:
         self._waiting: dict[str, list[pl.DataFrame]] = {}
         self._waiting_rows: Counter[str] = Counter()
         self._rejects: list[dict[str, str | None]] = []
+        self.first_reject: str | None = None
+        """File, place and reason of one record that was rejected, for who must say why nothing could be read."""
         self._read: Counter[str] = Counter()
         self._staged: Counter[str] = Counter()
         self._rejected: Counter[tuple[str, str]] = Counter()
@@ -90,6 +92,7 @@ class StagingWriter:
         For a whole record that is rejected because of one field use `write_rejects` or pass the value in `value` without `field`.
         """
         severity = "row" if field is None else "field"
+        self.first_reject = self.first_reject or f"{source_file}, {place}: {reason.value}"
         self._rejected[entity, severity] += 1
         self._rejects.append(
             {
@@ -116,6 +119,7 @@ class StagingWriter:
             if name in frame.columns:
                 frame = frame.with_columns(pl.col(name).cast(pl.String).str.slice(0, limit))
         frame = TABLES["reject"].conform(frame)
+        self.first_reject = self.first_reject or "{source_file}, {place}: {reason}".format(**frame.row(0, named=True))
         for entity, severity, rows in frame.group_by("entity", "severity").len().iter_rows():
             self._rejected[entity, severity] += rows
         self._gather("reject", frame)
@@ -138,6 +142,11 @@ class StagingWriter:
         self._waiting_rows[entity] = 0
         if frames:
             self._writers[entity].write(pl.concat(frames))
+
+    @property
+    def rows_staged(self) -> int:
+        """Records staged so far, of all entities that are counted."""
+        return sum(self._staged[entity] for entity in self._read)
 
     def intake(self) -> pl.DataFrame:
         """The books so far: one row of the `intake` table per entity that was counted."""

@@ -17,6 +17,7 @@ from pipeline.dumps.catalog_a.blocks import BLOCK_BYTES, record_blocks
 from pipeline.dumps.catalog_a.duplicates import SeenIds, without_repeated
 from pipeline.dumps.catalog_a.parties import absent_placeholders, artist_batch, label_batch
 from pipeline.dumps.catalog_a.releases import release_batch
+from pipeline.dumps.checksums import published_checksums
 from pipeline.dumps.errors import DumpError
 from pipeline.engine.local import map_ordered
 
@@ -66,6 +67,7 @@ def stage(dump: Path, out: StagingWriter) -> None:
     files = _delivered(dump)
     if not files["releases"]:
         raise DumpError(f"{dump}: no releases file (*_releases.xml or *_releases.xml.gz): deliver it, without it there are no recordings")
+    _require_listed(dump)
     for root, kind in _KINDS.items():
         if files[root]:
             _stage_files(files[root], root, kind, out)
@@ -75,6 +77,14 @@ def stage(dump: Path, out: StagingWriter) -> None:
                 _stage_placeholders(kind.entity, pl.Series(dtype=pl.String), out)
     for path in files["masters"]:
         next(record_blocks(path, "masters"))
+
+
+def _require_listed(dump: Path) -> None:
+    """DumpError when the checksum file that came along lists a file of ours that did not: the month is not complete yet."""
+    for path in sorted(published_checksums(dump)):
+        match = _FILE.fullmatch(path.name)
+        if match and match[1] in _KINDS and not path.is_file():
+            raise DumpError(f"{path}: listed in the checksum file, but not there; fetch the whole month")
 
 
 def _delivered(dump: Path) -> dict[str, list[Path]]:

@@ -98,15 +98,30 @@ class Relations:
 
 
 def open_relations(connection: duckdb.DuckDBPyConnection, work: Path, out: StagingWriter) -> Relations:
-    """Views over the unpacked tables below `work`. Records without id or title and second ones of an id are rejected here, once for all."""
+    """Views over the unpacked tables below `work`. Records without id or title and second rows of an id are rejected here, once for all."""
     relations = Relations(connection, out)
-    for table in MEMBERS:
-        name = f"delivered_{table}" if table in _RECORDS else table
+    for table, member in MEMBERS.items():
+        is_keyed = table in _RECORDS or "id" in member.wanted
         path = str(work / table / "part-*.parquet").replace("'", "''")
-        relations.run(f"CREATE VIEW {name} AS SELECT * FROM read_parquet('{path}')")
-    for table, entity in _RECORDS.items():
-        _leave_out(relations, table, entity)
+        relations.run(f"CREATE VIEW {f'delivered_{table}' if is_keyed else table} AS SELECT * FROM read_parquet('{path}')")
+        if table in _RECORDS:
+            _leave_out(relations, table, _RECORDS[table])
+        elif is_keyed:
+            _keep_first(relations, table, member.entity)
     return relations
+
+
+def _keep_first(relations: Relations, table: str, entity: str) -> None:
+    """Create the view `table`: the first row of each id. Others refer to it by id; a second row would repeat each record in every join."""
+    repeated = f"""
+        SELECT line, NULL::VARCHAR AS record_id, id::VARCHAR AS value FROM delivered_{table} SEMI JOIN
+            (SELECT id FROM delivered_{table} GROUP BY id HAVING count(*) > 1) USING (id)
+        QUALIFY line > min(line) OVER (PARTITION BY id)
+    """
+    relations.run(f"CREATE TABLE repeated_{table} AS {repeated} ORDER BY line")
+    relations.reject_values(entity, table, f"{table}.id", Reason.DUPLICATE_ID, f"SELECT * FROM repeated_{table} ORDER BY line")
+    kept = f"ANTI JOIN repeated_{table} USING (line)" if relations.number(f"SELECT count(*) FROM repeated_{table}") else ""
+    relations.run(f"CREATE VIEW {table} AS SELECT * FROM delivered_{table} {kept}")
 
 
 def _leave_out(relations: Relations, table: str, entity: str) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import polars as pl
 
 from pipeline.dumps.catalog_b.archives import find_delivery, read_delivery
-from pipeline.dumps.catalog_b.members import MEMBERS, Member
+from pipeline.dumps.catalog_b.members import MEMBERS, REQUIRED, Member
 from pipeline.dumps.copy_text import read_copy_text
 from pipeline.dumps.errors import DumpError
 
@@ -26,14 +26,16 @@ _LAYOUT_SAMPLE = 100
 
 def unpack(dump: Path, work: Path, out: StagingWriter) -> None:
     """Write `<work>/<table>/part-*.parquet` for every table of MEMBERS, empty ones included. DumpError when the dump cannot be used."""
-    done: set[str] = set()
+    done: dict[str, int] = {}
     for table, stream, source in read_delivery(find_delivery(dump), MEMBERS.__contains__, out.report):
         if table in done:
             raise DumpError(f"{dump}: {source} comes twice; deliver each table once")
-        done.add(table)
-        rows = _unpack_member(MEMBERS[table], stream, source, work / table, out)
-        out.report(f"{source}: {rows:,} rows")
-    for table in MEMBERS.keys() - done:
+        done[table] = _unpack_member(MEMBERS[table], stream, source, work / table, out)
+        out.report(f"{source}: {done[table]:,} rows")
+    empty = [table for table in REQUIRED if not done.get(table)]
+    if empty:
+        raise DumpError(f"{dump}: no row in {', '.join(f'mbdump/{table}' for table in empty)}; no export is without, fetch it again")
+    for table in MEMBERS.keys() - done.keys():
         _write_part(pl.DataFrame(schema=MEMBERS[table].schema), work / table, 0)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import tarfile
 import zipfile
+import zlib
 from collections import Counter
 from typing import TYPE_CHECKING, BinaryIO, cast
 
@@ -68,6 +69,8 @@ ENTITIES = {"song": "source_recording", "collection": "source_release", "artist"
 _ARCHIVES = (".tbz", ".tar", ".tbz2", ".tgz", ".bz2", ".gz", ".zst")
 RECORDS_PER_PART = 1 << 40
 """More than any file holds: `position` = part and record number in one."""
+_DAMAGE = (zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, NotImplementedError, RuntimeError)
+"""What archives and their members raise; the last two for a zip that is encrypted or packed in another way."""
 _TABLE_NAME = re.compile(r"^([a-z_]+?)[-_.]?\d*$")
 
 
@@ -93,7 +96,10 @@ def export(dump: Path, scratch: Path, out: StagingWriter) -> dict[str, list[Path
         table = table_name(name)
         if table:
             parts[table] += 1
-            _export_table(table, name, file, scratch, parts[table], out)
+            try:
+                _export_table(table, name, file, scratch, parts[table], out)
+            except (*_DAMAGE, pl.exceptions.PolarsError) as error:
+                raise DumpError(f"{dump / name}: damaged ({error}); fetch it again and compare its checksum") from error
             out.report(f"{name} is read")
     missing = [table for table in REQUIRED_TABLES if not parts[table]]
     if missing:
@@ -113,7 +119,7 @@ def _members(dump: Path) -> Iterator[tuple[str, BinaryIO]]:
                     for member in archive.infolist():
                         with archive.open(member) as file:
                             yield f"{name}/{member.filename}", cast("BinaryIO", file)
-            except (zipfile.BadZipFile, EOFError) as error:
+            except _DAMAGE as error:
                 raise DumpError(f"{path}: damaged archive ({error}); fetch it again and compare its checksum") from error
         elif path.suffix in _ARCHIVES and table_name(path.stem) is None:
             yield from _tar_members(path, name)

@@ -109,8 +109,8 @@ def layout_of(path: Path, kind: Kind) -> Layout:
     """Detect the layout from the begin of the file; DumpError when neither heading nor cell count is of a known one."""
     with DumpFile(path) as file:
         lines = file.read(_SNIFFED_BYTES).removeprefix(b"\xef\xbb\xbf").splitlines()
-    if not lines:
-        raise DumpError(f"{path}: holds no line; fetch the file again")
+    if not any(line.strip() for line in lines):
+        raise DumpError(f"{path}: holds only blank lines; fetch the file again and compare its checksum")
     heading = lines[0].decode("utf-8", errors="replace").removeprefix("#").lower().split("\t") if lines[0].startswith(b"#") else None
     counts = Counter(line.count(b"\t") + 1 for line in lines[1 if heading else 0 :] if line)
     if heading:

@@ -12,8 +12,9 @@ import pytest
 
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import read_table
-from pipeline.dumps.adapters import stage_dump
+from pipeline.dumps.adapters import adapter, stage_dump
 from pipeline.dumps.errors import DumpError
+from pipeline.dumps.staging_writer import StagingWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,7 +62,6 @@ def credited(row: Row) -> list[tuple[str | None, str, str]]:
         ("version_3", (6, 1, 6, 1, 1, 13), {}),
         ("version_4", (7, 3, 7, 9, 2, 11), {}),
         ("csv_set", (5, 2, 5, 3, 2, 9), {"wrong_column_count": 1}),
-        ("track_list/tracks.json", (0, 0, 0, 0, 0, 0), {"missing_id": 192}),
     ],
 )
 def test_excerpts_are_read_whole(tmp_path: Path, sample: str, rows: tuple[int, ...], out: dict[str, int]) -> None:
@@ -73,6 +73,15 @@ def test_excerpts_are_read_whole(tmp_path: Path, sample: str, rows: tuple[int, .
     assert dict(rejected.group_by("reason").len().iter_rows()) == out
     books = tables["intake"]
     assert (books["rows_read"] == books["rows_staged"] + books["rows_rejected"]).all()
+
+
+def test_an_excerpt_whose_tracks_have_no_ids_is_read_and_all_of_it_rejected(tmp_path: Path) -> None:
+    with StagingWriter(PLATFORM, tmp_path / "staging") as out:
+        adapter(PLATFORM)(SAMPLES / "track_list/tracks.json", out)
+    rejected = read_table(TABLES["reject"], tmp_path / "staging" / "reject")
+    assert rejected["reason"].to_list() == ["missing_id"] * 192
+    with pytest.raises(DumpError, match=r"not one record can be staged \(tracks\.json, record 1: missing_id\)"):
+        stage_dump(PLATFORM, SAMPLES / "track_list/tracks.json", tmp_path / "other")
 
 
 def track(track_id: int, **changes: object) -> Row:

@@ -180,12 +180,21 @@ def test_a_record_that_never_ends_is_an_error(tmp_path: Path, monkeypatch: pytes
         list(blocks.record_blocks(path, "releases", 1000))
 
 
-def test_releases_are_required_and_files_must_be_unambiguous(tmp_path: Path) -> None:
+def test_releases_are_required_and_several_files_are_read_in_the_order_of_their_names(tmp_path: Path) -> None:
     with pytest.raises(DumpError, match="no releases file"):
         stage(tmp_path, b"<labels>\n<label><id>1</id></label>\n</labels>", "discogs_20260801_labels.xml")
+    (tmp_path / "dump" / "discogs_20260801_labels.xml").unlink()
     stage(tmp_path, file_of(release(1)))
-    with pytest.raises(DumpError, match="both releases"):
-        stage(tmp_path, file_of(release(1)), "discogs_20260901_releases.xml")
+    staged = stage(tmp_path, file_of(release(1), release(2)), "discogs_20260901_releases.xml")
+    assert staged["source_release"]["release_id"].to_list() == ["1", "2"]
+    assert staged["reject"].select("source_file", "reason", "record_id").rows() == [("discogs_20260901_releases.xml", "duplicate_id", "1")]
+
+
+def test_a_file_that_the_checksums_list_must_be_there(tmp_path: Path) -> None:
+    (tmp_path / "dump").mkdir()
+    (tmp_path / "dump" / "discogs_20260801_CHECKSUM.txt").write_text(f"{'0' * 64} discogs_20260801_artists.xml.gz\n")
+    with pytest.raises(DumpError, match=r"artists\.xml\.gz: listed in the checksum file, but not there"):
+        stage(tmp_path, file_of(release(1)))
 
 
 def test_masters_must_at_least_be_masters(tmp_path: Path) -> None:
