@@ -9,11 +9,12 @@ from __future__ import annotations
 import tarfile
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from tarfile import HeaderError, ReadError, TarError
-from typing import IO, TYPE_CHECKING, BinaryIO, Self, cast
+from tarfile import TarError
+from typing import IO, TYPE_CHECKING, BinaryIO, cast
 
 from pipeline.dumps.compressed import COMPRESSED_SUFFIXES, DumpFile
 from pipeline.dumps.errors import DumpError
+from pipeline.dumps.tar_members import WholeMember
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -141,7 +142,7 @@ def _archived(path: Path, metadata: Metadata, wanted: Callable[[str], bool]) -> 
 
 def _open_tar(path: Path, file: DumpFile) -> tarfile.TarFile:
     with _saying_where(path, "at the begin of the archive", file):
-        return tarfile.open(fileobj=cast("IO[bytes]", file), mode="r|", bufsize=_READ_BYTES, tarinfo=_WholeMember)
+        return tarfile.open(fileobj=cast("IO[bytes]", file), mode="r|", bufsize=_READ_BYTES, tarinfo=WholeMember)
 
 
 class _MemberStream:
@@ -154,19 +155,6 @@ class _MemberStream:
     def read(self, size: int = -1) -> bytes:
         with _saying_where(*self._where):
             return self._content.read(size)
-
-
-class _WholeMember(tarfile.TarInfo):
-    """Says so when a header is damaged or missing; the library takes that for the end of the archive and silently drops what follows."""
-
-    @classmethod
-    def fromtarfile(cls, tarfile: tarfile.TarFile) -> Self:
-        try:
-            return super().fromtarfile(tarfile)
-        except HeaderError as error:
-            if type(error).__name__ == "EOFHeaderError":  # the two blocks of zeros at the end; the library keeps the class to itself
-                raise
-            raise ReadError(f"{error} where a member must begin") from error
 
 
 @contextmanager

@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 from pipeline.dumps.compressed import DumpFile
 from pipeline.dumps.epf import EpfFile
 from pipeline.dumps.errors import DumpError
+from pipeline.dumps.tar_members import WholeMember
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -130,11 +131,14 @@ def _members(dump: Path) -> Iterator[tuple[str, BinaryIO]]:
 
 def _tar_members(path: Path, name: str) -> Iterator[tuple[str, BinaryIO]]:
     try:
-        with DumpFile(path) as packed, tarfile.open(fileobj=packed, mode="r|") as archive:
+        with DumpFile(path) as packed, tarfile.open(fileobj=packed, mode="r|", tarinfo=WholeMember) as archive:
             for member in archive:
                 file = archive.extractfile(member)
                 if file is not None:
                     yield f"{name}/{member.name}", cast("BinaryIO", file)
+            # The end of the archive is not the end of the file: only there the decompressor sees its last checksum.
+            while packed.read(1 << 20):
+                pass
     except tarfile.TarError as error:
         raise DumpError(f"{path}: damaged archive ({error}); fetch it again and compare its checksum") from error
 
