@@ -16,7 +16,7 @@ check: setup ## lint, types, import rules
 bench: setup ## print the benchmark tables (takes a while)
 	@.venv/bin/python -m benchmarks.parse_dumps
 dev: setup ## Dagster's web interface on http://127.0.0.1:3000
-	@DAGSTER_HOME=$(CURDIR) .venv/bin/dagster dev -w workspace.yaml
+	@mkdir -p .dagster_home && cp dagster.yaml .dagster_home/ && DAGSTER_HOME=$(CURDIR)/.dagster_home .venv/bin/dagster dev -w workspace.yaml
 docs: setup ## rewrite the generated pages
 	@.venv/bin/python -m scripts.generate_docs
 lock: setup ## compile requirements.lock from pyproject.toml
