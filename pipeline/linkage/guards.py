@@ -1,7 +1,7 @@
 """What two atoms must agree in before evidence may join them: named limits and vectorised comparisons over frames of pairs.
 
 Pairs are frames with `a_` and `b_` columns of the atom table. Every limit carries its reason; nothing else in linkage holds a threshold.
-Without these guards a thousand times more clusters mix recordings (measured on a simulated world of a million recordings).
+Without these guards many times more clusters mix recordings; a test builds a small world both ways.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
@@ -40,7 +41,7 @@ def test_every_module_says_what_it_is_for() -> None:
         str(path.relative_to(ROOT))
         for package in PACKAGES
         for path in (ROOT / package).rglob("*.py")
-        if not path.read_text().lstrip().startswith(('"""', 'r"""'))
+        if not ast.get_docstring(ast.parse(path.read_text()))
     ]
     assert bare == []
 
