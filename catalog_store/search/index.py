@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from catalog_store.errors import SnapshotInvalidError
-from catalog_store.search.layout import FIELD_SEPARATOR, FORMAT_FILE, FORMAT_VERSION, HASH_BITS, NAME_SEPARATOR, TAG_BITS
+from catalog_store.search.credits import CreditPool
+from catalog_store.search.layout import FORMAT_FILE, FORMAT_VERSION, HASH_BITS, TAG_BITS
 from catalog_store.search.titles import TitlePool
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -46,11 +48,10 @@ class DocumentNames:
 
     __slots__ = ("artists", "featured", "title", "variant")
 
-    def __init__(self, artists: str, title: str, variant: str) -> None:
-        """`artists` is an artist text of layout.py."""
-        primary, _, featured = artists.partition(FIELD_SEPARATOR)
-        self.artists = primary.split(NAME_SEPARATOR)
-        self.featured = featured.split(NAME_SEPARATOR) if featured else []
+    def __init__(self, artists: Sequence[str], featured: Sequence[str], title: str, variant: str) -> None:
+        """`artists` are the primary ones."""
+        self.artists = artists
+        self.featured = featured
         self.title = title
         self.variant = variant
 
@@ -67,8 +68,9 @@ class SearchIndex:
         self._bits = int(content["bucket_bits"])
         self.ids = _mapped(folder / "ids.npy")
         self.popularity = _mapped(folder / "popularity.npy")
-        self._artist_of = _mapped(folder / "artist_of.npy")
-        self._artists = TextPool(folder, "artist")
+        self._credit_of = _mapped(folder / "credit_of.npy")
+        credit_starts, credit_artists = (_mapped(folder / f"credit_{part}.npy") for part in ("starts", "artists"))
+        self._credits = CreditPool(credit_starts, credit_artists, TextPool(folder, "artist"))
         self._starts = _mapped(folder / "pair_starts.npy")
         self._tags = _mapped(folder / "pair_tags.npy")
         self._posted = _mapped(folder / "pair_documents.npy")
@@ -91,8 +93,8 @@ class SearchIndex:
 
     def names(self, documents: NDArray[Any]) -> list[DocumentNames]:
         """Names of the documents, in their order."""
-        artists = self._artists.texts(self._artist_of[documents])
-        return [DocumentNames(artist, *title) for artist, title in zip(artists, self._titles.texts(documents), strict=True)]
+        artists = self._credits.artists(self._credit_of[documents])
+        return [DocumentNames(*names, *title) for names, title in zip(artists, self._titles.texts(documents), strict=True)]
 
 
 def _mapped(path: Path) -> NDArray[Any]:

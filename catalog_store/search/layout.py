@@ -2,14 +2,16 @@
 
 A *document* is a recording under its rank by popularity descending, recording id ascending: document 0 is the most popular one. So a
 posting list in document order is in popularity order, and cutting it keeps the popular part. N documents, E entries, V words, W of
-them in titles, A artist texts. All arrays are .npy, little endian, one dimension, opened by memory map:
+them in titles, L lists of artists, A artist names. All arrays are .npy, little endian, one dimension, opened by memory map:
 
     format.json             {"format_version", "documents": N, "bucket_bits": B}
     ids.npy                 uint32 (uint64 when needed) [N]  recording id
     popularity.npy          float32 [N]                      descending
-    artist_of.npy           uint32 [N]                       number of the document's artist text
-    artist_starts.npy       uint32 or uint64 [A+1]           artist text i is bytes starts[i]..starts[i+1] of artist.bin
-    artist.bin              UTF-8: keys of the primary artists, then TAB, then keys of the featured ones, each list joined by "|"
+    credit_of.npy           uint32 [N]                       number of the document's list of artists
+    credit_starts.npy       uint32 or uint64 [L+1]           list i is credit_artists[starts[i]..starts[i+1]]
+    credit_artists.npy      uint32                           twice the number of an artist's name, plus 1 for a featured one; primary first
+    artist_starts.npy       uint32 or uint64 [A+1]           name i is bytes starts[i]..starts[i+1] of artist.bin
+    artist.bin              UTF-8: keys of artists
     title_starts.npy        uint32 or uint64 [N+1]           title of document i is units starts[i]..starts[i+1] of title_units.npy
     title_units.npy         uint16                           ranks of the title's words: one unit below SHORT_RANKS, else two units a, b
                                                              with rank = SHORT_RANKS + (a - SHORT_RANKS) * 65536 + b. Words are those of the
@@ -37,7 +39,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 FORMAT_FILE = "format.json"
 
 SHORT_RANKS = 49_152
@@ -45,7 +47,8 @@ SHORT_RANKS = 49_152
 
 TAG_BITS = 16
 HASH_BITS = 64
-ENTRIES_PER_BUCKET = 16
+ENTRIES_PER_BUCKET = 32
+"""At most, on average. Half as many cost another byte a recording."""
 POSTINGS_CAP = 512
 """Documents kept per pair: bounds the work of a query whatever the size of the catalog."""
 

@@ -86,11 +86,12 @@ def _artists(asked: Wanted, names: DocumentNames) -> tuple[float, str]:
     if asked.everyone in {primary, everyone} or set(asked.artists) == set(names.artists):
         return 1.0, "artist_equal"
     found = [(_likeness(asked.everyone, primary), "artist_similar")]
+    each = (asked.whole, *asked.artists, *asked.guests)
     if names.featured:
         found.append((_likeness(asked.everyone, everyone), "artist_similar"))
-        found.append((_ONE_OF_SEVERAL * _closest((*asked.artists, *asked.guests), names.featured), "featured_artist"))
+        found.append((_ONE_OF_SEVERAL * _closest(each, names.featured), "featured_artist"))
     if len(names.artists) > 1 or len(asked.artists) + len(asked.guests) > 1:
-        found.append((_ONE_OF_SEVERAL * _closest((*asked.artists, *asked.guests), names.artists), "one_of_artists"))
+        found.append((_ONE_OF_SEVERAL * _closest(each, names.artists), "one_of_artists"))
     return max(found)
 
 

@@ -22,9 +22,10 @@ _BETWEEN = re.compile(r" ?[,;/&+] ?| (?:and|x|vs\.?|with|feat\.?|ft\.?|featuring
 
 
 class Wanted(NamedTuple):
-    """What is asked for: each named artist's key, all of them as one comparable text, the guests, the title and its variant."""
+    """What is asked for: the artists one by one, as one name, and with the guests as one comparable text; the title and its variant."""
 
     artists: tuple[str, ...]
+    whole: str
     everyone: str
     guests: tuple[str, ...]
     title: str
@@ -46,6 +47,7 @@ def wanted(artist: str, title: str) -> Wanted:
     artist_words = dict.fromkeys(word for name in (whole, *artists, *guests) for word in words(name))
     return Wanted(
         artists=artists,
+        whole=whole,
         everyone=comparable(" ".join((whole, *guests))),
         guests=guests,
         title=keys.core,

@@ -12,7 +12,7 @@ from catalog_store.search.build import build_search
 from catalog_store.search.index import SearchIndex
 from catalog_store.search.layout import pair_hashes, word_hash
 from catalog_store.tables import TABLES
-from catalog_store.tables.files import read_table
+from catalog_store.tables.files import read_table, write_table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -53,6 +53,27 @@ def test_pairs_of_rare_words_are_posted_for_primary_and_featured_artists(index: 
     assert holders(index, "earth", "\u1107\u1169\u11b7\u1102\u1161\u11af") == [5]
     assert holders(index, "\u4e8b\u5909", "\u7fa4\u9752") == [3]
     assert holders(index, "midnight", "foxes") == []
+
+
+def test_every_artist_of_a_recording_is_paired_with_its_title(tables: dict[str, Path], tmp_path: Path) -> None:
+    line_up = ("The Velvet Foxes", "Nina Kraviz-Lund", "Daft Trunk", "Sigur Rósa")
+    rows = [
+        {"recording_id": 1, "position": place, "artist_id": place + 1, "name": name, "is_primary": place != 1, "is_remixer": False}
+        for place, name in enumerate(line_up)
+    ]
+    table = TABLES["recording_artist"]
+    write_table(table, tmp_path / "recording_artist", pl.concat([table.conform(pl.DataFrame(rows)), _others(tables)]))
+    build_search({**tables, "recording_artist": tmp_path / "recording_artist"}, tmp_path / "search")
+    index = SearchIndex(tmp_path / "search")
+    for word in ("velvet", "foxes", "kraviz", "lund", "daft", "trunk", "sigur", "rosa"):
+        assert 1 in holders(index, word, "midnight"), word
+    names = index.names(np.array([index.ids.tolist().index(1)]))[0]
+    assert (names.artists, names.featured) == (["velvet foxes", "daft trunk", "sigur rosa"], ["nina kraviz lund"])
+
+
+def _others(tables: dict[str, Path]) -> pl.DataFrame:
+    """Credits of all recordings but the first."""
+    return read_table(TABLES["recording_artist"], tables["recording_artist"]).filter(pl.col("recording_id") > 1)
 
 
 def test_small_blocks_and_many_partitions_give_the_same_bytes(

@@ -1,0 +1,82 @@
+"""Artists of a document as numbers of names: few names make most lists of artists, and a list of several repeats none of them.
+
+A list's text (documents.py) is the keys of its primary artists, TAB, those of the featured ones, each joined by "|". It is stored as a
+number per artist: twice the number of the name, plus one when featured. layout.py names the files. What must not live here: keys, hashes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from catalog_store.search.layout import FIELD_SEPARATOR, NAME_SEPARATOR
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from catalog_store.search.index import TextPool
+
+
+def artists_of(lists: pl.DataFrame, text: str) -> pl.DataFrame:
+    """`lists` with the text column `text` replaced by `place`, `is_featured` and `key`: one row per artist, place 0, 1 ... inside a list.
+
+    Rows keep the order of the lists, primary artists first.
+    """
+    fields = pl.col(text).str.split_exact(FIELD_SEPARATOR, 1)
+    keys = [fields.struct.field(side).str.split(NAME_SEPARATOR) for side in ("field_0", "field_1")]
+    primary, featured = (pl.when(side.list.get(0) != "").then(side).otherwise(_NOBODY) for side in keys)
+    whole = lists.with_columns(key=pl.concat_list(primary, featured), primary_count=primary.list.len()).drop(text)
+    whole = whole.with_columns(place=pl.int_ranges(pl.col("key").list.len())).explode("key", "place", empty_as_null=False)
+    return whole.with_columns(is_featured=pl.col("place") >= pl.col("primary_count")).drop("primary_count")
+
+
+_NOBODY = pl.lit([], dtype=pl.List(pl.String))
+
+
+class Encoded(NamedTuple):
+    """Where the list of each text begins (one more at the end), the numbers of all lists, and the names they stand for."""
+
+    starts: NDArray[np.uint64]
+    numbers: NDArray[np.uint32]
+    names: pl.Series
+
+
+def encode(texts: Sequence[str]) -> Encoded:
+    """The lists of distinct texts; names are numbered as they first appear."""
+    lists = pl.DataFrame({"text": texts}, schema={"text": pl.String}).with_row_index("list")
+    artists = artists_of(lists, "text")
+    names = artists.select(pl.col("key").unique(maintain_order=True)).with_row_index("name")
+    numbered = artists.join(names, on="key", how="left", maintain_order="left")
+    sizes = np.bincount(numbered["list"].to_numpy(), minlength=lists.height)
+    return Encoded(
+        np.concatenate([[0], np.cumsum(sizes)]).astype(np.uint64),
+        numbered.select(2 * pl.col("name") + pl.col("is_featured").cast(pl.UInt32)).to_series().to_numpy(),
+        names["key"],
+    )
+
+
+class CreditPool:
+    """The lists of artists of all documents."""
+
+    def __init__(self, starts: NDArray[Any], numbers: NDArray[Any], names: TextPool) -> None:
+        """Arrays as in `Encoded`."""
+        self._starts = starts
+        self._numbers = numbers
+        self._names = names
+
+    def artists(self, lists: NDArray[Any]) -> list[tuple[list[str], list[str]]]:
+        """(primary, featured) of several lists."""
+        starts, ends = self._starts[lists].astype(np.int64), self._starts[lists + 1].astype(np.int64)
+        sizes = ends - starts
+        behind = np.cumsum(sizes)
+        numbers = self._numbers[np.arange(sizes.sum()) + np.repeat(starts - behind + sizes, sizes)]
+        names = self._names.texts(numbers >> 1)
+        # Primary artists come first: a list is cut where its featured ones begin.
+        primary = np.concatenate([[0], np.cumsum((numbers & 1) == 0)])
+        middle = behind - sizes + primary[behind] - primary[behind - sizes]
+        cuts = zip((behind - sizes).tolist(), middle.tolist(), behind.tolist(), strict=True)
+        return [(names[first:cut], names[cut:last]) for first, cut, last in cuts]
