@@ -45,6 +45,6 @@ def stage_dump(platform: str, dump: Path, folder: Path, report: Callable[[str], 
     """
     with StagingWriter(platform, folder, report) as out, guarded(platform, dump):
         adapter(platform)(dump, out)
-        if out.rows_staged == 0:
+        if out.is_fruitless:
             why = out.first_reject or "the files hold none"
-            raise DumpError(f"{dump}: not one record can be staged ({why}); if this is a dump of {platform}, its layout has changed")
+            raise DumpError(f"{dump}: no recording or work can be staged ({why}); if this is a dump of {platform}, its layout has changed")

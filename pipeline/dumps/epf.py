@@ -82,7 +82,7 @@ class EpfFile:
             if not rest:
                 self._rest = self._file.read(1 << 16)
         if not lines:
-            raise DumpError(f"{self.name}: no EPF file: it does not start with a '#' line of column names ended by \\x02\\n")
+            raise DumpError(f"{self.name}: no EPF file: it does not start with a '#' line of column names and \\x02\\n; fetch it again")
         words = [line.decode("utf-8", "replace") for line in lines]
         mode = next((line.partition(":")[2].strip().upper() for line in words if line.startswith("#exportMode:")), None)
         return EpfHeader(tuple(words[0].removeprefix("#").strip().split("\x01")), mode)

@@ -55,11 +55,13 @@ def is_json(text: bytes) -> bool:
 
 
 def _decoded(decoder: msgspec.json.Decoder[Value], text: bytes | memoryview | msgspec.Raw) -> Value:
-    """Nesting without end is no JSON to us; the decoder says RecursionError of it."""
+    """As the decoder, with DecodeError also for nesting without end and for keys that are not UTF-8."""
     try:
         return decoder.decode(text)
     except RecursionError as error:
         raise msgspec.DecodeError("nested too deeply") from error
+    except UnicodeDecodeError as error:
+        raise msgspec.DecodeError(str(error)) from error
 
 
 def _at(fields: dict[str, msgspec.Raw], path: list[str]) -> Iterator[msgspec.Raw]:

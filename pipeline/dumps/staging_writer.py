@@ -144,9 +144,10 @@ class StagingWriter:
             self._writers[entity].write(pl.concat(frames))
 
     @property
-    def rows_staged(self) -> int:
-        """Records staged so far, of all entities that are counted."""
-        return sum(self._staged[entity] for entity in self._read)
+    def is_fruitless(self) -> bool:
+        """Whether nothing that was counted could be staged, or of recordings, if there were any, none."""
+        staged = {entity: self._staged[entity] for entity, read in self._read.items() if read}
+        return not any(staged.values()) or staged.get("source_recording") == 0
 
     def intake(self) -> pl.DataFrame:
         """The books so far: one row of the `intake` table per entity that was counted."""

@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import duckdb
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from pipeline.dumps.credits import CREDITS
 from pipeline.dumps.errors import DumpError
@@ -22,8 +26,6 @@ from pipeline.engine.duckdb_session import bounded_duckdb, frame, stream
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-
-    import duckdb
 
     from pipeline.dumps.staging_writer import StagingWriter
 
@@ -107,7 +109,7 @@ def stage_tables(tables: dict[str, SourceTable], dump: Path, scratch: Path, out:
         raise DumpError(
             f"{dump}: no table {', '.join(missing)} among {', '.join(sorted(tables)) or 'the files'}; deliver the missing files"
         )
-    with bounded_duckdb(scratch / "spill") as connection:
+    with _naming_damaged_files(tables), bounded_duckdb(scratch / "spill") as connection:
         for name in COLUMNS:
             _create_view(connection, name, tables.get(name), dump)
         duplicates = _duplicates(connection, "tracks")
@@ -129,6 +131,25 @@ def stage_tables(tables: dict[str, SourceTable], dump: Path, scratch: Path, out:
         out.report("artists are staged")
 
 
+@contextmanager
+def _naming_damaged_files(tables: dict[str, SourceTable]) -> Iterator[None]:
+    """Of a damaged page the database says at times not even the file: each is read once more to find the one."""
+    try:
+        yield
+    except duckdb.Error:
+        for path in (path for table in tables.values() for path in table.files):
+            rows = 0
+            try:
+                with pq.ParquetFile(path) as file:
+                    for batch in file.iter_batches():
+                        rows += batch.num_rows
+            except (pa.ArrowException, OSError) as error:
+                raise DumpError(
+                    f"{path}: not a readable Parquet file behind row {rows} ({error}); fetch it again and compare its checksum"
+                ) from error
+        raise
+
+
 def _create_view(connection: duckdb.DuckDBPyConnection, name: str, table: SourceTable | None, dump: Path) -> None:
     """A view `name` with exactly COLUMNS as text, `position` and `source_file`; without rows when the dump has no such table."""
     if table is None:
@@ -140,7 +161,8 @@ def _create_view(connection: duckdb.DuckDBPyConnection, name: str, table: Source
     try:
         present = {row[0].lower(): row[0] for row in connection.execute(f"DESCRIBE SELECT * FROM {scan}").fetchall()}
     except Exception as error:
-        raise DumpError(f"{dump}: table {name} cannot be read ({error}); fetch its files again") from error
+        names = ", ".join(str(path.relative_to(dump)) if path.is_relative_to(dump) else path.name for path in table.files[:5])
+        raise DumpError(f"{dump}: table {name} ({names}) cannot be read ({error}); fetch its files again") from error
     taken = []
     for column in COLUMNS[name]:
         known = next((present[other] for other in (column, *_OTHER_NAMES.get(column, ())) if other in present), None)

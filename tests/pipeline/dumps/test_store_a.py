@@ -80,7 +80,7 @@ def test_an_excerpt_whose_tracks_have_no_ids_is_read_and_all_of_it_rejected(tmp_
         adapter(PLATFORM)(SAMPLES / "track_list/tracks.json", out)
     rejected = read_table(TABLES["reject"], tmp_path / "staging" / "reject")
     assert rejected["reason"].to_list() == ["missing_id"] * 192
-    with pytest.raises(DumpError, match=r"not one record can be staged \(tracks\.json, record 1: missing_id\)"):
+    with pytest.raises(DumpError, match=r"no recording or work can be staged \(tracks\.json, record 1: missing_id\)"):
         stage_dump(PLATFORM, SAMPLES / "track_list/tracks.json", tmp_path / "other")
 
 

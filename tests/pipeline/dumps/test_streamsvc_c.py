@@ -58,7 +58,6 @@ def row(tables: Tables, name: str, key: str) -> Row:
     ("sample", "recordings", "releases", "places", "artists", "genres", "out"),
     [
         ("resources/answer_3.json", 20, 1, 20, 1, 0, 0),
-        ("resources/answer_4.json", 0, 0, 0, 1, 0, 1),
         ("resources/answer_8.json", 6, 0, 0, 1, 0, 0),
         ("resources", 55, 3, 29, 7, 0, 1),
         ("older/album.json", 0, 1, 0, 1, 0, 0),
@@ -81,6 +80,11 @@ def test_real_excerpts_are_read_whole(
     assert tables["reject"].filter(severity="row")["reason"].to_list() == ["not_audio"] * out
     books = tables["intake"]
     assert (books["rows_read"] == books["rows_staged"] + books["rows_rejected"]).all()
+
+
+def test_an_answer_without_any_audio_is_no_dump(tmp_path: Path) -> None:
+    with pytest.raises(DumpError, match=r"no recording .* can be staged \(answer_4\.json, record 1: not_audio\)"):
+        staged(SAMPLES / "resources/answer_4.json", tmp_path / "staging")
 
 
 def test_a_real_resource_document_gives_every_field(tmp_path: Path) -> None:
