@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import bz2
 import io
+import lzma
 import zlib
 from typing import TYPE_CHECKING, BinaryIO, cast
 
@@ -34,10 +35,12 @@ _FORMATS = {
     ".tbz2": "bzip2",
     ".zst": "zstd",
     ".tzst": "zstd",
+    ".xz": "xz",
+    ".txz": "xz",
 }
 COMPRESSED_SUFFIXES = tuple(_FORMATS)
 _ISAL_ERROR = cast("type[Exception]", IsalError)  # its stub declares it as an instance
-_DAMAGE = (EOFError, OSError, zlib.error, _ISAL_ERROR, zstandard.ZstdError)
+_DAMAGE = (EOFError, OSError, zlib.error, lzma.LZMAError, _ISAL_ERROR, zstandard.ZstdError)
 _MEND = "fetch the file again and compare its checksum"
 
 
@@ -114,6 +117,8 @@ def _stream(path: Path, form: str) -> BinaryIO:
         return cast("BinaryIO", igzip.IGzipFile(path, "rb"))  # type: ignore[no-untyped-call]  # the package annotates only part of itself
     if form == "bzip2":
         return cast("BinaryIO", bz2.open(path, "rb"))
+    if form == "xz":
+        return cast("BinaryIO", lzma.open(path, "rb"))
     if form == "zstd":
         return io.BufferedReader(_ZstdStream(path.open("rb")), BLOCK_BYTES)
     return path.open("rb")

@@ -1,7 +1,7 @@
 """JSON of a dump -> frames of the columns asked for, block by block, with every record counted.
 
-What lives here: the reader that all JSON dumps share. Newline-delimited files (`.ndjson`, `.jsonl`, `.json`, plain, `.gz`, `.zst`, `.bz2`),
-and documents (`[...]`, `{"data": [...]}`, one object), which may also stand one per line. What must not live here: what a field means.
+What lives here: the reader that all JSON dumps share. Newline-delimited files (`.ndjson`, `.jsonl`, `.json`, plain, `.gz`, `.zst`, `.bz2`,
+`.xz`) and streams, and documents (`[...]`, `{"data": [...]}`, one object), which may also stand one per line. What must not live here: what a field means.
 
 A file is streamed by DuckDB as a whole, strictly (measured at 1.0 to 1.2 times the raw `COPY (FROM read_json(...)) TO parquet` of the same
 file). At the first sign of trouble the reader takes over behind the last good frame and goes on in blocks, each of which gets a second look
@@ -15,7 +15,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import duckdb
 import msgspec
@@ -84,6 +84,37 @@ def read_json_blocks(
         raise DumpError(f"{path}: holds no records, only blank lines; fetch the file again and compare its checksum")
 
 
+def read_json_stream(stream: BinaryIO, columns: Mapping[str, str], source_file: str, *, members: Sequence[str] = ()) -> Iterator[Block]:
+    """As `read_json_blocks`, of one record per line in a stream that is read once (a member of an archive)."""
+    chunks = iter(lambda: stream.read(BLOCK_BYTES), b"")
+    for content in _block_wise(chunks, 1, Layout(columns, members), source_file):
+        yield _block(content, source_file)
+
+
+def _block_wise(chunks: Iterator[bytes], line: int, layout: Layout, source_file: str) -> Iterator[BlockContent]:
+    """What stands in consecutive bytes, the first of them that of line `line`; several blocks are read at once, in order."""
+    workers = worker_count()
+    waiting: deque[Future[BlockContent]] = deque()
+    with closing(BlockReader(layout, source_file)) as reader, ThreadPoolExecutor(workers) as pool:
+        for raw in whole_lines(chunks, RECORD_BYTES):
+            if len(raw) > RECORD_BYTES:
+                raise DumpError(f"{source_file}: no line end within {RECORD_BYTES} bytes behind line {line}: not one record per line")
+            waiting.append(pool.submit(reader.read, raw, line))
+            line += raw.count(b"\n")
+            if len(waiting) > workers:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+
+def _block(content: BlockContent, source_file: str) -> Block:
+    name = pl.lit(source_file)
+    return Block(
+        content.frame.with_columns(source_file=name),
+        content.broken.with_columns(severity=pl.lit("row"), source_file=name),
+    )
+
+
 class _Reader:
     def __init__(self, path: Path, layout: Layout, source_file: str) -> None:
         self.path = path
@@ -108,7 +139,7 @@ class _Reader:
         counter = LineCounter(self.path)
         nothing = pl.DataFrame(schema=BROKEN_SCHEMA)
         for frame in self._clean_frames(compression):
-            yield self._block(BlockContent(self.layout.placed(frame, line_places(counter.take(frame.height))), nothing))
+            yield _block(BlockContent(self.layout.placed(frame, line_places(counter.take(frame.height))), nothing), self.source_file)
         behind = counter.position()
         if behind is not None:
             yield from self._block_wise(*behind)
@@ -124,18 +155,8 @@ class _Reader:
                 yield frame
 
     def _block_wise(self, offset: int, line: int) -> Iterator[Block]:
-        workers = worker_count()
-        waiting: deque[Future[BlockContent]] = deque()
-        with closing(BlockReader(self.layout, self.source_file)) as reader, ThreadPoolExecutor(workers) as pool:
-            for raw in whole_lines(self._bytes(offset), RECORD_BYTES):
-                if len(raw) > RECORD_BYTES:
-                    raise DumpError(f"{self.path}: no line end within {RECORD_BYTES} bytes behind line {line}: not one record per line")
-                waiting.append(pool.submit(reader.read, raw, line))
-                line += raw.count(b"\n")
-                if len(waiting) > workers:
-                    yield self._block(waiting.popleft().result())
-            while waiting:
-                yield self._block(waiting.popleft().result())
+        for content in _block_wise(self._bytes(offset), line, self.layout, self.source_file):
+            yield _block(content, self.source_file)
 
     def _bytes(self, offset: int) -> Iterator[bytes]:
         """The unpacked bytes behind `offset`, without a byte order mark."""
@@ -158,14 +179,7 @@ class _Reader:
         named = Records([(f"record {number}", record) for number, record in enumerate(records, start=1)])
         with closing(BlockReader(self.layout, self.source_file)) as reader:
             content = reader.second_look(named)
-        yield self._block(content)
-
-    def _block(self, content: BlockContent) -> Block:
-        source_file = pl.lit(self.source_file)
-        return Block(
-            content.frame.with_columns(source_file=source_file),
-            content.broken.with_columns(severity=pl.lit("row"), source_file=source_file),
-        )
+        yield _block(content, self.source_file)
 
 
 def is_document(head: bytes) -> bool:

@@ -1,6 +1,6 @@
-"""The delivered archives or folder of the relational dump as a sequence of named byte streams, each read once and forward only.
+"""The delivered archives or folder of a dump as a sequence of named byte streams, each read once and forward only.
 
-Accepted: `mbdump.tar[.bz2|.gz|.zst]` and, beside it, optionally `mbdump-derived.tar[...]`; or an unpacked `mbdump/` folder with the
+Accepted: `mbdump.tar[.bz2|.gz|.zst|.xz]` and, beside it, optionally `mbdump-derived.tar[...]`; or an unpacked `mbdump/` folder with the
 metadata files beside it. What must not live here: the content of the tables.
 """
 
@@ -17,7 +17,7 @@ from pipeline.dumps.errors import DumpError
 from pipeline.dumps.tar_members import WholeMember
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
 SCHEMA_SEQUENCE = 31
@@ -25,10 +25,12 @@ SCHEMA_SEQUENCE = 31
 OLDER_SCHEMA_SEQUENCE = 30
 """Accepted with a word: the tables that are read have had the same columns; a line with other cells is a reject as ever."""
 
-_METADATA = ("TIMESTAMP", "SCHEMA_SEQUENCE")
+_TABLES = {"TIMESTAMP": (), "SCHEMA_SEQUENCE": (str(SCHEMA_SEQUENCE), str(OLDER_SCHEMA_SEQUENCE))}
+"""Metadata files that say what the tables are, and the values that can be read (none named: any)."""
 _TABLE_PREFIX = "mbdump/"
 _ARCHIVE_NAMES = ("mbdump", "mbdump-derived")
 _READ_BYTES = 1 << 20
+_SNIFF_BYTES = 64
 
 
 @dataclass(frozen=True)
@@ -41,42 +43,50 @@ class Delivery:
 
 @dataclass
 class Metadata:
-    """What the metadata files of one archive say, gathered as they pass."""
+    """What the metadata files of one archive say, gathered as they pass. `known`: those that must be there, with the values allowed."""
 
     source: Path
+    known: Mapping[str, tuple[str, ...]]
     values: dict[str, str] = field(default_factory=dict)
 
     def note(self, name: str, content: bytes) -> None:
         """Keep the value of a metadata file; DumpError when it is a schema that is not known."""
-        if name not in _METADATA:
+        if name not in self.known:
             return
         value = content.decode("utf-8", errors="replace").strip()
         self.values[name] = value
-        if name == "SCHEMA_SEQUENCE" and value not in {str(SCHEMA_SEQUENCE), str(OLDER_SCHEMA_SEQUENCE)}:
+        if self.known[name] and value not in self.known[name]:
             raise DumpError(
-                f"{self.source}: SCHEMA_SEQUENCE is {value!r}, but only {SCHEMA_SEQUENCE} (and {OLDER_SCHEMA_SEQUENCE}) can be read; "
-                "compare the columns in members.py with the new schema"
+                f"{self.source}: {name} is {value!r}, but only {' and '.join(self.known[name])} can be read; "
+                "compare the columns that are read with the new schema"
             )
 
     def require(self) -> None:
         """DumpError when a metadata file is missing: what cannot be told apart must not be mixed."""
-        missing = [name for name in _METADATA if name not in self.values]
+        missing = [name for name in self.known if name not in self.values]
         if missing:
             raise DumpError(f"{self.source}: {' and '.join(missing)} missing; this is no complete export, fetch it again")
 
 
-def find_delivery(dump: Path) -> Delivery:
-    """The core archive and the derived one if there, else the unpacked folder; DumpError when neither is below `dump`."""
-    core, derived = (_archive(dump, name) for name in _ARCHIVE_NAMES)
+def find_delivery(dump: Path) -> Delivery | None:
+    """The core archive and the derived one if there, else the unpacked folder of tables; None when neither is below `dump`."""
+    core, derived = (archive_of(dump, name) for name in _ARCHIVE_NAMES)
     if core is not None:
         return Delivery(archives=(core,) if derived is None else (core, derived))
     folder = dump if dump.name == "mbdump" else dump / "mbdump"
-    if folder.is_dir():
-        return Delivery(folder=folder.parent)
-    raise DumpError(f"{dump}: neither mbdump.tar.bz2 nor an unpacked mbdump/ folder is there; deliver the full export")
+    return Delivery(folder=folder.parent) if folder.is_dir() and not any(is_document_file(path) for path in folder.iterdir()) else None
 
 
-def _archive(dump: Path, name: str) -> Path | None:
+def is_document_file(path: Path) -> bool:
+    """Whether a file named after a table holds JSON documents and not rows of that table."""
+    if not path.is_file() or path.stat().st_size == 0:
+        return False
+    with DumpFile(path) as file:
+        return file.read(_SNIFF_BYTES).lstrip().startswith(b"{")
+
+
+def archive_of(dump: Path, name: str) -> Path | None:
+    """`<name>.tar[...]` in the folder; DumpError when it is there in two forms."""
     suffixes = (".tar", *(f".tar{suffix}" for suffix in COMPRESSED_SUFFIXES))
     found = [path for suffix in suffixes if (path := dump / f"{name}{suffix}").is_file()]
     if len(found) > 1:
@@ -92,13 +102,13 @@ def read_delivery(delivery: Delivery, wanted: Callable[[str], bool], report: Cal
     seen: list[Metadata] = []
     sources = delivery.archives or (cast("Path", delivery.folder),)
     for source in sources:
-        metadata = Metadata(source)
-        yield from _archived(source, metadata, wanted) if delivery.archives else _unpacked(source, metadata, wanted)
+        metadata = Metadata(source, _TABLES)
+        yield from read_archive(source, metadata, wanted) if delivery.archives else _unpacked(source, metadata, wanted)
         metadata.require()
         seen.append(metadata)
         if metadata.values["SCHEMA_SEQUENCE"] != str(SCHEMA_SEQUENCE):
             report(f"{source.name}: schema {metadata.values['SCHEMA_SEQUENCE']}, read with the columns of schema {SCHEMA_SEQUENCE}")
-        for name in _METADATA:
+        for name in _TABLES:
             if metadata.values[name] != seen[0].values[name]:
                 raise DumpError(
                     f"{source}: {name} is {metadata.values[name]!r}, but {seen[0].values[name]!r} in {seen[0].source.name}: "
@@ -107,7 +117,7 @@ def read_delivery(delivery: Delivery, wanted: Callable[[str], bool], report: Cal
 
 
 def _unpacked(folder: Path, metadata: Metadata, wanted: Callable[[str], bool]) -> Iterator[tuple[str, BinaryIO, str]]:
-    for name in _METADATA:
+    for name in metadata.known:
         places = [path for path in (folder / name, folder / "mbdump" / name) if path.is_file()]
         if places:
             metadata.note(name, places[0].read_bytes())
@@ -118,7 +128,8 @@ def _unpacked(folder: Path, metadata: Metadata, wanted: Callable[[str], bool]) -
                 yield path.name, cast("BinaryIO", file), f"{_TABLE_PREFIX}{path.name}"
 
 
-def _archived(path: Path, metadata: Metadata, wanted: Callable[[str], bool]) -> Iterator[tuple[str, BinaryIO, str]]:
+def read_archive(path: Path, metadata: Metadata, wanted: Callable[[str], bool]) -> Iterator[tuple[str, BinaryIO, str]]:
+    """Each wanted member of `mbdump/` as (name, stream, member name); the metadata files go to `metadata`. To the last byte of the file."""
     with DumpFile(path) as file, _open_tar(path, file) as archive:
         last = "the begin of the archive"
         while True:

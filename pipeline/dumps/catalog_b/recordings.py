@@ -96,20 +96,8 @@ def _isrcs(relations: Relations) -> pl.DataFrame:
         SELECT r.line, r.gid AS record_id, i.line AS isrc_line, i.isrc AS value FROM isrc i JOIN {BLOCK} r ON i.recording = r.id
         ORDER BY i.line
     """).with_columns(isrc=isrc_expr(pl.col("value")))
-    bad = rows.filter(pl.col("isrc").is_null())
-    if bad.height:
-        relations.out.write_rejects(
-            bad.select(
-                "record_id",
-                "value",
-                entity=pl.lit(ENTITY),
-                severity=pl.lit("field"),
-                reason=pl.lit(Reason.INVALID_ISRC.value),
-                source_file=pl.lit("mbdump/isrc"),
-                place=pl.format("line {}", "isrc_line"),
-                field=pl.lit("isrc"),
-            )
-        )
+    bad = rows.filter(pl.col("isrc").is_null()).select("record_id", "value", line="isrc_line")
+    relations.reject_rows(ENTITY, "isrc", "isrc", Reason.INVALID_ISRC, bad)
     return _sorted_lists(rows.drop_nulls("isrc"), "isrc", "isrcs")
 
 

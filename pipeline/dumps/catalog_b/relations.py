@@ -43,6 +43,8 @@ class Relations:
 
     connection: duckdb.DuckDBPyConnection
     out: StagingWriter
+    located: Path | None = None
+    """Folder of tables whose rows say themselves where they come from (`source_file`, `place`); else it is their line of the member."""
 
     def rows(self, sql: str) -> Iterator[pl.DataFrame]:
         """A large answer in frames, in the order the query asks for."""
@@ -82,7 +84,14 @@ class Relations:
     def reject_values(self, entity: str, table: str, field: str, reason: Reason, sql: str) -> None:
         """One `field` reject per row (line, record_id, value) of `sql`; the rows stand in `table`."""
         for rows in self.rows(sql):
-            self.out.write_rejects(_reject_rows(rows, entity, table, reason, "field").with_columns(field=pl.lit(field)))
+            self.reject_rows(entity, table, field, reason, rows)
+
+    def reject_rows(self, entity: str, table: str, field: str, reason: Reason, rows: pl.DataFrame) -> None:
+        """As `reject_values`, for rows that are at hand."""
+        if rows.height:
+            self.out.write_rejects(
+                self._reject(rows.with_columns(reason=pl.lit(reason.value), field=pl.lit(field)), entity, table, "field")
+            )
 
     def reject_dangling(self, entity: str, table: str, column: str, target: str, where: str = "TRUE") -> None:
         """A `field` reject for each row of `table` whose `column` names no row of `target` that is staged (by its `id`)."""
@@ -94,16 +103,26 @@ class Relations:
 
     def reject_records(self, entity: str, table: str, rows: pl.DataFrame) -> None:
         """A `row` reject per row (line, record_id, value, reason) for records that are out."""
-        self.out.write_rejects(_reject_rows(rows, entity, table, None, "row"))
+        if rows.height:
+            self.out.write_rejects(self._reject(rows, entity, table, "row"))
+
+    def _reject(self, rows: pl.DataFrame, entity: str, table: str, severity: str) -> pl.DataFrame:
+        named = _of_member(rows, table) if self.located is None else self._located(rows, _parts(self.located, table))
+        return named.drop("line").with_columns(entity=pl.lit(entity), severity=pl.lit(severity))
+
+    def _located(self, rows: pl.DataFrame, source: str) -> pl.DataFrame:
+        with self.connection.cursor() as cursor:
+            cursor.register("wanted", rows.select("line").unique().to_arrow())
+            found = frame(cursor, f"SELECT line, source_file, place FROM {source} SEMI JOIN wanted USING (line)")
+        return rows.join(found, on="line", how="left", maintain_order="left")
 
 
-def open_relations(connection: duckdb.DuckDBPyConnection, work: Path, out: StagingWriter) -> Relations:
+def open_relations(connection: duckdb.DuckDBPyConnection, work: Path, out: StagingWriter, *, located: bool = False) -> Relations:
     """Views over the unpacked tables below `work`. Records without id or title and second rows of an id are rejected here, once for all."""
-    relations = Relations(connection, out)
+    relations = Relations(connection, out, work if located else None)
     for table, member in MEMBERS.items():
         is_keyed = table in _RECORDS or "id" in member.wanted
-        path = str(work / table / "part-*.parquet").replace("'", "''")
-        relations.run(f"CREATE VIEW {f'delivered_{table}' if is_keyed else table} AS SELECT * FROM read_parquet('{path}')")
+        relations.run(f"CREATE VIEW {f'delivered_{table}' if is_keyed else table} AS SELECT * FROM {_parts(work, table)}")
         if table in _RECORDS:
             _leave_out(relations, table, _RECORDS[table])
         elif is_keyed:
@@ -156,14 +175,10 @@ def _leave_out(relations: Relations, table: str, entity: str) -> None:
     relations.out.read(entity, rows.height)
 
 
-def _reject_rows(rows: pl.DataFrame, entity: str, table: str, reason: Reason | None, severity: str) -> pl.DataFrame:
-    return rows.select(
-        *(["reason"] if reason is None else []),
-        *([] if reason is None else [pl.lit(reason.value).alias("reason")]),
-        "record_id",
-        "value",
-        entity=pl.lit(entity),
-        severity=pl.lit(severity),
-        source_file=pl.lit(f"mbdump/{table}"),
-        place=pl.format("line {}", "line"),
-    )
+def _of_member(rows: pl.DataFrame, table: str) -> pl.DataFrame:
+    return rows.with_columns(source_file=pl.lit(f"mbdump/{table}"), place=pl.format("line {}", "line"))
+
+
+def _parts(work: Path, table: str) -> str:
+    path = str(work / table / "part-*.parquet").replace("'", "''")
+    return f"read_parquet('{path}')"

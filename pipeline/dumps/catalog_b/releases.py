@@ -110,18 +110,7 @@ def _stage_block(relations: Relations) -> None:
         ORDER BY r.line
     """).with_columns(gtin=gtin_expr(pl.col("barcode")))
     bad = records.filter(pl.col("gtin").is_null() & (pl.col("barcode").str.strip_chars() != ""))
-    relations.out.write_rejects(
-        bad.select(
-            entity=pl.lit(ENTITY),
-            severity=pl.lit("field"),
-            reason=pl.lit(Reason.INVALID_GTIN.value),
-            source_file=pl.lit("mbdump/release"),
-            place=pl.format("line {}", "line"),
-            record_id=pl.col("gid"),
-            field=pl.lit("barcode"),
-            value=pl.col("barcode"),
-        )
-    )
+    relations.reject_rows(ENTITY, "release", "barcode", Reason.INVALID_GTIN, bad.select("line", record_id="gid", value="barcode"))
     relations.out.write(ENTITY, _conformed(records))
 
 

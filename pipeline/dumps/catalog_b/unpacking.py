@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import polars as pl
 
-from pipeline.dumps.catalog_b.archives import find_delivery, read_delivery
+from pipeline.dumps.catalog_b.archives import Delivery, read_delivery
 from pipeline.dumps.catalog_b.members import MEMBERS, REQUIRED, Member
 from pipeline.dumps.copy_text import read_copy_text
 from pipeline.dumps.errors import DumpError
@@ -24,10 +24,10 @@ _LAYOUT_SAMPLE = 100
 """A table of at least so many lines of which none has the expected cells is not dirty: its layout has changed."""
 
 
-def unpack(dump: Path, work: Path, out: StagingWriter) -> None:
+def unpack(delivery: Delivery, dump: Path, work: Path, out: StagingWriter) -> None:
     """Write `<work>/<table>/part-*.parquet` for every table of MEMBERS, empty ones included. DumpError when the dump cannot be used."""
     done: dict[str, int] = {}
-    for table, stream, source in read_delivery(find_delivery(dump), MEMBERS.__contains__, out.report):
+    for table, stream, source in read_delivery(delivery, MEMBERS.__contains__, out.report):
         if table in done:
             raise DumpError(f"{dump}: {source} comes twice; deliver each table once")
         done[table] = _unpack_member(MEMBERS[table], stream, source, work / table, out)

@@ -35,18 +35,8 @@ def _relate_codes(relations: Relations) -> None:
         SELECT i.line, i.work, w.gid AS record_id, i.iswc AS value FROM iswc i JOIN work w ON i.work = w.id
         WHERE i.iswc IS NOT NULL ORDER BY i.line
     """).with_columns(iswc=iswc_expr(pl.col("value")))
-    relations.out.write_rejects(
-        delivered.filter(pl.col("iswc").is_null()).select(
-            "record_id",
-            "value",
-            entity=pl.lit(ENTITY),
-            severity=pl.lit("field"),
-            reason=pl.lit(Reason.INVALID_ISWC.value),
-            source_file=pl.lit("mbdump/iswc"),
-            place=pl.format("line {}", "line"),
-            field=pl.lit("iswc"),
-        )
-    )
+    bad = delivered.filter(pl.col("iswc").is_null()).select("line", "record_id", "value")
+    relations.reject_rows(ENTITY, "iswc", "iswc", Reason.INVALID_ISWC, bad)
     relations.create("code", delivered.drop_nulls("iswc").select("work", "iswc").unique().sort("work", "iswc"))
 
 

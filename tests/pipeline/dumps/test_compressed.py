@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import lzma
 import tarfile
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,7 @@ PACK: dict[str, Callable[[bytes], bytes]] = {
     ".xml.gz": gzip.compress,
     ".json.bz2": bz2.compress,
     ".ndjson.zst": zstandard.compress,
+    ".jsonl.xz": lzma.compress,
 }
 COMPRESSED = [suffix for suffix in PACK if suffix != ".xml"]
 
