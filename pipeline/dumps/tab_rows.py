@@ -39,15 +39,15 @@ class RowBlock:
 
 
 def row_blocks(
-    stream: BinaryIO, cells: int, source: str, *, has_heading: bool = False, block_bytes: int = BLOCK_BYTES
+    stream: BinaryIO, cells: int, source: str, *, has_heading: bool = False, is_ended: bool = False, block_bytes: int = BLOCK_BYTES
 ) -> Iterator[RowBlock]:
     """The lines of `stream` that have exactly `cells` cells, block by block in file order; the others stand in `faults` (FAULT_SCHEMA).
 
     `has_heading` skips the first line. DumpError naming `source` when a line does not end within LONGEST_LINE_BYTES. Lines may end in LF
-    or CRLF (the parser cuts the CR); the last one may have no end.
+    or CRLF (the parser cuts the CR); the last one may have no end, unless `is_ended`: then a file without one was cut off.
     """
     first_line = 1
-    for content in _whole_lines(stream, source, block_bytes):
+    for content in _whole_lines(stream, source, block_bytes, is_ended=is_ended):
         skipped = 0
         if first_line == 1 and has_heading:
             skipped = content.index(b"\n") + 1
@@ -57,7 +57,7 @@ def row_blocks(
         yield block
 
 
-def _whole_lines(stream: BinaryIO, source: str, block_bytes: int) -> Iterator[bytes]:
+def _whole_lines(stream: BinaryIO, source: str, block_bytes: int, *, is_ended: bool) -> Iterator[bytes]:
     rest = b""
     while data := stream.read(block_bytes):
         cut = data.rfind(b"\n") + 1
@@ -68,6 +68,8 @@ def _whole_lines(stream: BinaryIO, source: str, block_bytes: int) -> Iterator[by
             continue
         yield rest + data[:cut]
         rest = data[cut:]
+    if rest and is_ended:
+        raise DumpError(f"{source}: cut off in the last line ({_excerpt(rest)[:60]!r} has no end); fetch the file again")
     if rest:
         yield rest + b"\n"
 

@@ -21,6 +21,7 @@ from pipeline.dumps.catalog_b.links import stage_links
 from pipeline.dumps.catalog_b.recordings import stage_recordings
 from pipeline.dumps.catalog_b.redirects import stage_redirects
 from pipeline.dumps.catalog_b.relations import open_relations
+from pipeline.dumps.catalog_b.relationships import reject_lost_relationships
 from pipeline.dumps.catalog_b.releases import stage_release_tracks, stage_releases
 from pipeline.dumps.catalog_b.unpacking import unpack
 from pipeline.dumps.catalog_b.works import stage_work_recordings, stage_works
@@ -47,6 +48,7 @@ def stage(dump: Path, out: StagingWriter) -> None:
             unpack(delivery, dump, work, out)
         with bounded_duckdb(work / "spill") as connection:
             relations = open_relations(connection, work, out, located=delivery is None)
+            reject_lost_relationships(relations)
             nest_credits(relations, work / "credit")
             stage_recordings(relations)
             stage_releases(relations)

@@ -19,17 +19,13 @@ def stage_redirects(relations: Relations) -> None:
     for kind in REDIRECTED:
         table = f"{kind}_gid_redirect"
         for rows in relations.rows(f"""
-            SELECT d.line, d.gid AS old_id, r.gid AS new_id, d.new_id AS row
+            SELECT d.line, d.gid AS old_id, r.gid AS new_id, d.new_id::VARCHAR AS value, CASE
+                WHEN r.gid IS NULL OR d.gid IS NULL THEN '{Reason.DANGLING_REFERENCE.value}'
+                WHEN row_number() OVER (PARTITION BY d.gid ORDER BY r.gid IS NULL, d.line) > 1
+                THEN '{Reason.DUPLICATE_ID.value}' END AS reason
             FROM {table} d LEFT JOIN {kind} r ON d.new_id = r.id ORDER BY d.line
         """):
             relations.out.read("source_redirect", rows.height)
-            known = rows.filter(pl.col("new_id").is_not_null() & pl.col("old_id").is_not_null())
-            relations.out.write("source_redirect", known.select("old_id", "new_id", entity_kind=pl.lit(kind)))
-            lost = rows.filter(pl.col("new_id").is_null() | pl.col("old_id").is_null())
-            relations.reject_records(
-                "source_redirect",
-                table,
-                lost.select(
-                    "line", record_id="old_id", value=pl.col("row").cast(pl.String), reason=pl.lit(Reason.DANGLING_REFERENCE.value)
-                ),
-            )
+            kept, out = rows.filter(pl.col("reason").is_null()), rows.filter(pl.col("reason").is_not_null())
+            relations.out.write("source_redirect", kept.select("old_id", "new_id", entity_kind=pl.lit(kind)))
+            relations.reject_records("source_redirect", table, out.select("line", "value", "reason", record_id="old_id"))

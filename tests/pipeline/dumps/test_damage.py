@@ -381,6 +381,25 @@ def test_a_row_that_comes_twice_is_rejected_and_repeats_no_record(case: Callable
     assert staged() == before
 
 
+def test_a_redirect_that_comes_twice_and_a_relationship_of_no_kind_are_rejected(case: Callable[[str], Case]) -> None:
+    damaged = case("catalog_b unpacked")
+    redirects, links = damaged.dump / "mbdump" / "recording_gid_redirect", damaged.dump / "mbdump" / "link"
+    lines = redirects.read_bytes().splitlines(keepends=True)
+    redirects.write_bytes(b"".join([*lines, lines[0]]))
+    links.unlink()
+    rejected = damaged.rejects()
+    twice = rejected.filter(entity="source_redirect", reason="duplicate_id")
+    assert twice["place"].to_list() == [f"line {len(lines) + 1}"]
+    relationships = len((damaged.dump / "mbdump" / "l_recording_work").read_bytes().splitlines())
+    assert rejected.filter(field="l_recording_work.link", reason="dangling_reference").height == relationships > 0
+
+
+def test_a_table_cut_off_in_its_last_cell_is_refused(case: Callable[[str], Case]) -> None:
+    damaged = case("catalog_b unpacked")
+    damaged.write(damaged.read()[:-2])
+    assert "mbdump/recording: cut off in the last line" in damaged.refusal()
+
+
 @pytest.mark.parametrize(
     "trouble", [OSError(errno.ENOSPC, "No space left on device"), duckdb.OutOfMemoryException("too little"), KeyError("x")]
 )
