@@ -1,7 +1,8 @@
 """JSON of a dump -> frames of the columns asked for, block by block, with every record counted.
 
 What lives here: the reader that all JSON dumps share. Newline-delimited files (`.ndjson`, `.jsonl`, `.json`, plain, `.gz`, `.zst`, `.bz2`,
-`.xz`) and streams, and documents (`[...]`, `{"data": [...]}`, one object), which may also stand one per line. What must not live here: what a field means.
+`.xz`) and streams, and documents (`[...]`, `{"data": [...]}`, one object), which may also stand one per line. What must not live here: what
+a field means.
 
 A file is streamed by DuckDB as a whole, strictly (measured at 1.0 to 1.2 times the raw `COPY (FROM read_json(...)) TO parquet` of the same
 file). At the first sign of trouble the reader takes over behind the last good frame and goes on in blocks, each of which gets a second look

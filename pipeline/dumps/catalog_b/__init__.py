@@ -1,8 +1,8 @@
 """catalog_b: a full export of a community music database, as archives of PostgreSQL COPY text or as JSON documents.
 
 `stage` reads the delivered files once (`archives`, `unpacking`; `documents`, `document_unpacking`) and keeps what is wanted as Parquet
-tables in a work folder beside the staging folder, the same for both layouts. A bounded DuckDB joins them into staging tables: one module per
-thing that is staged. docs/formats/catalog_b.md has the layouts and what is made of each of their oddities.
+tables in a work folder beside the staging folder, the same for both layouts. A bounded DuckDB joins them into staging tables: one module
+per thing that is staged. docs/formats/catalog_b.md has the layouts and what is made of each of their oddities.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def stage(dump: Path, out: StagingWriter) -> None:
     """Read the export below `dump`. DumpError when an archive is missing, damaged, of an unknown schema or of another export."""
     delivery, files = find_delivery(dump), document_files(dump)
     if delivery is None and not files:
-        raise DumpError(f"{dump}: neither mbdump.tar.bz2 nor an unpacked mbdump/ folder nor JSON documents are there; deliver the full export")
+        raise DumpError(f"{dump}: neither mbdump.tar.bz2 nor an unpacked mbdump/ folder nor JSON documents are there; deliver an export")
     with scratch_folder(out) as work:
         if delivery is None:
             unpack_documents(files, dump, work, out)

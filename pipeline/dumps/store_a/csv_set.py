@@ -1,7 +1,6 @@
 """The relational CSV set (`bp_track.csv`, `bp_artist.csv`, `bp_artist_track.csv` ...) -> delivered rows.
 
-DuckDB reads and joins; a line that does not fit its table is a reject. Compressed files are unpacked first: DuckDB does not compare their
-checksums.
+DuckDB reads (`csv_tables`) and joins.
 """
 
 from __future__ import annotations
@@ -9,15 +8,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-import duckdb
-import numpy as np
 import polars as pl
 
-from pipeline.dumps.compressed import COMPRESSED_SUFFIXES, DumpFile, blocks
 from pipeline.dumps.credits import CREDITS
+from pipeline.dumps.csv_tables import CsvForm, CsvTable, empty_table, load_table
 from pipeline.dumps.durations import clock_ms, whole_ms
 from pipeline.dumps.errors import DumpError
-from pipeline.dumps.rejects import Reason
 from pipeline.dumps.sorted_streams import nested, side_by_side
 from pipeline.dumps.store_a.version_4 import genre_and_parent
 from pipeline.engine.duckdb_session import bounded_duckdb, stream
@@ -26,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from numpy.typing import NDArray
+    import duckdb
 
     from pipeline.dumps.delivered.store import DeliveredStore
     from pipeline.dumps.staging_writer import StagingWriter
@@ -74,11 +70,6 @@ REQUIRED = {
 }
 REQUIRED_TABLES = ("bp_track", "bp_artist", "bp_artist_track")
 _ENTITY = {"bp_artist": "source_artist", "bp_label": "source_label", "bp_release": "source_release"}
-_REASONS = {
-    "MISSING COLUMNS": Reason.WRONG_COLUMN_COUNT,
-    "TOO MANY COLUMNS": Reason.WRONG_COLUMN_COUNT,
-    "INVALID ENCODING": Reason.INVALID_UTF8,
-}
 _NO_TEXT = pl.lit(None, dtype=pl.String)
 _URL_SLUG = r"/(?:track|release)/([^/]+)/[0-9]+"
 
@@ -105,67 +96,21 @@ def add_csv_set(tables: dict[str, Path], dump: Path, scratch: Path, store: Deliv
         raise DumpError(f"{dump}: no {', '.join(f'{name}.csv' for name in missing)} beside {', '.join(sorted(tables))}; deliver them")
     store.has_references = True
     with bounded_duckdb(scratch / "csv_spill") as connection:
-        gaps = {name: _load(connection, name, tables.get(name), dump, scratch, out) for name in TABLES}
-        places = {name: (_name_of(tables.get(name), dump), gaps[name]) for name in TABLES}
+        loaded = {name: _load(connection, name, tables.get(name), dump, scratch, out) for name in TABLES}
         for block in _nested(connection, "bp_track", "track_id", "bp_artist_track"):
-            store.add("recording", _recordings(_placed(block, *places["bp_track"])))
+            store.add("recording", _recordings(loaded["bp_track"].placed(block)))
         for block in _nested(connection, "bp_release", "release_id", "bp_artist_release"):
-            store.add("release", _releases(_placed(block, *places["bp_release"])))
+            store.add("release", _releases(loaded["bp_release"].placed(block)))
         for name, kind in (("bp_artist", "artist"), ("bp_label", "label")):
             for block in stream(connection, f"SELECT position, {kind}_id AS id, {kind}_name AS title FROM {name} ORDER BY position"):
-                store.add(kind, _placed(block, *places[name]))
+                store.add(kind, loaded[name].placed(block))
 
 
-def _load(
-    connection: duckdb.DuckDBPyConnection, name: str, path: Path | None, dump: Path, scratch: Path, out: StagingWriter
-) -> NDArray[np.int64]:
-    """Create table `name` with the columns of TABLES as text and `position`; what does not fit goes to `reject`.
-
-    Returns, for each record that does not fit, how many good ones stand before it.
-    """
-    columns = TABLES[name]
+def _load(connection: duckdb.DuckDBPyConnection, name: str, path: Path | None, dump: Path, scratch: Path, out: StagingWriter) -> CsvTable:
+    form = CsvForm(TABLES[name], REQUIRED[name], _ENTITY.get(name, "source_recording"), "docs/formats/store_a.md")
     if path is None:
-        connection.execute(f"CREATE TABLE {name} (position BIGINT, {', '.join(f'{column} VARCHAR' for column in columns)})")
-        return np.empty(0, dtype=np.int64)
-    plain, header = _plain(path, scratch), _header(path)
-    chosen = {column: next((known for known in names if known in header), None) for column, names in columns.items()}
-    absent = [column for column in REQUIRED[name] if chosen[column] is None]
-    if absent:
-        raise DumpError(f"{path}: no column {', '.join(absent)} among {', '.join(header)}; see docs/formats/store_a.md")
-    picked = ", ".join(f'"{known}" AS {column}' if known else f"NULL::VARCHAR AS {column}" for column, known in chosen.items())
-    typed = ", ".join(f"{_text(column)}: 'VARCHAR'" for column in header)
-    try:
-        connection.execute(
-            f"""
-            CREATE TABLE {name} AS SELECT row_number() OVER () AS position, {picked} FROM read_csv({_text(str(plain))}, header = true,
-                auto_detect = false, delim = ',', quote = '"', escape = '"', columns = {{{typed}}}, store_rejects = true,
-                rejects_table = '{name}_errors', rejects_scan = '{name}_scan')
-            """
-        )
-    except duckdb.Error as error:
-        raise DumpError(f"{path}: cannot be read as CSV ({str(error).splitlines()[0]}); fetch it again") from error
-    return _reject_errors(connection, name, _name_of(path, dump), out)
-
-
-def _reject_errors(connection: duckdb.DuckDBPyConnection, name: str, source_file: str, out: StagingWriter) -> NDArray[np.int64]:
-    """One reject per record that DuckDB could not read; its line counts records, the header being the first."""
-    rows = connection.execute(
-        f"SELECT line, min(error_type::VARCHAR), any_value(csv_line) FROM {name}_errors GROUP BY line ORDER BY line"
-    ).fetchall()
-    entity = _ENTITY.get(name, "source_recording")
-    out.read(entity, len(rows))
-    for line, error, text in rows:
-        reason = _REASONS.get(error, Reason.BROKEN_RECORD)
-        out.reject(entity, reason, source_file=source_file, place=f"record {line - 1}", excerpt=text)
-    return np.array([line - 2 - index for index, (line, _, _) in enumerate(rows)], dtype=np.int64)
-
-
-def _placed(block: pl.DataFrame, source_file: str, gaps: NDArray[np.int64]) -> pl.DataFrame:
-    """`block` with `source_file` and `place`: the record number in the file, those that were rejected counted."""
-    position = block["position"].to_numpy()
-    numbers = position + np.searchsorted(gaps, position - 1, side="right")
-    place = pl.format("record {}", pl.Series("number", numbers))
-    return block.drop("position").with_columns(source_file=pl.lit(source_file), place=place)
+        return empty_table(connection, name, form)
+    return load_table(connection, name, form, path, path.name if path == dump else str(path.relative_to(dump)), scratch, out)
 
 
 def _nested(connection: duckdb.DuckDBPyConnection, name: str, key: str, credit_table: str) -> Iterator[pl.DataFrame]:
@@ -225,29 +170,3 @@ def _releases(block: pl.DataFrame) -> pl.DataFrame:
         id="release_id",
         slug=pl.col("release_url").str.extract(_URL_SLUG),
     )
-
-
-def _plain(path: Path, scratch: Path) -> Path:
-    if path.suffix.lower() not in COMPRESSED_SUFFIXES:
-        return path
-    plain = scratch / path.stem
-    with plain.open("wb") as file:
-        for block in blocks(path):
-            file.write(block)
-    return plain
-
-
-def _header(path: Path) -> list[str]:
-    with DumpFile(path) as file:
-        line = file.read(1 << 20).split(b"\n", 1)[0]
-    return [name.strip().strip('"') for name in line.decode("utf-8-sig", "replace").split(",")]
-
-
-def _name_of(path: Path | None, dump: Path) -> str:
-    if path is None:
-        return ""
-    return path.name if path == dump else str(path.relative_to(dump))
-
-
-def _text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"

@@ -1,4 +1,4 @@
-"""Adapter of streamsvc_a: relational tables (Parquet or one SQLite file), or Web-API objects as NDJSON and JSON documents.
+"""Adapter of streamsvc_a: relational tables (Parquet or SQLite), Web-API objects as NDJSON and JSON documents, or playlists as CSV.
 
 See docs/formats/streamsvc_a.md for what is expected and what becomes of each field.
 """
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from pipeline.dumps.adapters import reject_unread
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.scratch import scratch_folder
+from pipeline.dumps.streamsvc_a.playlist_csv import playlist_files, stage_playlists
 from pipeline.dumps.streamsvc_a.relational import parquet_tables, stage_tables
 from pipeline.dumps.streamsvc_a.sqlite_export import export, is_sqlite
 from pipeline.dumps.streamsvc_a.web_api import json_files, stage_objects
@@ -28,8 +29,11 @@ def stage(dump: Path, out: StagingWriter) -> None:
         databases = sorted(path for path in dump.rglob("*") if path.suffix in SQLITE_SUFFIXES)
         tables = parquet_tables(dump)
         answers = json_files(dump)
+        playlists = playlist_files(dump)
         if tables or databases:
-            reject_unread([*(databases if tables else []), *answers], dump, out)
+            reject_unread([*(databases if tables else []), *answers, *playlists], dump, out)
+        elif answers:
+            reject_unread(playlists, dump, out)
         if tables:
             stage_tables(tables, dump, scratch, out)
         elif databases:
@@ -41,5 +45,7 @@ def stage(dump: Path, out: StagingWriter) -> None:
             stage_tables(tables, dump, scratch, out)
         elif answers:
             stage_objects(answers, dump, scratch, out)
+        elif playlists:
+            stage_playlists(playlists, dump, scratch, out)
         else:
-            raise DumpError(f"{dump}: no known layout (Parquet tables, SQLite file, NDJSON); see docs/formats/streamsvc_a.md")
+            raise DumpError(f"{dump}: no known layout (Parquet tables, SQLite file, NDJSON, playlist CSV); see docs/formats/streamsvc_a.md")
