@@ -15,7 +15,15 @@ from __future__ import annotations
 
 from catalog_store.name_keys.folding import compact, compact_expr, fold, fold_expr
 from catalog_store.name_keys.names import name_key, name_key_expr
-from catalog_store.name_keys.titles import TitleKeys, display_title, display_title_expr, title_keys, title_keys_frame
+from catalog_store.name_keys.titles import (
+    TitleKeys,
+    display_title,
+    display_title_expr,
+    title_keys,
+    title_keys_frame,
+    title_segments,
+    title_segments_expr,
+)
 from catalog_store.name_keys.variants import EDIT_KINDS, variant_kinds, variants_agree
 
 __all__ = [
@@ -31,6 +39,8 @@ __all__ = [
     "name_key_expr",
     "title_keys",
     "title_keys_frame",
+    "title_segments",
+    "title_segments_expr",
     "variant_kinds",
     "variants_agree",
 ]

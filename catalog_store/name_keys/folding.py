@@ -76,6 +76,17 @@ def fold_expr(text: pl.Expr) -> pl.Expr:
     return text.str.replace_all(_SPACES, " ").str.strip_chars(" ")
 
 
+def even(text: str) -> str:
+    """One kind of dash and space and no wide letters; case, accents and punctuation kept: what is shown, not compared."""
+    return _SPACES_RE.sub(" ", _DASHES_RE.sub("-", unicodedata.normalize("NFKC", _INVISIBLE_RE.sub("", text)))).strip(" ")
+
+
+def even_expr(text: pl.Expr) -> pl.Expr:
+    """As `even`, over a column."""
+    text = text.str.replace_all(_INVISIBLE, "").str.normalize("NFKC")
+    return text.str.replace_all(_DASHES, "-").str.replace_all(_SPACES, " ").str.strip_chars(" ")
+
+
 def words(folded: str) -> str:
     """Folded text -> its letters and digits, words parted by single spaces; `&` and `+` read as "and". Empty for symbols only."""
     return _SEPARATORS_RE.sub(" ", _AND_RE.sub(" and ", folded)).strip(" ").replace(_ROCK_N_ROLL, " and roll")

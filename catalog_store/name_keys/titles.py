@@ -1,4 +1,4 @@
-r"""A title -> core (the song), stem (the core without bracketed subtitles), variant, credits.
+r"""A title -> core (the song), stem (the core without bracketed subtitles), variant, credits; or its segments as written.
 
 `I Don't Care (with Justin Bieber) - Loud Luxury Remix` -> core `i dont care`, variant `remix:loudluxury`, credits `justin bieber`.
 Segments are set off with U+001F (which folding never lets through) and read one by one; a title's first segment is its base and is never
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from catalog_store.name_keys.folding import compact, compact_expr, fold, fold_expr, words, words_expr
+from catalog_store.name_keys.folding import compact, compact_expr, even, even_expr, fold, fold_expr, words, words_expr
 from catalog_store.name_keys.segments import BRACKET, CREDIT, read_segment
 
 _MARKER = "\x1f"
@@ -23,7 +23,7 @@ _SET_OFF = (
     (r"([ (-])(?:feat|ft|featuring)\.? ", "${1}\x1ff"),
 )
 _LEADING_BRACKET = r"^ *(?:\x1f[()f-] *)+([^\x1f]*)(?:\x1f\))?"
-_SET_OFF_RE = tuple((re.compile(pattern), re.sub(r"\$\{(\d)\}", r"\\\1", into)) for pattern, into in _SET_OFF)
+_SET_OFF_RE = tuple((re.compile(pattern, re.IGNORECASE), re.sub(r"\$\{(\d)\}", r"\\\1", into)) for pattern, into in _SET_OFF)
 _LEADING_BRACKET_RE = re.compile(_LEADING_BRACKET)
 
 
@@ -72,6 +72,19 @@ def _set_off(folded: str) -> str:
     for pattern, into in _SET_OFF_RE:
         folded = pattern.sub(into, folded)
     return _LEADING_BRACKET_RE.sub(r"\1 ", folded)
+
+
+def title_segments(title: str) -> list[str]:
+    """What a display title says besides its song, for `read_segment`, with letters as written: `["(feat. MØ", ") ", "-Kask Remix"]`."""
+    return _set_off(even(title)).split(_MARKER)[1:]
+
+
+def title_segments_expr(title: pl.Expr) -> pl.Expr:
+    """As `title_segments`, over a column: lists of segments."""
+    marked = even_expr(title)
+    for pattern, into in _SET_OFF:
+        marked = marked.str.replace_all(f"(?i){pattern}", into)
+    return marked.str.replace(_LEADING_BRACKET, "${1} ").str.split(_MARKER).list.slice(1)
 
 
 def title_keys_frame(titles: pl.Series) -> pl.DataFrame:

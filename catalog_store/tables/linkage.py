@@ -126,7 +126,7 @@ ISRC_CONFLICT = Table(
 SOURCE_CREDIT = Table(
     "source_credit",
     "linkage",
-    "Who is credited on which source record, as artist of the catalog: remixers named only by the title stand behind the listed artists.",
+    "Who is credited on which source record, as artist of the catalog: those whom the title names stand behind the listed ones.",
     (
         Column("recording_id", INT64, "The recording of the source record.", minimum=1),
         _PLATFORM,
@@ -135,7 +135,7 @@ SOURCE_CREDIT = Table(
         Column("artist_id", INT64, "The artist.", references="artist.artist_id"),
         Column("name", TEXT, "Name as credited, without a numeric suffix."),
         Column("role", TEXT, "What the record says of the artist.", values=ARTIST_ROLES),
-        Column("is_named_by_title", BOOL, "The title names the remixer, the credits do not."),
+        Column("is_named_by_title", BOOL, "The title names the artist, as guest or remixer; the list of the record may do so too."),
     ),
     primary_key=("recording_id", "platform", "external_id", "position"),
 )

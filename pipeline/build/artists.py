@@ -15,7 +15,7 @@ from catalog_store.platforms import CATALOG_A
 from pipeline.build.identity import group_nodes, shared_names
 from pipeline.build.name_forms import NUMBERED, artist_key, shown_name_sql
 from pipeline.build.priorities import ARTIST_NAME, rank_sql
-from pipeline.build.remix_credits import remixers, split_joint_names
+from pipeline.build.title_credits import names_in_titles
 from pipeline.build.workbench import Workbench, open_workbench
 from pipeline.linkage.registry import assign_ids, previous_registry, save_assignment
 
@@ -62,9 +62,17 @@ def build_artists(paths: BuildPaths) -> dict[str, int]:
     with open_workbench(paths, "artists") as bench:
         bench.keep("credited", _CREDITED)
         bench.keep("release_credit", _RELEASE_CREDIT)
-        bench.load("title_remixer", _title_remixers(bench))
-        bench.keep("credit", f"{_CREDIT} UNION ALL {_TITLE_CREDIT}")
-        bench.load("name_key", _name_keys(bench))
+        bench.keep("listed_name", _LISTED_NAME)
+        listed_keys = _keyed(bench.frame("SELECT DISTINCT name FROM listed_name ORDER BY name"))
+        bench.load("name_key", listed_keys)
+        in_titles = _names_in_titles(bench)
+        unlisted = in_titles.select(pl.col("name").unique(maintain_order=True)).join(
+            listed_keys, on="name", how="anti", maintain_order="left"
+        )
+        bench.load("title_name", in_titles)
+        bench.load("name_key", pl.concat([listed_keys, _keyed(unlisted)]))
+        bench.keep("title_credit", _TITLE_CREDIT)
+        bench.keep("credit", f"{_CREDIT} UNION ALL {_CREDIT_BY_TITLE}")
         bench.keep("node", _NODE)
         bench.keep("credit_node", _CREDIT_NODE)
         groups = _group(bench)
@@ -81,38 +89,60 @@ def build_artists(paths: BuildPaths) -> dict[str, int]:
     return facts
 
 
-def _title_remixers(bench: Workbench) -> pl.DataFrame:
-    """title, version, part, place: whom a title names as its remixer; several when it names several known artists."""
-    titles = bench.frame(
-        "SELECT DISTINCT title, version FROM credited "
-        "WHERE regexp_matches(lower(title || ' ' || coalesce(version, '')), 'remix|rmx|rework|refix|bootleg|flip') ORDER BY ALL"
-    )
-    named = remixers(titles)
-    known = bench.frame("SELECT DISTINCT name FROM source_artist ORDER BY name").select(key=artist_key(pl.col("name")))["key"].unique()
-    parts = split_joint_names(named["remixer"].unique(maintain_order=True), known)
-    return (
-        named.join(parts, on="remixer")
-        .with_columns(place=pl.int_range(pl.len()).over("title", "version"))
-        .select("title", "version", "part", "place")
-    )
+_LISTED_NAME = """
+SELECT platform, name, bool_or(has_id) AS has_id FROM (
+    SELECT platform, a.name, a.artist_id IS NOT NULL AS has_id FROM (SELECT platform, unnest(artists) AS a FROM credited)
+    UNION ALL SELECT platform, name, artist_id IS NOT NULL FROM release_credit
+    UNION ALL SELECT platform, name, true FROM source_artist
+) GROUP BY ALL
+"""
 
+_KNOWN = f"""
+SELECT key, arg_min(shown, struct_pack(a := rank, b := shown)) AS name FROM (
+    SELECT k.key, {rank_sql(ARTIST_NAME)} AS rank, {shown_name_sql("name")} AS shown
+    FROM listed_name JOIN name_key k USING (name)
+    WHERE has_id AND k.key NOT IN ({", ".join(f"'{key}'" for key in PLACEHOLDER_KEYS)})
+) GROUP BY key ORDER BY key
+"""
+"""Artists known by id, each as the first platform of the chain names it."""
 
-_TITLE_CREDIT = """
-SELECT c.recording_id, c.platform, c.external_id, (len(c.artists) + t.place)::SMALLINT, NULL, t.part, 'remixer', true
-FROM credited c JOIN title_remixer t ON c.title = t.title AND c.version IS NOT DISTINCT FROM t.version
+_TITLE_THAT_MAY_NAME = r"""
+SELECT DISTINCT title, version FROM credited
+WHERE version IS NOT NULL OR regexp_matches(
+    title, '[(\[{\x{FF08}\x{FF3B}\x{3010}\x{3014}]|\s[-~\x{2010}-\x{2015}\x{FF0D}]|[ -](?i:f(ea)?t)') ORDER BY ALL
 """
 
 
-def _name_keys(bench: Workbench) -> pl.DataFrame:
-    names = bench.frame(
-        "SELECT DISTINCT name FROM credit UNION SELECT name FROM source_artist UNION SELECT name FROM release_credit ORDER BY name"
-    )
+def _names_in_titles(bench: Workbench) -> pl.DataFrame:
+    """title, version, place, name, role, is_sure."""
+    return names_in_titles(bench.frame(_TITLE_THAT_MAY_NAME), bench.frame(_KNOWN))
+
+
+def _keyed(names: pl.DataFrame) -> pl.DataFrame:
+    """Distinct `name` -> name, key, is_numbered."""
     various = pl.col("key").is_in(VARIOUS_KEYS)
     return names.with_columns(key=artist_key(pl.col("name"))).with_columns(
         key=pl.when(various).then(pl.lit(VARIOUS_KEY)).otherwise("key"),
         is_numbered=pl.col("name").str.extract(NUMBERED).cast(pl.Int32) > 1,
     )
 
+
+_TITLE_CREDIT = """
+SELECT c.recording_id, c.platform, c.external_id, (len(c.artists) + t.place)::SMALLINT AS position, t.name, t.role, t.is_sure, k.key
+FROM credited c JOIN title_name t ON c.title = t.title AND c.version IS NOT DISTINCT FROM t.version JOIN name_key k USING (name)
+"""
+
+_CREDIT_BY_TITLE = """
+SELECT recording_id, platform, external_id, position, NULL, name, role, true FROM title_credit
+WHERE is_sure OR (recording_id, key) IN (
+    SELECT c.recording_id, k.key
+    FROM (
+        SELECT recording_id, unnest(artists).name AS name
+        FROM credited SEMI JOIN (FROM title_credit WHERE NOT is_sure) USING (recording_id)
+    ) c JOIN name_key k USING (name)
+)
+"""
+"""What only looks like a name (`Sunset Mix`) is one when some platform lists that artist on the recording."""
 
 _NODE = f"""
 WITH used AS (

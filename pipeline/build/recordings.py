@@ -92,6 +92,8 @@ FROM member GROUP BY recording_id
 """
 """A list of artists with ids goes before names alone: a joined string such as `A & B` is nobody."""
 
+_UNLISTED = 1000
+"""Place of artists who are not in the chosen list."""
 _ROLELESS = ", ".join(f"'{platform}'" for platform in ROLELESS)
 
 _RECORDING_ARTIST = f"""
@@ -100,6 +102,8 @@ WITH said AS (
         bool_or(role = 'primary' AND platform NOT IN ({_ROLELESS})) AS is_said_primary,
         bool_or(role = 'featured') AS is_said_featured,
         bool_or(role = 'remixer') AS is_remixer,
+        bool_or(is_named_by_title) AS is_named_by_title,
+        bool_or(is_named_by_title AND role = 'featured') AS is_guest_of_title,
         arg_min(name, struct_pack(a := is_named_by_title, b := {rank_sql(RECORDING_CREDITS)}, c := name)) AS name
     FROM source_credit GROUP BY ALL
 ), listed AS (
@@ -109,12 +113,15 @@ WITH said AS (
     WHERE c.platform = r.chosen.platform AND c.external_id = r.chosen.external_id AND NOT c.is_named_by_title
     GROUP BY ALL
 ), credited AS (
-    SELECT s.recording_id, s.artist_id, coalesce(l.name, s.name) AS name, coalesce(l.position, 1000) AS place, s.is_remixer,
+    SELECT s.recording_id, s.artist_id, coalesce(l.name, s.name) AS name, s.is_remixer,
+        coalesce(l.position, {_UNLISTED} + s.is_remixer::INT) AS place,
         coalesce(
-            is_listed_primary AND (NOT is_roleless OR l.position = 0 OR is_said_primary OR NOT (is_said_featured OR s.is_remixer)), false
+            is_listed_primary AND (
+                NOT is_roleless OR is_said_primary OR NOT (is_said_featured OR s.is_remixer) OR (l.position = 0 AND NOT s.is_named_by_title)
+            ), false
         ) AS is_primary
     FROM said s LEFT JOIN listed l USING (recording_id, artist_id)
-    WHERE l.artist_id IS NOT NULL OR s.is_remixer
+    WHERE l.artist_id IS NOT NULL OR s.is_remixer OR s.is_guest_of_title
 ), ordered AS (
     SELECT *, (row_number() OVER (PARTITION BY recording_id ORDER BY place, artist_id) - 1)::SMALLINT AS position FROM credited
 )
@@ -122,7 +129,10 @@ SELECT recording_id, position, artist_id, name, is_remixer,
     is_primary OR (position = 0 AND NOT bool_or(is_primary) OVER (PARTITION BY recording_id)) AS is_primary
 FROM ordered
 """
-"""The list of the chosen record, then remixers that only others name. streamsvc_a's `primary` yields to platforms that know roles."""
+"""The list of the chosen record, then guests whom only a title names, then remixers whom only others name.
+
+streamsvc_a's `primary` yields to titles and to platforms that know roles; for its first artist a title alone is enough.
+"""
 
 _DATE = f"""
 SELECT recording_id, {earliest_date_sql()} AS date FROM (
@@ -149,7 +159,8 @@ WITH counted AS (
 ), names AS (
     SELECT c.recording_id, string_agg(c.name, ', ' ORDER BY c.position) AS joined
     FROM source_credit c JOIN (SELECT recording_id, chosen FROM credit WHERE shown IS NULL) r USING (recording_id)
-    WHERE c.platform = r.chosen.platform AND c.external_id = r.chosen.external_id AND c.role <> 'remixer' GROUP BY ALL
+    WHERE c.platform = r.chosen.platform AND c.external_id = r.chosen.external_id AND c.role <> 'remixer'
+        AND NOT c.is_named_by_title GROUP BY ALL
 )
 SELECT c.recording_id, t.chosen.title AS title, coalesce(v.variant, '') AS variant,
     coalesce(a.shown, n.joined, 'Unknown Artist') AS artist_credit, i.isrc,

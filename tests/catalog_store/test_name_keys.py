@@ -15,6 +15,8 @@ from catalog_store.name_keys import (
     name_key_expr,
     title_keys,
     title_keys_frame,
+    title_segments,
+    title_segments_expr,
     variant_kinds,
     variants_agree,
 )
@@ -300,6 +302,7 @@ def test_columns_and_single_strings_give_the_same_keys(batch: list[str]) -> None
     columns = frame.select(folded=fold_expr(text), words=words_expr(fold_expr(text)), name=name_key_expr(text))
     assert columns.rows() == [(fold(value), words(fold(value)), name_key(value)) for value in batch]
     assert title_keys_frame(frame["t"]).rows() == [tuple(title_keys(value)) for value in batch]
+    assert frame.select(title_segments_expr(text)).to_series().to_list() == [title_segments(value) for value in batch]
 
 
 @settings(max_examples=400, deadline=None)
@@ -311,6 +314,19 @@ def test_nothing_becomes_empty_and_keys_are_their_own_keys(text: str) -> None:
     assert name_key(name) == name
     if words(keys.core) == keys.core and not {"feat", "ft", "featuring"} & set(keys.core.split()):
         assert title_keys(keys.core) == (keys.core, keys.core, "", "")
+
+
+@pytest.mark.parametrize(
+    ("title", "segments"),
+    [
+        ("Song (feat. MØ) \u2013  Kask Remix", ["(", "fMØ", ") ", "-Kask Remix"]),
+        ("Song FT. Mira & Kask [Club Mix]", ["fMira & Kask ", "(Club Mix", ")"]),
+        ("(I Can't) Wait (\uff2d\uff49\uff52\uff41 Edit)", ["(Mira Edit", ")"]),
+        ("Song", []),
+    ],
+)
+def test_segments_keep_their_letters(title: str, segments: list[str]) -> None:
+    assert title_segments(title) == segments
 
 
 def test_nulls_and_no_titles_are_let_through() -> None:

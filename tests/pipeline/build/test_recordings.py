@@ -98,6 +98,46 @@ def test_remixers_come_from_roles_and_titles_and_a_roleless_list_yields(world: W
     assert artists(world) == [("Nova", True, False), ("Kask", False, True)]
 
 
+ROLELESS_TITLES = [
+    ("Song (feat. Gast)", [("Nova", True, False), ("Gast", False, False)]),
+    ("Song ft. Gast - Radio Edit", [("Nova", True, False), ("Gast", False, False)]),
+    ("Song (with Gast)", [("Nova", True, False), ("Gast", False, False)]),
+    ("Song [Gast VIP Mix]", [("Nova", True, False), ("Gast", False, True)]),
+    ("Song - Gast Edit", [("Nova", True, False), ("Gast", False, True)]),
+    ("Song (Gast's Rework)", [("Nova", True, False), ("Gast", False, True)]),
+    ("Song (feat. Gast) [Gast Remix]", [("Nova", True, False), ("Gast", False, True)]),
+    ("Song (feat. Nova)", [("Nova", False, False), ("Gast", True, False)]),
+    ("Song (Radio Edit)", [("Nova", True, False), ("Gast", True, False)]),
+    ("Song (with You)", [("Nova", True, False), ("Gast", True, False)]),
+    ("Song (Nova & Gast Remix)", [("Nova", True, True), ("Gast", False, True)]),
+]
+
+
+def test_the_title_tells_the_roles_that_a_list_leaves_out(world: World) -> None:
+    for number, (title, _) in enumerate(ROLELESS_TITLES, start=1):
+        world.recording(number, "streamsvc_a", f"a{number}", title, NOVA, credit("Gast", "g"))
+    build(world)
+    found = world.rows_of("recording_artist", "recording_id", "name", "is_primary", "is_remixer")
+    for number, (title, expected) in enumerate(ROLELESS_TITLES, start=1):
+        assert [row[1:] for row in found if row[0] == number] == expected, title
+
+
+def test_whom_a_list_with_roles_calls_primary_stays_primary_whatever_the_title_says(world: World) -> None:
+    world.recording(1, "streamsvc_a", "a", "Song (Gast Remix)", NOVA, credit("Gast", "g"))
+    world.recording(1, "store_a", "s", "Song", NOVA, credit("Gast", "g"), credit("Gast", "g", "remixer"))
+    build(world)
+    assert artists(world) == [("Nova", True, False), ("Gast", True, True)]
+
+
+def test_a_known_guest_whom_only_the_title_names_is_featured(world: World) -> None:
+    world.add("source_artist", "catalog_b", artist_id="g", name="Gast")
+    world.recording(1, "store_a", "s", "Song (feat. GAST)", NOVA)
+    world.recording(2, "store_a", "t", "Tune (feat. Nobody Known)", NOVA, version="Club Mix")
+    build(world)
+    assert artists(world) == [("Nova", True, False), ("Gast", False, False), ("Nova", True, False)]
+    assert world.rows_of("recording", "artist_credit") == [("Nova",), ("Nova",)]
+
+
 def test_a_remixer_whom_only_another_platform_names_is_added(world: World) -> None:
     world.recording(1, "streamsvc_c", "c", "Song", NOVA, credit("Gast", "g", "featured"))
     world.recording(1, "store_a", "s", "Song", NOVA, credit("Kask", "k", "remixer"))

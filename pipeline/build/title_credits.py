@@ -1,0 +1,183 @@
+"""Whom a title names: its guests (`Song (feat. X & Y)`) and the makers of its version (`Song - X Remix`, `Song [X's VIP Mix]`).
+
+Segments are set off and read by the shared name keys; here their names are found as written and cut where several are joined. Much looks
+like a name and is none (`Sunset Mix`, `Club Edit`, `with Strings`), so each name says whether it is sure: others count only where a
+platform lists that artist on the recording. Each distinct segment is read once. What must not live here: what a version word means.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+import polars as pl
+
+from catalog_store.name_keys import compact, display_title_expr, fold, name_key, title_segments_expr
+from catalog_store.name_keys.folding import words
+from catalog_store.name_keys.segments import CREDIT, TAIL, read_segment
+from catalog_store.name_keys.vocabulary import CREDIT_WORDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+SEGMENTS_PER_SLICE = 100_000
+"""Segments read at a time: their readings take some 100 MB."""
+KEPT_NAMES = 65_536
+"""Names of which the key is kept: each is asked for several times."""
+SURE_MAKER_WORDS = frozenset({"remix", "rmx", "rework", "reworked", "refix", "bootleg", "flip"})
+"""Words that always name a maker; `Edit`, `Mix`, `Dub` mostly name a use."""
+SURE_GUEST_WORDS = frozenset({"feat", "ft", "featuring"})
+_MADE_KINDS = frozenset({"remix", "edit"})
+_USE = """
+club radio dance extended original official vocal dub instrumental acoustic house techno trance garage jungle dnb d&b drum bass deep
+tech festival short long full main special summer winter late night midnight morning sunset sunrise chill chillout ambient latin disco
+funk funky soul soulful hip hop rock pop trap piano party remastered remaster live new old final exclusive first second third edit mix
+version classic underground hard uplifting progressive electro dubstep breakbeat breaks moombahton reggae reggaeton dirty clean explicit
+bonus single album alternate alternative the a and of unreleased limited anniversary vip digital mixed intro outro hype dj us uk eu euro
+"""
+_USE_WORDS = frozenset(_USE.split())
+"""Before `Remix` they tell its use or style, alone or behind the maker's name: `Club Remix`, `X Summer Remix`."""
+_BETWEEN_NAMES = frozenset({"the", "and", "x", "vs", "s"})
+_JOINT = re.compile(r"(?i)\s*[,;/&+]\s*|\s+(?:and|x|vs\.?|feat\.?|ft\.?|featuring|with)\s+")
+_FIRST_WORD = re.compile(r"^\W*\w+\W*")
+_POSSESSIVE = re.compile("['\u2019]s?$")
+_EDGES = " ,;:&+/-'\"\u2018\u2019\u201c\u201d."
+
+
+class Named(NamedTuple):
+    """One artist whom a title names."""
+
+    name: str
+    role: str
+    is_sure: bool
+
+
+class _Reading(NamedTuple):
+    """One segment: its names, still joined, as written. `bare` is a maker's name without words of use and possessive; may be empty."""
+
+    role: str
+    whole: str
+    bare: str
+    is_sure: bool
+
+
+def names_in_titles(titles: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
+    """The artists whom titles name.
+
+    Args:
+        titles: title, version; distinct.
+        known: key (distinct), name: the normal form of each artist that a platform knows by id, and how the artist is shown.
+
+    Returns:
+        title, version, place (0, 1 ... in a title), name, role (featured, remixer), is_sure.
+    """
+    segments = titles.with_columns(segment=title_segments_expr(display_title_expr(pl.col("title"), pl.col("version"))))
+    segments = segments.explode("segment", empty_as_null=False).filter(pl.col("segment").str.len_chars() > 1)
+    distinct = segments["segment"].unique(maintain_order=True)
+    named = pl.concat([_names_in(part, known) for part in distinct.to_frame().iter_slices(SEGMENTS_PER_SLICE)] or [_NOTHING])
+    found = segments.join(named, on="segment", maintain_order="left_right").drop("segment")
+    found = found.unique(["title", "version", "name", "role"], keep="first", maintain_order=True)
+    return found.with_columns(place=pl.int_range(pl.len()).over("title", "version"))
+
+
+_NOTHING = pl.DataFrame(schema={"segment": pl.String, "name": pl.String, "role": pl.String, "is_sure": pl.Boolean})
+
+
+def _names_in(distinct: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
+    """segment, name, role, is_sure of distinct segments."""
+    readings = [(segment, reading) for segment in distinct["segment"] if (reading := _read(segment))]
+    keys = {_key(text) for _, reading in readings for joined in {reading.whole, reading.bare} for _, _, text in _runs(joined)}
+    candidates = pl.DataFrame({"key": sorted(keys)}, schema={"key": pl.String})
+    here: dict[str, str] = dict(known.join(candidates, on="key", how="semi").select("key", "name").iter_rows())
+    rows = [(segment, *named) for segment, reading in readings for named in _names(reading, here)]
+    return pl.DataFrame(rows, schema=_NOTHING.schema, orient="row")
+
+
+def _read(segment: str) -> _Reading | None:
+    how, text = segment[:1], segment[1:]
+    if how == CREDIT:
+        return _Reading("featured", text.strip(_EDGES), "", is_sure=True)
+    if how == TAIL:
+        return None
+    folded = fold(text)
+    said = words(folded).split(" ")
+    read = read_segment(how + folded)
+    if read.credit:
+        guests = _FIRST_WORD.sub("", text).strip(_EDGES)
+        return _Reading("featured", guests, "", is_sure=said[0] in SURE_GUEST_WORDS) if said[0] in CREDIT_WORDS else None
+    makers = (tag.partition(":")[2] for tag in read.tags if tag.partition(":")[0] in _MADE_KINDS)
+    written = next((_written(text, maker) for maker in makers if maker), None)
+    if written is None:
+        return None
+    bare = _POSSESSIVE.sub("", " ".join(_without_use(written)))
+    return _Reading("remixer", " ".join(written), bare, is_sure=bool(bare) and not SURE_MAKER_WORDS.isdisjoint(said))
+
+
+def _written(text: str, maker: str) -> list[str] | None:
+    """The words of the segment that make up the name that its reading gave without spaces and joints."""
+    tokens = [token.strip(_EDGES) or token for token in text.split()]
+    bare = ["".join(word for word in words(fold(token)).split(" ") if word not in _BETWEEN_NAMES) for token in tokens]
+    for first in range(len(tokens)):
+        for behind in range(first + 1, len(tokens) + 1):
+            if "".join(bare[first:behind]) == maker:
+                return tokens[first:behind]
+    return None
+
+
+def _without_use(tokens: list[str]) -> list[str]:
+    kept = len(tokens)
+    while kept and (tokens[kept - 1].lower() in _USE_WORDS or tokens[kept - 1].isdigit()):
+        kept -= 1
+    return tokens[:kept]
+
+
+def _names(reading: _Reading, known: Mapping[str, str]) -> Iterator[Named]:
+    for joined in (reading.whole, reading.bare):
+        names, is_complete = _known_names(joined, known)
+        if is_complete:
+            yield from (Named(name, reading.role, reading.is_sure) for name in names)
+            return
+    names, _ = _known_names(reading.bare or reading.whole, known)
+    yield from (Named(name, reading.role, is_sure=False) for name in names)
+    if reading.role == "remixer" and reading.is_sure:
+        yield Named(reading.bare, reading.role, is_sure=True)
+
+
+def _known_names(joined: str, known: Mapping[str, str]) -> tuple[list[str], bool]:
+    """Known names in `A, B & C`, the longest first at each place, and whether nothing else stands there."""
+    names: list[str] = []
+    end, is_complete = 0, bool(joined)
+    for first, behind, text in _runs(joined):
+        if first < end:
+            continue
+        name = known.get(_key(text))
+        if name is not None:
+            names.append(name)
+            is_complete &= first == end
+            end = behind
+    return names, is_complete and end == len(_parts(joined))
+
+
+def _runs(joined: str) -> list[tuple[int, int, str]]:
+    """All runs of parts of `A, B & C` as (first, behind, text), the longest first at each place."""
+    if not _JOINT.search(joined):
+        return [(0, 1, joined)] if joined else []
+    parts = _parts(joined)
+    return [
+        (first, behind, joined[parts[first][0] : parts[behind - 1][1]])
+        for first in range(len(parts))
+        for behind in range(len(parts), first, -1)
+    ]
+
+
+def _parts(joined: str) -> list[tuple[int, int]]:
+    """Where each part of `A, B & C` begins and ends."""
+    cuts = [(0, 0), *(joint.span() for joint in _JOINT.finditer(joined)), (len(joined), len(joined))]
+    return [(before[1], behind[0]) for before, behind in pairwise(cuts) if before[1] < behind[0]]
+
+
+@lru_cache(maxsize=KEPT_NAMES)
+def _key(name: str) -> str:
+    return compact(name_key(name))
