@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 
 from catalog_store.tables.reference import table_reference
-
 from pipeline.dumps.rejects import Reason
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
