@@ -109,7 +109,8 @@ SELECT key, arg_min(shown, struct_pack(a := rank, b := shown)) AS name FROM (
 _TITLE_THAT_MAY_NAME = r"""
 SELECT DISTINCT title, version FROM credited
 WHERE version IS NOT NULL OR regexp_matches(
-    title, '[(\[{\x{FF08}\x{FF3B}\x{3010}\x{3014}]|\s[-~\x{2010}-\x{2015}\x{FF0D}]|[ -](?i:f(ea)?t)') ORDER BY ALL
+    title, '[(\[{\x{FF08}\x{FF3B}\x{3010}\x{3014}]|\s[-~\x{2010}-\x{2015}\x{FF0D}]|[ -](?i:f(ea)?t)|[\x{FF26}\x{FF46}]'
+)
 """
 
 

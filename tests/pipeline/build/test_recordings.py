@@ -101,6 +101,7 @@ def test_remixers_come_from_roles_and_titles_and_a_roleless_list_yields(world: W
 ROLELESS_TITLES = [
     ("Song (feat. Gast)", [("Nova", True, False), ("Gast", False, False)]),
     ("Song ft. Gast - Radio Edit", [("Nova", True, False), ("Gast", False, False)]),
+    ("Song \uff46\uff45\uff41\uff54\uff0e Gast", [("Nova", True, False), ("Gast", False, False)]),
     ("Song (with Gast)", [("Nova", True, False), ("Gast", False, False)]),
     ("Song [Gast VIP Mix]", [("Nova", True, False), ("Gast", False, True)]),
     ("Song - Gast Edit", [("Nova", True, False), ("Gast", False, True)]),
