@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import socket
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +23,7 @@ from tests.conftest import ROOT, BuiltWorld, run_module
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -58,16 +61,16 @@ def free_port() -> int:
         return port
 
 
-@pytest.fixture(scope="module")
-def client(built_world: BuiltWorld, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
-    accounts = f"sqlite:///{tmp_path_factory.mktemp('accounts')}/accounts.db"
+@contextmanager
+def serving(catalog: Path, place: Path) -> Iterator[Client]:
+    """A server process over `catalog` with an account of its own; its log must not hold the key."""
+    accounts = f"sqlite:///{place}/accounts.db"
     run_module("account_store", "--accounts", accounts, "create-account", "tester")
     key = json.loads(run_module("account_store", "--accounts", accounts, "create-key", "tester").stdout)["key"]
     port = free_port()
-    command = [sys.executable, "-m", "catalog_api", "serve", "--catalog", built_world.catalog, "--accounts", accounts, "--port", str(port)]
-    log_path = tmp_path_factory.mktemp("log") / "server.log"
-    with log_path.open("w") as log:
-        server = subprocess.Popen([str(part) for part in command], cwd=ROOT, stderr=log)
+    command = [sys.executable, "-m", "catalog_api", "serve", "--catalog", str(catalog), "--accounts", accounts, "--port", str(port)]
+    with (place / "server.log").open("w") as log:
+        server = subprocess.Popen(command, cwd=ROOT, stderr=log)
         client = Client(f"http://127.0.0.1:{port}", key)
         try:
             wait_until_ready(client, server)
@@ -75,7 +78,13 @@ def client(built_world: BuiltWorld, tmp_path_factory: pytest.TempPathFactory) ->
         finally:
             server.terminate()
             server.wait(timeout=20)
-    assert key not in log_path.read_text()
+    assert key not in (place / "server.log").read_text()
+
+
+@pytest.fixture(scope="module")
+def client(built_world: BuiltWorld, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    with serving(built_world.catalog, tmp_path_factory.mktemp("server")) as client:
+        yield client
 
 
 def wait_until_ready(client: Client, server: subprocess.Popen[bytes]) -> None:
@@ -296,40 +305,30 @@ def test_the_description_names_every_route_and_every_error_code_is_listed(client
     assert {row["code"] for row in listed} == set(CODES)
 
 
-def test_a_running_server_follows_a_rollback(built_world: BuiltWorld, client: Client, tmp_path_factory: pytest.TempPathFactory) -> None:
-    import shutil  # noqa: PLC0415
+def until_answered(client: Client, status: int, **query: object) -> bool:
+    """Ask for links until they are answered with `status`; every answer on the way must be whole."""
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        answered = client.get("/v1/tracks/links", **query).status
+        assert answered in {200, 404}
+        if answered == status:
+            return True
+        time.sleep(0.1)
+    return False
 
-    place = tmp_path_factory.mktemp("hot")
-    shutil.copytree(built_world.catalog, place / "catalog", symlinks=True)
-    accounts = f"sqlite:///{place}/accounts.db"
-    run_module("account_store", "--accounts", accounts, "create-account", "x")
-    run_module("account_store", "--accounts", accounts, "create-key", "x", "--key", client.key)
-    port = free_port()
-    command = [
-        sys.executable,
-        "-m",
-        "catalog_api",
-        "serve",
-        "--catalog",
-        str(place / "catalog"),
-        "--accounts",
-        accounts,
-        "--port",
-        str(port),
-    ]
-    server = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL)
-    hot = Client(f"http://127.0.0.1:{port}", client.key)
-    try:
-        wait_until_ready(hot, server)
-        run_module("pipeline", "build", "--dumps", built_world.dumps, "--catalog", place / "catalog", CATALOG_KEEP_SNAPSHOTS="1")
-        assert len(list((place / "catalog" / "snapshots").iterdir())) == 1
-        deadline = time.monotonic() + 10
-        while time.monotonic() < deadline:
-            assert hot.get("/v1/genres").status == 200
-            time.sleep(0.2)
-            if hot.get("/readyz", key=None).status == 200 and time.monotonic() > deadline - 8:
-                break
-        assert hot.get("/v1/genres").status == 200
-    finally:
-        server.terminate()
-        server.wait(timeout=20)
+
+def test_a_running_server_follows_a_new_snapshot_and_a_rollback(built_world: BuiltWorld, tmp_path: Path) -> None:
+    catalog = tmp_path / "catalog"
+    catalog.mkdir()
+    shutil.copytree(built_world.catalog / "snapshots", catalog / "snapshots")
+    (catalog / "current").symlink_to((built_world.catalog / "current").readlink())
+    first = (catalog / "current").resolve().name
+    shutil.copytree(built_world.dumps / "store_a", tmp_path / "dumps" / "store_a")
+    links = pl.read_parquet(catalog / "current/tables/platform_link/*.parquet")
+    gone = links.filter(pl.col("source") == "streamsvc_a")["external_id"][0]
+    with serving(catalog, tmp_path) as hot:
+        assert until_answered(hot, 200, streamsvc_a_id=gone)
+        run_module("pipeline", "build", "--dumps", tmp_path / "dumps", "--catalog", catalog, CATALOG_LARGEST_SHRINK="1")
+        assert until_answered(hot, 404, streamsvc_a_id=gone)
+        run_module("pipeline", "rollback", "--catalog", catalog, "--to", first)
+        assert until_answered(hot, 200, streamsvc_a_id=gone)
