@@ -141,9 +141,12 @@ def test_search_finds_tracks_by_artist_and_title(client: Client, tracks: pl.Data
 
 
 def test_search_pages_do_not_overlap_and_end_with_null(client: Client, tracks: pl.DataFrame) -> None:
-    artist = tracks["artists"][0][0]["name"]
-    title = tracks["title"][0]
-    whole = client.get("/v1/tracks/search", artist=artist, title=title, limit=100).body
+    for artists, title in tracks.select("artists", "title").iter_rows():
+        artist = artists[0]["name"]
+        whole = client.get("/v1/tracks/search", artist=artist, title=title, limit=100).body
+        if len(whole["results"]) >= 3:
+            break
+    assert len(whole["results"]) >= 3, "no search in this world has pages to turn"
     assert whole["next_cursor"] is None
     pages, cursor = [], None
     for _ in range(len(whole["results"]) + 1):
