@@ -54,7 +54,7 @@ def simulate(options: argparse.Namespace) -> int:
     """Write a made-up world as dumps, with its truth."""
     from pipeline.simulate import SimulationSettings, write_world  # noqa: PLC0415
 
-    write_world(SimulationSettings(recordings=options.recordings, seed=options.seed), options.out, log.info)
+    write_world(SimulationSettings(recordings=options.recordings, seed=options.seed).dirtier(options.dirt), options.out, log.info)
     return 0
 
 
@@ -121,6 +121,7 @@ def _parser() -> argparse.ArgumentParser:
     command = commands.add_parser("simulate", help="write a made-up world as dumps", description=simulate.__doc__)
     command.add_argument("--recordings", type=int, required=True, metavar="N", help="recordings in the world; about 2.5 source rows each")
     command.add_argument("--seed", type=int, default=1, metavar="S", help="another seed, another world (default %(default)s)")
+    command.add_argument("--dirt", type=float, default=1.0, metavar="F", help="factor on all rates of dirt (default %(default)s)")
     command.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder for the dumps and the truth")
     command.set_defaults(run=simulate)
 

@@ -94,6 +94,12 @@ def artists_per_block(settings: SimulationSettings) -> int:
     return max(2, int(min(settings.recordings, settings.recordings_per_block) / settings.recordings_per_artist))
 
 
+def block_artists(settings: SimulationSettings, block: int) -> npt.NDArray[np.int64]:
+    """Numbers of the artists of one block."""
+    per_block = artists_per_block(settings)
+    return np.arange(block * per_block, (block + 1) * per_block)
+
+
 @lru_cache(maxsize=8)
 def platform_names(settings: SimulationSettings, platform: str) -> pl.Series:
     """How one platform spells the artists: mostly alike, now and then with a typing error, other case, `and` for `&`."""

@@ -12,13 +12,13 @@ import numpy as np
 import polars as pl
 
 from catalog_store.platforms import CATALOG_A
-from pipeline.simulate.cast import artists_per_block, cast_of
+from pipeline.simulate.cast import block_artists, cast_of
 from pipeline.simulate.files import woven
 from pipeline.simulate.genre_words import CATALOG_A as GENRES
 from pipeline.simulate.nested import clock_duration, main_positions
-from pipeline.simulate.part import ROWS_PER_RECORDING, Part, first_number, malformed_count, truth_of
+from pipeline.simulate.part import ROWS_PER_RECORDING, Part, entity_truth, first_number, malformed_count, truth_of
 from pipeline.simulate.randomness import base62_ids, chosen, generator
-from pipeline.simulate.rows import CREDITS, named, platform_rows
+from pipeline.simulate.rows import CREDITS, label_truth, named, platform_rows
 from pipeline.simulate.songs import NOBODY
 from pipeline.simulate.wording import dance_originals, titled, with_versions
 from pipeline.simulate.xml_text import attribute, element, escaped, joined
@@ -116,6 +116,12 @@ def part(settings: SimulationSettings, block: int) -> Part:
     )
     broken = _broken(settings, rng, FIRST_RELEASE_ID + first + (ROWS_PER_RECORDING - 1) * settings.recordings_per_block, len(rows))
     out.files = _files(settings, block, rows, releases, broken, old=False)
+    artists = pl.Series(block_artists(settings, block))
+    out.entities = {
+        "artist": entity_truth("artist", artists + FIRST_ARTIST_ID, artists),
+        "release": entity_truth("release", releases["id"], releases["number"]),
+        "label": label_truth(settings, block, FIRST_LABEL_ID),
+    }
     if settings.alternative_forms:
         out.alternative = _files(settings, block, rows, releases, broken, old=True)
     return out
@@ -341,8 +347,7 @@ def _release_records(rows: pl.DataFrame, releases: pl.DataFrame, *, old: bool) -
 
 
 def _artist_records(settings: SimulationSettings, block: int, *, old: bool) -> pl.Series:
-    per_block = artists_per_block(settings)
-    numbers = np.arange(block * per_block, (block + 1) * per_block)
+    numbers = block_artists(settings, block)
     frame = pl.DataFrame({"artist": numbers, "artist_name": named(settings, CATALOG_A, pl.Series(numbers))})
     frame = frame.with_columns(_numbered(settings, frame, "artist"))
     printed = pl.col("artist_name").str.replace(r" \(\d+\)$", "").str.replace(r"^(\S)\S+ ", "$1. ")

@@ -14,15 +14,15 @@ import polars as pl
 from catalog_store.identifiers import ISRC_SHAPE
 from catalog_store.platforms import CATALOG_B
 from pipeline.simulate import catalog_b_tables as tables
-from pipeline.simulate.cast import artists_per_block, cast_of
+from pipeline.simulate.cast import block_artists, cast_of
 from pipeline.simulate.catalog_b_links import links_of
 from pipeline.simulate.catalog_b_tables import CORE, DERIVED, NONE, copy_text, member
 from pipeline.simulate.genre_words import CATALOG_B as GENRES
 from pipeline.simulate.genre_words import MAINS, NO_GENRES, UMBRELLAS
 from pipeline.simulate.nested import main_positions
-from pipeline.simulate.part import Part, first_number, malformed_count, truth_of
+from pipeline.simulate.part import Part, entity_truth, first_number, malformed_count, truth_of
 from pipeline.simulate.randomness import chosen, generator, uuids
-from pipeline.simulate.rows import named, platform_rows, world_of
+from pipeline.simulate.rows import label_truth, named, platform_rows, world_of
 from pipeline.simulate.songs import NOBODY
 from pipeline.simulate.wording import titled, with_versions
 
@@ -76,6 +76,12 @@ def part(settings: SimulationSettings, block: int) -> Part:
     )
     good = entities.filter(~pl.col("is_video"))
     out = Part(truth=truth_of(good["gid"], good))
+    artists = pl.Series(block_artists(settings, block))
+    labels = label_truth(settings, block, FIRST_LABEL_ID)
+    out.entities = {
+        "artist": entity_truth("artist", uuids(artists.to_numpy(), "catalog_b artist"), artists),
+        "label": labels.with_columns(external_id=uuids(labels["external_id"].cast(pl.Int64).to_numpy(), "catalog_b label")),
+    }
     rows = rows.join(
         entities.head(len(recordings)).select("recording", pl.col("id").alias("recording_id"), "credit"),
         on="recording",
@@ -83,6 +89,7 @@ def part(settings: SimulationSettings, block: int) -> Part:
         maintain_order="left",
     )
     releases = _releases(of, first)
+    out.entities["release"] = entity_truth("release", releases["gid"], releases["number"])
     groups = [
         _recording_tables(settings, of, entities, first),
         _release_tables(of, releases, rows, first),
@@ -292,8 +299,7 @@ def _release_tables(of: PlatformRows, releases: pl.DataFrame, rows: pl.DataFrame
 
 def _artist_tables(settings: SimulationSettings, block: int) -> dict[str, bytes]:
     """Every artist of the block with the credit of the artist alone; Various Artists in the first block."""
-    per_block = artists_per_block(settings)
-    numbers = np.arange(block * per_block, (block + 1) * per_block)
+    numbers = block_artists(settings, block)
     own = pl.DataFrame(
         {"id": numbers + FIRST_ARTIST_ID, "gid": uuids(numbers, "catalog_b artist"), "name": named(settings, CATALOG_B, pl.Series(numbers))}
     )

@@ -19,18 +19,27 @@ ROWS_PER_RECORDING = 4
 
 @dataclass
 class Part:
-    """Blocks of a platform's files by name (path below the dump folder), of its other form, and the truth of its good rows."""
+    """Blocks of a platform's files by name (path below the dump folder), of its other form, and the truth of its good rows.
+
+    `entities` is the truth of the platform's artists, releases and labels, as `entity_truth` gives it, by kind.
+    """
 
     files: dict[str, Content] = field(default_factory=dict)
     alternative: dict[str, Content] = field(default_factory=dict)
     truth: pl.DataFrame = field(
         default_factory=lambda: truth_of(pl.Series([], dtype=pl.String), pl.DataFrame(schema={"true_id": pl.Int64, "kind": pl.String}))
     )
+    entities: dict[str, pl.DataFrame] = field(default_factory=dict)
 
 
 def truth_of(external_ids: pl.Series, rows: pl.DataFrame) -> pl.DataFrame:
     """Truth of rows in row order: external_id, true_recording_id, variant."""
     return pl.DataFrame({"external_id": external_ids, "true_recording_id": rows["true_id"], "variant": rows["kind"]})
+
+
+def entity_truth(kind: str, external_ids: pl.Series, true_ids: pl.Series) -> pl.DataFrame:
+    """Truth of a platform's artists, releases or labels, in the given order: external_id, true_<kind>_id (the world's number, from 1)."""
+    return pl.DataFrame({"external_id": external_ids.cast(pl.String), f"true_{kind}_id": true_ids.cast(pl.Int64) + 1})
 
 
 def first_number(settings: SimulationSettings, block: int) -> int:

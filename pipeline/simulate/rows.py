@@ -15,6 +15,7 @@ import polars as pl
 from catalog_store.platforms import CATALOG_A, CATALOG_B, STORE_A
 from pipeline.simulate.cast import cast_of, platform_names
 from pipeline.simulate.dirt import dirty_dates, dirty_durations, dirty_gtins, dirty_isrcs
+from pipeline.simulate.part import entity_truth
 from pipeline.simulate.randomness import chosen, generator
 from pipeline.simulate.releases import Releases, make_releases
 from pipeline.simulate.songs import NOBODY, Songs, make_songs
@@ -140,6 +141,12 @@ def _row_columns(world: World, placements: pl.DataFrame) -> pl.DataFrame:
         ],
         how="horizontal",
     )
+
+
+def label_truth(settings: SimulationSettings, block: int, first_id: int) -> pl.DataFrame:
+    """Truth of the labels of a platform that numbers them from `first_id`: all of them in the first block."""
+    labels = pl.Series(np.arange(len(cast_of(settings).label_names) if block == 0 else 0))
+    return entity_truth("label", labels + first_id, labels)
 
 
 def named(settings: SimulationSettings, platform: str, numbers: pl.Series) -> pl.Series:

@@ -6,17 +6,51 @@ stands in the module that applies it, never here.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import date
 from typing import TYPE_CHECKING
 
-from catalog_store.platforms import CATALOG_A, CATALOG_B, STORE_A, STREAMSVC_A, STREAMSVC_B, STREAMSVC_C
+from catalog_store.platforms import CATALOG_A, CATALOG_B, CATALOG_PLATFORMS, STORE_A, STREAMSVC_A, STREAMSVC_B, STREAMSVC_C
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 SMALLEST_BLOCK = 100
 """Recordings: below this a block holds too few artists for compilations and guests."""
+DIRTIEST = 0.95
+"""No rate grows beyond this when a world is made dirtier."""
+DIRT = (
+    "homonym_artists",
+    "artist_spelling",
+    "artist_and",
+    "original_mix_wording",
+    "version_alias",
+    "second_isrc",
+    "shared_isrc",
+    "wrong_isrc",
+    "swapped_isrc",
+    "malformed_isrc",
+    "missing_iswc",
+    "wrong_iswc",
+    "malformed_gtin",
+    "missing_gtin",
+    "typos",
+    "casing",
+    "unicode_forms",
+    "punctuation",
+    "duration_outliers",
+    "partial_dates",
+    "bogus_dates",
+    "shifted_dates",
+    "missing_tracks",
+    "genre_noise",
+    "missing_genre",
+    "malformed_rows",
+    "catalog_b_duplicates",
+    "catalog_b_redirects",
+)
+"""The rates that are dirt: what platforms get wrong or say otherwise. The rest says how large the world is and who carries what."""
+PLATFORM_DIRT = ("missing_isrc", "missing_duration")
 
 
 @dataclass(frozen=True)
@@ -125,6 +159,18 @@ class SimulationSettings:
             if isinstance(value, PlatformRates):
                 for name in ("missing_isrc", "missing_duration", "featured_in_title", "version_in_title"):
                     yield f"{field.name}.{name}", getattr(value, name)
+
+    def dirtier(self, factor: float) -> SimulationSettings:
+        """The same world with all rates of `DIRT` and `PLATFORM_DIRT` multiplied, at most to `DIRTIEST` (a rate that is above stays)."""
+
+        def grown(rates: object, names: tuple[str, ...]) -> dict[str, float]:
+            values = {name: float(getattr(rates, name)) for name in names}
+            return {name: min(value * factor, max(value, DIRTIEST)) for name, value in values.items()}
+
+        platforms = {
+            platform: replace(rates, **grown(rates, PLATFORM_DIRT)) for platform in CATALOG_PLATFORMS if (rates := self.platform(platform))
+        }
+        return replace(self, **platforms, **grown(self, DIRT))  # type: ignore[arg-type] # the fields are named in DIRT
 
     @property
     def block_count(self) -> int:

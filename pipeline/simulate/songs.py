@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from pipeline.simulate import codes
-from pipeline.simulate.cast import artists_per_block, cast_of
+from pipeline.simulate.cast import block_artists, cast_of
 from pipeline.simulate.genre_words import MAINS
 from pipeline.simulate.names import places, titles
 from pipeline.simulate.randomness import chosen, generator, weighted
@@ -110,8 +110,7 @@ def make_songs(settings: SimulationSettings, block: int) -> Songs:
     cast = cast_of(settings)
     first = block * settings.recordings_per_block
     wanted = min(settings.recordings_per_block, settings.recordings - first)
-    per_block = artists_per_block(settings)
-    own = np.arange(block * per_block, (block + 1) * per_block)[:wanted]
+    own = block_artists(settings, block)[:wanted]
     rng = generator(settings.seed, "songs", block)
     artists = np.concatenate([own, own[weighted(rng, cast.weights[own], wanted - len(own))]])
     has = _variants_of(rng, cast.is_dance(cast.mains[artists]), settings.variant_scale)

@@ -11,13 +11,13 @@ import numpy as np
 import polars as pl
 
 from catalog_store.platforms import STORE_A
-from pipeline.simulate.cast import cast_of
+from pipeline.simulate.cast import block_artists, cast_of
 from pipeline.simulate.files import broken_lines, woven
 from pipeline.simulate.genre_words import STORE_A as GENRES
 from pipeline.simulate.nested import clock_duration, credit_list, main_positions, slug
-from pipeline.simulate.part import Part, first_number, malformed_count, truth_of
+from pipeline.simulate.part import Part, entity_truth, first_number, malformed_count, truth_of
 from pipeline.simulate.randomness import chosen
-from pipeline.simulate.rows import named, platform_rows
+from pipeline.simulate.rows import label_truth, named, platform_rows
 from pipeline.simulate.songs import NOBODY
 from pipeline.simulate.wording import titled, with_versions
 
@@ -114,6 +114,12 @@ def part(settings: SimulationSettings, block: int) -> Part:
     out.files = {
         "tracks.ndjson.gz": woven(lines.head(len(tracks)), broken_lines(lines.tail(count).to_list() if count else [], rng), rng),
         "releases.ndjson.gz": _release_lines(releases, tracks),
+    }
+    artists = pl.Series(block_artists(settings, block))
+    out.entities = {
+        "artist": entity_truth("artist", artists + FIRST_ARTIST_ID, artists),
+        "release": entity_truth("release", releases["id"], releases["number"]),
+        "label": label_truth(settings, block, FIRST_LABEL_ID),
     }
     if settings.alternative_forms:
         out.alternative = _csv_tables(settings, block, releases, tracks, of)

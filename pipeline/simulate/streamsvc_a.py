@@ -11,11 +11,11 @@ import numpy as np
 import polars as pl
 
 from catalog_store.platforms import STREAMSVC_A
-from pipeline.simulate.cast import artists_per_block, cast_of, platform_names
+from pipeline.simulate.cast import block_artists, cast_of, platform_names
 from pipeline.simulate.files import broken_lines, woven
 from pipeline.simulate.genre_words import STREAMSVC_A as GENRES
 from pipeline.simulate.nested import credit_list, main_positions
-from pipeline.simulate.part import Part, first_number, malformed_count, truth_of
+from pipeline.simulate.part import Part, entity_truth, first_number, malformed_count, truth_of
 from pipeline.simulate.randomness import base62_ids, chosen, generator
 from pipeline.simulate.rows import CREDITS, named, platform_rows
 from pipeline.simulate.songs import NOBODY
@@ -85,6 +85,11 @@ def part(settings: SimulationSettings, block: int) -> Part:
         "track_artists.parquet": _track_artists(rows),
         "artist_albums.parquet": _artist_albums(albums, of, rows),
         "artist_genres.parquet": _artist_genres(settings, block),
+    }
+    artists = block_artists(settings, block)
+    out.entities = {
+        "artist": entity_truth("artist", base62_ids(artists, "streamsvc_a artist"), pl.Series(artists)),
+        "release": entity_truth("release", albums["id"], of.releases["number"]),
     }
     if block == 0:
         out.files["available_markets.parquet"] = pl.DataFrame({"rowid": np.arange(len(MARKETS)) + 1, "available_markets": MARKETS})
@@ -159,8 +164,7 @@ def _broken_tracks(settings: SimulationSettings, of: PlatformRows, tracks: pl.Da
 
 
 def _artists(settings: SimulationSettings, block: int) -> pl.DataFrame:
-    per_block = artists_per_block(settings)
-    numbers = np.arange(block * per_block, (block + 1) * per_block)
+    numbers = block_artists(settings, block)
     popularity = cast_of(settings).popularity[numbers]
     own = pl.DataFrame(
         {
@@ -219,8 +223,7 @@ def _artist_albums(albums: pl.DataFrame, of: PlatformRows, rows: pl.DataFrame) -
 
 
 def _artist_genres(settings: SimulationSettings, block: int) -> pl.DataFrame:
-    per_block = artists_per_block(settings)
-    numbers = np.arange(block * per_block, (block + 1) * per_block)
+    numbers = block_artists(settings, block)
     rng = generator(settings.seed, "streamsvc_a genres", block)
     parts = []
     for round_number in range(GENRES_PER_ARTIST):

@@ -13,10 +13,10 @@ import pyarrow as pa
 
 from catalog_store.platforms import STREAMSVC_B
 from pipeline.simulate import epf
-from pipeline.simulate.cast import artists_per_block, cast_of
+from pipeline.simulate.cast import block_artists, cast_of
 from pipeline.simulate.genre_words import STREAMSVC_B as GENRES
 from pipeline.simulate.nested import credit_list, main_positions
-from pipeline.simulate.part import Part, first_number, malformed_count, truth_of
+from pipeline.simulate.part import Part, entity_truth, first_number, malformed_count, truth_of
 from pipeline.simulate.randomness import uuids
 from pipeline.simulate.rows import named, platform_rows
 from pipeline.simulate.songs import NOBODY
@@ -113,6 +113,11 @@ def part(settings: SimulationSettings, block: int) -> Part:
         export_path(settings, "album"): _with_maps(_albums(albums, songs)),
         export_path(settings, "artist"): _with_maps(_artists(settings, block)),
     }
+    artists = pl.Series(block_artists(settings, block))
+    out.entities = {
+        "artist": entity_truth("artist", artists + FIRST_ARTIST_ID, artists),
+        "release": entity_truth("release", albums["id"], albums["number"]),
+    }
     if settings.alternative_forms:
         out.alternative = epf.files(settings, block, albums, songs, _artists(settings, block), of)
     return out
@@ -198,8 +203,7 @@ def _albums(albums: pl.DataFrame, songs: pl.DataFrame) -> pl.DataFrame:
 
 
 def _artists(settings: SimulationSettings, block: int) -> pl.DataFrame:
-    per_block = artists_per_block(settings)
-    numbers = np.arange(block * per_block, (block + 1) * per_block)
+    numbers = block_artists(settings, block)
     own = pl.DataFrame(
         {"id": pl.Series(numbers + FIRST_ARTIST_ID).cast(pl.String), "nameDefault": named(settings, STREAMSVC_B, pl.Series(numbers))}
     )

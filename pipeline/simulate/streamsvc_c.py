@@ -11,11 +11,11 @@ import numpy as np
 import polars as pl
 
 from catalog_store.platforms import STREAMSVC_C
-from pipeline.simulate.cast import artists_per_block, cast_of
+from pipeline.simulate.cast import block_artists, cast_of
 from pipeline.simulate.files import broken_lines, woven
 from pipeline.simulate.genre_words import STREAMSVC_C as GENRES
 from pipeline.simulate.nested import credit_list, iso_duration, main_positions
-from pipeline.simulate.part import Part, first_number, malformed_count, truth_of
+from pipeline.simulate.part import Part, entity_truth, first_number, malformed_count, truth_of
 from pipeline.simulate.randomness import chosen
 from pipeline.simulate.rows import CREDITS, named, platform_rows
 from pipeline.simulate.songs import NOBODY
@@ -93,6 +93,11 @@ def part(settings: SimulationSettings, block: int) -> Part:
         "tracks.ndjson.gz": woven(lines.head(len(tracks)), broken_lines(lines.tail(count).to_list() if count else [], rng), rng),
         "albums.ndjson.gz": _lines(_album_resource(albums, tracks)),
         "artists.ndjson.gz": _lines(_artist_resource(settings, block)),
+    }
+    artists = pl.Series(block_artists(settings, block))
+    out.entities = {
+        "artist": entity_truth("artist", artists + FIRST_ARTIST_ID, artists),
+        "release": entity_truth("release", albums["id"], albums["number"]),
     }
     if block == 0:
         out.files["genres.ndjson.gz"] = _lines(_named_resources("genres", "genreName", GENRE_NAMES))
@@ -189,8 +194,7 @@ def _album_resource(albums: pl.DataFrame, tracks: pl.DataFrame) -> pl.DataFrame:
 
 
 def _artist_resource(settings: SimulationSettings, block: int) -> pl.DataFrame:
-    per_block = artists_per_block(settings)
-    numbers = np.arange(block * per_block, (block + 1) * per_block)
+    numbers = block_artists(settings, block)
     own = pl.DataFrame(
         {
             "id": pl.Series(numbers + FIRST_ARTIST_ID).cast(pl.String),

@@ -2,7 +2,7 @@
 
 <out>/<platform>/<date>/            the dump in the platform's primary form
 <out>/alternative/<platform>/<date>/  the same rows in its other form, when `alternative_forms` is set
-<out>/truth/{recording,work,genre}/part-0.parquet
+<out>/truth/{recording,artist,release,label,work,genre}/part-0.parquet
 """
 
 from __future__ import annotations
@@ -41,12 +41,14 @@ PLATFORMS = MappingProxyType(
         WORKS: works,
     }
 )
+ENTITIES = ("artist", "release", "label")
+"""What else than recordings has a truth."""
 SPOOL = ".spool"
 """Folder of catalog_b's tables until the archives are packed; tar members tell their size in front."""
 
 
 def parts(settings: SimulationSettings, block: int) -> tuple[dict[str, Part], dict[str, pl.DataFrame]]:
-    """Everything of one block: the platforms' parts and the truth tables `recording`, `work`, `genre`."""
+    """Everything of one block: the platforms' parts and the truth tables."""
     made = {platform: PLATFORMS[platform].part(settings, block) for platform in SOURCES}
     recording = pl.concat(
         [part.truth.select(pl.lit(platform).alias("platform"), pl.all()) for platform, part in made.items() if platform != WORKS]
@@ -58,7 +60,15 @@ def parts(settings: SimulationSettings, block: int) -> tuple[dict[str, Part], di
     ).drop_nulls()
     mains = pl.Series([main for main, _ in MAINS]).gather(songs["main"])
     genre = pl.DataFrame({"true_recording_id": world.recordings["true_id"], "main": mains})
-    return made, {"recording": recording, "work": codes.sort("true_recording_id", "iswc"), "genre": genre}
+    entities = {kind: _entities(kind, made) for kind in ENTITIES}
+    return made, {"recording": recording, **entities, "work": codes.sort("true_recording_id", "iswc"), "genre": genre}
+
+
+def _entities(kind: str, made: Mapping[str, Part]) -> pl.DataFrame:
+    """platform, external_id, true_<kind>_id of all platforms."""
+    empty = pl.DataFrame(schema={"platform": pl.String, "external_id": pl.String, f"true_{kind}_id": pl.Int64})
+    told = {platform: part.entities[kind] for platform, part in made.items() if kind in part.entities}
+    return pl.concat([empty, *(rows.select(pl.lit(platform).alias("platform"), pl.all()) for platform, rows in told.items())])
 
 
 def write_world(

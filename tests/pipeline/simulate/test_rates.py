@@ -120,6 +120,19 @@ def test_shares_outside_zero_to_one_are_refused() -> None:
         SimulationSettings(recordings_per_block=5)
 
 
+def test_a_dirtier_world_multiplies_the_rates_of_dirt_and_nothing_else() -> None:
+    clean = SimulationSettings(typos=0.6)
+    dirty = clean.dirtier(2)
+    assert dirty.wrong_isrc == 2 * clean.wrong_isrc
+    assert dirty.streamsvc_b.missing_isrc == 2 * clean.streamsvc_b.missing_isrc
+    assert dirty.typos == 0.95
+    assert dirty.catalog_a.missing_isrc == clean.catalog_a.missing_isrc  # above what dirt may grow to: a trait of the platform
+    assert (dirty.recordings, dirty.covers, dirty.works_coverage) == (clean.recordings, clean.covers, clean.works_coverage)
+    assert dirty.store_a.coverage == clean.store_a.coverage
+    assert clean.dirtier(0).typos == 0
+    assert clean.dirtier(1) == clean
+
+
 def test_every_setting_is_on_the_documentation_page() -> None:
     page = (Path(__file__).parents[3] / "docs/simulator.md").read_text(encoding="utf-8")
     rows = {field.name for field in fields(SimulationSettings)}

@@ -139,3 +139,36 @@ def test_malformed_rows_stand_beside_the_good_ones(world: Path) -> None:
     } >= {""}
     lines = gzip.decompress((world / "streamsvc_c" / DAY / "tracks.ndjson.gz").read_bytes()).count(b"\n")
     assert lines > len(list(resources(world / "streamsvc_c" / DAY / "tracks.ndjson.gz")))
+
+
+def test_artists_releases_and_labels_have_a_truth_that_names_their_rows(world: Path) -> None:
+    platforms = {"streamsvc_a", "streamsvc_b", "streamsvc_c", "store_a", "catalog_a", "catalog_b"}
+    artist, release, label = (pl.read_parquet(world / f"truth/{kind}/*.parquet") for kind in ("artist", "release", "label"))
+    for kind, rows in (("artist", artist), ("release", release), ("label", label)):
+        assert not rows.select("platform", "external_id").is_duplicated().any(), kind
+    assert set(artist["platform"]) == set(release["platform"]) == platforms
+    assert set(label["platform"]) == {"store_a", "catalog_a", "catalog_b"}
+
+    albums = pl.read_parquet(world / "streamsvc_a" / DAY / "albums.parquet")
+    assert set(albums["id"]) == set(release.filter(pl.col("platform") == "streamsvc_a")["external_id"])
+    people = pl.read_parquet(world / "streamsvc_a" / DAY / "artists.parquet").filter(pl.col("name") != "Various Artists")
+    assert set(people["id"]) == set(artist.filter(pl.col("platform") == "streamsvc_a")["external_id"])
+    found = {record.get("id") for record in xml_releases(world / "catalog_a" / DAY / "discogs_20261101_releases.xml.gz")}
+    assert found == set(release.filter(pl.col("platform") == "catalog_a")["external_id"])
+
+
+def test_one_release_is_one_number_on_all_platforms(world: Path) -> None:
+    release = pl.read_parquet(world / "truth/release/*.parquet")
+    names = {}
+    for resource in resources(world / "streamsvc_c" / DAY / "albums.ndjson.gz"):
+        names["streamsvc_c", str(resource["id"])] = str(resource["attributes"]["title"])  # type: ignore[index]
+    for resource in resources(world / "store_a" / DAY / "releases.ndjson.gz"):
+        names["store_a", str(resource["id"])] = str(resource["name"])
+    titled = release.join(
+        pl.DataFrame([(*key, name) for key, name in names.items()], schema=["platform", "external_id", "title"], orient="row"),
+        on=["platform", "external_id"],
+    )
+    groups = titled.group_by("true_release_id").agg(pl.len(), pl.col("title").str.to_lowercase().n_unique().alias("titles"))
+    both = groups.filter(pl.col("len") > 1)
+    assert both.height > 20
+    assert (both["titles"] == 1).mean() > 0.9
