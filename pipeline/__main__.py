@@ -59,7 +59,7 @@ def simulate(options: argparse.Namespace) -> int:
 
 
 def evaluate(options: argparse.Namespace) -> int:
-    """Compare a build's linkage with the truth of the simulated world that it was built from."""
+    """Compare a build's recordings, artists, releases and labels with the truth of the simulated world that it was built from."""
     from pipeline.linkage.evaluation import evaluate_build  # noqa: PLC0415
 
     print(json.dumps(evaluate_build(options.catalog, options.truth), indent=1))

@@ -1,7 +1,8 @@
 """How well a linkage agrees with a known truth, pair by pair: precision, recall, mixed clusters, per platform.
 
 A pair is two source records of one recording. Counts come from the contingency table (recording x true recording), never from listing
-pairs. Only records that both sides know are compared; how many were left out is part of the answer.
+pairs. Only records that both sides know are compared; how many were left out is part of the answer. Artists, releases and labels are
+measured alike: their source rows are the platforms' own artists, releases, labels.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from catalog_store.tables.files import parts, scan_table
 if TYPE_CHECKING:
     from pathlib import Path
 
+ENTITY_KINDS = ("artist", "release", "label")
 _SOURCE = ["platform", "external_id"]
 
 
@@ -33,32 +35,71 @@ def evaluate(member: pl.DataFrame, truth: pl.DataFrame) -> dict[str, object]:
         `platforms[key]` with records, recall and precision of the pairs that have a record there.
     """
     both = member.select(*_SOURCE, "recording_id").join(truth.select(*_SOURCE, "true_recording_id"), on=_SOURCE)
-    cells = both.group_by("recording_id", "true_recording_id").agg(n=pl.len().cast(pl.Int64))
-    right, linked, true = (_pairs(frame) for frame in (cells, _sums(cells, "recording_id"), _sums(cells, "true_recording_id")))
-    records = both.height
-    mixed = int((cells.group_by("recording_id").len()["len"] > 1).sum())
+    cells = _cells(both, "recording")
     return {
-        **_rates(right, linked, true),
-        "true_pairs": true,
-        "linked_pairs": linked,
-        "right_pairs": right,
-        "records": records,
+        **_counts(cells, "recording"),
+        "records": both.height,
         "recordings": cells["recording_id"].n_unique(),
         "true_recordings": cells["true_recording_id"].n_unique(),
-        "mixed_clusters": mixed,
-        "mixed_per_million": round(mixed / records * 1e6, 1) if records else 0.0,
-        "split_recordings": int((cells.group_by("true_recording_id").len()["len"] > 1).sum()),
-        "truth_missing_in_member": truth.height - records,
-        "member_missing_in_truth": member.height - records,
+        "mixed_clusters": (mixed := _spread(cells, "recording_id")),
+        "mixed_per_million": round(mixed / both.height * 1e6, 1) if both.height else 0.0,
+        "split_recordings": _spread(cells, "true_recording_id"),
+        "truth_missing_in_member": truth.height - both.height,
+        "member_missing_in_truth": member.height - both.height,
         "platforms": {platform: _platform(both, cells, platform) for platform in sorted(both["platform"].unique())},
     }
 
 
+def evaluate_entities(source_rows: pl.DataFrame, truth: pl.DataFrame) -> dict[str, object]:
+    """Figures of artists, releases or labels.
+
+    Args:
+        source_rows: platform, external_id, `<kind>_id` (rows of artist_source, release_source or label_source).
+        truth: platform, external_id, `true_<kind>_id`.
+
+    Returns:
+        precision, recall, f1, true_pairs, linked_pairs, right_pairs, source_rows (compared), entities, true_entities, mixed_entities
+        (with rows of several true ones), split_entities (true ones over several), truth_missing_in_sources (nothing of ours names them).
+    """
+    (kind,) = (name.removeprefix("true_").removesuffix("_id") for name in truth.columns if name.startswith("true_"))
+    both = source_rows.select(*_SOURCE, f"{kind}_id").join(truth.select(*_SOURCE, f"true_{kind}_id"), on=_SOURCE)
+    cells = _cells(both, kind)
+    return {
+        **_counts(cells, kind),
+        "source_rows": both.height,
+        "entities": cells[f"{kind}_id"].n_unique(),
+        "true_entities": cells[f"true_{kind}_id"].n_unique(),
+        "mixed_entities": _spread(cells, f"{kind}_id"),
+        "split_entities": _spread(cells, f"true_{kind}_id"),
+        "truth_missing_in_sources": truth.height - both.height,
+    }
+
+
 def evaluate_build(catalog: Path, truth: Path) -> dict[str, object]:
-    """`evaluate` of the last linkage below a catalog root against a simulated world (the folder that holds `truth/recording`)."""
+    """Figures of the last build below a catalog root against a simulated world (the folder that holds `truth`).
+
+    Those of `evaluate`, and those of `evaluate_entities` under `artists`, `releases` and `labels`.
+    """
     member = scan_table(TABLES["recording_member"], catalog / "work" / "linkage" / "recording_member").collect()
-    known = pl.read_parquet(parts(truth / "truth" / "recording"))
-    return evaluate(member, known)
+    figures = evaluate(member, pl.read_parquet(parts(truth / "truth" / "recording")))
+    for kind in ENTITY_KINDS:
+        rows = scan_table(TABLES[f"{kind}_source"], catalog / "work" / "catalog" / f"{kind}_source").collect()
+        figures[f"{kind}s"] = evaluate_entities(rows, pl.read_parquet(parts(truth / "truth" / kind)))
+    return figures
+
+
+def _cells(both: pl.DataFrame, kind: str) -> pl.DataFrame:
+    return both.group_by(f"{kind}_id", f"true_{kind}_id").agg(n=pl.len().cast(pl.Int64))
+
+
+def _counts(cells: pl.DataFrame, kind: str) -> dict[str, object]:
+    right, linked, true = (_pairs(frame) for frame in (cells, _sums(cells, f"{kind}_id"), _sums(cells, f"true_{kind}_id")))
+    return {**_rates(right, linked, true), "true_pairs": true, "linked_pairs": linked, "right_pairs": right}
+
+
+def _spread(cells: pl.DataFrame, by: str) -> int:
+    """How many of `by` stand in several cells."""
+    return int((cells.group_by(by).len()["len"] > 1).sum())
 
 
 def _sums(cells: pl.DataFrame, by: str) -> pl.DataFrame:
@@ -80,7 +121,7 @@ def _rates(right: int, linked: int, true: int) -> dict[str, object]:
 def _platform(both: pl.DataFrame, cells: pl.DataFrame, platform: str) -> dict[str, object]:
     """Pairs with at least one record on `platform`: all pairs less those among the other platforms."""
     others = both.filter(pl.col("platform") != platform)
-    rest = others.group_by("recording_id", "true_recording_id").agg(n=pl.len().cast(pl.Int64))
+    rest = _cells(others, "recording")
     right = _pairs(cells) - _pairs(rest)
     linked = _pairs(_sums(cells, "recording_id")) - _pairs(_sums(rest, "recording_id"))
     true = _pairs(_sums(cells, "true_recording_id")) - _pairs(_sums(rest, "true_recording_id"))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.linkage.evaluation import evaluate
+from pipeline.linkage.evaluation import evaluate, evaluate_entities
 
 
 def frames(cells: list[tuple[int, int]]) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -52,3 +52,12 @@ def test_mixed_and_split_recordings_and_unknown_records_are_counted() -> None:
 def test_a_perfect_linkage_scores_one() -> None:
     figures = evaluate(*frames([(7, 1), (7, 1), (9, 2)]))
     assert (figures["precision"], figures["recall"], figures["f1"]) == (1.0, 1.0, 1.0)
+
+
+def test_entities_are_counted_pair_by_pair_over_the_rows_that_both_sides_know() -> None:
+    rows = pl.DataFrame({"platform": ["p", "q", "r", "p"], "external_id": ["1", "1", "1", "2"], "artist_id": [7, 7, 7, 8]})
+    truth = pl.DataFrame({"platform": ["p", "q", "r", "s"], "external_id": ["1", "1", "1", "1"], "true_artist_id": [1, 1, 2, 2]})
+    figures = evaluate_entities(rows, truth)
+    assert (figures["linked_pairs"], figures["true_pairs"], figures["right_pairs"]) == (3, 1, 1)
+    assert (figures["source_rows"], figures["truth_missing_in_sources"]) == (3, 1)
+    assert (figures["mixed_entities"], figures["split_entities"]) == (1, 0)
