@@ -88,6 +88,15 @@ def rollback(options: argparse.Namespace) -> int:
     return 0
 
 
+def overrides(options: argparse.Namespace) -> int:
+    """Check a file of reviewed must-links and cannot-links; with --catalog also against the live snapshot, a JSON line per remark."""
+    from pipeline.linkage.overrides import remarks  # noqa: PLC0415
+
+    for remark in remarks(options.check, options.catalog):
+        print(json.dumps(remark))
+    return 0
+
+
 def _fail(message: str) -> int:
     print(f"error: {message}", file=sys.stderr)
     return 1
@@ -138,6 +147,11 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--catalog", type=Path, required=True, metavar="DIR")
     command.add_argument("--to", required=True, metavar="ID", help="snapshot id, as `snapshots` lists it")
     command.set_defaults(run=rollback)
+
+    command = commands.add_parser("overrides", help="check reviewed must-links and cannot-links", description=overrides.__doc__)
+    command.add_argument("--check", type=Path, required=True, metavar="FILE", help="the reviewed file, see docs/linkage.md")
+    command.add_argument("--catalog", type=Path, metavar="DIR", help="also name records that its live snapshot lacks or treats otherwise")
+    command.set_defaults(run=overrides)
     return parser
 
 

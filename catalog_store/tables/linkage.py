@@ -12,8 +12,9 @@ from catalog_store.tables.staging import ARTIST_ROLES, ISRC_PATTERN
 _PLATFORM = Column("platform", TEXT, "Platform of the source record.", values=CATALOG_PLATFORMS)
 _EXTERNAL_ID = Column("external_id", TEXT, "Id of the source record.")
 
-EDGE_KINDS = ("isrc", "link", "typo", "key")
-"""By trust: a shared code, a cross-link, names that differ by a typing error, the same names where only one recording is left."""
+EDGE_KINDS = ("override", "isrc", "link", "position", "typo", "key")
+"""By trust: a reviewed decision, a shared code, a cross-link, one place on one release (by barcode), names that differ by a typing error,
+the same names where only one recording is left."""
 
 ATOM = Table(
     "atom",

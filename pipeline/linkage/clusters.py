@@ -1,14 +1,19 @@
 """Edges -> clusters: connected components, cut where a chain of good edges joins what no single edge would.
 
-A component is sound when its durations span little and its variants agree pairwise. Durations of single records do not count beside those
-of atoms of several: the guards let such a record in although its duration is off. An unsound one is built again edge by edge, best
-evidence first, leaving out every edge that would make it unsound (Kruskal with a constraint). Few are: 1 in 5,000 on simulated worlds.
+A component is sound when its durations span little, its variants agree pairwise and no two of its atoms must stay apart. Durations of
+single records do not count beside those of atoms of several: the guards let such a record in although its duration is off. An unsound one
+is built again edge by edge, best evidence first, leaving out every edge that would make it unsound (Kruskal with a constraint). Few are:
+1 in 5,000 on simulated worlds.
+
+What people have decided (kind `override`, and `cannot`) stands above the guards: a must-link joins two atoms whatever they look like, and
+what joins either of them afterwards is measured against that one alone. A cannot-link is never given up, for no edge of any kind.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -19,24 +24,33 @@ from catalog_store.tables import TABLES
 from catalog_store.tables.linkage import EDGE_KINDS
 from pipeline.linkage.guards import SAME_KEY_DURATION_MS, SAME_KEY_DURATION_SHARE, one_recording_variants
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
-def clusters(atoms: pl.DataFrame, edges: pl.DataFrame) -> pl.DataFrame:
+OVERRIDE = EDGE_KINDS[0]
+FOUND_SCHEMA = {"atom_id": pl.Int64, "cluster_id": pl.Int64}
+NO_PAIRS = pl.DataFrame(schema={"atom_id_a": pl.Int64, "atom_id_b": pl.Int64})
+
+
+def clusters(atoms: pl.DataFrame, edges: pl.DataFrame, cannot: pl.DataFrame | None = None) -> pl.DataFrame:
     """The `cluster` table: every atom with the smallest atom id of its cluster.
 
     Args:
         atoms: atom_id, duration_ms, variant, record_count; every atom.
         edges: rows of `edge` between them.
+        cannot: atom_id_a, atom_id_b; pairs that never share a cluster.
     """
     found = components(atoms["atom_id"], edges)
     placed = atoms.join(found, on="atom_id")
     several = (pl.col("record_count") > 1) & pl.col("duration_ms").is_not_null()
     counts = several | ~several.any().over("cluster_id")
     placed = placed.with_columns(duration_ms=pl.when(counts).then("duration_ms"))
-    unsound = _unsound(placed)
+    foes = NO_PAIRS if cannot is None else cannot.select(NO_PAIRS.columns)
+    unsound = pl.concat([_unsound(placed), _at_odds(found, foes)]).unique()
     bad = edges.join(found.join(unsound, on="cluster_id", how="semi"), left_on="atom_id_a", right_on="atom_id", how="semi")
     if bad.height:
         involved = found.join(unsound, on="cluster_id", how="semi")
-        rebuilt = _rebuild(placed.join(involved, on="atom_id", how="semi"), bad)
+        rebuilt = _rebuild(placed.join(involved, on="atom_id", how="semi"), bad, foes)
         found = pl.concat([found.join(rebuilt, on="atom_id", how="anti"), rebuilt])
     return TABLES["cluster"].conform(found.sort("atom_id"))
 
@@ -49,7 +63,7 @@ def components(atom_ids: pl.Series, edges: pl.DataFrame) -> pl.DataFrame:
     labels = connected_components(graph, directed=False)[1] if len(ids) else np.empty(0, dtype=np.int32)
     smallest = np.full(int(labels.max(initial=-1)) + 1, -1, dtype=np.int64)
     smallest[labels[::-1]] = ids[::-1]
-    return pl.DataFrame({"atom_id": ids, "cluster_id": smallest[labels]}, schema={"atom_id": pl.Int64, "cluster_id": pl.Int64})
+    return pl.DataFrame({"atom_id": ids, "cluster_id": smallest[labels]}, schema=FOUND_SCHEMA)
 
 
 def _span_limit(longest: pl.Expr) -> pl.Expr:
@@ -68,13 +82,19 @@ def _unsound(atoms: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([long, several.filter(pl.Series(clashing, dtype=pl.Boolean)).select("cluster_id")]).unique()
 
 
+def _at_odds(found: pl.DataFrame, foes: pl.DataFrame) -> pl.DataFrame:
+    """cluster_id of the components that hold two atoms which must stay apart."""
+    first = foes.join(found, left_on="atom_id_a", right_on="atom_id")
+    return first.join(found, left_on=["atom_id_b", "cluster_id"], right_on=["atom_id", "cluster_id"]).select("cluster_id").unique()
+
+
 def _all_agree(variants: list[str]) -> bool:
     return all(one_recording_variants(one, other) for one, other in combinations(variants, 2))
 
 
 @dataclass
 class _Part:
-    """What is known of a growing cluster."""
+    """What is known of a growing part of a cluster: atoms that evidence, not decision, has joined."""
 
     shortest: int | None
     longest: int | None
@@ -95,23 +115,49 @@ class _Part:
         self.variants |= other.variants
 
 
-def _rebuild(atoms: pl.DataFrame, edges: pl.DataFrame) -> pl.DataFrame:
-    """Clusters of the atoms of unsound components: atom_id, cluster_id."""
-    parts = {row["atom_id"]: _Part(row["duration_ms"], row["duration_ms"], {row["variant"]}) for row in atoms.iter_rows(named=True)}
-    root = {atom: atom for atom in parts}
+class _Forest:
+    """Union-find whose roots are the smallest members."""
 
-    def find(atom: int) -> int:
-        while root[atom] != atom:
-            root[atom] = root[root[atom]]
-            atom = root[atom]
-        return atom
+    def __init__(self, members: Iterable[int]) -> None:
+        self.root = {member: member for member in members}
+
+    def find(self, member: int) -> int:
+        while self.root[member] != member:
+            self.root[member] = self.root[self.root[member]]
+            member = self.root[member]
+        return member
+
+    def join(self, one: int, other: int) -> None:
+        low, high = sorted((self.find(one), self.find(other)))
+        self.root[high] = low
+
+
+def _rebuild(atoms: pl.DataFrame, edges: pl.DataFrame, foes: pl.DataFrame) -> pl.DataFrame:
+    """Clusters of the atoms of unsound components: atom_id, cluster_id. Decisions join clusters, all other edges join parts of them."""
+    parts = {row["atom_id"]: _Part(row["duration_ms"], row["duration_ms"], {row["variant"]}) for row in atoms.iter_rows(named=True)}
+    part_of, cluster_of = _Forest(parts), _Forest(parts)
+    apart: dict[int, set[int]] = {}
+    for one, other in pl.concat([foes, foes.select(atom_id_a="atom_id_b", atom_id_b="atom_id_a")]).iter_rows():
+        if one in parts and other in parts:
+            apart.setdefault(one, set()).add(other)
 
     trust = pl.col("kind").replace_strict({kind: rank for rank, kind in enumerate(EDGE_KINDS)}, return_dtype=pl.Int8)
     ordered = edges.with_columns(trust=trust).sort("trust", -pl.col("score"), "atom_id_a", "atom_id_b", "evidence")
-    for one, other in ordered.select("atom_id_a", "atom_id_b").iter_rows():
-        a, b = sorted((find(one), find(other)))
-        if a != b and parts[a].fits(parts[b]):
+    for one, other, kind in ordered.select("atom_id_a", "atom_id_b", "kind").iter_rows():
+        low, high = sorted((cluster_of.find(one), cluster_of.find(other)))
+        if any(cluster_of.find(foe) == low for foe in apart.get(high, ())):
+            continue
+        if kind != OVERRIDE:
+            a, b = sorted((part_of.find(one), part_of.find(other)))
+            if a == b or not parts[a].fits(parts[b]):
+                continue
             parts[a].absorb(parts[b])
-            root[b] = a
+            part_of.join(a, b)
+        if low != high:
+            cluster_of.join(low, high)
+            if high in apart:
+                apart[low] = apart.get(low, set()) | apart[high]
     ids = sorted(parts)
-    return pl.DataFrame({"atom_id": ids, "cluster_id": [find(atom) for atom in ids]}, schema={"atom_id": pl.Int64, "cluster_id": pl.Int64})
+    return pl.DataFrame(
+        {"atom_id": ids, "cluster_id": [cluster_of.find(atom) for atom in ids]}, schema={"atom_id": pl.Int64, "cluster_id": pl.Int64}
+    )

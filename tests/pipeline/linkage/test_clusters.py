@@ -1,11 +1,17 @@
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from catalog_store.tables import TABLES
+from catalog_store.tables.linkage import EDGE_KINDS
 from pipeline.linkage.clusters import clusters, components
+
+if TYPE_CHECKING:
+    import random
 
 edge_lists = st.lists(st.tuples(st.integers(0, 14), st.integers(0, 14)), max_size=25)
 
@@ -91,3 +97,70 @@ def test_the_duration_of_a_single_record_does_not_cut_a_cluster() -> None:
 def test_atoms_without_edges_are_their_own_clusters() -> None:
     assert clusters(atom_rows([1, 2]), edge_table([]))["cluster_id"].to_list() == [0, 1]
     assert clusters(atom_rows([]), edge_table([])).is_empty()
+
+
+def test_a_must_link_stands_above_the_span_guard_and_lets_each_side_gather_its_own() -> None:
+    atoms = atom_rows([100_000, 200_000, 105_000, 195_000, 150_000])
+    edges = pl.concat([edge_table([(0, 1)], "override"), edge_table([(0, 2), (1, 3), (0, 4)])])
+    assert clusters(atoms, edges)["cluster_id"].to_list() == [0, 0, 0, 0, 4]
+
+
+def test_a_must_link_is_heeded_before_the_evidence_that_contradicts_it() -> None:
+    atoms = atom_rows([100_000] * 3)
+    edges = pl.concat([edge_table([(0, 1)], "isrc"), edge_table([(1, 2)], "override")])
+    assert clusters(atoms, edges, foes((0, 2)))["cluster_id"].to_list() == [0, 1, 1]
+
+
+def test_a_cannot_link_cuts_the_weakest_edge_between_the_two() -> None:
+    atoms = atom_rows([100_000] * 4)
+    edges = pl.concat([edge_table([(0, 1), (2, 3)], "isrc"), edge_table([(1, 2)], "typo", 0.9)])
+    assert clusters(atoms, edges, foes((3, 0)))["cluster_id"].to_list() == [0, 0, 2, 2]
+    assert clusters(atoms, edges, foes())["cluster_id"].to_list() == [0, 0, 0, 0]
+
+
+def foes(*pairs: tuple[int, int]) -> pl.DataFrame:
+    return pl.DataFrame(pairs, schema={"atom_id_a": pl.Int64, "atom_id_b": pl.Int64}, orient="row")
+
+
+def rank_of(edge: tuple[int, int, str]) -> tuple[int, int, int]:
+    one, other, kind = edge
+    return EDGE_KINDS.index(kind), min(one, other), max(one, other)
+
+
+def best_first(edges: list[tuple[int, int, str]], seconds: list[int], pairs: list[tuple[int, int]]) -> set[frozenset[int]]:
+    """Clusters by brute force: sets of atoms that merge edge by edge, each time looking at every atom of both."""
+    parts, clustered = [[{atom} for atom in range(len(seconds))] for _ in range(2)]
+    for one, other, kind in sorted(edges, key=rank_of):
+        both = [next(held for held in clustered if end in held) for end in (one, other)]
+        if any((a in both[0] and b in both[1]) or (b in both[0] and a in both[1]) for a, b in pairs):
+            continue
+        if kind != "override":
+            near = [next(held for held in parts if end in held) for end in (one, other)]
+            span = [seconds[atom] for held in near for atom in held]
+            if max(span) - min(span) > max(15, 0.12 * max(span)):
+                continue
+            parts = [held for held in parts if held not in near] + [near[0] | near[1]]
+        clustered = [held for held in clustered if held not in both] + [both[0] | both[1]]
+    return {frozenset(held) for held in clustered}
+
+
+kinds_of_edges = st.tuples(st.integers(0, 6), st.integers(0, 6), st.sampled_from(EDGE_KINDS)).filter(lambda edge: edge[0] != edge[1])
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(kinds_of_edges, max_size=14, unique_by=rank_of),
+    st.lists(st.integers(100, 130), min_size=7, max_size=7),
+    st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)).filter(lambda pair: pair[0] != pair[1]), max_size=4),
+    st.randoms(use_true_random=False),
+)
+def test_decisions_and_evidence_give_the_clusters_that_brute_force_finds(
+    edges: list[tuple[int, int, str]], seconds: list[int], pairs: list[tuple[int, int]], chance: random.Random
+) -> None:
+    table = pl.concat([edge_table([(one, other)], kind) for one, other, kind in edges] + [edge_table([])])
+    atoms = atom_rows([second * 1000 for second in seconds])
+    found = clusters(atoms, table, foes(*pairs))
+    held = {frozenset(ids) for ids in found.group_by("cluster_id").agg("atom_id")["atom_id"].to_list()}
+    assert held == best_first(edges, seconds, pairs)
+    mixed = [pair[::-1] for pair in chance.sample(pairs, len(pairs))]
+    assert clusters(atoms.reverse(), table.sample(fraction=1, shuffle=True, seed=chance.randint(0, 9)), foes(*mixed)).equals(found)

@@ -1,0 +1,351 @@
+"""What people have reviewed and decided about single source records: these are one recording, those are not. It outlives every build.
+
+The file is a list of entries, each with a sense, a reason, a name and a day:
+
+    - must_link: [streamsvc_a:4uLU6hMCjMI75M1A2tKUQC, catalog_b:8f3471b5-7e6a-48da-86a9-c1c07a0f47ae]
+      why: the store mistyped the title and gives no code
+      by: m.keller
+      on: 2026-03-01
+    - cannot_link: [store_a:1122, catalog_a:99-A2]
+      why: two takes of one session under one code
+      by: m.keller
+      on: 2026-03-02
+
+A record is `<platform>:<external id>`; three and more records in one entry mean every two of them. Must-links are transitive, also through
+a record that no dump holds tonight: all that is linked makes a *body*, and a cannot-link holds between bodies. Nothing here may contradict
+itself; what the dumps do not hold is reported, not refused, because dumps come and go.
+
+How decisions reach the clusters: `apart` says which records have to leave their atom, `must_edges` are the strongest edges, `cannot_atoms`
+are the pairs that `clusters` keeps apart. What must not live here: deciding anything that a person has not.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from datetime import date
+from itertools import combinations, pairwise, product
+from typing import TYPE_CHECKING
+
+import polars as pl
+import yaml
+
+from catalog_store.platforms import CATALOG_PLATFORMS
+from catalog_store.tables import TABLES
+from catalog_store.tables.files import scan_table
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterator
+    from pathlib import Path
+
+MUST, CANNOT = "must_link", "cannot_link"
+_FACTS = ("why", "by", "on")
+
+RECORD_SCHEMA = pl.Schema({"platform": pl.String, "external_id": pl.String, "body": pl.Int64})
+MOVE_SCHEMA = pl.Schema({"platform": pl.String, "external_id": pl.String, "atom_id": pl.Int64, "part": pl.Int64})
+PAIR_SCHEMA = pl.Schema({"atom_id_a": pl.Int64, "atom_id_b": pl.Int64})
+
+
+class OverridesError(ValueError):
+    """The file cannot be used: every line of the message names file, line and entry, and what to do."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One decision, as it stands in the file: entry `number` (from 1) at `line`."""
+
+    number: int
+    line: int
+    sense: str
+    records: tuple[str, ...]
+    why: str
+    by: str
+    on: date
+
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        """Every two records, in the order of the entry."""
+        return list(combinations(self.records, 2))
+
+    def __str__(self) -> str:
+        """The decision for a reader of the edge table."""
+        return f"{' = '.join(self.records)}: {self.why} ({self.by}, {self.on})"
+
+
+@dataclass(frozen=True)
+class Overrides:
+    """All decisions. `bodies`: record -> number of its body; numbers follow the order in which bodies are first named."""
+
+    entries: tuple[Entry, ...] = ()
+    bodies: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def foes(self) -> dict[int, set[int]]:
+        """Body -> the bodies that it must stay apart from."""
+        found: dict[int, set[int]] = defaultdict(set)
+        for entry in self.entries:
+            for one, other in entry.pairs if entry.sense == CANNOT else ():
+                found[self.bodies[one]].add(self.bodies[other])
+                found[self.bodies[other]].add(self.bodies[one])
+        return dict(found)
+
+    @property
+    def records(self) -> pl.DataFrame:
+        """Every record that the file names: platform, external_id, body."""
+        rows = [(*record.split(":", 1), body) for record, body in self.bodies.items()]
+        return pl.DataFrame(rows, schema=RECORD_SCHEMA, orient="row")
+
+
+NO_OVERRIDES = Overrides()
+
+
+class _Groups:
+    """Union-find that keeps, per group, the first element in `order`."""
+
+    def __init__(self) -> None:
+        self._root: dict[Hashable, Hashable] = {}
+
+    def find(self, item: Hashable) -> Hashable:
+        while (above := self._root.setdefault(item, item)) != item:
+            self._root[item] = self._root.setdefault(above, above)
+            item = above
+        return item
+
+    def join(self, one: Hashable, other: Hashable) -> None:
+        self._root[self.find(other)] = self.find(one)
+
+
+def load_overrides(path: Path) -> Overrides:
+    """The decisions of a file. OverridesError names everything that is wrong with it: its form, records twice, contradictions."""
+    try:
+        document = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.CBaseLoader)
+    except FileNotFoundError:
+        raise OverridesError(f"{path}: no such file; name another in CATALOG_OVERRIDES, or none") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise OverridesError(f"{path}: not readable as YAML in UTF-8: {error}") from error
+    if document is not None and not isinstance(document, yaml.SequenceNode):
+        raise OverridesError(f"{path}:{document.start_mark.line + 1}: expected a list of entries `- {MUST}: [...]` or `- {CANNOT}: [...]`")
+    problems: list[str] = []
+    entries = []
+    for number, node in enumerate(document.value if document is not None else (), start=1):
+        place = f"{path}:{node.start_mark.line + 1}: entry {number}"
+        try:
+            entries.append(_entry(node, number))
+        except OverridesError as error:
+            problems.append(f"{place}: {error}")
+    overrides = Overrides(tuple(entries), _bodies(entries))
+    problems += [f"{path}:{entry.line}: entry {entry.number}: {problem}" for entry, problem in _contradictions(overrides)]
+    if problems:
+        raise OverridesError("\n".join(problems))
+    return overrides
+
+
+def _entry(node: yaml.Node, number: int) -> Entry:
+    if not isinstance(node, yaml.MappingNode):
+        raise OverridesError(f"expected a mapping with {MUST} or {CANNOT}, {', '.join(_FACTS)}")
+    values: dict[str, yaml.Node] = {}
+    for key, value in node.value:
+        if key.value in values:
+            raise OverridesError(f"{key.value!r} is given twice: keep one")
+        values[str(key.value)] = value
+    if unknown := sorted(set(values) - {MUST, CANNOT, *_FACTS}):
+        raise OverridesError(f"unknown keys {unknown}; known are {[MUST, CANNOT, *_FACTS]}")
+    senses = [sense for sense in (MUST, CANNOT) if sense in values]
+    if len(senses) != 1:
+        raise OverridesError(f"needs exactly one of {MUST} and {CANNOT}")
+    facts = {name: _text(values.get(name), name) for name in _FACTS}
+    try:
+        on = date.fromisoformat(facts["on"])
+    except ValueError:
+        raise OverridesError(f"on: {facts['on']!r} is not a day; write it as 2026-03-01") from None
+    records = _records(values[senses[0]], senses[0])
+    return Entry(number, node.start_mark.line + 1, senses[0], records, facts["why"], facts["by"], on)
+
+
+def _text(node: yaml.Node | None, name: str) -> str:
+    text = node.value.strip() if isinstance(node, yaml.ScalarNode) else ""
+    if not text:
+        raise OverridesError(f"needs `{name}:`; every decision says why, by whom and on which day")
+    return " ".join(text.split())
+
+
+def _records(node: yaml.Node, sense: str) -> tuple[str, ...]:
+    items = node.value if isinstance(node, yaml.SequenceNode) else []
+    if len(items) < 2:  # noqa: PLR2004 - a pair
+        raise OverridesError(f"{sense}: expected a list of two or more records `<platform>:<external id>`")
+    records = []
+    for item in items:
+        text = item.value if isinstance(item, yaml.ScalarNode) else ""
+        platform, _, external_id = text.partition(":")
+        if platform not in CATALOG_PLATFORMS or not external_id or text != text.strip():
+            shown = text or "a nested value"
+            raise OverridesError(f"{sense}: {shown!r} is no record; write `<platform>:<external id>`, platform one of {CATALOG_PLATFORMS}")
+        if text in records:
+            raise OverridesError(f"{sense}: {text!r} is paired with itself; name two records")
+        records.append(text)
+    return tuple(records)
+
+
+def _bodies(entries: list[Entry]) -> dict[str, int]:
+    groups = _Groups()
+    for entry in entries:
+        for one, other in entry.pairs if entry.sense == MUST else ():
+            groups.join(one, other)
+    numbers: dict[Hashable, int] = {}
+    return {record: numbers.setdefault(groups.find(record), len(numbers)) for entry in entries for record in entry.records}
+
+
+def _contradictions(overrides: Overrides) -> Iterator[tuple[Entry, str]]:
+    """Entries that say again, or deny, what others say."""
+    known: dict[tuple[str, frozenset[str]], Entry] = {}
+    for entry in overrides.entries:
+        first = known.setdefault((entry.sense, frozenset(entry.records)), entry)
+        if first is not entry:
+            yield entry, f"says the same as entry {first.number} (line {first.line}): take one of them out"
+        for one, other in entry.pairs if entry.sense == CANNOT else ():
+            if overrides.bodies[one] == overrides.bodies[other]:
+                chain = " and ".join(f"entry {link.number} (line {link.line})" for link in _chain(overrides.entries, one, other))
+                yield entry, f"{CANNOT} of {one} and {other} contradicts {MUST} in {chain}: take one of them out"
+
+
+def _chain(entries: tuple[Entry, ...], one: str, other: str) -> list[Entry]:
+    """The shortest chain of must-links from one record to the other, in file order."""
+    links = [entry for entry in entries if entry.sense == MUST]
+    came_by: dict[str, list[Entry]] = {one: []}
+    frontier = [one]
+    while other not in came_by:
+        reached = {}
+        for record, entry in product(frontier, links):
+            if record in entry.records:
+                reached.update({to: [*came_by[record], entry] for to in entry.records if to not in came_by and to not in reached})
+        came_by |= reached
+        frontier = list(reached)
+    return sorted(came_by[other], key=lambda entry: entry.number)
+
+
+def absent_records(overrides: Overrides, members: pl.DataFrame) -> pl.DataFrame:
+    """What the file names and no dump holds: platform, external_id, entry (number), line. `members`: platform, external_id."""
+    rows = [(*record.split(":", 1), entry.number, entry.line) for entry in overrides.entries for record in entry.records]
+    named = pl.DataFrame(rows, schema={"platform": pl.String, "external_id": pl.String, "entry": pl.Int64, "line": pl.Int64}, orient="row")
+    return named.join(members, on=["platform", "external_id"], how="anti").sort("entry", "platform", "external_id")
+
+
+def apart(overrides: Overrides, members: pl.DataFrame) -> pl.DataFrame:
+    """Which records have to leave their atom, because an atom is one recording and people say that it is not.
+
+    Records of an atom that cannot be one recording are parted, and so are those that would bring foes together over a chain of atoms and
+    must-links. The body that the file names first stays with the rest of the atom; the other leaves, with all that is must-linked to it.
+
+    `members`: platform, external_id, atom_id; at least of the records that the file names. Returns platform, external_id, atom_id (that the
+    record leaves), part; sorted. Records that agree in atom_id and part make one new atom; the others of the atom stay as they are.
+    """
+    foes = overrides.foes
+    named = members.select("platform", "external_id", "atom_id").join(overrides.records, on=["platform", "external_id"])
+    places = named.group_by("body", "atom_id").agg(first=pl.concat_str("platform", pl.lit(":"), "external_id").min())
+    # Bodies without foes bind atoms whatever happens: they come first, so that what conflicts is seen wherever it lies.
+    places = places.with_columns(has_foes=pl.col("body").is_in(list(foes))).sort("has_foes", "body", "first")
+    groups, bodies = _Groups(), defaultdict[object, set[int]](set)
+    leaving = []
+    for body, atom in places.select("body", "atom_id").iter_rows():
+        group, here = groups.find(("body", body)), groups.find(("atom", atom))
+        bodies[group].add(body)
+        if group != here and any(foes.get(one, set()) & bodies[here] for one in bodies[group]):
+            leaving.append((body, atom))
+        elif group != here:
+            groups.join(group, here)
+            bodies[group] |= bodies[here]
+    moves = pl.DataFrame(leaving, schema={"body": pl.Int64, "atom_id": pl.Int64}, orient="row")
+    moved = named.join(moves, on=["body", "atom_id"]).rename({"body": "part"})
+    return moved.select(MOVE_SCHEMA.names()).sort(MOVE_SCHEMA.names())
+
+
+def must_edges(overrides: Overrides, members: pl.DataFrame) -> pl.DataFrame:
+    """The must-links as rows of `edge`: kind `override`, score 1, the decision as evidence.
+
+    A body is joined although a record between two others is in no dump. `members`: platform, external_id, atom_id, after `apart`.
+    """
+    atoms = _atoms(overrides, members)
+    joined = _Groups()
+    rows = []
+    for entry in overrides.entries:
+        present = [record for record in entry.records if record in atoms] if entry.sense == MUST else []
+        for one, other in pairwise(present):
+            rows.append((atoms[one], atoms[other], str(entry)))
+            joined.join(one, other)
+    first: dict[int, str] = {}
+    for record in atoms:
+        start = first.setdefault(overrides.bodies[record], record)
+        if joined.find(start) != joined.find(record):
+            rows.append((atoms[start], atoms[record], f"{start} = {record}: linked by way of records that no dump holds"))
+            joined.join(start, record)
+    edges = pl.DataFrame(rows, schema={"one": pl.Int64, "other": pl.Int64, "evidence": pl.String}, orient="row")
+    edges = edges.filter(pl.col("one") != pl.col("other")).select(
+        atom_id_a=pl.min_horizontal("one", "other"),
+        atom_id_b=pl.max_horizontal("one", "other"),
+        kind=pl.lit("override"),
+        score=pl.lit(1.0),
+        evidence="evidence",
+    )
+    return TABLES["edge"].conform(edges.unique().sort(TABLES["edge"].order))
+
+
+def cannot_atoms(overrides: Overrides, members: pl.DataFrame) -> pl.DataFrame:
+    """Pairs of atoms that never are one recording: atom_id_a < atom_id_b, sorted.
+
+    `members` as for `must_edges`. ValueError when foes are in one atom: then `apart` was not heeded.
+    """
+    held: dict[int, set[int]] = defaultdict(set)
+    for record, atom in _atoms(overrides, members).items():
+        held[overrides.bodies[record]].add(atom)
+    pairs = set()
+    for body, foes in overrides.foes.items():
+        for atom, foe in product(held[body], set().union(*(held[foe] for foe in foes))):
+            if atom == foe:
+                raise ValueError(f"atom {atom} holds records that must stay apart: move the records that `apart` names before")
+            pairs.add((min(atom, foe), max(atom, foe)))
+    return pl.DataFrame(sorted(pairs), schema=PAIR_SCHEMA, orient="row")
+
+
+def unheeded(overrides: Overrides, recordings: pl.DataFrame) -> pl.DataFrame:
+    """Pairs of records that a linkage does not treat as the file says: entry (number), line, sense, record_a, record_b.
+
+    `recordings`: platform, external_id, recording_id. Pairs with a record in no dump are not judged.
+    """
+    placed = _column_of(overrides, recordings, "recording_id")
+    rows = [
+        (entry.number, entry.line, entry.sense, one, other)
+        for entry in overrides.entries
+        for one, other in entry.pairs
+        if one in placed and other in placed and (placed[one] == placed[other]) != (entry.sense == MUST)
+    ]
+    schema = {"entry": pl.Int64, "line": pl.Int64, "sense": pl.String, "record_a": pl.String, "record_b": pl.String}
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def remarks(path: Path, catalog: Path | None) -> Iterator[dict[str, object]]:
+    """What there is to say of a usable file: its size, then what a catalog's live snapshot lacks of it or treats otherwise.
+
+    OverridesError as `load_overrides`; FileNotFoundError when nothing is published below `catalog`.
+    """
+    overrides = load_overrides(path)
+    senses = [entry.sense for entry in overrides.entries]
+    yield {"entries": len(senses), MUST: senses.count(MUST), CANNOT: senses.count(CANNOT), "records": len(overrides.bodies)}
+    if catalog is None:
+        return
+    live = scan_table(TABLES["recording_member"], catalog / "current" / "tables" / "recording_member")
+    recordings = live.join(overrides.records.lazy(), on=["platform", "external_id"], how="semi").collect()
+    for row in absent_records(overrides, recordings).iter_rows(named=True):
+        yield {"remark": "the catalog has no such record", **row}
+    for row in unheeded(overrides, recordings).iter_rows(named=True):
+        yield {"remark": "the catalog does not follow this", **row}
+
+
+def _atoms(overrides: Overrides, members: pl.DataFrame) -> dict[str, int]:
+    return _column_of(overrides, members, "atom_id")
+
+
+def _column_of(overrides: Overrides, rows: pl.DataFrame, name: str) -> dict[str, int]:
+    """Record -> what stands in that column, for the named records that are in a dump; in file order."""
+    found = rows.join(overrides.records, on=["platform", "external_id"])
+    placed = dict(found.select(pl.concat_str("platform", pl.lit(":"), "external_id"), name).iter_rows())
+    return {record: placed[record] for record in overrides.bodies if record in placed}

@@ -1,0 +1,247 @@
+from __future__ import annotations
+
+import json
+from itertools import product
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from catalog_store.tables import TABLES
+from catalog_store.tables.files import write_table
+from pipeline.linkage.clusters import clusters
+from pipeline.linkage.overrides import (
+    CANNOT,
+    MUST,
+    NO_OVERRIDES,
+    OverridesError,
+    absent_records,
+    apart,
+    cannot_atoms,
+    load_overrides,
+    must_edges,
+    remarks,
+)
+from tests.conftest import run_module
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pipeline.linkage.overrides import Overrides
+
+MEMBER_SCHEMA = {"platform": pl.String, "external_id": pl.String, "atom_id": pl.Int64}
+REVIEW = "why: heard both\n  by: m.keller\n  on: 2026-03-01\n"
+
+
+def members(atoms: dict[int, str]) -> pl.DataFrame:
+    """Atoms, each with its records: the letters of a word are external ids at store_a."""
+    rows = [("store_a", letter, atom) for atom, letters in atoms.items() for letter in letters]
+    return pl.DataFrame(rows, schema=MEMBER_SCHEMA, orient="row")
+
+
+def entries(*decisions: tuple[str, str]) -> str:
+    """The file's text; a decision is its sense and the letters of its records."""
+    return "".join(f"- {sense}: [{', '.join(f'store_a:{letter}' for letter in letters)}]\n  {REVIEW}" for sense, letters in decisions)
+
+
+@pytest.fixture
+def load(tmp_path: Path):  # noqa: ANN201 - a loader of texts
+    def from_text(text: str) -> Overrides:
+        path = tmp_path / "overrides.yaml"
+        path.write_text(text)
+        return load_overrides(path)
+
+    return from_text
+
+
+def moved(overrides: Overrides, atoms: dict[int, str]) -> dict[str, tuple[int, int]]:
+    return {record: (atom, part) for _, record, atom, part in apart(overrides, members(atoms)).iter_rows()}
+
+
+def test_a_decision_keeps_its_place_reason_name_and_day(load) -> None:  # noqa: ANN001
+    text = "# reviewed\n- must_link: [streamsvc_c:0123, 'catalog_b:a,b']\n  why: one master,\n    two stores\n  by: m\n  on: 2026-03-01\n"
+    (entry,) = load(text).entries
+    assert (entry.number, entry.line, entry.sense, entry.records) == (1, 2, MUST, ("streamsvc_c:0123", "catalog_b:a,b"))
+    assert str(entry) == "streamsvc_c:0123 = catalog_b:a,b: one master, two stores (m, 2026-03-01)"
+
+
+@pytest.mark.parametrize("text", ["", "# nothing yet\n", "[]\n"])
+def test_a_file_without_decisions_decides_nothing(load, text: str) -> None:  # noqa: ANN001
+    overrides = load(text)
+    assert overrides.entries == ()
+    for decided in (
+        apart(overrides, members({1: "ab"})),
+        must_edges(NO_OVERRIDES, members({1: "ab"})),
+        cannot_atoms(overrides, members({})),
+    ):
+        assert decided.is_empty()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("must_link: [store_a:1, store_a:2]\n", r"overrides.yaml:1: expected a list of entries"),
+        ("- 7\n", r"overrides.yaml:1: entry 1: expected a mapping"),
+        (f"\n- must_link: [store_a:1]\n  {REVIEW}", r"overrides.yaml:2: entry 1: must_link: expected a list of two or more"),
+        (f"- must_link: store_a:1\n  {REVIEW}", r"expected a list of two or more"),
+        (f"- must_link: [store_a:1, store_a:1]\n  {REVIEW}", r"'store_a:1' is paired with itself"),
+        (f"- must_link: [store_a:1, spotify:2]\n  {REVIEW}", r"'spotify:2' is no record; write `<platform>:<external id>`"),
+        (f"- must_link: [store_a:1, 'store_a:']\n  {REVIEW}", r"'store_a:' is no record"),
+        (f"- must_link: [store_a:1, [store_a:2]]\n  {REVIEW}", r"'a nested value' is no record"),
+        (
+            f"- must_link: [store_a:1, store_a:2]\n  cannot_link: [store_a:1, store_a:3]\n  {REVIEW}",
+            r"exactly one of must_link and cannot_link",
+        ),
+        (f"- {REVIEW}", r"exactly one of must_link and cannot_link"),
+        ("- must_link: [store_a:1, store_a:2]\n  by: x\n  on: 2026-03-01\n", r"needs `why:`"),
+        ("- must_link: [store_a:1, store_a:2]\n  why: x\n  by: ''\n  on: 2026-03-01\n", r"needs `by:`"),
+        ("- must_link: [store_a:1, store_a:2]\n  why: x\n  by: x\n  on: yesterday\n", r"'yesterday' is not a day; write it as 2026-03-01"),
+        (f"- must_link: [store_a:1, store_a:2]\n  note: x\n  {REVIEW}", r"unknown keys \['note'\]; known are"),
+        (f"- must_link: [store_a:1, store_a:2]\n  {REVIEW}  why: again\n", r"'why' is given twice"),
+        ("- must_link: [store_a:1\n", r"not readable as YAML"),
+    ],
+)
+def test_what_is_not_understood_is_refused_with_place_and_mend(load, text: str, message: str) -> None:  # noqa: ANN001
+    with pytest.raises(OverridesError, match=message):
+        load(text)
+
+
+def test_a_missing_file_and_one_in_another_encoding_are_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(OverridesError, match=r"nowhere.yaml: no such file"):
+        load_overrides(tmp_path / "nowhere.yaml")
+    (tmp_path / "latin.yaml").write_bytes("- by: Müller\n".encode("latin-1"))
+    with pytest.raises(OverridesError, match=r"latin.yaml: not readable as YAML in UTF-8"):
+        load_overrides(tmp_path / "latin.yaml")
+
+
+def test_everything_that_is_wrong_is_named_at_once(load) -> None:  # noqa: ANN001
+    text = entries((MUST, "ab")) + "- 7\n" + entries((CANNOT, "ba"))
+    with pytest.raises(OverridesError) as caught:
+        load(text)
+    first, second = str(caught.value).splitlines()
+    assert "overrides.yaml:5: entry 2: expected a mapping" in first
+    assert "overrides.yaml:6: entry 3: cannot_link of store_a:b and store_a:a contradicts must_link in entry 1 (line 1)" in second
+
+
+def test_a_contradiction_names_the_shortest_chain_of_must_links(load) -> None:  # noqa: ANN001
+    text = entries((MUST, "ab"), (MUST, "bcd"), (MUST, "de"), (MUST, "xy"), (MUST, "ce"), (CANNOT, "ae"))
+    with pytest.raises(OverridesError) as caught:
+        load(text)
+    assert str(caught.value).endswith(
+        "overrides.yaml:21: entry 6: cannot_link of store_a:a and store_a:e contradicts must_link in "
+        "entry 1 (line 1) and entry 2 (line 5) and entry 5 (line 17): take one of them out"
+    )
+
+
+def test_a_decision_that_stands_twice_is_refused(load) -> None:  # noqa: ANN001
+    with pytest.raises(OverridesError, match=r":5: entry 2: says the same as entry 1 \(line 1\)"):
+        load(entries((CANNOT, "ab"), (CANNOT, "ba")))
+
+
+def test_records_that_no_dump_holds_are_told_with_their_entry(load) -> None:  # noqa: ANN001
+    overrides = load(entries((MUST, "ab"), (CANNOT, "ax")))
+    assert absent_records(overrides, members({1: "b"})).rows() == [("store_a", "a", 1, 1), ("store_a", "a", 2, 5), ("store_a", "x", 2, 5)]
+
+
+def test_of_two_foes_in_one_atom_the_one_named_later_leaves_with_its_body(load) -> None:  # noqa: ANN001
+    overrides = load(entries((CANNOT, "ab"), (MUST, "bc"), (MUST, "ad")))
+    assert moved(overrides, {7: "abcdrst"}) == {"b": (7, 1), "c": (7, 1)}
+    assert moved(overrides, {7: "adr", 8: "bcs"}) == {}
+
+
+def test_three_that_are_all_foes_leave_one_by_one(load) -> None:  # noqa: ANN001
+    assert moved(load(entries((CANNOT, "abc"))), {7: "abcr"}) == {"b": (7, 1), "c": (7, 2)}
+
+
+def test_foes_that_meet_over_a_chain_of_atoms_and_must_links_are_parted(load) -> None:  # noqa: ANN001
+    overrides = load(entries((CANNOT, "ab"), (MUST, "xy")))
+    assert moved(overrides, {1: "axr", 2: "byr"}) == {"b": (2, 1)}
+
+
+def test_a_must_link_becomes_the_strongest_edge_with_the_decision_as_evidence(load) -> None:  # noqa: ANN001
+    edges = must_edges(load(entries((MUST, "ab"), (MUST, "cd"))), members({5: "b", 3: "a", 9: "cd"}))
+    assert edges.rows() == [(3, 5, "override", 1.0, "store_a:a = store_a:b: heard both (m.keller, 2026-03-01)")]
+
+
+def test_must_links_hold_by_way_of_a_record_that_is_in_no_dump(load) -> None:  # noqa: ANN001
+    edges = must_edges(load(entries((MUST, "ab"), (MUST, "bc"))), members({1: "a", 2: "c"}))
+    assert edges.select("atom_id_a", "atom_id_b", "evidence").rows() == [
+        (1, 2, "store_a:a = store_a:c: linked by way of records that no dump holds")
+    ]
+
+
+def test_a_cannot_link_holds_for_all_that_is_must_linked_to_either_side(load) -> None:  # noqa: ANN001
+    overrides = load(entries((CANNOT, "ab"), (MUST, "bc")))
+    assert cannot_atoms(overrides, members({4: "c", 2: "a"})).rows() == [(2, 4)]
+    assert cannot_atoms(overrides, members({4: "b", 2: "c"})).is_empty()
+
+
+def test_foes_left_in_one_atom_are_a_mistake(load) -> None:  # noqa: ANN001
+    with pytest.raises(ValueError, match="atom 4 holds records that must stay apart"):
+        cannot_atoms(load(entries((CANNOT, "ab"))), members({4: "ab"}))
+
+
+def test_the_command_says_what_the_live_snapshot_lacks_and_what_it_treats_otherwise(tmp_path: Path) -> None:
+    recordings = members({1: "ab", 2: "c"}).rename({"atom_id": "recording_id"})
+    write_table(TABLES["recording_member"], tmp_path / "current" / "tables" / "recording_member", recordings)
+    file = tmp_path / "overrides.yaml"
+    file.write_text(entries((MUST, "abc"), (CANNOT, "bx")))
+    size, *said = remarks(file, tmp_path)
+    assert size == {"entries": 2, "must_link": 1, "cannot_link": 1, "records": 4}
+    assert [(remark["remark"], remark["entry"]) for remark in said] == [
+        ("the catalog has no such record", 2),
+        ("the catalog does not follow this", 1),
+        ("the catalog does not follow this", 1),
+    ]
+    assert (said[1]["record_a"], said[1]["record_b"]) == ("store_a:a", "store_a:c")
+    assert list(remarks(file, None)) == [size]
+
+
+def test_checking_against_a_folder_without_a_catalog_names_the_folder(tmp_path: Path) -> None:
+    (tmp_path / "overrides.yaml").write_text("")
+    result = run_module("pipeline", "overrides", "--check", tmp_path / "overrides.yaml", "--catalog", tmp_path / "none", check=False)
+    assert result.returncode == 1
+    assert f"no table at {tmp_path / 'none'}" in result.stderr
+    assert json.loads(result.stdout)["entries"] == 0
+
+
+decisions = st.lists(st.tuples(st.sampled_from([MUST, CANNOT]), st.lists(st.sampled_from("abcdefgh"), min_size=2, max_size=3, unique=True)))
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    decisions, st.lists(st.integers(0, 4), min_size=8, max_size=8), st.lists(st.tuples(st.integers(1, 4), st.integers(1, 4)), max_size=6)
+)
+def test_whatever_the_atoms_and_edges_every_decision_holds_in_the_clusters(
+    tmp_path_factory: pytest.TempPathFactory, said: list[tuple[str, list[str]]], places: list[int], pairs: list[tuple[int, int]]
+) -> None:
+    path = tmp_path_factory.mktemp("review") / "overrides.yaml"
+    path.write_text(entries(*((sense, "".join(letters)) for sense, letters in said)))
+    try:
+        overrides = load_overrides(path)
+    except OverridesError:
+        return
+    records = members(
+        {atom: "".join(letter for letter, place in zip("abcdefgh", places, strict=True) if place == atom) for atom in range(1, 5)}
+    )
+    assert apart(overrides, records.reverse()).equals(apart(overrides, records))
+    leaving = apart(overrides, records).with_columns(own=10 * pl.col("atom_id") + pl.col("part") + 100)
+    after = records.join(leaving, on=["platform", "external_id", "atom_id"], how="left").with_columns(atom_id=pl.coalesce("own", "atom_id"))
+    known = sorted({1, 2, 3, 4, *after["atom_id"]})
+    edges = [{"atom_id_a": min(pair), "atom_id_b": max(pair), "kind": "isrc", "score": 1.0, "evidence": ""} for pair in pairs]
+    found = clusters(
+        pl.DataFrame({"atom_id": known}).with_columns(
+            duration_ms=pl.col("atom_id").cast(pl.Int32) * 20_000, variant=pl.lit(""), record_count=pl.lit(2)
+        ),
+        pl.concat([must_edges(overrides, after), TABLES["edge"].conform(pl.DataFrame(edges, schema=TABLES["edge"].polars_schema))]),
+        cannot_atoms(overrides, after),
+    )
+    cluster = dict(after.join(found, on="atom_id").select("external_id", "cluster_id").iter_rows())
+    body = {record.removeprefix("store_a:"): number for record, number in overrides.bodies.items()}
+    for one, other in product(cluster, cluster):
+        if one in body and body.get(one) == body.get(other):
+            assert cluster[one] == cluster[other]
+        if one in body and other in body and body[other] in overrides.foes.get(body[one], ()):
+            assert cluster[one] != cluster[other]
