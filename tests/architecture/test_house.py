@@ -9,6 +9,8 @@ import sys
 from dataclasses import fields
 from pathlib import Path
 
+import pytest
+
 from pipeline.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -53,11 +55,12 @@ def test_makefile_stays_a_list_of_one_line_recipes() -> None:
     assert len(targets) == len(recipes) <= 12
 
 
-def test_lock_file_names_no_index_and_pins_every_hash() -> None:
-    lock = (ROOT / "requirements.lock").read_text()
+@pytest.mark.parametrize(("file", "fewest"), [("requirements.lock", 50), ("requirements-bench.lock", 3)])
+def test_lock_files_name_no_index_and_pin_every_hash(file: str, fewest: int) -> None:
+    lock = (ROOT / file).read_text()
     assert not re.search(r"https?://|--index-url|--find-links", lock)
     pins = re.findall(r"^[a-z0-9][^ ]*==", lock, flags=re.MULTILINE)
-    assert len(pins) > 50
+    assert len(pins) > fewest
     assert lock.count("--hash=sha256:") >= len(pins)
 
 
