@@ -21,7 +21,7 @@ ATOM = Table(
     "linkage",
     "Source records that agree on artist key, title key, variant and (within seconds) duration.",
     (
-        Column("atom_id", INT64, "Number of the atom in this build.", minimum=0),
+        Column("atom_id", INT64, "Id of the atom: its bucket, and a hash of its smallest source key.", minimum=0),
         Column("artist_key", TEXT, "Normal form of the lead artist, without spaces; empty when no artist is known."),
         Column("title_key", TEXT, "Normal form of the core title, without spaces."),
         Column("stem_key", TEXT, "The same without bracketed subtitles; equal to `title_key` when there are none."),
@@ -44,6 +44,7 @@ ATOM_MEMBER = Table(
         _EXTERNAL_ID,
         Column("atom_id", INT64, "The atom.", references="atom.atom_id"),
         Column("release_id", TEXT, "The release that the record names.", nullable=True),
+        Column("content_hash", INT64, "Hash of what linkage read of the record."),
     ),
     primary_key=("platform", "external_id"),
     sort_key=("atom_id",),

@@ -54,6 +54,7 @@ SOURCE_RECORDING = Table(
         Column("is_video", BOOL, "The record is a music video."),
         Column("traits", TEXT_LIST, "What the platform flags the recording as: remix, live, karaoke, compilation, instrumental, ..."),
         Column("popularity", FLOAT, "Popularity inside the platform, scaled to 0..1.", nullable=True, minimum=0, maximum=1),
+        Column("content_hash", INT64, "Hash of what linkage reads of the row; tells whether it must be linked again.", nullable=True),
     ),
     primary_key=("platform", "external_id"),
 )

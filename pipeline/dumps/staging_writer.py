@@ -15,6 +15,7 @@ import polars as pl
 
 from catalog_store.tables import STAGING_TABLES, TABLES
 from catalog_store.tables.files import PENDING_SUFFIX, TableWriter
+from pipeline.dumps.content_hash import content_hash
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -72,6 +73,8 @@ class StagingWriter:
     def write(self, entity: str, frame: pl.DataFrame) -> None:
         """Stage rows; the `platform` column is added, absent nullable columns become null."""
         frame = TABLES[entity].conform(frame.with_columns(platform=pl.lit(self.platform)))
+        if entity == "source_recording":
+            frame = frame.with_columns(content_hash=content_hash())
         self._staged[entity] += frame.height
         self._gather(entity, frame)
 

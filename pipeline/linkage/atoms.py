@@ -1,12 +1,16 @@
 """Records that agree on lead artist, title, variant and (within seconds) duration: atoms, the units that edges join.
 
-A pure function of one bucket of normalised records; artists never straddle buckets. Durations are cut where neighbours lie further apart
+A pure function of one bucket of normalised records; a known artist never straddles buckets. Durations are cut where neighbours lie further apart
 than GAP_MS, and chains longer than SPAN_MS are cut again. A record without duration joins when its key leaves no choice: one atom, or one
 that shares its ISRC, or one that outweighs the others by DOMINANCE; else it waits in an atom of its own for an edge.
+
+An atom's id is made of its bucket (the first BUCKET_BITS of the hash of its artist) and a hash of its smallest source key. So it depends on
+nothing but the atom: the same for any number of buckets, and from night to night for whoever was not touched.
 """
 
 from __future__ import annotations
 
+from hashlib import blake2b
 from typing import NamedTuple
 
 import polars as pl
@@ -19,7 +23,11 @@ SPAN_MS = 10_000
 DOMINANCE = 0.8
 """Share of a key's records with duration that one atom must hold to take in those without."""
 
-_AFTER_TIMED = (1 << 62) - 1
+BUCKET_BITS, HASH_BITS = 16, 47
+"""Of an atom id. Two atoms of 90 million share an id with a chance of 1 in 4,000."""
+ATOM_SEED = b""
+"""Another value gives every atom another id: the way out of such a collision."""
+
 _KEY = ["artist_hash", "artist_key", "title_key", "variant", "salt"]
 
 
@@ -31,31 +39,48 @@ class Atoms(NamedTuple):
     isrc: pl.DataFrame
 
 
-def make_atoms(records: pl.DataFrame, first_id: int) -> Atoms:
-    """Atoms of one bucket of normalised records, numbered from `first_id` in the order of (artist hash, key, duration)."""
+def make_atoms(records: pl.DataFrame) -> Atoms:
+    """Atoms of normalised records; all records of each (artist key, title key, variant) must be among them.
+
+    ValueError when two atoms get the same id (see ATOM_SEED).
+    """
     rows = _keyed(records)
     timed = _cut_by_duration(rows.filter(pl.col("duration_ms").is_not_null()))
     rows = pl.concat([timed, _place_untimed(rows.filter(pl.col("duration_ms").is_null()), timed)])
-    rows = rows.join(_numbered(rows, first_id), on=["group", "part"], how="left", maintain_order="left").sort(
-        "atom_id", maintain_order=True
-    )
+    rows = rows.join(_named(rows), on=["group", "part"], how="left", maintain_order="left").sort("atom_id", maintain_order=True)
     return Atoms(_atom_rows(rows), rows.select(TABLES["atom_member"].column_names), _isrc_rows(rows))
 
 
-def _numbered(rows: pl.DataFrame, first_id: int) -> pl.DataFrame:
-    """Atom ids of (group, part): keys in order, inside a key by duration, atoms without any duration last, by their smallest source."""
-    timed = pl.col("part") > 0
-    with_duration = rows.filter(timed).select("group", "part").unique().with_columns(place="part", first=pl.lit(""))
-    without = rows.filter(~timed).group_by("group", "part").agg(place=pl.lit(_AFTER_TIMED, pl.Int64).first(), first=pl.col("source").min())
-    order = pl.concat([with_duration, without]).sort("group", "place", "first")
-    return order.select("group", "part", atom_id=pl.int_range(pl.len(), dtype=pl.Int64) + first_id)
+def bucket_of(atom_id: pl.Expr, buckets: int) -> pl.Expr:
+    """Bucket 0..buckets-1 of an atom id: ranges, so that all buckets in order hold the same rows for any number of them."""
+    return (atom_id // (1 << HASH_BITS)) * buckets // (1 << BUCKET_BITS)
+
+
+def source_key() -> pl.Expr:
+    """The record's name over all platforms, `<platform>:<external id>`."""
+    return pl.concat_str("platform", pl.lit(":"), "external_id")
+
+
+def stand_in_artist() -> pl.Expr:
+    """What keeps records without a known artist apart: their first ISRC, else the record itself."""
+    return pl.coalesce(pl.col("isrcs").list.first(), source_key())
+
+
+def _named(rows: pl.DataFrame) -> pl.DataFrame:
+    """Atom ids of (group, part)."""
+    first = rows.group_by("group", "part").agg(pl.col("artist_hash").first(), pl.col("source").min())
+    hashes = [int.from_bytes(blake2b(text.encode(), digest_size=8, key=ATOM_SEED).digest()) >> (64 - HASH_BITS) for text in first["source"]]
+    prefix = (pl.col("artist_hash") // (1 << (32 - BUCKET_BITS))).cast(pl.Int64) * (1 << HASH_BITS)
+    named = first.select("group", "part", atom_id=prefix + pl.Series(hashes, dtype=pl.Int64))
+    if named["atom_id"].n_unique() < named.height:
+        raise ValueError("two atoms have one id: give ATOM_SEED in pipeline/linkage/atoms.py another value and build again")
+    return named
 
 
 def _keyed(records: pl.DataFrame) -> pl.DataFrame:
     """Number the keys. A record without a known artist shares a key only with those that share its first ISRC."""
-    source = pl.concat_str("platform", pl.lit(":"), "external_id")
-    lone = pl.coalesce(pl.col("isrcs").list.first(), source)
-    rows = records.with_columns(source=source, salt=pl.when(pl.col("artist_key") == "").then(lone).otherwise(pl.lit("")))
+    salt = pl.when(pl.col("artist_key") == "").then(stand_in_artist()).otherwise(pl.lit(""))
+    rows = records.with_columns(source=source_key(), salt=salt)
     rows = rows.sort(*_KEY, "duration_ms", "source", nulls_last=True)
     starts = pl.any_horizontal(pl.col(name) != pl.col(name).shift(1) for name in _KEY).fill_null(value=True)
     return rows.with_columns(group=starts.cum_sum().cast(pl.Int64))

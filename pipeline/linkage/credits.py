@@ -48,35 +48,51 @@ def credits_of(records: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([flat.select(columns), joined.select(columns)]) if shown.height else flat.select(columns)
 
 
-def name_table(names: pl.DataFrame) -> pl.DataFrame:
+NAME_SCHEMA = pl.Schema(
+    {"name": pl.String(), "name_key": pl.String(), "parts": pl.List(pl.String), "part_keys": pl.List(pl.String), "has_id": pl.Boolean()}
+)
+
+
+def name_table(names: pl.DataFrame, known: pl.DataFrame | None = None) -> pl.DataFrame:
     """What each name of a build means, once for all rows that carry it.
 
     Args:
         names: name, has_id (some platform gives this name an artist id); names may repeat.
+        known: an earlier answer: what does not depend on the other names is taken from it and not computed again.
 
     Returns:
-        name (distinct), name_key (without spaces; empty for placeholders such as Various Artists), part_keys (keys of a joined string's
-        parts in order; null unless it is to be cut).
+        NAME_SCHEMA, sorted by name: name (distinct), name_key (without spaces; empty for placeholders such as Various Artists), parts (keys
+        of a joined string's parts in order; null when it is none), part_keys (the same; null unless it is to be cut), has_id.
     """
-    distinct = names.group_by("name").agg(has_id=pl.col("has_id").any()).drop_nulls("name")
-    distinct = distinct.with_columns(folded=fold_expr(pl.col("name")), name_key=compact_expr(name_key_expr(pl.col("name"))))
-    known = distinct.filter("has_id").select("name_key").unique()
-    joined = distinct.filter(~pl.col("has_id")).join(known, on="name_key", how="anti")
-    joined = joined.filter(pl.any_horizontal(pl.col("folded").str.contains(text, literal=True) for text in SEPARATORS))
-    keyed = distinct.select("name", name_key=pl.when(pl.col("name_key").is_in(PLACEHOLDERS)).then(pl.lit("")).otherwise("name_key"))
-    return keyed.join(_parts_of(joined, known), on="name", how="left")
+    distinct = names.drop_nulls("name").group_by("name").agg(has_id=pl.col("has_id").any())
+    forms = pl.DataFrame(schema={name: NAME_SCHEMA[name] for name in ("name", "name_key", "parts")})
+    if known is not None:
+        forms = known.select(forms.columns).join(distinct, on="name", how="semi")
+    unseen = distinct.join(forms, on="name", how="anti")["name"]
+    forms = pl.concat([forms, name_forms(unseen)])
+    table = distinct.join(forms, on="name").sort("name")
+    with_id = table.filter("has_id", pl.col("name_key") != "")["name_key"].unique().implode()
+    is_cut = ~pl.col("has_id") & ~pl.col("name_key").is_in(with_id) & pl.col("parts").list.first().is_in(with_id)
+    return table.with_columns(part_keys=pl.when(is_cut).then("parts")).select(NAME_SCHEMA.names())
 
 
-def _parts_of(joined: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
-    """Joined strings (name, folded) of which the first part is known: name, part_keys."""
+def name_forms(names: pl.Series) -> pl.DataFrame:
+    """What distinct names mean by themselves: name, name_key, parts."""
+    folded = pl.DataFrame({"name": names}, schema={"name": pl.String()}).with_columns(folded=fold_expr(pl.col("name")))
+    keyed = folded.with_columns(name_key=compact_expr(name_key_expr(pl.col("name"))))
+    keyed = keyed.with_columns(name_key=pl.when(pl.col("name_key").is_in(PLACEHOLDERS)).then(pl.lit("")).otherwise("name_key"))
+    joined = keyed.filter(pl.any_horizontal(pl.col("folded").str.contains(text, literal=True) for text in SEPARATORS))
+    return keyed.select("name", "name_key").join(_parts_of(joined), on="name", how="left")
+
+
+def _parts_of(joined: pl.DataFrame) -> pl.DataFrame:
+    """Joined strings (name, folded): name, parts."""
     cut = pl.col("folded")
     for separator in SEPARATORS:
         cut = cut.str.replace_all(separator, _CUT, literal=True)
     parts = joined.select("name", part=cut.str.split(_CUT)).explode("part", empty_as_null=False)
-    parts = parts.filter(pl.col("part").str.strip_chars(" ") != "").with_columns(part_key=compact_expr(name_key_expr(pl.col("part"))))
-    parts = parts.with_columns(is_known=pl.col("part_key").is_in(known["name_key"].implode()))
-    gathered = parts.group_by("name", maintain_order=True).agg(part_keys="part_key", first_known=pl.col("is_known").first())
-    return gathered.filter("first_known").select("name", "part_keys")
+    parts = parts.filter(pl.col("part").str.strip_chars(" ") != "").with_columns(part=compact_expr(name_key_expr(pl.col("part"))))
+    return parts.group_by("name", maintain_order=True).agg(parts="part")
 
 
 def credited(credits_: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFrame) -> pl.DataFrame:
@@ -92,7 +108,7 @@ def credited(credits_: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFrame)
         row, artist_key (empty: none or a placeholder), names (list of keys, sorted, distinct), remixer_key (remixers joined; null: none).
     """
     own = artists.select("platform", "artist_id", own="name").join(names.select(own="name", own_key="name_key"), on="own").drop("own")
-    flat = credits_.join(names, on="name", how="left", maintain_order="left")
+    flat = credits_.join(names.select("name", "name_key", "part_keys"), on="name", how="left", maintain_order="left")
     flat = flat.join(own, on=["platform", "artist_id"], how="left", maintain_order="left")
     flat = flat.with_columns(first_key=pl.coalesce("own_key", pl.col("part_keys").list.first(), "name_key"))
     by_role = flat.with_columns(rank=(pl.col("role") != "primary").cast(pl.Int8))

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import polars as pl
 
 from catalog_store.tables import TABLES
-from pipeline.linkage.atoms import make_atoms
+from pipeline.linkage.atoms import Atoms, make_atoms
 from pipeline.linkage.clusters import clusters, components
 from pipeline.linkage.credits import name_table
 from pipeline.linkage.isrc_edges import isrc_edges
 from pipeline.linkage.key_edges import key_edges
-from pipeline.linkage.normalise import bucket_of, names_of, normalise
+from pipeline.linkage.normalise import hash_bucket, names_of, normalise
 from pipeline.linkage.registry import FIRST_ID, REGISTRY_SCHEMA, assign_ids
 from pipeline.linkage.typo_edges import same_artist_edges, same_title_edges, without_contradiction
-
-if TYPE_CHECKING:
-    from pipeline.linkage.atoms import Atoms
 
 
 def link(records: pl.DataFrame, artists: pl.DataFrame | None = None, *, buckets: int = 1) -> pl.DataFrame:
@@ -49,10 +44,5 @@ def link(records: pl.DataFrame, artists: pl.DataFrame | None = None, *, buckets:
 
 
 def _atoms(normal: pl.DataFrame, buckets: int) -> Atoms:
-    made: list[Atoms] = []
-    for bucket in range(buckets):
-        rows = normal.filter(bucket_of(pl.col("artist_hash"), buckets) == bucket)
-        if rows.height:
-            made.append(make_atoms(rows, sum(part.atom.height for part in made)))
-    atom, member, isrc = (pl.concat(tables) for tables in zip(*made, strict=True))
-    return type(made[0])(atom, member, isrc)
+    made = [make_atoms(normal.filter(hash_bucket(buckets) == bucket)) for bucket in range(buckets)]
+    return Atoms(*(pl.concat(tables) for tables in zip(*made, strict=True)))

@@ -11,9 +11,11 @@ import zlib
 import polars as pl
 
 from catalog_store.name_keys import compact_expr, display_title_expr, title_keys_frame
+from pipeline.dumps.content_hash import LINKED_COLUMNS, with_content_hash
+from pipeline.linkage.atoms import stand_in_artist
 from pipeline.linkage.credits import credited, credits_of
 
-RECORD_COLUMNS = ("platform", "external_id", "title", "version", "artists", "artist_credit", "isrcs", "duration_ms", "release_id", "traits")
+RECORD_COLUMNS = (*LINKED_COLUMNS, "content_hash")
 """What linkage reads of `source_recording`."""
 
 NORMAL_SCHEMA = pl.Schema(
@@ -30,6 +32,7 @@ NORMAL_SCHEMA = pl.Schema(
         "isrcs": pl.List(pl.String),
         "duration_ms": pl.Int32(),
         "release_id": pl.String(),
+        "content_hash": pl.Int64(),
     }
 )
 
@@ -50,7 +53,7 @@ def normalise(records: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFrame)
     Returns:
         NORMAL_SCHEMA, in the order of the rows.
     """
-    records = records.select(RECORD_COLUMNS).with_row_index("row")
+    records = with_content_hash(records.select(column for column in RECORD_COLUMNS if column in records.columns)).with_row_index("row")
     records = records.with_columns(shown=display_title_expr(pl.col("title"), pl.col("version")))
     titles = records["shown"].unique()
     keys = title_keys_frame(titles).with_columns(
@@ -63,9 +66,9 @@ def normalise(records: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFrame)
     rows = rows.join(credited(credits_of(records), names, artists), on="row", how="left", maintain_order="left")
     rows = rows.with_columns(pl.col("artist_key", "remixer_key").fill_null(""), pl.col("names").fill_null([]))
     rows = rows.with_columns(variant=_with_flags(pl.col("variant"), pl.col("remixer_key"), pl.col("traits")))
-    return rows.join(
-        text_hashes(rows["artist_key"], "artist_key", "artist_hash"), on="artist_key", how="left", maintain_order="left"
-    ).select(pl.col(name).cast(dtype) for name, dtype in NORMAL_SCHEMA.items())
+    rows = rows.with_columns(hashed=pl.when(pl.col("artist_key") == "").then(stand_in_artist()).otherwise("artist_key"))
+    rows = rows.join(text_hashes(rows["hashed"], "hashed", "artist_hash"), on="hashed", how="left", maintain_order="left")
+    return rows.select(pl.col(name).cast(dtype) for name, dtype in NORMAL_SCHEMA.items())
 
 
 def names_of(records: pl.DataFrame, artists: pl.DataFrame) -> pl.DataFrame:
@@ -94,6 +97,6 @@ def text_hashes(texts: pl.Series, key: str, name: str) -> pl.DataFrame:
     return pl.DataFrame({key: distinct, name: pl.Series([zlib.crc32(text.encode()) for text in distinct], dtype=pl.UInt32)})
 
 
-def bucket_of(hashed: pl.Expr, buckets: int) -> pl.Expr:
-    """Bucket 0..buckets-1 of a 32-bit hash: ranges of the hash, so that all buckets in order hold the same rows for any number of them."""
-    return ((hashed.cast(pl.UInt64) * buckets) // (1 << 32)).cast(pl.UInt32)
+def hash_bucket(buckets: int, hashed: str = "artist_hash") -> pl.Expr:
+    """Bucket 0..buckets-1 of a column of 32-bit hashes: ranges of the hash, as `atoms.bucket_of` cuts the ids of atoms."""
+    return (pl.col(hashed) // (1 << 16) * buckets // (1 << 16)).cast(pl.UInt32)

@@ -22,7 +22,7 @@ from pipeline.linkage.isrc_edges import isrc_edges
 from pipeline.linkage.isrc_owners import isrc_owners
 from pipeline.linkage.key_edges import key_edges
 from pipeline.linkage.link_edges import link_edges
-from pipeline.linkage.normalise import RECORD_COLUMNS, bucket_of, names_of, normalise, text_hashes
+from pipeline.linkage.normalise import RECORD_COLUMNS, hash_bucket, names_of, normalise, text_hashes
 from pipeline.linkage.registry import assign_ids, previous_registry, save_assignment
 from pipeline.linkage.typo_edges import same_artist_edges, same_title_edges, without_contradiction
 
@@ -49,7 +49,7 @@ def normalise_and_atoms(paths: BuildPaths, *, buckets: int | None = None) -> Fac
     names = name_table(_names(paths, staged))
     for number, records in enumerate(_slices(staged)):
         normal = normalise(records, names, _artists_of(paths, records))
-        _spill(normal.with_columns(bucket=bucket_of(pl.col("artist_hash"), buckets)), spill, number)
+        _spill(normal.with_columns(bucket=hash_bucket(buckets)), spill, number)
     tables = [TABLES[name] for name in ("atom", "atom_member", "atom_isrc")]
     with (
         TableWriter(tables[0], paths.table("atom")) as atom,
@@ -59,7 +59,7 @@ def normalise_and_atoms(paths: BuildPaths, *, buckets: int | None = None) -> Fac
         for bucket in range(buckets):
             files = sorted((spill / f"{bucket:05d}").glob("*.parquet"))
             if files:
-                made = make_atoms(pl.read_parquet(files), atom.rows)
+                made = make_atoms(pl.read_parquet(files))
                 atom.write(made.atom)
                 member.write(made.member)
                 isrc.write(made.isrc)
@@ -198,7 +198,7 @@ def _shared_titles(paths: BuildPaths, buckets: int) -> pl.DataFrame:
     atoms = pl.concat(found)
     several = atoms.group_by("title_hash").agg(one=pl.col("artist").min(), other=pl.col("artist").max())
     several = several.filter(pl.col("one") != pl.col("other")).select("title_hash")
-    return atoms.join(several, on="title_hash", how="semi").select("atom_id", bucket=bucket_of(pl.col("title_hash"), buckets))
+    return atoms.join(several, on="title_hash", how="semi").select("atom_id", bucket=hash_bucket(buckets, "title_hash"))
 
 
 def _shared_claims(paths: BuildPaths, buckets: int) -> pl.DataFrame:
