@@ -16,6 +16,7 @@ import shutil
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
@@ -66,13 +67,14 @@ def publish(
     *,
     snapshot_id: str,
     next_ids: Mapping[str, int],
+    attachments: Mapping[str, Path] = MappingProxyType({}),
     report: Callable[[str], None] = lambda _line: None,
 ) -> Snapshot:
     """Make a snapshot of `tables` (name -> folder of Parquet parts) under `root` and switch `current` to it.
 
     All catalog tables are required, linkage tables are taken along when given. Parts are hard-linked where the file system can, so
     nobody may write into them in place afterwards. `next_ids` says per kind the smallest id never given out; what earlier snapshots
-    say is kept when larger. `report` is told each step. The same tables give the same bytes except for catalog.duckdb and `created_at`.
+    say is kept when larger. `attachments` (file name -> file) are copied into the folder. `report` is told each step. The same tables give the same bytes except for catalog.duckdb and `created_at`.
     MissingTableError, SnapshotExistsError, PublishBusyError, ValueError for an id of the wrong shape.
     """
     if not ID_SHAPE.fullmatch(snapshot_id):
@@ -87,7 +89,7 @@ def publish(
         if final.exists():
             raise SnapshotExistsError(f"{final} exists: publish under another id, or roll back to it")
         building = final.with_name(_BUILDING + snapshot_id)
-        manifest = _build(tables, building, snapshot_id, _highest(root, next_ids), report)
+        manifest = _build(tables, building, snapshot_id, _highest(root, next_ids), attachments, report)
         report("flushing to disk")
         _flush(building)
         next_link = _link_to(root, snapshot_id, _PUBLISHING + snapshot_id)
@@ -98,7 +100,14 @@ def publish(
         return Snapshot(final, manifest, is_current=True)
 
 
-def _build(tables: Mapping[str, Path], folder: Path, snapshot_id: str, next_ids: dict[str, int], report: Callable[[str], None]) -> Manifest:
+def _build(
+    tables: Mapping[str, Path],
+    folder: Path,
+    snapshot_id: str,
+    next_ids: dict[str, int],
+    attachments: Mapping[str, Path],
+    report: Callable[[str], None],
+) -> Manifest:
     folder.mkdir()
     names = [name for name in TABLES if name in tables]
     for name in names:
@@ -113,6 +122,8 @@ def _build(tables: Mapping[str, Path], folder: Path, snapshot_id: str, next_ids:
     build_serving(published, serving)
     report("building the search index")
     build_search(published, serving / SEARCH_FOLDER)
+    for name, file in attachments.items():
+        shutil.copyfile(file, folder / name)
     report("writing the manifest")
     manifest = Manifest(
         format=FORMAT,
@@ -124,6 +135,7 @@ def _build(tables: Mapping[str, Path], folder: Path, snapshot_id: str, next_ids:
         next_ids=next_ids,
         analyst_file=stored_file(folder, folder / ANALYST_FILE),
         serving=tuple(stored_file(folder, path) for path in sorted(serving.rglob("*")) if path.is_file()),
+        attachments=tuple(stored_file(folder, folder / name) for name in sorted(attachments)),
     )
     (folder / MANIFEST).write_bytes(manifest.encode())
     return manifest

@@ -8,6 +8,7 @@ A snapshot is one folder, never changed after it got its final name:
         catalog.duckdb           the same tables for analysts, with comments and views (catalog_store/analyst_file.py)
         serving/serving.sqlite   lookups (format: catalog_store/serving/schema.py)
         serving/search/*         search arrays (format: catalog_store/search/layout.py)
+        <attachment>             files beside the catalog, such as report.html: nothing reads them to answer
     <root>/current               symbolic link to the live snapshot, relative to <root>: the root can be moved
 
 manifest.json is UTF-8 JSON, one object:
@@ -21,6 +22,7 @@ manifest.json is UTF-8 JSON, one object:
     next_ids         {kind: the smallest id never given out}: at least that of every earlier snapshot, so a rollback never leads to reuse
     analyst_file     {path, bytes, sha256} of catalog.duckdb
     serving          [{path, bytes, sha256}]: every file below serving/, sorted by path
+    attachments      [{path, bytes, sha256}]: files beside the catalog, sorted by path; absent in snapshots that were made without
 
 `sha256` is lower-case hex. Additional members may appear; readers ignore them. Add a member here, in the class and in
 docs/snapshot_format.md together. What must not live here: writing snapshots (publisher.py), opening them for queries (reader.py).
@@ -91,6 +93,7 @@ class Manifest(msgspec.Struct, frozen=True):
     next_ids: dict[str, int]
     analyst_file: StoredFile
     serving: tuple[StoredFile, ...]
+    attachments: tuple[StoredFile, ...] = ()
 
     def encode(self) -> bytes:
         """The manifest as indented JSON with a final newline."""
@@ -102,6 +105,7 @@ class Manifest(msgspec.Struct, frozen=True):
             yield from table.files
         yield self.analyst_file
         yield from self.serving
+        yield from self.attachments
 
 
 class Snapshot(msgspec.Struct, frozen=True):

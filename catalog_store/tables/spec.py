@@ -17,7 +17,7 @@ import pyarrow as pa
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-Layer = Literal["staging", "linkage", "catalog"]
+Layer = Literal["staging", "linkage", "catalog", "quality"]
 
 TEXT = pa.string()
 INT64 = pa.int64()

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import fcntl
+import json
 from pathlib import Path
 
 import polars as pl
@@ -45,6 +46,26 @@ def test_publish_makes_a_whole_snapshot_and_switches_to_it(small: dict[str, Path
     assert "building the search index" in told
     assert sorted(path.name for path in tmp_path.iterdir()) == [".publish.lock", "current", "snapshots"]
     assert (tmp_path / "current").readlink() == Path("snapshots/a")
+
+
+def test_attachments_lie_beside_the_catalog_and_are_verified(small: dict[str, Path], tmp_path: Path) -> None:
+    (tmp_path / "made.html").write_text("<p>ours</p>")
+    snapshot = publish(small, tmp_path, snapshot_id="a", next_ids={}, attachments={"report.html": tmp_path / "made.html"})
+    (tmp_path / "made.html").write_text("changed afterwards")
+    assert (snapshot.folder / "report.html").read_text() == "<p>ours</p>"
+    assert verify(snapshot.folder).attachments[0].path == "report.html"
+    (snapshot.folder / "report.html").unlink()
+    with pytest.raises(SnapshotInvalidError, match=r"report\.html is missing"):
+        verify(snapshot.folder)
+
+
+def test_a_manifest_without_attachments_is_still_read(small: dict[str, Path], tmp_path: Path) -> None:
+    snapshot = publish(small, tmp_path, snapshot_id="a", next_ids={})
+    manifest = snapshot.folder / MANIFEST
+    older = json.loads(manifest.read_text())
+    del older["attachments"]
+    manifest.write_text(json.dumps(older))
+    assert verify(snapshot.folder).attachments == ()
 
 
 def test_same_tables_and_id_give_the_same_bytes(small: dict[str, Path], tmp_path: Path) -> None:

@@ -1,0 +1,39 @@
+"""Quality: what one build says of itself in numbers, published with it so that the next build has something to compare with.
+
+Only figures that follow from the tables stand here: no clocks, no costs, nothing about the build before. Add a topic, not a table.
+"""
+
+from __future__ import annotations
+
+from catalog_store.tables.spec import FLOAT, TEXT, Column, Table
+
+FIGURE_TOPICS = (
+    "rows",
+    "intake",
+    "reject",
+    "nulls",
+    "edges",
+    "cluster_records",
+    "cluster_platforms",
+    "conflicts",
+    "mixed",
+    "genres",
+    "golden",
+    "golden_pair",
+    "truth",
+)
+"""In the order in which the report shows them; docs/operations.md says what each holds."""
+
+BUILD_FIGURE = Table(
+    "build_figure",
+    "quality",
+    "Figures of the build, for the gate and the report of the next one.",
+    (
+        Column("topic", TEXT, "What is counted.", values=FIGURE_TOPICS),
+        Column("name", TEXT, "Which figure of the topic, such as a table, a column or a reason."),
+        Column("value", FLOAT, "Count, or share 0..1 for nulls, precision and recall."),
+    ),
+    primary_key=("topic", "name"),
+)
+
+QUALITY_TABLES = (BUILD_FIGURE,)
