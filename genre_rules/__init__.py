@@ -3,14 +3,16 @@
 taxonomy.yaml   the canonical tree: mains, subgenres, immutable ids, aliases
 rules/*.yaml    pattern rules, one file per main
 drop.yaml       strings that are no genres; words.yaml: spellings, modifiers, negations
-load -> compile -> classify; `python -m genre_rules` lints, explains and classifies files. See docs/adding_a_genre_rule.md.
+ids.lock        every id of a node or rule that was ever given out, and what it means
+load -> compile -> classify; `python -m genre_rules` lints, locks ids, explains and classifies files. See docs/genres.md.
 """
 
 from __future__ import annotations
 
 from genre_rules.classify import Classification, Classifier, Tag
 from genre_rules.compile import compile_book
-from genre_rules.load import RuleBook, RuleError, load_book
+from genre_rules.documents import RuleError
+from genre_rules.load import RuleBook, load_book
 from genre_rules.taxonomy import Node, Taxonomy
 
 __all__ = ["Classification", "Classifier", "Node", "RuleBook", "RuleError", "Tag", "Taxonomy", "compile_book", "load_book"]

@@ -2,13 +2,17 @@
 
 The order in which a string is asked about itself; the first answer wins:
 
-1. dropped: the whole string is known to be no genre (years, places, moods, roles), unless a rule speaks of it on this platform or parent
-2. exact: the whole string is a rule's, the narrowest scope first (platform and parent, parent, platform, everywhere)
-3. parts: split at strong separators, each part asked from 1; a path (`A→B`) is its last part that says something, under the part before
-4. phrases: longest match takes its words; then place, `unless` and what may be left over
+1. dropped: a rule of kind drop, or the whole string is listed as no genre (years, places, moods, roles) and no exact rule speaks of it on
+   this platform or below this parent
+2. exact: the whole string is a rule's, the narrowest scope first: platform and parent, parent, platform, everywhere
+3. parts: cut at strong separators, but not inside a part that some rule knows whole; each part is asked from 1; a path (`A→B`) is its last
+   step that says something, below the step before
+4. phrases: the longest match takes its words; then place, `unless` and what may be left over
 5. patterns: regular expressions, the few that need one
+6. parent: where every string is a genre, an unknown one below a known parent is at least that
 
-An exact rule that emits nothing says that the string is no genre of the tree. Distinct strings only: callers join back.
+Of one step all rules answer. An exact rule that emits nothing says that the string is no genre of the tree. Ask distinct strings only:
+callers join back. What must not live here: any string.
 """
 
 from __future__ import annotations
@@ -16,17 +20,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from genre_rules.normal_form import STRONG_SEPARATORS
+from genre_rules.compile import Above, compound_form
+from genre_rules.separators import ARROW, MACHINE_MARK, cut_list, path_steps
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from genre_rules.compile import CompiledBook, CompiledRule
     from genre_rules.taxonomy import Node
 
-ARROW = "\u2192"
 CONNECTORS = frozenset(("and", "n", "y", "e", "et", "und", "the", "music"))
 """Words that may always be left over."""
+NOTHING_ABOVE = Above()
 
 
 @dataclass(frozen=True)
@@ -39,11 +44,20 @@ class Tag:
 
 @dataclass(frozen=True)
 class Classification:
-    """What a string means. `is_known`: some rule knows it, if only as no genre; `path`: what was asked, for a reader."""
+    """What a string means.
+
+    `is_known`: some rule knows it, if only as no genre; `path`: each step to the answer; `fired`: ids of all rules that spoke.
+    """
 
     tags: tuple[Tag, ...]
     is_known: bool
     path: tuple[str, ...] = field(default=(), compare=False)
+    fired: tuple[str, ...] = field(default=(), compare=False)
+
+    @property
+    def mains(self) -> tuple[str, ...]:
+        """Names of the mains, in order, each once."""
+        return tuple(dict.fromkeys(tag.node.main_name for tag in self.tags))
 
 
 @dataclass(frozen=True)
@@ -52,6 +66,9 @@ class _Match:
     end: int
     rule: CompiledRule
 
+    def covers(self, other: _Match) -> bool:
+        return self.start <= other.start and other.end <= self.end and (self.end - self.start) > (other.end - other.start)
+
 
 class Classifier:
     """Answers strings out of a compiled book."""
@@ -59,97 +76,175 @@ class Classifier:
     def __init__(self, book: CompiledBook) -> None:
         """`book` as `compile_book` makes it."""
         self.book = book
+        self._above: dict[tuple[str, str], Above] = {("", ""): NOTHING_ABOVE}
 
     def classify(self, platform: str, string: str, parent: str = "") -> Classification:
-        """What `string` of `platform` means, below `parent` in that platform's own list (empty: none)."""
-        return self._ask(platform, string, self.book.spellings.normalise(parent))
+        """What `string` of `platform` means, below `parent` in that platform's own list (empty: none). Never raises."""
+        return self._ask(platform, string, parent)
 
     def _ask(self, platform: str, string: str, parent: str) -> Classification:
+        for mark in self.book.path_marks.get(platform, ()):
+            string = string.replace(mark, ARROW)
         form = self.book.spellings.normalise(string)
-        exact = [rule for rule in self.book.exact.get(form, ()) if rule.fits(platform, parent)]
-        narrowest = max((rule.scope for rule in exact), default=0)
-        if not narrowest and self._is_dropped(form):
-            return Classification((), is_known=True, path=(f"{form!r} is dropped",))
+        above = self._what_is_above(platform, parent)
+        parts, is_list = cut_list(string)
+        names = self._named_by(parts)
+        whole = [rule for rule in names if not rule.is_guard] if is_list else self.book.exact.get(form, ())
+        exact, scope = _narrowest(whole, platform, above)
+        dropping, _ = _narrowest(self.book.drop_rules.get(form, ()), platform, above)
+        if dropping:
+            return self._answer(dropping, f"{form!r} is dropped")
+        if scope <= 0 and not is_list and self._is_dropped(form):
+            return Classification((), is_known=True, path=(f"{form!r} is dropped: drop.yaml",))
         if exact:
-            return self._answer([rule for rule in exact if rule.scope == narrowest], f"{form!r} exactly")
-        parts = [part for part in STRONG_SEPARATORS.split(string) if part.strip()]
-        if len(parts) > 1:
-            return self._path(platform, string) if ARROW in string else self._parts(platform, parts, parent)
-        return self._inside(platform, form, parent)
+            return self._answer(exact, f"{form!r} exactly")
+        if len(parts) > 1 and not any(rule.is_guard and rule.scope(platform, above) >= 0 for rule in names):
+            parts = parts if is_list else self._joined(parts, platform, above)
+            return self._parts(platform, parts, parent, may_be_name=not is_list and MACHINE_MARK not in string)
+        steps = path_steps(string)
+        if len(steps) > 1:
+            return self._path(platform, steps)
+        return self._inside(platform, form, parent, above)
+
+    def named(self, string: str) -> Sequence[CompiledRule]:
+        """Rules, guards among them, for a name that holds separators; none when `string` holds none."""
+        return self._named_by(cut_list(string).parts)
+
+    def _named_by(self, parts: Sequence[str]) -> Sequence[CompiledRule]:
+        return self.book.compounds.get(compound_form(parts, self.book.spellings), ()) if len(parts) > 1 else ()
+
+    def _joined(self, parts: list[str], platform: str, above: Above) -> list[str]:
+        """The parts, but neighbours that some rule knows as one name are one again: `Folk, World, & Country, Jazz`."""
+        joined: list[str] = []
+        start = 0
+        while start < len(parts):
+            end = min(len(parts), start + self.book.longest)
+            while end > start + 1 and _narrowest(self._named_by(parts[start:end]), platform, above)[1] < 0:
+                end -= 1
+            joined.append(" / ".join(parts[start:end]))
+            start = end
+        return joined
 
     def _is_dropped(self, form: str) -> bool:
         pattern = self.book.drop_pattern
         return not form or form in self.book.drops or bool(pattern and pattern.fullmatch(form))
 
-    def _path(self, platform: str, string: str) -> Classification:
-        steps = [step.strip() for step in string.split(ARROW) if step.strip()]
-        known = False
+    def _what_is_above(self, platform: str, parent: str) -> Above:
+        if not parent:
+            return NOTHING_ABOVE
+        known = self._above.get((platform, parent))
+        if known is None:
+            normalise = self.book.spellings.normalise
+            nodes = [tag.node for tag in self._ask(platform, parent, "").tags]
+            means = frozenset(normalise(name) for node in nodes for name in (node.name, node.main_name))
+            known = self._above[platform, parent] = Above(normalise(path_steps(parent)[-1]) if path_steps(parent) else "", means)
+        return known
+
+    def _path(self, platform: str, steps: Sequence[str]) -> Classification:
+        answers = []
         for index in range(len(steps) - 1, -1, -1):
-            above = self.book.spellings.normalise(steps[index - 1]) if index else ""
-            answer = self._ask(platform, steps[index], above)
-            known = known or answer.is_known
+            answer = self._ask(platform, steps[index], steps[index - 1] if index else "")
             if answer.tags:
-                return Classification(answer.tags, is_known=True, path=(f"path step {steps[index]!r}", *answer.path))
-        return Classification((), is_known=known, path=("no step of the path says anything",))
+                return Classification(answer.tags, is_known=True, path=(f"path step {steps[index]!r}", *answer.path), fired=answer.fired)
+            answers.append(answer)
+        known = any(answer.is_known for answer in answers)
+        return Classification((), is_known=known, path=("no step of the path says anything", *_steps(answers)), fired=_fired(answers))
 
-    def _parts(self, platform: str, parts: list[str], parent: str) -> Classification:
+    def _parts(self, platform: str, parts: list[str], parent: str, *, may_be_name: bool) -> Classification:
+        parts = list(dict.fromkeys(parts))
         answers = [self._ask(platform, part, parent) for part in parts]
-        tags = suppress_umbrellas(tag for answer in answers for tag in answer.tags)
         path = tuple(f"part {part!r}: {step}" for part, answer in zip(parts, answers, strict=True) for step in answer.path)
-        return Classification(tags, is_known=all(answer.is_known for answer in answers) or bool(tags), path=path)
+        if may_be_name and platform not in self.book.curated:
+            strange = [part for part, answer in zip(parts, answers, strict=True) if not answer.is_known and not self._only_describes(part)]
+            if strange:  # `Pop, Iggy` is a name
+                return Classification((), is_known=False, path=(*path, f"{strange[0]!r} is strange beside a genre"), fired=_fired(answers))
+        tags = suppress_umbrellas(tag for answer in answers for tag in answer.tags)
+        return Classification(tags, all(answer.is_known for answer in answers) or bool(tags), path, _fired(answers))
 
-    def _inside(self, platform: str, form: str, parent: str) -> Classification:
+    def _only_describes(self, part: str) -> bool:
+        words = self.book.spellings.normalise(part).split()
+        return all(word in self.book.modifiers or word in CONNECTORS for word in words)
+
+    def _inside(self, platform: str, form: str, parent: str, above: Above) -> Classification:
         words = form.split()
+        path: list[str] = []
         if not self.book.negations.isdisjoint(words):
             return Classification((), is_known=False, path=(f"{form!r} negates",))
-        matches = self._phrases(platform, words, parent)
+        matches = self._phrases(platform, words, above, path)
         if matches:
-            return self._answer([match.rule for match in matches], f"{form!r} by phrase")
-        fired = [rule for pattern, rule in self.book.patterns if rule.fits(platform, parent) and pattern.fullmatch(form)]
+            return self._answer([match.rule for match in matches], f"{form!r} by phrase", path)
+        patterns = [rule for pattern, rule in self.book.patterns if pattern.fullmatch(form) and not _is_vetoed(rule, form)]
+        fired, _ = _narrowest(patterns, platform, above)
         if fired:
-            return self._answer(fired, f"{form!r} by pattern")
-        return Classification((), is_known=False, path=(f"no rule for {form!r}",))
+            return self._answer(fired, f"{form!r} by pattern", path)
+        path.append(f"no rule for {form!r}")
+        if above.means and platform in self.book.curated:
+            answer = self._ask(platform, parent, "")
+            return Classification(answer.tags, is_known=False, path=(*path, f"at least what it stands below, {parent!r}", *answer.path))
+        return Classification((), is_known=False, path=tuple(path))
 
-    def _phrases(self, platform: str, words: list[str], parent: str) -> list[_Match]:
-        """Matches that survive: not inside a longer one, in their place, not vetoed, nothing strange left over."""
-        found = [match for match in self._candidates(platform, words, parent) if not _is_vetoed(match.rule, words)]
-        found = [m for m in found if not any(_contains(other, m) for other in found)]
-        last = [m for m in found if m.end == len(words)]
-        fitting = [m for m in found if m.rule.place == "anywhere" or m in last or (m.rule.place == "head" and m.start == 0 and not last)]
+    def _phrases(self, platform: str, words: list[str], above: Above, path: list[str]) -> list[_Match]:
+        """Matches that survive: not inside a longer one, in their place, not vetoed, nothing strange left over. `path` takes who fails."""
+        form = " ".join(words)
+        candidates = self._candidates(platform, words, above)
+        found = [match for match in candidates if not any(longer.covers(match) for longer in candidates)]
+        allowed = [match for match in found if not _is_vetoed(match.rule, form)]
+        last = [match for match in allowed if match.end == len(words)]
+        fitting = [m for m in allowed if m.rule.place == "anywhere" or m in last or (m.rule.place == "head" and m.start == 0 and not last)]
         covered = {index for match in fitting for index in range(match.start, match.end)}
         left = [word for index, word in enumerate(words) if index not in covered and word not in CONNECTORS]
         strange = [word for word in left if word not in self.book.modifiers]
-        return [m for m in fitting if self._may_leave(m.rule, platform, left, strange)]
+        kept = [match for match in fitting if self._may_leave(match.rule, platform, left, strange)]
+        path.extend(
+            _why_not(match, words, vetoed=match not in allowed, misplaced=match not in fitting, left=strange or left)
+            for match in found
+            if match not in kept
+        )
+        return kept
 
     def _may_leave(self, rule: CompiledRule, platform: str, left: list[str], strange: list[str]) -> bool:
         if rule.residual == "none":
             return not left
         return rule.residual == "any" or platform in self.book.curated or not strange
 
-    def _candidates(self, platform: str, words: list[str], parent: str) -> list[_Match]:
+    def _candidates(self, platform: str, words: list[str], above: Above) -> list[_Match]:
         found: list[_Match] = []
         for start in range(len(words)):
             for end in range(start + 1, min(len(words), start + self.book.longest) + 1):
-                rules = [rule for rule in self.book.phrases.get(" ".join(words[start:end]), ()) if rule.fits(platform, parent)]
-                if rules:
-                    narrowest = max(rule.scope for rule in rules)
-                    found.extend(_Match(start, end, rule) for rule in rules if rule.scope == narrowest)
+                rules, _ = _narrowest(self.book.phrases.get(" ".join(words[start:end]), ()), platform, above)
+                found.extend(_Match(start, end, rule) for rule in rules)
         return found
 
-    def _answer(self, rules: Iterable[CompiledRule], how: str) -> Classification:
-        rules = list(rules)
+    def _answer(self, rules: Sequence[CompiledRule], how: str, before: Iterable[str] = ()) -> Classification:
         tags = [Tag(self.book.taxonomy.by_id[node_id], rule.id) for rule in rules for node_id in rule.emit]
-        path = tuple(f"{how}: rule {rule.id}" for rule in rules)
-        return Classification(suppress_umbrellas(tags), is_known=True, path=path)
+        path = (*before, *(f"{how}: rule {rule.id}" for rule in rules))
+        return Classification(suppress_umbrellas(tags), is_known=True, path=path, fired=tuple(rule.id for rule in rules))
 
 
-def _is_vetoed(rule: CompiledRule, words: list[str]) -> bool:
-    text = f" {' '.join(words)} "
-    return any(f" {phrase} " in text for phrase in rule.unless)
+def _narrowest(rules: Sequence[CompiledRule], platform: str, above: Above) -> tuple[list[CompiledRule], int]:
+    """The rules that speak most narrowly of this platform and parent, and how narrowly; none and -1 when none does."""
+    if not rules:
+        return [], -1
+    scopes = [rule.scope(platform, above) for rule in rules]
+    best = max(scopes)
+    return ([rule for rule, scope in zip(rules, scopes, strict=True) if scope == best], best) if best >= 0 else ([], -1)
 
 
-def _contains(longer: _Match, match: _Match) -> bool:
-    return longer.start <= match.start and match.end <= longer.end and (longer.end - longer.start) > (match.end - match.start)
+def _is_vetoed(rule: CompiledRule, form: str) -> bool:
+    return any(f" {phrase} " in f" {form} " for phrase in rule.unless)
+
+
+def _why_not(match: _Match, words: list[str], *, vetoed: bool, misplaced: bool, left: list[str]) -> str:
+    why = "`unless` forbids it" if vetoed else f"must stand {match.rule.place}" if misplaced else f"{' '.join(left)!r} is left over"
+    return f"not {' '.join(words[match.start : match.end])!r} of rule {match.rule.id}: {why}"
+
+
+def _steps(answers: Iterable[Classification]) -> tuple[str, ...]:
+    return tuple(step for answer in answers for step in answer.path)
+
+
+def _fired(answers: Iterable[Classification]) -> tuple[str, ...]:
+    return tuple(rule_id for answer in answers for rule_id in answer.fired)
 
 
 def suppress_umbrellas(tags: Iterable[Tag]) -> tuple[Tag, ...]:

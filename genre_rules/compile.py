@@ -11,12 +11,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from genre_rules.normal_form import Spellings
+from genre_rules.separators import listed_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from genre_rules.load import Rule, RuleBook
     from genre_rules.taxonomy import Node, Taxonomy
+
+
+@dataclass(frozen=True)
+class Above:
+    """The parent of a string in its platform's own list: its normal form, and the normal names of the nodes and mains that it means."""
+
+    form: str = ""
+    means: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -30,31 +39,42 @@ class CompiledRule:
     unless: tuple[str, ...] = ()
     residual: str = "modifiers"
     place: str = "anywhere"
+    is_guard: bool = False
 
-    def fits(self, platform: str, parent: str) -> bool:
-        """Whether the rule speaks about this platform and parent at all."""
-        return (not self.sources or platform in self.sources) and (not self.parent or parent in self.parent)
+    def scope(self, platform: str, above: Above) -> int:
+        """How narrowly the rule speaks about this platform and parent: 0 everywhere, -1 not at all.
 
-    @property
-    def scope(self) -> int:
-        """How narrow the rule is: platform and parent 3, parent 2, platform 1, everywhere 0."""
-        return 2 * bool(self.parent) + bool(self.sources)
+        A parent that the rule names weighs 4, one that means what it names 2 (`Dance` is Electronic), the platform 1.
+        """
+        if self.sources and platform not in self.sources:
+            return -1
+        if not self.parent:
+            return int(bool(self.sources))
+        if above.form in self.parent:
+            return 4 + bool(self.sources)
+        return -1 if above.means.isdisjoint(self.parent) else 2 + bool(self.sources)
 
 
 @dataclass(frozen=True)
 class CompiledBook:
-    """What a classifier looks things up in. `longest`: words of the longest phrase."""
+    """What a classifier looks things up in.
+
+    `compounds`: the exact and guarded names that hold separators, by `compound_form`; `longest`: words of the longest phrase.
+    """
 
     taxonomy: Taxonomy
     spellings: Spellings
     exact: dict[str, tuple[CompiledRule, ...]]
+    compounds: dict[str, tuple[CompiledRule, ...]]
     phrases: dict[str, tuple[CompiledRule, ...]]
     patterns: tuple[tuple[re.Pattern[str], CompiledRule], ...]
+    drop_rules: dict[str, tuple[CompiledRule, ...]]
     drops: frozenset[str]
     drop_pattern: re.Pattern[str] | None
     modifiers: frozenset[str]
     negations: frozenset[str]
     curated: frozenset[str]
+    path_marks: dict[str, tuple[str, ...]]
     longest: int
 
 
@@ -63,6 +83,9 @@ def compile_book(book: RuleBook) -> CompiledBook:
     spellings = Spellings(book.words.spellings)
     exact: dict[str, list[CompiledRule]] = {}
     phrases: dict[str, list[CompiledRule]] = {}
+    drop_rules: dict[str, list[CompiledRule]] = {}
+    kinds: dict[str, dict[str, list[CompiledRule]]] = {"exact": exact, "phrase": phrases, "drop": drop_rules, "split_guard": {}}
+    compounds: dict[str, list[CompiledRule]] = {}
     patterns: list[tuple[re.Pattern[str], CompiledRule]] = []
     for node in book.taxonomy.nodes:
         for form, rule, is_phrase in _node_rules(node, spellings):
@@ -73,21 +96,38 @@ def compile_book(book: RuleBook) -> CompiledBook:
         rule = _compiled(written, book, spellings)
         if written.kind == "regex":
             patterns.extend((re.compile(pattern), rule) for pattern in written.match)
-        for form in () if written.kind == "regex" else dict.fromkeys(map(spellings.normalise, written.match)):
-            (phrases if written.kind == "phrase" else exact).setdefault(form, []).append(rule)
+            continue
+        for form in dict.fromkeys(map(spellings.normalise, written.match)):
+            kinds[written.kind].setdefault(form, []).append(rule)
+        for text in written.match if written.kind in ("exact", "split_guard") else ():
+            names = listed_names(text)
+            if len(names) > 1:
+                compounds.setdefault(compound_form(names, spellings), []).append(rule)
     return CompiledBook(
         taxonomy=book.taxonomy,
         spellings=spellings,
-        exact={form: tuple(rules) for form, rules in exact.items()},
-        phrases={form: tuple(rules) for form, rules in phrases.items()},
+        exact=_frozen(exact),
+        compounds=_frozen(compounds),
+        phrases=_frozen(phrases),
         patterns=tuple(patterns),
+        drop_rules=_frozen(drop_rules),
         drops=frozenset(map(spellings.normalise, book.drops)),
         drop_pattern=re.compile("|".join(f"(?:{pattern})" for pattern in book.drop_patterns)) if book.drop_patterns else None,
         modifiers=_words(book.words.modifiers, spellings) | _words((n.name for n in book.taxonomy.nodes if n.is_phrase), spellings),
         negations=frozenset(map(spellings.normalise, book.words.negations)),
         curated=frozenset(book.words.curated),
+        path_marks=book.words.path_marks,
         longest=max((form.count(" ") + 1 for form in phrases), default=0),
     )
+
+
+def compound_form(names: Iterable[str], spellings: Spellings) -> str:
+    """The normal form of a name that holds separators, with them: `folk|world|and country`."""
+    return "|".join(map(spellings.normalise, names))
+
+
+def _frozen(rules: dict[str, list[CompiledRule]]) -> dict[str, tuple[CompiledRule, ...]]:
+    return {form: tuple(found) for form, found in rules.items()}
 
 
 def _words(forms: Iterable[str], spellings: Spellings) -> frozenset[str]:
@@ -110,4 +150,5 @@ def _compiled(rule: Rule, book: RuleBook, spellings: Spellings) -> CompiledRule:
         unless=tuple(map(spellings.normalise, rule.unless)),
         residual=rule.residual,
         place=rule.place,
+        is_guard=rule.kind == "split_guard",
     )

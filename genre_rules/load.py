@@ -1,4 +1,4 @@
-"""YAML -> rule book. Every error names file, line, rule and how to mend it; nothing is skipped silently.
+"""Rule files -> rule book. Every error names file, line, rule and how to mend it; nothing is skipped silently.
 
 What must not live here: what a rule does (compile.py, classify.py) and whether rules agree with each other (lint.py).
 """
@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import yaml
-
+from genre_rules.documents import LINE, RuleError, mapping, read_document, shown, strings, word
 from genre_rules.taxonomy import DEEPEST_LEVEL, MAIN_COUNT, Node, Taxonomy
 
 if TYPE_CHECKING:
@@ -20,18 +19,18 @@ if TYPE_CHECKING:
 FOLDER = Path(__file__).parent
 PLATFORMS = ("streamsvc_a", "streamsvc_b", "streamsvc_c", "store_a", "catalog_a", "catalog_b")
 """What `sources` may name: the platform keys of the specification."""
-KINDS = ("exact", "phrase", "regex")
+WHOLE_STRING = ("exact", "drop", "split_guard")
+"""Kinds that speak of whole strings only."""
+KINDS = (*WHOLE_STRING, "phrase", "regex")
+SILENT_KINDS = ("drop", "split_guard")
+"""Kinds that emit nothing: `drop` says that the string is no genre, `split_guard` that its separators are none."""
 RESIDUALS = ("none", "modifiers", "any")
 PLACES = ("anywhere", "head", "last")
 """Where a phrase must stand: `last` word, `head` = last or, with nothing fitting there, first (`rap francais`)."""
-_LINE = "__line__"
 _ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+_NODE_ID = re.compile(r"node-\d+")
 _NOT_PORTABLE = re.compile(r"\(\?[=!<]|\\[1-9]")
 """Look-around and back-references: the engines of the pipeline know neither; `unless` says the same."""
-
-
-class RuleError(Exception):
-    """A rule file cannot be used: the message names file, line, rule and mend."""
 
 
 @dataclass(frozen=True)
@@ -56,12 +55,17 @@ class Rule:
 
 @dataclass(frozen=True)
 class Words:
-    """Spellings (form kept -> forms), modifiers, negations; platforms whose strings are all genres (their residual is not tested)."""
+    """Spellings (form kept -> forms), modifiers, negations.
+
+    `curated`: platforms whose strings are all genres (their residual is not tested); `path_marks`: what a platform writes between a genre
+    and the one below it, besides arrows.
+    """
 
     spellings: dict[str, tuple[str, ...]]
     modifiers: tuple[str, ...]
     negations: tuple[str, ...]
     curated: tuple[str, ...]
+    path_marks: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -72,59 +76,62 @@ class RuleBook:
     rules: tuple[Rule, ...]
     words: Words
     drops: tuple[str, ...]
-    drop_patterns: tuple[str, ...] = field(default=())
-
-
-class _LineLoader(yaml.CSafeLoader):
-    """Keeps the line of every mapping."""
-
-
-def _mapping(loader: _LineLoader, node: yaml.MappingNode) -> dict[Any, Any]:
-    value: dict[Any, Any] = loader.construct_mapping(node, deep=True)
-    value[_LINE] = node.start_mark.line + 1
-    return value
-
-
-_LineLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
+    drop_patterns: tuple[str, ...] = ()
 
 
 def load_book(folder: Path = FOLDER) -> RuleBook:
     """Read taxonomy.yaml, words.yaml, drop.yaml and rules/*.yaml below `folder`; RuleError on the first thing that is wrong."""
     taxonomy = _taxonomy(folder / "taxonomy.yaml")
-    rules = tuple(rule for file in sorted((folder / "rules").glob("*.yaml")) for rule in _rules(file, taxonomy))
+    files = sorted((folder / "rules").glob("*.yaml"))
+    if not files:
+        raise RuleError(f"{folder / 'rules'}:1: no rule files; a rule stands in rules/<main>.yaml")
+    rules = tuple(rule for file in files for rule in _rules(file, taxonomy))
     seen: dict[str, Rule] = {}
     for rule in rules:
         if rule.id in seen:
             first = seen[rule.id]
             raise RuleError(f"{rule.file}:{rule.line}: rule {rule.id}: the id is taken by {first.file}:{first.line}; choose another")
         seen[rule.id] = rule
-    drops = _read(folder / "drop.yaml")
-    strings = tuple(form for group in drops["strings"] for form in _strings(group))
-    return RuleBook(taxonomy, rules, _words(folder / "words.yaml"), strings, _strings(drops["patterns"]))
-
-
-def _read(file: Path) -> Any:  # noqa: ANN401 - a YAML document has any shape until it is checked
-    try:
-        return yaml.load(file.read_text(encoding="utf-8"), Loader=_LineLoader)  # noqa: S506 - a SafeLoader
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise RuleError(f"{file.name}:{line}: no YAML: {error.problem}; mend the indentation or quote the string") from error
-
-
-def _strings(value: Any) -> tuple[str, ...]:  # noqa: ANN401
-    return tuple(str(item) for item in ([value] if isinstance(value, str) else value or []))
+    return RuleBook(taxonomy, rules, _words(folder / "words.yaml"), *_drops(folder / "drop.yaml"))
 
 
 def _words(file: Path) -> Words:
-    written = _read(file)
-    spellings = {kept: _strings(forms) for kept, forms in written["spellings"].items() if kept != _LINE}
-    groups = written["modifiers"]
-    modifiers = tuple(word for name, words in groups.items() if name != _LINE for word in _strings(words))
-    return Words(spellings, modifiers, _strings(written["negations"]), _strings(written["curated"]))
+    place = f"{file.name}:1"
+    written = mapping(read_document(file), place, "the file", ("spellings", "modifiers", "negations", "curated", "path_marks"))
+    spellings = mapping(written.get("spellings", {}), place, "spellings")
+    groups = mapping(written.get("modifiers", {}), place, "modifiers")
+    curated = strings(written.get("curated"), place, "curated")
+    marks = mapping(written.get("path_marks", {}), place, "path_marks")
+    for platform in (*curated, *marks):
+        if platform not in PLATFORMS:
+            raise RuleError(f"{place}: names {platform!r}, which is no platform; one of {', '.join(PLATFORMS)}")
+    return Words(
+        {kept: strings(forms, place, f"spellings.{kept}") for kept, forms in spellings.items()},
+        tuple(form for name, forms in groups.items() for form in strings(forms, place, f"modifiers.{name}")),
+        strings(written.get("negations"), place, "negations"),
+        curated,
+        {platform: strings(below, place, f"path_marks.{platform}") for platform, below in marks.items()},
+    )
+
+
+def _drops(file: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    place = f"{file.name}:1"
+    written = mapping(read_document(file), place, "the file", ("strings", "patterns"))
+    groups = written.get("strings") or []
+    if not isinstance(groups, list):
+        raise RuleError(f"{place}: strings is {shown(groups)}; write a list of lists, a subject each")
+    patterns = strings(written.get("patterns"), place, "patterns")
+    trouble = next(_regex_troubles(patterns), None)
+    if trouble:
+        raise RuleError(f"{place}: patterns: {trouble}")
+    return tuple(form for group in groups for form in strings(group, place, "strings")), patterns
 
 
 def _taxonomy(file: Path) -> Taxonomy:
-    nodes = tuple(node for main in _read(file) for node in _nodes(main, file, 0, None, main))
+    mains = read_document(file)
+    if not isinstance(mains, list):
+        raise RuleError(f"{file.name}:1: holds {shown(mains)}; write a list of mains, each with `- id:` and `name:`")
+    nodes = tuple(node for main in mains for node in _nodes(main, file, None, ()))
     seen: dict[int | str, Node] = {}
     for node in nodes:
         for key in (node.id, node.name):
@@ -133,82 +140,122 @@ def _taxonomy(file: Path) -> Taxonomy:
                     f"{file.name}:{node.line}: node {node.name}: {key!r} stands in line {seen[key].line} already; choose another"
                 )
             seen[key] = node
-    mains = sum(node.level == 0 for node in nodes)
-    if mains != MAIN_COUNT:
-        raise RuleError(f"{file.name}:1: {mains} mains; the specification fixes {MAIN_COUNT}")
+    count = sum(node.level == 0 for node in nodes)
+    if count != MAIN_COUNT:
+        raise RuleError(f"{file.name}:1: {count} mains; the specification fixes {MAIN_COUNT}")
+    names = {node.name for node in nodes if node.level == 0}
+    for node in nodes:
+        for main in node.yields_to:
+            if main not in names:
+                raise RuleError(
+                    f"{file.name}:{node.line}: node {node.name}: yields_to {main!r} is no main; one of {', '.join(sorted(names))}"
+                )
     return Taxonomy(nodes)
 
 
-def _nodes(written: dict[str, Any], file: Path, level: int, parent: int | None, main: dict[str, Any]) -> Iterator[Node]:
-    line = written[_LINE]
-    unknown = set(written) - {_LINE, "id", "name", "aliases", "phrase", "yields_to", "subgenres"}
-    if unknown or "id" not in written or "name" not in written:
-        raise RuleError(f"{file.name}:{line}: node {written.get('name')}: needs id and name, does not know {sorted(unknown)}")
-    if level > DEEPEST_LEVEL:
-        raise RuleError(f"{file.name}:{line}: node {written['name']}: stands too deep; three levels are the limit")
-    number = int(written["id"])
-    yield Node(
-        number,
-        str(written["name"]),
-        level,
-        parent,
-        int(main["id"]),
-        str(main["name"]),
-        _strings(written.get("aliases")),
-        bool(written.get("phrase", True)),
-        _strings(written.get("yields_to")),
-        line,
+_NODE_FIELDS = ("id", "name", "aliases", "phrase", "yields_to", "subgenres", "description")
+
+
+def _nodes(written: Any, file: Path, parent: Node | None, above: tuple[Node, ...]) -> Iterator[Node]:  # noqa: ANN401
+    line = written.get(LINE, 1) if isinstance(written, dict) else parent.line if parent else 1
+    name = written.get("name") if isinstance(written, dict) else None
+    place = f"{file.name}:{line}: node {name or '(no name)'}"
+    fields = mapping(written, place, "the node", _NODE_FIELDS)
+    if not {"id", "name"} <= fields.keys():
+        raise RuleError(f"{place}: needs id and name, has {sorted(fields)}")
+    if not str(fields["id"]).isdecimal() or not int(fields["id"]):
+        raise RuleError(f"{place}: id {shown(fields['id'])} is no number above 0; take the next that ids.lock does not know")
+    if len(above) > DEEPEST_LEVEL:
+        raise RuleError(f"{place}: stands too deep; three levels are the limit")
+    if fields.get("phrase", "true") not in ("true", "false"):
+        raise RuleError(f"{place}: phrase is {shown(fields['phrase'])}; write true or false")
+    node = Node(
+        id=int(fields["id"]),
+        name=word(name, place, "name"),
+        level=len(above),
+        parent_id=parent.id if parent else None,
+        main_id=above[0].id if above else int(fields["id"]),
+        main_name=above[0].name if above else word(name, place, "name"),
+        aliases=strings(fields.get("aliases"), place, "aliases"),
+        is_phrase=fields.get("phrase", "true") == "true",
+        yields_to=strings(fields.get("yields_to"), place, "yields_to"),
+        line=line,
     )
-    for below in written.get("subgenres", []):
-        yield from _nodes(below, file, level + 1, number, main)
+    yield node
+    below = fields.get("subgenres") or []
+    if not isinstance(below, list):
+        raise RuleError(f"{place}: subgenres is {shown(below)}; write a list, each with `- id:` and `name:`")
+    for child in below:
+        yield from _nodes(child, file, node, (*above, node))
 
 
-_FIELDS = {"id", "kind", "match", "emit", "sources", "parent", "unless", "residual", "place", "why", "examples", _LINE}
+_FIELDS = ("id", "kind", "match", "emit", "sources", "parent", "unless", "residual", "place", "why", "examples")
 
 
 def _rules(file: Path, taxonomy: Taxonomy) -> Iterator[Rule]:
-    for written in _read(file) or []:
+    document = read_document(file) or []
+    if not isinstance(document, list):
+        raise RuleError(f"{file.name}:1: holds {shown(document)}; write a list of rules, each a mapping that starts with `- id:`")
+    for number, written in enumerate(document, start=1):
         if not isinstance(written, dict):
-            raise RuleError(f"{file.name}: {written!r} is no rule; a rule is a mapping that starts with `- id:`")
-        examples = written.get("examples") or {}
-        rule = Rule(
-            id=str(written.get("id", "")),
-            kind=str(written.get("kind", "exact")),
-            match=_strings(written.get("match")),
-            emit=_strings(written.get("emit")),
-            sources=_strings(written.get("sources")),
-            parent=_strings(written.get("parent")),
-            unless=_strings(written.get("unless")),
-            residual=str(written.get("residual", "modifiers")),
-            place=str(written.get("place", "anywhere")),
-            why=str(written.get("why", "")),
-            yes=_strings(examples.get("yes")),
-            no=_strings(examples.get("no")),
-            file=file.name,
-            line=written[_LINE],
-        )
-        trouble = next(_troubles(rule, set(written) - _FIELDS, taxonomy), None)
+            raise RuleError(f"{file.name}: entry {number}: {shown(written)} is no rule; a rule is a mapping that starts with `- id:`")
+        place = f"{file.name}:{written[LINE]}: rule {written.get('id') or '(no id)'}"
+        rule = _rule(mapping(written, place, "the rule", _FIELDS), place, file.name, written[LINE])
+        trouble = next(_troubles(rule, taxonomy), None)
         if trouble:
-            raise RuleError(f"{file.name}:{rule.line}: rule {rule.id or '(no id)'}: {trouble}")
+            raise RuleError(f"{place}: {trouble}")
         yield rule
 
 
-def _troubles(rule: Rule, unknown: set[str], taxonomy: Taxonomy) -> Iterator[str]:  # noqa: C901 - a list of independent questions
+def _rule(written: dict[str, Any], place: str, file: str, line: int) -> Rule:
+    def listed(name: str) -> tuple[str, ...]:
+        return strings(written.get(name), place, name)
+
+    examples = mapping(written.get("examples") or {}, place, "examples", ("yes", "no"))
+    return Rule(
+        id=str(written.get("id") or ""),
+        kind=word(written.get("kind", "exact"), place, "kind"),
+        match=listed("match"),
+        emit=listed("emit"),
+        sources=listed("sources"),
+        parent=listed("parent"),
+        unless=listed("unless"),
+        residual=word(written.get("residual", "modifiers"), place, "residual"),
+        place=word(written.get("place", "anywhere"), place, "place"),
+        why=word(written.get("why", ""), place, "why"),
+        yes=strings(examples.get("yes"), place, "examples.yes"),
+        no=strings(examples.get("no"), place, "examples.no"),
+        file=file,
+        line=line,
+    )
+
+
+def _troubles(rule: Rule, taxonomy: Taxonomy) -> Iterator[str]:
     if not _ID.fullmatch(rule.id):
         yield "the id must be lower-case words joined by hyphens"
-    if unknown:
-        yield f"unknown fields {sorted(unknown)}; known are {sorted(_FIELDS - {_LINE})}"
+    if _NODE_ID.fullmatch(rule.id):
+        yield "ids of this shape belong to the nodes of the tree; name the rule by what it does"
     if not rule.match:
         yield "match is empty; give at least one string"
-    for field_name, value, known in (("kind", rule.kind, KINDS), ("residual", rule.residual, RESIDUALS), ("place", rule.place, PLACES)):
+    for name, value, known in (("kind", rule.kind, KINDS), ("residual", rule.residual, RESIDUALS), ("place", rule.place, PLACES)):
         if value not in known:
-            yield f"{field_name} {value!r} is unknown; one of {', '.join(known)}"
+            yield f"{name} {value!r} is unknown; one of {', '.join(known)}"
     for source in rule.sources:
         if source not in PLATFORMS:
             yield f"source {source!r} is unknown; one of {', '.join(PLATFORMS)}"
-    for name in rule.emit:
-        if name not in taxonomy.by_name:
-            yield f"emits {name!r}, which taxonomy.yaml does not have; write a node's name exactly"
+    for node in rule.emit:
+        if node not in taxonomy.by_name:
+            yield f"emits {node!r}, which taxonomy.yaml does not have; write a node's name exactly"
+    yield from _kind_troubles(rule)
+
+
+def _kind_troubles(rule: Rule) -> Iterator[str]:
+    if rule.kind in SILENT_KINDS and rule.emit:
+        yield f"a rule of kind {rule.kind} emits nothing; take `emit` out, or choose another kind"
+    if rule.kind in ("phrase", "regex") and not rule.emit:
+        yield f"a {rule.kind} that emits nothing has no effect; name nodes in `emit`, or use kind drop with whole strings"
+    if rule.kind in WHOLE_STRING and (rule.unless or rule.residual != "modifiers" or rule.place != "anywhere"):
+        yield f"kind {rule.kind} matches whole strings: `unless`, `residual` and `place` have no effect; take them out, or use kind phrase"
     if rule.kind == "regex":
         yield from _regex_troubles(rule.match)
 
@@ -220,4 +267,4 @@ def _regex_troubles(patterns: tuple[str, ...]) -> Iterator[str]:
         try:
             re.compile(pattern)
         except re.error as error:
-            yield f"{pattern!r} is no regular expression: {error}"
+            yield f"{pattern!r} is no regular expression: {error}; mend it, or write plain strings with kind phrase"

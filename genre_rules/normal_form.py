@@ -1,6 +1,7 @@
 """The one normal form in which strings and rules meet: case, marks, `&`, apostrophes and separators do not matter, spellings are unified.
 
-Run on both sides, so a rule may be written as the platform writes. Letters of all scripts stay. What must not live here: meaning.
+Run on both sides, so a rule may be written as the platform writes. Letters of all scripts stay. What must not live here: meaning, and
+where a string is cut into several (separators.py).
 """
 
 from __future__ import annotations
@@ -15,14 +16,12 @@ if TYPE_CHECKING:
 _APOSTROPHES = re.compile("['\u2018\u2019\u02bc`\u00b4]")
 _AND = re.compile("[&+]")
 _NO_WORD = re.compile(r"[\W_]+")
-STRONG_SEPARATORS = re.compile(r"\s*[;|\u2192_]\s*|\s*,\s+|\s+/\s+")
-"""Between whole genres: `Rock; Pop`, `Pop/Rock→Rock`. Not `/` or `&` inside a name, and not a comma without a space behind it."""
 
 
 def plain(text: str) -> str:
     """Lower-case words with single spaces; letters without marks, `&` as `and`, no punctuation. May be empty."""
     marked = unicodedata.normalize("NFKD", text.casefold())
-    bare = "".join(letter for letter in marked if not unicodedata.combining(letter))
+    bare = marked if marked.isascii() else "".join(letter for letter in marked if not unicodedata.combining(letter))
     words = _NO_WORD.sub(" ", _AND.sub(" and ", _APOSTROPHES.sub("", bare)))
     return words.strip()
 

@@ -26,11 +26,11 @@ def folder(tmp_path: Path) -> Path:
         ("- match: [x]\n  emit: [House]", r"pop.yaml:2: rule \(no id\): the id must be lower-case words"),
         ("- id: a\n  match: [x]\n  emit: [Hous]", r"pop.yaml:2: rule a: emits 'Hous', which taxonomy.yaml does not have"),
         ("- id: a\n  emit: [House]", "match is empty"),
-        ("- id: a\n  kind: fuzzy\n  match: [x]", "kind 'fuzzy' is unknown; one of exact, phrase, regex"),
+        ("- id: a\n  kind: fuzzy\n  match: [x]", "kind 'fuzzy' is unknown; one of exact, drop, split_guard, phrase, regex"),
         ("- id: a\n  match: [x]\n  sources: [spotify]", "source 'spotify' is unknown; one of streamsvc_a"),
         ("- id: a\n  match: [x]\n  emits: [House]", r"unknown fields \['emits'\]"),
-        ("- id: a\n  kind: regex\n  match: ['goth(?!ic)']", "looks around or back; use `unless`"),
-        ("- id: a\n  kind: regex\n  match: ['goth(']", "is no regular expression"),
+        ("- id: a\n  kind: regex\n  emit: [Rock]\n  match: ['goth(?!ic)']", "looks around or back; use `unless`"),
+        ("- id: a\n  kind: regex\n  emit: [Rock]\n  match: ['goth(']", "is no regular expression"),
         ("- id: a\n  match: [x\n", "no YAML"),
         ("- just a string", "is no rule"),
     ],
@@ -53,7 +53,7 @@ def test_an_id_is_given_once_over_all_files(folder: Path) -> None:
     [
         ("id: 101\n", "id: 102\n", "102 stands in line"),
         ("name: Deep House", "name: House", "'House' stands in line"),
-        ("- id: 25\n  name: Gospel", "- id: 25\n  title: Gospel", "needs id and name"),
+        ("- id: 25\n  name: Gospel", "- id: 25\n  title: Gospel", r"unknown fields \['title'\]"),
     ],
 )
 def test_a_tree_that_is_none_is_refused(folder: Path, old: str, new: str, message: str) -> None:

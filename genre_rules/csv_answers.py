@@ -1,0 +1,150 @@
+"""A CSV file of strings -> the same file with what they mean: columns mains, subgenres, rule_ids, `|` between several values.
+
+In: one line of headings with `string`, perhaps `platform` and `parent`, perhaps others; case, blanks and a byte order mark do not matter;
+commas, semicolons or tabs; UTF-8, UTF-16 with its mark, else Windows-1252. Out: UTF-8 with commas, every row in its place, every column
+kept; answer columns that are there already are filled anew. Rows stream: the file may be larger than memory.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from genre_rules.classify import Classifier
+
+ANSWERS = ("mains", "subgenres", "rule_ids")
+FREE_PLATFORM = "catalog_b"
+"""For rows that name no platform: the one whose strings are anything at all, so nothing is believed lightly."""
+MOST_REMEMBERED = 1_000_000
+"""Distinct strings whose answers are kept; some 300 MB at the worst."""
+_BLOCK = 1 << 20
+_LONGEST_CELL = 1 << 20
+"""A longer one is a quote that was never closed."""
+
+
+class CsvError(Exception):
+    """The file cannot be answered: names it and what to do."""
+
+
+@dataclass(frozen=True)
+class Answered:
+    """What became of a file: `rows` and `classified` of them; `overlong` rows had cells without a heading, which are left out."""
+
+    rows: int
+    classified: int
+    overlong: int
+
+
+class _Layout(NamedTuple):
+    encoding: str
+    delimiter: str
+
+
+def answer_csv(source: Path, target: Path, classifier: Classifier) -> Answered:
+    """Write the rows of `source` with their answers to `target`, which may be the same file; CsvError when there is nothing to answer."""
+    csv.field_size_limit(_LONGEST_CELL)
+    pending = target.with_name(target.name + ".pending")
+    try:
+        layout = _layout(source)
+        with source.open(encoding=layout.encoding, newline="") as read, pending.open("w", encoding="utf-8", newline="") as written:
+            answers = _Answers(classifier, source, layout.delimiter)
+            csv.writer(written, lineterminator="\n").writerows(answers.rows(read))
+        pending.replace(target)
+        return Answered(answers.count, answers.classified, answers.overlong)
+    except csv.Error as error:
+        raise CsvError(f"{source}: no CSV: {error}; close every quote, and double those inside a cell") from error
+    except OSError as error:
+        raise CsvError(f"{error.filename or source}: {error.strerror}") from error
+    finally:
+        pending.unlink(missing_ok=True)
+
+
+def _layout(source: Path) -> _Layout:
+    """Encoding and delimiter: the file is read once through, because the byte that is no UTF-8 may be its last."""
+    with source.open("rb") as file:
+        head = file.read(_BLOCK)
+        if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            encoding = "utf-16"
+        else:
+            file.seek(0)
+            decoder = codecs.getincrementaldecoder("utf-8-sig")()
+            try:
+                while block := file.read(_BLOCK):
+                    decoder.decode(block)
+                decoder.decode(b"", final=True)
+                encoding = "utf-8-sig"
+            except UnicodeDecodeError:
+                encoding = "cp1252" if _decodes(source, "cp1252") else "latin-1"
+    heading = head.decode(encoding, errors="replace").splitlines()[:1] or [""]
+    return _Layout(encoding, max(",;\t", key=lambda mark: ("string" in _names(heading[0].split(mark)), heading[0].count(mark))))
+
+
+def _decodes(source: Path, encoding: str) -> bool:
+    with source.open(encoding=encoding, newline="") as file:
+        try:
+            while file.read(_BLOCK):
+                pass
+        except UnicodeDecodeError:
+            return False
+    return True
+
+
+def _names(cells: list[str]) -> list[str]:
+    return [cell.strip().strip('"').strip().lower() for cell in cells]
+
+
+class _Answers:
+    """Answers row after row and remembers what it has answered."""
+
+    def __init__(self, classifier: Classifier, source: Path, delimiter: str) -> None:
+        self.classifier = classifier
+        self.source = source
+        self.delimiter = delimiter
+        self.count = self.classified = self.overlong = 0
+        self._known: dict[tuple[str, str, str], tuple[str, str, str]] = {}
+
+    def rows(self, read: Iterator[str]) -> Iterator[list[str]]:
+        """The heading, then every row that is not blank, with its answers."""
+        delivered = csv.reader(read, delimiter=self.delimiter)
+        heading = next((row for row in delivered if row), [])
+        names = _names(heading)
+        if "string" not in names:
+            found = ", ".join(heading) or "nothing"
+            raise CsvError(f"{self.source}: no column string; the first line names platform,parent,string, and this has {found}")
+        columns = {name: names.index(name) for name in ("platform", "parent", "string") if name in names}
+        kept = [place for place, name in enumerate(names) if name not in ANSWERS]
+        yield [*(heading[place].strip() for place in kept), *ANSWERS]
+        for row in delivered:
+            if row:
+                cells = self._fitted(row, names)
+                answer = self._answer(*(cells[columns[name]] if name in columns else "" for name in ("platform", "parent", "string")))
+                self.count += 1
+                self.classified += bool(answer[0])
+                yield [*(cells[place] for place in kept), *answer]
+
+    def _fitted(self, row: list[str], names: list[str]) -> list[str]:
+        """As many cells as headings; a last column `string` takes what an unquoted comma has cut off (`Folk, World, & Country`)."""
+        spare = row[len(names) :]
+        cells = row[: len(names)] + [""] * (len(names) - len(row))
+        if spare and names[-1] == "string":
+            return [*cells[:-1], self.delimiter.join([cells[-1], *spare])]
+        self.overlong += any(cell.strip() for cell in spare)
+        return cells
+
+    def _answer(self, platform: str, parent: str, string: str) -> tuple[str, str, str]:
+        key = (platform.strip().lower() or FREE_PLATFORM, parent.strip(), string.strip())
+        known = self._known.get(key)
+        if known is None:
+            tags = self.classifier.classify(key[0], key[2], key[1]).tags
+            mains = dict.fromkeys(tag.node.main_name for tag in tags)
+            subgenres = dict.fromkeys(tag.node.name for tag in tags if tag.node.level)
+            known = ("|".join(mains), "|".join(subgenres), "|".join(dict.fromkeys(tag.rule_id for tag in tags)))
+            if len(self._known) < MOST_REMEMBERED:
+                self._known[key] = known
+        return known

@@ -1,0 +1,73 @@
+"""Ids are for ever: the committed list of every id that was ever given out, and what it means.
+
+`ids.lock` beside the rules, one line an id, sorted, tabs between:
+
+    node <id>   <main> > <name>        a node may be spelled anew; another name or main is another id
+    rule <id>   <node names emitted>   what a rule matches may change; what it says may not
+
+`recording_genre` of every snapshot names these ids, so a line is never changed and never removed: rules and nodes that are deleted keep
+theirs, and nobody gets the id again. `python -m genre_rules lock` appends the new ones.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from genre_rules.documents import RuleError
+from genre_rules.normal_form import plain
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from genre_rules.load import RuleBook
+
+LOCK = "ids.lock"
+_NO_GENRE = "(no genre)"
+
+
+def meanings(book: RuleBook) -> dict[str, str]:
+    """Id -> meaning, of all nodes (`node-101`) and rules."""
+    nodes = {node.rule_id: f"{node.main_name} > {node.name}" if node.level else node.name for node in book.taxonomy.nodes}
+    return {**nodes, **{rule.id: " + ".join(sorted(rule.emit)) or _NO_GENRE for rule in book.rules}}
+
+
+def read_lock(folder: Path) -> dict[str, str]:
+    """Id -> meaning as committed; empty when nothing was locked yet. RuleError names a line that is none."""
+    file = folder / LOCK
+    locked: dict[str, str] = {}
+    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines() if file.exists() else (), start=1):
+        name, tab, meaning = line.partition("\t")
+        if not tab or name in locked:
+            raise RuleError(f"{LOCK}:{number}: {line!r} is no `id<tab>meaning` or stands twice; take the committed file back")
+        locked[name] = meaning
+    return locked
+
+
+def changed(book: RuleBook, locked: dict[str, str]) -> list[str]:
+    """One line per id that means something else than was committed, with the mend."""
+    lines = []
+    for name, meaning in meanings(book).items():
+        before = locked.get(name, meaning)
+        if plain(before) != plain(meaning):
+            lines.append(
+                f"{name} meant {before!r}, now {meaning!r}: ids never change meaning; give the new one a new id and keep or delete the old"
+            )
+    return lines
+
+
+def new(book: RuleBook, locked: dict[str, str]) -> list[str]:
+    """Ids that the lock does not know yet, in the order of the files."""
+    return [name for name in meanings(book) if name not in locked]
+
+
+def append_new(book: RuleBook, folder: Path) -> list[str]:
+    """Add the ids that are new to the lock and return them; RuleError when an old one has changed, and then nothing is written."""
+    locked = read_lock(folder)
+    trouble = changed(book, locked)
+    if trouble:
+        raise RuleError("\n".join(trouble))
+    added = new(book, locked)
+    known = meanings(book)
+    lines = sorted({**locked, **{name: known[name] for name in added}}.items())
+    (folder / LOCK).write_text("".join(f"{name}\t{meaning}\n" for name, meaning in lines), encoding="utf-8")
+    return added
