@@ -16,6 +16,11 @@ RECORDING_CREDITS: Chain = (STREAMSVC_C, STREAMSVC_B, CATALOG_B, STORE_A, STREAM
 """Platforms with roles first; streamsvc_a lists guests and remixers among the artists without saying so."""
 RECORDING_POSITION: Chain = (CATALOG_B, STREAMSVC_A, STREAMSVC_B, STREAMSVC_C, CATALOG_A, STORE_A)
 """store_a numbers every track of some releases 1."""
+RECORDING_DURATION: Chain = (STREAMSVC_A, STREAMSVC_B, STORE_A, STREAMSVC_C, CATALOG_B, CATALOG_A)
+"""Asked only where platforms contradict each other one to one: milliseconds measured from the audio, then whole seconds, then what is
+printed on sleeves."""
+RECORDING_DATE: Chain = (CATALOG_B, STREAMSVC_C, STREAMSVC_B, STORE_A, STREAMSVC_A, CATALOG_A)
+"""Whom provenance names where several give the same date; the date itself does not depend on it."""
 
 RELEASE_TITLE: Chain = (STREAMSVC_A, STREAMSVC_C, STREAMSVC_B, STORE_A, CATALOG_B, CATALOG_A)
 RELEASE_ARTIST: Chain = (STREAMSVC_C, STREAMSVC_A, STREAMSVC_B, CATALOG_B, CATALOG_A, STORE_A)
@@ -34,11 +39,13 @@ GENRE: Chain = (STORE_A, CATALOG_B, CATALOG_A, STREAMSVC_B, STREAMSVC_C, STREAMS
 """A shop files each track; votes and editors file releases; streamsvc_a knows genres of artists only."""
 
 ROLELESS: Chain = (STREAMSVC_A,)
-"""Platforms whose `primary` only means `is in the list`."""
+"""Platforms whose `primary` only means `is in the list`. A list of any platform that names no guest is taken the same way for guests, one
+that names no remixer for remixers: store_a knows no guests, and editors leave roles out."""
 
 CHAINS = {
     "recording.title": RECORDING_TITLE,
     "recording.artists": RECORDING_CREDITS,
+    "recording.duration": RECORDING_DURATION,
     "recording_release.disc_number, track_number": RECORDING_POSITION,
     "release.title": RELEASE_TITLE,
     "release.artist": RELEASE_ARTIST,

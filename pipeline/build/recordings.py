@@ -1,174 +1,131 @@
-"""Golden recordings: the one title, credit list, code, duration and date that stand for all source records of a recording.
+"""Golden recordings and their artists: the one title, credit list, code, duration and date that stand for all source records.
 
-Writes recording, recording_isrc and recording_artist and fills the counts of `artist`. Each field is chosen by a chain of its own
-(priorities.py); docs/build.md states the rules in a table. What must not live here: what is one recording (that is linkage).
+Writes recording, recording_isrc, recording_artist and recording_provenance and fills the counts of `artist`. Each field is chosen by a
+chain or a vote of its own (priorities.py and the module of the field); docs/build.md states the rules in a table. Choices are made over
+numbers of source records; who they are is looked up once, at the end (provenance.py). What must not live here: what is one recording.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from catalog_store.tables.files import sql_source
 from pipeline.build.artists import count_artist_works
+from pipeline.build.durations import DURATION, DURATION_OF_PLATFORM
+from pipeline.build.packing import packed_sql, record_sql
 from pipeline.build.popularity import popularity_sql
-from pipeline.build.priorities import RECORDING_CREDITS, RECORDING_TITLE, ROLELESS, platform_count_sql, rank_sql
-from pipeline.build.release_dates import earliest_date_sql
+from pipeline.build.priorities import platform_count_sql
+from pipeline.build.provenance import CHOSEN, RECORDING_PROVENANCE
+from pipeline.build.recording_artists import CREDIT_KEY, RECORDING_ARTIST, ROLE_KNOWLEDGE
+from pipeline.build.release_dates import DATED, RELEASE_DATE, date_sql, last_believable_day, precision_sql, stamp_sql
+from pipeline.build.representative_isrcs import representative_sql
+from pipeline.build.titles import TITLE, TITLED
 from pipeline.build.workbench import open_workbench
 
 if TYPE_CHECKING:
     from pipeline.paths import BuildPaths
 
-LAST_YEAR_OF_2000S = 39
-"""Year digits of an ISRC: 40-99 are 19xx (the code is from 1986, catalogues were coded backwards), 00-39 are 20xx."""
-
-_MEMBER = """
-SELECT m.recording_id, platform, external_id, r.title, r.version, r.artist_credit, r.duration_ms, r.release_date, r.release_date_precision,
-    r.is_video, r.popularity, len(r.artists) AS artist_count,
-    len(r.artists) = 0 OR len(list_filter(r.artists, lambda a: a.artist_id IS NULL)) > 0 AS has_names_only
-FROM source_recording r JOIN recording_member m USING (platform, external_id)
-"""
-
-_ON_RELEASE = """
-SELECT m.recording_id, t.platform, t.external_id, r.release_date, r.release_date_precision, r.is_official
-FROM (
-    SELECT platform, release_id, external_id FROM source_release_track
-    UNION ALL SELECT platform, release_id, external_id FROM source_recording WHERE release_id IS NOT NULL
-) t JOIN source_release r USING (platform, release_id) JOIN recording_member m USING (platform, external_id)
-"""
-
 
 def build_recordings(paths: BuildPaths) -> dict[str, int]:
-    """Write recording_isrc, recording_artist and recording, and the counts of artist; returns row counts."""
+    """Write recording_isrc, recording_artist, recording and recording_provenance, and the counts of artist; returns row counts."""
+    last_day = last_believable_day(paths)
     with open_workbench(paths, "recordings") as bench:
-        bench.keep("member", _MEMBER)
-        bench.keep("on_release", _ON_RELEASE)
-        bench.keep("representative", _REPRESENTATIVE)
+        bench.keep("member", _MEMBER.format(stamp=stamp_sql(last_day)))
+        bench.keep("source_release_number", _RELEASE_NUMBER)
+        bench.keep("on_release", _ON_RELEASE.format(stamp=stamp_sql(last_day)))
+        bench.keep("shown_before", _shown_before(paths))
+        bench.keep("representative", representative_sql(last_day))
+        bench.keep("counted", _COUNTED)
         bench.keep("credit_record", _CREDIT_RECORD)
+        bench.keep("role_knowledge", ROLE_KNOWLEDGE)
+        bench.keep("titled", TITLED)
+        bench.keep("title", TITLE)
+        bench.keep("duration_of_platform", DURATION_OF_PLATFORM)
+        bench.keep("duration", DURATION)
+        bench.keep("dated", DATED)
+        bench.keep("release_date", RELEASE_DATE)
+        bench.keep("variant", _VARIANT)
         facts = {
             "recording_isrcs": bench.write("recording_isrc", _RECORDING_ISRC),
-            "recording_artists": bench.write("recording_artist", _RECORDING_ARTIST),
+            "recording_artists": bench.write("recording_artist", RECORDING_ARTIST),
             "recordings": bench.write("recording", _RECORDING),
         }
+        bench.keep("chosen", CHOSEN)
+        bench.write("recording_provenance", RECORDING_PROVENANCE)
     count_artist_works(paths)
     return facts
 
 
-_YEAR = f"CASE WHEN isrc[6:7]::INT > {LAST_YEAR_OF_2000S} THEN 1900 ELSE 2000 END + isrc[6:7]::INT"
-
-_REPRESENTATIVE = f"""
-SELECT recording_id, min(struct_pack(a := -platform_count, b := {_YEAR}, c := isrc)).c AS isrc FROM isrc_owner GROUP BY recording_id
+_MEMBER = """
+SELECT m.recording_id, m.record, m.platform, m.external_id, r.title, r.version, r.artist_credit, r.isrcs, r.duration_ms, {stamp} AS stamp,
+    r.is_video, r.popularity, len(r.artists) AS artist_count, a.atom_id,
+    len(r.artists) = 0 OR len(list_filter(r.artists, lambda a: a.artist_id IS NULL)) > 0 AS has_names_only
+FROM source_recording r JOIN (SELECT row_number() OVER () AS record, * FROM recording_member) m USING (platform, external_id)
+JOIN atom_member a USING (platform, external_id)
 """
+"""Numbered in the order of the table, (platform, external id), whatever the order of the dumps."""
+
+_RELEASE_NUMBER = """
+SELECT row_number() OVER (ORDER BY platform, release_id) AS release_number, platform, release_id, is_official,
+    release_date, release_date_precision
+FROM source_release
+"""
+
+_ON_RELEASE = """
+SELECT m.recording_id, m.record, t.platform, r.release_number, {stamp} AS stamp, r.is_official
+FROM (
+    SELECT platform, release_id, external_id FROM source_release_track
+    UNION ALL SELECT platform, release_id, external_id FROM source_recording WHERE release_id IS NOT NULL
+) t JOIN source_release_number r USING (platform, release_id) JOIN member m USING (platform, external_id)
+"""
+
+
+def _shown_before(paths: BuildPaths) -> str:
+    """The codes that the live snapshot shows; none before the first publish."""
+    live = paths.current / "tables" / "recording"
+    source = sql_source(live) if live.is_dir() else "(SELECT NULL::BIGINT AS recording_id, NULL::VARCHAR AS isrc)"
+    return f"SELECT recording_id, isrc FROM {source} WHERE isrc IS NOT NULL"
+
 
 _RECORDING_ISRC = """
 SELECT o.isrc, o.recording_id, o.isrc = r.isrc AS is_representative, o.platform_count
 FROM isrc_owner o JOIN representative r USING (recording_id)
 """
 
-_DISPLAY_TITLE = """
-CASE WHEN trim(coalesce(version, '')) = '' OR lower(trim(version)) IN ('original mix', 'original', 'original version', 'album version')
-    OR contains(lower(title), lower(trim(version))) THEN trim(title)
-    ELSE trim(title) || ' (' || trim(version) || ')' END
-"""
-"""The standard version carries no words of its own; a version that the title already holds is not said twice."""
-
-_TITLE = f"""
-WITH suspect AS (
-    SELECT DISTINCT platform, external_id FROM on_release WHERE NOT is_official
-), unofficial AS (
-    FROM suspect ANTI JOIN (FROM on_release SEMI JOIN suspect USING (platform, external_id) WHERE is_official) USING (platform, external_id)
-), titled AS (
-    SELECT recording_id, is_video, u.external_id IS NOT NULL AS is_unofficial, m.platform, {_DISPLAY_TITLE} AS title, count(*) AS n
-    FROM member m LEFT JOIN unofficial u USING (platform, external_id) GROUP BY ALL
-)
-SELECT recording_id, min(struct_pack(a := is_video, b := is_unofficial, c := {rank_sql(RECORDING_TITLE)}, d := -n, e := length(title),
-    title := title, platform := platform)) AS chosen
-FROM titled GROUP BY recording_id
-"""
-"""Bootlegs and videos donate a title only when nobody else has one; inside the platform the most frequent, then the shortest."""
-
-_CREDIT_RECORD = f"""
-SELECT recording_id, min(struct_pack(a := is_video, b := has_names_only, c := {rank_sql(RECORDING_CREDITS)}, d := -artist_count,
-    external_id := external_id, platform := platform)) AS chosen
+_COUNTED = f"""
+SELECT recording_id, count(*)::INT AS source_count, {platform_count_sql()}::INT AS platform_count, {popularity_sql()} AS popularity,
+    min({CREDIT_KEY}) AS credit_key,
+    min({packed_sql(("1000000 - round(popularity * 1e6)", 20))}) FILTER (WHERE popularity > 0) AS popularity_key
 FROM member GROUP BY recording_id
 """
-"""A list of artists with ids goes before names alone: a joined string such as `A & B` is nobody."""
 
-_UNLISTED = 1000
-"""Place of artists who are not in the chosen list."""
-_ROLELESS = ", ".join(f"'{platform}'" for platform in ROLELESS)
-
-_RECORDING_ARTIST = f"""
-WITH said AS (
-    SELECT recording_id, artist_id,
-        bool_or(role = 'primary' AND platform NOT IN ({_ROLELESS})) AS is_said_primary,
-        bool_or(role = 'featured') AS is_said_featured,
-        bool_or(role = 'remixer') AS is_remixer,
-        bool_or(is_named_by_title) AS is_named_by_title,
-        bool_or(is_named_by_title AND role = 'featured') AS is_guest_of_title,
-        arg_min(name, struct_pack(a := is_named_by_title, b := {rank_sql(RECORDING_CREDITS)}, c := name)) AS name
-    FROM source_credit GROUP BY ALL
-), listed AS (
-    SELECT c.recording_id, c.artist_id, min(c.position) AS position, arg_min(c.name, c.position) AS name,
-        bool_or(c.role = 'primary') AS is_listed_primary, any_value(c.platform) IN ({_ROLELESS}) AS is_roleless
-    FROM source_credit c JOIN credit_record r USING (recording_id)
-    WHERE c.platform = r.chosen.platform AND c.external_id = r.chosen.external_id AND NOT c.is_named_by_title
-    GROUP BY ALL
-), credited AS (
-    SELECT s.recording_id, s.artist_id, coalesce(l.name, s.name) AS name, s.is_remixer,
-        coalesce(l.position, {_UNLISTED} + s.is_remixer::INT) AS place,
-        coalesce(
-            is_listed_primary AND (
-                NOT is_roleless OR is_said_primary OR NOT (is_said_featured OR s.is_remixer) OR (l.position = 0 AND NOT s.is_named_by_title)
-            ), false
-        ) AS is_primary
-    FROM said s LEFT JOIN listed l USING (recording_id, artist_id)
-    WHERE l.artist_id IS NOT NULL OR s.is_remixer OR s.is_guest_of_title
-), ordered AS (
-    SELECT *, (row_number() OVER (PARTITION BY recording_id ORDER BY place, artist_id) - 1)::SMALLINT AS position FROM credited
-)
-SELECT recording_id, position, artist_id, name, is_remixer,
-    is_primary OR (position = 0 AND NOT bool_or(is_primary) OVER (PARTITION BY recording_id)) AS is_primary
-FROM ordered
-"""
-"""The list of the chosen record, then guests whom only a title names, then remixers whom only others name.
-
-streamsvc_a's `primary` yields to titles and to platforms that know roles; for its first artist a title alone is enough.
-"""
-
-_DATE = f"""
-SELECT recording_id, {earliest_date_sql()} AS date FROM (
-    SELECT recording_id, release_date, release_date_precision FROM member
-    UNION ALL SELECT recording_id, release_date, release_date_precision FROM on_release WHERE is_official
-) GROUP BY recording_id
+_CREDIT_RECORD = f"""
+SELECT m.recording_id, m.platform, m.external_id, nullif(trim(m.artist_credit), '') AS shown
+FROM member m JOIN (SELECT {record_sql("credit_key")} AS record FROM counted) c USING (record)
 """
 
 _VARIANT = """
-SELECT recording_id, min(struct_pack(a := -n, b := variant)).b AS variant FROM (
-    SELECT m.recording_id, a.variant, sum(a.record_count) AS n
-    FROM recording_member m JOIN atom_member USING (platform, external_id) JOIN atom a USING (atom_id) GROUP BY ALL
-) GROUP BY recording_id
+WITH part AS (
+    SELECT m.recording_id, a.variant, sum(n) AS n, min(record) AS record
+    FROM (SELECT recording_id, atom_id, count(*) AS n, min(record) AS record FROM member GROUP BY ALL) m JOIN atom a USING (atom_id)
+    GROUP BY ALL
+)
+SELECT recording_id, min(struct_pack(a := -n, variant := variant, record := record)) AS best, count(*) AS variants
+FROM part GROUP BY recording_id
 """
 
 _RECORDING = f"""
-WITH counted AS (
-    SELECT recording_id, median(duration_ms) AS ms, count(*)::INT AS source_count, {platform_count_sql()}::INT AS platform_count,
-        {popularity_sql()} AS popularity
-    FROM member GROUP BY recording_id
-), credit AS (
-    SELECT r.recording_id, r.chosen, nullif(trim(m.artist_credit), '') AS shown
-    FROM credit_record r JOIN member m ON m.platform = r.chosen.platform AND m.external_id = r.chosen.external_id
-), names AS (
+WITH names AS (
     SELECT c.recording_id, string_agg(c.name, ', ' ORDER BY c.position) AS joined
-    FROM source_credit c JOIN (SELECT recording_id, chosen FROM credit WHERE shown IS NULL) r USING (recording_id)
-    WHERE c.platform = r.chosen.platform AND c.external_id = r.chosen.external_id AND c.role <> 'remixer'
-        AND NOT c.is_named_by_title GROUP BY ALL
+    FROM source_credit c JOIN (FROM credit_record WHERE shown IS NULL) r USING (recording_id)
+    WHERE c.platform = r.platform AND c.external_id = r.external_id AND c.role <> 'remixer' AND NOT c.is_named_by_title GROUP BY ALL
 )
-SELECT c.recording_id, t.chosen.title AS title, coalesce(v.variant, '') AS variant,
-    coalesce(a.shown, n.joined, 'Unknown Artist') AS artist_credit, i.isrc,
-    floor(c.ms + 0.5)::INT AS duration_ms,
-    CASE WHEN c.ms IS NOT NULL THEN greatest(1, floor(c.ms / 1000 + 0.5))::INT END AS duration_seconds,
-    d.date.d AS release_date, d.date.p AS release_date_precision, c.popularity, c.source_count, c.platform_count,
-    t.chosen.platform AS title_platform
-FROM counted c JOIN ({_TITLE}) t USING (recording_id)
-LEFT JOIN ({_VARIANT}) v USING (recording_id) LEFT JOIN representative i USING (recording_id) LEFT JOIN ({_DATE}) d USING (recording_id)
-LEFT JOIN credit a USING (recording_id) LEFT JOIN names n USING (recording_id)
+SELECT c.recording_id, t.title, v.best.variant AS variant, coalesce(a.shown, n.joined, 'Unknown Artist') AS artist_credit, i.isrc,
+    floor(l.ms + 0.5)::INT AS duration_ms,
+    CASE WHEN l.ms IS NOT NULL THEN greatest(1, floor(l.ms / 1000 + 0.5))::INT END AS duration_seconds,
+    {date_sql("d.stamp")} AS release_date, CASE WHEN d.stamp IS NOT NULL THEN {precision_sql("d.stamp")} END AS release_date_precision,
+    c.popularity, c.source_count, c.platform_count, t.platform AS title_platform
+FROM counted c JOIN title t USING (recording_id) JOIN variant v USING (recording_id) JOIN credit_record a USING (recording_id)
+LEFT JOIN duration l USING (recording_id) LEFT JOIN representative i USING (recording_id) LEFT JOIN release_date d USING (recording_id)
+LEFT JOIN names n USING (recording_id)
 """

@@ -1,20 +1,121 @@
-"""Which of many dates is the release date (contract A14): the earliest that is known to the day, else the earliest.
+"""Which of many dates is the release date (contract A14, F3).
 
-A "day" of 1 January is most often a year in disguise and counts as known to the year for the choice, but keeps the precision it claims.
-The one place to change the rule. What must not live here: reading dates (see pipeline/dumps/dates.py).
+The earliest date that is known to the day, 1 January aside: that day is most often a year in disguise. Against it stands an older date
+known to the month or year only, as old vinyl has in the catalogs: it wins when it is at least a year older even at its latest and is
+believed, that is, an edited catalog says so or two platforms do. Inside one year the finer date wins; a 1 January that elsewhere is a bare
+year counts as the bare year. Fillers and dates long after the dumps are no dates. docs/decisions tells why. What must not live here:
+reading dates (see pipeline/dumps/dates.py).
 """
 
 from __future__ import annotations
 
-_FINENESS = "CASE {precision} WHEN 'day' THEN 0 WHEN 'month' THEN 1 ELSE 2 END"
+from datetime import date, timedelta
+from typing import TYPE_CHECKING
+
+from catalog_store.platforms import CATALOG_A, CATALOG_B, CATALOG_PLATFORMS
+from pipeline.build.packing import packed_sql, record_sql
+from pipeline.build.priorities import RECORDING_DATE, rank_sql
+from pipeline.dumps.dates import LATEST_YEAR
+
+if TYPE_CHECKING:
+    from pipeline.paths import BuildPaths
+
+FILLERS = ("1900-01-01", "1904-01-01", "1970-01-01")
+"""Days on which computers begin to count; as a year alone (`1970`) they are dates like others."""
+ANNOUNCED_DAYS = 366
+"""Releases are announced months ahead; what lies further beyond the newest dump stands for `unknown`."""
+EDITED: tuple[str, ...] = (CATALOG_A, CATALOG_B)
+"""Platforms on which people enter the year of the record in their hands; shops enter the day on which they began to sell it."""
+LEAST_VOICES = 2
+"""Platforms that must agree on an older year when none of them is edited."""
+
+_FULL, _MONTH, _YEAR, _NEW_YEAR = range(4)
+"""What is known: the day; the month; the year; a 1 January that claims to be a day."""
+_IS_FILLER = "({date} IN (" + ", ".join(f"'{day}'" for day in FILLERS) + ") AND {precision} = 'day')"
+
+
+def last_believable_day(paths: BuildPaths) -> str:
+    """`YYYY-MM-DD`: ANNOUNCED_DAYS after the newest landed dump; no clock, so that a rebuild says the same."""
+    landed = (paths.root / "landing").glob("*/[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]*/")
+    days = [date.fromisoformat(folder.name[:10]) for folder in landed]
+    return (max(days) + timedelta(days=ANNOUNCED_DAYS)).isoformat() if days else f"{LATEST_YEAR}-12-31"
+
+
+def stamp_sql(last_day: str, date: str = "release_date", precision: str = "release_date_precision") -> str:
+    """SQL for a date with its precision as one integer that sorts by date; null when there is none to believe. See `date_sql`."""
+    known = (
+        f"CASE {precision} WHEN 'month' THEN {_MONTH} WHEN 'year' THEN {_YEAR} ELSE CASE WHEN {date} LIKE '%-01-01' "
+        f"THEN {_NEW_YEAR} ELSE {_FULL} END END"
+    )
+    is_date = f"{date} <= '{last_day}' AND NOT {_IS_FILLER.format(date=date, precision=precision)}"
+    return f"CASE WHEN {is_date} THEN (replace({date}, '-', '')::INT << 2) | {known} END"
+
+
+def date_sql(stamp: str) -> str:
+    """SQL for the `YYYY-MM-DD` of a stamp."""
+    digits = f"({stamp} >> 2)::VARCHAR"
+    return f"{digits}[1:4] || '-' || {digits}[5:6] || '-' || {digits}[7:8]"
+
+
+def precision_sql(stamp: str) -> str:
+    """SQL for the precision of a stamp."""
+    return f"CASE {stamp} & 3 WHEN {_MONTH} THEN 'month' WHEN {_YEAR} THEN 'year' ELSE 'day' END"
+
+
+RELEASE_RECORD = "2 * release_number + 1"
+MEMBER_RECORD = "2 * record"
+"""Both kinds of sources of a date in one number: even ones are source records, odd ones source releases."""
+
+DATED = f"""
+SELECT recording_id, stamp, bit_or(1 << {rank_sql(CATALOG_PLATFORMS)}) AS platforms,
+    min({packed_sql((rank_sql(RECORDING_DATE), 3), record="source")}) AS source
+FROM (
+    SELECT recording_id, stamp, platform, {MEMBER_RECORD} AS source FROM member WHERE stamp IS NOT NULL
+    UNION ALL SELECT recording_id, stamp, platform, {RELEASE_RECORD} FROM on_release WHERE stamp IS NOT NULL AND is_official
+) GROUP BY ALL
+"""
+"""Every date of every recording once, with who says so; reads `member` and `on_release`, kept as `dated`."""
+
+_STAMP_YEAR = "(stamp >> 2) // 10000"
+_LATEST = f"CASE stamp & 3 WHEN {_MONTH} THEN (stamp >> 2) - 1 + 31 ELSE {_STAMP_YEAR} * 10000 + 1231 END"
+_EDITED_BITS = sum(1 << CATALOG_PLATFORMS.index(platform) for platform in EDITED)
+_WITHIN_YEAR = f"CASE stamp & 3 WHEN {_MONTH} THEN 0 WHEN {_YEAR} THEN 1 ELSE 2 END"
+
+RELEASE_DATE = f"""
+WITH full_date AS (
+    SELECT recording_id, min(stamp) AS stamp FROM dated WHERE stamp & 3 = {_FULL} GROUP BY recording_id
+), coarse AS (
+    SELECT recording_id, {_STAMP_YEAR} AS year, bit_or(platforms) AS platforms,
+        min(struct_pack(a := {_WITHIN_YEAR}, stamp := stamp, latest := {_LATEST})) AS best
+    FROM dated WHERE stamp & 3 <> {_FULL} GROUP BY ALL
+), older AS (
+    SELECT recording_id, min(struct_pack(year := c.year, stamp := c.best.stamp, is_alone := f.stamp IS NULL)) AS found
+    FROM coarse c LEFT JOIN full_date f USING (recording_id)
+    WHERE f.stamp IS NULL OR (
+        c.best.latest + 10000 <= f.stamp >> 2 AND (c.platforms & {_EDITED_BITS} <> 0 OR bit_count(c.platforms) >= {LEAST_VOICES})
+    ) GROUP BY recording_id
+), chosen AS (
+    SELECT recording_id, coalesce(o.found.stamp, f.stamp) AS stamp,
+        CASE WHEN o.found IS NULL THEN 'full_date' WHEN o.found.is_alone THEN 'earliest' ELSE 'older_year' END AS reason
+    FROM full_date f FULL JOIN older o USING (recording_id)
+)
+SELECT recording_id, stamp, reason, bit_count(d.platforms)::INT AS agreed, {record_sql("d.source")} AS source
+FROM chosen JOIN dated d USING (recording_id, stamp)
+"""
+"""recording_id, stamp, reason, agreed (platforms that say exactly this), source (see MEMBER_RECORD). No row without a date."""
 
 
 def earliest_date_sql(date: str = "release_date", precision: str = "release_date_precision", where: str = "true") -> str:
-    """SQL aggregate: a struct with the chosen date `d` and its precision `p` over the rows `where` holds; null when they have no date."""
-    fineness = _FINENESS.format(precision=precision)
-    disguised = f"({precision} <> 'day' OR {date} LIKE '%-01-01')"
+    """SQL aggregate for dates of one release: a struct with the chosen date `d` and its precision `p` over the rows `where` holds.
+
+    Editions of one release lie a year apart at most, so no older year stands against a full date. Null when they have no date.
+    """
+    is_disguised = f"({precision} <> 'day' OR {date} LIKE '%-01-01')"
+    year = f"CASE WHEN {is_disguised} THEN {date}[1:4] ELSE {date} END"
+    within = f"CASE WHEN {precision} = 'month' THEN 0 WHEN {precision} = 'year' THEN 1 ELSE 2 END"
     return (
-        f"min(struct_pack(a := {disguised}, d := {date}, c := {fineness}, p := {precision})) FILTER (WHERE {date} IS NOT NULL AND {where})"
+        f"min(struct_pack(a := {is_disguised}, b := {year}, c := {within}, d := {date}, p := {precision})) "
+        f"FILTER (WHERE {date} IS NOT NULL AND NOT {_IS_FILLER.format(date=date, precision=precision)} AND {where})"
     )
 
 

@@ -24,7 +24,7 @@ def steps() -> list[TableStep]:
         TableStep("releases", _tables("release", "release_source"), _keys("artist_source", "label_source"), build_releases),
         TableStep(
             "recordings",
-            _tables("recording", "recording_isrc", "recording_artist", "recording_release"),
+            _tables("recording", "recording_provenance", "recording_isrc", "recording_artist", "recording_release"),
             _keys("release", "isrc_owner"),
             build_recordings,
             recording_invariants,

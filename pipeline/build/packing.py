@@ -1,0 +1,36 @@
+"""Several criteria in one integer, the most important first, with the number of a source record behind them.
+
+`min` over one BIGINT picks the best record of each recording 3 to 5 times as fast as `min` over a struct of strings, and its state is eight
+bytes. Equal criteria fall to the smaller record number, which is the order of (platform, external id). What must not live here: which
+criteria count (priorities.py and the modules of the fields).
+"""
+
+from __future__ import annotations
+
+RECORD_BITS = 34
+"""17 thousand million source records."""
+CRITERIA_BITS = 63 - RECORD_BITS
+
+
+def packed_sql(*criteria: tuple[str, int], record: str = "record") -> str:
+    """SQL for a BIGINT that sorts by `criteria` (expression, bits), each a non-negative integer cut to its bits, then by `record`.
+
+    ValueError when the criteria need more than CRITERIA_BITS.
+    """
+    if sum(bits for _, bits in criteria) > CRITERIA_BITS:
+        raise ValueError(f"{criteria}: more than {CRITERIA_BITS} bits")
+    packed, above = [f"({record})::BIGINT"], RECORD_BITS
+    for expression, bits in reversed(criteria):
+        packed.append(f"(least({expression}, {2**bits - 1})::BIGINT << {above})")
+        above += bits
+    return "(" + " | ".join(packed) + ")"
+
+
+def record_sql(packed: str) -> str:
+    """SQL for the record number in a packed value."""
+    return f"({packed} & {2**RECORD_BITS - 1})"
+
+
+def criteria_sql(packed: str) -> str:
+    """SQL for the criteria of a packed value, without the record number: 0 when all of them are 0."""
+    return f"({packed} >> {RECORD_BITS})"

@@ -1,0 +1,79 @@
+"""Who made a recording, and as what: one list of artists out of the lists and titles of all source records.
+
+The list of the chosen record stands; titles and the other platforms correct its roles and add who is missing. What must not live here: who
+is one artist (artists.py), whom a title names (title_credits.py).
+"""
+
+from __future__ import annotations
+
+from pipeline.build.packing import packed_sql
+from pipeline.build.priorities import RECORDING_CREDITS, ROLELESS, rank_sql
+
+MOST_LISTED = 1023
+"""Longer lists count as this long."""
+
+CREDIT_KEY = packed_sql(
+    ("is_video::INT", 1),
+    ("has_names_only::INT", 1),
+    (rank_sql(RECORDING_CREDITS), 3),
+    (f"{MOST_LISTED} - least(artist_count, {MOST_LISTED})", 10),
+)
+"""Of a row of `member`, least is best: no video, all artists with ids (a joined `A & B` is nobody), the chain, the longest list."""
+CREDIT_WITHOUT_FLAWS = 1 << 13
+"""Criteria below this: no video, no bare names."""
+
+_UNLISTED = 1000
+"""Place of artists who are not in the chosen list."""
+_ROLELESS = ", ".join(f"'{platform}'" for platform in ROLELESS)
+
+ROLE_KNOWLEDGE = """
+WITH doubted AS (SELECT DISTINCT recording_id FROM source_credit WHERE role <> 'primary')
+SELECT platform, external_id,
+    bool_or(role = 'featured' AND NOT is_named_by_title) AS knows_guests,
+    bool_or(role = 'remixer' AND NOT is_named_by_title) AS knows_remixers
+FROM source_credit SEMI JOIN doubted USING (recording_id) GROUP BY ALL HAVING knows_guests OR knows_remixers
+"""
+"""Records whose own list tells guests or remixers from main artists; kept as `role_knowledge`."""
+
+RECORDING_ARTIST = f"""
+WITH said AS (
+    SELECT recording_id, artist_id,
+        bool_or(role = 'primary' AND platform NOT IN ({_ROLELESS}) AND (position = 0 OR k.knows_guests)) AS is_primary_beside_guests,
+        bool_or(role = 'primary' AND platform NOT IN ({_ROLELESS}) AND (position = 0 OR k.knows_remixers)) AS is_primary_beside_remixers,
+        bool_or(role = 'featured') AS is_said_featured,
+        bool_or(role = 'remixer') AS is_remixer,
+        bool_or(is_named_by_title) AS is_named_by_title,
+        bool_or(is_named_by_title AND role = 'featured') AS is_guest_of_title,
+        arg_min(name, struct_pack(a := is_named_by_title, b := {rank_sql(RECORDING_CREDITS)}, c := name)) AS name
+    FROM source_credit LEFT JOIN role_knowledge k USING (platform, external_id) GROUP BY ALL
+), listed AS (
+    SELECT c.recording_id, c.artist_id, min(c.position) AS position, arg_min(c.name, c.position) AS name,
+        bool_or(c.role = 'primary') AS is_listed_primary
+    FROM source_credit c JOIN credit_record r USING (recording_id)
+    WHERE c.platform = r.platform AND c.external_id = r.external_id AND NOT c.is_named_by_title
+    GROUP BY ALL
+), credited AS (
+    SELECT s.recording_id, s.artist_id, coalesce(l.name, s.name) AS name, s.is_remixer,
+        coalesce(l.position, {_UNLISTED} + s.is_remixer::INT) AS place,
+        coalesce(
+            is_listed_primary AND (
+                (l.position = 0 AND NOT s.is_named_by_title) OR NOT (
+                    (s.is_said_featured AND NOT coalesce(s.is_primary_beside_guests, false))
+                    OR (s.is_remixer AND NOT coalesce(s.is_primary_beside_remixers, false))
+                )
+            ), false
+        ) AS is_primary
+    FROM said s LEFT JOIN listed l USING (recording_id, artist_id)
+    WHERE l.artist_id IS NOT NULL OR s.is_remixer OR s.is_guest_of_title
+), ordered AS (
+    SELECT *, (row_number() OVER (PARTITION BY recording_id ORDER BY place, artist_id) - 1)::SMALLINT AS position FROM credited
+)
+SELECT recording_id, position, artist_id, name, is_remixer,
+    is_primary OR (position = 0 AND NOT bool_or(is_primary) OVER (PARTITION BY recording_id)) AS is_primary
+FROM ordered
+"""
+"""The list of the chosen record, then guests whom only a title names, then remixers whom only others name.
+
+`primary` in a list is a claim only for its first artist and beside roles that the list tells apart; else titles and others correct it. For
+the first artist of the chosen list a title alone can do so. Reads `credit_record`: recording_id, platform, external_id.
+"""

@@ -1,0 +1,38 @@
+"""Which of a recording's codes it shows: support first, then the code of last night, then the likeliest original.
+
+The contract (B2) asks for most sources, earliest year, alphabet, and for stability. A code registered first most often belongs to the first
+release; codes of re-registered back catalogue come later. Between codes that equally many platforms carry, the one shown last night stays:
+a code that gains or loses one platform must not make the track flip to and fro. What must not live here: who owns a code (linkage).
+"""
+
+from __future__ import annotations
+
+LAST_YEAR_OF_2000S = 39
+"""Year digits of an ISRC: 40-99 are 19xx (the code is from 1986, catalogues were coded backwards), 00-39 are 20xx."""
+
+_YEAR = f"CASE WHEN isrc[6:7]::INT > {LAST_YEAR_OF_2000S} THEN 1900 ELSE 2000 END + isrc[6:7]::INT"
+
+
+def representative_sql(last_day: str) -> str:
+    """recording_id, isrc, agreed (platforms), reason; reads `isrc_owner` and `shown_before` (recording_id, isrc).
+
+    Args:
+        last_day: `YYYY-MM-DD`; a code that claims a later year is mistyped and comes after all others of its support.
+    """
+    return f"""
+WITH code AS (
+    SELECT o.recording_id, o.isrc, o.platform_count, b.isrc IS NULL AS is_new,
+        CASE WHEN {_YEAR} > {last_day[:4]} THEN {_YEAR} + 1000 ELSE {_YEAR} END AS year
+    FROM isrc_owner o LEFT JOIN shown_before b USING (recording_id, isrc)
+), best AS (
+    SELECT recording_id, min(struct_pack(a := -platform_count, b := is_new, c := year, isrc := isrc)) AS chosen, count(*) AS codes
+    FROM code GROUP BY recording_id
+), rival AS (
+    SELECT c.recording_id, count(*) AS rivals, count(*) FILTER (WHERE c.year = b.chosen.c) AS of_its_year
+    FROM (FROM best WHERE codes > 1) b JOIN code c USING (recording_id) WHERE c.platform_count = -b.chosen.a GROUP BY c.recording_id
+)
+SELECT recording_id, chosen.isrc AS isrc, (-chosen.a)::INT AS agreed,
+    CASE WHEN codes = 1 THEN 'only_code' WHEN rivals = 1 THEN 'most_platforms' WHEN NOT chosen.b THEN 'kept'
+        WHEN of_its_year = 1 THEN 'earliest_year' ELSE 'alphabet' END AS reason
+FROM best LEFT JOIN rival USING (recording_id)
+"""
