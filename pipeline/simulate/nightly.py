@@ -21,6 +21,7 @@ import polars as pl
 from catalog_store.platforms import SOURCES
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import TableWriter, parts, read_table, write_table
+from pipeline.dumps.content_hash import content_hash
 from pipeline.simulate.randomness import mixed
 
 if TYPE_CHECKING:
@@ -121,7 +122,8 @@ def _changed(rows: pl.DataFrame, new_names: dict[str, str], night: int, share: f
         change = Change(row, night, choice, amount, code, new_names)
         made += [{**new, "change": kind} for new in getattr(change, kind)()]
     kept = rows.filter(_mask(~touched | np.isin(kinds, BESIDE)))
-    return kept, pl.DataFrame(made, schema={**rows.schema, "change": pl.String()})
+    changed = pl.DataFrame(made, schema={**rows.schema, "change": pl.String()})
+    return kept, changed.with_columns(content_hash=content_hash())
 
 
 def _kinds(rows: pl.DataFrame, hashes: npt.NDArray[np.int64], renamed: list[str], night: int, share: float) -> npt.NDArray[np.str_]:
