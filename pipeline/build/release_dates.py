@@ -53,7 +53,7 @@ def stamp_sql(last_day: str, date: str = "release_date", precision: str = "relea
 
 def date_sql(stamp: str) -> str:
     """SQL for the `YYYY-MM-DD` of a stamp."""
-    digits = f"({stamp} >> 2)::VARCHAR"
+    digits = f"(({stamp} >> 2)::VARCHAR)"
     return f"{digits}[1:4] || '-' || {digits}[5:6] || '-' || {digits}[7:8]"
 
 
