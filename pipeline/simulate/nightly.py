@@ -84,7 +84,7 @@ def _change_platform(before: Path, after: Path, night: int, share: float) -> pl.
             kept, changed = _changed(rows, new_names, night, share)
             writer.write(pl.concat([kept, changed.select(rows.columns)]))
             removed = rows.join(pl.concat([kept, changed.select(rows.columns)]), on="external_id", how="anti")
-            changes += [changed.select(*_SOURCE, "change"), removed.select(*_SOURCE, change=pl.lit("removed"))]
+            changes += [changed.select(*_SOURCE, "change").drop_nulls("change"), removed.select(*_SOURCE, change=pl.lit("removed"))]
     found = pl.concat(changes)
     _forget(after, found.filter(pl.col("change") == "removed"))
     return found
@@ -111,7 +111,7 @@ def _rename_artists(before: Path, after: Path, night: int, share: float) -> dict
 
 
 def _changed(rows: pl.DataFrame, new_names: dict[str, str], night: int, share: float) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The rows that stay as they are; with `change` the rows that are new or stand in the place of others."""
+    """The rows that stay; with `change` the rows that are new or stand in the place of others."""
     hashes = _hashes(rows, "external_id")
     kinds = _kinds(rows, hashes, list(new_names), night, share)
     touched = kinds != ""
@@ -120,7 +120,8 @@ def _changed(rows: pl.DataFrame, new_names: dict[str, str], night: int, share: f
     made: list[Row] = []
     for row, (kind, choice, amount), code in zip(rows.filter(_mask(touched)).iter_rows(named=True), drawn, codes, strict=True):
         change = Change(row, night, choice, amount, code, new_names)
-        made += [{**new, "change": kind} for new in getattr(change, kind)()]
+        # A change may come to nothing: what is to be parted can have lost its code already.
+        made += [{**new, "change": None if new == row else kind} for new in getattr(change, kind)()]
     kept = rows.filter(_mask(~touched | np.isin(kinds, BESIDE)))
     changed = pl.DataFrame(made, schema={**rows.schema, "change": pl.String()})
     return kept, changed.with_columns(content_hash=content_hash())
