@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from catalog_store.platforms import CATALOG_A
-from pipeline.simulate.cast import block_artists, cast_of
+from pipeline.simulate.cast import cast_of, listed_artists, other_names, platform_labels
 from pipeline.simulate.files import woven
 from pipeline.simulate.genre_words import CATALOG_A as GENRES
 from pipeline.simulate.nested import clock_duration, main_positions
@@ -49,7 +49,15 @@ COUNTRIES = (
     "Brazil",
     "",
 )
-DESCRIPTIONS = {"album": "Album", "ep": "EP", "single": "Single", "live": "Album", "edition": "Reissue", "compilation": "Compilation"}
+DESCRIPTIONS = {
+    "album": "Album",
+    "ep": "EP",
+    "single": "Single",
+    "live": "Album",
+    "edition": "Reissue",
+    "deluxe": "Album",
+    "compilation": "Compilation",
+}
 PRINTED_OTHERWISE = 0.1
 """Share of credits printed in another way than the artist's page is called (`anv`)."""
 REMIX_CREDITS, FEATURED_JOINS = 0.85, 0.7
@@ -111,12 +119,12 @@ def part(settings: SimulationSettings, block: int) -> Part:
         country=pl.Series(COUNTRIES).gather(rng.integers(0, len(COUNTRIES), len(releases))),
         date_draw=pl.Series(rng.random(len(releases))),
         draw=pl.Series(rng.random(len(releases))),
-        label_name=cast.label_names.gather(releases["label"].to_numpy()),
+        label_name=label_names(settings).gather(releases["label"].to_numpy()),
         video=base62_ids(releases["id"].to_numpy(), "catalog_a video").str.slice(0, 11),
     )
     broken = _broken(settings, rng, FIRST_RELEASE_ID + first + (ROWS_PER_RECORDING - 1) * settings.recordings_per_block, len(rows))
     out.files = _files(settings, block, rows, releases, broken, old=False)
-    artists = pl.Series(block_artists(settings, block))
+    artists = pl.Series(listed_artists(settings, CATALOG_A, block))
     out.entities = {
         "artist": entity_truth("artist", artists + FIRST_ARTIST_ID, artists),
         "release": entity_truth("release", releases["id"], releases["number"]),
@@ -125,6 +133,12 @@ def part(settings: SimulationSettings, block: int) -> Part:
     if settings.alternative_forms:
         out.alternative = _files(settings, block, rows, releases, broken, old=True)
     return out
+
+
+def label_names(settings: SimulationSettings) -> pl.Series:
+    """Every label as it is called here: `Name (2)` for the second bearer of a name."""
+    frame = pl.DataFrame({"name": platform_labels(settings, CATALOG_A), "n": cast_of(settings).label_numbers})
+    return frame.select(pl.when(pl.col("n") > 1).then(pl.format("{} ({})", "name", "n")).otherwise("name")).to_series()
 
 
 def _numbered(settings: SimulationSettings, frame: pl.DataFrame, credit: str) -> pl.Series:
@@ -347,10 +361,14 @@ def _release_records(rows: pl.DataFrame, releases: pl.DataFrame, *, old: bool) -
 
 
 def _artist_records(settings: SimulationSettings, block: int, *, old: bool) -> pl.Series:
-    numbers = block_artists(settings, block)
+    numbers = listed_artists(settings, CATALOG_A, block)
     frame = pl.DataFrame({"artist": numbers, "artist_name": named(settings, CATALOG_A, pl.Series(numbers))})
     frame = frame.with_columns(_numbered(settings, frame, "artist"))
     printed = pl.col("artist_name").str.replace(r" \(\d+\)$", "").str.replace(r"^(\S)\S+ ", "$1. ")
+    others = other_names(settings, CATALOG_A, numbers).group_by("artist", maintain_order=True).agg("other")
+    frame = frame.join(others, on="artist", how="left", maintain_order="left")
+    names = pl.concat_list(pl.when(printed != pl.col("artist_name")).then(printed), "other").list.drop_nulls()
+    variations = names.list.eval(element("name", escaped(pl.element()))).list.join("")
     return frame.select(
         pl.concat_str(
             pl.lit("<artist>"),
@@ -361,8 +379,8 @@ def _artist_records(settings: SimulationSettings, block: int, *, old: bool) -> p
             .then(pl.lit("<profile>Played in [a=Someone].\nLater [b]solo[/b].</profile>"))
             .otherwise(pl.lit("<profile/>" if old else "")),
             pl.lit("<data_quality>Needs Vote</data_quality>"),
-            pl.when(printed != pl.col("artist_name"))
-            .then(pl.concat_str(pl.lit("<namevariations>"), element("name", escaped(printed)), pl.lit("</namevariations>")))
+            pl.when(variations != "")
+            .then(pl.concat_str(pl.lit("<namevariations>"), variations, pl.lit("</namevariations>")))
             .otherwise(pl.lit("")),
             pl.lit("</artist>"),
         )
@@ -370,7 +388,7 @@ def _artist_records(settings: SimulationSettings, block: int, *, old: bool) -> p
 
 
 def _label_records(settings: SimulationSettings, *, old: bool) -> pl.Series:
-    names = cast_of(settings).label_names
+    names = label_names(settings)
     own = pl.DataFrame({"id": np.arange(len(names)) + FIRST_LABEL_ID, "name": names})
     frame = pl.concat([pl.DataFrame({"id": [1818], "name": ["Not On Label"]}), own])
     record = pl.concat_str(

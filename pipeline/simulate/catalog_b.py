@@ -14,7 +14,7 @@ import polars as pl
 from catalog_store.identifiers import ISRC_SHAPE
 from catalog_store.platforms import CATALOG_B
 from pipeline.simulate import catalog_b_tables as tables
-from pipeline.simulate.cast import block_artists, cast_of
+from pipeline.simulate.cast import cast_of, listed_artists, other_names, platform_labels
 from pipeline.simulate.catalog_b_links import links_of
 from pipeline.simulate.catalog_b_tables import CORE, DERIVED, NONE, copy_text, member
 from pipeline.simulate.genre_words import CATALOG_B as GENRES
@@ -37,7 +37,7 @@ FIRST_SHARED_CREDIT = 1_000_000_000
 VARIOUS_ID, VARIOUS_GID = 1, "89ad4ac3-39f7-470e-963a-56509c546377"
 STAMP = "2026-10-31 00:11:02.518374+00"
 TAGS = tuple(dict.fromkeys([*(tag for names in GENRES.values() for tag in names), *UMBRELLAS.values(), *NO_GENRES]))
-PRIMARY_TYPES = {"album": 1, "ep": 3, "single": 2, "live": 1, "edition": 1, "compilation": 1}
+PRIMARY_TYPES = {"album": 1, "ep": 3, "single": 2, "live": 1, "edition": 1, "deluxe": 1, "compilation": 1}
 SECONDARY_TYPES = {"live": 6, "compilation": 1}
 COUNTRIES = (222, 221, 81, 150, 107, 13, 241)
 LOWER_VERSIONS = 0.6
@@ -76,7 +76,7 @@ def part(settings: SimulationSettings, block: int) -> Part:
     )
     good = entities.filter(~pl.col("is_video"))
     out = Part(truth=truth_of(good["gid"], good))
-    artists = pl.Series(block_artists(settings, block))
+    artists = pl.Series(listed_artists(settings, CATALOG_B, block))
     labels = label_truth(settings, block, FIRST_LABEL_ID)
     out.entities = {
         "artist": entity_truth("artist", uuids(artists.to_numpy(), "catalog_b artist"), artists),
@@ -299,7 +299,7 @@ def _release_tables(of: PlatformRows, releases: pl.DataFrame, rows: pl.DataFrame
 
 def _artist_tables(settings: SimulationSettings, block: int) -> dict[str, bytes]:
     """Every artist of the block with the credit of the artist alone; Various Artists in the first block."""
-    numbers = block_artists(settings, block)
+    numbers = listed_artists(settings, CATALOG_B, block)
     own = pl.DataFrame(
         {"id": numbers + FIRST_ARTIST_ID, "gid": uuids(numbers, "catalog_b artist"), "name": named(settings, CATALOG_B, pl.Series(numbers))}
     )
@@ -324,16 +324,18 @@ def _artist_tables(settings: SimulationSettings, block: int) -> dict[str, bytes]
         NONE.alias("ba"),
         NONE.alias("ea"),
     )
-    aliased = own.filter(pl.col("id") % 15 == 1)
+    others = other_names(settings, CATALOG_B, numbers).select(id=pl.col("artist") + FIRST_ARTIST_ID, name="other")
+    shouted = own.filter(pl.col("id") % 15 == 1).select("id", pl.col("name").str.to_uppercase())
+    aliased = pl.concat([shouted, others.with_columns(pl.col("id").cast(shouted.schema["id"]))])
     alias = aliased.select(
-        "id",
+        pl.int_range(pl.len()) + first_number(settings, block) + 1,
         pl.col("id").alias("artist"),
-        pl.col("name").str.to_uppercase(),
+        "name",
         NONE.alias("locale"),
         pl.lit(0).alias("edits"),
         NONE.alias("updated"),
         pl.lit(1).alias("type"),
-        pl.col("name").str.to_uppercase().alias("sort"),
+        pl.col("name").alias("sort"),
         *nothing,
         pl.lit("f").alias("primary"),
         pl.lit("f").alias("ended"),
@@ -459,7 +461,7 @@ def _tag_tables(settings: SimulationSettings, of: PlatformRows, good: pl.DataFra
 
 
 def _labels(settings: SimulationSettings) -> dict[str, bytes]:
-    names = cast_of(settings).label_names
+    names = platform_labels(settings, CATALOG_B)
     ids = np.arange(len(names)) + FIRST_LABEL_ID
     frame = pl.DataFrame({"id": ids, "gid": uuids(ids, "catalog_b label"), "name": names})
     nothing = [NONE.alias(name) for name in ("by", "bm", "bd", "ey", "em", "ed", "code")]

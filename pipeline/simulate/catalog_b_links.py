@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from catalog_store.platforms import STORE_A, STREAMSVC_A, STREAMSVC_B, STREAMSVC_C
+from catalog_store.platforms import CATALOG_A, CATALOG_B, STORE_A, STREAMSVC_A, STREAMSVC_B, STREAMSVC_C
 from pipeline.simulate import catalog_a, catalog_b_tables, store_a, streamsvc_b, streamsvc_c
+from pipeline.simulate.cast import bit_of, cast_of, listed_artists
 from pipeline.simulate.catalog_b_tables import copy_text, member
 from pipeline.simulate.nested import slug
 from pipeline.simulate.part import first_number
-from pipeline.simulate.randomness import base62_ids, chosen, uuids
+from pipeline.simulate.randomness import base62_ids, chosen, generator, uuids
 from pipeline.simulate.rows import platform_rows
 from pipeline.simulate.songs import NOBODY
 
@@ -46,10 +47,26 @@ def _address(settings: SimulationSettings, platform: str, block: int) -> pl.Data
     return rows.select("recording", url=url).unique("recording", keep="first", maintain_order=True)
 
 
+def _artist_pages(settings: SimulationSettings, block: int) -> pl.DataFrame:
+    """Id (row of the artist), url, link: pages of artists on streamsvc_a and catalog_a."""
+    listed = listed_artists(settings, CATALOG_B, block)
+    listed = listed[chosen(generator(settings.seed, "catalog_b artist pages", block), len(listed), settings.catalog_b_artist_links)]
+    pages = []
+    for platform, link in ((STREAMSVC_A, catalog_b_tables.ARTIST_STREAMING), (CATALOG_A, catalog_b_tables.ARTIST_DISCOGS)):
+        there = listed[(cast_of(settings).carried[listed] & bit_of(platform)) > 0]
+        page = (
+            pl.lit("https://open.spotify.com/artist/") + base62_ids(there, "streamsvc_a artist")
+            if platform == STREAMSVC_A
+            else pl.lit("https://www.discogs.com/artist/") + (pl.col("artist") + catalog_a.FIRST_ARTIST_ID).cast(pl.String)
+        )
+        pages.append(pl.DataFrame({"artist": there}).select(id=pl.col("artist") + FIRST_ARTIST_ID, url=page, link=pl.lit(link)))
+    return pl.concat(pages)
+
+
 def links_of(
     settings: SimulationSettings, block: int, good: pl.DataFrame, releases: pl.DataFrame, rng: np.random.Generator
 ) -> dict[str, bytes]:
-    """The tables url, l_recording_url, l_release_url, l_artist_recording of one block."""
+    """The tables url, l_recording_url, l_release_url, l_artist_url, l_artist_recording of one block."""
     linked = good.filter(chosen(rng, len(good), settings.catalog_b_links)).select("id", "recording")
     parts: list[pl.DataFrame] = []
     for platform, share in SHARES.items():
@@ -70,7 +87,8 @@ def links_of(
         "id", url=pl.concat_str(pl.lit("https://www.discogs.com/release/"), "page"), link=pl.lit(catalog_b_tables.DISCOGS)
     )
     first = first_number(settings, block) + 1
-    both = pl.concat([recording_urls.with_columns(is_release=pl.lit(value=False)), pages.with_columns(is_release=pl.lit(value=True))])
+    groups = {"recording": recording_urls, "release": pages, "artist": _artist_pages(settings, block)}
+    both = pl.concat([rows.with_columns(kind=pl.lit(kind)) for kind, rows in groups.items()])
     urls = both.select("url").unique(maintain_order=True).with_columns(row=pl.int_range(pl.len()) + first)
     both = both.join(urls, on="url", how="left", maintain_order="left").with_columns(n=pl.int_range(pl.len()) + first)
     zero, stamp, order, blank = (
@@ -83,8 +101,7 @@ def links_of(
     remixed = good.filter((pl.col("kind") == "remix") & (pl.col("remixer") != NOBODY))
     return {
         member("url"): copy_text(urls.select("row", uuids(urls["row"].to_numpy(), "catalog_b url").alias("gid"), "url", zero, stamp)),
-        member("l_recording_url"): copy_text(both.filter(~pl.col("is_release")).select(relation)),
-        member("l_release_url"): copy_text(both.filter(pl.col("is_release")).select(relation)),
+        **{member(f"l_{kind}_url"): copy_text(both.filter(pl.col("kind") == kind).select(relation)) for kind in groups},
         member("l_artist_recording"): copy_text(
             remixed.select(
                 (pl.int_range(pl.len()) + first).alias("n"),

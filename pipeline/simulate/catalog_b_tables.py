@@ -16,7 +16,17 @@ SCHEMA_SEQUENCE = 31
 REPLICATION_SEQUENCE = 187_042
 README = "Snapshots of the database, in a form fit for import into PostgreSQL by a server of the schema named in SCHEMA_SEQUENCE.\n"
 LICENCES = {CORE: "CC0 1.0 Universal\n", DERIVED: "Attribution-NonCommercial-ShareAlike 3.0\n"}
-STREAMING, PURCHASE, DISCOGS, PERFORMANCE, REMIXER, LIVE_PERFORMANCE, VIDEO = 11, 12, 13, 14, 15, 16, 17
+STREAMING, PURCHASE, DISCOGS, PERFORMANCE, REMIXER, LIVE_PERFORMANCE, VIDEO, ARTIST_STREAMING, ARTIST_DISCOGS = (
+    11,
+    12,
+    13,
+    14,
+    15,
+    16,
+    17,
+    18,
+    19,
+)
 """Row ids in `link`."""
 LINK_TYPES = (
     (268, "7e41ef12-a124-4324-afdb-fdbae687a89c", "recording", "url", "streaming music"),
@@ -24,9 +34,21 @@ LINK_TYPES = (
     (76, "4a78823c-1c53-4176-a5f3-58026c76f2bc", "release", "url", "discogs"),
     (278, "a3005666-a872-32c3-ad06-98af558e99b0", "recording", "work", "performance"),
     (153, "7950be4d-13a3-48e7-906b-5af562e39544", "artist", "recording", "remixer"),
+    (194, "769085a1-c2f7-4c24-a532-2375a77693bd", "artist", "url", "free streaming"),
+    (180, "04a5b104-a4c2-4bac-99a1-7b837c37d9e4", "artist", "url", "discogs"),
     (85, "08445ccf-7b99-4438-9f9a-fb9ac18099ee", "release", "url", "streaming music"),
 )
-LINKS = ((STREAMING, 268), (PURCHASE, 254), (DISCOGS, 76), (PERFORMANCE, 278), (REMIXER, 153), (LIVE_PERFORMANCE, 278), (VIDEO, 268))
+LINKS = (
+    (STREAMING, 268),
+    (PURCHASE, 254),
+    (DISCOGS, 76),
+    (PERFORMANCE, 278),
+    (REMIXER, 153),
+    (LIVE_PERFORMANCE, 278),
+    (VIDEO, 268),
+    (ARTIST_STREAMING, 194),
+    (ARTIST_DISCOGS, 180),
+)
 LIVE_ATTRIBUTE = 578
 LOOKUPS: dict[str, tuple[tuple[int, str, str], ...]] = {
     "artist_type": (

@@ -40,19 +40,28 @@ ISRC_COUNTRY_WEIGHTS = (33, 16, 13, 8, 5, 4, 3, 4, 3, 3, 2, 2, 2, 2, 1, 1, 1, 1,
 _ALPHANUMERIC = np.frombuffer(b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ", dtype=np.uint8)
 _DESIGNATIONS = 99_999
 """Usable designation codes 1..99999: all zeros mark an empty reading, not a recording."""
+_FIRST_REGISTRANT, _REGISTRANTS = 12_000, 36**3 - 12_000
 _WORK_NUMBERS = 10**9
 _WORK_STEP = 387_420_489
 """Prime to 10^9: the running number times this visits every work number once."""
 _ZERO = ord("0")
 
 
-def isrcs(numbers: npt.NDArray[np.int64], countries: npt.NDArray[np.int64], years: npt.NDArray[np.int64]) -> pl.Series:
-    """An ISRC per running number (distinct numbers give distinct codes); `countries` are positions in ISRC_COUNTRIES."""
-    registrants = digits_in_base((numbers // _DESIGNATIONS + 12_000).astype(np.uint64), 36, 3)
+def registrants(count: int, numbers: npt.NDArray[np.int64], labels: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The registrant of each of the running numbers below `count`: every label has its own, as far as they go round."""
+    rounds = count // _DESIGNATIONS + 1
+    return numbers // _DESIGNATIONS + rounds * (labels % max(1, _REGISTRANTS // rounds))
+
+
+def isrcs(
+    numbers: npt.NDArray[np.int64], countries: npt.NDArray[np.int64], registrants: npt.NDArray[np.int64], years: npt.NDArray[np.int64]
+) -> pl.Series:
+    """An ISRC per running number, distinct for distinct numbers; `countries` are positions in ISRC_COUNTRIES, `registrants` as above."""
+    holders = digits_in_base((registrants + _FIRST_REGISTRANT).astype(np.uint64), 36, 3)
     designations = digits_in_base((numbers % _DESIGNATIONS + 1).astype(np.uint64), 10, 5)
     prefixes = np.array([list(country.encode()) for country in ISRC_COUNTRIES], dtype=np.uint8)[countries]
     year_digits = digits_in_base((years % 100).astype(np.uint64), 10, 2)
-    return fixed_text(np.hstack([prefixes, _ALPHANUMERIC[registrants], _ALPHANUMERIC[year_digits], _ALPHANUMERIC[designations]]))
+    return fixed_text(np.hstack([prefixes, _ALPHANUMERIC[holders], _ALPHANUMERIC[year_digits], _ALPHANUMERIC[designations]]))
 
 
 def iswcs(numbers: npt.NDArray[np.int64]) -> pl.Series:

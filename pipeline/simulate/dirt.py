@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from pipeline.simulate.randomness import chosen
+from pipeline.simulate.romanised import romanised
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -21,6 +22,7 @@ SHORTEST_TYPO = 5
 """Characters: in shorter names one wrong letter makes another word."""
 OUTLIER_SECONDS = (5, 40)
 JUNK_ISRCS = ("000000000000", "N/A", "UNKNOWN", "ISRC", "XX0000000000", "US-123-45")
+POOL_MARKS = (" (Dirty)", " (Explicit)", " (Main)")
 BOGUS_DATES = ("0000", "0000-00-00", "1900-01-01", "2011-13-05", "0217-03-01", "9999-99-99")
 _FULL_WIDTH = {chr(code): chr(code + 0xFEE0) for code in range(0x21, 0x7F)}
 _NEIGHBOURS = "esairtonlducmpghvfbqjxyzkw"
@@ -54,7 +56,7 @@ def _with_typos(texts: pl.Series, rng: np.random.Generator, share: float) -> pl.
 def dirty_titles(texts: pl.Series, rng: np.random.Generator, settings: SimulationSettings) -> pl.Series:
     """Titles with typing errors, other case, other unicode forms and other punctuation, each at its rate; null stays null."""
     count = len(texts)
-    texts = _with_typos(texts, rng, settings.typos)
+    texts = _reworded(_with_typos(texts, rng, settings.typos), rng, settings)
     casing, form, marks = rng.random(count), rng.random(count), rng.random(count)
     text = pl.col("text")
     case, unicode_form, mark = settings.casing, settings.unicode_forms, settings.punctuation
@@ -87,6 +89,32 @@ def dirty_titles(texts: pl.Series, rng: np.random.Generator, settings: Simulatio
         .then(text.str.replace(" ", "\u00a0", literal=True))
         .otherwise(text)
     ).to_series()
+
+
+def _reworded(texts: pl.Series, rng: np.random.Generator, settings: SimulationSettings) -> pl.Series:
+    """Titles in Latin letters, with a word made unreadable for the sake of decency, or marked as records for DJs are."""
+    fate, text = pl.col("fate"), pl.col("text")
+    censored = settings.romanised_titles + settings.censored_titles
+    pool = censored + settings.pool_titles
+    return (
+        pl.DataFrame(
+            {
+                "text": texts,
+                "fate": rng.random(len(texts)),
+                "mark": pl.Series(POOL_MARKS).gather(rng.integers(0, len(POOL_MARKS), len(texts))),
+            }
+        )
+        .select(
+            pl.when(fate < settings.romanised_titles)
+            .then(romanised(text))
+            .when(fate < censored)
+            .then(text.str.replace(r"^(\w)\w(\w+)", "$1*$2"))
+            .when(fate < pool)
+            .then(text + pl.col("mark"))
+            .otherwise(text)
+        )
+        .to_series()
+    )
 
 
 def spelled(names: pl.Series, rng: np.random.Generator, settings: SimulationSettings) -> pl.Series:
@@ -125,12 +153,14 @@ def dirty_isrcs(
     settings: SimulationSettings,
     missing: float,
 ) -> pl.Series:
-    """The code a row carries: the true one, the recording's second, a stranger's, its neighbour's on the release, a broken one or none."""
+    """The code a row carries: the true one, a second, a stranger's, a neighbour's, the release's first, a broken one, none."""
     count = len(true)
     if not count:
         return true
     neighbour = np.minimum(np.arange(count) + 1, count - 1)
     neighbour = np.where(releases[neighbour] == releases, neighbour, np.arange(count))
+    first = np.unique(releases, return_index=True)[1][np.unique(releases, return_inverse=True)[1]]
+    sprayed = chosen(rng, int(releases.max()) + 1, settings.sprayed_isrc)[releases]
     fate, form = rng.random(count), rng.integers(0, 4 + len(JUNK_ISRCS), count)
     wrong, swapped = settings.wrong_isrc, settings.wrong_isrc + settings.swapped_isrc
     broken = swapped + settings.malformed_isrc
@@ -140,6 +170,8 @@ def dirty_isrcs(
             "second": second,
             "stranger": true.gather(rng.integers(0, count, count)),
             "neighbour": true.gather(neighbour),
+            "first": true.gather(first),
+            "is_sprayed": sprayed,
             "fate": fate,
             "form": form,
             "junk": pl.Series(JUNK_ISRCS).gather((form - 4).clip(min=0)),
@@ -162,6 +194,8 @@ def dirty_isrcs(
     return frame.select(
         pl.when(pl.col("is_missing"))
         .then(None)
+        .when("is_sprayed")
+        .then(pl.col("first"))
         .when(fate_column < wrong)
         .then(pl.col("stranger"))
         .when(fate_column < swapped)
@@ -175,9 +209,10 @@ def dirty_isrcs(
 
 
 def dirty_gtins(codes: pl.Series, rng: np.random.Generator, settings: SimulationSettings) -> pl.Series:
-    """Barcodes (GTIN-14), some missing, some with a wrong check digit or cut."""
+    """Barcodes (GTIN-14), some missing, some another release's, some with a wrong check digit or cut."""
     count = len(codes)
-    frame = pl.DataFrame({"code": codes, "fate": rng.random(count), "form": rng.random(count)})
+    reused = np.where(chosen(rng, count, settings.reused_gtin), rng.integers(0, max(1, count), count), np.arange(count))
+    frame = pl.DataFrame({"code": codes.gather(pl.Series(reused)), "fate": rng.random(count), "form": rng.random(count)})
     code = pl.col("code")
     wrong_digit = code.str.slice(0, 13) + ((code.str.slice(13, 1).cast(pl.Int64) + 1) % 10).cast(pl.String)
     return frame.select(

@@ -81,7 +81,7 @@ def composed(
     """One text per row, in the row's script. `patterns` serve the Latin script; the others have no articles or joining words."""
     vocabulary = words(seed, use)
     plain = PLAIN_PATTERNS if use == "title" else PLAIN_ARTISTS
-    parts: list[pl.DataFrame] = []
+    parts = [pl.DataFrame(schema={"row": pl.Int64, "text": pl.String})]
     for number, script in enumerate(SCRIPTS):
         rows = np.nonzero(scripts == number)[0]
         if not len(rows):

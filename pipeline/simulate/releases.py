@@ -1,4 +1,4 @@
-"""What came out on what: albums, EPs, singles with their mixes, live albums, remastered editions, compilations of one block.
+"""What came out on what: albums, EPs, singles with their mixes, live albums, remastered and deluxe editions, compilations of one block.
 
 A recording stands on one release or several; which platforms carry a release is drawn in rows.py.
 """
@@ -33,8 +33,11 @@ RELEASES_PER_RECORDING = 2
 """Bound on releases per recording of a block: spaces the running numbers of the blocks."""
 TITLE_SONG = 0.35
 LIVE = KINDS.index("live")
-KIND_NAMES = ("album", "ep", "single", "live", "edition", "compilation")
-ALBUM, EP, SINGLE, LIVE_ALBUM, EDITION, COMPILATION = range(len(KIND_NAMES))
+BONUS = [KINDS.index(kind) for kind in ("acoustic", "demo", "instrumental")]
+"""What a deluxe edition has more than the album."""
+DELUXE_WORDS = (" (Deluxe Edition)", " (Deluxe)", " (Deluxe Version)", " (Expanded Edition)")
+KIND_NAMES = ("album", "ep", "single", "live", "edition", "compilation", "deluxe")
+ALBUM, EP, SINGLE, LIVE_ALBUM, EDITION, COMPILATION, DELUXE = range(len(KIND_NAMES))
 
 
 @dataclass(frozen=True)
@@ -72,11 +75,18 @@ def make_releases(settings: SimulationSettings, block: int, made: Songs) -> Rele
     reissued &= chosen(rng, len(leaders), settings.remaster_editions)
     remastered = originals[reissued[group[song[originals]]]]
     layers.add(leaders[reissued], EDITION, (np.cumsum(reissued) - 1)[group[song[remastered]]], remastered, is_home=False)
+    bonus = np.nonzero(np.isin(variant, BONUS))[0]
+    enlarged = (kind == ALBUM)[leaders] & chosen(rng, len(leaders), settings.deluxe_editions)
+    enlarged &= np.isin(np.arange(len(leaders)), group[song[bonus]])
+    deluxe = np.concatenate([tracks[enlarged[group[song[tracks]]]] for tracks in (originals, bonus)])
+    layers.add(leaders[enlarged], DELUXE, (np.cumsum(enlarged) - 1)[group[song[deluxe]]], deluxe, is_home=False)
     compiled, compilation = _compilations(rng, originals, songs["main"].to_numpy()[song[originals]])
     firsts = np.unique(compilation, return_index=True)[1]
     layers.add(song[compiled[firsts]], COMPILATION, compilation, compiled, is_home=False)
     heads, kinds, placements = layers.columns()
-    return Releases(_release_columns(settings, block, made, rng, heads, kinds), placements)
+    named_after = np.arange(len(heads))
+    named_after[kinds == EDITION], named_after[kinds == DELUXE] = np.nonzero(reissued)[0], np.nonzero(enlarged)[0]
+    return Releases(_release_columns(settings, block, made, rng, heads, kinds, named_after), placements)
 
 
 def _grouped(rng: np.random.Generator, artists: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
@@ -152,7 +162,9 @@ def _release_columns(
     rng: np.random.Generator,
     heads: npt.NDArray[np.int64],
     kinds: npt.NDArray[np.int64],
+    named_after: npt.NDArray[np.int64],
 ) -> pl.DataFrame:
+    """`named_after`: the release whose title each bears (editions that of their album)."""
     cast = cast_of(settings)
     count = len(heads)
     head = made.songs.select("artist", "title", "main", "year", "month", "day").with_row_index("song")[heads]
@@ -168,13 +180,14 @@ def _release_columns(
         own=own_title,
         place=places,
         coin=pl.Series(rng.random(count)),
+        deluxe=pl.Series(DELUXE_WORDS).gather(rng.integers(0, len(DELUXE_WORDS), count)),
         edition_year=pl.Series(edition_year),
         label=pl.Series(label),
         code=cast.label_names.gather(label).str.replace_all(r"[^A-Za-z]", "").str.slice(0, 4).str.to_uppercase(),
         number=pl.Series(rng.integers(1, 999, count)),
     )
     kind, title = pl.col("kind"), pl.col("title")
-    named = pl.when(pl.col("coin") < TITLE_SONG).then(title).otherwise(pl.col("own"))
+    named = pl.when(pl.col("coin") < TITLE_SONG).then(title).otherwise(pl.col("own")).gather(pl.Series(named_after))
     return frame.select(
         number=pl.Series(numbers),
         artist=pl.when(kind == COMPILATION).then(NOBODY).otherwise(pl.col("artist")),
@@ -186,6 +199,8 @@ def _release_columns(
         .then(pl.lit("Live at ") + pl.col("place"))
         .when(kind == COMPILATION)
         .then(pl.col("own") + pl.when(pl.col("coin") < TITLE_SONG).then(pl.lit(", Vol. 2")).otherwise(pl.lit("")))
+        .when(kind == DELUXE)
+        .then(named + pl.col("deluxe"))
         .otherwise(named),
         kind=pl.Series(KIND_NAMES).gather(kinds),
         label="label",

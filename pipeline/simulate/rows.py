@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from catalog_store.platforms import CATALOG_A, CATALOG_B, STORE_A
-from pipeline.simulate.cast import cast_of, platform_names
+from pipeline.simulate.cast import bit_of, cast_of, platform_names
 from pipeline.simulate.dirt import dirty_dates, dirty_durations, dirty_gtins, dirty_isrcs
 from pipeline.simulate.part import entity_truth
 from pipeline.simulate.randomness import chosen, generator
@@ -99,9 +99,18 @@ def platform_rows(settings: SimulationSettings, platform: str, block: int) -> Pl
     carried = _carried(rng, weights, sizes, rates.coverage * len(world.made.recordings) / (1 - settings.missing_tracks))
     kept = placements.filter(carried[placements["release"].to_numpy()])
     kept = kept.filter(~chosen(rng, len(kept), settings.missing_tracks))
+    kept = kept.filter(_has_artist(world, kept, cast.carried, bit_of(platform)))
     if platform == CATALOG_B:
         kept = kept.filter(pl.col("is_home").any().over("recording"))
     rows = _row_columns(world, kept)
+    promoted = (
+        (pl.col("second_artist") == NOBODY) & (pl.col("guest") != NOBODY) & pl.Series(chosen(rng, len(rows), settings.guest_as_primary))
+    )
+    rows = rows.with_columns(
+        second_artist=pl.when(promoted).then("guest").otherwise("second_artist"),
+        guest=pl.when(promoted).then("second_guest").otherwise("guest"),
+        second_guest=pl.when(promoted).then(NOBODY).otherwise("second_guest"),
+    )
     rows = rows.with_columns(
         isrc=dirty_isrcs(
             rows.select(pl.when(pl.col("remaster_year") > 0).then("edition_isrc").otherwise("isrc")).to_series(),
@@ -113,12 +122,21 @@ def platform_rows(settings: SimulationSettings, platform: str, block: int) -> Pl
         ),
         duration_ms=pl.Series(dirty_durations(rows["duration_ms"].to_numpy(), rng, settings, rates.duration_jitter_ms)),
         has_no_duration=pl.Series(_without_duration(rng, platform, rows["release"].to_numpy(), rates.missing_duration)),
-    ).with_columns(duration_ms=pl.when(~pl.col("has_no_duration")).then("duration_ms"))
+        has_neither=pl.Series(chosen(rng, len(rows), settings.missing_isrc_and_duration)),
+    ).with_columns(
+        isrc=pl.when(~pl.col("has_neither")).then("isrc"),
+        duration_ms=pl.when(~pl.col("has_no_duration") & ~pl.col("has_neither")).then("duration_ms"),
+    )
     counts = kept.group_by("release", maintain_order=True).agg(track_count=pl.len().cast(pl.Int64))
     releases = releases.join(counts, on="release", how="inner", maintain_order="left")
     dates = dirty_dates(releases.select("year", "month", "day"), rng, settings)
     releases = releases.drop("year", "month", "day").with_columns(dates).with_columns(gtin=dirty_gtins(releases["gtin"], rng, settings))
     return PlatformRows(releases, rows, rng)
+
+
+def _has_artist(world: World, placements: pl.DataFrame, carried: npt.NDArray[np.uint8], bit: int) -> pl.Series:
+    songs = world.made.recordings["song"].gather(placements["recording"])
+    return pl.Series((carried[world.made.songs["artist"].gather(songs).to_numpy()] & bit) > 0)
 
 
 def _without_duration(rng: np.random.Generator, platform: str, releases: npt.NDArray[np.int64], share: float) -> npt.NDArray[np.bool_]:

@@ -21,6 +21,12 @@ DIRTIEST = 0.95
 """No rate grows beyond this when a world is made dirtier."""
 DIRT = (
     "homonym_artists",
+    "homonym_songs",
+    "renamed_artists",
+    "romanised_names",
+    "sort_name_forms",
+    "homonym_labels",
+    "label_forms",
     "artist_spelling",
     "artist_and",
     "original_mix_wording",
@@ -29,13 +35,20 @@ DIRT = (
     "shared_isrc",
     "wrong_isrc",
     "swapped_isrc",
+    "sprayed_isrc",
     "malformed_isrc",
+    "missing_isrc_and_duration",
     "missing_iswc",
     "wrong_iswc",
     "malformed_gtin",
     "missing_gtin",
+    "reused_gtin",
     "typos",
     "casing",
+    "romanised_titles",
+    "censored_titles",
+    "pool_titles",
+    "guest_as_primary",
     "unicode_forms",
     "punctuation",
     "duration_outliers",
@@ -91,12 +104,20 @@ class SimulationSettings:
 
     recordings_per_artist: float = 11.0
     homonym_artists: float = 0.02
+    parted_homonyms: float = 0.3
+    homonym_songs: float = 0.01
+    renamed_artists: float = 0.001
+    romanised_names: float = 0.002
+    sort_name_forms: float = 0.001
     artist_spelling: float = 0.02
     artist_and: float = 0.3
+    homonym_labels: float = 0.02
+    label_forms: float = 0.05
     guest_scale: float = 1.0
     variant_scale: float = 1.0
     covers: float = 0.012
     remaster_editions: float = 0.2
+    deluxe_editions: float = 0.1
     original_mix_wording: float = 0.25
     version_alias: float = 0.12
 
@@ -104,15 +125,22 @@ class SimulationSettings:
     shared_isrc: float = 0.003
     wrong_isrc: float = 0.003
     swapped_isrc: float = 0.003
+    sprayed_isrc: float = 0.001
     malformed_isrc: float = 0.002
+    missing_isrc_and_duration: float = 0.001
     missing_iswc: float = 0.1
     second_iswc: float = 0.03
     wrong_iswc: float = 0.005
     malformed_gtin: float = 0.01
     missing_gtin: float = 0.08
+    reused_gtin: float = 0.003
 
     typos: float = 0.012
     casing: float = 0.03
+    romanised_titles: float = 0.005
+    censored_titles: float = 0.0005
+    pool_titles: float = 0.001
+    guest_as_primary: float = 0.02
     unicode_forms: float = 0.02
     punctuation: float = 0.03
     duration_outliers: float = 0.004
@@ -127,6 +155,7 @@ class SimulationSettings:
     catalog_b_duplicates: float = 0.02
     catalog_b_redirects: float = 0.03
     catalog_b_links: float = 0.15
+    catalog_b_artist_links: float = 0.1
     catalog_b_videos: float = 0.005
 
     def __post_init__(self) -> None:

@@ -81,8 +81,8 @@ class Songs:
     """Columns of one block. `songs` has one row per song, `recordings` one per recording, both by position."""
 
     songs: pl.DataFrame
-    """artist, title, main, year, month, day, work (running number), iswc and second_iswc (null when none), second_artist, guest,
-    second_guest."""
+    """artist, title, main, twin (see Cast), year, month, day, work (running number), iswc and second_iswc (null when none),
+    second_artist, guest, second_guest."""
     recordings: pl.DataFrame
     """true_id, song, kind, before, after, remixer, place, duration_ms, isrc, second_isrc, popularity."""
 
@@ -94,6 +94,15 @@ def _distinct_titles(artists: npt.NDArray[np.int64], texts: pl.Series) -> pl.Ser
     return frame.select(
         pl.when(number > 1).then(pl.concat_str(pl.col("text"), pl.lit(" No. "), number)).otherwise(pl.col("text"))
     ).to_series()
+
+
+def _twin_titles(settings: SimulationSettings, cast: Cast, texts: pl.Series, twins: npt.NDArray[np.int64]) -> pl.Series:
+    """Twins' first songs get one title, whatever blocks they lie in."""
+    shared = np.unique(twins[twins != NOBODY])
+    drawn = [titles(generator(settings.seed, "twin titles", int(twin)), settings.seed, cast.scripts[[twin]]) for twin in shared]
+    known = pl.DataFrame({"twin": shared, "twin_title": pl.concat(drawn) if drawn else pl.Series([], dtype=pl.String)})
+    frame = pl.DataFrame({"text": texts, "twin": twins}).join(known, on="twin", how="left", maintain_order="left")
+    return frame.select(pl.coalesce("twin_title", "text")).to_series()
 
 
 def _variants_of(rng: np.random.Generator, is_dance: npt.NDArray[np.bool_], scale: float) -> npt.NDArray[np.bool_]:
@@ -130,7 +139,9 @@ def _song_columns(settings: SimulationSettings, block: int, cast: Cast, artists:
     count = len(artists)
     mains = cast.mains[artists]
     is_dance = cast.is_dance(mains)
-    texts = _distinct_titles(artists, titles(rng, settings.seed, cast.scripts[artists]))
+    texts = titles(rng, settings.seed, cast.scripts[artists])
+    twins = np.where(np.diff(artists, prepend=-1) != 0, cast.twins[artists], NOBODY)
+    texts = _distinct_titles(artists, _twin_titles(settings, cast, texts, twins))
     works = block * settings.recordings_per_block * 2 + np.arange(count)
     covered = np.where(chosen(rng, count, settings.covers), rng.integers(0, count, count), np.arange(count))
     covered = np.where(artists[covered] == artists, np.arange(count), covered)
@@ -161,6 +172,7 @@ def _song_columns(settings: SimulationSettings, block: int, cast: Cast, artists:
             "artist": artists,
             "title": texts.gather(covered),
             "main": mains,
+            "twin": twins,
             "year": years,
             "month": rng.integers(1, 13, count),
             "day": rng.integers(1, 29, count),
@@ -189,6 +201,9 @@ def _recording_columns(
     is_dance = cast.is_dance(songs["main"].to_numpy())
     median, spread = np.where(is_dance, DANCE_MS[0], OTHER_MS[0]), np.where(is_dance, DANCE_MS[1], OTHER_MS[1])
     song_ms = median * np.exp(rng.normal(0, 1, len(songs)) * spread)
+    twins = songs["twin"].to_numpy()
+    alike = generator(settings.seed, "twin lengths").uniform(150_000, 400_000, len(cast.names))[twins]
+    song_ms = np.where(twins == NOBODY, song_ms, alike + generator(settings.seed, "twins apart", block).normal(0, 1_500, len(songs)))
     length = np.array([kind.length for kind in VARIANTS])[variant]
     own = np.where(variant == 0, 0, rng.normal(0, SAME_SONG_SPREAD, count))
     milliseconds = (song_ms[song] * length * np.exp(own)).clip(min=45_000).astype(np.int64)
@@ -198,10 +213,11 @@ def _recording_columns(
     numbers = (first + np.arange(count)) * NUMBERS_PER_RECORDING
     years = songs["year"].to_numpy()[song] + np.where(chosen(rng, count, 0.27), rng.integers(5, 25, count), 0)
     countries = cast.countries[artist]
-    isrc = codes.isrcs(numbers, countries, years)
+    registrants = codes.registrants(settings.recordings * NUMBERS_PER_RECORDING, numbers, cast.labels[artist])
+    isrc = codes.isrcs(numbers, countries, registrants, years)
     sibling = np.where(np.diff(song, prepend=-1) == 0, np.arange(count) - 1, np.arange(count))
     shared = np.where(chosen(rng, count, settings.shared_isrc), sibling, np.arange(count))
-    second = codes.isrcs(numbers + 1, weighted(rng, codes.ISRC_COUNTRY_WEIGHTS, count), years + 3)
+    second = codes.isrcs(numbers + 1, weighted(rng, codes.ISRC_COUNTRY_WEIGHTS, count), registrants, years + 3)
     fame = cast.popularity[artist]
     return pl.DataFrame(
         {

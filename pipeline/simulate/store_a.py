@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from catalog_store.platforms import STORE_A
-from pipeline.simulate.cast import block_artists, cast_of
+from pipeline.simulate.cast import cast_of, listed_artists, platform_labels
 from pipeline.simulate.files import broken_lines, woven
 from pipeline.simulate.genre_words import STORE_A as GENRES
 from pipeline.simulate.nested import clock_duration, credit_list, main_positions, slug
@@ -34,7 +34,15 @@ ORIGINAL_SHARES = (0.82, 0.93, 0.97, 0.99, 1.0)
 """Cumulated shares of what an original's mix name says."""
 NO_REMIXERS = 0.1
 """Share of remixes whose `remixers` is empty although the mix name tells one."""
-RELEASE_TYPES = {"album": "Album", "ep": "EP", "single": "Single", "live": "Album", "edition": "Album", "compilation": "Compilation"}
+RELEASE_TYPES = {
+    "album": "Album",
+    "ep": "EP",
+    "single": "Single",
+    "live": "Album",
+    "edition": "Album",
+    "deluxe": "Album",
+    "compilation": "Compilation",
+}
 CSV_TABLES: dict[str, str] = {
     "bp_track.csv": "track_id,title,mix,genre_id,subgenre_id,key_id,label_id,release_id,isrc,bpm,duration_ms,release_date,track_number\n",
     "bp_artist.csv": "artist_id,artist_name,artist_url,updated_on\n",
@@ -78,7 +86,7 @@ def part(settings: SimulationSettings, block: int) -> Part:
     releases = pl.concat([of.releases, table], how="horizontal").with_columns(
         id=pl.col("release") + FIRST_RELEASE_ID + first,
         label_id=pl.col("label") + FIRST_LABEL_ID,
-        label_name=cast_of(settings).label_names.gather(of.releases["label"].to_numpy()),
+        label_name=platform_labels(settings, STORE_A).gather(of.releases["label"].to_numpy()),
     )
     tracks = rows.with_columns(
         id=pl.Series(FIRST_TRACK_ID + first + np.arange(len(rows))),
@@ -115,7 +123,7 @@ def part(settings: SimulationSettings, block: int) -> Part:
         "tracks.ndjson.gz": woven(lines.head(len(tracks)), broken_lines(lines.tail(count).to_list() if count else [], rng), rng),
         "releases.ndjson.gz": _release_lines(releases, tracks),
     }
-    artists = pl.Series(block_artists(settings, block))
+    artists = pl.Series(listed_artists(settings, STORE_A, block))
     out.entities = {
         "artist": entity_truth("artist", artists + FIRST_ARTIST_ID, artists),
         "release": entity_truth("release", releases["id"], releases["number"]),
@@ -263,7 +271,9 @@ def _csv_tables(
         cast = cast_of(settings)
         everyone = pl.Series(np.arange(len(cast.names)))
         artists = pl.DataFrame({"artist_id": everyone + FIRST_ARTIST_ID, "artist_name": named(settings, STORE_A, everyone)})
-        labels = pl.DataFrame({"label_id": np.arange(len(cast.label_names)) + FIRST_LABEL_ID, "label_name": cast.label_names})
+        labels = pl.DataFrame(
+            {"label_id": np.arange(len(cast.label_names)) + FIRST_LABEL_ID, "label_name": platform_labels(settings, STORE_A)}
+        )
         flat = list(dict.fromkeys(genre for genres in GENRES.values() for genre in genres))
         mains = {genre.genre_id: genre.genre for genre in flat}
         subs = {genre.sub_genre_id: genre for genre in flat if genre.sub_genre_id is not None}

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from catalog_store.platforms import STREAMSVC_A
-from pipeline.simulate.cast import block_artists, cast_of, platform_names
+from pipeline.simulate.cast import cast_of, listed_artists, platform_labels, platform_names
 from pipeline.simulate.files import broken_lines, woven
 from pipeline.simulate.genre_words import STREAMSVC_A as GENRES
 from pipeline.simulate.nested import credit_list, main_positions
@@ -40,7 +40,15 @@ MARKETS = (
 )
 MARKET_WEIGHTS = (0.9, 0.94, 0.96, 0.97, 0.98, 0.99, 1.0)
 """Cumulated. The second set is empty: nowhere on offer, still a valid catalogue row."""
-ALBUM_TYPES = {"album": "album", "ep": "single", "single": "single", "live": "album", "edition": "album", "compilation": "compilation"}
+ALBUM_TYPES = {
+    "album": "album",
+    "ep": "single",
+    "single": "single",
+    "live": "album",
+    "edition": "album",
+    "deluxe": "album",
+    "compilation": "compilation",
+}
 GENRES_PER_ARTIST = 3
 
 
@@ -86,7 +94,7 @@ def part(settings: SimulationSettings, block: int) -> Part:
         "artist_albums.parquet": _artist_albums(albums, of, rows),
         "artist_genres.parquet": _artist_genres(settings, block),
     }
-    artists = block_artists(settings, block)
+    artists = listed_artists(settings, STREAMSVC_A, block)
     out.entities = {
         "artist": entity_truth("artist", base62_ids(artists, "streamsvc_a artist"), pl.Series(artists)),
         "release": entity_truth("release", albums["id"], of.releases["number"]),
@@ -101,7 +109,7 @@ def part(settings: SimulationSettings, block: int) -> Part:
 def _albums(settings: SimulationSettings, of: PlatformRows, first: int) -> pl.DataFrame:
     releases, rng, count = of.releases, of.rng, len(of.releases)
     gtin, form = pl.col("gtin"), pl.col("form")
-    labels = cast_of(settings).label_names.gather(releases["label"].to_numpy())
+    labels = platform_labels(settings, STREAMSVC_A).gather(releases["label"].to_numpy())
     return releases.with_columns(
         form=pl.Series(rng.random(count)), label_name=labels, market=pl.Series(np.searchsorted(MARKET_WEIGHTS, rng.random(count)) + 1)
     ).select(
@@ -164,7 +172,7 @@ def _broken_tracks(settings: SimulationSettings, of: PlatformRows, tracks: pl.Da
 
 
 def _artists(settings: SimulationSettings, block: int) -> pl.DataFrame:
-    numbers = block_artists(settings, block)
+    numbers = listed_artists(settings, STREAMSVC_A, block)
     popularity = cast_of(settings).popularity[numbers]
     own = pl.DataFrame(
         {
@@ -223,7 +231,7 @@ def _artist_albums(albums: pl.DataFrame, of: PlatformRows, rows: pl.DataFrame) -
 
 
 def _artist_genres(settings: SimulationSettings, block: int) -> pl.DataFrame:
-    numbers = block_artists(settings, block)
+    numbers = listed_artists(settings, STREAMSVC_A, block)
     rng = generator(settings.seed, "streamsvc_a genres", block)
     parts = []
     for round_number in range(GENRES_PER_ARTIST):

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from catalog_store.platforms import STREAMSVC_B
 from pipeline.simulate import epf
-from pipeline.simulate.cast import block_artists, cast_of
+from pipeline.simulate.cast import listed_artists, platform_labels
 from pipeline.simulate.genre_words import STREAMSVC_B as GENRES
 from pipeline.simulate.nested import credit_list, main_positions
 from pipeline.simulate.part import Part, entity_truth, first_number, malformed_count, truth_of
@@ -34,6 +34,7 @@ ALBUM_TYPES = {
     "single": "single",
     "live": "standard",
     "edition": "standard",
+    "deluxe": "deluxe",
     "compilation": "deluxe compilation",
 }
 TRAITS = {"remix": "remix", "live": "live", "karaoke": "karaoke"}
@@ -76,7 +77,7 @@ def part(settings: SimulationSettings, block: int) -> Part:
     albums = of.releases.with_columns(
         id=pl.Series(FIRST_ALBUM_ID + first + of.releases["release"].to_numpy()).cast(pl.String),
         path=paths,
-        label_name=cast_of(settings).label_names.gather(of.releases["label"].to_numpy()),
+        label_name=platform_labels(settings, STREAMSVC_B).gather(of.releases["label"].to_numpy()),
         artist_name=named(settings, STREAMSVC_B, of.releases["artist"]).fill_null("Various Artists"),
         artist_id=pl.when(pl.col("artist") == NOBODY)
         .then(pl.lit(VARIOUS_ID))
@@ -113,7 +114,7 @@ def part(settings: SimulationSettings, block: int) -> Part:
         export_path(settings, "album"): _with_maps(_albums(albums, songs)),
         export_path(settings, "artist"): _with_maps(_artists(settings, block)),
     }
-    artists = pl.Series(block_artists(settings, block))
+    artists = pl.Series(listed_artists(settings, STREAMSVC_B, block))
     out.entities = {
         "artist": entity_truth("artist", artists + FIRST_ARTIST_ID, artists),
         "release": entity_truth("release", albums["id"], albums["number"]),
@@ -203,7 +204,7 @@ def _albums(albums: pl.DataFrame, songs: pl.DataFrame) -> pl.DataFrame:
 
 
 def _artists(settings: SimulationSettings, block: int) -> pl.DataFrame:
-    numbers = block_artists(settings, block)
+    numbers = listed_artists(settings, STREAMSVC_B, block)
     own = pl.DataFrame(
         {"id": pl.Series(numbers + FIRST_ARTIST_ID).cast(pl.String), "nameDefault": named(settings, STREAMSVC_B, pl.Series(numbers))}
     )

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from catalog_store.platforms import STREAMSVC_C
-from pipeline.simulate.cast import block_artists, cast_of
+from pipeline.simulate.cast import cast_of, listed_artists, platform_labels
 from pipeline.simulate.files import broken_lines, woven
 from pipeline.simulate.genre_words import STREAMSVC_C as GENRES
 from pipeline.simulate.nested import credit_list, iso_duration, main_positions
@@ -29,8 +29,24 @@ if TYPE_CHECKING:
 FIRST_TRACK_ID, FIRST_ALBUM_ID, FIRST_ARTIST_ID = 251_000_000, 381_000_000, 3_500_000
 VARIOUS_ID = "2935"
 PROVIDERS = ("Orbit Digital", "Northgate Distribution", "Tidewater Music Services", "Universal Relay")
-ALBUM_TYPES = {"album": "ALBUM", "ep": "EP", "single": "SINGLE", "live": "ALBUM", "edition": "ALBUM", "compilation": "ALBUM"}
-RECORD_TYPES = {"album": "album", "ep": "ep", "single": "single", "live": "album", "edition": "album", "compilation": "compile"}
+ALBUM_TYPES = {
+    "album": "ALBUM",
+    "ep": "EP",
+    "single": "SINGLE",
+    "live": "ALBUM",
+    "edition": "ALBUM",
+    "deluxe": "ALBUM",
+    "compilation": "ALBUM",
+}
+RECORD_TYPES = {
+    "album": "album",
+    "ep": "ep",
+    "single": "single",
+    "live": "album",
+    "edition": "album",
+    "deluxe": "album",
+    "compilation": "compile",
+}
 GENRE_NAMES = tuple(dict.fromkeys(name for names in GENRES.values() for name in names))
 ABSENT_VERSION = 0.3
 """Share of unversioned tracks that leave the attribute out instead of writing null."""
@@ -69,7 +85,7 @@ def part(settings: SimulationSettings, block: int) -> Part:
         .then(pl.lit(VARIOUS_ID))
         .otherwise((pl.col("artist") + FIRST_ARTIST_ID).cast(pl.String)),
         artist_name=named(settings, STREAMSVC_C, of.releases["artist"]).fill_null("Various Artists"),
-        label_name=cast_of(settings).label_names.gather(of.releases["label"].to_numpy()),
+        label_name=platform_labels(settings, STREAMSVC_C).gather(of.releases["label"].to_numpy()),
         provider=((pl.col("label") % len(PROVIDERS)) + 1).cast(pl.String),
     )
     tracks = rows.with_columns(
@@ -94,7 +110,7 @@ def part(settings: SimulationSettings, block: int) -> Part:
         "albums.ndjson.gz": _lines(_album_resource(albums, tracks)),
         "artists.ndjson.gz": _lines(_artist_resource(settings, block)),
     }
-    artists = pl.Series(block_artists(settings, block))
+    artists = pl.Series(listed_artists(settings, STREAMSVC_C, block))
     out.entities = {
         "artist": entity_truth("artist", artists + FIRST_ARTIST_ID, artists),
         "release": entity_truth("release", albums["id"], albums["number"]),
@@ -194,7 +210,7 @@ def _album_resource(albums: pl.DataFrame, tracks: pl.DataFrame) -> pl.DataFrame:
 
 
 def _artist_resource(settings: SimulationSettings, block: int) -> pl.DataFrame:
-    numbers = block_artists(settings, block)
+    numbers = listed_artists(settings, STREAMSVC_C, block)
     own = pl.DataFrame(
         {
             "id": pl.Series(numbers + FIRST_ARTIST_ID).cast(pl.String),

@@ -15,7 +15,7 @@ from pipeline.simulate import SimulationSettings, codes
 from pipeline.simulate.dirt import dirty_dates, dirty_durations, dirty_isrcs, dirty_titles
 from pipeline.simulate.randomness import base62_ids, generator, uuids
 
-CLEAN = replace(SimulationSettings(), typos=0.0, casing=0.0, unicode_forms=0.0, punctuation=0.0)
+CLEAN = SimulationSettings().dirtier(0)
 TITLES = pl.Series(["Broken Hearts & Golden Rain", "Šírená Noč", "愛夢夜月星", "Don't Fade", "Любовь весна"] * 60)
 
 
@@ -55,7 +55,9 @@ def test_codes_are_distinct_and_well_formed() -> None:
     numbers = np.arange(120_000)
     frame = pl.DataFrame(
         {
-            "isrc": codes.isrcs(numbers, numbers % len(codes.ISRC_COUNTRIES), 1960 + numbers % 70),
+            "isrc": codes.isrcs(
+                numbers, numbers % len(codes.ISRC_COUNTRIES), codes.registrants(120_000, numbers, numbers % 77), 1960 + numbers % 70
+            ),
             "iswc": codes.iswcs(numbers),
             "gtin": codes.gtins(numbers),
             "id": base62_ids(numbers, "x"),
@@ -68,9 +70,9 @@ def test_codes_are_distinct_and_well_formed() -> None:
 
 
 def test_a_swapped_code_is_a_neighbours_on_the_same_release() -> None:
-    true = codes.isrcs(np.arange(100), np.zeros(100, np.int64), np.full(100, 2001))
+    true = codes.isrcs(np.arange(100), np.zeros(100, np.int64), np.zeros(100, np.int64), np.full(100, 2001))
     releases = np.repeat(np.arange(10), 10)
-    settings = replace(SimulationSettings(), swapped_isrc=1.0, wrong_isrc=0.0, malformed_isrc=0.0)
+    settings = replace(CLEAN, swapped_isrc=1.0)
     told = dirty_isrcs(true, pl.Series([None] * 100, dtype=pl.String), releases, generator(1, "x"), settings, 0.0)
     number = {code: position for position, code in enumerate(true)}
     assert all(releases[number[code]] == releases[position] for position, code in enumerate(told))

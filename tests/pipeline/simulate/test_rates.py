@@ -17,35 +17,6 @@ from pipeline.simulate.genre_words import STORE_A
 from pipeline.simulate.rows import platform_rows, world_of
 
 DAY = "2026-11-01"
-DIRT = (
-    "homonym_artists",
-    "artist_spelling",
-    "artist_and",
-    "original_mix_wording",
-    "version_alias",
-    "second_isrc",
-    "shared_isrc",
-    "wrong_isrc",
-    "swapped_isrc",
-    "malformed_isrc",
-    "missing_iswc",
-    "wrong_iswc",
-    "malformed_gtin",
-    "missing_gtin",
-    "typos",
-    "casing",
-    "unicode_forms",
-    "punctuation",
-    "duration_outliers",
-    "partial_dates",
-    "bogus_dates",
-    "shifted_dates",
-    "missing_tracks",
-    "genre_noise",
-    "missing_genre",
-    "malformed_rows",
-    "remaster_editions",
-)
 
 
 @pytest.mark.parametrize("platform", CATALOG_PLATFORMS)
@@ -90,10 +61,9 @@ def test_shared_codes_are_on_recordings_of_one_song_at_about_their_rate() -> Non
 
 
 def test_a_world_without_dirt_is_clean(tmp_path: Path) -> None:
-    settings = replace(SimulationSettings(recordings=1_500), **dict.fromkeys(DIRT, 0.0))
+    settings = replace(SimulationSettings(recordings=1_500).dirtier(0), remaster_editions=0.0)
     for platform in CATALOG_PLATFORMS:
-        rates = replace(settings.platform(platform), missing_isrc=0.0, missing_duration=0.0, duration_jitter_ms=0.0, featured_in_title=0.0)
-        settings = replace(settings, **{platform: rates})
+        settings = replace(settings, **{platform: replace(settings.platform(platform), duration_jitter_ms=0.0, featured_in_title=0.0)})
     write_world(settings, tmp_path / "clean", workers=1)
     rows = duckdb.execute(
         "select t.name, t.external_id_isrc, t.duration_ms, a.release_date, a.external_id_upc "
