@@ -22,7 +22,7 @@ from scipy.sparse.csgraph import connected_components
 
 from catalog_store.tables import TABLES
 from catalog_store.tables.linkage import EDGE_KINDS
-from pipeline.linkage.guards import SAME_KEY_DURATION_MS, SAME_KEY_DURATION_SHARE, one_recording_variants
+from pipeline.linkage.guards import SAME_KEY_DURATION_MS, SAME_KEY_DURATION_SHARE, guarded, one_recording_variants
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -46,7 +46,7 @@ def clusters(atoms: pl.DataFrame, edges: pl.DataFrame, cannot: pl.DataFrame | No
     counts = several | ~several.any().over("cluster_id")
     placed = placed.with_columns(duration_ms=pl.when(counts).then("duration_ms"))
     foes = NO_PAIRS if cannot is None else cannot.select(NO_PAIRS.columns)
-    unsound = pl.concat([_unsound(placed), _at_odds(found, foes)]).unique()
+    unsound = pl.concat([_unsound(placed if guarded() else placed.clear()), _at_odds(found, foes)]).unique()
     bad = edges.join(found.join(unsound, on="cluster_id", how="semi"), left_on="atom_id_a", right_on="atom_id", how="semi")
     if bad.height:
         involved = found.join(unsound, on="cluster_id", how="semi")

@@ -6,12 +6,19 @@ Without these guards many times more clusters mix recordings; a test builds a sm
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING
+
 import numpy as np
 import polars as pl
 from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
 from catalog_store.name_keys import variants_agree
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 DURATION_MS = 8_000
 """Two masters of one recording; beyond lie edits that nobody marked."""
@@ -35,6 +42,23 @@ UNTIMED_CHARACTERS = 10
 """Without durations to compare a typing error must leave at least this much in agreement: `Fever` and `Never` are two songs."""
 
 COMPARED = ("artist_key", "title_key", "stem_key", "number_key", "variant", "duration_ms", "names", "record_count")
+
+_GUARDED = ContextVar("guarded", default=True)
+
+
+@contextmanager
+def guards_off() -> Iterator[None]:
+    """Within the block, in this thread and process, every comparison passes and no cluster is cut: to measure what the guards hold."""
+    token = _GUARDED.set(False)
+    try:
+        yield
+    finally:
+        _GUARDED.reset(token)
+
+
+def guarded() -> bool:
+    """False within `guards_off`."""
+    return _GUARDED.get()
 
 
 def compared(pairs: pl.DataFrame, atoms: pl.DataFrame) -> pl.DataFrame:
@@ -64,6 +88,8 @@ def is_typo(one: pl.Series, other: pl.Series) -> pl.Series:
 
 def variants_match(pairs: pl.DataFrame) -> pl.Series:
     """Whether a_variant and b_variant can name one recording; names of remixers may hold typing errors."""
+    if not guarded():
+        return pl.repeat(value=True, n=pairs.height, eager=True)
     distinct = pairs.select("a_variant", "b_variant").unique()
     agree = [one == other or one_recording_variants(one, other) for one, other in distinct.iter_rows()]
     looked_up = pairs.select("a_variant", "b_variant").join(
@@ -148,4 +174,4 @@ def verdict(pairs: pl.DataFrame) -> pl.DataFrame:
         .then(pl.lit("duration"))
     )
     score = (pl.col("title_similarity") + pl.col("artist_similarity")) / 2
-    return pairs.with_columns(reason=reason, score=score)
+    return pairs.with_columns(reason=reason if guarded() else pl.lit(None, pl.String), score=score)
