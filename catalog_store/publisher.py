@@ -72,9 +72,10 @@ def publish(
 ) -> Snapshot:
     """Make a snapshot of `tables` (name -> folder of Parquet parts) under `root` and switch `current` to it.
 
-    All catalog tables are required, linkage tables are taken along when given. Parts are hard-linked where the file system can, so
-    nobody may write into them in place afterwards. `next_ids` says per kind the smallest id never given out; what earlier snapshots
-    say is kept when larger. `attachments` (file name -> file) are copied into the folder. `report` is told each step. The same tables give the same bytes except for catalog.duckdb and `created_at`.
+    All catalog tables are required, linkage and quality tables are taken along when given. Parts are hard-linked where the file system
+    can, so nobody may write into them in place afterwards. `next_ids` says per kind the smallest id never given out; what earlier
+    snapshots say is kept when larger. `attachments` (file name -> file) are copied into the folder. `report` is told each step. The same
+    tables and attachments give the same bytes except for catalog.duckdb and `created_at`.
     MissingTableError, SnapshotExistsError, PublishBusyError, ValueError for an id of the wrong shape.
     """
     if not ID_SHAPE.fullmatch(snapshot_id):

@@ -8,17 +8,17 @@ from pipeline.defs.catalog_assets import catalog_assets
 from pipeline.defs.dump_assets import dump_assets
 from pipeline.defs.jobs import nightly_job
 from pipeline.defs.linkage_assets import linkage_assets
+from pipeline.defs.quality_assets import gate
 from pipeline.defs.resources import CatalogResource
 from pipeline.defs.schedules import nightly_schedule
-from pipeline.defs.snapshot_assets import catalog_did_not_shrink, snapshot_assets
+from pipeline.defs.snapshot_assets import snapshot_assets
 from pipeline.settings import Settings
 
 
 def build_definitions(resources: Mapping[str, object], schedule: str = Settings.schedule) -> dg.Definitions:
     """The definitions over given resources (`catalog`: a CatalogResource); tests hand in their own paths."""
     return dg.Definitions(
-        assets=[*dump_assets(), *linkage_assets(), *catalog_assets(), *snapshot_assets()],
-        asset_checks=[catalog_did_not_shrink],
+        assets=[*dump_assets(), *linkage_assets(), *catalog_assets(), gate, *snapshot_assets()],
         jobs=[nightly_job],
         schedules=[nightly_schedule(schedule)],
         resources=resources,

@@ -4,6 +4,7 @@
 <root>/work/staging/<platform>/<table>/ conformed records of one platform
 <root>/work/linkage/<table>/            how records became recordings
 <root>/work/catalog/<table>/            the tables that are published
+<root>/work/report/index.html           what the last build says of itself, for people
 <root>/snapshots/<id>/                  published, immutable (see catalog_store/snapshot.py)
 <root>/current                          link to the live snapshot
 """
@@ -45,6 +46,11 @@ class BuildPaths:
         """Folders of one staging table over the platforms that are staged, in the fixed platform order."""
         folders = [self.staging(platform) / TABLES[name].name for platform in platforms]
         return [folder for folder in folders if folder.is_dir()]
+
+    @property
+    def report(self) -> Path:
+        """The page about the last build."""
+        return self.root / "work" / "report" / "index.html"
 
     @property
     def snapshots(self) -> Path:

@@ -11,7 +11,9 @@ import dagster as dg
 from catalog_store.publisher import live_snapshot
 from pipeline.definitions import build_definitions
 from pipeline.defs.jobs import NIGHTLY
+from pipeline.defs.quality_assets import FIGURES_KEY
 from pipeline.defs.resources import CatalogResource
+from pipeline.paths import BuildPaths
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,7 +31,7 @@ def run_build(settings: Settings) -> dict[str, object]:
     settings.root.mkdir(parents=True, exist_ok=True)
     with only_builder(settings.root):
         stages = _materialise(settings)
-    return {**live_snapshot(settings.root).summary(), "stages": stages}
+    return {**live_snapshot(settings.root).summary(), "report": str(BuildPaths(settings.root).report), "stages": stages}
 
 
 @contextmanager
@@ -52,8 +54,14 @@ def _materialise(settings: Settings) -> list[dict[str, object]]:
             run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
         )
     if not result.success:
-        raise BuildFailedError("\n".join(_failures(result)) or "the build failed")
+        raise BuildFailedError("\n".join([*_failures(result), *_report_of(result, settings)]) or "the build failed")
     return _stages(result)
+
+
+def _report_of(result: dg.ExecuteInProcessResult, settings: Settings) -> list[str]:
+    """Where to read on, when the build came as far as the gate."""
+    told = any(event.materialization.asset_key == FIGURES_KEY for event in result.get_asset_materialization_events())
+    return [f"The report tells more: {BuildPaths(settings.root).report}"] if told else []
 
 
 def _stages(result: dg.ExecuteInProcessResult) -> list[dict[str, object]]:

@@ -33,6 +33,16 @@ class Settings:
     """Landed dumps that stay on disk, per platform."""
     largest_shrink: float = 0.2
     """Share of the live catalog's recordings that a new build may lack before its publication is refused; 1 switches the check off."""
+    lowest_precision: float = 0.98
+    """Of the golden pairs, and of a simulated world: a build below is not published."""
+    lowest_recall: float = 0.93
+    """The same for recall."""
+    largest_fall: float = 0.002
+    """How far precision or recall may fall below the live snapshot's; 1 switches the comparison off."""
+    largest_jump: float = 1.5
+    """Factor by which signs of mixed recordings and contested codes may grow against the live snapshot, its size taken into account."""
+    largest_move: float = 0.02
+    """Share of the records of the live snapshot that may stand under another recording id; 1 switches the check off."""
     schedule: str = "0 3 * * *"
     """Cron expression (UTC) of the nightly build."""
 

@@ -101,19 +101,6 @@ def genre_invariants(paths: BuildPaths) -> list[TableCheck]:
     ]
 
 
-def shrink_check(paths: BuildPaths, largest_shrink: float) -> TableCheck:
-    """Compared with the live snapshot, if there is one: at most `largest_shrink` (a share) of its recordings may be missing now."""
-    live = paths.current / "tables" / "recording"
-    now = f"(SELECT count(*) FROM {sql_source(paths.table('recording'))})"
-    before = f"(SELECT count(*) FROM {sql_source(live)})" if live.is_dir() else "0"
-    return TableCheck(
-        "recording",
-        "catalog_did_not_shrink",
-        f"at most {largest_shrink:.0%} fewer recordings than in the live snapshot",
-        f"SELECT greatest(0, ceil({before} * {1 - largest_shrink}) - {now})::BIGINT",
-    )
-
-
 def _staged(paths: BuildPaths, name: str) -> str:
     files = ", ".join("'" + str(folder / "part-*.parquet").replace("'", "''") + "'" for folder in paths.staged(name))
     return f"read_parquet([{files}])"

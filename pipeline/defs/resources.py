@@ -5,6 +5,7 @@ from pathlib import Path
 
 import dagster as dg
 
+from pipeline.build.gate import Limits
 from pipeline.dumps.sources import Source, load_sources, sources_below
 from pipeline.paths import BuildPaths
 from pipeline.settings import Settings
@@ -20,7 +21,7 @@ class CatalogResource(dg.ConfigurableResource):  # type: ignore[type-arg]
     dumps: str | None = None
     keep_snapshots: int = 3
     keep_dumps: int = 2
-    largest_shrink: float = 0.2
+    limits: dict[str, float] = {}  # noqa: RUF012 - pydantic gives every resource a copy
 
     @classmethod
     def of(cls, settings: Settings) -> "CatalogResource":
@@ -31,13 +32,31 @@ class CatalogResource(dg.ConfigurableResource):  # type: ignore[type-arg]
             dumps=str(settings.dumps) if settings.dumps else None,
             keep_snapshots=settings.keep_snapshots,
             keep_dumps=settings.keep_dumps,
-            largest_shrink=settings.largest_shrink,
+            limits={
+                "shrink": settings.largest_shrink,
+                "precision": settings.lowest_precision,
+                "recall": settings.lowest_recall,
+                "fall": settings.largest_fall,
+                "jump": settings.largest_jump,
+                "move": settings.largest_move,
+            },
         )
 
     @property
     def paths(self) -> BuildPaths:
         """The folders of the build."""
         return BuildPaths(Path(self.root))
+
+    @property
+    def gate_limits(self) -> Limits:
+        """What a build may do to the live catalog."""
+        return Limits(**self.limits)
+
+    @property
+    def truth(self) -> Path | None:
+        """The simulated world behind the dumps, if they are one and carry their truth."""
+        world = Path(self.dumps) if self.dumps else None
+        return world if world and (world / "truth" / "recording").is_dir() else None
 
     def source(self, platform: str) -> Source | None:
         """Where the platform's dump lies, or None when nobody named a place."""

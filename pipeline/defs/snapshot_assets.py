@@ -8,9 +8,7 @@ import dagster as dg
 import duckdb
 
 from catalog_store.publisher import live_snapshot, prune, publish
-from catalog_store.tables import CATALOG_TABLES, LINKAGE_TABLES, TABLES
-from catalog_store.tables.checks import run_check
-from pipeline.build.quality import shrink_check
+from catalog_store.tables import CATALOG_TABLES, LINKAGE_TABLES, QUALITY_TABLES, TABLES
 from pipeline.defs.plots import bar_chart
 from pipeline.defs.resources import CatalogResource
 from pipeline.defs.table_steps import TableStep, table_assets, table_key, usage_metadata
@@ -19,9 +17,8 @@ from pipeline.linkage.registry import collect_registry
 from pipeline.paths import BuildPaths
 
 SNAPSHOT = dg.AssetKey(["snapshot", "live"])
-RECORDING = table_key(TABLES["recording"])
 REGISTRY_TABLES = (TABLES["id_registry"], TABLES["redirect"])
-PUBLISHED = (*LINKAGE_TABLES, *CATALOG_TABLES)
+PUBLISHED = (*LINKAGE_TABLES, *CATALOG_TABLES, *QUALITY_TABLES)
 
 
 def registry_step() -> TableStep:
@@ -31,20 +28,6 @@ def registry_step() -> TableStep:
 
 def _registry(paths: BuildPaths) -> dict[str, int]:
     return {f"next_{kind}_id": number for kind, number in collect_registry(paths).items()}
-
-
-@dg.asset_check(
-    asset=RECORDING, blocking=True, description="the new catalog is not much smaller than the live one (setting largest_shrink)"
-)
-def catalog_did_not_shrink(catalog: CatalogResource) -> dg.AssetCheckResult:
-    """Yesterday's catalog stays live when a broken dump or rule would take a large part of it away."""
-    check = shrink_check(catalog.paths, catalog.largest_shrink)
-    with duckdb.connect() as connection:
-        missing = run_check(connection, check)
-    description = (
-        f"{missing:,} recordings too few; if that is right, build once with CATALOG_LARGEST_SHRINK=1" if missing else check.description
-    )
-    return dg.AssetCheckResult(passed=missing == 0, description=description, metadata={"recordings_too_few": missing})
 
 
 @dg.asset(
@@ -60,7 +43,14 @@ def published_snapshot(catalog: CatalogResource) -> Iterator[dg.MaterializeResul
     snapshot_id = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
     with measured() as usage:
         tables = {table.name: paths.table(table.name) for table in PUBLISHED}
-        snapshot = publish(tables, root, snapshot_id=snapshot_id, next_ids=collect_registry(paths), report=catalog.report)
+        snapshot = publish(
+            tables,
+            root,
+            snapshot_id=snapshot_id,
+            next_ids=collect_registry(paths),
+            attachments={"report.html": paths.report},
+            report=catalog.report,
+        )
         pruned = prune(root, catalog.keep_snapshots)
     rows = {name: table.rows for name, table in snapshot.manifest.tables.items()}
     platforms = dict(
@@ -74,6 +64,7 @@ def published_snapshot(catalog: CatalogResource) -> Iterator[dg.MaterializeResul
         metadata={
             "snapshot_id": snapshot_id,
             "folder": str(snapshot.folder),
+            "report": dg.MetadataValue.path(snapshot.folder / "report.html"),
             "pruned": pruned,
             "rows": dg.MetadataValue.json(rows),
             "dagster/row_count": rows["recording"],

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from catalog_store.platforms import SOURCES
-from catalog_store.tables import CATALOG_TABLES, LINKAGE_TABLES, STAGING_TABLES, TABLES
+from catalog_store.tables import CATALOG_TABLES, LINKAGE_TABLES, QUALITY_TABLES, STAGING_TABLES, TABLES
 from catalog_store.tables.files import write_table
 from pipeline.definitions import build_definitions
 from pipeline.defs.dump_assets import staging_key
@@ -27,9 +27,9 @@ def definitions(tmp_path: Path) -> dg.Definitions:
     return build_definitions({"catalog": CatalogResource(root=str(tmp_path / "catalog"), dumps=str(tmp_path / "dumps"))})
 
 
-def test_every_linkage_and_catalog_table_is_an_asset_with_its_columns(definitions: dg.Definitions) -> None:
+def test_every_table_behind_staging_is_an_asset_with_its_columns(definitions: dg.Definitions) -> None:
     specs = {spec.key: spec for spec in definitions.resolve_all_asset_specs()}
-    for table in (*LINKAGE_TABLES, *CATALOG_TABLES):
+    for table in (*LINKAGE_TABLES, *CATALOG_TABLES, *QUALITY_TABLES):
         spec = specs[table_key(table)]
         schema = spec.metadata["dagster/column_schema"]
         assert [column.name for column in schema.columns] == table.column_names

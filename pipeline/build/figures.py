@@ -1,0 +1,123 @@
+"""The figures of a build: counts and shares out of its tables, golden pairs and, for a simulated world, the truth.
+
+Each topic of `build_figure` is one query below; add a figure where its topic is. Everything is an aggregate, so that memory does not
+grow with the catalog. What must not live here: comparing with another build (gate.py, id_drift.py) and costs, which no table holds.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from catalog_store.tables import CATALOG_TABLES, LINKAGE_TABLES, TABLES
+from catalog_store.tables.files import read_table, row_count, write_table
+from catalog_store.tables.spec import TEXT_LIST
+from pipeline.build.workbench import Workbench, open_workbench
+from pipeline.linkage.evaluation import evaluate_build
+from pipeline.linkage.golden_pairs import GoldenResult, judge, load_golden_pairs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pipeline.paths import BuildPaths
+
+Figures = dict[tuple[str, str], float]
+"""(topic, name) -> value."""
+
+WIDE_SPAN_MS = 15_000
+WIDE_SPAN_SHARE = 0.12
+"""Durations of one recording that lie further apart than both: two recordings under one id, or a wrong duration."""
+TRUTH_FIGURES = ("precision", "recall", "true_pairs", "mixed_per_million")
+TRUTH_ENTITIES = ("artists", "releases", "labels")
+
+
+def build_figures(paths: BuildPaths, truth: Path | None = None) -> Figures:
+    """Compute the figures and write `build_figure`; `truth`: the folder of the simulated world that was built, if it was one."""
+    figures: Figures = {}
+    with open_workbench(paths, "figures") as bench:
+        for topic, name, value in _counted(bench, paths):
+            figures[topic, name] = float(value)
+    figures |= dict(_golden(judge(load_golden_pairs())))
+    if truth:
+        figures |= dict(_truth(evaluate_build(paths.root, truth)))
+    rows = [(topic, name, value) for (topic, name), value in sorted(figures.items())]
+    table = TABLES["build_figure"]
+    write_table(table, paths.table(table.name), pl.DataFrame(rows, schema=table.polars_schema, orient="row"))
+    return figures
+
+
+def published_figures(paths: BuildPaths) -> Figures:
+    """The figures of the live snapshot; empty when nothing is published, its number of recordings alone when it was published without."""
+    folder, recording = (paths.current / "tables" / name for name in ("build_figure", "recording"))
+    if not folder.is_dir():
+        return {("rows", "recording"): float(row_count(recording))} if recording.is_dir() else {}
+    return {(topic, name): value for topic, name, value in read_table(TABLES["build_figure"], folder).iter_rows()}
+
+
+def _golden(result: GoldenResult) -> Iterator[tuple[tuple[str, str], float]]:
+    yield ("golden", "pairs"), float(result.pairs)
+    yield ("golden", "precision"), result.precision
+    yield ("golden", "recall"), result.recall
+    for pair in load_golden_pairs():
+        yield ("golden_pair", pair.name), float(pair.name not in result.wrong)
+
+
+def _truth(answer: dict[str, Any]) -> Iterator[tuple[tuple[str, str], float]]:
+    for name in TRUTH_FIGURES:
+        yield ("truth", name), float(answer[name])
+    for kind in TRUTH_ENTITIES:
+        for name in ("precision", "recall"):
+            yield ("truth", f"{kind} {name}"), float(answer[kind][name])
+
+
+def _counted(bench: Workbench, paths: BuildPaths) -> Iterator[tuple[str, str, float]]:
+    for table in (*LINKAGE_TABLES, *CATALOG_TABLES):
+        if paths.table(table.name).is_dir():
+            yield "rows", table.name, row_count(paths.table(table.name))
+    for topic, sql in _QUERIES.items():
+        for name, value in bench.connection.execute(sql).fetchall():
+            yield topic, name, value
+    for table in CATALOG_TABLES:
+        yield from _nulls(bench, table.name)
+
+
+def _nulls(bench: Workbench, name: str) -> Iterator[tuple[str, str, float]]:
+    """Share of rows without a value, for each column that may be without: null, or an empty list."""
+    empty = [(c.name, f'count(*) FILTER ("{c.name}" IS NULL)') for c in TABLES[name].columns if c.nullable]
+    empty += [(c.name, f'count(*) FILTER (len("{c.name}") = 0)') for c in TABLES[name].columns if c.type == TEXT_LIST]
+    if not empty:
+        return
+    counts = bench.connection.execute(f'SELECT count(*), {", ".join(sql for _, sql in empty)} FROM "{name}"').fetchone() or (0,)
+    for (column, _), count in zip(empty, counts[1:], strict=True):
+        yield "nulls", f"{name}.{column}", count / counts[0] if counts[0] else 0.0
+
+
+_QUERIES = {
+    "intake": """
+        SELECT concat_ws('.', platform, entity, what), rows FROM (
+            UNPIVOT (SELECT platform, entity, rows_read AS read, rows_staged AS staged, rows_rejected AS rejected,
+                            values_rejected FROM intake)
+            ON read, staged, rejected, values_rejected INTO NAME what VALUE rows)""",
+    "reject": "SELECT concat_ws('.', platform, severity, reason), count(*) FROM reject GROUP BY 1",
+    "edges": "SELECT kind, count(*) FROM edge GROUP BY kind",
+    "cluster_records": """
+        SELECT CASE WHEN source_count <= 6 THEN source_count::VARCHAR WHEN source_count <= 10 THEN '7-10'
+                    WHEN source_count <= 20 THEN '11-20' ELSE 'more than 20' END, count(*) FROM recording GROUP BY 1""",
+    "cluster_platforms": "SELECT platform_count::VARCHAR, count(*) FROM recording GROUP BY 1",
+    "conflicts": "SELECT reason, count(*) FROM isrc_conflict GROUP BY 1",
+    "mixed": f"""
+        SELECT 'wide_durations', count(*) FROM (
+            SELECT min(duration_ms) AS shortest, max(duration_ms) AS longest FROM cluster JOIN atom USING (atom_id) GROUP BY cluster_id)
+        WHERE longest - shortest > greatest({WIDE_SPAN_MS}, {WIDE_SPAN_SHARE} * longest)
+        UNION ALL
+        SELECT 'twice_on_a_release', count(DISTINCT cluster_id) FROM (
+            SELECT cluster_id FROM cluster JOIN atom_member USING (atom_id) WHERE release_id IS NOT NULL
+            GROUP BY cluster_id, platform, release_id HAVING count(*) > 1)""",
+    "genres": """
+        SELECT 'classified', (SELECT count(DISTINCT recording_id) FROM recording_genre)
+        UNION ALL SELECT 'unclassified strings', (SELECT count(*) FROM unclassified_genre_string)
+        UNION ALL SELECT main_name, count(DISTINCT recording_id) FROM recording_genre JOIN genre USING (genre_id) GROUP BY main_name""",
+}
+"""Topic -> query of name and value."""

@@ -1,0 +1,165 @@
+"""The gate: may this build replace the live catalog? Each question is one verdict; the first that is answered no stops the publish.
+
+A verdict compares figures of the build with those of the live snapshot and with limits that an operator can set. Its message says what
+happened and what to do at 3 a.m. What must not live here: computing figures (figures.py), Dagster (pipeline/defs/quality_assets.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pipeline.build.figures import Figures
+    from pipeline.build.id_drift import IdDrift
+
+SLACK = 20
+"""Recordings or codes more than yesterday that say nothing yet, however small the catalog."""
+ROUNDING = 1e-9
+_WHOLE = {"mixed": ("rows", "recording"), "conflicts": ("rows", "isrc_owner")}
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a build may do to the catalog; see `pipeline.settings.Settings`."""
+
+    shrink: float = 0.2
+    precision: float = 0.98
+    recall: float = 0.93
+    fall: float = 0.002
+    jump: float = 1.5
+    move: float = 0.02
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One question answered: `message` says why not, or what was found in order."""
+
+    name: str
+    passed: bool
+    message: str
+
+
+QUESTIONS = {
+    "catalog_did_not_shrink": "the new catalog is not much smaller than the live one (setting largest_shrink)",
+    "golden_pairs_hold": "precision and recall over the golden pairs (settings lowest_precision, lowest_recall, largest_fall)",
+    "simulated_truth_holds": "precision and recall against a simulated world's truth, when the dumps carry one (the same settings)",
+    "no_jump_of_mixed_recordings": "signs of two recordings under one id did not become much more frequent (setting largest_jump)",
+    "no_jump_of_isrc_conflicts": "contested codes did not become much more frequent (setting largest_jump)",
+    "ids_stay": "few records stand under another id than in the live snapshot (setting largest_move)",
+}
+"""Name of each verdict -> what it asks; the checks of the asset."""
+
+
+def verdicts(now: Figures, before: Figures, drift: IdDrift | None, limits: Limits) -> list[Verdict]:
+    """One verdict per question, in the order of QUESTIONS. `before` is empty and `drift` None when nothing is published."""
+    return [
+        _shrink(now, before, limits),
+        _golden(now, before, limits),
+        _truth(now, before, limits),
+        _jump("no_jump_of_mixed_recordings", "mixed", now, before, limits),
+        _jump("no_jump_of_isrc_conflicts", "conflicts", now, before, limits),
+        _moves(drift, limits),
+    ]
+
+
+def _shrink(now: Figures, before: Figures, limits: Limits) -> Verdict:
+    rows, were = int(now["rows", "recording"]), int(before.get(("rows", "recording"), 0))
+    missing = were * (1 - limits.shrink) - rows
+    if missing <= 0:
+        return Verdict("catalog_did_not_shrink", passed=True, message=f"{rows:,} recordings, {were:,} in the live snapshot")
+    return Verdict(
+        "catalog_did_not_shrink",
+        passed=False,
+        message=f"{rows:,} recordings instead of {were:,}: at most {limits.shrink:.0%} fewer are let through. Look for the platform that "
+        "lost rows (sources in the report); if that is right, build once with CATALOG_LARGEST_SHRINK=1",
+    )
+
+
+def _golden(now: Figures, before: Figures, limits: Limits) -> Verdict:
+    """The same pairs are compared: a pair that is new in the file, or changed its judgement, is measured by the floor alone."""
+    failed_before = {name for (topic, name), right in before.items() if topic == "golden_pair" and not right}
+    known = {name for topic, name in before if topic == "golden_pair"}
+    wrong = sorted(name for (topic, name), right in now.items() if topic == "golden_pair" and not right)
+    newly = [name for name in wrong if name in known - failed_before]
+    falls = list(_rates("golden", now, {}, limits))
+    if newly and len(newly) > limits.fall * now["golden", "pairs"]:
+        falls.append(f"pairs that the live snapshot's build had right are wrong now: {', '.join(newly)}")
+    if not falls:
+        return Verdict("golden_pairs_hold", passed=True, message=f"{_said('golden', now)}; wrong: {', '.join(wrong) or 'none'}")
+    return Verdict(
+        "golden_pairs_hold",
+        passed=False,
+        message=f"{'; '.join(falls)}. Wrong in all: {', '.join(wrong) or 'none'}. The dumps have no part in this: undo the change of keys, "
+        "guards or pairs; if a pair is judged wrongly, mend pipeline/linkage/golden/pairs.yaml; to publish all the same, build once with "
+        "CATALOG_LARGEST_FALL=1 (and CATALOG_LOWEST_PRECISION or CATALOG_LOWEST_RECALL)",
+    )
+
+
+def _truth(now: Figures, before: Figures, limits: Limits) -> Verdict:
+    if ("truth", "precision") not in now:
+        return Verdict("simulated_truth_holds", passed=True, message="the dumps carry no truth")
+    falls = list(_rates("truth", now, before, limits))
+    if not falls:
+        return Verdict("simulated_truth_holds", passed=True, message=_said("truth", now))
+    return Verdict(
+        "simulated_truth_holds",
+        passed=False,
+        message=f"{'; '.join(falls)}. `python -m pipeline evaluate` says on which platforms; undo the change of keys or guards, or, if the "
+        "world itself became dirtier, build once with CATALOG_LARGEST_FALL=1 (and CATALOG_LOWEST_PRECISION or CATALOG_LOWEST_RECALL)",
+    )
+
+
+def _rates(topic: str, now: Figures, before: Figures, limits: Limits) -> Iterator[str]:
+    """What fell. Another night of a small world may lie three standard errors lower by chance."""
+    for name, floor in (("precision", limits.precision), ("recall", limits.recall)):
+        value, was = now[topic, name], before.get((topic, name), 0.0)
+        chance = 3 * sqrt(was * (1 - was) / before[topic, "true_pairs"]) if before.get((topic, "true_pairs")) else 0.0
+        if value < floor - ROUNDING:
+            yield f"{topic} {name} {value:.4f} is below {floor:.4f}"
+        elif value < was - limits.fall - chance - ROUNDING:
+            yield f"{topic} {name} fell from {was:.4f} to {value:.4f}"
+
+
+def _said(topic: str, figures: Figures) -> str:
+    return f"precision {figures[topic, 'precision']:.4f}, recall {figures[topic, 'recall']:.4f}"
+
+
+def _jump(name: str, topic: str, now: Figures, before: Figures, limits: Limits) -> Verdict:
+    """Each figure of the topic grew at most by the factor `jump`, the size of the catalog taken into account, SLACK aside."""
+    whole = _WHOLE[topic]
+    growth = now.get(whole, 0.0) / before[whole] if before.get(whole) else 1.0
+    found = {figure: value for (of, figure), value in sorted(now.items()) if of == topic}
+    jumps = [
+        f"{figure} {before.get((topic, figure), 0.0):,.0f} -> {value:,.0f}"
+        for figure, value in found.items()
+        if ("golden", "pairs") in before and value > before.get((topic, figure), 0.0) * growth * limits.jump + SLACK
+    ]
+    if not jumps:
+        said = ", ".join(f"{figure} {value:,.0f}" for figure, value in found.items()) or "none"
+        return Verdict(name, passed=True, message=said)
+    return Verdict(
+        name,
+        passed=False,
+        message=f"{', '.join(jumps)} against the live snapshot. Look at the examples in the report: one platform's codes or durations "
+        "gone wrong (keep yesterday, tell the platform) or a guard switched off (undo it); if it is right, build once with "
+        "CATALOG_LARGEST_JUMP=1000",
+    )
+
+
+def _moves(drift: IdDrift | None, limits: Limits) -> Verdict:
+    if drift is None:
+        return Verdict("ids_stay", passed=True, message="nothing is published yet")
+    said = f"{drift.moved:,} of {drift.records:,} records under another id ({drift.merged:,} ids merged, {drift.split:,} split off)"
+    if drift.moved <= max(SLACK, limits.move * drift.records):
+        return Verdict("ids_stay", passed=True, message=said)
+    return Verdict(
+        "ids_stay",
+        passed=False,
+        message=f"{said}: at most {limits.move:.1%} are let through. Callers hold these ids. Was the registry of the live "
+        "snapshot read, did a platform renumber its records, was a change of linkage meant to merge this much? If it was, build once with "
+        "CATALOG_LARGEST_MOVE=1",
+    )

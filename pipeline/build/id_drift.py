@@ -1,0 +1,69 @@
+"""What became of the recording ids of the live snapshot in the build that is about to replace it.
+
+Ids that went are counted from the two `recording` tables (integers); which records moved needs both memberships, joined by DuckDB, which
+spills. What must not live here: how ids are given (pipeline/linkage/registry.py), how many moves are too many (gate.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from catalog_store.tables.files import sql_source
+from pipeline.build.workbench import open_workbench
+
+if TYPE_CHECKING:
+    from pipeline.paths import BuildPaths
+
+
+@dataclass(frozen=True)
+class IdDrift:
+    """Recordings and source records, counted."""
+
+    kept: int
+    """Ids that live on."""
+    new: int
+    """Ids that are new; `split` of them took records from an older one."""
+    split: int
+    merged: int
+    """Ids that became redirects to another."""
+    retired: int
+    """Ids whose records have all left."""
+    records: int
+    """Source records that both builds know."""
+    moved: int
+    """Of these, those that stand under another id now."""
+
+    @property
+    def moved_share(self) -> float:
+        """0 when no record is in both."""
+        return self.moved / self.records if self.records else 0.0
+
+
+def id_drift(paths: BuildPaths) -> IdDrift | None:
+    """Compare with the live snapshot; None when nothing is published."""
+    live = paths.current / "tables"
+    if not (live / "recording_member").is_dir():
+        return None
+    with open_workbench(paths, "id_drift") as bench:
+        bench.keep("was", f"SELECT recording_id FROM {sql_source(live / 'recording')}")
+        bench.keep("gone", "SELECT recording_id FROM was ANTI JOIN recording USING (recording_id)")
+        bench.keep("fresh", "SELECT recording_id FROM recording ANTI JOIN was USING (recording_id)")
+        bench.keep(
+            "moves",
+            "SELECT o.recording_id AS old_id, m.recording_id AS new_id, count(*) AS records "
+            f"FROM {sql_source(live / 'recording_member')} o JOIN recording_member m USING (platform, external_id) "
+            "GROUP BY ALL",
+        )
+        counts = bench.connection.execute(
+            """SELECT (SELECT count(*) FROM was) - (SELECT count(*) FROM gone),
+                      (SELECT count(*) FROM fresh),
+                      (SELECT count(DISTINCT new_id) FROM moves SEMI JOIN fresh ON new_id = recording_id),
+                      (SELECT count(*) FROM gone SEMI JOIN (FROM redirect WHERE kind = 'recording' AND new_id IS NOT NULL) r
+                       ON recording_id = old_id),
+                      (SELECT coalesce(sum(records), 0)::BIGINT FROM moves),
+                      (SELECT coalesce(sum(records), 0)::BIGINT FROM moves WHERE old_id <> new_id),
+                      (SELECT count(*) FROM gone)"""
+        ).fetchone()
+    kept, new, split, merged, records, moved, gone = counts or (0,) * 7
+    return IdDrift(kept, new, split, merged, gone - merged, records, moved)

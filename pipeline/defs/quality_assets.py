@@ -1,0 +1,116 @@
+"""The gate before the snapshot: figures of the build, one blocking check per question, and the report that tells them.
+
+Report and figures are written whatever the checks say: a page about a build that failed is what somebody needs at night.
+"""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import dagster as dg
+
+from catalog_store.platforms import SOURCES
+from catalog_store.publisher import current_folder
+from catalog_store.tables import CATALOG_TABLES, LINKAGE_TABLES, TABLES
+from catalog_store.tables.checks import TableCheck, table_checks
+from pipeline.build.figures import build_figures, published_figures
+from pipeline.build.gate import QUESTIONS, verdicts
+from pipeline.build.id_drift import id_drift
+from pipeline.defs.checks import check_spec, run_checks
+from pipeline.defs.column_schema import column_schema
+from pipeline.defs.dump_assets import STAGING_KEYS, landing_key, staging_key
+from pipeline.defs.resources import CatalogResource
+from pipeline.defs.table_steps import table_key, table_metadata
+from pipeline.engine.usage import measured
+from pipeline.paths import BuildPaths
+from pipeline.report.examples import examples
+from pipeline.report.page import BuildStory, Cost, Source, write_report
+
+FIGURES = TABLES["build_figure"]
+FIGURES_KEY = table_key(FIGURES)
+JUDGED = tuple(table_key(table) for table in (*LINKAGE_TABLES, *CATALOG_TABLES))
+"""Everything that is about to be published."""
+
+
+def figure_checks(paths: BuildPaths) -> list[tuple[TableCheck, dg.AssetKey]]:
+    """Spec checks of the table of figures."""
+    return [(check, FIGURES_KEY) for check in table_checks(FIGURES, paths.table)]
+
+
+@dg.asset(
+    key=FIGURES_KEY,
+    deps=JUDGED,
+    group_name="quality",
+    description=FIGURES.description,
+    metadata={"dagster/column_schema": column_schema(FIGURES)},
+    kinds={"parquet"},
+    check_specs=[
+        *(check_spec(check, asset) for check, asset in figure_checks(BuildPaths(Path("unset")))),
+        *(dg.AssetCheckSpec(name, asset=FIGURES_KEY, description=asks, blocking=True) for name, asks in QUESTIONS.items()),
+    ],
+)
+def gate(context: dg.AssetExecutionContext, catalog: CatalogResource) -> Iterator[dg.MaterializeResult | dg.AssetCheckResult]:  # type: ignore[type-arg]
+    """Count, compare with the live snapshot, tell it in a page, and say whether the build may be published."""
+    paths = catalog.paths
+    with measured() as usage:
+        before, drift = published_figures(paths), id_drift(paths)
+        now = build_figures(paths, catalog.truth)
+        answers = verdicts(now, before, drift, catalog.gate_limits)
+        live = current_folder(paths.root)
+        story = BuildStory(
+            built_at=datetime.now(UTC).strftime("%Y-%m-%d %H:%M"),
+            compared_with=live.name if live else None,
+            now=now,
+            before=before,
+            drift=drift,
+            verdicts=answers,
+            examples=examples(paths),
+            sources=sources(context.instance),
+            costs=costs(context.instance),
+        )
+        write_report(story, paths.report)
+    catalog.report(f"gate: {usage.seconds:.1f} s, report {paths.report}")
+    yield dg.MaterializeResult(
+        asset_key=FIGURES_KEY,
+        metadata={**table_metadata(paths.table(FIGURES.name), usage, {}), "report": dg.MetadataValue.path(paths.report)},
+    )
+    yield from run_checks(figure_checks(paths), Path(catalog.root) / "work" / "scratch")
+    for answer in answers:
+        yield dg.AssetCheckResult(
+            check_name=answer.name,
+            asset_key=FIGURES_KEY,
+            passed=answer.passed,
+            description=answer.message,
+            metadata={"said": answer.message},
+        )
+
+
+def sources(instance: dg.DagsterInstance) -> list[Source]:
+    """What the newest staging of each source said."""
+    found = []
+    for platform in SOURCES:
+        said = _metadata(instance, staging_key(platform))
+        found.append(Source(platform, *(str(said[name].value) if name in said else "" for name in ("dump", "status", "problem"))))
+    return [Source(s.platform, s.dump, s.status, "" if s.problem == "none" else s.problem) for s in found]
+
+
+def costs(instance: dg.DagsterInstance) -> list[Cost]:
+    """What each step of the line took when it last ran, in the order of the data flow."""
+    keys = [*(landing_key(platform) for platform in SOURCES), *STAGING_KEYS, *JUDGED]
+    steps: dict[str, Cost] = {}
+    for key in keys:
+        event = instance.get_latest_materialization_event(key)
+        said = _metadata(instance, key)
+        if event is None or "seconds" not in said:
+            continue
+        step = str(event.dagster_event.step_key if event.dagster_event else key.to_user_string())
+        numbers = (float(str(said[name].value)) for name in ("seconds", "cpu_seconds", "peak_memory_bytes"))
+        seconds, cpu_seconds, peak = numbers
+        steps.setdefault(step, Cost(step, seconds, cpu_seconds, int(peak)))
+    return list(steps.values())
+
+
+def _metadata(instance: dg.DagsterInstance, key: dg.AssetKey) -> dict[str, dg.MetadataValue]:
+    event = instance.get_latest_materialization_event(key)
+    materialization = event.asset_materialization if event else None
+    return dict(materialization.metadata) if materialization else {}

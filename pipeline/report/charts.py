@@ -1,0 +1,51 @@
+"""Bar charts as inline SVG: labels stay readable at any width, colours are the page's, yesterday's value is a tick on today's bar."""
+
+from __future__ import annotations
+
+import re
+from html import escape
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+Bar = tuple[str, float, float | None]
+"""Label, value now, value before (None: there is nothing to compare with)."""
+
+ROW_PIXELS = 34
+_ROW = (
+    '<text x="0" y="{text}">{label}</text><text x="100%" y="{text}" class="value">{value}</text>'
+    '<rect x="0" y="{bar}" width="100%" height="8" rx="4" class="rail"/>'
+    '<rect x="0" y="{bar}" width="{share:.2f}%" height="8" rx="4" class="bar"/>'
+)
+_TICK = '<rect x="{before:.2f}%" y="{top}" width="2" height="14" class="before"><title>before: {said}</title></rect>'
+
+
+def bar_chart(title: str, bars: Sequence[Bar]) -> str:
+    """Horizontal bars over one scale, in the order given; an empty chart is a sentence."""
+    if not bars:
+        return f'<p class="none">{escape(title)}: none.</p>'
+    largest = max(max(value, before or 0.0) for _, value, before in bars) or 1.0
+    rows = "".join(_row(number, bar, largest) for number, bar in enumerate(bars))
+    height = len(bars) * ROW_PIXELS
+    caption = escape(title)
+    return f'<figure><figcaption>{caption}</figcaption><svg role="img" aria-label="{caption}" height="{height}">{rows}</svg></figure>'
+
+
+def bars(now: Mapping[str, float], before: Mapping[str, float], *, largest_first: bool = True, most: int = 40) -> list[Bar]:
+    """Bars of what `now` counts, and of what only `before` did: the largest first, or by the number a label begins with."""
+    names = sorted({*now, *before}, key=lambda name: (-now.get(name, 0.0) if largest_first else _leading_number(name), name))
+    return [(name, now.get(name, 0.0), before.get(name, 0.0) if before else None) for name in names[:most]]
+
+
+def _leading_number(label: str) -> float:
+    found = re.match(r"\d+", label)
+    return float(found[0]) if found else float("inf")
+
+
+def _row(number: int, bar: Bar, largest: float) -> str:
+    label, value, before = bar
+    top = number * ROW_PIXELS
+    drawn = _ROW.format(text=top + 14, bar=top + 19, label=escape(label), value=f"{value:,.0f}", share=100 * value / largest)
+    tick = "" if before is None else _TICK.format(before=min(99.5, 100 * before / largest), top=top + 16, said=f"{before:,.0f}")
+    return drawn + tick

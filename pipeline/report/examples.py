@@ -1,0 +1,77 @@
+"""What the report shows of the data itself: a few rejects, contested codes and suspicious recordings, chosen by count and then by id.
+
+Every query ends in a handful of rows. What must not live here: counts (pipeline/build/figures.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pipeline.build.figures import WIDE_SPAN_MS, WIDE_SPAN_SHARE
+from pipeline.build.workbench import open_workbench
+
+if TYPE_CHECKING:
+    from pipeline.build.workbench import Workbench
+    from pipeline.paths import BuildPaths
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Examples:
+    """Rows for the tables of the report."""
+
+    rejects: list[Row]
+    conflicts: list[Row]
+    wide: list[Row]
+    twice: list[Row]
+
+
+def examples(paths: BuildPaths) -> Examples:
+    """Pick the examples out of the tables of the build."""
+    with open_workbench(paths, "report") as bench:
+        return Examples(*(_rows(bench, sql) for sql in (_REJECTS, _CONFLICTS, _WIDE, _TWICE)))
+
+
+def _rows(bench: Workbench, sql: str) -> list[Row]:
+    return bench.frame(sql).to_dicts()
+
+
+_REJECTS = """
+    SELECT platform, severity, reason, coalesce(field, '') AS field, count(*) AS n,
+           min_by(coalesce(value, ''), (source_file, place)) AS value, min((source_file, place))::VARCHAR AS place
+    FROM reject GROUP BY platform, severity, reason, field
+    QUALIFY row_number() OVER (PARTITION BY platform ORDER BY n DESC, severity, reason, field) <= 5
+    ORDER BY platform, n DESC, severity, reason, field"""
+
+_CONFLICTS = """
+    WITH shown AS (
+        SELECT reason, isrc, recording_id, owner_recording_id, platforms, record_count FROM isrc_conflict
+        QUALIFY row_number() OVER (PARTITION BY reason ORDER BY record_count DESC, isrc, recording_id) <= 3)
+    SELECT c.reason, c.isrc, array_to_string(c.platforms, ', ') AS platforms, c.record_count AS n,
+           l.artist_credit || ' - ' || l.title AS lost, o.artist_credit || ' - ' || o.title AS kept
+    FROM shown c LEFT JOIN recording l USING (recording_id) LEFT JOIN recording o ON o.recording_id = c.owner_recording_id
+    ORDER BY c.reason, n DESC, c.isrc, c.recording_id"""
+
+_WIDE = f"""
+    WITH wide AS (
+        SELECT cluster_id, min(atom_id) AS atom_id, min(duration_ms) AS shortest, max(duration_ms) AS longest
+        FROM cluster JOIN atom USING (atom_id) GROUP BY cluster_id
+        HAVING longest - shortest > greatest({WIDE_SPAN_MS}, {WIDE_SPAN_SHARE} * longest)
+        ORDER BY longest - shortest DESC, cluster_id LIMIT 5)
+    SELECT recording_id, r.artist_credit || ' - ' || r.title AS what, w.shortest // 1000 AS shortest, w.longest // 1000 AS longest
+    FROM (SELECT w.*, recording_id FROM wide w JOIN (
+              SELECT atom_id, min((platform, external_id)) AS record FROM atom_member SEMI JOIN wide USING (atom_id) GROUP BY atom_id)
+          USING (atom_id)
+          JOIN recording_member m ON m.platform = record[1] AND m.external_id = record[2]) w
+    JOIN recording r USING (recording_id) ORDER BY w.longest - w.shortest DESC, recording_id"""
+
+_TWICE = """
+    WITH twice AS (
+        SELECT cluster_id, platform, release_id, min(external_id) AS external_id, count(*) AS n
+        FROM cluster JOIN atom_member USING (atom_id) WHERE release_id IS NOT NULL
+        GROUP BY cluster_id, platform, release_id HAVING n > 1 ORDER BY n DESC, cluster_id, platform, release_id LIMIT 5)
+    SELECT recording_id, r.artist_credit || ' - ' || r.title AS what, platform, release_id, n
+    FROM twice JOIN recording_member USING (platform, external_id) JOIN recording r USING (recording_id)
+    ORDER BY n DESC, recording_id, platform, release_id"""

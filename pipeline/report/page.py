@@ -1,0 +1,171 @@
+"""Figures, verdicts and examples -> the page. Numbers are worded here, so that the template only places them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from pipeline.report.charts import bar_chart, bars
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pipeline.build.figures import Figures
+    from pipeline.build.gate import Verdict
+    from pipeline.build.id_drift import IdDrift
+    from pipeline.report.examples import Examples
+
+HEADLINES = (
+    ("recordings", "rows", "recording"),
+    ("source records", "rows", "recording_member"),
+    ("ISRCs", "rows", "recording_isrc"),
+    ("artists", "rows", "artist"),
+    ("releases", "rows", "release"),
+    ("labels", "rows", "label"),
+    ("works", "rows", "work"),
+    ("platform links", "rows", "platform_link"),
+    ("with a genre", "genres", "classified"),
+    ("contested codes", "rows", "isrc_conflict"),
+)
+RATES = (
+    ("golden", "precision"),
+    ("golden", "recall"),
+    ("truth", "precision"),
+    ("truth", "recall"),
+    *(("truth", f"{kind} {name}") for kind in ("artists", "releases") for name in ("precision", "recall")),
+)
+DRIFTED = 0.01
+"""A share of empty values that moved by more than this is worth a look."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """What one dump came to: `status` and `problem` as staging said, counts over all kinds of record."""
+
+    platform: str
+    dump: str
+    status: str
+    problem: str
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one step of the build took."""
+
+    step: str
+    seconds: float
+    cpu_seconds: float
+    peak_bytes: int
+
+
+@dataclass(frozen=True)
+class BuildStory:
+    """Everything that the page tells. `before` is empty and `compared_with` None when nothing was published."""
+
+    built_at: str
+    compared_with: str | None
+    now: Figures
+    before: Figures
+    drift: IdDrift | None
+    verdicts: Sequence[Verdict]
+    examples: Examples
+    sources: Sequence[Source]
+    costs: Sequence[Cost]
+
+
+def write_report(story: BuildStory, file: Path) -> None:
+    """Render the story to `file`, complete or not at all."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    pending = file.with_suffix(".pending")
+    pending.write_text(render(story), encoding="utf-8")
+    pending.replace(file)
+
+
+def render(story: BuildStory) -> str:
+    """The page as one self-contained HTML text: no scripts, no addresses to fetch; every value from the data is escaped."""
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters |= {"count": _count, "percent": _percent}
+    now, before = _Topics(story.now), _Topics(story.before)
+    return environment.get_template("page.html.j2").render(
+        story=story,
+        failed=[verdict for verdict in story.verdicts if not verdict.passed],
+        headlines=[_headline(story, *headline) for headline in HEADLINES],
+        rates=[
+            (f"{topic} {name}", f"{story.now[topic, name]:.4f}", _points(story, topic, name))
+            for topic, name in RATES
+            if (topic, name) in story.now
+        ],
+        sources=[(source, _books(now["intake"], source.platform), _books(before["intake"], source.platform)) for source in story.sources],
+        charts={
+            title: Markup(bar_chart(title, bars(now[topic], before[topic], largest_first=by_size)))  # noqa: S704 - charts escape labels
+            for title, topic, by_size in _CHARTS
+        },
+        genres=Markup(bar_chart("Recordings per main genre", bars(_mains(now["genres"]), _mains(before["genres"])))),  # noqa: S704
+        nulls=_nulls(now["nulls"], before["nulls"]),
+        mixed=[(name.replace("_", " "), value, before["mixed"].get(name)) for name, value in now["mixed"].items()],
+        wrong_pairs=sorted(name for name, right in now["golden_pair"].items() if not right),
+    )
+
+
+_CHARTS = (
+    ("Edges by evidence", "edges", True),
+    ("Recordings by source records", "cluster_records", False),
+    ("Recordings by platforms", "cluster_platforms", False),
+    ("Contested codes by reason", "conflicts", True),
+)
+
+
+class _Topics:
+    """Figures by topic; a topic without figures is empty."""
+
+    def __init__(self, figures: Figures) -> None:
+        self._figures = figures
+
+    def __getitem__(self, topic: str) -> dict[str, float]:
+        return {name: value for (of, name), value in self._figures.items() if of == topic}
+
+
+def _headline(story: BuildStory, label: str, topic: str, name: str) -> tuple[str, str, str]:
+    value, was = story.now.get((topic, name), 0.0), story.before.get((topic, name))
+    if not was:
+        return label, _count(value), ""
+    return label, _count(value), "unchanged" if value == was else f"{value - was:+,.0f} ({value / was - 1:+.2%})"
+
+
+def _points(story: BuildStory, topic: str, name: str) -> str:
+    was = story.before.get((topic, name))
+    change = 0.0 if was is None else story.now[topic, name] - was
+    return "" if was is None else "unchanged" if abs(change) < 5e-5 else f"{change:+.4f}"  # noqa: PLR2004 - four digits are shown
+
+
+def _books(intake: Mapping[str, float], platform: str) -> dict[str, float]:
+    """Sums over the kinds of record of a platform: read, staged, rejected, values_rejected."""
+    sums: dict[str, float] = {}
+    for name, rows in intake.items():
+        of, _entity, what = name.split(".")
+        if of == platform:
+            sums[what] = sums.get(what, 0.0) + rows
+    return sums
+
+
+def _mains(genres: Mapping[str, float]) -> dict[str, float]:
+    return {name: value for name, value in genres.items() if name not in {"classified", "unclassified strings"}}
+
+
+def _nulls(now: Mapping[str, float], before: Mapping[str, float]) -> list[tuple[str, float, float | None, bool]]:
+    """Column, share now, share before, is it worth a look."""
+    return [(name, share, before.get(name), abs(share - before.get(name, share)) > DRIFTED) for name, share in sorted(now.items())]
+
+
+def _count(value: float) -> str:
+    return f"{value:,.0f}"
+
+
+def _percent(value: float) -> str:
+    return f"{value:.2%}"
