@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Self
 
 from catalog_store.cursors import DEFAULT_KEY, CursorCodec
 from catalog_store.errors import CatalogClosedError, NoSnapshotError
+from catalog_store.queries import evidence as evidence_queries
 from catalog_store.queries import genres as genre_queries
 from catalog_store.queries import iswc as iswc_queries
 from catalog_store.queries import links as link_queries
@@ -21,12 +22,13 @@ from catalog_store.queries import search as search_queries
 from catalog_store.queries import tracks
 from catalog_store.search.index import SearchIndex
 from catalog_store.serving.store import ServingStore
-from catalog_store.snapshot import CURRENT, MANIFEST, SEARCH_FOLDER, SERVING_FOLDER, Manifest, verify
+from catalog_store.snapshot import CURRENT, MANIFEST, SEARCH_FOLDER, SERVING_FOLDER, TABLES_FOLDER, Manifest, verify
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import TracebackType
 
+    from catalog_store.queries.evidence import Evidence
     from catalog_store.queries.genres import Genre
     from catalog_store.queries.iswc import Work, WorkTitle
     from catalog_store.queries.links import PlatformLink
@@ -108,6 +110,13 @@ class Catalog:
         if index is None:
             raise CatalogClosedError("the catalog was closed: open it again")
         return search_queries.search(index, self._cursors, search_queries.Request(artist, title, limit, cursor), deadline=self._deadline)
+
+    def evidence(self, recording_id: int) -> Evidence | None:
+        """Why source records became the recording of exactly that id, and who gave its fields.
+
+        For people, not for the hot path: it reads Parquet, up to seconds, and no deadline stops it.
+        """
+        return evidence_queries.evidence(self.folder / TABLES_FOLDER, recording_id)
 
     def close(self) -> None:
         """Give back files and memory; queries that run meanwhile may raise CatalogClosedError."""

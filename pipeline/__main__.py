@@ -1,4 +1,4 @@
-"""`python -m pipeline`: build a catalog, roll it back, list snapshots, simulate dumps, evaluate linkage.
+"""`python -m pipeline`: build a catalog, roll it back, list snapshots, simulate dumps, evaluate and explain linkage.
 
 Progress goes to standard error, answers to standard output. Exit code 1: the command could not do its work, and said why.
 """
@@ -63,6 +63,20 @@ def evaluate(options: argparse.Namespace) -> int:
     from pipeline.linkage.evaluation import evaluate_build  # noqa: PLC0415
 
     print(json.dumps(evaluate_build(options.catalog, options.truth), indent=1))
+    return 0
+
+
+def explain(options: argparse.Namespace) -> int:
+    """Tell why a recording of the live snapshot is one, what was kept out of it, and who gave each of its fields."""
+    from catalog_store.errors import CatalogError  # noqa: PLC0415
+    from pipeline.explain import as_json, as_text  # noqa: PLC0415
+    from pipeline.explain import explain as explained  # noqa: PLC0415
+
+    try:
+        told = explained(options.catalog, options.key)
+    except CatalogError as error:
+        return _fail(str(error))
+    print(as_json(told) if options.json else as_text(told))
     return 0
 
 
@@ -138,6 +152,12 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--catalog", type=Path, required=True, metavar="DIR", help="catalog that was built from the world")
     command.add_argument("--truth", type=Path, required=True, metavar="DIR", help="the world's folder, or its truth folder")
     command.set_defaults(run=evaluate)
+
+    command = commands.add_parser("explain", help="why a recording is one, and who gave its fields", description=explain.__doc__)
+    command.add_argument("key", metavar="KEY", help="track id, ISRC or <platform>:<external id>; old ids are followed")
+    command.add_argument("--catalog", type=Path, required=True, metavar="DIR")
+    command.add_argument("--json", action="store_true", help="everything, for machines")
+    command.set_defaults(run=explain)
 
     command = commands.add_parser("snapshots", help="list published snapshots", description=snapshots.__doc__)
     command.add_argument("--catalog", type=Path, required=True, metavar="DIR")

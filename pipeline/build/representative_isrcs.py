@@ -25,14 +25,15 @@ WITH code AS (
         CASE WHEN {_YEAR} > {last_day[:4]} THEN {_YEAR} + 1000 ELSE {_YEAR} END AS year
     FROM isrc_owner o LEFT JOIN shown_before b USING (recording_id, isrc)
 ), best AS (
-    SELECT recording_id, min(struct_pack(a := -platform_count, b := is_new, c := year, isrc := isrc)) AS chosen, count(*) AS codes
+    SELECT recording_id, min(struct_pack(a := -platform_count, b := is_new, c := year, isrc := isrc)) AS chosen, count(*) AS codes,
+        min(struct_pack(a := -platform_count, c := year, isrc := isrc)).isrc AS without_memory
     FROM code GROUP BY recording_id
 ), rival AS (
     SELECT c.recording_id, count(*) AS rivals, count(*) FILTER (WHERE c.year = b.chosen.c) AS of_its_year
     FROM (FROM best WHERE codes > 1) b JOIN code c USING (recording_id) WHERE c.platform_count = -b.chosen.a GROUP BY c.recording_id
 )
 SELECT recording_id, chosen.isrc AS isrc, (-chosen.a)::INT AS agreed,
-    CASE WHEN codes = 1 THEN 'only_code' WHEN rivals = 1 THEN 'most_platforms' WHEN NOT chosen.b THEN 'kept'
+    CASE WHEN codes = 1 THEN 'only_code' WHEN chosen.isrc <> without_memory THEN 'kept' WHEN rivals = 1 THEN 'most_platforms'
         WHEN of_its_year = 1 THEN 'earliest_year' ELSE 'alphabet' END AS reason
 FROM best LEFT JOIN rival USING (recording_id)
 """

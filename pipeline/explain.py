@@ -1,0 +1,204 @@
+"""`python -m pipeline explain`: why a recording is one, and who gave its fields, as text for a person or as JSON.
+
+What is known comes from catalog_store.queries.evidence; here it is laid out, and what the source records said is added from staging when
+the catalog's work folder still holds it (it may be a night newer than the live snapshot). What must not live here: looking evidence up.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import polars as pl
+
+from catalog_store.publisher import live_snapshot
+from catalog_store.queries.evidence import Evidence, Found, Other, evidence, find
+from catalog_store.snapshot import TABLES_FOLDER
+from catalog_store.tables import TABLES
+from catalog_store.tables.files import scan_table
+from pipeline.paths import BuildPaths
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+_STAGED = ("platform", "external_id", "title", "version", "artist_credit", "artists", "isrcs", "duration_ms", "release_date")
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Evidence of one snapshot; `staged` holds what source records said, by (platform, external id)."""
+
+    snapshot_id: str
+    found: Found
+    evidence: Evidence
+    staged: dict[tuple[str, str], dict[str, Any]]
+
+
+def explain(root: Path, key: str) -> Explanation:
+    """Explain the recording behind a track id, an ISRC or `platform:external id` in the live snapshot of the catalog at `root`.
+
+    NoSnapshotError before the first publish; ValueError for a key that means nothing or that nothing is known of.
+    """
+    snapshot = live_snapshot(root)
+    tables = snapshot.folder / TABLES_FOLDER
+    found = find(tables, key)
+    known = evidence(tables, found.recording_id) if found else None
+    if found is None or known is None:
+        raise ValueError(f"snapshot {snapshot.id} knows no recording {key!r}")
+    return Explanation(snapshot.id, found, known, _staged(BuildPaths(root), known))
+
+
+def _staged(paths: BuildPaths, known: Evidence) -> dict[tuple[str, str], dict[str, Any]]:
+    """What the members said when they were staged last."""
+    told: dict[tuple[str, str], dict[str, Any]] = {}
+    for platform in sorted({member.platform for member in known.members}):
+        folder = paths.staging(platform) / "source_recording"
+        if folder.is_dir():
+            ids = pl.Series([member.external_id for member in known.members if member.platform == platform])
+            rows = scan_table(TABLES["source_recording"], folder).filter(pl.col("external_id").is_in(ids.implode())).select(_STAGED)
+            told |= {(row["platform"], row["external_id"]): row for row in rows.collect().iter_rows(named=True)}
+    return told
+
+
+def as_json(told: Explanation) -> str:
+    """Everything, indented; `members` carry what was staged under `said`."""
+    members = [
+        {**msgspec.to_builtins(member), "said": told.staged.get((member.platform, member.external_id))} for member in told.evidence.members
+    ]
+    whole = {"snapshot_id": told.snapshot_id, "steps": told.found.steps, **msgspec.to_builtins(told.evidence), "members": members}
+    return msgspec.json.format(msgspec.json.encode(whole), indent=1).decode()
+
+
+def as_text(told: Explanation) -> str:
+    """The same for a reader: one section per question, empty ones left out."""
+    known = told.evidence
+    letters = {atom.atom_id: _letter(place) for place, atom in enumerate(known.atoms)}
+    fields = {field.name: field.value for field in known.fields}
+    lines = [f"track {known.recording_id}: {fields['title']} / {fields['artists']}", f"snapshot {told.snapshot_id}", *told.found.steps]
+    if known.former_ids:
+        lines.append(f"carries on for the former ids {', '.join(map(str, known.former_ids))}")
+    sections = {
+        "Fields: value, source, reason": _field_lines(known),
+        f"Source records: {len(known.members)}": _member_lines(told, letters),
+        "Atoms: records that agree on artist, title, variant and duration": _atom_lines(known, letters),
+        "Evidence that joined the atoms": _edge_lines(known, letters),
+        "Codes claimed by another recording too": _conflict_lines(known),
+        "Evidence that was not followed: together they would span too much": _cut_lines(known),
+        "Other recordings under the same names": _lookalike_lines(known),
+    }
+    for heading, body in sections.items():
+        if body:
+            lines += ["", heading, *(f"  {line}" for line in body)]
+    return "\n".join(lines)
+
+
+def _letter(place: int) -> str:
+    """A, B ... Z, AA, AB ..."""
+    return (_letter(place // 26 - 1) if place >= 26 else "") + chr(ord("A") + place % 26)  # noqa: PLR2004 - the alphabet
+
+
+def _time(milliseconds: int | None) -> str:
+    if milliseconds is None:
+        return "-:--"
+    seconds, rest = divmod(milliseconds, 1000)
+    return f"{seconds // 60}:{seconds % 60:02}.{rest:03}"
+
+
+def _columns(rows: Iterable[Iterable[str]]) -> list[str]:
+    """Rows as lines, their cells padded to the widest of each column."""
+    cells = [list(row) for row in rows]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells]
+
+
+def _field_lines(known: Evidence) -> list[str]:
+    rows = []
+    for field in known.fields:
+        value = _time(int(field.value)) if field.name == "duration" and field.value is not None else str(field.value)
+        source = f"{field.platform}:{field.external_id}" if field.platform else "-"
+        of = " (release)" if field.entity == "release" else ""
+        agreed = "" if field.agreed is None else f"{field.agreed} agree"
+        rows.append([field.name, value if field.value not in {None, ""} else "-", source + of, field.reason or "-", agreed])
+    return _columns(rows)
+
+
+def _member_lines(told: Explanation, letters: dict[int, str]) -> list[str]:
+    rows = []
+    for member in told.evidence.members:
+        said = told.staged.get((member.platform, member.external_id))
+        atom = letters.get(member.atom_id, "-") if member.atom_id is not None else "-"
+        rows.append([atom, f"{member.platform}:{member.external_id}", *(_said(said) if said else ["(no longer staged)", "", "", ""])])
+    return _columns(sorted(rows))
+
+
+def _said(row: dict[str, Any]) -> list[str]:
+    title = row["title"] + (f" [{row['version']}]" if row["version"] else "")
+    artists = ", ".join(f"{a['name']}" + (f" ({a['role']})" if a["role"] != "primary" else "") for a in row["artists"])
+    return [title, artists or row["artist_credit"] or "-", _time(row["duration_ms"]), " ".join(row["isrcs"]) or "no code"]
+
+
+def _atom_lines(known: Evidence, letters: dict[int, str]) -> list[str]:
+    return _columns(
+        [
+            letters[atom.atom_id],
+            f"{atom.artist_key} / {atom.title_key}" + (f" / {atom.variant}" if atom.variant else ""),
+            _time(atom.duration_ms),
+            f"{atom.record_count} records",
+            " ".join(atom.isrcs),
+        ]
+        for atom in known.atoms
+    )
+
+
+def _edge_lines(known: Evidence, letters: dict[int, str]) -> list[str]:
+    """Each edge, with the values of both atoms that differ."""
+    atoms = {atom.atom_id: atom for atom in known.atoms}
+    return _columns(
+        [
+            f"{letters[edge.atom_id_a]} - {letters[edge.atom_id_b]}",
+            edge.kind,
+            f"{edge.score:.2f}",
+            edge.evidence,
+            "; ".join(_differences(atoms[edge.atom_id_a], atoms[edge.atom_id_b])),
+        ]
+        for edge in known.edges
+    )
+
+
+def _differences(one: Any, other: Any) -> Iterator[str]:  # noqa: ANN401 - atoms or recordings
+    for name in ("artist_key", "title_key", "variant"):
+        if getattr(one, name) != getattr(other, name):
+            yield f"{name} {getattr(one, name)!r} ~ {getattr(other, name)!r}"
+    if one.duration_ms != other.duration_ms:
+        yield f"{_time(one.duration_ms)} ~ {_time(other.duration_ms)}"
+
+
+def _shown(other: Other) -> list[str]:
+    return [f"track {other.recording_id}", f"{other.title} / {other.artist_credit}", _time(other.duration_ms), other.isrc or "no code"]
+
+
+def _conflict_lines(known: Evidence) -> list[str]:
+    return _columns(
+        [
+            conflict.isrc,
+            "kept here, claimed by" if conflict.is_kept else "lost to",
+            *_shown(conflict.other),
+            f"kept apart by {conflict.reason}",
+            f"{conflict.record_count} records of {', '.join(conflict.platforms)}",
+        ]
+        for conflict in known.conflicts
+    )
+
+
+def _cut_lines(known: Evidence) -> list[str]:
+    return _columns([edge.kind, f"{edge.score:.2f}", edge.evidence, *_shown(edge.other)] for edge in known.cut_edges)
+
+
+def _lookalike_lines(known: Evidence) -> list[str]:
+    why = {"nothing": "no evidence joined them"}
+    return _columns(
+        [*_shown(alike.other), why.get(alike.differs_in, f"differs in {alike.differs_in}"), alike.other.variant or "plain"]
+        for alike in known.lookalikes
+    )
