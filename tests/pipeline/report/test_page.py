@@ -1,0 +1,192 @@
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pipeline.build.gate import Verdict
+from pipeline.build.id_drift import IdDrift
+from pipeline.report.charts import bar_chart, bars
+from pipeline.report.examples import Examples
+from pipeline.report.page import BuildStory, Cost, Source, render, write_report
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.conftest import BuiltWorld
+
+NOW = {
+    ("rows", "recording"): 2_500.0,
+    ("rows", "isrc_conflict"): 3.0,
+    ("intake", "store_a.source_recording.read"): 100.0,
+    ("intake", "store_a.source_recording.staged"): 98.0,
+    ("intake", "store_a.source_recording.rejected"): 2.0,
+    ("nulls", "recording.isrc"): 0.25,
+    ("edges", "isrc"): 900.0,
+    ("cluster_records", "1"): 10.0,
+    ("cluster_records", "2"): 20.0,
+    ("cluster_records", "11-20"): 1.0,
+    ("genres", "classified"): 2_000.0,
+    ("genres", "unclassified strings"): 4.0,
+    ("genres", "House"): 70.0,
+    ("mixed", "wide_durations"): 5.0,
+    ("golden", "pairs"): 2.0,
+    ("golden", "precision"): 1.0,
+    ("golden", "recall"): 0.5,
+    ("golden_pair", "some-pair"): 0.0,
+    ("golden_pair", "other-pair"): 1.0,
+}
+BEFORE = {**NOW, ("rows", "recording"): 2_000.0, ("nulls", "recording.isrc"): 0.2, ("golden", "recall"): 1.0}
+EXAMPLES = Examples(
+    rejects=[
+        {
+            "platform": "store_a",
+            "severity": "row",
+            "reason": "broken_record",
+            "field": "",
+            "n": 2,
+            "value": "<script>x</script>",
+            "place": "p",
+        }
+    ],
+    conflicts=[{"reason": "variant", "isrc": "GBABC2100001", "platforms": "store_a", "n": 1, "lost": "A & B - <b>Song</b>", "kept": None}],
+    wide=[{"recording_id": 7, "what": "A - Song", "shortest": 100, "longest": 300}],
+    twice=[],
+)
+
+
+def story(verdicts: list[Verdict], before: dict[tuple[str, str], float] | None = None) -> BuildStory:
+    return BuildStory(
+        built_at="2026-11-21 03:00",
+        compared_with="yesterday" if before else None,
+        now=NOW,
+        before=before or {},
+        drift=IdDrift(kept=1_990, new=510, split=4, merged=6, retired=4, records=9_000, moved=11) if before else None,
+        verdicts=verdicts,
+        examples=EXAMPLES,
+        sources=[Source("store_a", "2026-11-20", "kept_last_good", "checksum of x differs"), Source("works", "", "missing", "")],
+        costs=[Cost("atoms", 1.25, 2.5, 400_000_000)],
+    )
+
+
+def text_of(page: str) -> str:
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page[page.index("<body>") :]))
+
+
+class Tags(HTMLParser):
+    """Open tags that were never closed, and every attribute that fetches something."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.fetched: list[str] = []
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.fetched += [str(value) for name, value in attributes if name in {"src", "href", "action"}]
+        if tag not in {"meta", "rect", "br"}:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag != "rect":
+            assert self.open.pop() == tag
+
+
+def test_a_page_of_a_build_that_failed_says_so_first_and_what_to_do() -> None:
+    page = render(
+        story([Verdict("golden_pairs_hold", passed=False, message="undo the change of <keys>"), Verdict("ids_stay", True, "fine")], BEFORE)
+    )
+    text = text_of(page)
+    assert text.index("Not to be published: 1 of 2 checks failed") < text.index("recordings")
+    assert "undo the change of &lt;keys&gt;" in text
+
+
+def test_figures_stand_beside_those_of_the_live_snapshot() -> None:
+    text = text_of(render(story([], BEFORE)))
+    for said in (
+        "recordings 2,500 +500 (+25.00%)",
+        "golden recall 0.5000 -0.5000",
+        "recording.isrc 25.00% 20.00%",
+        "store_a 2026-11-20 kept_last_good: checksum of x differs 100 98 2 0 100",
+        "1 of 2 answered wrongly: some-pair",
+        "1,990 510 4 6 4 9,000 11",
+        "2,000 of 2,500 recordings have a genre (80.00%)",
+        "atoms 1.2 2.5 400",
+        "durations from 100 to 300 s",
+    ):
+        assert said in text, said
+    assert 'class="look"><td>recording.isrc' in render(story([], BEFORE))
+
+
+def test_the_first_page_of_a_catalog_compares_with_nothing() -> None:
+    text = text_of(render(story([])))
+    assert "the first of this catalog" in text
+    assert "Nothing was published before." in text
+
+
+def test_the_page_fetches_nothing_runs_nothing_and_shows_values_as_text() -> None:
+    page = render(story([], BEFORE))
+    tags = Tags()
+    tags.feed(page)
+    assert tags.open == []
+    assert tags.fetched == []
+    assert "<script" not in page
+    assert "url(" not in page
+    assert "&lt;script&gt;x&lt;/script&gt;" in page
+    assert "A &amp; B - &lt;b&gt;Song&lt;/b&gt;" in page
+
+
+def test_the_page_fits_light_dark_paper_and_phone() -> None:
+    page = render(story([]))
+    assert 'name="viewport"' in page
+    assert "prefers-color-scheme: dark" in page
+    assert "@media print" in page
+    for drawing in re.findall(r"<svg[^>]*>", page):
+        assert "width=" not in drawing
+        assert "#" not in drawing
+
+
+def test_bars_are_as_long_as_their_values_and_the_tick_is_the_value_before() -> None:
+    chart = bar_chart("Edges", [("isrc", 50, 100), ("ty<po", 25, None)])
+    assert 'width="50.00%" height="8" rx="4" class="bar"' in chart
+    assert 'width="25.00%" height="8" rx="4" class="bar"' in chart
+    assert chart.count('class="before"') == 1
+    assert "ty&lt;po" in chart
+
+
+def test_bars_are_ordered_by_size_or_by_the_number_they_begin_with() -> None:
+    values = {"1": 1.0, "7-10": 5.0, "more than 20": 2.0, "11-20": 3.0}
+    assert [label for label, _, _ in bars(values, {})] == ["7-10", "11-20", "more than 20", "1"]
+    assert [label for label, _, _ in bars(values, {"2": 9.0}, largest_first=False)] == ["1", "2", "7-10", "11-20", "more than 20"]
+    assert bars({}, {"gone": 2.0}) == [("gone", 0.0, 2.0)]
+
+
+def test_an_empty_chart_is_a_sentence() -> None:
+    assert bar_chart("Edges", []) == '<p class="none">Edges: none.</p>'
+
+
+def test_a_page_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "report" / "index.html"
+    write_report(story([]), file)
+    first = file.read_text()
+
+    def fail(_story: BuildStory) -> str:
+        raise RuntimeError("no page")
+
+    monkeypatch.setattr("pipeline.report.page.render", fail)
+    with pytest.raises(RuntimeError, match="no page"):
+        write_report(story([]), file)
+    assert file.read_text() == first
+
+
+def test_the_report_of_a_real_build_is_published_with_it(built_world: BuiltWorld) -> None:
+    page = (built_world.catalog / "current" / "report.html").read_text()
+    assert built_world.answer["report"] == str(built_world.catalog / "work" / "report" / "index.html")
+    text = text_of(page)
+    for said in ("All 6 checks of the gate passed", "truth precision", "twice on a release", "staging__catalog_b"):
+        assert said in text
+    tags = Tags()
+    tags.feed(page)
+    assert tags.open == []
+    assert tags.fetched == []
