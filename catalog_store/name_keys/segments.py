@@ -10,34 +10,44 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from rapidfuzz.distance import OSA
-
 from catalog_store.name_keys import vocabulary
 from catalog_store.name_keys.folding import compact, words
-from catalog_store.name_keys.vocabulary import COSMETIC, FOLLOWED_PHRASES, PHRASES
+from catalog_store.name_keys.mending import KNOWN_WORDS, mended, surely_mended
+from catalog_store.name_keys.versions import Tags, read_version
+from catalog_store.name_keys.vocabulary import COSMETIC, FUNCTION_WORDS
 
 BRACKET, TAIL, DASH, CREDIT = "(", ")", "-", "f"
 """First character of a segment: how it was set off."""
 
 CACHED_SEGMENTS = 65_536
-SHORTEST_MENDED, SHORTEST_MENDED_ALONE, SHORTEST_MENDED_SINGLE = 3, 4, 6
-"""Letters of a misspelt word: three-letter ones only with letters swapped; without a good version word beside it five; by itself six."""
-_LONGEST_PHRASE = max(len(phrase.split()) for phrase in (*PHRASES, *FOLLOWED_PHRASES))
-_VERSION_WORDS = frozenset(word for phrase in PHRASES for word in phrase.split()) | vocabulary.REMASTER_WORDS
 _SOUNDTRACK = re.compile(vocabulary.SOUNDTRACK_PATTERN)
+_SOURCE_WORDS = frozenset(
+    ("from", "official", "soundtrack", "ost", "banda", "colonna", "bande", "motion", "cancion", "de", "aus", "uit", "du", "dal")
+)
+"""One of them stands in every note that `_SOUNDTRACK` finds."""
+_FROM_SOMEWHERE = re.compile(vocabulary.FROM_SOMEWHERE)
+_FILM = re.compile(r"from (?:the )?\"?(.*?)\"? ?(?:soundtrack|original motion picture.*)?\"?$")
 _TEMPO = re.compile(vocabulary.TEMPO_PATTERN)
 _MUSICAL_KEY = re.compile(vocabulary.MUSICAL_KEY_PATTERN)
-_YEAR = re.compile(r"^(?:19|20)[0-9][0-9]$")
-_ORDINAL = re.compile(r"^[0-9]{1,3}(?:st|nd|rd|th)$")
-_PIECES = re.compile(r" ?[/+;] ?| & (?=acap|clean|dirty|intro|outro)")
+_TEMPI = re.compile(r"(?<![0-9])(?:[6-9][0-9]|1[0-9][0-9])(?: ?(?:-|to) ?(?:[6-9][0-9]|1[0-9][0-9]))?(?![0-9])")
+_PIECES = re.compile(r" ?[/+;] ?| & (?=acap|clean|dirty|intro|outro)| - |, (?=[0-9]{4}$)")
+_SIZE = re.compile(r"(?<![0-9a-z])(7|10|12)(?:\"| ?-? ?in(?:ch(?:es)?)?(?![a-z]))")
+_SEVEN, _TWELVE = re.compile(r"(?<![a-z])seven[ -]?inch(?![a-z])"), re.compile(r"(?<![a-z])twelve[ -]?inch(?![a-z])")
+_SUFFIXED = re.compile(f"([^ -])({'|'.join(map(words, vocabulary.SUFFIXES))})(?= |$)")
+_TRANSITION_WORDS = frozenset({"transition", "trans"})
+_LIVE_AT = re.compile(r"(?<![a-z])(live|recorded)(?: from)? ?@ ?")
 
 
 class Segment(NamedTuple):
-    """`kept`: words that belong to the title. `tags`: kinds of variant, `kind` or `kind:name`. `credit`: guests, as words."""
+    """`kept`: words that belong to the title. `tags`: kinds of variant, `kind` or `kind:name`. `credit`: guests, as words.
+
+    `notes`: what is said without making another recording: `remaster:2011`, `explicit`, `bonus`, `soundtrack:rocky iv` ...
+    """
 
     kept: str = ""
     tags: tuple[str, ...] = ()
     credit: str = ""
+    notes: tuple[str, ...] = ()
 
 
 @lru_cache(maxsize=CACHED_SEGMENTS)
@@ -50,154 +60,121 @@ def read_segment(segment: str) -> Segment:  # noqa: PLR0911 - one exit per meani
         return Segment()
     if how == CREDIT:
         return Segment(credit=plain)
-    if how != TAIL and len(tokens) > 1 and tokens[0] in vocabulary.CREDIT_WORDS and tokens[1] not in vocabulary.NOT_A_GUEST:
-        return Segment(credit=" ".join(tokens[1:]))
-    if _is_noise(text, tokens, how):
-        return Segment()
-    tags = _read_pieces(text, tokens, how)
-    if how != TAIL and not _VERSION_WORDS.issuperset(tokens):
-        tags = _read_mended(tokens, how, tags)
-    if tags is not None:
-        return Segment(tags=tags)
-    if how != TAIL and "vs" in tokens[1:-1]:
-        return Segment(credit=plain)
-    return Segment(kept=plain)
-
-
-def _is_noise(text: str, tokens: list[str], how: str) -> bool:
-    """A producer, the film a song is from, or a stamp: neither title nor variant."""
-    if how != TAIL and tokens[0] in vocabulary.PRODUCER_WORDS and len(tokens) > 1:
-        return True
-    from_film = bool(_SOUNDTRACK.search(text)) or (how == DASH and tokens[0] == "from")
-    return (how != TAIL and from_film) or _is_stamp(tokens, how)
-
-
-def _read_mended(tokens: list[str], how: str, tags: tuple[str, ...] | None) -> tuple[str, ...] | None:
-    """`tags`, or what the segment says once misspelt version words are set right (`Extendde Mix`, `Radio Edti`, `Tiësto Remx`).
-
-    One letter is little evidence. Short words are mended only beside a well-spelt version word and where the segment made no sense before;
-    `(Alive)` and `Alive Remix` stay what they are.
-    """
-    alone = _VERSION_WORDS.isdisjoint(tokens)
-    mended = [_mended(token, alone=alone, single=len(tokens) == 1) for token in tokens]
-    if mended == tokens:
-        return tags
-    if tags is None:
-        return _read_version(mended, how)
-    changed = [token for token, right in zip(tokens, mended, strict=True) if token != right]
-    if _VERSION_WORDS.issuperset(mended) and min(map(len, changed)) >= SHORTEST_MENDED_SINGLE:
-        return _read_version(mended, how)
-    return tags
-
-
-def _mended(token: str, *, alone: bool, single: bool) -> str:
-    if token in _VERSION_WORDS or len(token) < (SHORTEST_MENDED_SINGLE if single else SHORTEST_MENDED):
-        return token
-    for word in vocabulary.MENDED:
-        if abs(len(word) - len(token)) > 1 or (alone and len(word) <= SHORTEST_MENDED_ALONE):
-            continue
-        if len(token) == SHORTEST_MENDED or len(word) == SHORTEST_MENDED:
-            if sorted(token) == sorted(word):
-                return word
-        elif (word[0] == token[0] or word[-1] == token[-1]) and OSA.distance(word, token, score_cutoff=1) <= 1:
-            return word
-    return token
-
-
-def _is_stamp(tokens: list[str], how: str) -> bool:
-    """Key and tempo as DJ pools stamp them; a bare number only behind a bracket (`) 136`, `) 2.2`)."""
-    stamps = [bool(_TEMPO.match(word) or _MUSICAL_KEY.match(word) or word == "bpm") for word in tokens]
     if how == TAIL:
-        return all(stamp or (len(token) == 1 and token.isdigit()) for stamp, token in zip(stamps, tokens, strict=True))
-    return len(tokens) > 1 and all(stamps) and any(_TEMPO.match(token) for token in tokens)
+        return _read_tail(plain, tokens)
+    guests = _guests(text, tokens)
+    if guests is not None:
+        return guests
+    noise = _noise(text, tokens, how)
+    if noise is not None:
+        return Segment(notes=noise)
+    plain_text = _with_plain_words(text)
+    if plain_text != text:
+        text, tokens = plain_text, words(plain_text).split(" ")
+    tags = _read_pieces(text, tokens)
+    if not KNOWN_WORDS.issuperset(tokens):
+        tags = _read_mended(tokens, tags)
+    if tags is not None:
+        return _said(tags)
+    return Segment(credit=plain) if _is_versus(tokens) else Segment(kept=plain)
 
 
-def _read_pieces(text: str, tokens: list[str], how: str) -> tuple[str, ...] | None:
+def _said(tags: Tags) -> Segment:
+    notes = tuple(sorted({tag.removeprefix(COSMETIC) for tag in tags if tag.startswith(COSMETIC)}))
+    return Segment(tags=tuple(tag for tag in tags if not tag.startswith(COSMETIC)), notes=notes)
+
+
+def _read_tail(plain: str, tokens: list[str]) -> Segment:
+    """What stands bare behind a bracket: a stamp, a plain note, or more of the title."""
+    if all(_is_stamp_word(token) or (len(word) == 1 and word.isdigit()) for token, word in zip(tokens, plain.split(" "), strict=True)):
+        return Segment()
+    tags = read_version(tokens, is_set_off=False)
+    return Segment(kept=plain) if tags is None else _said(tags)
+
+
+def _guests(text: str, tokens: list[str]) -> Segment | None:
+    """`feat. X`, `with X`, `con X`; None when the segment names no guests."""
+    if tokens[0] not in vocabulary.CREDIT_WORDS and tokens[0] not in {"a", "in", "en", "duo"}:
+        return None
+    plain = " ".join(tokens)
+    lead = next((phrase for phrase in vocabulary.CREDIT_PHRASES if plain.startswith(f"{phrase} ")), None)
+    if lead is None:
+        return None
+    rest = tokens[lead.count(" ") + 1 :]
+    if lead == "w" and not text.startswith("w/"):
+        return None
+    if lead in {"with", "w", "con", "avec", "mit"}:
+        if vocabulary.NOT_A_MUSICIAN.issuperset(rest):
+            return Segment(tags=(f"version:{compact(' '.join(rest))}",))
+        if rest[0] in vocabulary.NOT_A_GUEST:
+            return None
+    return Segment(credit=" ".join(rest))
+
+
+def _is_versus(tokens: list[str]) -> bool:
+    """`Avicii vs. Nicky Romero`, `Deorro x Chris Brown`; an x before a word of a sentence is a name's."""
+    if "vs" in tokens[1:-1]:
+        return True
+    return any(
+        word == "x" and tokens[place + 2] not in FUNCTION_WORDS and not tokens[place].isdigit() for place, word in enumerate(tokens[1:-1])
+    )
+
+
+def _noise(text: str, tokens: list[str], how: str) -> tuple[str, ...] | None:
+    """A producer, the film a song is from, or a stamp: neither title nor variant. None when it is none of these."""
+    if tokens[0] in vocabulary.PRODUCER_WORDS and len(tokens) > 1:
+        return ("produced",)
+    from_somewhere = tokens[0] == "from" and (
+        how == DASH or (len(tokens) > 1 and bool(_FROM_SOMEWHERE.match(text)) and vocabulary.FROM_LYRICS.isdisjoint(tokens))
+    )
+    if from_somewhere or (not _SOURCE_WORDS.isdisjoint(tokens) and _SOUNDTRACK.search(text)):
+        pieces = _PIECES.split(text)
+        others = [read_version(words(piece).split(" "), is_set_off=True) for piece in pieces if not _SOUNDTRACK.search(piece)]
+        if any(tag for tags in others if tags for tag in tags if not tag.startswith(COSMETIC)):
+            return None
+        film = _FILM.search(pieces[0])
+        return (f"soundtrack:{words(film[1])}" if film and words(film[1]) else "soundtrack",)
+    stamped = 1 < len(tokens) <= vocabulary.LONGEST_STAMP and all(map(_is_stamp_word, tokens)) and any(map(_TEMPO.match, tokens))
+    return () if stamped else None
+
+
+def _is_stamp_word(word: str) -> bool:
+    """A key or a tempo as DJ pools stamp them."""
+    return bool(_TEMPO.match(word) or _MUSICAL_KEY.match(word) or word == "bpm")
+
+
+def _with_plain_words(text: str) -> str:
+    """Sizes, suffixes without space, tempi of transitions and `@` as words that the vocabulary holds."""
+    if "@" in text:
+        text = _LIVE_AT.sub(r"\1 at ", text)
+    if "in" in text or '"' in text:
+        text = _SIZE.sub(r"\1inch", _TWELVE.sub("12inch", _SEVEN.sub("7inch", text)))
+    if not text.isascii():
+        text = _SUFFIXED.sub(r"\1 \2", text)
+    return _TEMPI.sub(" ", text) if "trans" in text and not _TRANSITION_WORDS.isdisjoint(words(text).split(" ")) else text
+
+
+def _read_pieces(text: str, tokens: list[str]) -> Tags | None:
     """Notes side by side (`Re-Recorded / Remastered`), each readable by itself; else the whole as one note (`AC/DC Remix`)."""
     pieces = [piece for piece in _PIECES.split(text) if words(piece)]
     if len(pieces) > 1:
-        read = [() if _SOUNDTRACK.search(piece) else _read_version(words(piece).split(" "), how) for piece in pieces]
+        read = [_read_piece(piece) for piece in pieces]
         known = [tags for tags in read if tags is not None]
         if len(known) == len(read):
             return tuple(sorted({tag for tags in known for tag in tags}))
-    return _read_version(tokens, how)
+    return read_version(tokens, is_set_off=True)
 
 
-def _read_version(tokens: list[str], how: str) -> tuple[str, ...] | None:
-    """Tags of a version note; an empty tuple for a cosmetic one; None when some word does not fit."""
-    if not vocabulary.REMASTER_WORDS.isdisjoint(tokens) and how != TAIL:
-        return _read_version([t for t in tokens if t in {"live", "mono", "stereo", "instrumental", "acoustic"}], how) or ()
-    phrases: list[str] = []
-    name: list[str] = []
-    loose: list[str] = []
-    years: list[str] = []
-    index = 0
-    while index < len(tokens):
-        phrase, length = _phrase_at(tokens, index, FOLLOWED_PHRASES)
-        if phrase and how != TAIL and index + length < len(tokens):
-            kind = FOLLOWED_PHRASES[phrase]
-            rest = [token for token in tokens[index + length :] if token not in {"the", "and"}]
-            return _tags([*phrases, kind], rest if kind != "karaoke" else [])
-        phrase, length = _phrase_at(tokens, index, PHRASES)
-        if phrase:
-            phrases.append(PHRASES[phrase])
-            name += loose
-            loose = []
-        elif _YEAR.match(tokens[index]):
-            years.append(tokens[index])
-        elif not _ORDINAL.match(tokens[index]):
-            loose.append(tokens[index])
-        index += max(length, 1)
-    if not phrases:
-        return None
-    return _with_loose_words(tokens, phrases, name, loose, years, how)
+def _read_piece(piece: str) -> Tags | None:
+    tokens = words(piece).split(" ")
+    if _SOUNDTRACK.search(piece):
+        return ("=soundtrack",)
+    if tokens[0] in {"with", "w"} and vocabulary.NOT_A_MUSICIAN.issuperset(tokens[1:]):
+        return (f"version:{compact(' '.join(tokens[1:]))}",)
+    return read_version(tokens, is_set_off=True)
 
 
-def _phrase_at(tokens: list[str], index: int, table: dict[str, str]) -> tuple[str, int]:
-    for length in range(min(_LONGEST_PHRASE, len(tokens) - index), 0, -1):
-        phrase = " ".join(tokens[index : index + length])
-        if phrase in table:
-            return phrase, length
-    return "", 0
-
-
-def _with_loose_words(  # noqa: PLR0911 - a list of rules
-    tokens: list[str], phrases: list[str], name: list[str], loose: list[str], years: list[str], how: str
-) -> tuple[str, ...] | None:
-    """Decide over the words that are no phrase: the name before a version word, a number behind it, or the end of the reading."""
-    if loose and not all(token.isdigit() for token in loose):
-        return None
-    if how == TAIL and (name or loose or " ".join(tokens) in vocabulary.TAIL_AMBIGUOUS):
-        return None
-    takes_name = [kind for kind in phrases if kind in vocabulary.NAMED_KINDS | vocabulary.REMIX_ASPECTS | vocabulary.PLACED_KINDS]
-    if name and set(name) <= vocabulary.NOT_A_NAME:
-        return None
-    if name and not takes_name:
-        return _tags(["version"], name) if tokens[-1] in {"mix", "version"} else None
-    if not name and phrases[-1] in {"mix", "cut", "session"} and not years:
-        return None if len(phrases) == 1 else _tags(phrases[:-1], loose)
-    if not name and years and phrases[-1] in vocabulary.NAMED_KINDS | {"live"}:
-        name = years
-    if not name and phrases == ["version"] and len(tokens) == 1:
-        return None
-    return _tags(phrases, [token for token in name if token not in {"the", "and", "x", "vs", "s"}] + loose)
-
-
-def _tags(phrases: list[str], name: list[str]) -> tuple[str, ...]:
-    kinds = [kind for kind in phrases if kind != COSMETIC]
-    who = compact(" ".join(name))
-    if not who:
-        return tuple(sorted({("remix" if kind == "mix" else kind) for kind in kinds if kind not in {"version", "session"}}))
-    tags = set()
-    named = [kind for kind in kinds if kind in vocabulary.NAMED_KINDS]
-    placed = [kind for kind in kinds if kind in vocabulary.PLACED_KINDS]
-    for kind in kinds:
-        if kind in vocabulary.PLACED_KINDS:
-            tags.add(f"{kind}:{who}")
-        elif kind not in vocabulary.NAMED_KINDS:
-            tags.add(kind)
-    if named and not placed:
-        tags |= {f"{'remix' if kind == 'mix' else kind}:{who}" for kind in named[-1:]}
-    elif not placed and any(kind in vocabulary.REMIX_ASPECTS for kind in kinds):
-        tags.add(f"remix:{who}")
-    return tuple(sorted(tags))
+def _read_mended(tokens: list[str], tags: Tags | None) -> Tags | None:
+    """`tags`, or what the segment says once misspelt version words are set right, where it made no sense before or no doubt is left."""
+    right = mended(tokens) if tags is None else surely_mended(tokens)
+    return tags if right == tokens else read_version(right, is_set_off=True)

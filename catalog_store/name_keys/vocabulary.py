@@ -8,134 +8,263 @@ Sources: delivery style guides of the platforms, suffix counts over 26,230 real 
 # ruff: noqa: E501 - one kind a line, like a table
 from __future__ import annotations
 
-_COSMETIC = """
-original | original mix | original version | original album version | original recording | original single version | original studio version
-album version | album mix | lp version | ep version | single version | single | 7 version | 7 inch version | 7 inch | 7 inch mix | 7 mix | 45 version
-main mix | main version | main | explicit | explicit version | explicit album version | album version explicit | dirty | dirty version | uncensored
-remastered version | remaster version | remastered album version | remastered single version | remastered original
-mono | stereo | mono version | stereo version | bonus track | bonus | bonus version | bonus track version | hidden track
-deluxe | deluxe edition | deluxe version | deluxe mix | expanded edition | special edition | anniversary edition | anniversary version | anniversary
-standard version | studio version | full version | official | official video | official music video | official audio | official version
-music video | audio | official lyric video | lyric video | lyrics | hd | hq | 4k | throwback
-soundtrack | soundtrack version | original soundtrack | original motion picture soundtrack | motion picture soundtrack | original score | theme song version
-dj city | djcity | bpm supreme | club killers | trayze | nick bike | flipout | kid cut up | mixshow | hh
-"""
+from catalog_store.name_keys.folding import fold, words
+
+_COSMETIC = {
+    "": "original | original mix | original version | original album version | original recording | original single version | original studio version"
+    " | album version | album mix | album | lp version | ep version | single version | single | digital single | single master | 7inch | 7inch version"
+    " | 7inch mix | 7inch single | 7 version | 7 mix | 45 version | main mix | main version | main | standard version | regular version | studio version"
+    " | full version | full song | official | official version | original verze | version originale | version original | versione originale | originalversion"
+    " | orijinal | original album mix | mixed and mastered | high resolution | advanced resolution | from the vault | preview | tm",
+    "explicit": "explicit | explicit version | explicit album version | album version explicit | dirty | dirty version | uncensored | parental advisory",
+    "mono": "mono | mono version | mono mix",
+    "stereo": "stereo | stereo version | stereo mix",
+    "bonus": "bonus track | bonus | bonus version | bonus track version | hidden track | hidden bonus track | exclusive | exclusive track | pre order exclusive"
+    " | digital bonus track | bonus cut",
+    "edition": "deluxe | deluxe edition | deluxe version | deluxe mix | expanded edition | special edition | anniversary edition | anniversary version"
+    " | anniversary | limited edition | super deluxe | super deluxe edition",
+    "video": "official video | official music video | official audio | music video | video clip | videoclip | video | audio | audio only | official lyric video"
+    " | lyric video | lyrics | official visualizer | visualizer | clip officiel | video oficial | hd | hq | 4k",
+    "soundtrack": "soundtrack | soundtrack version | original soundtrack | original motion picture soundtrack | motion picture soundtrack | original score"
+    " | theme song version | ost | banda sonora | banda sonora original | colonna sonora | colonna sonora originale | bande originale",
+    "pool": "dj city | djcity | bpm supreme | club killers | trayze | nick bike | flipout | kid cut up | mixshow | hh | throwback | verse",
+}
+"""Notes of the same recording: kept as notes (`=explicit`), never part of the variant."""
 
 _KINDS = {
-    "remix": "remix | rmx | remixed | rework | reworked | bootleg | flip | refix | re fix | remake | reboot | reconstruction | retouch"
-    " | remix version | remix edit | remode | redux | reinterpretation",
-    "mix": "mix",
-    "edit": "edit | re edit | reedit | edit version | video edit | video version | tv edit | tv version | cut",
-    "version": "version | ver | edition | rendition | interpretation | verzija | versao",
+    "remix": "remix | rmx | remixed | rework | reworked | bootleg | flip | refix | re fix | remake | reboot | reconstruction | retouch | re touch | re work"
+    " | remix version | remixed version | remix edit | remode | redux | reinterpretation | re mix | re mixed | re mixed version | remezcla | remiks | rerub | re rub"
+    " | recut | overhaul | edit remix | ремикс | リミックス | 리믹스 | רמיקס | ريمكس | 混音 | 混音版",
+    "mix": "mix | мікс | микс | ミックス | 믹스",
+    "edit": "edit | re edit | reedit | edit version | video edit | video version | tv edit | tv version | cut | versao editada | version editada | эдит"
+    " | エディット | 에디트",
+    "version": "version | ver | vers | edition | rendition | interpretation | verzija | verze | versao | versione | wersja | versija | versio | fassung"
+    " | версия | バージョン | ヴァージョン | 버전 | 版",
     "session": "session | sessions",
-    "radio": "radio edit | radio version | radio mix | radio cut | radio | radio single | single edit | single mix | original radio edit | radio edit version"
-    " | original radio mix | edit radio | original mix edit",
-    "extended": "extended mix | extended version | extended | extended edit | ext | ext mix | ext edit | edit ext | 12 version | 12 inch version | 12 mix"
-    " | 12 inch mix | 12 inch | long version | long mix | full length version | full length | original extended mix | extended original mix | extended remix version",
+    "radio": "radio edit | radio version | radio mix | radio cut | radio | radio single | single edit | single mix | single cut | original radio edit"
+    " | radio edit version | original radio mix | edit radio | original mix edit | version radio | radioversion | album radio edit | радио версия | радио эдит",
+    "extended": "extended mix | extended version | extended | extended edit | ext | ext mix | ext edit | edit ext | 12inch | 12inch version | 12inch mix"
+    " | 12 version | 12 mix | 12inch single | long version | longer version | long mix | full length version | full length | original extended mix"
+    " | extended original mix | extended remix version | extended dance mix | extended dance version | extended dance remix | maxi version | maxi mix"
+    " | version longue | versione estesa | xtended | xtended mix | extended play",
     "club": "club mix | club version | club edit | club | original club mix | original club version",
     "vocal": "vocal mix | vocal version | vocal | main vocal mix",
-    "dub": "dub | dub mix | dub version | dub edit",
-    "instrumental": "instrumental | inst | instrumental mix | instrumental version | instrumental edit | instr",
-    "acapella": "acapella | a cappella | acappella | a capella | acap | accapella | acapella version | a cappella version | vocals only",
+    "dub": "dub | dub mix | dub version | dub edit | dubb",
+    "instrumental": "instrumental | inst | instrumental mix | instrumental version | instrumental edit | instr | instrumentals | off vocal | off vocal version"
+    " | off vocal ver | version instrumentale | versione strumentale | strumentale | instrumentale | versao instrumental | version instrumental"
+    " | instrumentalversion | инструментал | インストゥルメンタル | インスト | 인스트루멘탈 | 纯音乐 | オリジナルカラオケ",
+    "acapella": "acapella | a cappella | acappella | a capella | acap | accapella | acapella version | a cappella version | vocals only | акапелла",
     "live": "live | live version | en vivo | ao vivo | en directo | en direct | dal vivo | in concert | live session | live sessions | live performance"
-    " | live recording | recorded live | recorded at | performance | live acoustic | live edit",
-    "acoustic": "acoustic | acoustic version | acoustic mix | acustico | acustica | version acustica | version acustico | acoustique | acoustic edit",
+    " | live recording | recorded live | recorded at | performance | live acoustic | live edit | live set | live mix | version en vivo | version live"
+    " | versao ao vivo | versione live | liveversion | en concert | en public | im konzert | na zywo | canli | nazivo | концерт | концертная версия | живой звук"
+    " | ライブ | ライヴ | 라이브 | 现场 | 現場 | 现场版 | 現場版 | הופעה חיה | แสดงสด",
+    "acoustic": "acoustic | acoustic version | acoustic mix | acustico | acustica | version acustica | version acustico | acoustique | acoustic edit"
+    " | version acoustique | versione acustica | versao acustica | akustik | akustik version | akustisch | akustyczna | wersja akustyczna | акустика"
+    " | акустическая версия | アコースティック | 어쿠스틱 | 不插电",
+    "stripped": "stripped | stripped version | stripped down | stripped down version | stripped back",
     "unplugged": "unplugged | unplugged version",
-    "demo": "demo | demo version | rough mix | early version | alternate take | alternative take | outtake",
-    "alternate": "alternate version | alternative version | alternate mix | alternative mix | alt version | alt mix",
-    "karaoke": "karaoke | karaoke version | backing track | minus one",
-    "cover": "cover | cover version | tribute | tribute version",
-    "sped up": "sped up | spedup | sped up version | speed up | nightcore | nightcore version",
-    "slowed": "slowed | slowed down | slowed version | slowed reverb | slowed and reverb | slowed down version",
+    "demo": "demo | demo version | rough mix | early version | alternate take | alternative take | outtake | out take | home demo | studio demo | voice memo"
+    " | work tape | work in progress | rehearsal | demos | demo recording | original demo version | original demo | демо | デモ",
+    "alternate": "alternate version | alternative version | alternate mix | alternative mix | alt version | alt mix | take | version alternative",
+    "karaoke": "karaoke | karaoke version | backing track | minus one | karaoke instrumental | karaoke instrumental version | instrumental karaoke"
+    " | karaoke mix | playback | караоке | минусовка | минус | カラオケ | 노래방 | 伴奏 | 伴奏版 | كاريوكي",
+    "cover": "cover | cover version | tribute | tribute version | кавер | кавер версия | カバー | カヴァー | 커버 | 翻唱 | 翻唱版 | קאבר",
+    "sped up": "sped up | spedup | sped up version | speed up | speed up version | nightcore | nightcore version | super sped up | ultra sped up | faster version"
+    " | fast version | speed version | tiktok speed up | 加速版",
+    "slowed": "slowed | slowed down | slowed version | slowed reverb | slowed and reverb | slowed down version | slowed n reverb | super slowed | ultra slowed"
+    " | chopped and screwed | screwed and chopped | slowed and chopped | chopped not slopped | slowed to perfection | daycore | slowed down reverb | reverb",
+    "8d": "8d | 8d audio | 8d version",
     "rerecorded": "re recorded | rerecorded | re recorded version | rerecorded version | re recording | rerecording | newly recorded"
-    " | taylors version | new recording | re record",
-    "mixed": "mixed | mix cut | dj mix | continuous mix | continuous dj mix",
+    " | taylors version | new recording | re record | neuaufnahme | regrabado | regrabada",
+    "reimagined": "reimagined | re imagined | revisited | reinvented | reimagined version",
+    "mixed": "mixed | mix cut | dj mix | continuous mix | continuous dj mix | mixed version | dj mixed",
     "vip": "vip | vip mix | vip edit | vip remix | vip version",
-    "clean": "clean | clean version | edited | edited version | censored | clean edit | radio clean | clean radio edit | album version edited",
-    "intro": "intro | dj intro | break intro | hype intro | hype in | epic intro | slam intro | slam edit | clap intro | party starter | intro edit"
+    "clean": "clean | clean version | edited | edited version | censored | clean edit | radio clean | clean radio edit | album version edited | clean album version"
+    " | no rap version | super clean",
+    "intro": "intro | dj intro | break intro | hype intro | hype in | hype | epic intro | slam intro | slam edit | slam | clap intro | party starter | intro edit"
     " | jump off | dj edit | intro mix",
     "outro": "outro",
-    "short": "quick hit | quick hitter | qh | quick | snip | super short | short | short edit | short version | short cut | short mix | ck cut",
-    "acap mix": "acap in | acap out | acap in out | acap in and out | acap loop | clapapella | acapella in | acapella out",
+    "short": "quick hit | quick hitter | qh | quick | snip | super short | short | short edit | short version | short cut | short mix | ck cut | short take"
+    " | version courte | versione breve",
+    "acap mix": "acap in | acap out | acap in out | acap in and out | acap loop | clapapella | acapella in | acapella out | acapella loop",
     "blend": "blend | mash | mash up | mashup | segue | segway | word play | wordplay | redrum | perfect version",
     "transition": "transition | trans",
+    "medley": "medley",
+    "commentary": "commentary | track by track | track by track commentary",
 }
 
 _FOLLOWED = {
-    "karaoke": "originally performed by | in the style of | made famous by | as made famous by | originally by",
-    "cover": "cover of | tribute to | a tribute to",
-    "remix": "remix by | remixed by | rmx by | rework by",
-    "edit": "edit by",
+    "karaoke": "originally performed by | in the style of | made famous by | as made famous by | originally by | made popular by | as made popular by"
+    " | as performed by | karaoke version of | instrumental version of | in stile",
+    "cover": "cover of | tribute to | a tribute to | cover by | rendition of | cover version of",
+    "remix": "remix by | remixed by | rmx by | rework by | reworked by | bootleg by | remix von | remix de | remix par | remix di",
+    "edit": "edit by | re edit by | edited by",
     "mixed": "mixed by",
-    "live": "live at | live in | live from | live on | live for | live by | live bei | live im | live a | live au | live en | recorded at | recorded live at"
-    " | recorded live in | en vivo en | en vivo desde | ao vivo em | ao vivo no | ao vivo na | dal vivo a | from the live album",
+    "live": "live at | live in | live from | live on | live for | live bei | live im | live aus | live vom | live a | live au | live aux | live en | live al"
+    " | live dal | live dalla | recorded at | recorded live at | recorded live in | recorded live from | live recording from | live recording at"
+    " | en vivo en | en vivo desde | ao vivo em | ao vivo no | ao vivo na | dal vivo a | dal vivo al | from the live album | acoustic live at"
+    " | acoustic live from | live session at | live sessions at | live acoustic at | live acoustic from | in concert at | в живую в",
 }
 """Phrases whose meaning is completed by what follows: `Live at Wembley`, `Remix by X`."""
 
 
+def _split(text: str) -> list[str]:
+    return text.split()
+
+
+def _set(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 def _phrases(text: str) -> list[str]:
-    return [phrase.strip() for line in text.splitlines() for phrase in line.split("|") if phrase.strip()]
+    return [words(fold(phrase)) for phrase in text.split("|")]
 
 
-COSMETIC = ""
-PHRASES: dict[str, str] = dict.fromkeys(_phrases(_COSMETIC), COSMETIC) | {
+COSMETIC = "="
+"""First character of a note, so that notes and kinds can stand in one list: `=remaster:2011`, `=`."""
+PHRASES: dict[str, str] = {phrase: COSMETIC + note for note, text in _COSMETIC.items() for phrase in _phrases(text)} | {
     phrase: kind for kind, text in _KINDS.items() for phrase in _phrases(text)
 }
 FOLLOWED_PHRASES: dict[str, str] = {phrase: kind for kind, text in _FOLLOWED.items() for phrase in _phrases(text)}
 
-REMASTER_WORDS = frozenset({"remaster", "remastered", "remastering", "remasterizado", "remasterizada", "remasterise", "remastert"})
-"""Cosmetic whatever stands around them: `2011 Remaster`, `Remastered at Abbey Road`, `40th Anniversary Version / 2011 Remastered`."""
+SUFFIXES = ("版", "リミックス", "ミックス", "バージョン", "ヴァージョン", "エディット", "리믹스", "믹스", "버전")
+"""Version words that are written onto the word before them: `現場版`, `英語バージョン`."""
+
+REMASTER_WORDS = _set(
+    "remaster remasters remastered remastering remastert remasterizado remasterizada remasterise remasterisee remasterise remasterizacao ремастер"
+    " ремастеринг"
+)
+"""Cosmetic with whatever stands around them, unless that reads as a version by itself: `Remastered at Abbey Road`, but `Remastered Remix`."""
+REMASTERING = _set("digital digitally newly 24 bit hd from the original tapes tape analog analogue new high resolution collection in")
+"""Words of the process, never of the version."""
 
 NAMED_KINDS = frozenset({"remix", "mix", "edit", "version", "session"})
 """Kinds that take the words before them as their name: `Tiësto Remix` -> `remix:tiesto`."""
+TAKES_WORDS_BEHIND = frozenset({"remix", "version", "versao", "versione", "wersja", "ver", "versija"})
+"""Romance word order: `Versión Salsa`, `Remix Brega Funk`."""
 REMIX_ASPECTS = frozenset(
-    {"extended", "club", "vocal", "dub", "radio", "instrumental", "acapella", "vip", "acoustic", "blend", "intro", "short"}
+    {
+        "extended",
+        "club",
+        "vocal",
+        "dub",
+        "radio",
+        "instrumental",
+        "acapella",
+        "vip",
+        "acoustic",
+        "blend",
+        "intro",
+        "short",
+        "transition",
+        "outro",
+    }
 )
 """Kinds that with a name before them are an aspect of that person's remix: `Tiësto Extended Mix` -> `extended+remix:tiesto`."""
-PLACED_KINDS = frozenset({"live", "unplugged", "demo", "cover", "rerecorded", "remaster"})
+PLACED_KINDS = frozenset({"live", "unplugged", "demo", "cover", "rerecorded", "alternate", "stripped", "commentary"})
 """Kinds whose name is a place or an occasion, before or after them: `BBC Live`, `Live 1985`."""
+SIZES = frozenset({"extended"})
+"""Kinds that say no more than the length of a dub or an instrumental: `12" Dub` is `Dub`."""
 
-CREDIT_WORDS = frozenset({"feat", "ft", "featuring", "with", "w", "starring"})
-PRODUCER_WORDS = frozenset({"prod", "produced"})
-NOT_A_GUEST = frozenset(
-    {"you", "me", "u", "us", "him", "her", "them", "it", "my", "your", "or", "out", "a", "love", "no", "that", "this", "all"}
+CREDIT_WORDS = frozenset({"feat", "ft", "featuring", "with", "w", "starring", "con", "avec", "mit", "duet", "duetto", "dueto", "duett"})
+"""First words of a bracket that names guests. Beyond the first four they begin lyrics as well: see NOT_A_GUEST."""
+CREDIT_PHRASES = (
+    "in a duet with",
+    "a duet with",
+    "in duet with",
+    "duet with",
+    "duet w",
+    "duetto con",
+    "dueto con",
+    "en duo avec",
+    "duo avec",
+    "duett mit",
+    "featuring",
+    "starring",
+    "feat",
+    "ft",
+    "with",
+    "w",
+    "con",
+    "avec",
+    "mit",
 )
-"""After `(with ...` these begin a line of the lyrics, not a name."""
-MENDED = (
-    *("mix", "edit", "live", "demo", "club", "vocal", "radio", "remix", "rework", "bootleg", "version", "extended", "original", "acoustic"),
-    *(
-        "acustico",
-        "acustica",
-        "instrumental",
-        "karaoke",
-        "remaster",
-        "remastered",
-        "acapella",
-        "explicit",
-        "album",
-        "single",
-        "bonus",
-        "sped",
-    ),
+"""Beginnings of a credit, the longest first."""
+PRODUCER_WORDS = frozenset({"prod", "produced"})
+NOT_A_GUEST = _set(
+    "you me u us him her them it my your our his their or out a an love no that this all these those some every just one only someone somebody"
+    " each nothing everything everybody ya pen"
+    " te ti el la los las un una mi tu su sus toda todo amor brio moto fuoco spirito anima espressione variazioni sordino grazia forza affetto bravura calma tenerezza"
+    " effetti toi moi le les une mon ton son lui elle nous vous amour dir mir dem der den ein einem einer uns euch ihm ihr viel liebe chor orchester spielleuten"
+    " paradeschlagen gesang klavier begleitung musik"
+)
+"""After `(with`, `(con`, `(avec`, `(mit` these begin a line of the lyrics or a way of playing, not a name."""
+NOT_A_MUSICIAN = _set(
+    "rap raps sax saxophone strings string orchestra lyrics vocals vocal chorus choir piano intro outro guitar band drums hook verse ending commentary"
+    " dialogue applause fade count oboe brass backing"
+)
+"""`With Rap`, `W/ Strings`: another version, not a guest."""
+MENDED = tuple(
+    _split(
+        "mix edit live demo club vocal radio remix rework bootleg version extended original acoustic acustico acustica instrumental karaoke remaster"
+        " remastered acapella explicit album single bonus sped slowed unplugged"
+    )
 )
 """Version words that are set right when misspelt by a letter; words one letter from common ones (cover, clean, short) are not among them."""
-NOT_A_NAME = frozenset(
-    {"in", "on", "to", "of", "my", "your", "this", "that", "it", "me", "you", "the", "a", "an", "our", "for", "i", "and"}
+NOT_MISSPELT = _set(
+    "love life like lives olive alive lies give line lime five mia max mi six fix mia miss mit mid nix dit exit edith edict credit demon memo domo clubs"
+    " vocals focal local vocalist ratio radios radius radial audio remit bone bonds album albums singles mingle jingle speed spend spied shed spread showed flowed glowed slower allowed"
+    " versions aversion conversion originals extend extends mixes mixer remixes edits demos lived liver liven deliver emix lve"
+)
+"""Words one letter from a version word that are words themselves: `(I'm in Love)` is not live."""
+_FUNCTION = (
+    "to we i you u he she they it my your our his her their me us him them this that these those the a an is are was be am do dont does did can cant could"
+    " will wont would should shall must let lets gonna wanna gotta not no never ever how why when where what who if and or but so as of for"
+    " with without by at in on into out up down off over under again always just only more too very all every some any there here now then"
+    " than love im youre were theyre its ive id ill got get go come take run duck aint until till through"
+)
+FUNCTION_WORDS = _set(_FUNCTION)
+"""Words of sentences: with one of them before `Live` or `Cover` the bracket is a line of the lyrics (`(Dying to Live)`)."""
+NOT_A_PLACE = _set(
+    "my your our his her their fear love me you us it this that the a peace harmony sin tonight today forever moment now life little lie lies lot long dream"
+    " dreams hope fast free young loud like wire color colour colours pieces all always alone again without everything and or without 4ever"
+)
+"""After `Live in`, `Live for` and the like these go on with the lyrics; `the` only before one of them."""
+NOT_A_NAME = _set(
+    "in on to of my your this that it me you the a an our for i and his her their no not all get got let lets we us with into do dont"
 )
 """`(In the Mix)`, `(Your Version)`: a version word behind nothing but these is part of the title."""
+MONTHS = _set(
+    "january february march april may june july august september october november december jan feb mar apr jun jul aug sep sept oct nov dec"
+)
 
 SOUNDTRACK_PATTERN = (
-    r"^(?:music |theme |song |songs |taken |love theme |original song |from and inspired by )*from (?:the )?"
-    r"(?:\"|.*\b(?:movie|film|soundtrack|motion picture|series|musical|netflix|disney|anime|ost|game|television|broadway)\b)"
+    r"^(?:(?:music|main|opening|closing|ending|title|theme|song|songs|taken|love|original|tv|version|the|end|credits|as heard|featured) )*from (?:the )?"
+    r"(?:\"|.*\b(?:movie|film|soundtrack|motion picture|series|musical|netflix|disney|disneys|anime|ost|game|television|broadway|tv show)\b)"
+    r"|^(?:(?:the|main|title|love|opening|closing) )*theme(?: song)? from "
+    r"|\b(?:soundtrack|ost|banda sonora|colonna sonora|bande originale|motion picture)(?: (?:recording|version|theme|original|album|originale))*\"?$"
+    r"|^(?:the )?official (?:.* )?(?:song|anthem|theme|hymn|single)(?: of .*| for .*| [0-9]{4}| [a-z]+ [a-z]+ [0-9]{4})?$"
+    r"|^(?:the )?official (?:song|anthem|theme) "
+    r"|^cancion original de la pelicula|^(?:de|aus|uit) \"|^(?:aus dem film|du film|dal film|de la pelicula|from the film)\b"
 )
-"""`From "Rocky IV"`, `From the Original Motion Picture ...`; `(From Amsterdam With Love)` has neither quote nor medium and stays."""
+"""`From "Rocky IV"`, `Theme from Jaws`, `Season 2 Soundtrack`, `Official Anthem 2014`; `(From the Inside)` has neither quote nor medium and stays."""
+FROM_SOMEWHERE = r"^from (?!(?:the|me|you|my|your|a|an|here|now|this|that|his|her|our|where|what|within|inside|heaven|hell|above|below|afar|us|them|it|him|dusk|dawn|all)\b)"
+"""`(From Breakfast at Tiffany's)`: a source, unless it goes on as lyrics do (`From Amsterdam with Love`, `From Paris to Berlin`)."""
+FROM_LYRICS = frozenset({"to", "with", "till", "until"})
 
-TAIL_AMBIGUOUS = frozenset(
-    {"live", "original", "main", "cover", "demo", "single", "radio", "club", "vocal", "dub", "mix", "edit", "version", "audio", "lyrics", "bonus",
-     "short", "quick", "official", "mono", "stereo", "soundtrack", "trans", "cut", "tribute", "anniversary", "session", "performance", "mixed"}
-)  # fmt: skip
+TAIL_AMBIGUOUS = _set(
+    "live original main cover demo single radio club vocal dub mix edit version audio lyrics bonus short quick official mono stereo soundtrack trans cut"
+    " tribute anniversary session performance mixed album video verse hype slam preview exclusive reverb playback take stripped medley revisited"
+)
 """Single words that, bare after a closing bracket, may as well end the title: `Nobody (But You) Live`."""
+BARE_TAILS = (
+    "remix | rmx | radio edit | radio mix | radio version | extended mix | extended version | extended remix | original mix | original version | club mix"
+    " | album version | karaoke version | instrumental version | acoustic version | live version | single version | dub mix | vip mix | sped up version"
+    " | remastered | bonus track"
+)
+"""Notes that are unmistakable at the end of a title without bracket or dash, as in `Loca Remix`; never the whole title."""
 
 TEMPO_PATTERN = r"^(?:[6-9][0-9]|1[0-9][0-9]|2[0-2][0-9])$"
 MUSICAL_KEY_PATTERN = r"^(?:(?:1[0-2]|[1-9])[ab]|[a-g][b#]?(?:m|min|maj|major|minor))$"
 """Pool stamps: `130 11a`, `(132 Ebm)`, `102 4a`."""
+LONGEST_STAMP = 3

@@ -176,15 +176,15 @@ def test_guests_named_in_the_title_are_credits_and_not_part_of_it(title: str, cr
     ],
 )
 def test_a_version_means_the_same_wherever_the_platform_keeps_it(title: str, version: str | None) -> None:
-    assert title_keys(title, version) == ("song", "song", "remix:tiesto", "")
+    assert title_keys(title, version) == ("song", "song", "remix:tiesto", "", "")
     frame = pl.DataFrame({"t": [title], "v": [version]}, schema={"t": pl.String, "v": pl.String})
     shown = frame.select(display_title_expr(pl.col("t"), pl.col("v"))).to_series()
-    assert title_keys_frame(shown).row(0) == ("song", "song", "remix:tiesto", "")
+    assert title_keys_frame(shown).row(0) == ("song", "song", "remix:tiesto", "", "")
 
 
 def test_a_subtitle_in_brackets_is_in_the_core_and_not_in_the_stem() -> None:
     keys = title_keys("You Make Me Feel (Mighty Real) Clean")
-    assert keys == ("you make me feel mighty real", "you make me feel", "clean", "")
+    assert keys == ("you make me feel mighty real", "you make me feel", "clean", "", "")
 
 
 @pytest.mark.parametrize("title", ["You've Got", "You’ve Got", "Youve Got", "YOU´VE GOT"])
@@ -313,7 +313,7 @@ def test_nothing_becomes_empty_and_keys_are_their_own_keys(text: str) -> None:
     assert fold(fold(text)) == fold(text)
     assert name_key(name) == name
     if words(keys.core) == keys.core and not {"feat", "ft", "featuring"} & set(keys.core.split()):
-        assert title_keys(keys.core) == (keys.core, keys.core, "", "")
+        assert title_keys(keys.core) == (keys.core, keys.core, "", "", "")
 
 
 @pytest.mark.parametrize(
@@ -330,5 +330,5 @@ def test_segments_keep_their_letters(title: str, segments: list[str]) -> None:
 
 
 def test_nulls_and_no_titles_are_let_through() -> None:
-    assert title_keys_frame(pl.Series([None, "a"], dtype=pl.String)).rows() == [("", "", "", ""), ("a", "a", "", "")]
+    assert title_keys_frame(pl.Series([None, "a"], dtype=pl.String)).rows() == [("", "", "", "", ""), ("a", "a", "", "", "")]
     assert title_keys_frame(pl.Series([], dtype=pl.String)).is_empty()

@@ -1,0 +1,122 @@
+"""Folded titles that the simple reading would misread, rewritten so that it does not: few, so they are rewritten one by one.
+
+`Loca Remix` -> `loca (remix)`; `(A (B) C)`, `(Sell - Out Version)` -> brackets side by side; `f**k` -> `fuck`; `a / b (medley)` -> `a / b`.
+Columns ask `MAY_BE_AWKWARD` first, which every title that `rewritten` changes must match. What must not live here: what a note means.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from typing import TYPE_CHECKING
+
+from catalog_store.name_keys import vocabulary
+from catalog_store.name_keys.folding import words
+from catalog_store.name_keys.segments import BRACKET, read_segment
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+OPENING, CLOSING = r"(\[{\u3010\u3014\u3016\u3018", r")\]}\u3011\u3015\u3017\u3019"
+"""Brackets, as the inside of a character class."""
+_TAILS = "|".join(sorted((tail.strip() for tail in vocabulary.BARE_TAILS.split("|")), key=len, reverse=True))
+_WORD, _NEXT_WORD = rf"[^ {OPENING}]+", rf"[^ \-~{OPENING}][^ {OPENING}]*"
+_BEHIND_TAIL = rf"(?: *[{OPENING}].*| [-~].*| (?:feat|ft|featuring)\.? .*| *)$"
+_STARS = r"[a-z][*#@]|sh-t|f-ck"
+
+MAY_BE_AWKWARD = (
+    rf"{_STARS}|[{OPENING}][^{CLOSING}]*(?: [-~]+ |[{OPENING}])|medley|^{_WORD}(?: {_NEXT_WORD})* (?:{_TAILS})(?:$| *[{OPENING}]| [-~f]| $)"
+)
+ENTITY = r"&(?:#[0-9]{1,6}|#[xX][0-9a-fA-F]{1,5}|[a-zA-Z]{2,8});"
+"""`&#252;`, `&amp;`: characters as web pages write them, left in by whoever took titles from one."""
+
+_CENSORED = (
+    (r"f[u*#@-][c*#@-](?:k|\*)", "fuck"),
+    (r"s[h*][i*#@-][t*]", "shit"),
+    (r"b[i*#@][t*][c*][h*]", "bitch"),
+    (r"n[i*#@][g*][g*][a*]", "nigga"),
+    (r"p[u*#@][s*][s*]y", "pussy"),
+    (r"d[i*#@]ck", "dick"),
+    (r"(^|[^a-z])a[s*#@][s*](?=$|[^a-z*])", r"\1ass"),
+)
+_CENSORED_RE = tuple((re.compile(pattern), word) for pattern, word in _CENSORED)
+_STARS_RE, _ENTITY_RE = re.compile(_STARS), re.compile(ENTITY)
+_BARE_TAIL_RE = re.compile(rf"^({_WORD}(?: {_NEXT_WORD})*?)((?: (?:{_TAILS}))+)({_BEHIND_TAIL})")
+_TAILS_RE = re.compile(_TAILS)
+_GROUPED_RE = re.compile(rf"[{OPENING}][^{CLOSING}]*(?: [-~]+ |[{OPENING}])")
+_OPENING_RE, _CLOSING_RE = re.compile(f"[{OPENING}]"), re.compile(f"[{CLOSING}]")
+_INNER_DASH = re.compile(r" [-~]+ ")
+_MEDLEY_RE = re.compile(r"^medley ?[:-] ?| ?[(\[]medley[)\]]| - medley$")
+_MAY_BE_AWKWARD_RE = re.compile(MAY_BE_AWKWARD)
+
+
+def without_entities(title: str) -> str:
+    """The title with characters for `&amp;`, `&#252;` and their like."""
+    return html.unescape(title) if "&" in title and _ENTITY_RE.search(title) else title
+
+
+def rewritten(folded: str) -> str:
+    """A folded title as the simple reading wants it; most are returned as they are."""
+    if not _MAY_BE_AWKWARD_RE.search(folded):
+        return folded
+    if _STARS_RE.search(folded):
+        for pattern, word in _CENSORED_RE:
+            folded = pattern.sub(word, folded)
+    if "/" in folded and "medley" in folded:
+        folded = _MEDLEY_RE.sub("", folded).strip(" ") or folded
+    if _GROUPED_RE.search(folded):
+        folded = "".join(_side_by_side(folded))
+    return _with_tail_set_off(folded)
+
+
+def _with_tail_set_off(folded: str) -> str:
+    found = _BARE_TAIL_RE.match(folded)
+    if not found or found[1].rpartition(" ")[2].strip(",.!?") in vocabulary.NOT_A_NAME:
+        return folded
+    tails = " ".join(f"({tail})" for tail in _TAILS_RE.findall(found[2]))
+    return f"{found[1]} {tails}{found[3]}"
+
+
+def _side_by_side(folded: str) -> Iterator[str]:
+    """The title with its brackets regrouped, text between them as it is."""
+    for depth, text in _by_depth(folded):
+        yield text if depth == 0 else _regrouped(text)
+
+
+def _by_depth(text: str) -> Iterator[tuple[int, str]]:
+    """(0, text between brackets) and (1, inside of an outer bracket) in order; what is never closed ends with the text."""
+    depth, start = 0, 0
+    for place, letter in enumerate(text):
+        if _OPENING_RE.match(letter):
+            if depth == 0 and start < place:
+                yield 0, text[start:place]
+            start = place + 1 if depth == 0 else start
+            depth += 1
+        elif depth and _CLOSING_RE.match(letter):
+            depth -= 1
+            if depth == 0:
+                yield 1, text[start:place]
+                start = place + 1
+    if start < len(text):
+        yield min(depth, 1), text[start:]
+
+
+def _regrouped(inside: str) -> str:
+    pieces = list(_by_depth(inside))
+    outer = " ".join(text.strip(" ") for depth, text in pieces if depth == 0)
+    said = read_segment(f"{BRACKET}{outer}")
+    if len(pieces) > 1 or any(depth for depth, _ in pieces):
+        return _unnested(inside, pieces, outer, is_credit=bool(said.credit), is_kept=bool(said.kept))
+    if not said.kept and not said.credit and any(read_segment(f"{BRACKET}{piece}").kept for piece in _INNER_DASH.split(inside)):
+        return f"({_INNER_DASH.sub(' ', inside)})"
+    return f"({inside})"
+
+
+def _unnested(inside: str, pieces: list[tuple[int, str]], outer: str, *, is_credit: bool, is_kept: bool) -> str:
+    """A bracket with brackets inside: guests keep theirs, a note stands before its inner ones, parts of the title keep their order."""
+    if is_credit:
+        return f"({_CLOSING_RE.sub(' ', _OPENING_RE.sub(' ', inside))})"
+    if is_kept or not words(outer):
+        return " ".join(_regrouped(text) for _, text in pieces if words(text))
+    inner = [_regrouped(text) for depth, text in pieces if depth]
+    return " ".join([f"({outer})", *inner])

@@ -1,0 +1,108 @@
+"""Parts, volumes and numbers in a key: `pt ii`, `part two` and `parte 2` are `part 2`; `volume 3` is `vol 3`; `number one` is `no 1`.
+
+A numeral counts only behind a word that counts things, so `i`, `v` and `one` elsewhere stay words. Keys without such a word (nearly all)
+are left alone: columns ask `MAY_HAVE_PARTS` first. What must not live here: numbers that stand alone (`Rocky II`).
+"""
+
+from __future__ import annotations
+
+import re
+
+_COUNTED = {
+    "part": "part parts pt pts partie parties parte parti teil deel czesc часть част",
+    "vol": "vol vols volume volumes volumen том",
+    "no": "no nos nr num number numero nummer",
+    "chapter": "chapter ch kapitel chapitre",
+    "act": "act akt acte",
+    "scene": "scene",
+    "episode": "episode ep",
+    "phase": "phase",
+    "book": "book",
+    "movement": "movement mvt",
+}
+_NAMES = {name: unit for unit, names in _COUNTED.items() for name in names.split()}
+_WRITTEN = {
+    name: str(value)
+    for value, name in enumerate(("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"), 1)
+}
+_ROMAN = {
+    name: str(value)
+    for value, name in enumerate(
+        (
+            "i",
+            "ii",
+            "iii",
+            "iv",
+            "v",
+            "vi",
+            "vii",
+            "viii",
+            "ix",
+            "x",
+            "xi",
+            "xii",
+            "xiii",
+            "xiv",
+            "xv",
+            "xvi",
+            "xvii",
+            "xviii",
+            "xix",
+            "xx",
+        ),
+        1,
+    )
+}
+_NEVER_WRITTEN = frozenset({"no", "nos", "nr", "num", "numero", "nummer"})
+"""`no one` is nobody; `number one` is a number."""
+_ATTACHED = re.compile(r"^(part|pts?|vol|no|nr)([0-9]{1,3})$")
+
+MAY_HAVE_PARTS = rf"(?:^| )(?:{'|'.join(_NAMES)})(?: ?[0-9]| (?:[ivx]+|{'|'.join(_WRITTEN)})(?: |$))"
+"""Every key that `with_numbered_parts` changes matches; read alike by Rust's and Python's expressions."""
+_MAY_HAVE_PARTS_RE = re.compile(MAY_HAVE_PARTS)
+
+
+def with_numbered_parts(key: str) -> str:
+    """The key with its parts and volumes numbered in digits."""
+    if not _MAY_HAVE_PARTS_RE.search(key):
+        return key
+    tokens = [word for token in key.split(" ") for word in _apart(token)]
+    out: list[str] = []
+    index = 0
+    while index < len(tokens):
+        name, unit = tokens[index], _NAMES.get(tokens[index])
+        index += 1
+        number = _number(tokens, index, name) if unit else None
+        if number is None:
+            out.append(name)
+            continue
+        out.append(unit or name)
+        while number is not None:
+            out.append(number)
+            index += 1
+            number = _number(tokens, index, name)
+            if number is None and index + 1 < len(tokens) and tokens[index] == "and":
+                number = _number(tokens, index + 1, name)
+                if number is not None:
+                    out.append("and")
+                    index += 1
+    return " ".join(out)
+
+
+def _apart(token: str) -> tuple[str, ...]:
+    attached = _ATTACHED.match(token)
+    return (attached[1], attached[2]) if attached else (token,)
+
+
+def _number(tokens: list[str], index: int, name: str) -> str | None:
+    """The numeral at this place in digits; a single letter counts only at the end or before another numeral."""
+    if index >= len(tokens):
+        return None
+    token = tokens[index]
+    if token.isascii() and token.isdigit():
+        return token.lstrip("0") or "0"
+    if token in _WRITTEN and name not in _NEVER_WRITTEN:
+        return _WRITTEN[token]
+    behind = tokens[index + 1] if index + 1 < len(tokens) else ""
+    is_last = behind in {"", "and"} or behind in _ROMAN or behind in _NAMES
+    return _ROMAN[token] if token in _ROMAN and (len(token) > 1 or is_last) and (len(token) > 1 or name not in _NEVER_WRITTEN) else None

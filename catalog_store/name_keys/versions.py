@@ -1,0 +1,173 @@
+"""The words of a version note -> its tags: `tiesto extended remix` -> extended, remix:tiesto; `2011 remaster` -> the note =remaster:2011.
+
+A note is read from left to right in phrases of the vocabulary. Words that are no phrase are a name before a version word, a place behind
+one, or the end of the reading: None, it is no version note. What must not live here: the words themselves (see `vocabulary`), brackets.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from catalog_store.name_keys import vocabulary
+from catalog_store.name_keys.folding import compact
+from catalog_store.name_keys.vocabulary import COSMETIC, FOLLOWED_PHRASES, FUNCTION_WORDS, NAMED_KINDS, PHRASES, PLACED_KINDS, REMIX_ASPECTS
+
+Tags = tuple[str, ...]
+"""Kinds of variant, `kind` or `kind:name`, and notes, which begin with COSMETIC; empty: cosmetic without a name."""
+
+LONGEST_NAME_BEHIND = 4
+"""Words after `Version` or `Remix` that can be its name."""
+YEAR = re.compile(r"^(?:19|20)[0-9][0-9]$")
+_ORDINAL = re.compile(r"^[0-9]{1,3}(?:st|nd|rd|th)$")
+_DATED = re.compile(r"^(?:[0-9]{2}|[0-9]{4})$")
+_LONGEST_PHRASE = max(len(phrase.split()) for phrase in (*PHRASES, *FOLLOWED_PHRASES))
+_TAKES_NAME = NAMED_KINDS | REMIX_ASPECTS | PLACED_KINDS
+_JOINTS = frozenset({"the", "and", "x", "vs"})
+_ASPECTS_OF_REMASTERS = frozenset({"live", "mono", "stereo", "instrumental", "acoustic", "remix", "dub", "acapella"})
+
+
+class _Words(NamedTuple):
+    """A note taken apart: kinds in order, the name before them, words behind the last kind, years."""
+
+    kinds: list[str]
+    name: list[str]
+    loose: list[str]
+    years: list[str]
+
+
+def read_version(tokens: list[str], *, is_set_off: bool) -> Tags | None:
+    """Tags of a version note of these words; None when some word does not fit.
+
+    `is_set_off`: the note stands in brackets or behind a dash; what merely follows a bracket must be plainer to be believed.
+    """
+    if not vocabulary.REMASTER_WORDS.isdisjoint(tokens):
+        return _remastered(tokens, is_set_off=is_set_off)
+    taken = _Words([], [], [], [])
+    index = 0
+    while index < len(tokens):
+        phrase, length = _phrase_at(tokens, index, FOLLOWED_PHRASES)
+        if phrase and is_set_off and index + length < len(tokens):
+            tags = _followed(taken, FOLLOWED_PHRASES[phrase], tokens[index + length :])
+            if tags is not None:
+                return tags
+        phrase, length = _phrase_at(tokens, index, PHRASES)
+        if phrase:
+            taken.kinds.append(PHRASES[phrase])
+            taken.name.extend(taken.loose)
+            taken.loose.clear()
+        elif YEAR.match(tokens[index]):
+            taken.years.append(tokens[index])
+        elif not _ORDINAL.match(tokens[index]):
+            taken.loose.append(tokens[index])
+        index += max(length, 1)
+    if not taken.kinds:
+        return None
+    return _whole(tokens, taken, is_set_off=is_set_off)
+
+
+def _phrase_at(tokens: list[str], index: int, table: dict[str, str]) -> tuple[str, int]:
+    for length in range(min(_LONGEST_PHRASE, len(tokens) - index), 0, -1):
+        phrase = " ".join(tokens[index : index + length])
+        if phrase in table:
+            return phrase, length
+    return "", 0
+
+
+def _remastered(tokens: list[str], *, is_set_off: bool) -> Tags | None:
+    """A remaster, and what else the note says if it can be read."""
+    years = [token for token in tokens if YEAR.match(token)]
+    rest = [token for token in tokens if not (YEAR.match(token) or token in vocabulary.REMASTER_WORDS or token in vocabulary.REMASTERING)]
+    if rest and not is_set_off:
+        return None
+    note = f"{COSMETIC}remaster:{years[-1]}" if years else f"{COSMETIC}remaster"
+    said = read_version(rest, is_set_off=is_set_off) if rest else ()
+    if said is None:
+        said = tuple(token for token in rest if token in _ASPECTS_OF_REMASTERS and token in PHRASES)
+    return tuple(sorted({note, *said}))
+
+
+def _followed(taken: _Words, kind: str, rest: list[str]) -> Tags | None:
+    """`Live at X`, `Remix by X`; None where the words go on as lyrics do: `(Live in the Moment)`."""
+    before = [*taken.name, *taken.loose]
+    if kind == "karaoke":
+        return tags_of([*taken.kinds, kind], [])
+    if not FUNCTION_WORDS.isdisjoint(before) or (kind == "live" and not _is_place(rest)):
+        return None
+    named = [kind_ for kind_ in taken.kinds if kind_ in NAMED_KINDS and kind_ != kind]
+    return tags_of(
+        [*(kind_ for kind_ in taken.kinds if kind_ not in named), kind], [token for token in rest if token not in {"the", "and"}]
+    )
+
+
+def _is_place(rest: list[str]) -> bool:
+    first = rest[1] if rest[0] in {"the", "a"} and len(rest) > 1 else rest[0]
+    return first not in vocabulary.NOT_A_PLACE
+
+
+def _whole(tokens: list[str], taken: _Words, *, is_set_off: bool) -> Tags | None:  # noqa: PLR0911 - a list of rules
+    """Decide over the words that are no phrase, once all are read."""
+    kinds, name, loose, years = taken
+    if not is_set_off and (name or loose or " ".join(tokens) in vocabulary.TAIL_AMBIGUOUS):
+        return None
+    if loose and not all(token.isdigit() for token in loose):
+        return _with_words_behind(tokens, taken)
+    if name and (set(name) <= vocabulary.NOT_A_NAME or tokens[-3:-1] == ["in", "the"]):
+        return None
+    takes_name = [kind for kind in kinds if kind in _TAKES_NAME]
+    if name and not takes_name:
+        return tags_of([*kinds, tokens[-1]], name) if tokens[-1] in {"mix", "version"} else None
+    if name and any(kind in PLACED_KINDS for kind in kinds) and not FUNCTION_WORDS.isdisjoint(name):
+        return None
+    if name and kinds == ["club"] and tokens[0] == "the":
+        return None
+    if not name and not years and (alone := _without_name(tokens, kinds, loose)) is not True:
+        return alone or None
+    if not name and years and kinds[-1] in NAMED_KINDS | {"live"}:
+        name = years
+    return tags_of(kinds, [token for token in name if token not in _JOINTS] + loose)
+
+
+def _without_name(tokens: list[str], kinds: list[str], loose: list[str]) -> Tags | bool:
+    """True when the kinds stand well without a name; else what they say, False for nothing: `(The Mix)`, `(Version)`."""
+    if kinds[-1] in {"mix", "session"}:
+        return tags_of(kinds[:-1], loose) if len(kinds) > 1 else False
+    if kinds == ["alternate"] and tokens == ["take"]:
+        return False
+    return not (kinds == ["version"] and len(tokens) == 1)
+
+
+def _with_words_behind(tokens: list[str], taken: _Words) -> Tags | None:
+    """`Versión Salsa`, `Remix Brega Funk`, `Live Montreal '87`."""
+    behind = taken.loose
+    if taken.name or not FUNCTION_WORDS.isdisjoint(behind):
+        return None
+    if tokens[0] in vocabulary.TAKES_WORDS_BEHIND and len(behind) <= LONGEST_NAME_BEHIND:
+        return tags_of(taken.kinds, behind)
+    is_dated = bool(taken.years) or not vocabulary.MONTHS.isdisjoint(behind) or any(_DATED.match(token) for token in behind)
+    if taken.kinds[-1] == "live" and tokens[0] == "live" and is_dated and vocabulary.NOT_A_PLACE.isdisjoint(behind[:1]):
+        return tags_of(taken.kinds, [*behind, *taken.years])
+    return None
+
+
+def tags_of(kinds: list[str], name: list[str]) -> Tags:
+    """The tags of some kinds with one name for them; sorted, distinct."""
+    notes = {kind for kind in kinds if kind.startswith(COSMETIC) and kind != COSMETIC}
+    kinds = [kind for kind in kinds if not kind.startswith(COSMETIC)]
+    if len(kinds) > 1 and kinds[-1] not in vocabulary.SIZES and {"dub", "instrumental", "acapella"} & set(kinds):
+        kinds = [kind for kind in kinds if kind not in vocabulary.SIZES] if not name else kinds
+    who = compact(" ".join(name))
+    if not who:
+        return tuple(sorted(notes | {"remix" if kind == "mix" else kind for kind in kinds if kind not in {"version", "session"}}))
+    tags = {kind for kind in kinds if kind not in NAMED_KINDS | PLACED_KINDS}
+    placed = [kind for kind in kinds if kind in PLACED_KINDS]
+    named = [kind for kind in kinds if kind in NAMED_KINDS]
+    if placed:
+        tags |= {f"{kind}:{who}" for kind in placed}
+    elif named:
+        tags.add(f"{'remix' if named[-1] == 'mix' else named[-1]}:{who}")
+    elif kinds and who.isdigit():
+        tags = {*(kind for kind in tags if kind != kinds[-1]), f"{kinds[-1]}:{who}"}
+    elif any(kind in REMIX_ASPECTS for kind in kinds):
+        tags.add(f"remix:{who}")
+    return tuple(sorted(notes | tags))
