@@ -130,6 +130,54 @@ def test_whom_a_list_with_roles_calls_primary_stays_primary_whatever_the_title_s
     assert artists(world) == [("Nova", True, False), ("Gast", True, True)]
 
 
+GAST, KASK = credit("Gast", "g"), credit("Kask", "k")
+FEATURED = GAST | {"role": "featured"}
+LISTS_AND_ROLES = [
+    # A list that names no guest is silent about guests: titles and other lists tell.
+    ("store_a", [NOVA, GAST], "streamsvc_a", "Song (feat. Gast)", [NOVA, GAST], [("Nova", True, False), ("Gast", False, False)]),
+    ("streamsvc_c", [NOVA, GAST], "streamsvc_b", "Song", [NOVA, FEATURED], [("Nova", True, False), ("Gast", False, False)]),
+    ("streamsvc_c", [NOVA, GAST], "streamsvc_a", "Song", [NOVA, GAST], [("Nova", True, False), ("Gast", True, False)]),
+    # One that tells another guest has spoken about this one too.
+    (
+        "streamsvc_c",
+        [NOVA, GAST, credit("Kask", "k", "featured")],
+        "streamsvc_a",
+        "Song (feat. Gast & Kask)",
+        [NOVA],
+        [("Nova", True, False), ("Gast", True, False), ("Kask", False, False)],
+    ),
+    # Whom a list names first is its main artist, whatever else is said.
+    ("store_a", [GAST, NOVA], "streamsvc_a", "Song (feat. Gast)", [NOVA], [("Gast", True, False), ("Nova", True, False)]),
+    # The same for remixers: knowing guests is not knowing remixers.
+    (
+        "streamsvc_c",
+        [NOVA, KASK, FEATURED],
+        "store_a",
+        "Song (Kask Remix)",
+        [NOVA],
+        [("Nova", True, False), ("Kask", False, True), ("Gast", False, False)],
+    ),
+    (
+        "store_a",
+        [NOVA, KASK, KASK | {"role": "remixer"}],
+        "streamsvc_a",
+        "Song (Kask Remix)",
+        [NOVA],
+        [("Nova", True, False), ("Kask", True, True)],
+    ),
+]
+
+
+def test_a_list_speaks_only_of_the_roles_that_it_tells_apart(world: World) -> None:
+    for number, (platform, listed, other, title, others, _) in enumerate(LISTS_AND_ROLES, start=1):
+        world.recording(number, platform, f"x{number}", "Song", *listed)
+        world.recording(number, other, f"y{number}", title, *others)
+    build(world)
+    found = world.rows_of("recording_artist", "recording_id", "name", "is_primary", "is_remixer")
+    for number, case in enumerate(LISTS_AND_ROLES, start=1):
+        assert [row[1:] for row in found if row[0] == number] == case[-1], case
+
+
 def test_a_known_guest_whom_only_the_title_names_is_featured(world: World) -> None:
     world.add("source_artist", "catalog_b", artist_id="g", name="Gast")
     world.recording(1, "store_a", "s", "Song (feat. GAST)", NOVA)
