@@ -14,12 +14,12 @@ test: setup ## run all tests
 check: setup ## lint, types, import rules
 	@.venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/mypy && .venv/bin/lint-imports
 bench: setup ## print the benchmark tables (takes a while)
-	@.venv/bin/python -m benchmarks.parse_dumps
+	@scripts/setup .venv-bench requirements-bench.lock && .venv/bin/python -m benchmarks.parse_dumps && .venv/bin/python -m benchmarks.linkage
 dev: setup ## Dagster's web interface on http://127.0.0.1:3000
 	@mkdir -p .dagster_home && cp dagster.yaml .dagster_home/ && DAGSTER_HOME=$(CURDIR)/.dagster_home .venv/bin/dagster dev -w workspace.yaml
 docs: setup ## rewrite the generated pages
 	@.venv/bin/python -m scripts.generate_docs
-lock: setup ## compile requirements.lock from pyproject.toml
+lock: setup ## compile the lock files from pyproject.toml
 	@scripts/lock
 clean: ## delete the environment and the demo
-	@rm -rf .venv demo
+	@rm -rf .venv .venv-bench demo

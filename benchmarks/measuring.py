@@ -23,17 +23,25 @@ _PR_SET_CHILD_SUBREAPER = 36
 
 @dataclass(frozen=True)
 class Run:
-    """`cpu` and `wall` in seconds; `memory` is the resident peak of the largest process in MiB."""
+    """`cpu` and `wall` in seconds; memory in MiB, resident peaks."""
 
     answer: Any
     cpu: float
     wall: float
     memory: float
+    """Of the largest process."""
+    own_memory: float
+    """Of the process that ran the function."""
+    worker_memory: float
+    """Of the largest process that outlived it: the server of a pool and its workers; 0 without."""
 
 
-def measure(function: str, *arguments: str) -> Run:
-    """Call `module:function` with text arguments; it must return something that JSON can hold. Its interpreter's start is counted in."""
-    supervisor = [sys.executable, "-m", "benchmarks.measuring", "supervise", function, *arguments]
+def measure(function: str, *arguments: str, python: str = sys.executable) -> Run:
+    """Call `module:function` with text arguments; it must return something that JSON can hold. Its interpreter's start is counted in.
+
+    `python` names the interpreter of another environment, which then needs nothing but what that module imports.
+    """
+    supervisor = [python, "-m", "benchmarks.measuring", "supervise", function, *arguments]
     answer = subprocess.run(supervisor, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
     return Run(**json.loads(answer.stdout.splitlines()[-1]))
 
@@ -49,19 +57,23 @@ def _supervise(function: str, arguments: list[str]) -> None:
     command = [sys.executable, "-m", "benchmarks.measuring", "call", function, *arguments]
     answer = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     wall = time.perf_counter() - started
+    workers = 0
     while True:
         try:
-            os.wait()
+            _, _, orphan = os.wait3(0)
         except ChildProcessError:
             break
+        workers = max(workers, orphan.ru_maxrss)
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    facts = {"cpu": used.ru_utime + used.ru_stime, "wall": wall, "memory": used.ru_maxrss / 1024}
-    print(json.dumps({"answer": json.loads(answer.stdout.splitlines()[-1]), **facts}))
+    facts = {"cpu": used.ru_utime + used.ru_stime, "wall": wall, "memory": used.ru_maxrss / 1024, "worker_memory": workers / 1024}
+    print(json.dumps({**json.loads(answer.stdout.splitlines()[-1]), **facts}))
 
 
 def _call(function: str, arguments: list[str]) -> None:
     module, _, name = function.partition(":")
-    print(json.dumps(getattr(__import__(module, fromlist=[name]), name)(*arguments)))
+    answer = getattr(__import__(module, fromlist=[name]), name)(*arguments)
+    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(json.dumps({"answer": answer, "own_memory": own}))
 
 
 if __name__ == "__main__":

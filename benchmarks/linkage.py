@@ -1,0 +1,180 @@
+"""Linkage beside Splink 5 on the same rows, its memory at two sizes, and what its guards hold.
+
+    python -m benchmarks.linkage [--sections splink memory guards nights] [--recordings 100000] [--seed 21] [--runs 1] [--work DIR]
+
+splink: a simulated world read by our adapters; our linkage over the staged tables and over a frame, then Splink on DuckDB with our keys
+given to it, with training and with a model trained before, each at the threshold that the truth says is its best. Every contestant in a
+fresh process (`scripts/setup .venv-bench requirements-bench.lock` makes Splink's environment), on the same processors, in turns; of
+several runs the one with the least CPU counts. CPU is that of all processes, our reading, normalising and writing included.
+memory: linkage alone, stage by stage in fresh processes, at one size and at `--times` it. guards: mixed recordings with and without them.
+nights: one night with 0.3 % changed rows, merges and splits among them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from benchmarks.linkage_runs import STAGES, read_member
+from benchmarks.linkage_worlds import parts_of, staged_world, truth_of
+from benchmarks.measuring import Run, measure
+from benchmarks.thresholds import best_weight
+from pipeline.linkage.evaluation import evaluate
+
+if TYPE_CHECKING:
+    from pipeline.paths import BuildPaths
+
+ROOT = Path(__file__).resolve().parent.parent
+SPLINK_PYTHON = ROOT / ".venv-bench" / "bin" / "python"
+
+TRAINED_GOAL, PRETRAINED_GOAL = 2.5, 1.2
+"""How many times less CPU than Splink."""
+MEMORY_GOAL = 0.5
+"""Share of Splink's peak."""
+FLAT_GOAL = 1.3
+"""Growth of a worker's peak that counts as flat."""
+GUARDS_GOAL = 100
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """What one linker cost in its best run and how right it was."""
+
+    name: str
+    run: Run
+    figures: dict[str, float]
+
+    def __str__(self) -> str:
+        run, figures = self.run, self.figures
+        quality = "".join(f"{figures[name]:>11.5f}" for name in ("precision", "recall", "f1"))
+        return f"{self.name:<28}{run.cpu:>9.1f}{run.wall:>9.1f}{run.memory:>10.0f}{quality}{figures['mixed']:>9.0f}"
+
+
+def splink(paths: BuildPaths, folder: Path, runs: int) -> None:
+    """Print the table of contestants and what became of the goals."""
+    if not SPLINK_PYTHON.exists():
+        raise SystemExit("Splink is not installed: run `scripts/setup .venv-bench requirements-bench.lock` (or `make bench`)")
+    root, keys, truth = str(paths.root), str(folder / "keys"), truth_of(paths)
+    normalised = measure("benchmarks.linkage_runs:keys", root, keys)
+    versions = measure("benchmarks.splink_peer:explore", keys, str(folder), python=str(SPLINK_PYTHON)).answer
+    records = pl.read_parquet(parts_of(Path(keys)), columns=["record", "platform", "external_id"])
+    weight, _ = best_weight(
+        pl.read_parquet(folder / "pairs.parquet"),
+        records.join(truth, on=["platform", "external_id"], how="left", maintain_order="left")["true_recording_id"],
+    )
+    calls = {
+        "ours, tables": ("benchmarks.linkage_runs:tables", root),
+        "ours, frame": ("benchmarks.linkage_runs:frame", root, str(folder / "frame.parquet")),
+        "Splink with training": ("benchmarks.splink_peer:trained", keys, str(folder), str(weight)),
+        "Splink pre-trained": ("benchmarks.splink_peer:pretrained", keys, str(folder), str(weight)),
+    }
+    taken: dict[str, list[Run]] = {name: [] for name in calls}
+    for _ in range(runs):
+        for name, (function, *arguments) in calls.items():
+            environment = {"python": str(SPLINK_PYTHON)} if "splink_peer" in function else {}
+            taken[name].append(measure(function, *arguments, **environment))
+    members = {
+        "ours, tables": read_member(root),
+        "ours, frame": pl.read_parquet(folder / "frame.parquet"),
+        "Splink with training": _splink_member(records, folder / "trained.parquet"),
+        "Splink pre-trained": _splink_member(records, folder / "pretrained.parquet"),
+    }
+    found = {name: Contestant(name, min(taken[name], key=lambda run: run.cpu), _figures(member, truth)) for name, member in members.items()}
+    print(f"\n{records.height:,} records; Splink {versions['splink']}, DuckDB {versions['duckdb']}, Polars {version('polars')}; ", end="")
+    print(f"{len(os.sched_getaffinity(0))} processors; runs: {runs}; Splink's threshold: match weight {weight:.3f}")
+    print(f"{'':<28}{'CPU s':>9}{'wall s':>9}{'peak MiB':>10}{'precision':>11}{'recall':>11}{'F1':>11}{'mixed/M':>9}")
+    print(*found.values(), sep="\n")
+    print(f"making the keys, which ours does and Splink is given: {normalised.cpu:.1f} CPU s\n")
+    _verdicts(found["ours, tables"], found["Splink with training"], found["Splink pre-trained"], normalised)
+
+
+def _splink_member(records: pl.DataFrame, clusters: Path) -> pl.DataFrame:
+    found = pl.read_parquet(clusters).select(pl.col("record").cast(pl.Int64), recording_id=pl.col("cluster_id").cast(pl.Int64))
+    return records.join(found, on="record").select("platform", "external_id", "recording_id")
+
+
+def _figures(member: pl.DataFrame, truth: pl.DataFrame) -> dict[str, float]:
+    """Precision, recall, f1 and mixed recordings per million recordings."""
+    found = evaluate(member, truth)
+    numbers = {name: value for name, value in found.items() if isinstance(value, int | float)}
+    return {**numbers, "mixed": numbers["mixed_clusters"] / numbers["recordings"] * 1e6}
+
+
+def _verdicts(ours: Contestant, trained: Contestant, pretrained: Contestant, normalised: Run) -> None:
+    for peer, goal in ((trained, TRAINED_GOAL), (pretrained, PRETRAINED_GOAL)):
+        ratio = peer.run.cpu / ours.run.cpu
+        alike = (peer.run.cpu + normalised.cpu) / ours.run.cpu
+        _say(f"CPU, {peer.name} / ours", f"{ratio:.2f}x (with the keys charged to both {alike:.2f}x)", goal, holds=ratio >= goal)
+    share = ours.run.memory / min(trained.run.memory, pretrained.run.memory)
+    _say("peak memory, ours / Splink's smaller", f"{share:.2f}x", MEMORY_GOAL, holds=share <= MEMORY_GOAL, at_most=True)
+    best = max(trained.figures["f1"], pretrained.figures["f1"])
+    _say("F1, ours", f"{ours.figures['f1']:.5f}", round(best, 5), holds=ours.figures["f1"] >= best)
+
+
+def _say(what: str, found: str, goal: float, *, holds: bool, at_most: bool = False) -> None:
+    print(f"{what:<42}{found:<48}goal {'<=' if at_most else '>='} {goal} {'holds' if holds else 'MISSED'}")
+
+
+def memory(small: BuildPaths, large: BuildPaths, times: int) -> None:
+    """Print the peak of every stage, of the process that runs it and of its largest worker, at both sizes."""
+    print(f"\n{'stage, peak MiB':<28}{'own at 1x':>12}{f'at {times}x':>10}{'workers at 1x':>16}{f'at {times}x':>10}")
+    grown = []
+    for name in STAGES:
+        runs = [measure("benchmarks.linkage_runs:stage", str(paths.root), name) for paths in (small, large)]
+        own, workers = [run.own_memory for run in runs], [run.worker_memory for run in runs]
+        print(f"{name:<28}{own[0]:>12.0f}{own[1]:>10.0f}{workers[0]:>16.0f}{workers[1]:>10.0f}")
+        heaviest = workers if min(workers) > 0 else own
+        grown.append(heaviest[1] / heaviest[0])
+    _say(
+        "growth of the peak per worker (without workers, of the process)",
+        f"{max(grown):.2f}x",
+        FLAT_GOAL,
+        holds=max(grown) <= FLAT_GOAL,
+        at_most=True,
+    )
+
+
+def guards(paths: BuildPaths) -> None:
+    """Print how many recordings are mixed with the guards and without."""
+    found = measure("benchmarks.linkage_runs:guards", str(paths.root)).answer
+    on, off = found["on"], found["off"]
+    print(
+        f"\n{on['records']:,} records: mixed recordings with the guards {on['mixed_clusters']}, without {off['mixed_clusters']}; ", end=""
+    )
+    print(f"precision {on['precision']:.5f} and {off['precision']:.5f}")
+    growth = off["mixed_clusters"] / max(1, on["mixed_clusters"])
+    _say("growth without the guards", f"{growth:.0f}x", GUARDS_GOAL, holds=growth >= GUARDS_GOAL)
+
+
+def main() -> None:
+    """Run the sections asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sections", nargs="+", choices=["splink", "memory", "guards", "nights"], default=["splink", "guards"])
+    parser.add_argument("--recordings", type=int, default=100_000, help="true recordings in the world; 2.6 times as many records")
+    parser.add_argument("--seed", type=int, default=21)
+    parser.add_argument("--times", type=int, default=5, help="how much larger the larger world of `memory` is (default 5)")
+    parser.add_argument("--runs", type=int, default=1, help="runs per contestant, in turns, of which the cheapest counts (default 1)")
+    parser.add_argument("--work", type=Path, help="folder for worlds, kept and used again (default: a temporary one)")
+    parser.add_argument("--world", type=Path, help="a world that `pipeline simulate` wrote with that size and seed, instead of a new one")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch:
+        work = options.work or Path(scratch)
+        paths = staged_world(work, options.recordings, options.seed, options.world)
+        print(f"world of {options.recordings:,} recordings, seed {options.seed}")
+        if "splink" in options.sections:
+            splink(paths, Path(scratch), options.runs)
+        if "guards" in options.sections:
+            guards(paths)
+        if "memory" in options.sections:
+            memory(paths, staged_world(work, options.recordings * options.times, options.seed), options.times)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,54 @@
+"""What the linkage benchmarks run in processes of their own: linkage over tables, stage by stage, or over a frame; guards on and off."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+
+from benchmarks.linkage_worlds import records_of, truth_of, write_keys
+from pipeline.linkage import link, stages
+from pipeline.linkage.evaluation import evaluate
+from pipeline.linkage.guards import guards_off
+from pipeline.paths import BuildPaths
+
+STAGES = ("normalise_and_atoms", "edges", "clusters", "recording_ids")
+
+
+def keys(root: str, out: str) -> int:
+    """The keys of all records of a staged world, for peers; how many records."""
+    return write_keys(BuildPaths(Path(root)), Path(out))
+
+
+def tables(root: str) -> dict[str, int]:
+    """All stages, from the staged tables to the recordings' ids; their facts."""
+    return {name: count for stage_name in STAGES for name, count in stage(root, stage_name).items()}
+
+
+def stage(root: str, name: str) -> dict[str, int]:
+    """One stage over the tables that those before it wrote."""
+    facts: dict[str, int] = getattr(stages, name)(BuildPaths(Path(root)))
+    return facts
+
+
+def frame(root: str, out: str) -> int:
+    """`link` over all records in memory; writes platform, external_id, recording_id."""
+    member = link(*records_of(BuildPaths(Path(root))))
+    member.write_parquet(out)
+    return member.height
+
+
+def guards(root: str) -> dict[str, dict[str, object]]:
+    """Figures of `link` with the guards and without."""
+    paths = BuildPaths(Path(root))
+    records, artists = records_of(paths)
+    truth = truth_of(paths)
+    on = evaluate(link(records, artists), truth)
+    with guards_off():
+        off = evaluate(link(records, artists), truth)
+    return {"on": on, "off": off}
+
+
+def read_member(root: str) -> pl.DataFrame:
+    """The recordings that the stages found."""
+    return pl.read_parquet(Path(root) / "work" / "linkage" / "recording_member" / "*.parquet")

@@ -1,0 +1,90 @@
+"""Simulated worlds for the linkage benchmarks: dumps read by our adapters, the truth beside them, our keys handed to a peer.
+
+A world that lies in the folder already is used as it is; the folder's name tells size and seed, not the code that made it.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+
+from catalog_store.platforms import CATALOG_PLATFORMS, SOURCES
+from catalog_store.tables import TABLES
+from catalog_store.tables.files import parts, read_table, scan_table
+from pipeline.dumps.adapters import stage_dump
+from pipeline.linkage.credits import name_table
+from pipeline.linkage.normalise import names_of, normalise
+from pipeline.paths import BuildPaths
+
+ROOT = Path(__file__).resolve().parent.parent
+DURATION_SLOT_MS = 5_000
+"""Width of the bands of duration a peer blocks on."""
+PREFIX_CHARACTERS = 4
+
+
+def staged_world(work: Path, recordings: int, seed: int, dumps: Path | None = None) -> BuildPaths:
+    """The catalog root of a staged world below `work`; simulated unless `dumps` (a folder that `pipeline simulate` wrote) is given."""
+    root = work / f"world-{recordings}-{seed}"
+    paths = BuildPaths(root / "catalog")
+    world = dumps or root / "dumps"
+    if not world.exists():
+        command = [sys.executable, "-m", "pipeline", "simulate", "--recordings", str(recordings), "--seed", str(seed), "--out", str(world)]
+        subprocess.run(command, cwd=ROOT, check=True, stderr=subprocess.DEVNULL)
+    link = root / "truth"
+    if not link.exists():
+        root.mkdir(parents=True, exist_ok=True)
+        link.symlink_to((world / "truth").resolve())
+    for platform in SOURCES:
+        if not paths.staging(platform).exists():
+            stage_dump(platform, max((world / platform).iterdir()), paths.staging(platform))
+    return paths
+
+
+def truth_of(paths: BuildPaths) -> pl.DataFrame:
+    """platform, external_id, true_recording_id."""
+    found = pl.read_parquet(parts_of(paths.root.parent / "truth" / "recording"))
+    return found.select("platform", "external_id", "true_recording_id")
+
+
+def parts_of(folder: Path) -> list[Path]:
+    """Parquet files of a folder."""
+    return sorted(folder.glob("*.parquet"))
+
+
+def records_of(paths: BuildPaths) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """All staged recordings and all staged artists, in memory."""
+    recordings, artists = (
+        pl.concat([read_table(TABLES[name], folder) for folder in paths.staged(name, CATALOG_PLATFORMS)])
+        for name in ("source_recording", "source_artist")
+    )
+    return recordings, artists
+
+
+def write_keys(paths: BuildPaths, out: Path) -> int:
+    """Write what a peer links by, a row per record, numbered by `record`: our keys, and the columns that are blocked on, made beforehand.
+
+    Returns the number of rows. An unknown artist is null, as a peer expects it; of several codes the first counts.
+    """
+    artists = pl.concat([read_table(TABLES["source_artist"], folder) for folder in paths.staged("source_artist", CATALOG_PLATFORMS)])
+    staged = paths.staged("source_recording", CATALOG_PLATFORMS)
+    none = TABLES["source_artist"].empty()
+    found = [names_of(scan_table(TABLES["source_recording"], folder).collect(), none) for folder in staged]
+    names = name_table(pl.concat([*found, names_of(TABLES["source_recording"].empty(), artists)]).unique())
+    rows = 0
+    out.mkdir(parents=True, exist_ok=True)
+    for number, part in enumerate(part for folder in staged for part in parts(folder)):
+        keys = normalise(pl.read_parquet(part), names, artists).with_row_index("record", rows)
+        keys = keys.with_columns(
+            pl.col("record").cast(pl.Int64),
+            artist_key=pl.when(pl.col("artist_key") != "").then("artist_key"),
+            kind=pl.col("variant").str.split(":").list.first(),
+            isrc=pl.col("isrcs").list.first(),
+            title_start=pl.col("title_key").str.slice(0, PREFIX_CHARACTERS),
+            slot=pl.col("duration_ms") // DURATION_SLOT_MS,
+        )
+        keys.drop("isrcs", "artist_hash", "release_id").write_parquet(out / f"part-{number:05d}.parquet")
+        rows += keys.height
+    return rows
