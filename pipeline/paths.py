@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from catalog_store.platforms import SOURCES
+from catalog_store.platforms import INPUTS
 from catalog_store.tables import TABLES
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ class BuildPaths:
     """The folders below one catalog root."""
 
     root: Path
+    overrides_file: Path | None = None
+    """Where the reviewed overrides of linkage lie, when not in the root."""
 
     def landing(self, platform: str) -> Path:
         """Landed dumps of one platform, a dated folder each."""
@@ -42,7 +44,7 @@ class BuildPaths:
             raise ValueError(f"staging table {name!r} has one folder per platform: use staged()")
         return self.root / "work" / layer / name
 
-    def staged(self, name: str, platforms: tuple[str, ...] = SOURCES) -> list[Path]:
+    def staged(self, name: str, platforms: tuple[str, ...] = INPUTS) -> list[Path]:
         """Folders of one staging table over the platforms that are staged, in the fixed platform order."""
         folders = [self.staging(platform) / TABLES[name].name for platform in platforms]
         return [folder for folder in folders if folder.is_dir()]
@@ -51,6 +53,16 @@ class BuildPaths:
     def report(self) -> Path:
         """The page about the last build."""
         return self.root / "work" / "report" / "index.html"
+
+    @property
+    def overrides(self) -> Path:
+        """The reviewed overrides of linkage; need not exist."""
+        return self.overrides_file or self.root / "overrides.yaml"
+
+    @property
+    def relink(self) -> Path:
+        """A file whose being there asks the next build to link everything anew."""
+        return self.root / "work" / "relink"
 
     @property
     def snapshots(self) -> Path:

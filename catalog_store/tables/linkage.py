@@ -16,6 +16,41 @@ EDGE_KINDS = ("override", "isrc", "link", "position", "typo", "key")
 """By trust: a reviewed decision, a shared code, a cross-link, one place on one release (by barcode), names that differ by a typing error,
 the same names where only one recording is left."""
 
+LINKAGE_VERSION = Table(
+    "linkage_version",
+    "linkage",
+    "One row: what linked this build. Another value tonight, and tonight links everything anew.",
+    (Column("version", TEXT, "Hash of the code that links, the libraries under it and the overrides."),),
+    primary_key=("version",),
+)
+
+CREDIT_NAME = Table(
+    "credit_name",
+    "linkage",
+    "What each name that stands on a source record means.",
+    (
+        Column("name", TEXT, "The name as delivered."),
+        Column("name_key", TEXT, "Its normal form, without spaces; empty for placeholders such as Various Artists."),
+        Column("parts", TEXT_LIST, "Normal forms of its parts, if it can be read as several names.", nullable=True),
+        Column(
+            "part_keys",
+            TEXT_LIST,
+            "The same, if it is read so: the first part is an artist with an id and the whole is not.",
+            nullable=True,
+        ),
+        Column("has_id", BOOL, "Some platform gives an artist of this name an id."),
+    ),
+    primary_key=("name",),
+)
+
+ARTIST_NAME = Table(
+    "artist_name",
+    "linkage",
+    "Under which name a platform keeps an artist; records may credit the artist under another.",
+    (_PLATFORM, Column("artist_id", TEXT, "The platform's id of the artist."), Column("name", TEXT, "The name.")),
+    primary_key=("platform", "artist_id"),
+)
+
 ATOM = Table(
     "atom",
     "linkage",
@@ -48,6 +83,17 @@ ATOM_MEMBER = Table(
     ),
     primary_key=("platform", "external_id"),
     sort_key=("atom_id",),
+)
+
+ATOM_CHANGE = Table(
+    "atom_change",
+    "linkage",
+    "Atoms of the snapshot built on that are gone, and atoms that came, when only changes were linked; one that was made again is both.",
+    (
+        Column("atom_id", INT64, "The atom."),
+        Column("change", TEXT, "What became of it.", values=("gone", "made")),
+    ),
+    primary_key=("change", "atom_id"),
 )
 
 ATOM_ISRC = Table(
@@ -154,4 +200,19 @@ ID_REGISTRY = Table(
     primary_key=("kind", "source_key"),
 )
 
-LINKAGE_TABLES = (ATOM, ATOM_MEMBER, ATOM_ISRC, EDGE, CLUSTER, RECORDING_MEMBER, ISRC_OWNER, ISRC_CONFLICT, SOURCE_CREDIT, ID_REGISTRY)
+LINKAGE_TABLES = (
+    LINKAGE_VERSION,
+    CREDIT_NAME,
+    ARTIST_NAME,
+    ATOM,
+    ATOM_CHANGE,
+    ATOM_MEMBER,
+    ATOM_ISRC,
+    EDGE,
+    CLUSTER,
+    RECORDING_MEMBER,
+    ISRC_OWNER,
+    ISRC_CONFLICT,
+    SOURCE_CREDIT,
+    ID_REGISTRY,
+)

@@ -39,21 +39,35 @@ class Atoms(NamedTuple):
     isrc: pl.DataFrame
 
 
-def make_atoms(records: pl.DataFrame) -> Atoms:
-    """Atoms of normalised records; all records of each (artist key, title key, variant) must be among them.
+def make_atoms(records: pl.DataFrame, moves: pl.DataFrame | None = None) -> Atoms:
+    """Atoms of normalised records.
+
+    Args:
+        records: as `normalise` gives; all records of each (artist key, title key, variant) that is among them.
+        moves: platform, external_id, atom_id, part (as `overrides.apart` gives): records that leave their atom, one new atom for each part.
 
     ValueError when two atoms get the same id (see ATOM_SEED).
     """
     rows = _keyed(records)
     timed = _cut_by_duration(rows.filter(pl.col("duration_ms").is_not_null()))
     rows = pl.concat([timed, _place_untimed(rows.filter(pl.col("duration_ms").is_null()), timed)])
+    if moves is not None:
+        rows = _moved(rows, moves)
     rows = rows.join(_named(rows), on=["group", "part"], how="left", maintain_order="left").sort("atom_id", maintain_order=True)
     return Atoms(_atom_rows(rows), rows.select(TABLES["atom_member"].column_names), _isrc_rows(rows))
 
 
-def bucket_of(atom_id: pl.Expr, buckets: int) -> pl.Expr:
-    """Bucket 0..buckets-1 of an atom id: ranges, so that all buckets in order hold the same rows for any number of them."""
-    return (atom_id // (1 << HASH_BITS)) * buckets // (1 << BUCKET_BITS)
+def _moved(rows: pl.DataFrame, moves: pl.DataFrame) -> pl.DataFrame:
+    """Give the records that leave a `part` of their own, below all others."""
+    apart = moves.select("platform", "external_id", own=-(1 << 40) - pl.struct("atom_id", "part").rank("dense").cast(pl.Int64))
+    rows = rows.join(apart, on=["platform", "external_id"], how="left", maintain_order="left")
+    return rows.with_columns(part=pl.coalesce("own", "part")).drop("own")
+
+
+def bucket_range(bucket: int, buckets: int) -> tuple[int, int]:
+    """The smallest and the largest atom id of bucket 0..buckets-1: all buckets in order hold the same rows for any number of them."""
+    first, behind = (-(-(number << BUCKET_BITS) // buckets) for number in (bucket, bucket + 1))
+    return first << HASH_BITS, (behind << HASH_BITS) - 1
 
 
 def source_key() -> pl.Expr:

@@ -12,13 +12,15 @@ from catalog_store.tables import TABLES
 from pipeline.linkage.atoms import DOMINANCE
 
 _KEY = ["artist_key", "title_key", "variant"]
+KEY_COLUMNS = ("atom_id", *_KEY, "duration_ms", "record_count")
+"""Columns of `atom` that are looked at."""
 
 
 def key_edges(atoms: pl.DataFrame, components: pl.DataFrame) -> pl.DataFrame:
     """Edges of kind `key`.
 
     Args:
-        atoms: rows of `atom`, all atoms of each artist among them.
+        atoms: KEY_COLUMNS of `atom`, all atoms of each artist among them.
         components: atom_id, cluster_id by all other edges.
     """
     untimed = atoms.filter(pl.col("duration_ms").is_null(), pl.col("artist_key") != "")

@@ -8,10 +8,10 @@ from catalog_store.tables import TABLES
 from pipeline.linkage.atoms import Atoms, make_atoms
 from pipeline.linkage.clusters import clusters, components
 from pipeline.linkage.credits import name_table
+from pipeline.linkage.id_rules import FIRST_ID, NO_REGISTRY, assign_ids
 from pipeline.linkage.isrc_edges import isrc_edges
 from pipeline.linkage.key_edges import key_edges
 from pipeline.linkage.normalise import hash_bucket, names_of, normalise
-from pipeline.linkage.registry import FIRST_ID, REGISTRY_SCHEMA, assign_ids
 from pipeline.linkage.typo_edges import same_artist_edges, same_title_edges, without_contradiction
 
 
@@ -38,7 +38,7 @@ def link(records: pl.DataFrame, artists: pl.DataFrame | None = None, *, buckets:
     cluster = clusters(atoms.atom, edges)
     grouped = atoms.member.join(cluster, on="atom_id", how="left")
     keyed = grouped.select(group="cluster_id", source_key=pl.concat_str("platform", pl.lit(":"), "external_id"))
-    ids = assign_ids(keyed, pl.DataFrame(schema=REGISTRY_SCHEMA), FIRST_ID).ids
+    ids = assign_ids(keyed, NO_REGISTRY, FIRST_ID).ids
     member = grouped.join(ids, left_on="cluster_id", right_on="group", how="left").rename({"entity_id": "recording_id"})
     return member.select("platform", "external_id", "recording_id").sort("platform", "external_id")
 

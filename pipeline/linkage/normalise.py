@@ -71,11 +71,13 @@ def normalise(records: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFrame)
     return rows.select(pl.col(name).cast(dtype) for name, dtype in NORMAL_SCHEMA.items())
 
 
-def names_of(records: pl.DataFrame, artists: pl.DataFrame) -> pl.DataFrame:
-    """Distinct names in records and artists: name, has_id; what `credits.name_table` is made of."""
-    flat = credits_of(records.select("platform", "artists", "artist_credit").with_row_index("row"))
-    credited_names = flat.select("name", has_id=pl.col("artist_id").is_not_null())
-    return pl.concat([credited_names, artists.select("name", has_id=pl.lit(value=True))]).unique()
+def names_of(records: pl.DataFrame, artists: pl.DataFrame | None = None) -> pl.DataFrame:
+    """Distinct names credited on records (and names of artists): name, has_id; what `credits.name_table` is made of."""
+    listed = records["artists"].explode(empty_as_null=False).drop_nulls().struct
+    found = pl.DataFrame({"name": listed.field("name"), "has_id": listed.field("artist_id").is_not_null()}).unique()
+    shown = records.filter(pl.col("artists").list.len() == 0).select(name="artist_credit", has_id=pl.lit(value=False)).unique()
+    own = [] if artists is None else [artists.select("name", has_id=pl.lit(value=True))]
+    return pl.concat([found, shown, *own]).drop_nulls("name")
 
 
 def _with_flags(variant: pl.Expr, remixer: pl.Expr, traits: pl.Expr) -> pl.Expr:
@@ -98,5 +100,5 @@ def text_hashes(texts: pl.Series, key: str, name: str) -> pl.DataFrame:
 
 
 def hash_bucket(buckets: int, hashed: str = "artist_hash") -> pl.Expr:
-    """Bucket 0..buckets-1 of a column of 32-bit hashes: ranges of the hash, as `atoms.bucket_of` cuts the ids of atoms."""
+    """Bucket 0..buckets-1 of a column of 32-bit hashes: ranges of the hash, as `atoms.bucket_range` cuts the ids of atoms."""
     return (pl.col(hashed) // (1 << 16) * buckets // (1 << 16)).cast(pl.UInt32)

@@ -1,0 +1,119 @@
+"""What linkage reads of staging, a bounded slice at a time: records, the names that stand on them, content hashes.
+
+The one place of linkage that opens staging tables. What must not live here: what a title or a name means.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from catalog_store.platforms import CATALOG_PLATFORMS
+from catalog_store.tables import TABLES
+from catalog_store.tables.files import parts, row_count, scan_table
+from pipeline.dumps.content_hash import LINKED_COLUMNS, with_content_hash
+from pipeline.linkage.normalise import names_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pipeline.paths import BuildPaths
+
+ROWS_PER_SLICE = 250_000
+"""Source rows read at a time: some 200 MB at the widest point of normalising."""
+
+
+class Slice(NamedTuple):
+    """Some rows of one part of `source_recording`."""
+
+    part: Path
+    start: int
+    rows: int
+
+    def read(self) -> pl.DataFrame:
+        """LINKED_COLUMNS and content_hash."""
+        rows = pl.scan_parquet(self.part).select(*LINKED_COLUMNS, "content_hash").slice(self.start, self.rows).collect()
+        return with_content_hash(rows)
+
+
+def record_parts(paths: BuildPaths) -> list[Path]:
+    """Every part of `source_recording`, in the fixed order of platforms."""
+    return [part for folder in paths.staged("source_recording", CATALOG_PLATFORMS) for part in parts(folder)]
+
+
+def record_count(paths: BuildPaths) -> int:
+    """Staged records of all platforms."""
+    return sum(row_count(folder) for folder in paths.staged("source_recording", CATALOG_PLATFORMS))
+
+
+def slices(paths: BuildPaths) -> Iterator[Slice]:
+    """All staged records, cut into slices."""
+    for part in record_parts(paths):
+        rows: int = pl.scan_parquet(part).select(pl.len()).collect().item()
+        for start in range(0, rows, ROWS_PER_SLICE):
+            yield Slice(part, start, min(ROWS_PER_SLICE, rows - start))
+
+
+def content_hashes(paths: BuildPaths) -> pl.Series:
+    """The content hash of every staged record."""
+    found = [pl.Series("content_hash", [], dtype=pl.Int64)]
+    for part in record_parts(paths):
+        hashes = pl.read_parquet(part, columns=["content_hash"])["content_hash"]
+        found.append(_records_of(part)["content_hash"] if hashes.null_count() else hashes)
+    return pl.concat(found)
+
+
+def records_with(paths: BuildPaths, hashes: pl.Series) -> pl.DataFrame:
+    """LINKED_COLUMNS and content_hash of the staged records that have one of these content hashes."""
+    wanted = pl.DataFrame({"content_hash": hashes.unique()})
+    empty = TABLES["source_recording"].empty().select(*LINKED_COLUMNS, "content_hash")
+    return pl.concat([empty, *(_records_of(part).join(wanted, on="content_hash", how="semi") for part in record_parts(paths))])
+
+
+def _records_of(part: Path) -> pl.DataFrame:
+    return with_content_hash(pl.read_parquet(part, columns=[*LINKED_COLUMNS, "content_hash"]))
+
+
+def artist_names(paths: BuildPaths) -> pl.DataFrame:
+    """Rows of table `artist_name`: the name under which a platform keeps each of its artists."""
+    folders = paths.staged("source_artist", CATALOG_PLATFORMS)
+    columns = TABLES["artist_name"].column_names
+    found = [scan_table(TABLES["source_artist"], folder).select(columns).collect() for folder in folders]
+    return pl.concat([TABLES["artist_name"].empty(), *found]).sort(TABLES["artist_name"].order)
+
+
+def names_and_credits_of(paths: BuildPaths, artists: pl.DataFrame) -> tuple[pl.DataFrame, pl.Series]:
+    """Names on all staged records (name, has_id; may repeat), and the content hashes of records that credit one of `artists`.
+
+    Both in one pass, because reading the credits is what costs. `artists`: platform, artist_id.
+    """
+    names, touched = [pl.DataFrame(schema={"name": pl.String, "has_id": pl.Boolean})], [pl.Series("content_hash", [], dtype=pl.Int64)]
+    ids = {platform: rows["artist_id"] for (platform,), rows in artists.partition_by("platform", as_dict=True).items()}
+    for folder in paths.staged("source_recording", CATALOG_PLATFORMS):
+        wanted = ids.get(folder.parent.name)
+        for part in parts(folder):
+            records = pl.read_parquet(part, columns=["artists", "artist_credit", "content_hash"])
+            names.append(names_of(records))
+            if wanted is not None:
+                touched.append(_crediting(records, "artist_id", wanted))
+    return pl.concat(names).unique(), pl.concat(touched)
+
+
+def crediting_names(paths: BuildPaths, names: pl.Series) -> pl.Series:
+    """Content hashes of the staged records that credit one of these names."""
+    found = [pl.Series("content_hash", [], dtype=pl.Int64)]
+    for part in record_parts(paths) if len(names) else []:
+        records = pl.read_parquet(part, columns=["artists", "artist_credit", "content_hash"])
+        shown = (pl.col("artists").list.len() == 0) & pl.col("artist_credit").is_in(names.implode())
+        found += [_crediting(records, "name", names), records.filter(shown)["content_hash"]]
+    return pl.concat(found)
+
+
+def _crediting(records: pl.DataFrame, field: str, values: pl.Series) -> pl.Series:
+    lengths = records["artists"].list.len().to_numpy()
+    hits = records["artists"].explode(empty_as_null=False).drop_nulls().struct.field(field).is_in(values.implode()).to_numpy()
+    rows = np.unique(np.repeat(np.arange(len(lengths)), lengths)[hits])
+    return records["content_hash"].gather(rows)

@@ -1,0 +1,242 @@
+"""Staged records -> tables `atom`, `atom_member`, `atom_isrc` (and what names mean): all of them, or those that a change can reach.
+
+A change reaches an atom through its key alone (artist, title, variant): made again are the atoms of every key that a record had or has
+which came, went, changed, or is credited to a name that means something else than last night.
+"""
+
+from __future__ import annotations
+
+import shutil
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+import polars as pl
+
+from catalog_store.tables import TABLES
+from catalog_store.tables.files import TableWriter, row_count, scan_table, write_table
+from pipeline.engine.local import map_ordered
+from pipeline.linkage import staged
+from pipeline.linkage.atoms import Atoms, bucket_range, make_atoms
+from pipeline.linkage.credits import name_table
+from pipeline.linkage.night import MOST_CHANGED, Night, begin, settle
+from pipeline.linkage.normalise import hash_bucket, names_of, normalise
+from pipeline.linkage.overrides import NO_OVERRIDES, apart, load_overrides
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from pipeline.linkage.overrides import Overrides
+    from pipeline.paths import BuildPaths
+
+Facts = dict[str, int]
+
+ROWS_PER_BUCKET = 400_000
+"""Records (or atoms) that one bucket holds on average: some 300 MB at the widest point."""
+ROWS_FOR_A_POOL = 500_000
+"""Below, starting worker processes costs more than they take over."""
+KEY = ("artist_key", "title_key", "variant")
+ATOM_TABLES = ("atom", "atom_member", "atom_isrc")
+
+
+def normalise_and_atoms(paths: BuildPaths, *, buckets: int | None = None, workers: int | None = None) -> Facts:
+    """Write `linkage_version`, `credit_name`, `artist_name`, `atom`, `atom_member`, `atom_isrc` and `atom_change`."""
+    night = begin(paths)
+    overrides = load_overrides(paths.overrides) if paths.overrides.is_file() else NO_OVERRIDES
+    records = staged.record_count(paths)
+    buckets = buckets or bucket_count(records)
+    workers = workers or (1 if records < ROWS_FOR_A_POOL else None)
+    changed_names = _write_names(paths, night)
+    changes = _changes(paths, night, changed_names) if night.base else None
+    if changes is not None and changes.share > MOST_CHANGED:
+        night = settle(paths, Night(None, f"{changes.share:.0%} of the records have changed"))
+    if night.base is None or changes is None:
+        changed = _link_all(paths, overrides, buckets, workers)
+    else:
+        changed = _link_changes(paths, night, changes, overrides, buckets)
+    write_table(TABLES["atom_change"], paths.table("atom_change"), changed)
+    return {
+        "records": row_count(paths.table("atom_member")),
+        "atoms": row_count(paths.table("atom")),
+        "isrc_claims": row_count(paths.table("atom_isrc")),
+        "buckets": buckets,
+        "is_in_full": int(night.base is None),
+        "changed_records": changes.fresh.len() if changes is not None else records,
+        "changed_atoms": changed.height,
+    }
+
+
+def bucket_count(rows: int) -> int:
+    """How many buckets so many rows are cut into."""
+    return max(1, -(-rows // ROWS_PER_BUCKET))
+
+
+def _write_names(paths: BuildPaths, night: Night) -> pl.Series:
+    """Write `credit_name` and `artist_name`; the content hashes of records whose names mean something else than in the base."""
+    artists = staged.artist_names(paths)
+    renamed = (
+        artists.clear() if night.base is None else _differing(night.table("artist_name").collect(), artists, ["platform", "artist_id"])
+    )
+    found, touched = staged.names_and_credits_of(paths, renamed.select("platform", "artist_id"))
+    known = None if night.base is None else night.table("credit_name").collect()
+    names = name_table(pl.concat([found, artists.select("name", has_id=pl.lit(value=True))]), known)
+    write_table(TABLES["credit_name"], paths.table("credit_name"), [names])
+    write_table(TABLES["artist_name"], paths.table("artist_name"), [artists])
+    if known is None:
+        return touched
+    read_otherwise = _differing(known.select("name", "part_keys"), names.select("name", "part_keys"), ["name"])
+    read_otherwise = read_otherwise.join(known, on="name", how="semi").join(names, on="name", how="semi")
+    return pl.concat([touched, staged.crediting_names(paths, read_otherwise["name"])])
+
+
+def _differing(before: pl.DataFrame, after: pl.DataFrame, key: list[str]) -> pl.DataFrame:
+    """Keys of the rows that stand in one of the tables only, or with other values."""
+    both = pl.concat([before, after]).select(*key, row=pl.struct(before.columns).hash())
+    return both.filter(pl.col("row").is_unique()).select(key).unique()
+
+
+class _Changes(NamedTuple):
+    """Records of the base that are gone or stand otherwise (rows of `atom_member`), and content hashes of the staged ones to look at."""
+
+    gone: pl.DataFrame
+    fresh: pl.Series
+    share: float
+
+
+def _changes(paths: BuildPaths, night: Night, touched: pl.Series) -> _Changes:
+    after = staged.content_hashes(paths).to_frame()
+    before = night.table("atom_member").select("content_hash").collect()
+    again = touched.unique().to_frame("content_hash")
+    fresh = pl.concat([after.join(before, on="content_hash", how="anti"), again]).unique()
+    gone = pl.concat([before.join(after, on="content_hash", how="anti"), again]).unique()
+    rows = night.table("atom_member").join(gone.lazy(), on="content_hash", how="semi").collect()
+    return _Changes(rows, fresh["content_hash"], max(fresh.height, rows.height) / max(1, after.height))
+
+
+def _link_all(paths: BuildPaths, overrides: Overrides, buckets: int, workers: int | None) -> pl.DataFrame:
+    spill = paths.root / "work" / "linkage" / "normalised.spill"
+    shutil.rmtree(spill, ignore_errors=True)
+    for _ in map_ordered(partial(_normalise_slice, paths, spill, buckets), enumerate(staged.slices(paths)), workers=workers):
+        pass
+    with _AtomWriters(paths) as out:
+        for made in map_ordered(_atoms_of, sorted(spill.glob("*")), workers=workers):
+            out.write(made)
+    shutil.rmtree(spill, ignore_errors=True)
+
+    def written(name: str) -> pl.LazyFrame:
+        return scan_table(TABLES[name], paths.table(name))
+
+    named = _members_named(overrides, written)
+    moves = apart(overrides, named)
+    if moves.height:
+        touched = _atoms_with_keys(written, _keys_of(written, named["atom_id"]))
+        rows = _normal(paths, _hashes_in(written, touched))
+        _write_merged(paths, written, touched, make_atoms(rows, moves), buckets)
+    return TABLES["atom_change"].empty()
+
+
+def _link_changes(paths: BuildPaths, night: Night, changes: _Changes, overrides: Overrides, buckets: int) -> pl.DataFrame:
+    """Rows of `atom_change`. What people have decided on is always made again: a decision can reach from one key to another."""
+    fresh = _normal(paths, changes.fresh)
+    named = _members_named(overrides, night.table)
+    keys = _keys_of(night.table, pl.concat([changes.gone["atom_id"], named["atom_id"]]))
+    touched = _atoms_with_keys(night.table, pl.concat([keys, fresh.select(KEY)]).unique())
+    stays = _hashes_in(night.table, touched).to_frame().join(changes.gone, on="content_hash", how="anti")["content_hash"]
+    rows = pl.concat([fresh, _normal(paths, stays)])
+    made = make_atoms(rows)
+    moves = apart(overrides, made.member.select("platform", "external_id", "atom_id"))
+    if moves.height:
+        made = make_atoms(rows, moves)
+    _write_merged(paths, night.table, touched, made, buckets)
+    gone, came = (ids.select("atom_id", change=pl.lit(change)) for ids, change in ((touched, "gone"), (made.atom, "made")))
+    return pl.concat([gone, came])
+
+
+def _members_named(overrides: Overrides, tables: Callable[[str], pl.LazyFrame]) -> pl.DataFrame:
+    """platform, external_id, atom_id of the records that people have decided on."""
+    columns = ["platform", "external_id", "atom_id"]
+    if not overrides.entries:
+        return TABLES["atom_member"].empty().select(columns)
+    return tables("atom_member").select(columns).join(overrides.records.lazy(), on=["platform", "external_id"], how="semi").collect()
+
+
+def _keys_of(tables: Callable[[str], pl.LazyFrame], atom_ids: pl.Series) -> pl.DataFrame:
+    return tables("atom").select("atom_id", *KEY).join(_ids(atom_ids), on="atom_id", how="semi").select(KEY).unique().collect()
+
+
+def _atoms_with_keys(tables: Callable[[str], pl.LazyFrame], keys: pl.DataFrame) -> pl.DataFrame:
+    return tables("atom").select("atom_id", *KEY).join(keys.lazy(), on=KEY, how="semi").select("atom_id").collect()
+
+
+def _hashes_in(tables: Callable[[str], pl.LazyFrame], atoms: pl.DataFrame) -> pl.Series:
+    rows = tables("atom_member").select("atom_id", "content_hash").join(atoms.lazy(), on="atom_id", how="semi")
+    return rows.select("content_hash").collect()["content_hash"]
+
+
+def _ids(atom_ids: pl.Series) -> pl.LazyFrame:
+    return atom_ids.unique().to_frame("atom_id").lazy()
+
+
+def _normal(paths: BuildPaths, hashes: pl.Series) -> pl.DataFrame:
+    return _normalised(paths, staged.records_with(paths, hashes))
+
+
+def _normalised(paths: BuildPaths, records: pl.DataFrame) -> pl.DataFrame:
+    """Normal forms of records, with only those names and artists in hand that they need."""
+    credited = records.select("platform", artist="artists").explode("artist", empty_as_null=False).drop_nulls().unnest("artist")
+    ids = credited.select("platform", "artist_id").drop_nulls().unique()
+    artists = scan_table(TABLES["artist_name"], paths.table("artist_name")).join(ids.lazy(), on=ids.columns, how="semi").collect()
+    wanted = names_of(records, artists).select("name").unique()
+    names = scan_table(TABLES["credit_name"], paths.table("credit_name")).join(wanted.lazy(), on="name", how="semi").collect()
+    return normalise(records, names, artists)
+
+
+def _normalise_slice(paths: BuildPaths, spill: Path, buckets: int, job: tuple[int, staged.Slice]) -> None:
+    """Write the normal form of a slice, the rows of each bucket into a folder of its own."""
+    number, records = job
+    spilled(_normalised(paths, records.read()).with_columns(bucket=hash_bucket(buckets)), spill, number)
+
+
+def spilled(rows: pl.DataFrame, spill: Path, number: int) -> None:
+    """Write the rows of each `bucket` into a folder of its own; `number` says which of the writers this is."""
+    for (bucket,), frame in rows.partition_by("bucket", as_dict=True, include_key=False).items():
+        folder = spill / f"{bucket:05d}"
+        folder.mkdir(parents=True, exist_ok=True)
+        frame.write_parquet(folder / f"{number:06d}.parquet", compression="lz4")
+
+
+def _atoms_of(bucket: Path) -> Atoms:
+    return make_atoms(pl.read_parquet(sorted(bucket.glob("*.parquet"))))
+
+
+class _AtomWriters:
+    """The three tables of atoms, a part of each per bucket, published together."""
+
+    def __init__(self, paths: BuildPaths) -> None:
+        self._writers = [TableWriter(TABLES[name], paths.table(name)) for name in ATOM_TABLES]
+
+    def __enter__(self) -> _AtomWriters:
+        for writer in self._writers:
+            writer.__enter__()
+        return self
+
+    def write(self, atoms: Atoms) -> None:
+        """Write one bucket."""
+        for writer, rows in zip(self._writers, atoms, strict=True):
+            writer.write(rows)
+
+    def __exit__(self, *error: object) -> None:
+        for writer in self._writers:
+            writer.__exit__(*error)  # type: ignore[arg-type]
+
+
+def _write_merged(paths: BuildPaths, tables: Callable[[str], pl.LazyFrame], gone: pl.DataFrame, made: Atoms, buckets: int) -> None:
+    """Write the three tables of atoms: those of `tables` without the atoms `gone`, and the new ones."""
+    with _AtomWriters(paths) as out:
+        for bucket in range(buckets):
+            within = pl.col("atom_id").is_between(*bucket_range(bucket, buckets))
+            merged = []
+            for name, rows in zip(ATOM_TABLES, made, strict=True):
+                kept = tables(name).filter(within).join(gone.lazy(), on="atom_id", how="anti", maintain_order="left").collect()
+                merged.append(pl.concat([kept, rows.filter(within)]).sort("atom_id", maintain_order=True))
+            out.write(Atoms(*merged))

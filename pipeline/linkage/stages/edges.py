@@ -1,0 +1,225 @@
+"""Tables of atoms -> table `edge`: shared codes, cross-links, release positions, typing errors, keys with one recording left, overrides.
+
+When the night builds on a snapshot, edges from codes and typing errors are taken over unless a changed atom shares their code, artist or
+title; the others are few, or cheap, and found anew.
+"""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING, NamedTuple
+
+import polars as pl
+
+from catalog_store.platforms import CATALOG_PLATFORMS
+from catalog_store.tables import TABLES
+from catalog_store.tables.files import parts, row_count, scan_table, write_table
+from pipeline.engine.duckdb_session import bounded_duckdb, frame
+from pipeline.linkage.clusters import components
+from pipeline.linkage.isrc_edges import isrc_edges
+from pipeline.linkage.key_edges import KEY_COLUMNS, key_edges
+from pipeline.linkage.link_edges import link_edges
+from pipeline.linkage.night import Night, current_night
+from pipeline.linkage.normalise import hash_bucket, text_hashes
+from pipeline.linkage.overrides import load_overrides, must_edges
+from pipeline.linkage.position_edges import position_edges
+from pipeline.linkage.stages.atoms import Facts, bucket_count, spilled
+from pipeline.linkage.typo_edges import same_artist_edges, same_title_edges, without_contradiction
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pipeline.paths import BuildPaths
+
+
+def edges(paths: BuildPaths, *, buckets: int | None = None) -> Facts:
+    """Write `edge`."""
+    night = current_night(paths)
+    buckets = buckets or bucket_count(row_count(paths.table("atom")))
+    found = _edges_of_all(paths, buckets) if night.base is None else _edges_of_changes(paths, night)
+    found = pl.concat([found, _override_edges(paths), _link_edges(paths), _position_edges(paths), TABLES["edge"].empty()])
+    atom_ids = _atom(paths).select("atom_id").collect()["atom_id"]
+    so_far = components(atom_ids, found)
+    found = pl.concat([found, *(key_edges(atoms, so_far) for atoms in _artist_chunks(paths, KEY_COLUMNS))])
+    write_table(TABLES["edge"], paths.table("edge"), found)
+    return {"edges": found.height, **{f"{kind}_edges": count for kind, count in found.group_by("kind").len().sort("kind").iter_rows()}}
+
+
+def _edges_of_all(paths: BuildPaths, buckets: int) -> pl.DataFrame:
+    claims = _shared_claims(paths).with_columns(bucket=pl.col("isrc").str.tail(4).cast(pl.UInt32) % buckets)
+    by_code = [
+        isrc_edges(atoms, claims.filter(pl.col("bucket") == bucket).drop("bucket"))
+        for bucket, atoms in _spread(paths, claims.select("atom_id", "bucket").unique())
+    ]
+    candidates = [same_artist_edges(atoms) for atoms in _artist_chunks(paths)]
+    candidates += [same_title_edges(atoms) for _, atoms in _spread(paths, _shared_titles(paths, buckets))]
+    return pl.concat([TABLES["edge"].empty(), *by_code, _without_contradiction(paths, candidates)])
+
+
+def _edges_of_changes(paths: BuildPaths, night: Night) -> pl.DataFrame:
+    """Edges from codes and typing errors: those of the base that no changed atom can have touched, and what is found around the others."""
+    change = scan_table(TABLES["atom_change"], paths.table("atom_change"))
+    gone, made = (change.filter(pl.col("change") == kind).select("atom_id") for kind in ("gone", "made"))
+    keys = pl.concat(
+        [
+            tables.select("atom_id", "artist_key", "title_key").join(ids, on="atom_id", how="semi")
+            for tables, ids in ((night.table("atom"), gone), (_atom(paths), made))
+        ]
+    ).collect()
+    touched = _Touched(
+        pl.concat([_codes_of(night.table("atom_isrc"), gone), _codes_of(_claims(paths), made)]).unique(),
+        keys["artist_key"].unique().implode(),
+        keys["title_key"].unique().implode(),
+    )
+    claims = _claims(paths).join(touched.codes.lazy(), on="isrc", how="semi").collect()
+    claimants = claims["atom_id"].unique().implode()
+    near = _atom(paths).filter(touched.by_artist() | touched.by_title() | pl.col("atom_id").is_in(claimants)).collect()
+    candidates = [same_artist_edges(near.filter(touched.by_artist())), same_title_edges(near.filter(touched.by_title()))]
+    kept = _untouched(paths, night, touched, gone)
+    return pl.concat([kept, isrc_edges(near, claims), _without_contradiction(paths, candidates)])
+
+
+class _Touched(NamedTuple):
+    """What changed atoms share with others: `codes` (isrc), names of artists and titles."""
+
+    codes: pl.DataFrame
+    artists: pl.Series
+    titles: pl.Series
+
+    def by_artist(self, column: str = "artist_key") -> pl.Expr:
+        return pl.col(column).is_in(self.artists)
+
+    def by_title(self, column: str = "title_key") -> pl.Expr:
+        return pl.col(column).is_in(self.titles)
+
+
+def _untouched(paths: BuildPaths, night: Night, touched: _Touched, gone: pl.LazyFrame) -> pl.DataFrame:
+    """Edges of the base from codes and typing errors that hold tonight, too."""
+    base = night.table("edge").collect()
+    for end in ("atom_id_a", "atom_id_b"):
+        base = base.join(gone.collect(), left_on=end, right_on="atom_id", how="anti")
+    by_code = base.filter(pl.col("kind") == "isrc").join(touched.codes, left_on="evidence", right_on="isrc", how="anti")
+    typos = base.filter(pl.col("kind") == "typo")
+    ends = pl.concat([typos.select(atom_id="atom_id_a"), typos.select(atom_id="atom_id_b")]).unique().lazy()
+    names = _atom(paths).select("atom_id", "artist_key", "title_key").join(ends, on="atom_id", how="semi").collect()
+    named = typos.join(names, left_on="atom_id_a", right_on="atom_id").join(names, left_on="atom_id_b", right_on="atom_id", suffix="_b")
+    one_artist = pl.col("artist_key") == pl.col("artist_key_b")
+    found_anew = pl.when(one_artist).then(touched.by_artist()).otherwise(touched.by_title() | touched.by_title("title_key_b"))
+    return pl.concat([by_code, named.filter(~found_anew).select(base.columns)])
+
+
+def _codes_of(claims: pl.LazyFrame, atoms: pl.LazyFrame) -> pl.DataFrame:
+    return claims.select("isrc", "atom_id").join(atoms, on="atom_id", how="semi").select("isrc").unique().collect()
+
+
+def _atom(paths: BuildPaths) -> pl.LazyFrame:
+    return scan_table(TABLES["atom"], paths.table("atom"))
+
+
+def _claims(paths: BuildPaths) -> pl.LazyFrame:
+    return scan_table(TABLES["atom_isrc"], paths.table("atom_isrc"))
+
+
+def _members(paths: BuildPaths) -> pl.LazyFrame:
+    return scan_table(TABLES["atom_member"], paths.table("atom_member"))
+
+
+def _artist_chunks(paths: BuildPaths, columns: tuple[str, ...] | None = None) -> Iterator[pl.DataFrame]:
+    """The atoms in chunks that keep known artists together: each part of the table was one bucket of artists."""
+    for part in parts(paths.table("atom")):
+        yield pl.read_parquet(part, columns=columns)
+
+
+def _spread(paths: BuildPaths, placed: pl.DataFrame) -> Iterator[tuple[int, pl.DataFrame]]:
+    """Regroup atoms by `placed` (atom_id, bucket; an atom may go to several) in one pass over the table; buckets in order."""
+    spill = paths.root / "work" / "linkage" / "regrouped.spill"
+    shutil.rmtree(spill, ignore_errors=True)
+    for number, atoms in enumerate(_artist_chunks(paths)):
+        spilled(atoms.join(placed, on="atom_id"), spill, number)
+    for folder in sorted(spill.glob("*")):
+        yield int(folder.name), pl.read_parquet(sorted(folder.glob("*.parquet")))
+    shutil.rmtree(spill, ignore_errors=True)
+
+
+def _shared_titles(paths: BuildPaths, buckets: int) -> pl.DataFrame:
+    """Atoms whose title several lead artists have: atom_id, bucket (of the title)."""
+    found = []
+    for rows in _artist_chunks(paths, ("atom_id", "artist_key", "title_key")):
+        known = rows.filter(pl.col("artist_key") != "")
+        hashed = known.join(text_hashes(known["title_key"], "title_key", "title_hash"), on="title_key", how="left")
+        found.append(hashed.select("atom_id", "title_hash", artist=pl.col("artist_key").hash()))
+    atoms = pl.concat(found)
+    several = atoms.group_by("title_hash").agg(one=pl.col("artist").min(), other=pl.col("artist").max())
+    several = several.filter(pl.col("one") != pl.col("other")).select("title_hash")
+    return atoms.join(several, on="title_hash", how="semi").select("atom_id", bucket=hash_bucket(buckets, "title_hash"))
+
+
+def _shared_claims(paths: BuildPaths) -> pl.DataFrame:
+    """Rows of `atom_isrc` whose code several atoms claim."""
+    return _claims(paths).collect().filter(pl.len().over("isrc") > 1)
+
+
+def _without_contradiction(paths: BuildPaths, found: list[pl.DataFrame]) -> pl.DataFrame:
+    if not found:
+        return TABLES["edge"].empty()
+    candidates = pl.concat(found).sort("a", "b", "evidence").unique(["a", "b"], keep="first", maintain_order=True)
+    involved = pl.concat([candidates.select(atom_id="a"), candidates.select(atom_id="b")]).unique().lazy()
+    claims, members = (table.join(involved, on="atom_id", how="semi").collect() for table in (_claims(paths), _members(paths)))
+    return without_contradiction(candidates, claims, members)
+
+
+def _override_edges(paths: BuildPaths) -> pl.DataFrame:
+    if not paths.overrides.is_file():
+        return TABLES["edge"].empty()
+    overrides = load_overrides(paths.overrides)
+    named = _members(paths).join(overrides.records.lazy(), on=["platform", "external_id"], how="semi").collect()
+    return must_edges(overrides, named)
+
+
+def _link_edges(paths: BuildPaths) -> pl.DataFrame:
+    staged = paths.staged("source_link", CATALOG_PLATFORMS)
+    if not staged:
+        return TABLES["edge"].empty()
+    links = pl.concat([scan_table(TABLES["source_link"], folder) for folder in staged])
+    links = links.filter(pl.col("entity_kind") == "recording", pl.col("target_kind") == "recording")
+    found = links.select("platform", "entity_id", "target_platform", "target_id").collect()
+    ends = pl.concat(
+        [
+            found.select("platform", external_id="entity_id"),
+            found.select(platform="target_platform", external_id="target_id"),
+        ]
+    ).unique()
+    members = _members(paths).join(ends.lazy(), on=["platform", "external_id"], how="semi").collect()
+    atoms = _atom(paths).join(members.lazy().select("atom_id").unique(), on="atom_id", how="semi").collect()
+    return link_edges(atoms, members, found)
+
+
+_PLACES = """
+WITH release AS (
+    SELECT platform, release_id, gtin FROM read_parquet({releases}) WHERE gtin IS NOT NULL
+), shared AS (
+    SELECT gtin FROM release GROUP BY gtin HAVING min(platform) < max(platform)
+), place AS (
+    SELECT r.gtin, coalesce(t.disc_number, 1) AS disc, t.track_number AS track, t.platform, m.atom_id
+    FROM (FROM release SEMI JOIN shared USING (gtin)) r
+    JOIN (SELECT * FROM read_parquet({tracks}) WHERE track_number IS NOT NULL) t USING (release_id, platform)
+    JOIN read_parquet({members}) m USING (external_id, platform)
+)
+SELECT gtin || ' ' || disc || '-' || track AS place, platform, atom_id FROM place
+SEMI JOIN (SELECT gtin, disc, track FROM place GROUP BY ALL HAVING min(atom_id) < max(atom_id)) USING (gtin, disc, track)
+GROUP BY ALL
+"""
+"""Places on which several atoms stand; most hold one already."""
+
+
+def _position_edges(paths: BuildPaths) -> pl.DataFrame:
+    staged = {name: paths.staged(name, CATALOG_PLATFORMS) for name in ("source_release", "source_release_track")}
+    if not all(staged.values()):
+        return TABLES["edge"].empty()
+    releases, tracks = ([str(part) for folder in staged[name] for part in parts(folder)] for name in staged)
+    members = [str(part) for part in parts(paths.table("atom_member"))]
+    with bounded_duckdb(paths.root / "work" / "spill" / "places") as connection:
+        connection.execute("SET disabled_optimizers = 'join_order'")
+        places = frame(connection, _PLACES.format(releases=releases, tracks=tracks, members=members))
+    atoms = _atom(paths).join(places.lazy().select("atom_id").unique(), on="atom_id", how="semi").collect()
+    return position_edges(atoms, places)
