@@ -5,9 +5,11 @@ The order in which a string is asked about itself; the first answer wins:
 1. dropped: a rule of kind drop, or the whole string is listed as no genre (years, places, moods, roles) and no exact rule speaks of it on
    this platform or below this parent
 2. exact: the whole string is a rule's, the narrowest scope first: platform and parent, parent, platform, everywhere
+   (written with or without spaces: `melodicdeathmetal`)
 3. parts: cut at strong separators, but not inside a part that some rule knows whole; each part is asked from 1; a path (`A→B`) is its last
    step that says something, below the step before
-4. phrases: the longest match takes its words; then place, `unless` and what may be left over
+   and a pair (`jazz & blues`, `techno/house`) is cut at its joint when either side means something alone
+4. phrases: the longest match takes its words; then place, `unless` and what may be left over; of two heads the last decides
 5. patterns: regular expressions, the few that need one
 6. parent: where every string is a genre, an unknown one below a known parent is at least that
 
@@ -17,6 +19,7 @@ callers join back. What must not live here: any string.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -31,6 +34,12 @@ if TYPE_CHECKING:
 
 CONNECTORS = frozenset(("and", "n", "y", "e", "et", "und", "the", "music"))
 """Words that may always be left over."""
+BELOW_A_PARENT = 2
+"""The least scope of a rule that names a parent."""
+JOINTS = frozenset(("and", "y", "e", "et", "und", "og", "och", "en"))
+_SLASH = re.compile(r"\s*[/\uff0f]\s*")
+SHORTEST_PIECE, SHORTEST_HEAD = 3, 4
+"""Letters of the words that a word may be made of."""
 NOTHING_ABOVE = Above()
 
 
@@ -89,8 +98,11 @@ class Classifier:
         above = self._what_is_above(platform, parent)
         parts, is_list = cut_list(string)
         names = self._named_by(parts)
-        whole = [rule for rule in names if not rule.is_guard] if is_list else self.book.exact.get(form, ())
+        is_row = is_list or (len(parts) > 1 and "," in string)
+        whole = [rule for rule in names if not rule.is_guard] if is_row else self._exact(string, form)
         exact, scope = _narrowest(whole, platform, above)
+        if scope < BELOW_A_PARENT and not is_row:
+            exact = self._kind_of_parent(form, platform, above) or exact
         dropping, _ = _narrowest(self.book.drop_rules.get(form, ()), platform, above)
         if dropping:
             return self._answer(dropping, f"{form!r} is dropped")
@@ -104,7 +116,32 @@ class Classifier:
         steps = path_steps(string)
         if len(steps) > 1:
             return self._path(platform, steps)
-        return self._inside(platform, form, parent, above)
+        return self._pair(platform, string, parent) or self._inside(platform, form, parent, above)
+
+    def _exact(self, string: str, form: str) -> Sequence[CompiledRule]:
+        found = self.book.exact.get(form, ()) or self.book.squeezed.get(form.replace(" ", ""), ())
+        joined = self.book.exact.get(self.book.spellings.normalise(_SLASH.sub(" & ", string)), ()) if "/" in string else ()
+        return tuple(dict.fromkeys((*joined, *found)))
+
+    def _kind_of_parent(self, form: str, platform: str, above: Above) -> list[CompiledRule]:
+        """What the tree calls this kind of the parent: `Progressive` below Trance is progressive trance."""
+        for name in sorted(above.means):
+            found = [] if form == name else _narrowest(self.book.exact.get(f"{form} {name}", ()), platform, NOTHING_ABOVE)[0]
+            if found:
+                return found
+        return []
+
+    def _pair(self, platform: str, string: str, parent: str) -> Classification | None:
+        """Both sides of the first joint where either side is known to mean something: `r & b & soul` has one, `drum & bass` none."""
+        words = self.book.spellings.normalise(_SLASH.sub(" & ", string)).split()
+        for joint in (index for index, word in enumerate(words) if word in JOINTS and 0 < index < len(words) - 1):
+            left = self._ask(platform, " ".join(words[:joint]), parent)
+            if left.tags and left.is_known:
+                right = self._ask(platform, " ".join(words[joint + 1 :]), parent)
+                if right.tags and right.is_known:
+                    path = tuple(f"side {side.path[-1]}" for side in (left, right))
+                    return Classification(suppress_umbrellas((*left.tags, *right.tags)), True, path, left.fired + right.fired)
+        return None
 
     def named(self, string: str) -> Sequence[CompiledRule]:
         """Rules, guards among them, for a name that holds separators; none when `string` holds none."""
@@ -171,6 +208,8 @@ class Classifier:
         if not self.book.negations.isdisjoint(words):
             return Classification((), is_known=False, path=(f"{form!r} negates",))
         matches = self._phrases(platform, words, above, path)
+        if not matches and len(words) == 1:
+            matches = self._phrases(platform, self._words_in(form), above, path)
         if matches:
             return self._answer([match.rule for match in matches], f"{form!r} by phrase", path)
         patterns = [rule for pattern, rule in self.book.patterns if pattern.fullmatch(form) and not _is_vetoed(rule, form)]
@@ -183,6 +222,15 @@ class Classifier:
             return Classification(answer.tags, is_known=False, path=(*path, f"at least what it stands below, {parent!r}", *answer.path))
         return Classification((), is_known=False, path=tuple(path))
 
+    def _words_in(self, word: str) -> list[str]:
+        """The known words that a word is made of, its head last: `finnishmetal`. None when it is not made of such."""
+        for cut in range(SHORTEST_PIECE, len(word) - SHORTEST_HEAD + 1):
+            if word[cut:] in self.book.phrases:
+                before = [word[:cut]] if word[:cut] in self.book.modifiers else self._words_in(word[:cut])
+                if before:
+                    return [*before, word[cut:]]
+        return []
+
     def _phrases(self, platform: str, words: list[str], above: Above, path: list[str]) -> list[_Match]:
         """Matches that survive: not inside a longer one, in their place, not vetoed, nothing strange left over. `path` takes who fails."""
         form = " ".join(words)
@@ -191,10 +239,12 @@ class Classifier:
         allowed = [match for match in found if not _is_vetoed(match.rule, form)]
         last = [match for match in allowed if match.end == len(words)]
         fitting = [m for m in allowed if m.rule.place == "anywhere" or m in last or (m.rule.place == "head" and m.start == 0 and not last)]
-        covered = {index for match in fitting for index in range(match.start, match.end)}
+        head_start = min((match.start for match in fitting if match.end == len(words)), default=len(words))
+        fitting = [match for match in fitting if match.end == len(words) or match.end > head_start or head_start == len(words)]
+        covered = {index for match in allowed for index in range(match.start, match.end)}
         left = [word for index, word in enumerate(words) if index not in covered and word not in CONNECTORS]
         strange = [word for word in left if word not in self.book.modifiers]
-        kept = [match for match in fitting if self._may_leave(match.rule, platform, left, strange)]
+        kept = [match for match in fitting if self._may_leave(match, platform, words, left, strange)]
         path.extend(
             _why_not(match, words, vetoed=match not in allowed, misplaced=match not in fitting, left=strange or left)
             for match in found
@@ -202,10 +252,13 @@ class Classifier:
         )
         return kept
 
-    def _may_leave(self, rule: CompiledRule, platform: str, left: list[str], strange: list[str]) -> bool:
-        if rule.residual == "none":
+    def _may_leave(self, match: _Match, platform: str, words: list[str], left: list[str], strange: list[str]) -> bool:
+        if match.rule.residual == "none":
             return not left
-        return rule.residual == "any" or platform in self.book.curated or not strange
+        if match.rule.residual == "any" or not strange:
+            return True
+        # a scene we do not know: `wollongong punk`, but not `punk prayer` and not `this is punk`
+        return platform in self.book.curated and match.end == len(words) and self.book.function_words.isdisjoint(words)
 
     def _candidates(self, platform: str, words: list[str], above: Above) -> list[_Match]:
         found: list[_Match] = []

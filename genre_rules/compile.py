@@ -55,16 +55,22 @@ class CompiledRule:
         return -1 if above.means.isdisjoint(self.parent) else 2 + bool(self.sources)
 
 
+SHORTEST_SQUEEZED = 6
+"""Letters."""
+
+
 @dataclass(frozen=True)
 class CompiledBook:
     """What a classifier looks things up in.
 
+    `squeezed`: exact names and phrases without their spaces.
     `compounds`: the exact and guarded names that hold separators, by `compound_form`; `longest`: words of the longest phrase.
     """
 
     taxonomy: Taxonomy
     spellings: Spellings
     exact: dict[str, tuple[CompiledRule, ...]]
+    squeezed: dict[str, tuple[CompiledRule, ...]]
     compounds: dict[str, tuple[CompiledRule, ...]]
     phrases: dict[str, tuple[CompiledRule, ...]]
     patterns: tuple[tuple[re.Pattern[str], CompiledRule], ...]
@@ -73,6 +79,7 @@ class CompiledBook:
     drop_pattern: re.Pattern[str] | None
     modifiers: frozenset[str]
     negations: frozenset[str]
+    function_words: frozenset[str]
     curated: frozenset[str]
     path_marks: dict[str, tuple[str, ...]]
     longest: int
@@ -107,6 +114,7 @@ def compile_book(book: RuleBook) -> CompiledBook:
         taxonomy=book.taxonomy,
         spellings=spellings,
         exact=_frozen(exact),
+        squeezed=_squeezed(exact, phrases),
         compounds=_frozen(compounds),
         phrases=_frozen(phrases),
         patterns=tuple(patterns),
@@ -115,6 +123,7 @@ def compile_book(book: RuleBook) -> CompiledBook:
         drop_pattern=re.compile("|".join(f"(?:{pattern})" for pattern in book.drop_patterns)) if book.drop_patterns else None,
         modifiers=_words(book.words.modifiers, spellings) | _words((n.name for n in book.taxonomy.nodes if n.is_phrase), spellings),
         negations=frozenset(map(spellings.normalise, book.words.negations)),
+        function_words=frozenset(map(spellings.normalise, book.words.function_words)),
         curated=frozenset(book.words.curated),
         path_marks=book.words.path_marks,
         longest=max((form.count(" ") + 1 for form in phrases), default=0),
@@ -124,6 +133,16 @@ def compile_book(book: RuleBook) -> CompiledBook:
 def compound_form(names: Iterable[str], spellings: Spellings) -> str:
     """The normal form of a name that holds separators, with them: `folk|world|and country`."""
     return "|".join(map(spellings.normalise, names))
+
+
+def _squeezed(*tiers: dict[str, list[CompiledRule]]) -> dict[str, tuple[CompiledRule, ...]]:
+    """Rules by their form without spaces, the first tier's where both have one; short forms are left out: they could be anything."""
+    found: dict[str, tuple[CompiledRule, ...]] = {}
+    for forms in tiers:
+        for form, rules in forms.items():
+            if len(form.replace(" ", "")) >= SHORTEST_SQUEEZED:
+                found.setdefault(form.replace(" ", ""), tuple(rules))
+    return found
 
 
 def _frozen(rules: dict[str, list[CompiledRule]]) -> dict[str, tuple[CompiledRule, ...]]:

@@ -57,7 +57,8 @@ class Rule:
 class Words:
     """Spellings (form kept -> forms), modifiers, negations.
 
-    `curated`: platforms whose strings are all genres (their residual is not tested); `path_marks`: what a platform writes between a genre
+    `curated`: platforms whose strings are all genres: an unknown word before the head is a scene, unless one of the `function_words` makes
+    a sentence of it; `path_marks`: what a platform writes between a genre
     and the one below it, besides arrows.
     """
 
@@ -66,6 +67,7 @@ class Words:
     negations: tuple[str, ...]
     curated: tuple[str, ...]
     path_marks: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    function_words: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,9 @@ def load_book(folder: Path = FOLDER) -> RuleBook:
 
 def _words(file: Path) -> Words:
     place = f"{file.name}:1"
-    written = mapping(read_document(file), place, "the file", ("spellings", "modifiers", "negations", "curated", "path_marks"))
+    written = mapping(
+        read_document(file), place, "the file", ("spellings", "modifiers", "negations", "function_words", "curated", "path_marks")
+    )
     spellings = mapping(written.get("spellings", {}), place, "spellings")
     groups = mapping(written.get("modifiers", {}), place, "modifiers")
     curated = strings(written.get("curated"), place, "curated")
@@ -111,6 +115,7 @@ def _words(file: Path) -> Words:
         strings(written.get("negations"), place, "negations"),
         curated,
         {platform: strings(below, place, f"path_marks.{platform}") for platform, below in marks.items()},
+        strings(written.get("function_words"), place, "function_words"),
     )
 
 
