@@ -25,6 +25,12 @@ WORKS = "works"
 SOURCES = (*CATALOG_PLATFORMS, WORKS)
 """Everything a nightly build reads a dump of."""
 
+SUGGESTIONS = "suggestions"
+"""What callers proposed and an operator approved: written by our own account store, delivered like a dump."""
+
+INPUTS = (*SOURCES, SUGGESTIONS)
+"""Everything a nightly build reads."""
+
 URL_TEMPLATES = {
     STREAMSVC_A: "https://open.spotify.com/track/{id}",
     STREAMSVC_B: "https://music.apple.com/us/song/{id}",

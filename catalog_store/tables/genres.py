@@ -30,8 +30,11 @@ RECORDING_GENRE = Table(
         Column("genre_id", INT32, "The node.", references="genre.genre_id"),
         Column("position", INT16, "Order, from 0: most trusted first.", minimum=0),
         Column("platform", TEXT, "Platform whose string decided.", values=(*CATALOG_PLATFORMS, "suggestion")),
-        Column("genre", TEXT, "The string as delivered."),
-        Column("rule_id", TEXT, "The rule that fired."),
+        Column("entity_kind", TEXT, "What that string hangs on.", values=("recording", "release", "artist")),
+        Column("genre", TEXT, "The string as delivered; of a suggestion the node's name."),
+        Column("parent", TEXT, "Its parent in the source; empty when none, null for a suggestion.", nullable=True),
+        Column("rule_id", TEXT, "The rule that fired, `node-<id>` for a node's own names, `suggestion-<id>`."),
+        Column("platform_count", INT16, "Platforms that say the node's main of this recording.", minimum=1),
     ),
     primary_key=("recording_id", "genre_id"),
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from catalog_store.platforms import CATALOG_PLATFORMS, LINK_SOURCES, SOURCES
+from catalog_store.platforms import CATALOG_PLATFORMS, INPUTS, LINK_SOURCES
 from catalog_store.tables.spec import BOOL, FLOAT, INT16, INT32, INT64, TEXT, TEXT_LIST, Column, Table
 
 ARTIST_ROLES = ("primary", "featured", "remixer")
@@ -25,7 +25,7 @@ DATE_PATTERN = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
 CREDITED_ARTIST = pa.struct([pa.field("artist_id", TEXT), pa.field("name", TEXT), pa.field("role", TEXT)])
 """One credited artist: the platform's own artist id (null when it gave none), the name as credited, one of ARTIST_ROLES."""
 
-_PLATFORM = Column("platform", TEXT, "Platform key of the dump.", values=SOURCES)
+_PLATFORM = Column("platform", TEXT, "Platform key of the dump.", values=INPUTS)
 _RELEASE_ID = Column("release_id", TEXT, "The platform's release (album) id.")
 _ENTITY_KIND = Column("entity_kind", TEXT, "What the id names.", values=ENTITY_KINDS)
 _ARTISTS = Column(
@@ -206,6 +206,20 @@ SOURCE_WORK_RECORDING = Table(
     sort_key=("platform", "work_id", "isrc", "recording_platform", "external_id"),
 )
 
+SOURCE_SUGGESTION = Table(
+    "source_suggestion",
+    "staging",
+    "Approved suggestions of callers: what a recording's or an artist's genre is.",
+    (
+        _PLATFORM,
+        Column("suggestion_id", TEXT, "Id in the account store."),
+        Column("entity_kind", TEXT, "What `entity_id` names.", values=("recording", "isrc", "artist")),
+        Column("entity_id", TEXT, "The catalog's recording or artist id, or an ISRC, normalised."),
+        Column("genre_id", INT32, "The suggested node of the canonical tree.", minimum=1),
+    ),
+    primary_key=("suggestion_id",),
+)
+
 REJECT = Table(
     "reject",
     "staging",
@@ -251,6 +265,7 @@ STAGING_TABLES = (
     SOURCE_REDIRECT,
     SOURCE_WORK,
     SOURCE_WORK_RECORDING,
+    SOURCE_SUGGESTION,
     REJECT,
     INTAKE,
 )

@@ -1,8 +1,8 @@
-"""Genres: every distinct source string classified once, then one answer per recording with the evidence that decided.
+"""Genres: what the sources' strings mean, and who is believed about a recording.
 
-Writes genre, recording_genre and unclassified_genre_string. The first platform of the chain that says anything decides, at its most direct
-level (recording before release before artist); a genre that two other platforms agree on is added behind. What a string means is the
-business of the genre rules, never of a query here.
+Writes genre, recording_genre and unclassified_genre_string. Each platform has one opinion, that of its most direct level (recording before
+release before artist). An approved suggestion decides alone; else every main that two platforms share stands; else the first platform of
+the chain speaks alone. What a string means is the business of the genre rules, never of a query here.
 """
 
 from __future__ import annotations
@@ -14,32 +14,37 @@ import polars as pl
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import write_table
 from genre_rules import Classifier, Taxonomy, compile_book, load_book
-from pipeline.build.priorities import GENRE, platform_count_sql, rank_sql
-from pipeline.build.workbench import Workbench, open_workbench
+from genre_rules.load import FOLDER
+from pipeline.build.genre_strings import LEAST_SHARE_OF_VOTES, hang_strings
+from pipeline.build.genre_suggestions import hang_suggestions
+from pipeline.build.priorities import GENRE, SUGGESTION, platform_count_sql, rank_sql
+from pipeline.build.workbench import open_workbench
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pipeline.paths import BuildPaths
 
-LEAST_SHARE_OF_VOTES = 0.1
-"""Of the entity's top tag: rarer ones are slips and jokes (as Picard and beets do)."""
-AGREEING_PLATFORMS = 2
-"""So many platforms beside the deciding one must agree before they add a genre."""
+ENOUGH_VOICES = 2
+"""So many platforms that share a main outvote the first of the chain: of recordings with a lone voice each tenth main is wrong, of shared
+ones each sixtieth (two simulated worlds)."""
 MOST_GENRES = 6
 """Per recording; artists carry up to 30 strings on one platform."""
 
 
-def build_genres(paths: BuildPaths) -> dict[str, int]:
-    """Write genre, recording_genre and unclassified_genre_string; returns row counts."""
-    book = compile_book(load_book())
+def build_genres(paths: BuildPaths, rules: Path = FOLDER) -> dict[str, int]:
+    """Write genre, recording_genre and unclassified_genre_string by the rules in folder `rules`; returns row counts."""
+    book = compile_book(load_book(rules))
     facts = {"genres": write_table(TABLES["genre"], paths.table("genre"), genre_rows(book.taxonomy))}
     with open_workbench(paths, "genres") as bench:
-        bench.keep("string", _STRING)
-        tags, unknown = classify_strings(bench.frame("SELECT * FROM string ORDER BY string_id"), Classifier(book))
-        bench.load("string_tag", tags)
-        bench.load("unknown_string", unknown)
-        bench.load("yields", _yields(book.taxonomy))
-        _hang(bench)
+        hang_strings(bench, Classifier(book))
+        bench.load("tree", _tree(book.taxonomy))
+        bench.keep("heard", _HEARD)
         bench.keep("node", _NODE)
+        hang_suggestions(bench, paths)
+        bench.keep("strong", _STRONG)
+        bench.keep("opinion", _OPINION)
+        bench.keep("decided", _DECIDED)
         facts["distinct_strings"] = bench.frame("SELECT count(*) AS n FROM string")["n"].item()
         facts["recording_genres"] = bench.write("recording_genre", _RECORDING_GENRE)
         facts["unclassified_strings"] = bench.write("unclassified_genre_string", _UNCLASSIFIED)
@@ -62,45 +67,12 @@ def genre_rows(taxonomy: Taxonomy) -> pl.DataFrame:
     )
 
 
-def classify_strings(strings: pl.DataFrame, classifier: Classifier) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Ask the classifier once per distinct string.
+def _tree(taxonomy: Taxonomy) -> pl.DataFrame:
+    """genre_id, main_id, name, yields: a bit per main (1 << main_id) beside which the node says nothing."""
+    rows = [(node.id, node.main_id, node.name, sum(1 << taxonomy.by_name[name].id for name in node.yields_to)) for node in taxonomy.nodes]
+    schema = {"genre_id": pl.Int32, "main_id": pl.Int32, "name": pl.String, "yields": pl.Int64}
+    return pl.DataFrame(rows, schema=schema, orient="row")
 
-    Args:
-        strings: string_id, platform, parent (empty: none), genre; distinct.
-        classifier: over the compiled rules.
-
-    Returns:
-        tags: string_id, place (order within the string), genre_id, main_id, rule_id; unknown: string_id of strings that no rule knows.
-    """
-    tags: list[tuple[int, int, int, int, str]] = []
-    unknown: list[int] = []
-    for string_id, platform, parent, genre in strings.select("string_id", "platform", "parent", "genre").iter_rows():
-        answer = classifier.classify(platform, genre, parent)
-        tags.extend((string_id, place, tag.node.id, tag.node.main_id, tag.rule_id) for place, tag in enumerate(answer.tags))
-        if not answer.is_known:
-            unknown.append(string_id)
-    schema = {"string_id": pl.Int64, "place": pl.Int16, "genre_id": pl.Int32, "main_id": pl.Int32, "rule_id": pl.String}
-    return pl.DataFrame(tags, schema=schema, orient="row"), pl.DataFrame({"string_id": unknown}, schema={"string_id": pl.Int64})
-
-
-def _yields(taxonomy: Taxonomy) -> pl.DataFrame:
-    """genre_id, main_id: the node says nothing beside that main."""
-    pairs = [(node.id, taxonomy.by_name[name].id) for node in taxonomy.nodes for name in node.yields_to]
-    return pl.DataFrame(pairs, schema={"genre_id": pl.Int32, "main_id": pl.Int32}, orient="row")
-
-
-_STRING = """
-SELECT (row_number() OVER (ORDER BY platform, parent, genre))::BIGINT AS string_id, platform, parent, genre
-FROM (SELECT DISTINCT platform, coalesce(parent, '') AS parent, genre FROM source_genre)
-"""
-
-_ENTITY_STRING = f"""
-SELECT g.platform, g.entity_kind, g.entity_id, s.string_id, min(g.position) AS position
-FROM (SELECT *, max(votes) OVER (PARTITION BY platform, entity_kind, entity_id) AS top FROM source_genre) g
-JOIN string s ON s.platform = g.platform AND s.parent = coalesce(g.parent, '') AND s.genre = g.genre
-WHERE g.votes IS NULL OR g.votes >= greatest(1, {LEAST_SHARE_OF_VOTES} * g.top)
-GROUP BY ALL
-"""
 
 _PLACE = """
 SELECT m.recording_id, m.platform, 'recording' AS entity_kind, 0 AS level, m.external_id AS entity_id FROM recording_member m
@@ -119,60 +91,71 @@ FROM (
 """
 """Where a genre string may hang that concerns a recording; level 0 is the most direct."""
 
-
-def _hang(bench: Workbench) -> None:
-    """entity_string: which strings count on which entity; heard: what each recording has on which level."""
-    bench.keep("entity_string", _ENTITY_STRING)
-    bench.keep(
-        "heard",
-        f"SELECT p.recording_id, p.platform, p.level, e.string_id, count(*) AS support, min(e.position) AS position "
-        f"FROM ({_PLACE}) p JOIN entity_string e USING (platform, entity_kind, entity_id) GROUP BY ALL",
-    )
-
+_HEARD = f"""
+SELECT p.recording_id, p.platform, p.level, e.string_id, count(*) AS support, min(e.position) AS position
+FROM ({_PLACE}) p JOIN entity_string e USING (platform, entity_kind, entity_id) GROUP BY ALL
+"""
 
 _NODE = """
 SELECT h.recording_id, h.platform, h.level, t.genre_id, any_value(t.main_id) AS main_id, sum(h.support)::BIGINT AS support,
-    min(struct_pack(place := h.position * 100 + t.place, string_id := h.string_id, rule_id := t.rule_id)) AS evidence
+    min(struct_pack(place := (h.position * 100 + t.place)::INT, string_id := h.string_id, rule_id := t.rule_id)) AS evidence
 FROM heard h JOIN string_tag t USING (string_id)
 GROUP BY h.recording_id, h.platform, h.level, t.genre_id
 """
 
-_RANK = rank_sql(GENRE)
-_PLATFORMS = platform_count_sql("n.platform")
+_STRONG = f"""
+WITH nearest AS (
+    SELECT recording_id, platform, min(struct_pack(level := level, top := -support)) AS spot FROM node GROUP BY ALL
+)
+SELECT n.* FROM node n JOIN nearest d USING (recording_id, platform)
+WHERE n.level = d.spot.level AND n.support >= {LEAST_SHARE_OF_VOTES} * -d.spot.top
+"""
+"""What each platform says at its most direct level."""
+
+_RANK = f"({rank_sql(GENRE, 's.platform')} + CASE WHEN s.level = 2 AND s.platform <> '{SUGGESTION}' THEN {len(GENRE)} ELSE 0 END)"
+"""Who is asked first: the chain, and the chain again for what is known of artists only."""
+
+_OPINION = f"""
+WITH own AS (
+    SELECT recording_id, platform, bit_or(1::BIGINT << main_id) AS mains, bool_or(level < 2) AS is_direct FROM strong GROUP BY ALL
+), said AS (
+    SELECT recording_id, coalesce(bit_or(mains) FILTER (is_direct), 0) AS mains FROM own GROUP BY recording_id
+)
+SELECT s.*, {_RANK} AS rank
+FROM strong s JOIN own o USING (recording_id, platform) JOIN said d USING (recording_id) JOIN tree t USING (genre_id)
+WHERE (t.yields & (o.mains | d.mains)) = 0
+"""
+"""Without umbrellas: `Electronic` says nothing beside a House that the platform itself or, of the recording or release, another says."""
+
+_DECIDED = f"""
+WITH voice AS (
+    SELECT recording_id, main_id, {platform_count_sql("platform", GENRE)} AS voices, min(rank) AS rank FROM opinion GROUP BY ALL
+), verdict AS (
+    SELECT recording_id, min(rank) AS first, max(voices) AS loudest FROM voice GROUP BY recording_id
+)
+SELECT v.* FROM voice v JOIN verdict d USING (recording_id)
+WHERE CASE WHEN d.first > {GENRE.index(SUGGESTION)} AND d.loudest >= {ENOUGH_VOICES} THEN v.voices >= {ENOUGH_VOICES}
+    ELSE v.rank = d.first END
+"""
+"""The mains of each recording: the suggested ones; else those of enough voices; else those of the first in the chain."""
 
 _RECORDING_GENRE = f"""
-WITH deciding AS (
-    SELECT recording_id, min(struct_pack(a := {_RANK}, level := level, platform := platform)) AS chosen,
-        {platform_count_sql()} AS platform_count
-    FROM node GROUP BY recording_id
-), decided AS (
-    SELECT n.*, 0 AS is_added, max(n.support) OVER (PARTITION BY n.recording_id) AS top FROM node n JOIN deciding d USING (recording_id)
-    WHERE n.platform = d.chosen.platform AND n.level = d.chosen.level
-), agreed AS (
-    SELECT n.recording_id, n.genre_id, any_value(n.main_id) AS main_id, {_PLATFORMS} AS support,
-        arg_min(
-            struct_pack(platform := n.platform, evidence := n.evidence), struct_pack(a := {rank_sql(GENRE, "n.platform")}, b := n.level)
-        ) AS best
-    FROM node n JOIN deciding d USING (recording_id)
-    WHERE d.platform_count > {AGREEING_PLATFORMS} AND n.platform <> d.chosen.platform
-    GROUP BY n.recording_id, n.genre_id HAVING {_PLATFORMS} >= {AGREEING_PLATFORMS}
-), picked AS (
-    SELECT recording_id, genre_id, main_id, platform, evidence, support, is_added FROM decided WHERE support >= {LEAST_SHARE_OF_VOTES} * top
-    UNION ALL
-    SELECT recording_id, genre_id, main_id, best.platform, best.evidence, support, 1 FROM agreed
-    ANTI JOIN (SELECT recording_id, genre_id FROM decided) USING (recording_id, genre_id)
-), spoken AS (
-    SELECT * FROM picked p ANTI JOIN (
-        SELECT u.recording_id, u.genre_id FROM picked u JOIN yields y USING (genre_id)
-        JOIN picked q ON q.recording_id = u.recording_id AND q.main_id = y.main_id
-    ) USING (recording_id, genre_id)
+WITH picked AS (
+    SELECT o.recording_id, o.genre_id, any_value(d.rank) AS main_rank, min(o.rank) AS rank, any_value(d.voices) AS voices,
+        {platform_count_sql("o.platform", GENRE)} AS agreeing,
+        arg_min(struct_pack(platform := o.platform, level := o.level, support := o.support, evidence := o.evidence), o.rank) AS best
+    FROM opinion o JOIN decided d USING (recording_id, main_id) GROUP BY o.recording_id, o.genre_id
 ), ordered AS (
-    SELECT *, (row_number() OVER spot - 1)::SMALLINT AS position FROM spoken
-    WINDOW spot AS (PARTITION BY recording_id ORDER BY is_added, -support, evidence.place, genre_id)
+    SELECT *, (row_number() OVER spot - 1)::SMALLINT AS position FROM picked WHERE rank = main_rank OR agreeing >= {ENOUGH_VOICES}
+    WINDOW spot AS (PARTITION BY recording_id ORDER BY main_rank, rank, -best.support, best.evidence.place, genre_id)
 )
-SELECT o.recording_id, o.genre_id, o.position, o.platform, s.genre, o.evidence.rule_id AS rule_id
-FROM ordered o JOIN string s ON s.string_id = o.evidence.string_id WHERE position < {MOST_GENRES}
+SELECT o.recording_id, o.genre_id, o.position, o.best.platform AS platform,
+    list_value('recording', 'release', 'artist')[o.best.level + 1] AS entity_kind,
+    coalesce(s.genre, t.name) AS genre, s.parent AS parent, o.best.evidence.rule_id AS rule_id, o.voices::SMALLINT AS platform_count
+FROM ordered o JOIN tree t USING (genre_id) LEFT JOIN string s ON s.string_id = o.best.evidence.string_id
+WHERE position < {MOST_GENRES}
 """
+"""Of each main what its first platform says, and what several agree on; a suggestion has no string but its node's name."""
 
 _UNCLASSIFIED = """
 SELECT s.platform, s.parent, s.genre, count(DISTINCT h.recording_id)::INT AS recording_count,

@@ -35,7 +35,9 @@ ARTIST_NAME: Chain = (CATALOG_B, STREAMSVC_A, STREAMSVC_B, STREAMSVC_C, STORE_A,
 LABEL_NAME: Chain = (CATALOG_B, CATALOG_A, STORE_A, STREAMSVC_B, STREAMSVC_A, STREAMSVC_C)
 WORK_TITLE: Chain = ("works", CATALOG_B)
 
-GENRE: Chain = (STORE_A, CATALOG_B, CATALOG_A, STREAMSVC_B, STREAMSVC_C, STREAMSVC_A)
+SUGGESTION = "suggestion"
+"""What a caller proposed and an operator approved."""
+GENRE: Chain = (SUGGESTION, STORE_A, CATALOG_B, CATALOG_A, STREAMSVC_B, STREAMSVC_C, STREAMSVC_A)
 """A shop files each track; votes and editors file releases; streamsvc_a knows genres of artists only."""
 
 ROLELESS: Chain = (STREAMSVC_A,)
@@ -59,9 +61,9 @@ CHAINS = {
 }
 
 
-def platform_count_sql(column: str = "platform") -> str:
-    """SQL aggregate: how many platforms stand in the group; bits, because `count(DISTINCT ...)` keeps a set of strings per group."""
-    return f"bit_count(bit_or(1 << {rank_sql(CATALOG_PLATFORMS, column)}))"
+def platform_count_sql(column: str = "platform", chain: Chain = CATALOG_PLATFORMS) -> str:
+    """SQL aggregate: how many of the chain stand in the group; bits, because `count(DISTINCT ...)` keeps a set of strings per group."""
+    return f"bit_count(bit_or(1 << {rank_sql(chain, column)}))"
 
 
 def rank_sql(chain: Chain, column: str = "platform") -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 import dagster as dg
 import duckdb
 
-from catalog_store.platforms import SOURCES
+from catalog_store.platforms import INPUTS
 from catalog_store.tables import STAGING_TABLES
 from catalog_store.tables.checks import TableCheck, table_checks
 from catalog_store.tables.files import row_count, size_bytes, sql_source
@@ -33,7 +33,7 @@ def staging_key(platform: str) -> dg.AssetKey:
     return dg.AssetKey(["staging", platform])
 
 
-STAGING_KEYS = tuple(staging_key(platform) for platform in SOURCES)
+STAGING_KEYS = tuple(staging_key(platform) for platform in INPUTS)
 
 
 def landing_asset(platform: str) -> dg.AssetsDefinition:
@@ -137,4 +137,4 @@ def reject_table(folder: Path) -> str:
 
 def dump_assets() -> list[dg.AssetsDefinition]:
     """Landing and staging of every source."""
-    return [make(platform) for platform in SOURCES for make in (landing_asset, staging_asset)]
+    return [make(platform) for platform in INPUTS for make in (landing_asset, staging_asset)]

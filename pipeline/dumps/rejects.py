@@ -41,4 +41,5 @@ class Reason(StrEnum):
     INVALID_NUMBER = "invalid_number", "The number cannot be read or is out of its range: staged without it."
     DANGLING_REFERENCE = "dangling_reference", "The row refers to a record that the dump does not hold: the reference is left out."
     UNKNOWN_KIND = "unknown_kind", "A kind of record that no adapter knows: check the format notes; it may be new."
+    UNKNOWN_GENRE = "unknown_genre", "The suggested node is not in the canonical tree: the account store is ahead of this build, or wrong."
     UNREAD_LAYOUT = "unread_layout", "The dump holds a second layout, which goes before this file's: deliver one layout per dump."

@@ -21,7 +21,7 @@ from typing import Any
 
 import yaml
 
-from catalog_store.platforms import SOURCES
+from catalog_store.platforms import INPUTS
 
 _ENVIRONMENT = re.compile(r"\$\{(\w+)\}")
 _KEYS = {"location", "files", "dated", "link", "options"}
@@ -53,14 +53,14 @@ def load_sources(path: Path) -> dict[str, Source]:
         raise SourcesError(f"{path}: not readable as YAML: {error}") from error
     entries = document.get("sources") if isinstance(document, dict) else None
     if not isinstance(entries, dict) or not entries:
-        raise SourcesError(f"{path}: expected a mapping `sources:` with at least one platform of {', '.join(SOURCES)}")
+        raise SourcesError(f"{path}: expected a mapping `sources:` with at least one platform of {', '.join(INPUTS)}")
     return {platform: _source(path, platform, entry) for platform, entry in entries.items()}
 
 
 def _source(path: Path, platform: str, entry: object) -> Source:
     place = f"{path}: sources.{platform}"
-    if platform not in SOURCES:
-        raise SourcesError(f"{place}: no such platform; one of {', '.join(SOURCES)}")
+    if platform not in INPUTS:
+        raise SourcesError(f"{place}: no such platform; one of {', '.join(INPUTS)}")
     if not isinstance(entry, dict) or not isinstance(entry.get("location"), str):
         raise SourcesError(f"{place}: needs `location:`, a path or an address")
     unknown = set(entry) - _KEYS
@@ -91,7 +91,7 @@ def _from_environment(place: str, value: object) -> object:
 
 def sources_below(dumps: Path) -> dict[str, Source]:
     """A source for every folder of `dumps` that is named after a platform. SourcesError when there is none."""
-    found = {name: Source(name, str((dumps / name).resolve()), link=True) for name in SOURCES if (dumps / name).is_dir()}
+    found = {name: Source(name, str((dumps / name).resolve()), link=True) for name in INPUTS if (dumps / name).is_dir()}
     if not found:
-        raise SourcesError(f"{dumps}: no folder named after a platform ({', '.join(SOURCES)}) below it")
+        raise SourcesError(f"{dumps}: no folder named after a platform ({', '.join(INPUTS)}) below it")
     return found

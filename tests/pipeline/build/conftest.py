@@ -28,6 +28,7 @@ DEFAULTS: dict[str, Row] = {
     "source_redirect": {},
     "source_work": {},
     "source_work_recording": {},
+    "source_suggestion": {},
 }
 
 

@@ -4,6 +4,9 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from catalog_store.tables import TABLES
+from catalog_store.tables.files import write_table
+from genre_rules import load_book
 from pipeline.build.genres import build_genres
 
 from .conftest import credit
@@ -65,11 +68,84 @@ def test_an_umbrella_says_nothing_beside_a_dance_main(world: World) -> None:
     assert genres(world) == [(1, "Deep House")]
 
 
-def test_what_two_other_platforms_agree_on_is_added_behind(world: World) -> None:
-    for platform, genre in (("store_a", "Techno"), ("catalog_b", "ambient"), ("streamsvc_c", "Ambient"), ("streamsvc_b", "Jazz")):
+def said(world: World, **genres_of: str) -> None:
+    for platform, genre in genres_of.items():
         world.recording(1, platform, platform, "Song", NOVA)
         world.add("source_genre", platform, entity_kind="recording", entity_id=platform, genre=genre)
-    assert genres(world, "platform") == [(1, "Techno", "store_a"), (1, "Ambient", "catalog_b")]
+
+
+def test_a_main_that_two_platforms_share_outvotes_the_first_of_the_chain(world: World) -> None:
+    said(world, store_a="Techno", catalog_b="ambient", streamsvc_c="Ambient", streamsvc_b="Jazz")
+    assert genres(world, "platform", "platform_count") == [(1, "Ambient", "catalog_b", 2)]
+
+
+def test_every_main_that_two_platforms_share_stands_with_what_its_first_platform_says(world: World) -> None:
+    said(world, store_a="Techno", catalog_b="jazz; minimal techno", streamsvc_b="Bebop")
+    assert genres(world, "platform", "platform_count") == [(1, "Techno", "store_a", 2), (1, "Jazz", "catalog_b", 2)]
+
+
+def test_where_no_two_agree_the_first_of_the_chain_speaks_alone_and_artists_last(world: World) -> None:
+    said(world, streamsvc_c="Soul", streamsvc_b="Jazz")
+    world.recording(1, "catalog_b", "r", "Song", NOVA)
+    world.add("source_genre", "catalog_b", entity_kind="artist", entity_id="n", genre="polka")
+    assert genres(world, "platform", "entity_kind") == [(1, "Jazz", "streamsvc_b", "recording")]
+
+
+def test_a_genre_with_one_below_it_means_the_one_below(world: World) -> None:
+    world.recording(1, "store_a", "s", "Song", NOVA)
+    parent = "Hard Dance / Hardcore / Neo Rave"
+    world.add("source_genre", "store_a", entity_kind="recording", entity_id="s", genre=parent, position=0)
+    world.add("source_genre", "store_a", entity_kind="recording", entity_id="s", genre="Hardstyle", parent=parent, position=1)
+    world.recording(2, "store_a", "t", "Song", NOVA)
+    world.add("source_genre", "store_a", entity_kind="recording", entity_id="t", genre=parent, position=0)
+    world.add("source_genre", "store_a", entity_kind="recording", entity_id="t", genre="Zork", parent=parent, position=1)
+    assert genres(world, "parent") == [(1, "Hardstyle", parent), (2, "Hardcore", parent)]
+
+
+def test_an_umbrella_of_one_platform_yields_to_a_finer_word_of_another_but_not_to_one_about_the_artist(world: World) -> None:
+    said(world, streamsvc_b="Electronic", streamsvc_c="Electronic", store_a="Tech House")
+    world.recording(2, "streamsvc_c", "c2", "Song", credit("Other", "o"))
+    world.recording(2, "streamsvc_b", "b2", "Song", credit("Other", "o"))
+    world.recording(2, "streamsvc_a", "a2", "Song", credit("Other", "o"))
+    for platform, entity in (("streamsvc_c", "c2"), ("streamsvc_b", "b2")):
+        world.add("source_genre", platform, entity_kind="recording", entity_id=entity, genre="Electronic")
+    world.add("source_genre", "streamsvc_a", entity_kind="artist", entity_id="o", genre="house")
+    assert genres(world, "platform") == [(1, "Tech House", "store_a"), (2, "Electronic", "streamsvc_b")]
+
+
+def suggestion(world: World, number: int, kind: str, entity: str, name: str) -> None:
+    node = load_book().taxonomy.by_name[name].id
+    world.add("source_suggestion", "suggestions", suggestion_id=str(number), entity_kind=kind, entity_id=entity, genre_id=node)
+
+
+def test_an_approved_suggestion_decides_alone_against_all_platforms(world: World) -> None:
+    said(world, store_a="Techno", catalog_b="techno", streamsvc_c="Techno")
+    suggestion(world, 81, "recording", "1", "Acid Jazz")
+    assert genres(world, "platform", "genre", "rule_id") == [(1, "Acid Jazz", "suggestion", "Acid Jazz", "suggestion-81")]
+
+
+def test_suggestions_reach_recordings_by_code_and_by_artist_and_the_closer_one_decides(world: World) -> None:
+    for number in (1, 2, 3):
+        world.recording(number, "streamsvc_b", str(number), "Song", NOVA, isrcs=[f"GBAYE000000{number}"])
+    paths = world.write()
+    artists = [
+        {"recording_id": n, "position": 0, "artist_id": 7, "name": "Nova", "is_primary": n < 3, "is_remixer": False} for n in (1, 2, 3)
+    ]
+    write_table(TABLES["recording_artist"], paths.table("recording_artist"), pl.DataFrame(artists))
+    suggestion(world, 1, "artist", "7", "Jazz")
+    suggestion(world, 2, "isrc", "GBAYE0000002", "Techno")
+    suggestion(world, 3, "isrc", "GBAYE9999999", "House")
+    assert genres(world, "entity_kind") == [(1, "Jazz", "artist"), (2, "Techno", "recording")]
+
+
+def test_a_suggestion_on_a_retired_id_follows_the_redirect(world: World) -> None:
+    world.recording(1, "streamsvc_b", "1", "Song", NOVA)
+    paths = world.write()
+    redirects = pl.DataFrame([{"kind": "recording", "old_id": 44, "new_id": 1}, {"kind": "artist", "old_id": 45, "new_id": 1}])
+    write_table(TABLES["redirect"], paths.table("redirect"), redirects)
+    suggestion(world, 1, "recording", "44", "Jazz")
+    suggestion(world, 2, "recording", "45", "House")
+    assert genres(world) == [(1, "Jazz")]
 
 
 def test_unclassifiable_strings_are_never_returned_but_weighed(world: World) -> None:

@@ -1,0 +1,76 @@
+"""What the sources say, string by string: each distinct string classified once, then hung on the entities that carry it.
+
+Makes the steps string, string_tag, unknown_string and entity_string on a workbench. What a string means is the business of the genre
+rules; who is believed, of genres.py.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+if TYPE_CHECKING:
+    from genre_rules import Classifier
+    from pipeline.build.workbench import Workbench
+
+LEAST_SHARE_OF_VOTES = 0.1
+"""Of the entity's top tag: rarer ones are slips and jokes (as Picard and beets do)."""
+
+
+def hang_strings(bench: Workbench, classifier: Classifier) -> None:
+    """Make the four steps.
+
+    string: string_id, platform, parent (empty: none), genre; string_tag and unknown_string: see `classify_strings`; entity_string:
+    platform, entity_kind, entity_id, string_id, position: the strings that count on each entity.
+    """
+    bench.keep("string", _STRING)
+    tags, unknown = classify_strings(bench.frame("SELECT * FROM string ORDER BY string_id"), classifier)
+    bench.load("string_tag", tags)
+    bench.load("unknown_string", unknown)
+    bench.keep("voted", _VOTED)
+    bench.keep("entity_string", _ENTITY_STRING)
+
+
+def classify_strings(strings: pl.DataFrame, classifier: Classifier) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Ask the classifier once per distinct string.
+
+    Args:
+        strings: string_id, platform, parent (empty: none), genre; distinct.
+        classifier: over the compiled rules.
+
+    Returns:
+        tags: string_id, place (order within the string), genre_id, main_id, rule_id; unknown: string_id of strings that no rule knows.
+    """
+    tags: list[tuple[int, int, int, int, str]] = []
+    unknown: list[int] = []
+    for string_id, platform, parent, genre in strings.select("string_id", "platform", "parent", "genre").iter_rows():
+        answer = classifier.classify(platform, genre, parent)
+        tags.extend((string_id, place, tag.node.id, tag.node.main_id, tag.rule_id) for place, tag in enumerate(answer.tags))
+        if not answer.is_known:
+            unknown.append(string_id)
+    schema = {"string_id": pl.Int64, "place": pl.Int16, "genre_id": pl.Int32, "main_id": pl.Int32, "rule_id": pl.String}
+    return pl.DataFrame(tags, schema=schema, orient="row"), pl.DataFrame({"string_id": unknown}, schema={"string_id": pl.Int64})
+
+
+_STRING = """
+SELECT (row_number() OVER (ORDER BY platform, parent, genre))::BIGINT AS string_id, platform, parent, genre
+FROM (SELECT DISTINCT platform, coalesce(parent, '') AS parent, genre FROM source_genre)
+"""
+
+_VOTED = f"""
+SELECT g.platform, g.entity_kind, g.entity_id, s.string_id, min(g.position) AS position
+FROM (SELECT *, max(votes) OVER (PARTITION BY platform, entity_kind, entity_id) AS top FROM source_genre) g
+JOIN string s ON s.platform = g.platform AND s.parent = coalesce(g.parent, '') AND s.genre = g.genre
+WHERE g.votes IS NULL OR g.votes >= greatest(1, {LEAST_SHARE_OF_VOTES} * g.top)
+GROUP BY ALL
+"""
+
+_ENTITY_STRING = """
+SELECT v.* FROM voted v JOIN string s USING (string_id) ANTI JOIN (
+    SELECT DISTINCT v.platform, v.entity_kind, v.entity_id, s.parent AS genre
+    FROM voted v JOIN string s USING (string_id) SEMI JOIN string_tag USING (string_id) WHERE s.parent <> ''
+) narrower ON narrower.platform = v.platform AND narrower.entity_kind = v.entity_kind AND narrower.entity_id = v.entity_id
+    AND narrower.genre = s.genre
+"""
+"""Where a source gives a genre and one below it, the lower one counts: `Hard Dance / Hardcore` with `Hardstyle` is Hardstyle."""

@@ -1,0 +1,47 @@
+"""Approved suggestions of callers, hung on the recordings that they concern: the top of the genre chain.
+
+A suggestion names a recording or an artist by the catalog's own id (retired ids lead on to what they became) or a recording by its ISRC.
+What must not live here: who approves (the account store) and whether the genre exists (`pipeline/dumps/suggestions`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from catalog_store.tables import TABLES
+from pipeline.build.priorities import SUGGESTION
+
+if TYPE_CHECKING:
+    from pipeline.build.workbench import Workbench
+    from pipeline.paths import BuildPaths
+
+
+def hang_suggestions(bench: Workbench, paths: BuildPaths) -> None:
+    """Append the suggestions to the step `node`; those on recordings stand at level 0, those on artists at level 2."""
+    if not bench.frame("SELECT count(*) AS n FROM source_suggestion")["n"].item():
+        return
+    for name in ("redirect", "recording_artist"):
+        if not paths.table(name).is_dir():  # a build that stopped before it had any
+            bench.connection.execute(TABLES[name].ddl())
+    bench.keep("node", f"SELECT * FROM node UNION ALL ({_SUGGESTED})")
+
+
+_NUMBERED = """
+SELECT s.suggestion_id, s.entity_kind, t.genre_id, t.main_id, s.entity_id, coalesce(r.new_id, try_cast(s.entity_id AS BIGINT)) AS number
+FROM source_suggestion s JOIN tree t USING (genre_id)
+LEFT JOIN redirect r ON r.kind = s.entity_kind AND r.old_id = try_cast(s.entity_id AS BIGINT)
+"""
+
+_SUGGESTED = f"""
+WITH numbered AS ({_NUMBERED}), recorded AS (SELECT DISTINCT recording_id FROM recording_member), placed AS (
+    SELECT n.*, r.recording_id, 0 AS level FROM numbered n JOIN recorded r ON r.recording_id = n.number WHERE n.entity_kind = 'recording'
+    UNION ALL
+    SELECT n.*, o.recording_id, 0 FROM numbered n JOIN isrc_owner o ON o.isrc = n.entity_id WHERE n.entity_kind = 'isrc'
+    UNION ALL
+    SELECT n.*, a.recording_id, 2 FROM numbered n JOIN recording_artist a ON a.artist_id = n.number
+    WHERE n.entity_kind = 'artist' AND a.is_primary
+)
+SELECT recording_id, '{SUGGESTION}' AS platform, level, genre_id, any_value(main_id) AS main_id, count(*) AS support,
+    min(struct_pack(place := 0::INT, string_id := NULL::BIGINT, rule_id := 'suggestion-' || suggestion_id)) AS evidence
+FROM placed GROUP BY recording_id, level, genre_id
+"""
