@@ -11,7 +11,8 @@ import pyarrow as pa
 from catalog_store.tables.spec import BOOL, FLOAT, INT16, INT32, INT64, TEXT, TEXT_LIST, Column, Table
 from catalog_store.tables.staging import DATE_PATTERN, DATE_PRECISIONS, ISRC_PATTERN
 
-TITLE_REASONS = ARTISTS_REASONS = ("only_platform", "priority", "last_resort")
+TITLE_REASONS = ("only_platform", "priority", "majority", "last_resort")
+ARTISTS_REASONS = ("only_platform", "priority", "last_resort")
 DURATION_REASONS = ("only_platform", "median", "majority", "priority")
 ISRC_REASONS = ("only_code", "most_platforms", "kept", "earliest_year", "alphabet")
 RELEASE_DATE_REASONS = ("full_date", "older_year", "earliest")

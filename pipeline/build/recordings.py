@@ -19,7 +19,7 @@ from pipeline.build.provenance import CHOSEN, RECORDING_PROVENANCE
 from pipeline.build.recording_artists import CREDIT_KEY, RECORDING_ARTIST, ROLE_KNOWLEDGE
 from pipeline.build.release_dates import DATED, RELEASE_DATE, date_sql, last_believable_day, precision_sql, stamp_sql
 from pipeline.build.representative_isrcs import representative_sql
-from pipeline.build.titles import TITLE, TITLED
+from pipeline.build.titles import OUTVOTED, TITLE, TITLED
 from pipeline.build.workbench import open_workbench
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ def build_recordings(paths: BuildPaths) -> dict[str, int]:
         bench.keep("credit_record", _CREDIT_RECORD)
         bench.keep("role_knowledge", ROLE_KNOWLEDGE)
         bench.keep("titled", TITLED)
+        bench.keep("outvoted", OUTVOTED)
         bench.keep("title", TITLE)
         bench.keep("duration_of_platform", DURATION_OF_PLATFORM)
         bench.keep("duration", DURATION)

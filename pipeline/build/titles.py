@@ -1,11 +1,13 @@
-"""The one title of a recording: the first platform of the chain, its most frequent display form.
+"""The one title of a recording: what most platforms spell, as the first of the chain shows it.
 
-Bootlegs and videos donate a title only when nobody else has one. What must not live here: what a title means (catalog_store/name_keys).
+A mistyped title, or one in capitals throughout, is outvoted when more platforms spell or write it otherwise; among the others the chain
+decides, then the most frequent display form. Bootlegs and videos donate a title only when nobody else has one. What must not live here:
+what a title means (catalog_store/name_keys).
 """
 
 from __future__ import annotations
 
-from pipeline.build.packing import packed_sql, record_sql
+from pipeline.build.packing import RECORD_BITS, packed_sql, record_sql
 from pipeline.build.priorities import RECORDING_TITLE, platform_count_sql, rank_sql
 
 _DISPLAY_TITLE = """
@@ -22,24 +24,51 @@ WITH suspect AS (
     FROM suspect ANTI JOIN (FROM on_release SEMI JOIN suspect USING (record) WHERE is_official) USING (record)
 )
 SELECT recording_id, is_video, u.record IS NOT NULL AS is_unofficial, platform, {_DISPLAY_TITLE} AS title, count(*) AS n,
-    min(m.record) AS record
+    min(m.record) AS record, min(atom_id) AS atom_id
 FROM member m LEFT JOIN unofficial u USING (record) GROUP BY ALL
 """
 """Each display title once per platform; reads `member` and `on_release`, kept as `titled`."""
 
+_IS_ONE_CASE = "(title = upper(title) OR title = lower(title))"
+
+OUTVOTED = f"""
+WITH varied AS (
+    SELECT recording_id FROM titled GROUP BY recording_id
+    HAVING min(atom_id) <> max(atom_id) OR bool_or({_IS_ONE_CASE}) <> bool_and({_IS_ONE_CASE})
+), spelt AS (
+    SELECT recording_id, platform, record, {_IS_ONE_CASE} AS is_one_case, title_key
+    FROM titled SEMI JOIN varied USING (recording_id) JOIN atom USING (atom_id) WHERE NOT is_video AND NOT is_unofficial
+), counted AS (
+    SELECT recording_id, title_key, is_one_case, {platform_count_sql()} AS voices FROM spelt GROUP BY ALL
+), lost AS (
+    SELECT recording_id, title_key, is_one_case
+    FROM counted JOIN (SELECT recording_id, max(voices) AS most FROM counted GROUP BY recording_id) USING (recording_id) WHERE voices < most
+)
+SELECT record FROM spelt SEMI JOIN lost USING (recording_id, title_key, is_one_case)
+"""
+"""Titles whose spelling (title key, in one case or not) fewer platforms have than another; reads `titled`, kept as `outvoted`."""
+
 _KEY = packed_sql(
-    ("is_video::INT", 1), ("is_unofficial::INT", 1), (rank_sql(RECORDING_TITLE), 3), ("1023 - least(n, 1023)", 10), ("length(title)", 14)
+    ("is_video::INT", 1),
+    ("is_unofficial::INT", 1),
+    ("(o.record IS NOT NULL)::INT", 1),
+    (rank_sql(RECORDING_TITLE), 3),
+    ("1023 - least(n, 1023)", 10),
+    ("length(title)", 13),
 )
 TITLE_WITHOUT_FLAWS = 1 << 27
 """Criteria below this: no video, no bootleg."""
+_WITHOUT_VOTE = ~(1 << 26 + RECORD_BITS)
 
 TITLE = f"""
 WITH best AS (
-    SELECT recording_id, min({_KEY}) AS title_key FROM titled GROUP BY recording_id
+    SELECT t.recording_id, min({_KEY}) AS choice, min({_KEY} & {_WITHOUT_VOTE}) AS without_vote
+    FROM titled t LEFT JOIN outvoted o USING (record) GROUP BY t.recording_id
 ), chosen AS (
-    SELECT b.recording_id, b.title_key, t.title, t.platform FROM titled t JOIN best b ON t.record = {record_sql("b.title_key")}
+    SELECT b.recording_id, b.choice, {record_sql("b.choice")} <> {record_sql("b.without_vote")} AS is_voted, t.title, t.platform
+    FROM titled t JOIN best b ON t.record = {record_sql("b.choice")}
 )
 SELECT c.*, a.agreed FROM chosen c
 JOIN (SELECT recording_id, title, {platform_count_sql()}::INT AS agreed FROM titled GROUP BY ALL) a USING (recording_id, title)
 """
-"""recording_id, title_key, title, platform, agreed (platforms that show exactly this title)."""
+"""recording_id, choice (packed), is_voted (the chain alone would have taken another), title, platform, agreed (platforms of this title)."""

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import write_table
 from pipeline.build.artists import build_artists
@@ -17,8 +19,15 @@ if TYPE_CHECKING:
 NOVA = credit("Nova", "n")
 
 
-def build(world: World) -> dict[str, Any]:
+def build(world: World, title_keys: dict[str, str] | None = None) -> dict[str, Any]:
+    """The first recording; `title_keys` puts records into atoms of their own."""
     paths = world.write()
+    for atom_id, (external_id, title_key) in enumerate((title_keys or {}).items(), start=1_000):
+        member, atom = world.read("atom_member"), world.read("atom")
+        moved = pl.when(pl.col("external_id") == external_id).then(pl.lit(atom_id, pl.Int64)).otherwise("atom_id")
+        own = atom.head(1).with_columns(atom_id=pl.lit(atom_id, pl.Int64), title_key=pl.lit(title_key))
+        write_table(TABLES["atom_member"], paths.table("atom_member"), member.with_columns(atom_id=moved))
+        write_table(TABLES["atom"], paths.table("atom"), pl.concat([atom, own]))
     build_artists(paths)
     if any(table == "source_release" for _, table in world.rows):
         build_labels(paths)
@@ -54,6 +63,18 @@ def test_videos_and_bootlegs_donate_a_title_last(world: World) -> None:
     world.release("catalog_b", "boot", "Bootleg", NOVA, tracks=("b",), is_official=False)
     world.recording(1, "catalog_a", "c-1", "Song", NOVA)
     assert build(world)["title"] == "Song"
+
+
+def test_a_mistyped_title_and_one_in_capitals_are_outvoted(world: World) -> None:
+    for number, titles in enumerate(
+        (("Sonng", "Song", "Song"), ("SONG", "Song", "Song"), ("SONG", "Song"), ("SONG", "SONG", "Song")), start=1
+    ):
+        for platform, title in zip(("streamsvc_b", "streamsvc_c", "store_a"), titles, strict=False):
+            world.recording(number, platform, f"{platform}{number}", title, NOVA)
+    in_atoms = {"streamsvc_b1": "sonng"}
+    build(world, in_atoms)
+    assert world.read("recording")["title"].to_list() == ["Song", "Song", "SONG", "SONG"]
+    assert world.read("recording_provenance")["title_reason"].to_list() == ["majority", "majority", "priority", "priority"]
 
 
 def test_duration_is_the_median_rounded_half_up(world: World) -> None:
