@@ -111,6 +111,15 @@ def overrides(options: argparse.Namespace) -> int:
     return 0
 
 
+def registry(options: argparse.Namespace) -> int:
+    """Read the lost registry of ids of the live snapshot off its other tables, for the next build to go on from."""
+    from pipeline.linkage.registry import rebuild_registry  # noqa: PLC0415
+    from pipeline.paths import BuildPaths  # noqa: PLC0415
+
+    print(json.dumps(rebuild_registry(BuildPaths(options.catalog))))
+    return 0
+
+
 def _fail(message: str) -> int:
     print(f"error: {message}", file=sys.stderr)
     return 1
@@ -172,6 +181,11 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--check", type=Path, required=True, metavar="FILE", help="the reviewed file, see docs/linkage.md")
     command.add_argument("--catalog", type=Path, metavar="DIR", help="also name records that its live snapshot lacks or treats otherwise")
     command.set_defaults(run=overrides)
+
+    command = commands.add_parser("registry", help="mend the memory of ids", description=registry.__doc__)
+    command.add_argument("action", choices=["rebuild"])
+    command.add_argument("--catalog", type=Path, required=True, metavar="DIR", help="catalog whose live snapshot lost its registry")
+    command.set_defaults(run=registry)
     return parser
 
 

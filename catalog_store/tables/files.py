@@ -55,6 +55,16 @@ class TableWriter:
         self._parts += 1
         self.rows += frame.height
 
+    def take(self, part: Path) -> None:
+        """Append a part of another folder of the same table as it is: a hard link, a copy where the file system has none."""
+        target = self._pending / f"part-{self._parts:05d}.parquet"
+        try:
+            target.hardlink_to(part)
+        except OSError:
+            shutil.copyfile(part, target)
+        self._parts += 1
+        self.rows += row_count_of(part)
+
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         """Publish the parts under `folder`, or throw them away when the block failed."""
         if kind is not None:
@@ -83,6 +93,14 @@ def write_table(table: Table, folder: Path, frames: pl.DataFrame | Iterable[pl.D
     return writer.rows
 
 
+def join_tables(table: Table, folder: Path, sources: Iterable[Path]) -> None:
+    """Make `table` out of the parts of several folders of it, in that order: linked, not copied, so nobody may write into a part."""
+    with TableWriter(table, folder) as writer:
+        for source in sources:
+            for part in parts(source):
+                writer.take(part)
+
+
 def parts(folder: Path) -> list[Path]:
     """The Parquet parts of a table in order; FileNotFoundError names the folder when there are none."""
     found = sorted(folder.glob("part-*.parquet"))
@@ -100,6 +118,12 @@ def scan_table(table: Table, folder: Path) -> pl.LazyFrame:
 def read_table(table: Table, folder: Path) -> pl.DataFrame:
     """The whole table in memory."""
     return scan_table(table, folder).collect()
+
+
+def row_count_of(part: Path) -> int:
+    """Rows of one part, read from its footer."""
+    count: int = pl.scan_parquet(part).select(pl.len()).collect().item()
+    return count
 
 
 def row_count(folder: Path) -> int:

@@ -1,177 +1,215 @@
-"""The memory between builds that keeps ids: which source entity carried which id, and what became of ids that went.
+"""The memory between builds that keeps ids, on disk: read from the live snapshot, laid down by each stage, gathered for the next one.
 
-One implementation for all kinds (recording, artist, release, label). A *group* is what a build says is one entity; its members are named by
-source keys (`<platform>:<external id>`, or `name:<key>`). The rules, in this order:
-
-1. An id belongs to the group that holds most of its former members (a split keeps the id on the larger part).
-2. A group to which several ids belong keeps the one with most members there; the others redirect to it (a merge).
-3. Groups without an id get new ones, in the order of their smallest source key. No id is ever given twice.
-
-Source keys that are absent from a build stay in the registry: a platform that returns finds its ids again; until then ids without any
-member redirect to nothing. Ties fall to the smallest id, then to the group with the smallest source key, so neither the order of rows nor
-the numbering of groups matters.
-
-On disk, between the stages of one build: `<root>/work/registry/<kind>/{id_registry,redirect}/` and `next_id.json` (`{"next_id": n}`).
 Between builds: tables `id_registry` and `redirect` of the live snapshot, and `next_ids` in the manifests of all snapshots, because after
-a rollback the live snapshot does not know of ids that a later one gave out. What must not live here: deciding what is one entity.
+a rollback the live snapshot does not know of ids that a later one gave out. Rows of `id_registry` are the homes of source keys and, as
+`id:<old id>`, the links of id_rules.py. Between the stages of one build: `<root>/work/registry/<kind>/{id_registry,redirect}/` and
+`next_id.json` (`{"next_id": n}`).
+
+Ids never start anew while there is a snapshot: a live snapshot whose registry is lost or damaged stops the build, until
+`rebuild_registry` has read it off the snapshot's other tables into `<root>/work/registry/rebuilt/<snapshot id>/id_registry/` (a snapshot
+itself is never written to). What a rebuilt one cannot know: keys that were absent from that snapshot, and merges to be undone.
+
+What must not live here: who gets which id (id_rules.py).
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import polars as pl
 
+from catalog_store.errors import NoSnapshotError
+from catalog_store.snapshot import Manifest, read_manifest, sha256
 from catalog_store.tables import TABLES
-from catalog_store.tables.files import read_table, write_table
+from catalog_store.tables.files import TableWriter, join_tables, parts, scan_table, write_table
+from pipeline.linkage.id_rules import FIRST_ID, KEY_SCHEMA, NO_REGISTRY, Assignment, Registry, assign_ids
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from pipeline.paths import BuildPaths
 
+__all__ = ["KINDS", "RegistryError", "assign_ids", "collect_registry", "previous_registry", "published_redirects", "rebuild_registry"]
+__all__ += ["require_registry", "save_assignment"]
+
 KINDS = ("artist", "label", "recording", "release")
-FIRST_ID = 1
+MEMBERS = {"artist": "artist_source", "label": "label_source", "recording": "recording_member", "release": "release_source"}
+"""The table that says which source entity has which id."""
 
-REGISTRY_SCHEMA = pl.Schema({"source_key": pl.String, "entity_id": pl.Int64})
-REDIRECT_SCHEMA = pl.Schema({"old_id": pl.Int64, "new_id": pl.Int64})
-
-
-@dataclass(frozen=True)
-class Assignment:
-    """Ids of one kind in one build.
-
-    `ids`: group, entity_id, a row per group. `registry`: source_key, entity_id, sorted by source_key. `redirects`: old_id, new_id (null:
-    the entity is gone), sorted by old_id, only what this build retired. `next_id`: the first id that no build has given out.
-    """
-
-    ids: pl.DataFrame
-    registry: pl.DataFrame
-    redirects: pl.DataFrame
-    next_id: int
+_LINK = "id:"
+_AFTER_LINKS = "id;"
+"""The smallest string behind all that begin with `id:`."""
+_ROWS_PER_PART = 4_000_000
 
 
-def assign_ids(members: pl.DataFrame, registry: pl.DataFrame, next_id: int) -> Assignment:
-    """Give each group its stable id.
-
-    Args:
-        members: `group` (i64), `source_key`; each source key stands once.
-        registry: `source_key`, `entity_id` as of the last published build; each source key stands once.
-        next_id: the first free id; must exceed every id in `registry`.
-
-    Raises:
-        ValueError: when a source key stands twice in `members`, or `next_id` is already taken.
-    """
-    members = members.select(pl.col("group").cast(pl.Int64), "source_key")
-    if not members["source_key"].is_sorted():
-        members = members.sort("source_key")
-    _refuse_misuse(members, registry, next_id)
-    ranks = members.select("group").unique(keep="first", maintain_order=True).with_row_index("rank")
-
-    kept, redirects = _keep_ids(members, registry, ranks)
-    fresh = ranks.join(kept, on="group", how="anti").sort("rank")
-    fresh = fresh.select("group", entity_id=pl.int_range(pl.len(), dtype=pl.Int64) + next_id)
-    ids = pl.concat([kept, fresh])
-
-    present = members.join(ids, on="group", how="left", maintain_order="left").select("source_key", "entity_id")
-    absent = registry.join(members, on="source_key", how="anti")
-    if absent.height:
-        absent = absent.join(redirects.drop_nulls(), left_on="entity_id", right_on="old_id", how="left")
-        absent = absent.select("source_key", entity_id=pl.coalesce("new_id", "entity_id"))
-        present = pl.concat([present, absent]).sort("source_key")
-    return Assignment(ids=ids.sort("entity_id"), registry=present, redirects=redirects.sort("old_id"), next_id=next_id + fresh.height)
+class RegistryError(ValueError):
+    """The memory of ids cannot be used; the message says what to run. To go on would give every entity a new id."""
 
 
-def _refuse_misuse(members: pl.DataFrame, registry: pl.DataFrame, next_id: int) -> None:
-    doubled = members.filter(pl.col("source_key") == pl.col("source_key").shift(1))
-    if doubled.height:
-        raise ValueError(f"source key {doubled['source_key'].min()!r} is a member twice: an entity has one group")
-    taken = registry["entity_id"].max()
-    if isinstance(taken, int) and taken >= next_id:
-        raise ValueError(f"next_id {next_id} is not free: the registry holds id {taken}")
+def require_registry(paths: BuildPaths) -> None:
+    """Read every byte of the live snapshot's registry; RegistryError when it cannot be used. Costs a second per gigabyte: once a build."""
+    _registry_folder(paths, contents=True)
 
 
-def _keep_ids(members: pl.DataFrame, registry: pl.DataFrame, ranks: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Groups that keep an id (group, entity_id) and what happened to the other known ids (old_id, new_id).
-
-    `ranks`: group, rank in the order of the groups' smallest source keys.
-    """
-    shares = members.join(registry, on="source_key").group_by("group", "entity_id").len("held").join(ranks, on="group")
-    largest_part = shares.sort("entity_id", -pl.col("held").cast(pl.Int64), "rank").unique("entity_id", keep="first")
-    survivors = largest_part.sort("group", -pl.col("held").cast(pl.Int64), "entity_id").unique("group", keep="first")
-    kept = survivors.select("group", "entity_id")
-
-    merged = largest_part.join(kept, on="group", suffix="_kept").filter(pl.col("entity_id") != pl.col("entity_id_kept"))
-    gone = registry.select("entity_id").unique().join(shares, on="entity_id", how="anti")
-    redirects = [
-        merged.select(old_id="entity_id", new_id="entity_id_kept"),
-        gone.select(old_id="entity_id", new_id=pl.lit(None, dtype=pl.Int64)),
-    ]
-    return kept, pl.concat(redirects)
+def previous_registry(paths: BuildPaths, kind: str) -> tuple[Registry, int]:
+    """The registry of `kind` as last published and the first free id; empty and 1 before the first publish. RegistryError when lost."""
+    registry = NO_REGISTRY
+    folder = _registry_folder(paths, contents=False)
+    if folder is not None:
+        rows = scan_table(TABLES["id_registry"], folder).filter(pl.col("kind") == kind).select(KEY_SCHEMA.names()).collect()
+        start, end = (rows["source_key"].search_sorted(key) for key in (_LINK, _AFTER_LINKS))
+        keys = pl.concat([rows[:start], rows[end:]])
+        links = (
+            rows[start:end].select(old_id=pl.col("source_key").str.strip_prefix(_LINK).cast(pl.Int64), new_id="entity_id").sort("old_id")
+        )
+        registry = Registry(keys, pl.concat([links, _links_of_redirects(paths, kind, keys, links)]).sort("old_id"))
+    given = [manifest.next_ids.get(kind, FIRST_ID) for manifest in _manifests(paths)]
+    return registry, max([FIRST_ID, registry.largest_id + 1, *given])
 
 
-def previous_registry(paths: BuildPaths, kind: str) -> tuple[pl.DataFrame, int]:
-    """The registry of `kind` as last published (source_key, entity_id) and the first free id; empty and 1 before the first publish."""
-    registry = pl.DataFrame(schema=REGISTRY_SCHEMA)
-    live = paths.current / "tables" / "id_registry"
-    if live.is_dir():
-        registry = read_table(TABLES["id_registry"], live).filter(pl.col("kind") == kind).select("source_key", "entity_id")
-    free = FIRST_ID
-    for manifest in sorted(paths.snapshots.glob("*/manifest.json")):
-        free = max(free, json.loads(manifest.read_text()).get("next_ids", {}).get(kind, FIRST_ID))
-    largest = registry["entity_id"].max()
-    return registry, max(free, largest + 1) if isinstance(largest, int) else free
+def _links_of_redirects(paths: BuildPaths, kind: str, keys: pl.DataFrame, links: pl.DataFrame) -> pl.DataFrame:
+    """Redirects of ids that the registry does not know (it was rebuilt, or written before links were remembered), as links."""
+    known = pl.concat([links["old_id"], keys["entity_id"].rename("old_id")]).to_frame()
+    unknown = published_redirects(paths, kind).join(known, on="old_id", how="anti")
+    return unknown.select("old_id", new_id=pl.coalesce("new_id", "old_id"))
+
+
+def published_redirects(paths: BuildPaths, kind: str) -> pl.DataFrame:
+    """The redirects of `kind` in the live snapshot: old_id, new_id."""
+    """Redirects of the live snapshot: old_id, new_id."""
+    table = TABLES["redirect"]
+    folder = paths.current / "tables" / table.name
+    if not folder.is_dir():
+        return table.empty().select("old_id", "new_id")
+    return scan_table(table, folder).filter(pl.col("kind") == kind).select("old_id", "new_id").collect()
 
 
 def save_assignment(paths: BuildPaths, kind: str, assignment: Assignment) -> None:
     """Lay an assignment down for `collect_registry`; ValueError for an unknown kind."""
-    folder = _folder(paths, kind)
-    write_table(TABLES["id_registry"], folder / "id_registry", [assignment.registry.with_columns(kind=pl.lit(kind))])
+    _save(_folder(paths, kind), kind, assignment)
+
+
+def _save(folder: Path, kind: str, assignment: Assignment) -> None:
+    _write_registry(folder / "id_registry", [(kind, assignment.registry)])
     write_table(TABLES["redirect"], folder / "redirect", assignment.redirects.with_columns(kind=pl.lit(kind)))
     (folder / "next_id.json").write_text(json.dumps({"next_id": assignment.next_id}) + "\n")
+
+
+def _write_registry(folder: Path, registries: list[tuple[str, Registry]]) -> None:
+    with TableWriter(TABLES["id_registry"], folder) as writer:
+        for kind, registry in registries:
+            links = registry.links.select(source_key=pl.lit(_LINK) + pl.col("old_id").cast(pl.String), entity_id="new_id").sort(
+                "source_key"
+            )
+            place = registry.keys["source_key"].search_sorted(_LINK)
+            rows = pl.concat([registry.keys[:place], links, registry.keys[place:]])
+            for part in rows.iter_slices(_ROWS_PER_PART):
+                writer.write(part.with_columns(kind=pl.lit(kind)))
 
 
 def collect_registry(paths: BuildPaths) -> dict[str, int]:
     """Write tables `id_registry` and `redirect` out of all kinds, and return the next free id of each kind.
 
-    A kind that this build did not assign keeps what the live snapshot says of it. Earlier redirects are carried on, chains followed; one
-    from an id that is back in use is dropped.
+    A kind that this build did not assign keeps what the live snapshot says of it.
     """
-    registries, redirects, next_ids = [], [], {}
+    folders = []
     for kind in KINDS:
-        registry, next_ids[kind] = previous_registry(paths, kind)
-        new = pl.DataFrame(schema=REDIRECT_SCHEMA)
-        if (_folder(paths, kind) / "next_id.json").is_file():
-            registry = read_table(TABLES["id_registry"], _folder(paths, kind) / "id_registry")
-            new = read_table(TABLES["redirect"], _folder(paths, kind) / "redirect")
-            next_ids[kind] = max(next_ids[kind], json.loads((_folder(paths, kind) / "next_id.json").read_text())["next_id"])
-        gone = new.filter(pl.col("new_id").is_null())
-        live = registry.select("entity_id").unique().join(gone, left_on="entity_id", right_on="old_id", how="anti")
-        registries.append(registry.select(pl.lit(kind).alias("kind"), "source_key", "entity_id"))
-        merged = merge_redirects(_previous_redirects(paths, kind), new.select("old_id", "new_id"), live["entity_id"])
-        redirects.append(merged.with_columns(kind=pl.lit(kind)))
-    write_table(TABLES["id_registry"], paths.table("id_registry"), registries)
-    write_table(TABLES["redirect"], paths.table("redirect"), pl.concat(redirects))
-    return next_ids
+        folder = _folder(paths, kind)
+        if not (folder / "next_id.json").is_file():
+            folder = folder.with_name(f"{kind}.kept")
+            registry, next_id = previous_registry(paths, kind)
+            _save(folder, kind, Assignment(pl.DataFrame(), registry, published_redirects(paths, kind), next_id))
+        folders.append(folder)
+    join_tables(TABLES["id_registry"], paths.table("id_registry"), [folder / "id_registry" for folder in folders])
+    join_tables(TABLES["redirect"], paths.table("redirect"), [folder / "redirect" for folder in folders])
+    return {kind: json.loads((folder / "next_id.json").read_text())["next_id"] for kind, folder in zip(KINDS, folders, strict=True)}
 
 
-def merge_redirects(old: pl.DataFrame, new: pl.DataFrame, live: pl.Series) -> pl.DataFrame:
-    """Earlier redirects carried on through this build's (both old_id, new_id), without those from ids in `live`; sorted by old_id."""
-    renewed = new.select(pl.col("old_id").alias("new_id"), pl.col("new_id").alias("newest_id"), moved=pl.lit(value=True))
-    carried = old.join(renewed, on="new_id", how="left").select(
-        "old_id", new_id=pl.when(pl.col("moved").is_not_null()).then("newest_id").otherwise("new_id")
+def rebuild_registry(paths: BuildPaths) -> dict[str, object]:
+    """Read a lost registry off the live snapshot's other tables, so that the next build can go on; facts about it.
+
+    RegistryError when nothing is live, or a table that it needs is gone too. A registry that can be used is left alone.
+    """
+    live = _live(paths)
+    if live is None:
+        raise RegistryError(f"nothing is published under {paths.root}: a first build needs no registry")
+    fault = _fault(live, contents=True)
+    if fault is None:
+        return {"snapshot": live.name, "rebuilt": False, "why": "its registry is whole"}
+    found = [(kind, Registry(_keys_of_members(live, kind))) for kind in KINDS]
+    _write_registry(_rebuilt(paths, live), found)
+    return {"snapshot": live.name, "rebuilt": True, "why": fault, **{kind: registry.keys.height for kind, registry in found}}
+
+
+def _keys_of_members(live: Path, kind: str) -> pl.DataFrame:
+    name = MEMBERS[kind]
+    key = pl.concat_str("platform", pl.lit(":"), "external_id")
+    if kind == "artist":  # known by name only: one entity, whichever platforms name it
+        key = pl.when(pl.col("external_id").str.starts_with("name:")).then("external_id").otherwise(key)
+    try:
+        rows = scan_table(TABLES[name], live / "tables" / name).select(source_key=key, entity_id=f"{kind}_id").unique().collect()
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise RegistryError(f"snapshot {live.name}: table {name} is damaged too ({error}): roll back to another snapshot") from error
+    return rows.sort("source_key")
+
+
+def _registry_folder(paths: BuildPaths, *, contents: bool) -> Path | None:
+    """Where the registry to go on from lies; None before the first publish."""
+    live = _live(paths)
+    if live is None:
+        return None
+    fault = _fault(live, contents=contents)
+    if fault is None:
+        return live / "tables" / "id_registry"
+    if _rebuilt(paths, live).is_dir():
+        return _rebuilt(paths, live)
+    raise RegistryError(
+        f"snapshot {live.name} has no usable id registry ({fault}), and without it every id would be given anew: "
+        f"run `python -m pipeline registry rebuild --catalog {paths.root}`, or roll back to another snapshot"
     )
-    carried = carried.join(new, on="old_id", how="anti")
-    return pl.concat([carried, new]).filter(~pl.col("old_id").is_in(live.implode())).sort("old_id")
 
 
-def _previous_redirects(paths: BuildPaths, kind: str) -> pl.DataFrame:
-    live = paths.current / "tables" / "redirect"
-    if not live.is_dir():
-        return pl.DataFrame(schema=REDIRECT_SCHEMA)
-    return read_table(TABLES["redirect"], live).filter(pl.col("kind") == kind).select("old_id", "new_id")
+def _live(paths: BuildPaths) -> Path | None:
+    if paths.current.is_dir():
+        return paths.current.resolve()
+    published = [folder.parent.name for folder in sorted(paths.snapshots.glob("[!.]*/manifest.json"))]
+    if published:
+        raise RegistryError(
+            f"{len(published)} snapshots are published under {paths.root} and none is live: ids would be given anew; "
+            f"run `python -m pipeline rollback --catalog {paths.root} --to {published[-1]}`"
+        )
+    return None
+
+
+def _fault(live: Path, *, contents: bool) -> str | None:
+    """What is wrong with the registry of a snapshot."""
+    folder = live / "tables" / "id_registry"
+    try:
+        parts(folder)
+    except FileNotFoundError:
+        return "the table is missing"
+    try:
+        stored = read_manifest(live).tables.get("id_registry")
+    except NoSnapshotError:
+        return None  # laid down without a manifest: there is nothing to compare with
+    for part in stored.files if stored else ():
+        path = live / part.path
+        if not path.is_file():
+            return f"{part.path} is missing"
+        if path.stat().st_size != part.bytes or (contents and sha256(path) != part.sha256):
+            return f"{part.path} is not what was published"
+    return None
+
+
+def _manifests(paths: BuildPaths) -> Iterator[Manifest]:
+    for path in sorted(paths.snapshots.glob("[!.]*/manifest.json")):
+        yield read_manifest(path.parent)
+
+
+def _rebuilt(paths: BuildPaths, live: Path) -> Path:
+    return paths.root / "work" / "registry" / "rebuilt" / live.name / "id_registry"
 
 
 def _folder(paths: BuildPaths, kind: str) -> Path:

@@ -1,0 +1,258 @@
+"""The rules by which ids last: which group of source entities gets which id, and what becomes of ids that go.
+
+One implementation for all kinds (recording, artist, release, label). A *group* is what a build says is one entity; its members are named by
+source keys (`<platform>:<external id>`, or `name:<key>`). The rules, in this order:
+
+1. An id belongs to the group that holds most of its former members (a split keeps the id on the larger part).
+2. A group to which several ids belong keeps the one with most members there; the others are merged into it.
+3. A group without an id takes back one that was merged away before, if it holds most of what was that id's own (a merge undone).
+4. Groups that are still without get new ids, in the order of their smallest source key. No id is ever given to anything else.
+
+Ties fall to the smallest id, then to the group with the smallest source key, so neither the order of rows nor the numbering of groups
+matters.
+
+What is remembered: the *home* of every source key ever seen, the id that it last had as its own, and a *link* from every id that was merged
+away to the one it went into. A key's id is its home with links followed, so a merge changes one link and no key, and can be undone. Keys
+that are absent from a build keep their home: a platform that returns finds its ids again. Redirects are never remembered but read off: an
+id that nothing carries now leads to the end of its links if that is in use, else to nothing. So a redirect whose end is gone for a while
+comes back with it.
+
+A build may assign only what has changed. Ids that share no source key never touch each other, and links never lead out of what they
+joined; so `assign_ids` over some groups gives the ids that it would give them among all, provided that they are *closed*: with every
+member goes every present member of the id that it has by the registry, and every group whose members changed is among them.
+`Registry.part` cuts out what the registry has to say of these keys, `Registry.patched` puts the result back. New ids agree because a group
+that needs one has changed, and the order of the smallest keys is that among all.
+
+What must not live here: deciding what is one entity; where the memory lies on disk (registry.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import polars as pl
+
+FIRST_ID = 1
+
+KEY_SCHEMA = pl.Schema({"source_key": pl.String, "entity_id": pl.Int64})
+LINK_SCHEMA = pl.Schema({"old_id": pl.Int64, "new_id": pl.Int64})
+
+
+def _no_keys() -> pl.DataFrame:
+    return pl.DataFrame(schema=KEY_SCHEMA)
+
+
+def _no_links() -> pl.DataFrame:
+    return pl.DataFrame(schema=LINK_SCHEMA)
+
+
+@dataclass(frozen=True)
+class Registry:
+    """What is remembered of one kind.
+
+    `keys`: source_key, entity_id (its home), sorted by source_key, each key once. `links`: old_id, new_id, sorted by old_id; an id that
+    leads to itself is one of which nothing else is known.
+    """
+
+    keys: pl.DataFrame = field(default_factory=_no_keys)
+    links: pl.DataFrame = field(default_factory=_no_links)
+
+    @property
+    def largest_id(self) -> int:
+        """The largest id that it names; 0 when it names none."""
+        named = [self.keys["entity_id"].max(), self.links["old_id"].max(), self.links["new_id"].max()]
+        return max((value for value in named if isinstance(value, int)), default=0)
+
+    def current(self) -> pl.DataFrame:
+        """source_key, entity_id: the id that each key has by now, links followed."""
+        return self.keys.with_columns(entity_id=_followed("entity_id", self.links))
+
+    def part(self, source_keys: pl.Series) -> Registry:
+        """What it has to say of these keys: every key, absent ones too, that shares an id with one of them, and the links among those."""
+        rooted = self.keys.with_columns(root=_followed("entity_id", self.links))
+        ends = self.links.with_columns(root=_followed("old_id", self.links))
+        involved = rooted.join(source_keys.to_frame("source_key"), on="source_key", how="semi").select("root").unique()
+        return Registry(
+            rooted.join(involved, on="root", how="semi", maintain_order="left").drop("root"),
+            ends.join(involved, on="root", how="semi", maintain_order="left").drop("root"),
+        )
+
+    def patched(self, before: Registry, after: Registry) -> Registry:
+        """Itself with the part `before` replaced by `after`."""
+        keys = self.keys.join(before.keys, on="source_key", how="anti", maintain_order="left").merge_sorted(after.keys, key="source_key")
+        links = self.links.join(before.links, on="old_id", how="anti")
+        return Registry(keys, pl.concat([links, after.links]).sort("old_id"))
+
+
+NO_REGISTRY = Registry()
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """Ids of one kind in one build.
+
+    `ids`: group, entity_id, a row per group, sorted by entity_id. `registry`: what to remember. `redirects`: old_id, new_id (null: nothing
+    stands for it now) of every known id that is not in use, sorted by old_id. `next_id`: the first id that no build has given out.
+    """
+
+    ids: pl.DataFrame
+    registry: Registry
+    redirects: pl.DataFrame
+    next_id: int
+
+
+@dataclass(frozen=True)
+class Resolution:
+    """What `resolve` decides. `ids`: group, entity_id, sorted by entity_id; `links` as in Registry; `next_id`."""
+
+    ids: pl.DataFrame
+    links: pl.DataFrame
+    next_id: int
+
+
+def assign_ids(members: pl.DataFrame, registry: Registry, next_id: int) -> Assignment:
+    """Give each group its stable id.
+
+    Args:
+        members: `group` (i64), `source_key`; each source key stands once.
+        registry: as of the last published build.
+        next_id: the first free id; must exceed every id in `registry`.
+
+    Raises:
+        ValueError: when a source key stands twice in `members`, or `next_id` is already taken.
+    """
+    members = members.select("source_key", pl.col("group").cast(pl.Int64))
+    if not members["source_key"].is_sorted():
+        members = members.sort("source_key")
+    rows = matched(members, registry.keys)
+    resolution = resolve(tally(rows), registry.links, free_id(registry, next_id))
+    keys = rehomed(rows, resolution)
+    doubtful = keys.filter(pl.col("group").is_null() | (pl.col("home") != pl.col("entity_id")))
+    return Assignment(
+        ids=resolution.ids,
+        registry=Registry(keys.select("source_key", entity_id="home"), resolution.links),
+        redirects=redirects(doubtful["home"], resolution),
+        next_id=resolution.next_id,
+    )
+
+
+def assign_changed(changed: pl.Series, members: pl.DataFrame, registry: Registry, redirects: pl.DataFrame, next_id: int) -> Assignment:
+    """What `assign_ids` would say of all groups, from those that changed since the last published build.
+
+    Args:
+        changed: source keys of all members, old and new, of every group that came, went or changed.
+        members: as for `assign_ids`, of every group that holds one of these keys or of those in `registry.part(changed)`.
+        registry: as of the last published build, whole.
+        redirects: the redirects of that build: old_id, new_id.
+        next_id: the first free id.
+
+    Returns:
+        The assignment, whole but for `ids`, which has these groups only.
+    """
+    known = registry.part(pl.concat([changed.rename("source_key"), members["source_key"]]))
+    assigned = assign_ids(members, known, free_id(registry, next_id))
+    named = [known.keys["entity_id"], known.links["old_id"], known.links["new_id"], assigned.ids["entity_id"]]
+    others = redirects.join(pl.concat([ids.rename("old_id") for ids in named]).to_frame(), on="old_id", how="anti")
+    return Assignment(
+        ids=assigned.ids,
+        registry=registry.patched(known, assigned.registry),
+        redirects=pl.concat([others, assigned.redirects]).sort("old_id"),
+        next_id=assigned.next_id,
+    )
+
+
+def free_id(registry: Registry, next_id: int) -> int:
+    """`next_id`, if it is free; ValueError when the registry names it or a larger one."""
+    if registry.largest_id >= next_id:
+        raise ValueError(f"next_id {next_id} is not free: the registry holds id {registry.largest_id}")
+    return next_id
+
+
+def matched(members: pl.DataFrame, keys: pl.DataFrame) -> pl.DataFrame:
+    """Both sides by source key, one row each: source_key, group (null: absent), home (null: never seen); sorted.
+
+    `members` (source_key, group) and `keys` as in Registry, both sorted: a merge costs less than a join, and what it gives is in order.
+    ValueError when a source key stands twice in `members`.
+    """
+    doubled = members.filter(pl.col("source_key") == pl.col("source_key").shift(1))
+    if doubled.height:
+        raise ValueError(f"source key {doubled['source_key'].min()!r} is a member twice: an entity has one group")
+    nothing = pl.lit(None, dtype=pl.Int64)
+    known = keys.select("source_key", group=nothing, home="entity_id")
+    rows = members.select("source_key", "group", home=nothing).merge_sorted(known, key="source_key")
+    rows = rows.with_columns(again=(pl.col("source_key") == pl.col("source_key").shift(1)).fill_null(value=False))
+    both = [pl.coalesce(name, pl.when("again").then(pl.col(name).shift(1))) for name in ("group", "home")]
+    return rows.with_columns(both).filter(~pl.col("again").shift(-1, fill_value=False)).drop("again")
+
+
+def tally(rows: pl.DataFrame, first_rank: int = 0) -> pl.DataFrame:
+    """What `resolve` needs to know of matched rows: group, home (null: new keys), held, rank (of the smallest source key).
+
+    Tallies of several ranges of keys, `first_rank` being the rows before each, can be concatenated.
+    """
+    present = rows.with_row_index("rank", first_rank).filter(pl.col("group").is_not_null())
+    return present.group_by("group", "home").agg(held=pl.len(), rank=pl.col("rank").min())
+
+
+def resolve(tallied: pl.DataFrame, links: pl.DataFrame, next_id: int) -> Resolution:
+    """The rules, on numbers alone: `tallied` as from `tally`, `links` as in Registry."""
+    ranks = tallied.group_by("group").agg(pl.col("rank").min())
+    votes = tallied.group_by("group", "home").agg(pl.col("held").cast(pl.Int64).sum()).drop_nulls("home")
+    votes = votes.with_columns(root=_followed("home", links))
+    roots = votes.group_by("group", id="root").agg(pl.col("held").sum())
+    owners = _owners(roots, ranks)
+    kept = _choice(owners)
+    own = _owners(votes.filter(pl.col("home") != pl.col("root")).select("group", "held", id="home"), ranks)
+    taken_back = _choice(own.join(kept, on="group", how="anti"))
+    ids = pl.concat([kept, taken_back])
+    fresh = ranks.join(ids, on="group", how="anti").sort("rank")
+    ids = pl.concat([ids, fresh.select("group", entity_id=pl.int_range(pl.len(), dtype=pl.Int64) + next_id)])
+
+    idle = pl.concat([owners, own]).join(ids, left_on="id", right_on="entity_id", how="anti")
+    moved = idle.join(ids, on="group").select(old_id="id", new_id="entity_id")
+    before = links.join(moved, on="old_id", how="anti").join(ids, left_on="old_id", right_on="entity_id", how="anti")
+    return Resolution(ids.sort("entity_id"), pl.concat([before, moved]).sort("old_id"), next_id + fresh.height)
+
+
+def _owners(shares: pl.DataFrame, ranks: pl.DataFrame) -> pl.DataFrame:
+    """Per id the group that holds most of it: group, id, held. `shares`: group, held, id."""
+    several = pl.col("id").is_duplicated()
+    contested = shares.filter(several).join(ranks, on="group").sort("id", -pl.col("held"), "rank")
+    decided = contested.unique("id", keep="first", maintain_order=True).drop("rank")
+    return pl.concat([shares.filter(~several), decided.select(shares.columns)]).select("group", "id", "held")
+
+
+def _choice(owners: pl.DataFrame) -> pl.DataFrame:
+    """Per group the id of which it holds most: group, entity_id."""
+    several = pl.col("group").is_duplicated()
+    chosen = owners.filter(several).sort("group", -pl.col("held"), "id").unique("group", keep="first", maintain_order=True)
+    return pl.concat([owners.filter(~several), chosen]).select("group", entity_id="id")
+
+
+def rehomed(rows: pl.DataFrame, resolution: Resolution) -> pl.DataFrame:
+    """Matched rows after a decision: source_key, group, home, entity_id (null: absent). A key keeps a home that leads to its id."""
+    rows = rows.join(resolution.ids, on="group", how="left", maintain_order="left")
+    stays = pl.col("group").is_null() | (_followed("home", resolution.links) == pl.col("entity_id")).fill_null(value=False)
+    return rows.with_columns(home=pl.when(stays).then("home").otherwise("entity_id"))
+
+
+def redirects(doubtful: pl.Series, resolution: Resolution) -> pl.DataFrame:
+    """old_id, new_id of the ids that are known, as home (`doubtful`: those that may be out of use) or by a link, and not in use; sorted."""
+    in_use, links = resolution.ids["entity_id"], resolution.links
+    known = pl.concat([doubtful.rename("old_id"), links["old_id"], links["new_id"].rename("old_id")]).unique().sort().to_frame()
+    idle = known.join(in_use.to_frame("old_id"), on="old_id", how="anti", maintain_order="left")
+    ends = idle.with_columns(new_id=_followed("old_id", resolution.links))
+    live = ends.join(in_use.to_frame("new_id"), on="new_id", how="semi")
+    return ends.select("old_id").join(live, on="old_id", how="left", maintain_order="left")
+
+
+def _followed(name: str, links: pl.DataFrame) -> pl.Expr:
+    """The column `name` of ids, each replaced by the end of its links."""
+    ends = links.filter(pl.col("old_id") != pl.col("new_id"))
+    while ends.height:
+        further = pl.col("new_id").replace(ends["old_id"], ends["new_id"])
+        longer = ends.with_columns(new_id=further)
+        if longer.equals(ends):
+            break
+        ends = longer
+    return pl.col(name).replace(ends["old_id"], ends["new_id"])

@@ -1,0 +1,219 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipeline.linkage.id_rules import FIRST_ID, NO_REGISTRY, Assignment, Registry, assign_changed, assign_ids
+
+if TYPE_CHECKING:
+    import random
+
+MEMBER_SCHEMA = {"group": pl.Int64, "source_key": pl.String}
+NOTHING = Assignment(pl.DataFrame(), NO_REGISTRY, pl.DataFrame(), FIRST_ID)
+
+
+def members(*groups: str) -> pl.DataFrame:
+    """One group per argument, its members the letters of it."""
+    rows = [(number, key) for number, keys in enumerate(groups) for key in keys]
+    return pl.DataFrame(rows, schema=MEMBER_SCHEMA, orient="row")
+
+
+def grow(*builds: tuple[str, ...], after: Assignment = NOTHING) -> Assignment:
+    for groups in builds:
+        after = assign_ids(members(*groups), after.registry, after.next_id)
+    return after
+
+
+def by_key(assignment: Assignment) -> dict[str, int]:
+    return dict(assignment.registry.current().iter_rows())
+
+
+def redirects(assignment: Assignment) -> dict[int, int | None]:
+    return dict(assignment.redirects.iter_rows())
+
+
+def test_first_ids_follow_the_smallest_source_key_of_each_group() -> None:
+    first = grow(("cd", "ba"))
+    assert by_key(first) == {"a": 1, "b": 1, "c": 2, "d": 2}
+    assert first.next_id == 3
+    assert redirects(first) == {}
+
+
+def test_a_merge_keeps_the_id_with_more_members_and_redirects_the_other() -> None:
+    merged = grow(("ab", "cde"), ("abcde",))
+    assert set(by_key(merged).values()) == {2}
+    assert redirects(merged) == {1: 2}
+
+
+def test_a_split_keeps_the_id_on_the_larger_part() -> None:
+    split = grow(("abcde",), ("ab", "cde"))
+    assert by_key(split) == {"c": 1, "d": 1, "e": 1, "a": 2, "b": 2}
+    assert redirects(split) == {}
+
+
+def test_an_even_split_falls_to_the_part_with_the_smallest_key() -> None:
+    assert by_key(grow(("abcd",), ("cd", "ab"))) == {"a": 1, "b": 1, "c": 2, "d": 2}
+
+
+def test_a_part_that_moves_to_another_entity_does_not_take_the_id_along() -> None:
+    moved = grow(("abc", "de"), ("ab", "cde"))
+    assert by_key(moved) == {"a": 1, "b": 1, "c": 2, "d": 2, "e": 2}
+    assert redirects(moved) == {}
+
+
+def test_an_id_whose_larger_part_merged_elsewhere_redirects_there_and_the_rest_is_new() -> None:
+    result = grow(("abcd", "efg"), ("abcdef", "g"))
+    assert by_key(result) == {"a": 1, "b": 1, "c": 1, "d": 1, "e": 1, "f": 1, "g": 3}
+    assert redirects(result) == {2: 1}
+
+
+def test_an_entity_that_left_redirects_to_nothing_and_finds_its_id_on_return() -> None:
+    gone = grow(("ab", "cd"), ("ab",))
+    assert redirects(gone) == {2: None}
+    back = grow(("ab", "cdx"), after=gone)
+    assert by_key(back) == {"a": 1, "b": 1, "c": 2, "d": 2, "x": 2}
+    assert redirects(back) == {}
+
+
+def test_an_absent_member_follows_the_merge_of_its_entity() -> None:
+    assert set(by_key(grow(("abc", "defx"), ("abcde",), ("abcdex",))).values()) == {1}
+
+
+def test_a_redirect_whose_end_is_gone_for_a_while_comes_back_with_it() -> None:
+    merged = grow(("a", "bcd", "x"), ("abcd", "x"))
+    assert redirects(merged) == {1: 2}
+    gone = grow(("x",), after=merged)
+    assert redirects(gone) == {1: None, 2: None}
+    assert redirects(grow(("x",), ("x",), ("bcd", "x"), after=gone)) == {1: 2}
+
+
+def test_a_chain_of_merges_survives_that_its_end_is_gone_for_two_nights() -> None:
+    merged = grow(("a", "bc", "defg", "x"), ("abc", "defg", "x"), ("abcdefg", "x"))
+    assert redirects(merged) == {1: 3, 2: 3}
+    gone = grow(("x",), ("x",), after=merged)
+    assert redirects(gone) == {1: None, 2: None, 3: None}
+    assert redirects(grow(("defg", "x"), after=gone)) == {1: 3, 2: 3}
+
+
+def test_a_merge_undone_gives_both_ids_back() -> None:
+    undone = grow(("ab", "cde"), ("abcde",), ("ab", "cde"))
+    assert by_key(undone) == {"a": 1, "b": 1, "c": 2, "d": 2, "e": 2}
+    assert redirects(undone) == {}
+    assert undone.next_id == 3
+
+
+def test_a_chain_of_merges_undone_step_by_step_gives_every_id_back() -> None:
+    chain = grow(("a", "bc", "defg"), ("abc", "defg"), ("abcdefg",))
+    halfway = grow(("abc", "defg"), after=chain)
+    assert (by_key(halfway)["a"], redirects(halfway)) == (2, {1: 2})
+    assert redirects(grow(("a", "bc", "defg"), after=halfway)) == {}
+
+
+def test_a_part_that_never_was_the_merged_id_does_not_take_it_back() -> None:
+    split = grow(("ab", "cdefg"), ("abcdefg",), ("abcde", "fg"))
+    assert by_key(split)["f"] == 3
+    assert redirects(split) == {1: 2}
+
+
+def test_an_id_that_was_merged_away_follows_its_own_members() -> None:
+    moved = grow(("ab", "cde", "xyz"), ("abcde", "xyz"), ("cde", "abxyz"))
+    assert redirects(moved) == {1: 3}
+
+
+def test_a_source_key_in_two_groups_is_refused() -> None:
+    with pytest.raises(ValueError, match="'b' is a member twice"):
+        assign_ids(members("ab", "bc"), NO_REGISTRY, 1)
+
+
+def test_a_next_id_that_is_taken_is_refused() -> None:
+    with pytest.raises(ValueError, match="next_id 1 is not free"):
+        assign_ids(members("ab"), grow(("ab",)).registry, 1)
+    with pytest.raises(ValueError, match="next_id 2 is not free"):
+        assign_ids(members("abc"), Registry(links=pl.DataFrame({"old_id": [2], "new_id": [2]})), 2)
+
+
+partitions = st.lists(st.lists(st.integers(0, 5), min_size=9, max_size=9), min_size=1, max_size=6)
+"""Several builds over nine source keys: the group of each, 0 meaning that the key is absent."""
+
+
+def as_members(labels: list[int]) -> pl.DataFrame:
+    rows = [(label, f"k{index}") for index, label in enumerate(labels) if label]
+    return pl.DataFrame(rows, schema=MEMBER_SCHEMA, orient="row")
+
+
+def same(one: Assignment, other: Assignment) -> bool:
+    return (
+        one.registry.keys.equals(other.registry.keys)
+        and one.registry.links.equals(other.registry.links)
+        and one.redirects.equals(other.redirects)
+        and one.next_id == other.next_id
+    )
+
+
+@settings(max_examples=30, deadline=None)
+@given(partitions, st.randoms(use_true_random=False))
+def test_neither_row_order_nor_group_numbers_change_any_id(builds: list[list[int]], chance: random.Random) -> None:
+    plain = shuffled = NOTHING
+    for labels in builds:
+        rows = as_members(labels)
+        plain = assign_ids(rows, plain.registry, plain.next_id)
+        numbers = chance.sample(range(100), 6)
+        mixed = rows.with_columns(pl.col("group").replace_strict(dict(enumerate(numbers)), return_dtype=pl.Int64))
+        mixed = mixed.sample(fraction=1, shuffle=True, seed=chance.randint(0, 9))
+        shuffled = assign_ids(mixed, shuffled.registry, shuffled.next_id)
+        assert same(plain, shuffled)
+
+
+@settings(max_examples=50, deadline=None)
+@given(partitions)
+def test_ids_name_the_partition_are_never_reused_and_always_lead_somewhere(builds: list[list[int]]) -> None:
+    last, given_to = NOTHING, dict[int, set[str]]()
+    for labels in builds:
+        rows = as_members(labels)
+        current = assign_ids(rows, last.registry, last.next_id)
+        ids = dict(current.ids.iter_rows())
+        assert len(set(ids.values())) == len(ids) == rows["group"].n_unique()
+        assert {key: ids[group] for group, key in rows.iter_rows()}.items() <= by_key(current).items()
+        for group, entity in ids.items():
+            held = set(rows.filter(pl.col("group") == group)["source_key"])
+            if entity in given_to:
+                assert held & given_to[entity]
+            else:
+                assert last.next_id <= entity < current.next_id
+            given_to.setdefault(entity, set()).update(held)
+        ends = redirects(current)
+        assert set(ends) == set(given_to) - set(ids.values())
+        assert {new for new in ends.values() if new is not None} <= set(ids.values())
+        for old, new in current.registry.links.rows() * 3:  # chains are short
+            given_to[new] |= given_to[old]
+        again = assign_ids(rows, current.registry, current.next_id)
+        assert same(again, current)
+        last = current
+
+
+@settings(max_examples=50, deadline=None)
+@given(partitions, st.lists(st.integers(0, 5), min_size=9, max_size=9), st.randoms(use_true_random=False))
+def test_only_what_changed_gets_the_ids_that_a_full_assignment_gives(
+    builds: list[list[int]], tonight: list[int], chance: random.Random
+) -> None:
+    last = NOTHING
+    for labels in builds:
+        last = assign_ids(as_members(labels), last.registry, last.next_id)
+    before, rows = as_members(builds[-1]), as_members(tonight)
+    full = assign_ids(rows, last.registry, last.next_id)
+
+    sets = [{frozenset(keys) for keys in frame.group_by("group").agg("source_key")["source_key"].to_list()} for frame in (before, rows)]
+    changed = {key for held in sets[0] ^ sets[1] for key in held} | {f"k{chance.randint(0, 8)}"}
+    changed_keys = pl.Series(sorted(changed), dtype=pl.String)
+    reached = last.registry.part(changed_keys).keys["source_key"].to_list()
+    touched = rows.filter(pl.col("source_key").is_in([*changed, *reached]))["group"]
+    part = rows.filter(pl.col("group").is_in(touched.implode()))
+    assigned = assign_changed(changed_keys, part, last.registry, last.redirects, last.next_id)
+
+    assert set(assigned.ids.rows()) <= set(full.ids.rows())
+    assert set(full.ids["entity_id"]) - set(assigned.ids["entity_id"]) <= set(last.ids["entity_id"])
+    assert same(assigned, full)
