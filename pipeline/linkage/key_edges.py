@@ -12,7 +12,7 @@ from catalog_store.tables import TABLES
 from pipeline.linkage.atoms import DOMINANCE
 
 _KEY = ["artist_key", "title_key", "variant"]
-KEY_COLUMNS = ("atom_id", *_KEY, "duration_ms", "record_count")
+KEY_COLUMNS = ["atom_id", *_KEY, "duration_ms", "record_count"]
 """Columns of `atom` that are looked at."""
 
 

@@ -1,8 +1,8 @@
 """What tonight's linkage may build on: the live snapshot's, when the same code made it, so that only what changed is linked again.
 
-The base is a published snapshot, never what lies in `work/`: a night that dies leaves nothing that the next one could trip over. Building on
-it gives the same tables as linking everything anew; where that is not certain (other code, other overrides, too much has changed) everything
-is. What was decided stands in `<root>/work/linkage/night.json`, so that the stages of one night agree:
+The base is a published snapshot, never what lies in `work/`: a night that dies leaves nothing that the next one could trip over. Building
+on it gives the same tables as linking everything anew; where that is not certain (other code, other overrides, too much has changed)
+everything is. What was decided stands in `<root>/work/linkage/night.json`, so that the stages of one night agree:
 
     {"base": "<snapshot id>" or null, "reason": "why everything is linked anew"}
 """

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import polars as pl
 
@@ -215,7 +215,7 @@ class _AtomWriters:
     def __init__(self, paths: BuildPaths) -> None:
         self._writers = [TableWriter(TABLES[name], paths.table(name)) for name in ATOM_TABLES]
 
-    def __enter__(self) -> _AtomWriters:
+    def __enter__(self) -> Self:
         for writer in self._writers:
             writer.__enter__()
         return self

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import polars as pl
-
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import read_table, scan_table, write_table
 from pipeline.linkage import clusters as clustering
 from pipeline.linkage.overrides import cannot_atoms, load_overrides
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from pipeline.linkage.stages.atoms import Facts
     from pipeline.paths import BuildPaths
 

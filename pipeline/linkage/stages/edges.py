@@ -124,7 +124,7 @@ def _members(paths: BuildPaths) -> pl.LazyFrame:
     return scan_table(TABLES["atom_member"], paths.table("atom_member"))
 
 
-def _artist_chunks(paths: BuildPaths, columns: tuple[str, ...] | None = None) -> Iterator[pl.DataFrame]:
+def _artist_chunks(paths: BuildPaths, columns: list[str] | None = None) -> Iterator[pl.DataFrame]:
     """The atoms in chunks that keep known artists together: each part of the table was one bucket of artists."""
     for part in parts(paths.table("atom")):
         yield pl.read_parquet(part, columns=columns)
@@ -144,7 +144,7 @@ def _spread(paths: BuildPaths, placed: pl.DataFrame) -> Iterator[tuple[int, pl.D
 def _shared_titles(paths: BuildPaths, buckets: int) -> pl.DataFrame:
     """Atoms whose title several lead artists have: atom_id, bucket (of the title)."""
     found = []
-    for rows in _artist_chunks(paths, ("atom_id", "artist_key", "title_key")):
+    for rows in _artist_chunks(paths, ["atom_id", "artist_key", "title_key"]):
         known = rows.filter(pl.col("artist_key") != "")
         hashed = known.join(text_hashes(known["title_key"], "title_key", "title_hash"), on="title_key", how="left")
         found.append(hashed.select("atom_id", "title_hash", artist=pl.col("artist_key").hash()))

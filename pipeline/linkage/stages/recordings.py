@@ -1,22 +1,23 @@
 """Clusters -> tables `recording_member`, `isrc_owner`, `isrc_conflict`, and what the id registry remembers.
 
-When the night builds on a snapshot, ids are assigned to the groups that have changed and to all that shares an id with them; the others keep
-theirs. The rules give the same ids either way (id_rules.py).
+When the night builds on a snapshot, ids are assigned to the groups that have changed and to all that shares an id with them; the others
+keep theirs. The rules give the same ids either way (id_rules.py).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
+from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.tables import TABLES
-from catalog_store.tables.files import read_table, row_count, scan_table, write_table
+from catalog_store.tables.files import TableWriter, read_table, row_count, scan_table, write_table
 from pipeline.linkage.atoms import source_key
 from pipeline.linkage.id_rules import Assignment, Registry, assign_ids
 from pipeline.linkage.isrc_owners import isrc_owners
 from pipeline.linkage.night import Night, current_night
-from pipeline.linkage.registry import previous_registry, save_assignment
+from pipeline.linkage.registry import previous_registry, published_redirects, save_assignment
 
 if TYPE_CHECKING:
     from pipeline.linkage.stages.atoms import Facts
@@ -46,25 +47,122 @@ def recording_ids(paths: BuildPaths) -> Facts:
     }
 
 
-def _assign_changes(paths: BuildPaths, night: Night, cluster: pl.DataFrame, registry: Registry, next_id: int) -> Assignment:
-    return _assign_all(paths, cluster, registry, next_id)
-
-
 def _assign_all(paths: BuildPaths, cluster: pl.DataFrame, registry: Registry, next_id: int) -> Assignment:
-    member = _members(paths).collect()
     # Platform by platform: sorting the joined keys compares their long common beginnings over and over.
-    by_platform = sorted(member.partition_by("platform", as_dict=True).items())
-    member = pl.concat([member.clear(), *(rows.sort("external_id") for _, rows in by_platform)])
+    by_platform = _members(paths).collect().partition_by("platform", as_dict=True)
+    member = pl.concat([rows.sort("external_id") for _, rows in sorted(by_platform.items())])
     member = member.join(_groups(cluster), on="atom_id", how="left", maintain_order="left").with_columns(source_key=source_key())
     assignment = assign_ids(member.select("group", "source_key"), registry, next_id)
     ids = assignment.ids.rename({"entity_id": "recording_id"})
-    member = member.join(ids, on="group", how="left", maintain_order="left")
-    write_table(TABLES["recording_member"], paths.table("recording_member"), [member.select(*SOURCE, "recording_id")])
+    member = member.join(ids, on="group", how="left", maintain_order="left").select(*SOURCE, "recording_id")
+    _write_members(paths, member)
     recordings = cluster.join(ids, left_on="cluster_id", right_on="group", how="left").select("atom_id", "recording_id")
     owner, conflict = _owners(paths, recordings, None)
     write_table(TABLES["isrc_owner"], paths.table("isrc_owner"), [owner])
     write_table(TABLES["isrc_conflict"], paths.table("isrc_conflict"), [conflict])
     return assignment
+
+
+def _write_members(paths: BuildPaths, member: pl.DataFrame) -> None:
+    """Write `recording_member`, a part for each platform."""
+    with TableWriter(TABLES["recording_member"], paths.table("recording_member")) as writer:
+        for platform in sorted(CATALOG_PLATFORMS):
+            writer.write(member.filter(pl.col("platform") == platform))
+
+
+def _assign_changes(paths: BuildPaths, night: Night, cluster: pl.DataFrame, registry: Registry, next_id: int) -> Assignment:
+    """Ids for the groups that have changed: everything else is taken over."""
+    reach = _reach(paths, night, cluster, registry)
+    assignment = assign_ids(reach.members.select("group", "source_key"), reach.part, next_id)
+    ids = assignment.ids.rename({"entity_id": "recording_id"})
+    member = reach.members.join(ids, on="group", how="left").select(*SOURCE, "recording_id")
+    left = pl.concat([reach.gone.select(SOURCE), member.select(SOURCE)])
+    with TableWriter(TABLES["recording_member"], paths.table("recording_member")) as writer:
+        for platform in sorted(CATALOG_PLATFORMS):
+            here = pl.col("platform") == platform
+            kept = (
+                night.table("recording_member")
+                .filter(here)
+                .collect()
+                .join(left.filter(here), on="external_id", how="anti", maintain_order="left")
+            )
+            writer.write(kept.merge_sorted(member.filter(here).sort("external_id"), key="external_id"))
+    _take_over_owners(paths, night, reach)
+    known = pl.concat([reach.part.keys["entity_id"], reach.part.links["old_id"]]).unique()
+    redirects = published_redirects(paths, KIND).join(known.to_frame("old_id"), on="old_id", how="anti")
+    return Assignment(
+        ids=assignment.ids,
+        registry=registry.patched(reach.part, assignment.registry),
+        redirects=pl.concat([redirects, assignment.redirects]).sort("old_id"),
+        next_id=assignment.next_id,
+    )
+
+
+class _Reach(NamedTuple):
+    """What tonight's changes reach: `members` (platform, external_id, atom_id, group, source_key) of groups that must be looked at again,
+    sorted by source_key; `gone`, records of the base that are in no dump (platform, external_id, atom_id); `part`, what the registry has to
+    say of all of them.
+    """
+
+    members: pl.DataFrame
+    gone: pl.DataFrame
+    part: Registry
+
+
+def _reach(paths: BuildPaths, night: Night, cluster: pl.DataFrame, registry: Registry) -> _Reach:
+    change = read_table(TABLES["atom_change"], paths.table("atom_change")).select("atom_id").unique()
+    before = night.table("cluster").rename({"cluster_id": "before"}).collect()
+    both = _groups(cluster).join(before, on="atom_id", how="full", coalesce=True)
+    moved = both.filter(pl.col("group").ne_missing(pl.col("before"))).select("atom_id")
+    dirty = pl.concat([change, moved]).unique()
+    base_members = night.table("atom_member").select(*SOURCE, "atom_id")
+    former = base_members.join(change.lazy(), on="atom_id", how="semi").collect()
+    while True:
+        dirty = _closed(both, dirty)
+        here = dirty.join(_groups(cluster), on="atom_id")
+        members = _members(paths).join(here.lazy(), on="atom_id").collect().with_columns(source_key=source_key()).sort("source_key")
+        gone = former.join(members, on=SOURCE, how="anti")
+        part = registry.part(pl.concat([members["source_key"], gone.select(source_key=source_key())["source_key"]]))
+        back = _elsewhere(paths, part, members)
+        if back.is_empty():
+            return _Reach(members, gone, part)
+        dirty = pl.concat([dirty, back])
+
+
+def _closed(both: pl.DataFrame, dirty: pl.DataFrame) -> pl.DataFrame:
+    """Atoms that share a group, tonight or in the base, with a dirty one, and so on."""
+    while True:
+        rows = both.join(dirty, on="atom_id", how="semi")
+        groups, before = (rows[name].drop_nulls().unique().implode() for name in ("group", "before"))
+        wider = both.filter(pl.col("group").is_in(groups) | pl.col("before").is_in(before)).select("atom_id")
+        if wider.height == dirty.height:
+            return wider
+        dirty = wider
+
+
+def _elsewhere(paths: BuildPaths, part: Registry, members: pl.DataFrame) -> pl.DataFrame:
+    """Atoms outside of `members` with records that share an id with them: a record came back whose id others still carry."""
+    keys = part.keys.join(members, on="source_key", how="anti")
+    key = keys.select(platform=pl.col("source_key").str.extract("^([^:]*):"), external_id=pl.col("source_key").str.extract("^[^:]*:(.*)$"))
+    return _members(paths).join(key.lazy(), on=SOURCE, how="semi").select("atom_id").unique().collect()
+
+
+def _take_over_owners(paths: BuildPaths, night: Night, reach: _Reach) -> None:
+    """Write `isrc_owner` and `isrc_conflict`: settled anew for every code that a record in reach has or had."""
+    atoms = reach.members.select("atom_id").unique().lazy()
+    former = reach.gone.select("atom_id").unique().lazy()
+    change = scan_table(TABLES["atom_change"], paths.table("atom_change")).filter(pl.col("change") == "gone").select("atom_id")
+    claims = scan_table(TABLES["atom_isrc"], paths.table("atom_isrc")).select("isrc", "atom_id")
+    base_claims = night.table("atom_isrc").select("isrc", "atom_id")
+    found = [claims.join(atoms, on="atom_id", how="semi"), *(base_claims.join(ids, on="atom_id", how="semi") for ids in (former, change))]
+    codes = pl.concat(found).select("isrc").unique().collect()
+    claimants = claims.join(codes.lazy(), on="isrc", how="semi").select("atom_id").unique()
+    speakers = _members(paths).join(claimants, on="atom_id", how="semi").unique("atom_id", keep="any")
+    member = scan_table(TABLES["recording_member"], paths.table("recording_member"))
+    recordings = speakers.join(member, on=SOURCE).select("atom_id", "recording_id").collect()
+    for name, rows in zip(("isrc_owner", "isrc_conflict"), _owners(paths, recordings, codes), strict=True):
+        kept = night.table(name).join(codes.lazy(), on="isrc", how="anti", maintain_order="left").collect()
+        write_table(TABLES[name], paths.table(name), [kept.merge_sorted(rows, key="isrc")])
 
 
 def _groups(cluster: pl.DataFrame) -> pl.DataFrame:
