@@ -126,7 +126,9 @@ class Classifier:
     def _kind_of_parent(self, form: str, platform: str, above: Above) -> list[CompiledRule]:
         """What the tree calls this kind of the parent: `Progressive` below Trance is progressive trance."""
         for name in sorted(above.means):
-            found = [] if form == name else _narrowest(self.book.exact.get(f"{form} {name}", ()), platform, NOTHING_ABOVE)[0]
+            kind = f"{form} {name}"
+            rules = self.book.exact.get(kind, ()) or self.book.phrases.get(kind, ())
+            found = [] if form == name else _narrowest(rules, platform, NOTHING_ABOVE)[0]
             if found:
                 return found
         return []
@@ -237,10 +239,10 @@ class Classifier:
         candidates = self._candidates(platform, words, above)
         found = [match for match in candidates if not any(longer.covers(match) for longer in candidates)]
         allowed = [match for match in found if not _is_vetoed(match.rule, form)]
-        last = [match for match in allowed if match.end == len(words)]
+        last = [match for match in allowed if self._is_last(match, words)]
         fitting = [m for m in allowed if m.rule.place == "anywhere" or m in last or (m.rule.place == "head" and m.start == 0 and not last)]
-        head_start = min((match.start for match in fitting if match.end == len(words)), default=len(words))
-        fitting = [match for match in fitting if match.end == len(words) or match.end > head_start or head_start == len(words)]
+        head = min((match.start for match in last if match in fitting), default=0)
+        fitting = [match for match in fitting if match.end > head]
         covered = {index for match in allowed for index in range(match.start, match.end)}
         left = [word for index, word in enumerate(words) if index not in covered and word not in CONNECTORS]
         strange = [word for word in left if word not in self.book.modifiers]
@@ -258,7 +260,10 @@ class Classifier:
         if match.rule.residual == "any" or not strange:
             return True
         # a scene we do not know: `wollongong punk`, but not `punk prayer` and not `this is punk`
-        return platform in self.book.curated and match.end == len(words) and self.book.function_words.isdisjoint(words)
+        return platform in self.book.curated and self._is_last(match, words) and self.book.function_words.isdisjoint(words)
+
+    def _is_last(self, match: _Match, words: list[str]) -> bool:
+        return all(word in self.book.tails for word in words[match.end :])
 
     def _candidates(self, platform: str, words: list[str], above: Above) -> list[_Match]:
         found: list[_Match] = []

@@ -80,6 +80,7 @@ class CompiledBook:
     modifiers: frozenset[str]
     negations: frozenset[str]
     function_words: frozenset[str]
+    tails: frozenset[str]
     curated: frozenset[str]
     path_marks: dict[str, tuple[str, ...]]
     longest: int
@@ -124,6 +125,7 @@ def compile_book(book: RuleBook) -> CompiledBook:
         modifiers=_words(book.words.modifiers, spellings) | _words((n.name for n in book.taxonomy.nodes if n.is_phrase), spellings),
         negations=frozenset(map(spellings.normalise, book.words.negations)),
         function_words=frozenset(map(spellings.normalise, book.words.function_words)),
+        tails=frozenset(map(spellings.normalise, book.words.tails)),
         curated=frozenset(book.words.curated),
         path_marks=book.words.path_marks,
         longest=max((form.count(" ") + 1 for form in phrases), default=0),

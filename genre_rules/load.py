@@ -58,7 +58,7 @@ class Words:
     """Spellings (form kept -> forms), modifiers, negations.
 
     `curated`: platforms whose strings are all genres: an unknown word before the head is a scene, unless one of the `function_words` makes
-    a sentence of it; `path_marks`: what a platform writes between a genre
+    a sentence of it; `tails`: words behind which the head still stands last; `path_marks`: what a platform writes between a genre
     and the one below it, besides arrows.
     """
 
@@ -68,6 +68,7 @@ class Words:
     curated: tuple[str, ...]
     path_marks: dict[str, tuple[str, ...]] = field(default_factory=dict)
     function_words: tuple[str, ...] = ()
+    tails: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,7 @@ def load_book(folder: Path = FOLDER) -> RuleBook:
 def _words(file: Path) -> Words:
     place = f"{file.name}:1"
     written = mapping(
-        read_document(file), place, "the file", ("spellings", "modifiers", "negations", "function_words", "curated", "path_marks")
+        read_document(file), place, "the file", ("spellings", "modifiers", "negations", "function_words", "tails", "curated", "path_marks")
     )
     spellings = mapping(written.get("spellings", {}), place, "spellings")
     groups = mapping(written.get("modifiers", {}), place, "modifiers")
@@ -116,6 +117,7 @@ def _words(file: Path) -> Words:
         curated,
         {platform: strings(below, place, f"path_marks.{platform}") for platform, below in marks.items()},
         strings(written.get("function_words"), place, "function_words"),
+        strings(written.get("tails"), place, "tails"),
     )
 
 
