@@ -152,7 +152,7 @@ def test_a_catalog_that_shrank_is_not_published_unless_told_so(built_world: Buil
     assert night.returncode == 1
     assert "catalog_did_not_shrink" in night.stderr
     assert (catalog / "current").readlink() == live
-    run_module("pipeline", "build", "--dumps", dumps, "--catalog", catalog, CATALOG_LARGEST_SHRINK="1")
+    run_module("pipeline", "build", "--dumps", dumps, "--catalog", catalog, CATALOG_LARGEST_SHRINK="1", CATALOG_LARGEST_FALL="1")
     assert (catalog / "current").readlink() != live
 
 
