@@ -1,6 +1,6 @@
 """Folded titles that the simple reading would misread, rewritten so that it does not: few, so they are rewritten one by one.
 
-`Loca Remix` -> `loca (remix)`; `(A (B) C)`, `(Sell - Out Version)` -> brackets side by side; `f**k` -> `fuck`; `a / b (medley)` -> `a / b`.
+`(A (B) C)`, `(Sell - Out Version)` -> brackets side by side; `f**k` -> `fuck`; `a / b (medley)` -> `a / b`.
 Columns ask `MAY_BE_AWKWARD` first, which every title that `rewritten` changes must match. What must not live here: what a note means.
 """
 
@@ -10,7 +10,6 @@ import html
 import re
 from typing import TYPE_CHECKING
 
-from catalog_store.name_keys import vocabulary
 from catalog_store.name_keys.folding import words
 from catalog_store.name_keys.segments import BRACKET, read_segment
 
@@ -19,14 +18,13 @@ if TYPE_CHECKING:
 
 OPENING, CLOSING = r"(\[{\u3010\u3014\u3016\u3018", r")\]}\u3011\u3015\u3017\u3019"
 """Brackets, as the inside of a character class."""
-_TAILS = "|".join(sorted((tail.strip() for tail in vocabulary.BARE_TAILS.split("|")), key=len, reverse=True))
-_WORD, _NEXT_WORD = rf"[^ {OPENING}]+", rf"[^ \-~{OPENING}][^ {OPENING}]*"
-_BEHIND_TAIL = rf"(?: *[{OPENING}].*| [-~].*| (?:feat|ft|featuring)\.? .*| *)$"
 _STARS = r"[a-z][*#@]|sh-t|f-ck"
 
-MAY_BE_AWKWARD = (
-    rf"{_STARS}|[{OPENING}][^{CLOSING}]*(?: [-~]+ |[{OPENING}])|medley|^{_WORD}(?: {_NEXT_WORD})* (?:{_TAILS})(?:$| *[{OPENING}]| [-~f]| $)"
-)
+_COPY = rf"[{CLOSING}] *[{OPENING}][0-9][{CLOSING}] *$"
+"""`(Clean) (1)`: a file that was there already. By itself `(1)` is part of the title."""
+
+_GROUPED = rf"[{OPENING}][^{CLOSING}]*(?: [-~]+ |[{OPENING}])"
+MAY_BE_AWKWARD = rf"{_STARS}|{_COPY}|{_GROUPED}|medley"
 ENTITY = r"&(?:#[0-9]{1,6}|#[xX][0-9a-fA-F]{1,5}|[a-zA-Z]{2,8});"
 """`&#252;`, `&amp;`: characters as web pages write them, left in by whoever took titles from one."""
 
@@ -41,12 +39,12 @@ _CENSORED = (
 )
 _CENSORED_RE = tuple((re.compile(pattern), word) for pattern, word in _CENSORED)
 _STARS_RE, _ENTITY_RE = re.compile(_STARS), re.compile(ENTITY)
-_BARE_TAIL_RE = re.compile(rf"^({_WORD}(?: {_NEXT_WORD})*?)((?: (?:{_TAILS}))+)({_BEHIND_TAIL})")
-_TAILS_RE = re.compile(_TAILS)
-_GROUPED_RE = re.compile(rf"[{OPENING}][^{CLOSING}]*(?: [-~]+ |[{OPENING}])")
+_COPY_RE = re.compile(_COPY)
+_GROUPED_RE = re.compile(_GROUPED)
 _OPENING_RE, _CLOSING_RE = re.compile(f"[{OPENING}]"), re.compile(f"[{CLOSING}]")
 _INNER_DASH = re.compile(r" [-~]+ ")
-_MEDLEY_RE = re.compile(r"^medley ?[:-] ?| ?[(\[]medley[)\]]| - medley$")
+_MEDLEY_RE = re.compile(r"^medley ?[:-] ?| ?[(\[]medley[)\]]| - medley(?: /(?= )|$)")
+_QUALIFIER_RE = re.compile(r"^ *(?:[a-z]{2,3}|[0-9]{1,3}) *$")
 _MAY_BE_AWKWARD_RE = re.compile(MAY_BE_AWKWARD)
 
 
@@ -62,19 +60,12 @@ def rewritten(folded: str) -> str:
     if _STARS_RE.search(folded):
         for pattern, word in _CENSORED_RE:
             folded = pattern.sub(word, folded)
+    folded = _COPY_RE.sub(")", folded)
     if "/" in folded and "medley" in folded:
-        folded = _MEDLEY_RE.sub("", folded).strip(" ") or folded
+        folded = _MEDLEY_RE.sub(_without_medley, folded).strip(" ") or folded
     if _GROUPED_RE.search(folded):
         folded = "".join(_side_by_side(folded))
-    return _with_tail_set_off(folded)
-
-
-def _with_tail_set_off(folded: str) -> str:
-    found = _BARE_TAIL_RE.match(folded)
-    if not found or found[1].rpartition(" ")[2].strip(",.!?") in vocabulary.NOT_A_NAME:
-        return folded
-    tails = " ".join(f"({tail})" for tail in _TAILS_RE.findall(found[2]))
-    return f"{found[1]} {tails}{found[3]}"
+    return folded
 
 
 def _side_by_side(folded: str) -> Iterator[str]:
@@ -118,5 +109,9 @@ def _unnested(inside: str, pieces: list[tuple[int, str]], outer: str, *, is_cred
         return f"({_CLOSING_RE.sub(' ', _OPENING_RE.sub(' ', inside))})"
     if is_kept or not words(outer):
         return " ".join(_regrouped(text) for _, text in pieces if words(text))
-    inner = [_regrouped(text) for depth, text in pieces if depth]
+    inner = [_regrouped(text) for depth, text in pieces if depth and not _QUALIFIER_RE.match(text)]
     return " ".join([f"({outer})", *inner])
+
+
+def _without_medley(found: re.Match[str]) -> str:
+    return " -" if found[0].endswith("/") else ""

@@ -30,10 +30,11 @@ _FILM = re.compile(r"from (?:the )?\"?(.*?)\"? ?(?:soundtrack|original motion pi
 _TEMPO = re.compile(vocabulary.TEMPO_PATTERN)
 _MUSICAL_KEY = re.compile(vocabulary.MUSICAL_KEY_PATTERN)
 _TEMPI = re.compile(r"(?<![0-9])(?:[6-9][0-9]|1[0-9][0-9])(?: ?(?:-|to) ?(?:[6-9][0-9]|1[0-9][0-9]))?(?![0-9])")
-_PIECES = re.compile(r" ?[/+;] ?| & (?=acap|clean|dirty|intro|outro)| - |, (?=[0-9]{4}$)")
+_PIECES = re.compile(r" ?[/+;] ?| & (?=acap|clean|dirty|intro|outro)| - ")
 _SIZE = re.compile(r"(?<![0-9a-z])(7|10|12)(?:\"| ?-? ?in(?:ch(?:es)?)?(?![a-z]))")
 _SEVEN, _TWELVE = re.compile(r"(?<![a-z])seven[ -]?inch(?![a-z])"), re.compile(r"(?<![a-z])twelve[ -]?inch(?![a-z])")
 _SUFFIXED = re.compile(f"([^ -])({'|'.join(map(words, vocabulary.SUFFIXES))})(?= |$)")
+_TAKE = re.compile(r"(?<![a-z])take ([0-9]{1,2})(?![0-9])")
 _TRANSITION_WORDS = frozenset({"transition", "trans"})
 _LIVE_AT = re.compile(r"(?<![a-z])(live|recorded)(?: from)? ?@ ?")
 
@@ -149,6 +150,8 @@ def _with_plain_words(text: str) -> str:
         text = _LIVE_AT.sub(r"\1 at ", text)
     if "in" in text or '"' in text:
         text = _SIZE.sub(r"\1inch", _TWELVE.sub("12inch", _SEVEN.sub("7inch", text)))
+    if "take" in text:
+        text = _TAKE.sub(r"numberedtake \1", text)
     if not text.isascii():
         text = _SUFFIXED.sub(r"\1 \2", text)
     return _TEMPI.sub(" ", text) if "trans" in text and not _TRANSITION_WORDS.isdisjoint(words(text).split(" ")) else text

@@ -3,23 +3,21 @@ r"""A title -> core (the song), stem (the core without bracketed subtitles), var
 `I Don't Care (with Justin Bieber) - Loud Luxury Remix` -> core `i dont care`, variant `remix:loudluxury`, credits `justin bieber`.
 Segments are set off with U+001F (which folding never lets through) and read one by one; a title's first segment is its base and is never
 taken for a version note, so `Intro`, `Dub`, `Extended Mix` keep their names. A leading bracket belongs to the base: `(I Can't) Wait`.
-Whole columns are read in expressions; only distinct segments, awkward titles and numbered parts, all few, go through Python.
+Columns are read in expressions, each distinct segment once; the few titles that need more care go through `title_keys` one by one.
 """
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import polars as pl
 
 from catalog_store.name_keys.awkward import CLOSING, ENTITY, MAY_BE_AWKWARD, OPENING, rewritten, without_entities
-from catalog_store.name_keys.folding import compact, compact_expr, even, even_expr, fold, fold_expr, words, words_expr
+from catalog_store.name_keys.folding import compact, even, even_expr, fold, fold_expr, words, words_expr
 from catalog_store.name_keys.parts import MAY_HAVE_PARTS, with_numbered_parts
 from catalog_store.name_keys.segments import BRACKET, CREDIT, Segment, read_segment
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from catalog_store.name_keys.tails import MAY_HAVE_TAIL, without_tail
 
 _MARKER = "\x1f"
 _SET_OFF = (
@@ -61,19 +59,21 @@ def title_keys(title: str, version: str | None = None) -> TitleKeys:
     shown = without_entities(display_title(title, version))
     folded = rewritten(fold(shown))
     base, *segments = _set_off(folded).split(_MARKER)
-    read = [(segment, read_segment(segment)) for segment in segments]
+    read = [read_segment(segment) for segment in segments]
     song = words(base)
-    core = " ".join(filter(None, [song, *(part.kept for _, part in read)])) or compact(base)
+    core = " ".join(filter(None, [song, *(part.kept for part in read)])) or compact(base)
     if not core:
         core = words(folded) or compact(folded) or shown.strip(" ")
         return TitleKeys(core, core, "", "", "")
-    stem = " ".join(filter(None, [song, *(part.kept for segment, part in read if not segment.startswith(BRACKET))])) or core
+    outside = [part.kept for segment, part in zip(segments, read, strict=True) if not segment.startswith(BRACKET)]
+    stem, _ = without_tail(" ".join(filter(None, [song, *outside])) or core)
+    core, at_end = without_tail(core)
     return TitleKeys(
         core=with_numbered_parts(core),
         stem=with_numbered_parts(stem),
-        variant="+".join(sorted({tag for _, part in read for tag in part.tags})),
-        credits=" ".join(part.credit for _, part in read if part.credit),
-        notes="+".join(sorted({note for _, part in read for note in part.notes})),
+        variant="+".join(sorted({tag for part in (*read, *at_end) for tag in part.tags})),
+        credits=" ".join(part.credit for part in read if part.credit),
+        notes="+".join(sorted({note for part in (*read, *at_end) for note in part.notes})),
     )
 
 
@@ -102,53 +102,32 @@ def title_keys_frame(titles: pl.Series) -> pl.DataFrame:
     Meant for distinct titles; repeated ones cost as much again.
     """
     frame = pl.DataFrame({"shown": titles.cast(pl.String).fill_null("")}).with_row_index("row")
-    frame = _with_changed(frame, "shown", ENTITY, without_entities)
-    frame = _with_changed(frame.with_columns(folded=fold_expr(pl.col("shown"))), "folded", MAY_BE_AWKWARD, rewritten)
+    frame = frame.with_columns(folded=fold_expr(pl.col("shown")))
     marked = pl.col("folded")
     for pattern, into in _SET_OFF:
         marked = marked.str.replace_all(pattern, into)
     frame = frame.with_columns(parts=marked.str.replace(_LEADING_BRACKET, "${1} ").str.split(_MARKER))
-    frame = frame.with_columns(base=pl.col("parts").list.first()).with_columns(song=words_expr(pl.col("base")))
+    frame = frame.with_columns(song=words_expr(pl.col("parts").list.first()))
     frame = frame.join(_read_all(frame), on="row", how="left", maintain_order="left")
-    frame = frame.select(
-        "row",
-        "shown",
-        "folded",
-        "song",
-        "stem_kept",
-        "variant",
-        "credits",
-        "notes",
-        core=_first_filled(_spaced("song", "kept"), compact_expr(pl.col("base"))),
+    frame = frame.with_columns(core=_spaced("song", "kept"), stem=_spaced("song", "stem_kept"))
+    frame = frame.with_columns(stem=pl.when(pl.col("stem") == "").then("core").otherwise("stem"), is_careful=_needs_care())
+    careful = frame.filter("is_careful").select("row", "shown")
+    read = pl.DataFrame([title_keys(title) for title in careful["shown"]], schema=_KEYS_SCHEMA, orient="row")
+    bulk = frame.filter(~pl.col("is_careful")).select("row", *(pl.col(name).fill_null("") for name in TitleKeys._fields))
+    return pl.concat([bulk, careful.select("row").hstack(read)]).sort("row").drop("row")
+
+
+_KEYS_SCHEMA = dict.fromkeys(TitleKeys._fields, pl.String())
+
+
+def _needs_care() -> pl.Expr:
+    """Titles that only `title_keys` reads right: a few in a hundred."""
+    return pl.any_horizontal(
+        pl.col("core") == "",
+        pl.col("shown").str.contains(ENTITY),
+        pl.col("folded").str.contains(MAY_BE_AWKWARD),
+        *(pl.col(key).str.contains(pattern) for key in ("core", "stem") for pattern in (MAY_HAVE_PARTS, MAY_HAVE_TAIL)),
     )
-    frame = frame.with_columns(stem=_first_filled(_spaced("song", "stem_kept"), pl.col("core")))
-    for column in ("core", "stem"):
-        frame = _with_changed(frame, column, MAY_HAVE_PARTS, with_numbered_parts)
-    return (
-        pl.concat([frame.filter(pl.col("core") != ""), _nameless(frame.filter(pl.col("core") == ""))], how="diagonal")
-        .sort("row")
-        .select(pl.col(name).fill_null("") for name in TitleKeys._fields)
-    )
-
-
-def _with_changed(frame: pl.DataFrame, column: str, pattern: str, change: Callable[[str], str]) -> pl.DataFrame:
-    """`change` applied to the values of a column that match `pattern`: few, or expressions would be due."""
-    found = frame.filter(pl.col(column).str.contains(pattern)).select("row", column)
-    if found.is_empty():
-        return frame
-    values = pl.Series("_changed", [change(value) for value in found[column]], dtype=pl.String)
-    changed = found.select("row", values)
-    return (
-        frame.join(changed, on="row", how="left", maintain_order="left")
-        .with_columns(pl.coalesce("_changed", column).alias(column))
-        .drop("_changed")
-    )
-
-
-def _nameless(frame: pl.DataFrame) -> pl.DataFrame:
-    """Titles of which no song is left: the whole as it stands is their name."""
-    whole = _first_filled(words_expr(pl.col("folded")), compact_expr(pl.col("folded")), pl.col("shown").str.strip_chars(" "))
-    return frame.select("row", core=whole, stem=whole)
 
 
 def _read_all(frame: pl.DataFrame) -> pl.DataFrame:
@@ -201,7 +180,3 @@ def _read_each(segments: list[str]) -> pl.DataFrame:
 
 def _spaced(*columns: str) -> pl.Expr:
     return pl.concat_str([pl.col(name).fill_null("") for name in columns], separator=" ").str.strip_chars(" ")
-
-
-def _first_filled(*candidates: pl.Expr) -> pl.Expr:
-    return pl.coalesce(*(pl.when(text != "").then(text) for text in candidates), pl.lit(""))

@@ -43,6 +43,8 @@ def read_version(tokens: list[str], *, is_set_off: bool) -> Tags | None:
     """
     if not vocabulary.REMASTER_WORDS.isdisjoint(tokens):
         return _remastered(tokens, is_set_off=is_set_off)
+    if tokens == ["in", "out"]:
+        return ("acap mix",)
     taken = _Words([], [], [], [])
     index = 0
     while index < len(tokens):
@@ -84,7 +86,7 @@ def _remastered(tokens: list[str], *, is_set_off: bool) -> Tags | None:
     said = read_version(rest, is_set_off=is_set_off) if rest else ()
     if said is None:
         said = tuple(token for token in rest if token in _ASPECTS_OF_REMASTERS and token in PHRASES)
-    return tuple(sorted({note, *said}))
+    return tuple(sorted({note, *(tag for tag in said if not tag.startswith("version:"))}))
 
 
 def _followed(taken: _Words, kind: str, rest: list[str]) -> Tags | None:
@@ -109,15 +111,16 @@ def _whole(tokens: list[str], taken: _Words, *, is_set_off: bool) -> Tags | None
     """Decide over the words that are no phrase, once all are read."""
     kinds, name, loose, years = taken
     if not is_set_off and (name or loose or " ".join(tokens) in vocabulary.TAIL_AMBIGUOUS):
-        return None
+        is_sure = kinds == ["remix"] and not loose and bool(name) and FUNCTION_WORDS.isdisjoint(name)
+        return tags_of(kinds, _bare(name)) if is_sure else None
     if loose and not all(token.isdigit() for token in loose):
         return _with_words_behind(tokens, taken)
     if name and (set(name) <= vocabulary.NOT_A_NAME or tokens[-3:-1] == ["in", "the"]):
         return None
     takes_name = [kind for kind in kinds if kind in _TAKES_NAME]
     if name and not takes_name:
-        return tags_of([*kinds, tokens[-1]], name) if tokens[-1] in {"mix", "version"} else None
-    if name and any(kind in PLACED_KINDS for kind in kinds) and not FUNCTION_WORDS.isdisjoint(name):
+        return tags_of([*kinds, tokens[-1]], _bare(name)) if tokens[-1] in {"mix", "version"} else None
+    if name and any(kind in PLACED_KINDS for kind in kinds) and not FUNCTION_WORDS.isdisjoint(name[name[0] == "the" :]):
         return None
     if name and kinds == ["club"] and tokens[0] == "the":
         return None
@@ -125,15 +128,18 @@ def _whole(tokens: list[str], taken: _Words, *, is_set_off: bool) -> Tags | None
         return alone or None
     if not name and years and kinds[-1] in NAMED_KINDS | {"live"}:
         name = years
-    return tags_of(kinds, [token for token in name if token not in _JOINTS] + loose)
+    return tags_of(kinds, _bare(name) + loose)
+
+
+def _bare(name: list[str]) -> list[str]:
+    """Without the words that join or lead names."""
+    return [token for token in name if token not in _JOINTS]
 
 
 def _without_name(tokens: list[str], kinds: list[str], loose: list[str]) -> Tags | bool:
     """True when the kinds stand well without a name; else what they say, False for nothing: `(The Mix)`, `(Version)`."""
     if kinds[-1] in {"mix", "session"}:
         return tags_of(kinds[:-1], loose) if len(kinds) > 1 else False
-    if kinds == ["alternate"] and tokens == ["take"]:
-        return False
     return not (kinds == ["version"] and len(tokens) == 1)
 
 

@@ -36,7 +36,7 @@ _KINDS = {
     " | remix version | remixed version | remix edit | remode | redux | reinterpretation | re mix | re mixed | re mixed version | remezcla | remiks | rerub | re rub"
     " | recut | overhaul | edit remix | ремикс | リミックス | 리믹스 | רמיקס | ريمكس | 混音 | 混音版",
     "mix": "mix | мікс | микс | ミックス | 믹스",
-    "edit": "edit | re edit | reedit | edit version | video edit | video version | tv edit | tv version | cut | versao editada | version editada | эдит"
+    "edit": "edit | re edit | reedit | edit version | video edit | video version | tv edit | tv version | tv size | tv size version | tvサイズ | cut | versao editada | version editada | эдит"
     " | エディット | 에디트",
     "version": "version | ver | vers | edition | rendition | interpretation | verzija | verze | versao | versione | wersja | versija | versio | fassung"
     " | версия | バージョン | ヴァージョン | 버전 | 版",
@@ -65,7 +65,7 @@ _KINDS = {
     "unplugged": "unplugged | unplugged version",
     "demo": "demo | demo version | rough mix | early version | alternate take | alternative take | outtake | out take | home demo | studio demo | voice memo"
     " | work tape | work in progress | rehearsal | demos | demo recording | original demo version | original demo | демо | デモ",
-    "alternate": "alternate version | alternative version | alternate mix | alternative mix | alt version | alt mix | take | version alternative",
+    "alternate": "alternate version | alternative version | alternate mix | alternative mix | alt version | alt mix | version alternative | numberedtake",
     "karaoke": "karaoke | karaoke version | backing track | minus one | karaoke instrumental | karaoke instrumental version | instrumental karaoke"
     " | karaoke mix | playback | караоке | минусовка | минус | カラオケ | 노래방 | 伴奏 | 伴奏版 | كاريوكي",
     "cover": "cover | cover version | tribute | tribute version | кавер | кавер версия | カバー | カヴァー | 커버 | 翻唱 | 翻唱版 | קאבר",
@@ -81,10 +81,10 @@ _KINDS = {
     "vip": "vip | vip mix | vip edit | vip remix | vip version",
     "clean": "clean | clean version | edited | edited version | censored | clean edit | radio clean | clean radio edit | album version edited | clean album version"
     " | no rap version | super clean",
-    "intro": "intro | dj intro | break intro | hype intro | hype in | hype | epic intro | slam intro | slam edit | slam | clap intro | party starter | intro edit"
+    "intro": "intro | dj intro | break intro | hype intro | hype in | hype edit | epic intro | slam intro | slam edit | clap intro | party starter | intro edit"
     " | jump off | dj edit | intro mix",
     "outro": "outro",
-    "short": "quick hit | quick hitter | qh | quick | snip | super short | short | short edit | short version | short cut | short mix | ck cut | short take"
+    "short": "quick hit | quick hitter | qh | quick | snip | super short | short | short edit | short version | short cut | short mix | ck cut | short take | no intro"
     " | version courte | versione breve",
     "acap mix": "acap in | acap out | acap in out | acap in and out | acap loop | clapapella | acapella in | acapella out | acapella loop",
     "blend": "blend | mash | mash up | mashup | segue | segway | word play | wordplay | redrum | perfect version",
@@ -102,8 +102,7 @@ _FOLLOWED = {
     "mixed": "mixed by",
     "live": "live at | live in | live from | live on | live for | live bei | live im | live aus | live vom | live a | live au | live aux | live en | live al"
     " | live dal | live dalla | recorded at | recorded live at | recorded live in | recorded live from | live recording from | live recording at"
-    " | en vivo en | en vivo desde | ao vivo em | ao vivo no | ao vivo na | dal vivo a | dal vivo al | from the live album | acoustic live at"
-    " | acoustic live from | live session at | live sessions at | live acoustic at | live acoustic from | in concert at | в живую в",
+    " | en vivo en | en vivo desde | ao vivo em | ao vivo no | ao vivo na | dal vivo a | dal vivo al | from the live album | live session at | live sessions at | in concert at | в живую в",
 }
 """Phrases whose meaning is completed by what follows: `Live at Wembley`, `Remix by X`."""
 
@@ -127,7 +126,7 @@ PHRASES: dict[str, str] = {phrase: COSMETIC + note for note, text in _COSMETIC.i
 }
 FOLLOWED_PHRASES: dict[str, str] = {phrase: kind for kind, text in _FOLLOWED.items() for phrase in _phrases(text)}
 
-SUFFIXES = ("版", "リミックス", "ミックス", "バージョン", "ヴァージョン", "エディット", "리믹스", "믹스", "버전")
+SUFFIXES = ("版", "リミックス", "バージョン", "ヴァージョン", "エディット", "리믹스", "버전")
 """Version words that are written onto the word before them: `現場版`, `英語バージョン`."""
 
 REMASTER_WORDS = _set(
@@ -221,7 +220,7 @@ _FUNCTION = (
     "to we i you u he she they it my your our his her their me us him them this that these those the a an is are was be am do dont does did can cant could"
     " will wont would should shall must let lets gonna wanna gotta not no never ever how why when where what who if and or but so as of for"
     " with without by at in on into out up down off over under again always just only more too very all every some any there here now then"
-    " than love im youre were theyre its ive id ill got get go come take run duck aint until till through"
+    " than love im youre were theyre its ive id ill got get go come aint until till through"
 )
 FUNCTION_WORDS = _set(_FUNCTION)
 """Words of sentences: with one of them before `Live` or `Cover` the bracket is a line of the lyrics (`(Dying to Live)`)."""
@@ -231,7 +230,7 @@ NOT_A_PLACE = _set(
 )
 """After `Live in`, `Live for` and the like these go on with the lyrics; `the` only before one of them."""
 NOT_A_NAME = _set(
-    "in on to of my your this that it me you the a an our for i and his her their no not all get got let lets we us with into do dont"
+    "in on to of my your this that it me you the a an our for i and his her their no not all get got let lets we us with into do dont take run duck"
 )
 """`(In the Mix)`, `(Your Version)`: a version word behind nothing but these is part of the title."""
 MONTHS = _set(
@@ -254,7 +253,7 @@ FROM_LYRICS = frozenset({"to", "with", "till", "until"})
 
 TAIL_AMBIGUOUS = _set(
     "live original main cover demo single radio club vocal dub mix edit version audio lyrics bonus short quick official mono stereo soundtrack trans cut"
-    " tribute anniversary session performance mixed album video verse hype slam preview exclusive reverb playback take stripped medley revisited"
+    " tribute anniversary session performance mixed album video verse preview exclusive reverb playback stripped medley revisited"
 )
 """Single words that, bare after a closing bracket, may as well end the title: `Nobody (But You) Live`."""
 BARE_TAILS = (
