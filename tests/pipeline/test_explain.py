@@ -1,0 +1,91 @@
+"""`python -m pipeline explain` on a built world, as a person asks it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pytest
+
+from catalog_store.errors import NoSnapshotError
+from pipeline.explain import as_json, as_text, explain
+from tests.conftest import BuiltWorld, run_module
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def published(built: BuiltWorld, table: str) -> pl.DataFrame:
+    return pl.read_parquet(built.catalog / "current" / "tables" / table / "*.parquet")
+
+
+def test_text_tells_fields_records_and_evidence_of_the_live_snapshot(built_world: BuiltWorld) -> None:
+    edge = published(built_world, "edge").row(0, named=True)
+    member = published(built_world, "atom_member").filter(pl.col("atom_id") == edge["atom_id_a"]).row(0, named=True)
+    key = f"{member['platform']}:{member['external_id']}"
+    text = run_module("pipeline", "explain", key, "--catalog", built_world.catalog).stdout
+    assert f"snapshot {built_world.answer['id']}" in text
+    assert key in text
+    assert "A - B" in text
+    assert edge["evidence"] in text
+    staged = pl.read_parquet(built_world.catalog / "work/staging" / member["platform"] / "source_recording/*.parquet")
+    assert staged.filter(pl.col("external_id") == member["external_id"])["title"].item() in text
+
+
+def test_every_recording_can_be_explained_and_every_value_has_a_source(built_world: BuiltWorld) -> None:
+    recordings = published(built_world, "recording")
+    members = published(built_world, "recording_member")
+    for recording_id in recordings["recording_id"].gather_every(40):
+        told = explain(built_world.catalog, str(recording_id))
+        mine = members.filter(pl.col("recording_id") == recording_id).select("platform", "external_id").rows()
+        assert [(member.platform, member.external_id) for member in told.evidence.members] == mine
+        assert set(told.staged) == set(mine)
+        for field in told.evidence.fields:
+            if field.value is not None and field.reason != "breadth":
+                assert field.entity == "release" or (field.platform, field.external_id) in mine, field
+        assert json.loads(as_json(told))["members"][0]["said"]["title"]
+        assert str(recording_id) in as_text(told)
+
+
+def test_provenance_repeats_what_its_sources_said(built_world: BuiltWorld) -> None:
+    """The chosen record's own title, code and popularity are those of the recording, for all recordings at once."""
+    staged = pl.read_parquet(built_world.catalog / "work/staging/*/source_recording/*.parquet")
+    rows = published(built_world, "recording").join(published(built_world, "recording_provenance"), on="recording_id")
+    said = staged.select("platform", "external_id", said_title="title", said_isrcs="isrcs", said_credit="artist_credit")
+    for field in ("title", "artists", "isrc"):
+        ends = [f"{field}_platform", f"{field}_external_id"]
+        joined = rows.drop_nulls(ends).join(said, left_on=ends, right_on=["platform", "external_id"])
+        assert joined.height == rows.drop_nulls(ends).height > 0
+        agrees = {
+            "title": pl.col("title").str.starts_with(pl.col("said_title").str.strip_chars()),
+            "artists": pl.col("said_credit").is_null() | (pl.col("artist_credit") == pl.col("said_credit").str.strip_chars()),
+            "isrc": pl.col("said_isrcs").list.contains(pl.col("isrc")),
+        }[field]
+        assert joined.filter(~agrees).is_empty()
+    for field in ("duration", "isrc", "release_date"):
+        value = "duration_ms" if field == "duration" else field
+        assert rows.filter(pl.col(value).is_null() != pl.col(f"{field}_reason").is_null()).is_empty()
+
+
+@pytest.mark.parametrize("key", ["999999999", "USZZZ9999999", "store_a:nobody", "what is this"])
+def test_an_unknown_key_is_a_clear_error(built_world: BuiltWorld, key: str) -> None:
+    with pytest.raises(ValueError, match=key):
+        explain(built_world.catalog, key)
+
+
+def test_without_staging_the_keys_of_the_records_remain(built_world: BuiltWorld, tmp_path: Path) -> None:
+    (tmp_path / "snapshots").symlink_to(built_world.catalog / "snapshots")
+    (tmp_path / "current").symlink_to((built_world.catalog / "current").readlink())
+    told = explain(tmp_path, "1")
+    assert told.staged == {}
+    assert "(no longer staged)" in as_text(told)
+
+
+def test_nothing_published_is_said_on_the_command_line(tmp_path: Path) -> None:
+    with pytest.raises(NoSnapshotError, match="nothing is published"):
+        explain(tmp_path, "1")
+    result = run_module("pipeline", "explain", "1", "--catalog", tmp_path, check=False)
+    assert (result.returncode, result.stdout) == (1, "")
+    assert "nothing is published" in result.stderr
+    assert "Traceback" not in result.stderr
