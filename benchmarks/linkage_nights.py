@@ -1,0 +1,86 @@
+"""Nights of a simulated world: linking only what 0.3 % changed rows reach, beside linking everything; the tables must be the same."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+from benchmarks.linkage_runs import read_member
+from benchmarks.measuring import Run, measure
+from catalog_store.tables import TABLES
+from catalog_store.tables.files import read_table
+from pipeline.linkage.night import BASE_TABLES
+from pipeline.linkage.registry import collect_registry
+from pipeline.paths import BuildPaths
+from pipeline.simulate.nightly import nightly_changes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    import polars as pl
+
+TABLES_COMPARED = ("atom", "atom_member", "atom_isrc", "edge", "cluster", "recording_member", "isrc_owner", "isrc_conflict")
+
+
+def nights(world: BuildPaths, folder: Path, count: int) -> list[float]:
+    """Print a line per night: what changed, CPU of both ways, whether they agree.
+
+    Day by day in folders of their own: the eve is linked in full and published, every following night builds on the one before. Returns
+    each night's CPU as a share of linking everything.
+    """
+    print(f"\n{'night':<7}{'changed':>9}{'merged':>8}{'split':>7}{'CPU s':>8}{'in full':>9}{'wall s':>8}{'peak MiB':>10}  same tables")
+    shares = []
+    day = BuildPaths(folder / "eve")
+    nightly_changes(world, day, night=0)
+    _link(day)
+    for number in range(1, count + 1):
+        _publish(day)
+        tonight, anew = BuildPaths(folder / f"night-{number}"), BuildPaths(folder / f"night-{number}-anew")
+        changes = nightly_changes(day, tonight, night=number)
+        for after in (tonight, anew):
+            _take_over(day, after)
+        shutil.copytree(tonight.root / "work" / "staging", anew.root / "work" / "staging")
+        anew.relink.touch()
+        some, everything = _link(tonight), _link(anew)
+        merged, split = _merges_and_splits(read_member(str(day.root)), read_member(str(tonight.root)))
+        differing = [name for name in TABLES_COMPARED if not _same(name, (tonight, anew))]
+        shares.append(some.cpu / everything.cpu)
+        said = ("no: " + ", ".join(differing) if differing else "yes") + (", but linked in full" if some.answer["is_in_full"] else "")
+        figures = f"{changes.height:>9,}{merged:>8}{split:>7}{some.cpu:>8.1f}{everything.cpu:>9.1f}{some.wall:>8.1f}{some.memory:>10.0f}"
+        print(f"{number:<7}{figures}  {said}", flush=True)
+        day = tonight
+    return shares
+
+
+def _link(paths: BuildPaths) -> Run:
+    return measure("benchmarks.linkage_runs:tables", str(paths.root))
+
+
+def _publish(paths: BuildPaths) -> None:
+    """Make the linkage of a day the live snapshot of its root, as a publish would."""
+    collect_registry(paths)
+    name = f"day-{len(list(paths.snapshots.glob('*'))):03d}"
+    tables = paths.snapshots / name / "tables"
+    for table in (*BASE_TABLES, "redirect"):
+        shutil.copytree(paths.table(table), tables / table)
+    paths.current.unlink(missing_ok=True)
+    paths.current.symlink_to(paths.snapshots / name)
+
+
+def _take_over(before: BuildPaths, after: BuildPaths) -> None:
+    """Give the day after the snapshots of the day before."""
+    shutil.copytree(before.snapshots, after.snapshots)
+    after.current.symlink_to(after.snapshots / before.current.resolve().name)
+
+
+def _same(name: str, days: Sequence[BuildPaths]) -> bool:
+    one, other = (read_table(TABLES[name], paths.table(name)) for paths in days)
+    return one.equals(other)
+
+
+def _merges_and_splits(before: pl.DataFrame, after: pl.DataFrame) -> tuple[int, int]:
+    """Recordings of today made of several of yesterday's, and recordings of yesterday that are several today."""
+    both = before.join(after, on=["platform", "external_id"], suffix="_after").select("recording_id", "recording_id_after").unique()
+    merged, split = (int((both.group_by(side).len()["len"] > 1).sum()) for side in ("recording_id_after", "recording_id"))
+    return merged, split
