@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from catalog_store.platforms import CATALOG_A
-from pipeline.build.identity import group_nodes, shared_names
+from pipeline.build.artist_evidence import gather
+from pipeline.build.joined_credits import joined_names
 from pipeline.build.name_forms import NUMBERED, artist_key, shown_name_sql
 from pipeline.build.priorities import ARTIST_NAME, rank_sql
 from pipeline.build.title_credits import names_in_titles
@@ -63,7 +64,8 @@ def build_artists(paths: BuildPaths) -> dict[str, int]:
         bench.keep("credited", _CREDITED)
         bench.keep("release_credit", _RELEASE_CREDIT)
         bench.keep("listed_name", _LISTED_NAME)
-        listed_keys = _keyed(bench.frame("SELECT DISTINCT name FROM listed_name ORDER BY name"))
+        listed_keys = _keyed(bench.frame("SELECT name, bool_or(has_id) AS has_id FROM listed_name GROUP BY name ORDER BY name"))
+        listed_keys = _cut_joined(bench, listed_keys)
         bench.load("name_key", listed_keys)
         in_titles = _names_in_titles(bench)
         unlisted = in_titles.select(pl.col("name").unique(maintain_order=True)).join(
@@ -75,7 +77,8 @@ def build_artists(paths: BuildPaths) -> dict[str, int]:
         bench.keep("credit", f"{_CREDIT} UNION ALL {_CREDIT_BY_TITLE}")
         bench.keep("node", _NODE)
         bench.keep("credit_node", _CREDIT_NODE)
-        groups = _group(bench)
+        nodes = bench.frame("SELECT node, is_used, platform || ':' || artist_id AS source_key FROM node")
+        groups = nodes.join(gather(bench), on="node")
         registry, next_id = previous_registry(paths, "artist")
         used = groups.filter(pl.col("is_used").any().over("group"))
         assignment = assign_ids(used.select("group", "source_key"), registry, next_id)
@@ -88,6 +91,44 @@ def build_artists(paths: BuildPaths) -> dict[str, int]:
         save_assignment(paths, "artist", assignment)
     return facts
 
+
+def _cut_joined(bench: Workbench, names: pl.DataFrame) -> pl.DataFrame:
+    """Cut the joined names among `names` wherever they are credited without id; the names and keys that there are then."""
+    joined = joined_names(names)
+    bench.load("joined_name", joined)
+    keyed = names.drop("has_id")
+    if joined.is_empty():
+        return keyed
+    bench.keep("joined_list", _JOINED_LIST)
+    bench.keep("credited_apart", _CREDITED_APART)
+    bench.keep("credited", "SELECT * FROM credited ANTI JOIN credited_apart USING (platform, external_id) UNION ALL FROM credited_apart")
+    bench.keep("release_credit", _RELEASE_CREDIT_APART)
+    bench.keep("listed_name", _LISTED_NAME)
+    parts = joined.select(name=pl.col("part").unique(maintain_order=True)).join(keyed, on="name", how="anti", maintain_order="left")
+    return pl.concat([keyed, _keyed(parts)])
+
+
+_JOINED_LIST = """
+SELECT name, list({'artist_id': NULL::VARCHAR, 'name': part, 'role': role} ORDER BY place) AS parts FROM joined_name GROUP BY name
+"""
+_CREDITED_APART = """
+SELECT recording_id, platform, external_id, title, version, list(
+    {'artist_id': part.artist_id, 'name': part.name, 'role': coalesce(part.role, a.role)} ORDER BY place, part_place
+) AS artists
+FROM (
+    SELECT * EXCLUDE (parts), unnest(parts) AS part, generate_subscripts(parts, 1) AS part_place FROM (
+        SELECT c.*, CASE WHEN j.name IS NULL THEN [a] ELSE j.parts END AS parts
+        FROM (SELECT * EXCLUDE (artists), unnest(artists) AS a, generate_subscripts(artists, 1) AS place FROM credited) c
+        LEFT JOIN joined_list j ON a.artist_id IS NULL AND j.name = a.name
+    )
+)
+GROUP BY recording_id, platform, external_id, title, version HAVING bool_or(a.name <> part.name)
+"""
+_RELEASE_CREDIT_APART = """
+SELECT r.platform, r.release_id, (r.position + coalesce(j.place, 0))::SMALLINT AS position, r.artist_id, coalesce(j.part, r.name) AS name,
+    coalesce(j.role, r.role) AS role
+FROM release_credit r LEFT JOIN joined_name j ON r.artist_id IS NULL AND j.name = r.name
+"""
 
 _LISTED_NAME = """
 SELECT platform, name, bool_or(has_id) AS has_id FROM (
@@ -120,7 +161,7 @@ def _names_in_titles(bench: Workbench) -> pl.DataFrame:
 
 
 def _keyed(names: pl.DataFrame) -> pl.DataFrame:
-    """Distinct `name` -> name, key, is_numbered."""
+    """Distinct `name` -> name (and what stands beside it), key, is_numbered."""
     various = pl.col("key").is_in(VARIOUS_KEYS)
     return names.with_columns(key=artist_key(pl.col("name"))).with_columns(
         key=pl.when(various).then(pl.lit(VARIOUS_KEY)).otherwise("key"),
@@ -160,7 +201,7 @@ WITH used AS (
         SELECT name FROM credit WHERE artist_id IS NULL UNION ALL SELECT name FROM release_credit WHERE artist_id IS NULL
     ) USING (name)
 )
-SELECT (row_number() OVER (ORDER BY platform, artist_id))::BIGINT AS node, * FROM (
+SELECT (row_number() OVER (ORDER BY platform, artist_id))::BIGINT AS node, (dense_rank() OVER (ORDER BY key))::INT AS key_no, * FROM (
     SELECT i.platform, i.artist_id, k.key, coalesce(k.is_numbered AND i.platform = '{CATALOG_A}', false) AS is_numbered,
         i.is_placeholder OR k.key = '{VARIOUS_KEY}' AS is_placeholder, i.is_used
     FROM identified i JOIN name_key k USING (name)
@@ -170,42 +211,31 @@ SELECT (row_number() OVER (ORDER BY platform, artist_id))::BIGINT AS node, * FRO
 """
 
 _CREDIT_NODE = f"""
-SELECT c.*, k.key AS name_key, n.node, n.key, n.platform AS node_platform
+SELECT c.*, n.node, n.key_no, n.platform AS node_platform, n.is_placeholder
 FROM credit c JOIN name_key k USING (name)
 JOIN node n ON n.platform = CASE WHEN c.artist_id IS NULL THEN '{NAME_ONLY}' ELSE c.platform END
     AND n.artist_id = coalesce(c.artist_id, k.key)
 """
 
 
-def _group(bench: Workbench) -> pl.DataFrame:
-    """node, group, source_key, is_used."""
-    nodes = bench.frame("SELECT * FROM node ORDER BY node")
-    bench.load("shared_key", shared_names(nodes.filter(~pl.col("is_placeholder"))))
-    bench.keep("credited_here", "SELECT DISTINCT recording_id, key, node, node_platform FROM credit_node SEMI JOIN shared_key USING (key)")
-    evidence = bench.frame(
-        "SELECT a.node AS node_a, b.node AS node_b, count(*) AS shared FROM credited_here a JOIN credited_here b USING (recording_id, key) "
-        "WHERE a.node_platform <> b.node_platform GROUP BY ALL"
-    )
-    groups = group_nodes(nodes, evidence)
-    return nodes.join(groups, on="node").select(
-        "node", "group", "is_used", source_key=pl.concat_str("platform", "artist_id", separator=":")
-    )
-
-
 _KNOWN_HERE = f"""
-SELECT recording_id, key AS name_key, arg_min(artist_id, struct_pack(a := -n, b := artist_id)) AS known_artist_id
+SELECT recording_id, key_no, arg_min(artist_id, struct_pack(a := -n, b := artist_id)) AS known_artist_id
 FROM (
-    SELECT h.recording_id, h.key, a.artist_id, count(*) AS n FROM credited_here h JOIN node_artist a USING (node)
-    WHERE h.node_platform <> '{NAME_ONLY}' GROUP BY ALL
+    SELECT h.recording_id, h.key_no, a.artist_id, count(*) AS n
+    FROM here h SEMI JOIN (SELECT key_no FROM node WHERE platform = '{NAME_ONLY}') USING (key_no) JOIN node_artist a USING (node)
+    GROUP BY ALL
 ) GROUP BY ALL
 """
+"""The artist credited by id on a recording is the one whom another record names there without an id."""
 
 _SOURCE_CREDIT = f"""
 SELECT c.recording_id, c.platform, c.external_id, c.position,
     CASE WHEN c.artist_id IS NULL THEN coalesce(k.known_artist_id, a.artist_id) ELSE a.artist_id END AS artist_id,
     {shown_name_sql("c.name", "c.platform")} AS name, c.role, c.is_named_by_title
-FROM credit_node c JOIN node_artist a USING (node) LEFT JOIN ({_KNOWN_HERE}) k USING (recording_id, name_key)
+FROM credit_node c JOIN node_artist a USING (node) LEFT JOIN ({_KNOWN_HERE}) k USING (recording_id, key_no)
+WHERE NOT c.is_placeholder OR recording_id NOT IN (SELECT recording_id FROM here)
 """
+"""Various Artists are nobody where somebody is known."""
 
 _NAME_SOURCE = """
 SELECT DISTINCT c.platform, 'name:' || k.key AS external_id, k.key
@@ -213,11 +243,19 @@ FROM (
     SELECT platform, name FROM credit WHERE artist_id IS NULL UNION ALL SELECT platform, name FROM release_credit WHERE artist_id IS NULL
 ) c JOIN name_key k USING (name)
 """
+_JOINED_SOURCE = """
+SELECT r.platform, 'name:' || w.key AS external_id, min(p.key) AS key
+FROM (SELECT platform, unnest(artists).name AS name FROM source_release) r JOIN joined_name j USING (name)
+JOIN name_key w USING (name) JOIN name_key p ON p.name = j.part
+WHERE j.place = 0 GROUP BY ALL
+"""
+"""A release under a joined name is its first artist's."""
 
 _ARTIST_SOURCE = f"""
 SELECT n.platform, n.artist_id AS external_id, a.artist_id FROM node n JOIN node_artist a USING (node) WHERE n.platform <> '{NAME_ONLY}'
 UNION ALL
-SELECT s.platform, s.external_id, a.artist_id FROM ({_NAME_SOURCE}) s
+SELECT s.platform, s.external_id, a.artist_id
+FROM ({_NAME_SOURCE} UNION ALL SELECT * FROM ({_JOINED_SOURCE}) ANTI JOIN ({_NAME_SOURCE}) USING (platform, external_id)) s
 JOIN node n ON n.platform = '{NAME_ONLY}' AND n.artist_id = s.key JOIN node_artist a USING (node)
 """
 

@@ -1,9 +1,14 @@
-"""Which platform entities of one name are one artist, or one label.
+"""Which platform entities are one artist, or one label: clusters in which no platform stands twice.
 
-A name that no platform knows twice is one entity everywhere. As soon as one platform tells two bearers of a name apart, the name alone
-proves nothing, and only evidence joins: two entities of different platforms are one when each is the other's best partner by the number
-of recordings both are credited on. So `Name (2)` stays apart from `Name` unless it is credited where the other platform's is.
-Pure functions over frames; nothing here knows what an artist is.
+Three steps, all pure functions over frames; nothing here knows what an artist is:
+
+1. *Ties* (common work, links) join. Where that would put two entities of one platform together, the strongest ties win, one by one.
+2. Clusters that still bear one name are weighed against each other (`likeness`): what both have in common, what both have otherwise, how
+   much both did without ever meeting. A name alone joins only those of whom little is known, and whom nobody tells apart.
+3. Placeholders of one key are one entity and join nobody else. What is known by its name alone, or has no works, binds nobody together: it
+   is *attached* to the one that bears the name, or to the bearer with which it has most in common.
+
+What must not live here: SQL, and where evidence comes from (artist_evidence.py, labels.py).
 """
 
 from __future__ import annotations
@@ -13,6 +18,128 @@ import polars as pl
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+NAME_ALONE = 2.0
+"""Odds (in bits, as all that follow) that two bearers of a name are one of whom nothing else is known."""
+TOLD_APART = -3.0
+"""The name has several bearers on some platform, or a number there."""
+APART_PER_WORK = -0.25
+LEAST_FOR_WORKS = -4.0
+"""For each work of the one with fewer, none of which the other has; and what that comes to at most."""
+LINKED_NAMES = -1.0
+"""Instead of `NAME_ALONE`, where one is called otherwise and only lists the other's name among its own."""
+IN_COMMON = {"collaborator": 4.0, "release": 4.0, "label": 3.0, "title": 1.5, "registrant": 1.5, "genre": 1.0, "work": 1.5}
+"""A rare thing in common, by kind; two of a kind count twice, more no more."""
+NOTHING_IN_COMMON = {"label": -1.5, "registrant": -1.0, "genre": -1.5}
+"""Both are known to have some, and none in common. Collaborators and titles differ from work to work anyway."""
+MOST_BEARERS = 40
+"""Clusters of one name that are compared: beyond, the name is a word."""
+COMMON_THING = 200
+"""Entities of a build: what more than these have says half as much."""
+
+
+def group_nodes(nodes: pl.DataFrame, ties: pl.DataFrame, likeness: pl.DataFrame | None = None) -> pl.DataFrame:
+    """Node -> group (the smallest node of the group).
+
+    Args:
+        nodes: node (i64, distinct), platform, key, is_placeholder. Placeholders of one key are one entity always.
+        ties: node_a, node_b, strength (> 0), once per pair; ties to placeholders are passed over.
+        likeness: what `likeness` says of the clusters that ties alone make; null: the name joins nothing.
+    """
+    placeholders = nodes.filter("is_placeholder").select("node", group=pl.col("node").min().over("key"))
+    rest = nodes.filter(~pl.col("is_placeholder")).select("node", "platform").sort("node")
+    edges = _among(ties, rest)
+    if likeness is not None:
+        edges = pl.concat([edges.select("node_a", "node_b", "strength"), _among(likeness, rest)])
+    return pl.concat([placeholders, apart_by_platform(rest, edges)]).sort("node")
+
+
+def attach(groups: pl.DataFrame, nodes: pl.DataFrame, ties: pl.DataFrame) -> pl.DataFrame:
+    """Groups of `groups` and, beside them, of nodes that may bind nobody: node, group.
+
+    Args:
+        groups: node, group.
+        nodes: node, key, is_loose, is_placeholder; those that are loose and no placeholders are attached, the others stand in `groups`.
+            Loose ones of a name that nobody else bears are one.
+        ties: node_a, node_b, strength.
+    """
+    loose = nodes.filter("is_loose", ~pl.col("is_placeholder"))
+    bearers = nodes.filter(~pl.col("is_loose"), ~pl.col("is_placeholder")).join(groups, on="node").select("key", "group").unique()
+    only = bearers.filter(pl.len().over("key") == 1)
+    both = pl.concat(
+        [ties.select(node="node_a", other="node_b", strength="strength"), ties.select(node="node_b", other="node_a", strength="strength")]
+    )
+    closest = (
+        both.join(loose.select("node"), on="node", how="semi")
+        .join(groups.rename({"node": "other"}), on="other")
+        .group_by("node", "group")
+        .agg(pl.col("strength").sum())
+        .sort("node", -pl.col("strength"), "group")
+        .unique("node", keep="first", maintain_order=True)
+    )
+    attached = (
+        loose.join(only, on="key", how="left")
+        .join(closest.select("node", closest="group"), on="node", how="left")
+        .join(bearers.select("key", is_borne=pl.lit(value=True)).unique(), on="key", how="left")
+        .with_columns(alone=pl.when("is_borne").then("node").otherwise(pl.col("node").min().over("key")))
+        .select("node", group=pl.coalesce("group", "closest", "alone"))
+    )
+    return pl.concat([groups, attached]).with_columns(group=pl.col("node").min().over("group")).sort("node")
+
+
+def _among(edges: pl.DataFrame, nodes: pl.DataFrame) -> pl.DataFrame:
+    known = nodes["node"].implode()
+    return edges.select("node_a", "node_b", "strength").filter(pl.col("node_a").is_in(known), pl.col("node_b").is_in(known))
+
+
+def apart_by_platform(nodes: pl.DataFrame, edges: pl.DataFrame) -> pl.DataFrame:
+    """Components in which no platform stands twice: node, group. Negative strengths forbid, positive ones join, the strongest first.
+
+    Args:
+        nodes: node, platform, sorted by node.
+        edges: node_a, node_b, strength.
+    """
+    joining = edges.filter(pl.col("strength") > 0)
+    groups = components(nodes["node"], joining)
+    at_odds = groups.join(nodes, on="node").filter(pl.struct("group", "platform").is_duplicated())["group"].unique()
+    forbidden = edges.filter(pl.col("strength") < 0).select("node_a", "node_b")
+    if forbidden.height:
+        inside = forbidden.join(groups.rename({"node": "node_a"}), on="node_a").join(
+            groups.rename({"node": "node_b", "group": "other"}), on="node_b"
+        )
+        at_odds = pl.concat([at_odds, inside.filter(pl.col("group") == pl.col("other"))["group"]]).unique()
+    crowded = groups.filter(pl.col("group").is_in(at_odds.implode()))
+    if crowded.is_empty():
+        return groups
+    members = crowded["node"].implode()
+    parted = _greedy(
+        crowded.join(nodes, on="node").sort("node"),
+        joining.filter(pl.col("node_a").is_in(members)).sort(-pl.col("strength"), "node_a", "node_b"),
+        forbidden.filter(pl.col("node_a").is_in(members)),
+    )
+    return pl.concat([groups.filter(~pl.col("group").is_in(at_odds.implode())), parted]).sort("node")
+
+
+def _greedy(nodes: pl.DataFrame, edges: pl.DataFrame, forbidden: pl.DataFrame) -> pl.DataFrame:
+    """Join along the edges in their order wherever the two parts have no platform in common and no forbidden pair between them."""
+    root = {node: node for node in nodes["node"]}
+    members = {node: [node] for node in root}
+    platforms = {node: {platform} for node, platform in nodes.select("node", "platform").iter_rows()}
+    apart: dict[int, set[int]] = {}
+    for first, second in forbidden.iter_rows():
+        apart.setdefault(first, set()).add(second)
+        apart.setdefault(second, set()).add(first)
+    for first, second in edges.select("node_a", "node_b").iter_rows():
+        left, right = sorted((root[first], root[second]))
+        if left == right or platforms[left] & platforms[right]:
+            continue
+        if any(apart.get(node, set()).intersection(members[right]) for node in members[left]):
+            continue
+        for node in members[right]:
+            root[node] = left
+        members[left] += members.pop(right)
+        platforms[left] |= platforms[right]
+    return pl.DataFrame({"node": list(root), "group": list(root.values())}, schema={"node": pl.Int64, "group": pl.Int64})
+
 
 def shared_names(nodes: pl.DataFrame) -> pl.DataFrame:
     """The names (column `key`) that somebody tells apart; `nodes`: platform, key, is_numbered (the platform itself says `one of many`)."""
@@ -21,32 +148,66 @@ def shared_names(nodes: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([twice, numbered]).unique().sort("key")
 
 
-def group_nodes(nodes: pl.DataFrame, evidence: pl.DataFrame) -> pl.DataFrame:
-    """Node -> group (the smallest node of the group).
+def namesakes(nodes: pl.DataFrame, clusters: pl.DataFrame) -> pl.DataFrame:
+    """Clusters that bear one name: node_a < node_b (smallest nodes), key_a, key_b; of `nodes` (node, key) and `clusters` (node, group)."""
+    bearers = nodes.join(clusters, on="node").select("key", node="group").unique()
+    bearers = bearers.filter(pl.len().over("key").is_between(2, MOST_BEARERS))
+    pairs = bearers.join(bearers, on="key", suffix="_b").filter(pl.col("node") < pl.col("node_b"))
+    return (
+        pairs.select(node_a="node", node_b="node_b", key_a="key", key_b="key")
+        .sort("node_a", "node_b", "key_a")
+        .unique(["node_a", "node_b"], keep="first", maintain_order=True)
+    )
+
+
+def likeness(pairs: pl.DataFrame, facts: pl.DataFrame, works: pl.DataFrame, told_apart: pl.DataFrame) -> pl.DataFrame:
+    """How far pairs of clusters look like one entity: node_a, node_b (the clusters), strength (bits; below 0: they are two).
 
     Args:
-        nodes: node (i64, distinct), platform, key, is_numbered, is_placeholder. Placeholders of one key are one entity always.
-        evidence: node_a, node_b, shared (> 0): pairs of different platforms and equal key, in both directions.
+        pairs: node_a < node_b, key_a, key_b, distinct: clusters of one name, or of which one lists the other's name.
+        facts: node (the cluster), kind (of IN_COMMON), value, distinct; `work` stands for a single common work that alone joins nothing.
+        works: node, works: how many each has.
+        told_apart: key: names that somebody knows twice.
     """
-    shared = shared_names(nodes.filter(~pl.col("is_placeholder")))
-    by_name = nodes.join(shared.with_columns(is_shared=pl.lit(value=True)), on="key", how="left")
-    apart = pl.col("is_shared").fill_null(value=False) & ~pl.col("is_placeholder")
-    simple = by_name.filter(~apart).select("node", group=pl.col("node").min().over("key", "is_placeholder"))
-    told_apart = by_name.filter(apart).select("node", "platform").sort("node")
-    return pl.concat([simple, _join_by_evidence(told_apart, evidence)]).sort("node")
-
-
-def _join_by_evidence(nodes: pl.DataFrame, evidence: pl.DataFrame) -> pl.DataFrame:
-    """Components of the mutual best partners."""
-    platforms = nodes.select(node_b="node", platform_b="platform")
-    best = (
-        evidence.join(nodes.select(node_a="node"), on="node_a", how="semi")
-        .join(platforms, on="node_b")
-        .sort("node_a", "platform_b", -pl.col("shared").cast(pl.Int64), "node_b")
-        .unique(["node_a", "platform_b"], keep="first", maintain_order=True)
+    spread = facts.group_by("kind", "value").agg(bearers=pl.col("node").n_unique())
+    rarity = pl.when(pl.col("bearers") > COMMON_THING).then(0.5).otherwise(1.0)
+    common = (
+        pairs.select("node_a", "node_b")
+        .join(facts.rename({"node": "node_a"}), on="node_a")
+        .join(facts.rename({"node": "node_b"}), on=["node_b", "kind", "value"])
+        .join(spread, on=["kind", "value"])
+        .group_by("node_a", "node_b", "kind")
+        .agg(found=rarity.sum().clip(upper_bound=2.0), bits=pl.col("kind").first().replace_strict(IN_COMMON, return_dtype=pl.Float64))
     )
-    mutual = best.join(best, left_on=["node_a", "node_b"], right_on=["node_b", "node_a"], how="semi")
-    return components(nodes["node"], mutual.select("node_a", "node_b"))
+    plus = common.group_by("node_a", "node_b").agg(plus=(pl.col("found") * pl.col("bits")).sum())
+    kinds = facts.filter(pl.col("kind").is_in(list(NOTHING_IN_COMMON))).select("node", "kind").unique()
+    minus = (
+        pairs.select("node_a", "node_b")
+        .join(kinds.rename({"node": "node_a"}), on="node_a")
+        .join(kinds.rename({"node": "node_b"}), on=["node_b", "kind"])
+        .join(common, on=["node_a", "node_b", "kind"], how="anti")
+        .group_by("node_a", "node_b")
+        .agg(minus=pl.col("kind").replace_strict(NOTHING_IN_COMMON, return_dtype=pl.Float64).sum())
+    )
+    fewer = pl.min_horizontal(pl.col("works_a").fill_null(0), pl.col("works_b").fill_null(0))
+    same_name = pl.col("key_a") == pl.col("key_b")
+    crowded = pl.col("key_a").is_in(told_apart["key"].implode()) | pl.col("key_b").is_in(told_apart["key"].implode())
+    return (
+        pairs.join(plus, on=["node_a", "node_b"], how="left")
+        .join(minus, on=["node_a", "node_b"], how="left")
+        .join(works.rename({"node": "node_a", "works": "works_a"}), on="node_a", how="left")
+        .join(works.rename({"node": "node_b", "works": "works_b"}), on="node_b", how="left")
+        .select(
+            "node_a",
+            "node_b",
+            strength=pl.when(same_name).then(NAME_ALONE).otherwise(LINKED_NAMES)
+            + pl.when(crowded).then(TOLD_APART).otherwise(0.0)
+            + pl.col("plus").fill_null(0.0)
+            + pl.col("minus").fill_null(0.0)
+            + (fewer * APART_PER_WORK).clip(lower_bound=LEAST_FOR_WORKS),
+        )
+        .sort("node_a", "node_b")
+    )
 
 
 def components(nodes: pl.Series, edges: pl.DataFrame) -> pl.DataFrame:

@@ -1,7 +1,8 @@
 """Labels: one canonical label per group of platform labels; a platform that gives only a name has the label `name:<key>`.
 
 Placeholders (Not On Label, [no label]) are no labels: a release on them has none. `count_label_releases` fills the counts once releases
-stand. Who is who is decided in identity.py.
+stand. Labels known by
+name only bind nobody together. Who is who is decided in identity.py.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from catalog_store.platforms import CATALOG_A
-from pipeline.build.identity import group_nodes, shared_names
+from pipeline.build.identity import attach, group_nodes, likeness, namesakes, shared_names
 from pipeline.build.name_forms import NUMBERED, label_key, shown_name_sql
 from pipeline.build.priorities import LABEL_NAME, rank_sql
 from pipeline.build.workbench import Workbench, open_workbench
@@ -23,8 +24,11 @@ if TYPE_CHECKING:
 NO_LABEL = "^(not on label|no label|none|unknown label|unsigned|self released|self release|independent)($| )"
 """Normal forms that say that there is no label."""
 
+TIE = 1_000.0
+"""Common recordings decide before any likeness."""
+
 _LABELLED = """
-SELECT platform, release_id, label_id, label_name, label_id IS NULL AS is_name_only
+SELECT platform, release_id, label_id, label_name, label_id IS NULL AS is_name_only, is_compilation
 FROM source_release ANTI JOIN (SELECT platform, label_id FROM source_label WHERE is_placeholder) USING (platform, label_id)
 WHERE trim(coalesce(label_name, '')) <> '' OR label_id IS NOT NULL
 """
@@ -70,27 +74,52 @@ SELECT (row_number() OVER (ORDER BY platform, external_id))::BIGINT AS node, * F
 """
 
 _RELEASE_NODE = """
-SELECT l.platform, l.release_id, n.node, n.key FROM labelled l LEFT JOIN name_key k ON k.name = l.label_name
+SELECT l.platform, l.release_id, l.is_compilation, n.node, n.key FROM labelled l LEFT JOIN name_key k ON k.name = l.label_name
 JOIN node n ON n.platform = l.platform AND n.external_id = coalesce(l.label_id, 'name:' || k.key)
 """
 
-_LABELLED_HERE = """
-SELECT DISTINCT m.recording_id, n.key, n.node, n.platform
-FROM release_node n SEMI JOIN shared_key USING (key)
-JOIN source_release_track t USING (platform, release_id) JOIN recording_member m USING (platform, external_id)
+_RELEASED = """
+SELECT DISTINCT n.node, n.key, t.platform, t.release_id, t.external_id, m.recording_id, n.is_compilation
+FROM release_node n JOIN source_release_track t USING (platform, release_id) JOIN recording_member m USING (platform, external_id)
 """
+_TIES = """
+WITH here AS (SELECT DISTINCT node, key, recording_id FROM released), shared AS (
+    FROM here SEMI JOIN (SELECT recording_id, key FROM here GROUP BY ALL HAVING min(node) < max(node)) USING (recording_id, key)
+)
+SELECT a.node AS node_a, b.node AS node_b, count(*)::DOUBLE AS strength
+FROM shared a JOIN shared b USING (recording_id, key) WHERE a.node < b.node GROUP BY ALL ORDER BY node_a, node_b
+"""
+_OPEN_RELEASED = """
+SELECT o."group" AS node, r.platform, r.release_id, r.external_id FROM released r JOIN open_node o USING (node) WHERE NOT r.is_compilation
+"""
+"""A compilation says what other labels have."""
+_OPEN_WORKS = (
+    "SELECT node, count(*)::INT AS works FROM (SELECT DISTINCT node, platform, release_id FROM open_released) GROUP BY node ORDER BY node"
+)
+_FACTS = """
+SELECT DISTINCT o.node, 'collaborator' AS kind, c.artist_id::VARCHAR AS value
+FROM open_released o JOIN source_credit c USING (platform, external_id) WHERE c.position = 0
+UNION
+SELECT node, 'registrant', isrc[1:5]
+FROM (SELECT o.node, unnest(s.isrcs) AS isrc FROM open_released o JOIN source_recording s USING (platform, external_id))
+"""
+"""Labels of one name with the same artists are one."""
 
 
 def _group(bench: Workbench) -> pl.DataFrame:
     """node, group, source_key."""
-    nodes = bench.frame("SELECT * FROM node ORDER BY node")
-    bench.load("shared_key", shared_names(nodes))
-    bench.keep("labelled_here", _LABELLED_HERE)
-    evidence = bench.frame(
-        "SELECT a.node AS node_a, b.node AS node_b, count(*) AS shared FROM labelled_here a JOIN labelled_here b USING (recording_id, key) "
-        "WHERE a.platform <> b.platform GROUP BY ALL"
-    )
-    groups = group_nodes(nodes, evidence)
+    nodes = bench.frame("SELECT *, starts_with(external_id, 'name:') AS is_loose FROM node ORDER BY node")
+    bench.keep("released", _RELEASED)
+    ties = bench.frame(_TIES)
+    firm = nodes.filter(~pl.col("is_loose"))
+    clusters = group_nodes(firm, ties)
+    pairs = namesakes(firm, clusters)
+    if pairs.height:
+        bench.load("open_node", clusters)
+        bench.keep("open_released", _OPEN_RELEASED)
+        alike = likeness(pairs, bench.frame(_FACTS), bench.frame(_OPEN_WORKS), shared_names(firm))
+        clusters = group_nodes(firm, ties.with_columns(pl.col("strength") * TIE), alike)
+    groups = attach(clusters, nodes, ties)
     return nodes.join(groups, on="node").select("node", "group", source_key=pl.concat_str("platform", "external_id", separator=":"))
 
 

@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from pipeline.build.artist_evidence import one_spelling
 from pipeline.build.artists import build_artists
-from pipeline.build.identity import group_nodes
+from pipeline.build.identity import apart_by_platform
 
 from .conftest import credit
 
@@ -109,15 +110,165 @@ def test_rows_in_any_order_give_the_same_tables(world: World) -> None:
         assert world.read(name).equals(table)
 
 
-def test_mutual_best_partners_join_and_a_weaker_claim_does_not() -> None:
-    nodes = pl.DataFrame(
-        {
-            "node": [1, 2, 3],
-            "platform": ["catalog_a", "catalog_a", "store_a"],
-            "key": ["nova"] * 3,
-            "is_numbered": [False] * 3,
-            "is_placeholder": [False] * 3,
-        }
+def test_one_artist_over_six_platforms_is_one_however_it_is_spelt(world: World) -> None:
+    spellings = {
+        "streamsvc_a": "The Nova & Kask Band",
+        "streamsvc_b": "Nova and Kask Band",
+        "streamsvc_c": "NOVA & KASK BAND",
+        "store_a": "Nova & Kask Bnad",
+        "catalog_a": "Nova & Kask Band, The",
+        "catalog_b": "The Nova & Kask Band",
+    }
+    for platform, name in spellings.items():
+        for number in (1, 2):
+            world.recording(number, platform, f"{platform}-{number}", f"Song {number}", credit(name, f"{platform}-id"))
+    build_artists(world.write())
+    assert len({artist for key, artist in ids(world).items() if key.endswith("-id")}) == 1
+
+
+def songs(world: World, platform: str, artist: str, numbers: range, label: str, registrant: str, name: str = "Nova") -> None:
+    """An artist's songs on one platform, all on one release of one label."""
+    tracks = []
+    for number in numbers:
+        external_id = f"{platform}-{number}"
+        isrc = f"US{registrant}2600{number:03d}"
+        world.recording(number, platform, external_id, f"Song {number}", credit(name, artist), isrcs=[isrc])
+        tracks.append(external_id)
+    world.release(platform, f"{platform}-{label}", f"Album of {label}", credit(name, artist), tracks=tuple(tracks), label_name=label)
+
+
+def test_namesakes_whom_no_platform_tells_apart_are_two_when_nothing_is_common(world: World) -> None:
+    for platform in ("streamsvc_a", "streamsvc_b", "catalog_a"):
+        songs(world, platform, f"{platform}-x", range(1, 6), "Anvil Records", "AAA")
+    for platform in ("streamsvc_c", "store_a", "catalog_b"):
+        songs(world, platform, f"{platform}-y", range(11, 16), "Bellows", "BBB")
+    build_artists(world.write())
+    found = ids(world)
+    first = {found[f"{platform}:{platform}-x"] for platform in ("streamsvc_a", "streamsvc_b", "catalog_a")}
+    second = {found[f"{platform}:{platform}-y"] for platform in ("streamsvc_c", "store_a", "catalog_b")}
+    assert (len(first), len(second)) == (1, 1)
+    assert first != second
+
+
+def test_works_that_never_meet_are_one_artists_when_the_label_is_common(world: World) -> None:
+    songs(world, "streamsvc_a", "x", range(1, 6), "Anvil Records", "AAA")
+    songs(world, "store_a", "y", range(11, 16), "Anvil", "AAA")
+    build_artists(world.write())
+    assert ids(world)["streamsvc_a:x"] == ids(world)["store_a:y"]
+
+
+def test_a_single_song_in_common_does_not_join_two_large_catalogues_with_nothing_else_in_common(world: World) -> None:
+    songs(world, "streamsvc_a", "x", range(1, 12), "Anvil", "AAA")
+    songs(world, "store_a", "y", range(21, 32), "Bellows", "BBB")
+    world.recording(40, "streamsvc_a", "streamsvc_a-40", "Love", credit("Nova", "x"))
+    world.recording(40, "store_a", "store_a-40", "Love", credit("Nova", "y"))
+    build_artists(world.write())
+    assert ids(world)["streamsvc_a:x"] != ids(world)["store_a:y"]
+
+
+def test_a_bare_name_glues_no_namesakes(world: World) -> None:
+    songs(world, "streamsvc_a", "x", range(1, 6), "Anvil", "AAA")
+    songs(world, "store_a", "y", range(11, 16), "Bellows", "BBB")
+    world.recording(1, "streamsvc_b", "b1", "Song 1", credit("Nova"))
+    world.recording(11, "streamsvc_b", "b11", "Song 11", credit("Nova"))
+    build_artists(world.write())
+    found = ids(world)
+    assert found["streamsvc_a:x"] != found["store_a:y"]
+    credited = {row[2]: row[4] for row in world.rows_of("source_credit")}
+    assert (credited["b1"], credited["b11"]) == (found["streamsvc_a:x"], found["store_a:y"])
+
+
+def test_a_renamed_artist_is_one_where_a_catalog_lists_the_other_name(world: World) -> None:
+    world.add("source_artist", "catalog_b", artist_id="b", name="Ostara Vale", aliases=["Moth Parade"])
+    for number in (1, 2):
+        world.recording(number, "catalog_b", f"b{number}", "Song", credit("Ostara Vale", "b"))
+        world.recording(number, "streamsvc_a", f"a{number}", "Song", credit("Moth Parade", "a"))
+        world.recording(number, "store_a", f"s{number}", "Song", credit("Quite Another", "s"))
+    build_artists(world.write())
+    found = ids(world)
+    assert found["catalog_b:b"] == found["streamsvc_a:a"] != found["store_a:s"]
+
+
+def test_a_listed_name_alone_joins_nobody(world: World) -> None:
+    world.add("source_artist", "catalog_b", artist_id="b", name="Ostara Vale", aliases=["Moth"])
+    world.recording(1, "catalog_b", "b1", "Song", credit("Ostara Vale", "b"))
+    world.recording(2, "streamsvc_a", "a2", "Tune", credit("Moth", "a"))
+    build_artists(world.write())
+    assert ids(world)["catalog_b:b"] != ids(world)["streamsvc_a:a"]
+
+
+def test_an_address_on_another_platform_says_who_is_who_among_namesakes(world: World) -> None:
+    world.add("source_artist", "catalog_b", artist_id="b1", name="Nova")
+    world.add("source_artist", "catalog_b", artist_id="b2", name="Nova")
+    world.add(
+        "source_link", "catalog_b", entity_kind="artist", entity_id="b2", target_platform="store_a", target_id="s", target_kind="artist"
     )
-    evidence = pl.DataFrame({"node_a": [1, 3, 2, 3], "node_b": [3, 1, 3, 2], "shared": [8, 8, 1, 1]})
-    assert dict(group_nodes(nodes, evidence).iter_rows()) == {1: 1, 2: 2, 3: 1}
+    for number, artist in ((1, "b1"), (2, "b2")):
+        world.recording(number, "catalog_b", f"r{number}", "Song", credit("Nova", artist))
+    world.recording(3, "store_a", "s3", "Other", credit("Nova", "s"))
+    build_artists(world.write())
+    found = ids(world)
+    assert found["store_a:s"] == found["catalog_b:b2"] != found["catalog_b:b1"]
+
+
+def test_leading_the_same_recording_under_unlike_names_is_no_evidence(world: World) -> None:
+    for number in (1, 2, 3):
+        world.recording(number, "streamsvc_a", f"a{number}", "Song", credit("Composer", "a"))
+        world.recording(number, "store_a", f"s{number}", "Song", credit("Orchestra", "s"))
+    build_artists(world.write())
+    assert ids(world)["streamsvc_a:a"] != ids(world)["store_a:s"]
+
+
+def test_names_that_one_list_has_both_are_two_artists_however_alike(world: World) -> None:
+    for number in (1, 2):
+        world.recording(number, "streamsvc_a", f"a{number}", "Song", credit("Marlene Dovak", "x"), credit("Marlene Dovac", "y"))
+        world.recording(number, "store_a", f"s{number}", "Song", credit("Marlene Dovac", "z"), credit("Marlene Dovak", "w"))
+    build_artists(world.write())
+    found = ids(world)
+    assert found["streamsvc_a:x"] == found["store_a:w"] != found["store_a:z"] == found["streamsvc_a:y"]
+
+
+def test_a_joined_name_without_ids_is_cut_where_its_first_part_is_an_artist(world: World) -> None:
+    world.recording(1, "streamsvc_a", "a1", "Song", credit("Nova", "n"), credit("Kask", "k"))
+    world.recording(1, "streamsvc_b", "b1", "Song", artist_credit="Nova & Kask feat. Moor")
+    world.release("streamsvc_b", "r", "Album", credit("Nova & Kask"), tracks=("b1",))
+    build_artists(world.write())
+    found = ids(world)
+    credits_ = world.read("source_credit").filter(pl.col("platform") == "streamsvc_b").sort("position")
+    assert credits_["name"].to_list() == ["Nova", "Kask", "Moor"]
+    assert credits_["role"].to_list() == ["primary", "primary", "featured"]
+    assert credits_["artist_id"].to_list()[:2] == [found["streamsvc_a:n"], found["streamsvc_a:k"]]
+    assert found["streamsvc_b:name:novaandkask"] == found["streamsvc_a:n"]
+
+
+def test_various_artists_are_nobody_where_somebody_is_known(world: World) -> None:
+    world.recording(1, "streamsvc_a", "a1", "Song", credit("Various Artists", "v"))
+    world.recording(1, "store_a", "s1", "Song", credit("Nova", "n"))
+    world.recording(2, "streamsvc_a", "a2", "Tune", credit("Various Artists", "v"))
+    build_artists(world.write())
+    credited = {row[2]: row[5] for row in world.rows_of("source_credit")}
+    assert credited == {"s1": "Nova", "a2": "Various Artists"}
+
+
+def test_where_ties_would_put_two_artists_of_one_platform_together_the_strongest_win() -> None:
+    nodes = pl.DataFrame({"node": [1, 2, 3], "platform": ["catalog_a", "catalog_a", "store_a"]})
+    ties = pl.DataFrame({"node_a": [1, 2], "node_b": [3, 3], "strength": [8.0, 1.0]})
+    assert dict(apart_by_platform(nodes, ties).iter_rows()) == {1: 1, 2: 2, 3: 1}
+
+
+def test_a_forbidden_pair_is_not_joined_over_a_third() -> None:
+    nodes = pl.DataFrame({"node": [1, 2, 3], "platform": ["a", "b", "c"]})
+    edges = pl.DataFrame({"node_a": [1, 2, 1], "node_b": [2, 3, 3], "strength": [5.0, 2.0, -1.0]})
+    assert dict(apart_by_platform(nodes, edges).iter_rows()) == {1: 1, 2: 1, 3: 3}
+
+
+def test_spellings_of_one_name_are_told_from_other_names() -> None:
+    pairs = [
+        ("novakask", "novaksak", True),
+        ("novakask", "kasknova", True),
+        ("nova", "nava", False),
+        ("novakask2", "novakask3", False),
+        ("novakask", "novakaskband", False),
+    ]
+    found = one_spelling(pl.Series([first for first, _, _ in pairs]), pl.Series([second for _, second, _ in pairs]))
+    assert found.to_list() == [same for _, _, same in pairs]

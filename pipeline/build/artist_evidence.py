@@ -1,0 +1,243 @@
+"""What tells whether two platform artists are one: common recordings, links, listed names, and what else is known of namesakes.
+
+Reads the steps `node`, `credit_node` and `name_key` of the artists' workbench. `gather` answers with the groups; identity.py decides, this
+module only brings the evidence. Two artists *tie* when both are credited on a recording under one name, when a platform links them, or when
+both lead the same recordings under names that are spellings of one another or that one of them lists. Add a kind of evidence here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+from rapidfuzz.distance import OSA
+from rapidfuzz.process import cpdist
+
+from genre_rules import Classifier, compile_book, load_book
+from pipeline.build.identity import attach, group_nodes, likeness, namesakes, shared_names
+from pipeline.build.name_forms import artist_key, label_key, release_key
+
+if TYPE_CHECKING:
+    from pipeline.build.workbench import Workbench
+
+TIE = 1_000.0
+"""Ties are stronger than any likeness; their order among each other is the number of common recordings."""
+LINKED = 1_000_000.0
+FEW_WORKS = 4
+"""With so many works each, a single one in common may be a recording that linkage got wrong: it is weighed, it does not tie."""
+TYPOS = ((24, 3), (11, 2), (5, 1))
+"""Letters of the shorter name, wrong letters that it may have."""
+LEAST_FOR_SCRIPTS = 2
+"""Common recordings of names in two scripts, of which nobody can say whether they sound alike."""
+
+_HERE = "SELECT DISTINCT recording_id, key_no, node FROM credit_node WHERE node_platform <> 'name' AND NOT is_placeholder"
+_WORKS = "SELECT node, count(*)::INT AS works FROM (SELECT DISTINCT node, recording_id FROM here) GROUP BY node ORDER BY node"
+_SAME_NAME = """
+SELECT a.node AS node_a, b.node AS node_b, count(*)::INT AS shared, min(recording_id) AS recording_id
+FROM here a JOIN here b USING (recording_id, key_no) WHERE a.node < b.node GROUP BY ALL ORDER BY ALL
+"""
+_LINKS = """
+SELECT DISTINCT least(a.node, b.node) AS node_a, greatest(a.node, b.node) AS node_b
+FROM source_link l
+JOIN node a ON a.platform = l.platform AND a.artist_id = l.entity_id
+JOIN node b ON b.platform = l.target_platform AND b.artist_id = l.target_id
+WHERE l.entity_kind = 'artist' AND l.target_kind = 'artist' ORDER BY ALL
+"""
+_LISTED = "SELECT platform, artist_id, unnest(aliases) AS name FROM source_artist WHERE len(aliases) > 0"
+_LISTED_PAIR = """
+SELECT DISTINCT least(a.node, b.node) AS node_a, greatest(a.node, b.node) AS node_b
+FROM listed l JOIN alias_key k USING (name) JOIN node a USING (platform, artist_id)
+JOIN node b ON b.key = k.key
+WHERE a.key <> b.key AND a.platform <> b.platform AND b.platform <> 'name' AND NOT a.is_placeholder AND NOT b.is_placeholder ORDER BY ALL
+"""
+_LEAD = """
+SELECT DISTINCT recording_id, key_no, node FROM credit_node
+WHERE position = 0 AND role = 'primary' AND node_platform <> 'name' AND NOT is_placeholder
+"""
+_OTHER_NAME = """
+WITH disputed AS (
+    FROM lead SEMI JOIN (SELECT recording_id FROM lead GROUP BY recording_id HAVING min(key_no) < max(key_no)) USING (recording_id)
+)
+SELECT p.*, x.key AS key_a, y.key AS key_b, x.key_no AS no_a, y.key_no AS no_b FROM (
+    SELECT a.node AS node_a, b.node AS node_b, count(*)::INT AS shared
+    FROM disputed a JOIN disputed b USING (recording_id) WHERE a.node < b.node AND a.key_no <> b.key_no GROUP BY ALL
+) p JOIN node x ON x.node = p.node_a JOIN node y ON y.node = p.node_b WHERE x.platform <> y.platform ORDER BY node_a, node_b
+"""
+_TOGETHER = """
+WITH mine AS (
+    SELECT DISTINCT platform, external_id, key_no FROM credit_node
+    SEMI JOIN (SELECT no_a AS key_no FROM other_name UNION SELECT no_b FROM other_name) USING (key_no)
+)
+SELECT DISTINCT o.no_a, o.no_b FROM other_name o JOIN mine a ON a.key_no = o.no_a JOIN mine b ON b.key_no = o.no_b
+    AND b.platform = a.platform AND b.external_id = a.external_id
+"""
+"""Names that one record lists both are two artists."""
+
+
+def gather(bench: Workbench) -> pl.DataFrame:
+    """Every node and its group: node, group (the smallest node)."""
+    nodes = bench.frame(
+        "SELECT node, platform, key, is_numbered, is_placeholder, NOT is_used OR platform = 'name' AS is_loose FROM node ORDER BY node"
+    )
+    bench.keep("here", _HERE)
+    works = bench.frame(_WORKS)
+    listed = _listed_pairs(bench)
+    ties, single = _ties(bench, works, listed)
+    firm = nodes.filter(~pl.col("is_loose") | pl.col("is_placeholder"))
+    clusters = group_nodes(firm, ties)
+    open_ = _open_pairs(firm.filter(~pl.col("is_placeholder")), clusters, listed)
+    if open_.is_empty():
+        return attach(clusters, nodes, ties)
+    bench.load("open_node", clusters.filter(pl.col("group").is_in(pl.concat([open_["node_a"], open_["node_b"]]).implode())))
+    alike = likeness(open_, _facts(bench, single, clusters), bench.frame(_OPEN_WORKS), shared_names(firm.filter(~pl.col("is_placeholder"))))
+    return attach(group_nodes(firm, ties, alike), nodes, ties)
+
+
+def _listed_pairs(bench: Workbench) -> pl.DataFrame:
+    """node_a, node_b: one lists the other's name among its own."""
+    bench.keep("listed", _LISTED)
+    names = bench.frame("SELECT DISTINCT name FROM listed WHERE trim(coalesce(name, '')) <> '' ORDER BY name")
+    bench.load("alias_key", names.with_columns(key=artist_key(pl.col("name"))))
+    return bench.frame(_LISTED_PAIR)
+
+
+def _ties(bench: Workbench, works: pl.DataFrame, listed: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Ties (node_a, node_b, strength), and single common recordings that are too little for one (node_a, node_b, recording_id)."""
+    same = bench.frame(_SAME_NAME)
+    same = same.join(works.rename({"node": "node_a", "works": "a"}), on="node_a").join(
+        works.rename({"node": "node_b", "works": "b"}), on="node_b"
+    )
+    is_single = (pl.col("shared") == 1) & (pl.min_horizontal("a", "b") >= FEW_WORKS)
+    links = bench.frame(_LINKS).with_columns(strength=pl.lit(LINKED))
+    found = [
+        same.filter(~is_single).select("node_a", "node_b", strength=TIE + pl.col("shared")),
+        _other_names(bench, works, listed),
+        links,
+    ]
+    ties = pl.concat(found).group_by("node_a", "node_b").agg(pl.col("strength").max()).sort("node_a", "node_b")
+    return ties, same.filter(is_single).select("node_a", "node_b", "recording_id")
+
+
+def _other_names(bench: Workbench, works: pl.DataFrame, listed: pl.DataFrame) -> pl.DataFrame:
+    """Ties of artists who lead the same recordings under two names of which one is a spelling of the other, or is listed with it."""
+    bench.keep("lead", _LEAD)
+    bench.keep("other_name", _OTHER_NAME)
+    pairs = bench.frame("SELECT * FROM other_name ORDER BY node_a, node_b").join(bench.frame(_TOGETHER), on=["no_a", "no_b"], how="anti")
+    pairs = pairs.join(works.rename({"node": "node_a", "works": "a"}), on="node_a").join(
+        works.rename({"node": "node_b", "works": "b"}), on="node_b"
+    )
+    pairs = pairs.join(listed.with_columns(is_listed=pl.lit(value=True)), on=["node_a", "node_b"], how="left")
+    mostly = 2 * pl.col("shared") >= pl.min_horizontal("a", "b")
+    scripts = (pl.col("key_a").str.contains("[a-z]") != pl.col("key_b").str.contains("[a-z]")) & (pl.col("shared") >= LEAST_FOR_SCRIPTS)
+    pairs = pairs.with_columns(is_spelling=one_spelling(pairs["key_a"], pairs["key_b"]))
+    pairs = pairs.filter(pl.col("is_listed").fill_null(value=False) | (pl.col("is_spelling") | scripts) & mostly)
+    return pairs.select("node_a", "node_b", strength=TIE / 2 + pl.col("shared"))
+
+
+def one_spelling(first: pl.Series, second: pl.Series) -> pl.Series:
+    """Whether two keys are one name but for typing errors, the order of its words, or the script."""
+    shorter = pl.min_horizontal(pl.col("a").str.len_chars(), pl.col("b").str.len_chars())
+    allowed = pl.lit(0)
+    for letters, errors in reversed(TYPOS):
+        allowed = pl.when(shorter >= letters).then(errors).otherwise(allowed)
+    frame = pl.DataFrame({"a": first, "b": second}).with_columns(
+        distance=pl.Series(cpdist(first.to_list(), second.to_list(), scorer=OSA.distance) if len(first) else [], dtype=pl.Int64)
+    )
+    digits = r"[^0-9]"
+    return frame.select(
+        ((pl.col("distance") <= allowed) & (pl.col("a").str.replace_all(digits, "") == pl.col("b").str.replace_all(digits, "")))
+        | (pl.col("a").str.len_chars() == pl.col("b").str.len_chars()) & pl.concat_str("a", "a").str.contains(pl.col("b"), literal=True)
+    ).to_series()
+
+
+def _open_pairs(nodes: pl.DataFrame, clusters: pl.DataFrame, listed: pl.DataFrame) -> pl.DataFrame:
+    """Clusters that may be one: node_a < node_b (their smallest nodes), key_a, key_b; of one name, or one lists the other's."""
+    cluster, key = clusters.select("node", "group"), nodes.select("node", "key")
+    named = (
+        listed.join(key.rename({"node": "node_a", "key": "key_a"}), on="node_a")
+        .join(key.rename({"node": "node_b", "key": "key_b"}), on="node_b")
+        .join(cluster.rename({"node": "node_a", "group": "a"}), on="node_a")
+        .join(cluster.rename({"node": "node_b", "group": "b"}), on="node_b")
+        .filter(pl.col("a") != pl.col("b"))
+        .select(node_a=pl.min_horizontal("a", "b"), node_b=pl.max_horizontal("a", "b"), key_a="key_a", key_b="key_b")
+    )
+    both = pl.concat([namesakes(nodes, clusters), named.sort("node_a", "node_b", "key_a", "key_b")])
+    return both.unique(["node_a", "node_b"], keep="first", maintain_order=True)
+
+
+_OPEN_RECORD = """
+SELECT o."group" AS node, c.platform, c.external_id, c.recording_id, c.key_no, bool_or(c.position = 0) AS is_lead
+FROM credit_node c JOIN open_node o USING (node) GROUP BY ALL
+"""
+_OWN_RECORD = "FROM open_record WHERE is_lead"
+"""A guest's label, codes and genres are those of the host."""
+_OPEN_WORKS = "SELECT node, count(DISTINCT recording_id)::INT AS works FROM open_record GROUP BY node ORDER BY node"
+_OPEN_RELEASE = """
+SELECT DISTINCT o.node, r.platform, r.release_id, r.title, r.label_name FROM (
+    SELECT o.node, o.platform, s.release_id FROM own_record o JOIN source_recording s USING (platform, external_id)
+    UNION SELECT o.node, o.platform, t.release_id FROM own_record o JOIN source_release_track t USING (platform, external_id)
+) o JOIN source_release r USING (platform, release_id) WHERE NOT r.is_compilation
+"""
+_FACTS = {
+    "title": """
+        SELECT DISTINCT o.node, a.title_key AS value
+        FROM open_record o JOIN atom_member m USING (platform, external_id) JOIN atom a USING (atom_id) WHERE a.title_key <> ''
+    """,
+    "registrant": """
+        SELECT DISTINCT node, isrc[1:5] AS value FROM (
+            SELECT o.node, unnest(s.isrcs) AS isrc FROM own_record o JOIN source_recording s USING (platform, external_id)
+        )
+    """,
+    "collaborator": """
+        SELECT DISTINCT o.node, c.key_no::VARCHAR AS value FROM open_record o JOIN credit_node c USING (platform, external_id)
+        WHERE c.key_no <> o.key_no AND NOT c.is_placeholder
+    """,
+    "label": "SELECT DISTINCT r.node, k.label_key AS value FROM open_release r JOIN release_form k ON k.text = r.label_name",
+    "release": """
+        SELECT DISTINCT r.node, k.release_key AS value FROM open_release r JOIN release_form k ON k.text = r.title
+        ANTI JOIN (SELECT o."group" AS node, n.key AS release_key FROM open_node o JOIN node n USING (node)) self
+            ON self.node = r.node AND self.release_key = k.release_key
+    """,
+}
+"""What is known of each open cluster; an album called like its artist tells nothing."""
+_OPEN_GENRE = """
+SELECT DISTINCT node, g.platform, coalesce(g.parent, '') AS parent, g.genre FROM (
+    SELECT node, platform, 'recording' AS entity_kind, external_id AS entity_id FROM own_record
+    UNION SELECT node, platform, 'release', release_id FROM open_release
+    UNION SELECT o."group", n.platform, 'artist', n.artist_id FROM open_node o JOIN node n USING (node)
+) e JOIN source_genre g USING (platform, entity_kind, entity_id)
+"""
+
+
+_TEXTS = ("platform", "parent", "genre", "value")
+
+
+def _facts(bench: Workbench, single: pl.DataFrame, clusters: pl.DataFrame) -> pl.DataFrame:
+    """Node (the cluster), kind, value, distinct; of the open clusters alone."""
+    bench.keep("open_record", _OPEN_RECORD)
+    bench.keep("own_record", _OWN_RECORD)
+    bench.keep("open_release", _OPEN_RELEASE)
+    texts = bench.frame(
+        "SELECT DISTINCT text FROM (SELECT title AS text FROM open_release UNION SELECT label_name FROM open_release) ORDER BY text"
+    )
+    text = pl.col("text")
+    bench.load("release_form", texts.drop_nulls().with_columns(release_key=release_key(text), label_key=label_key(text)))
+    facts = [bench.frame(sql).with_columns(kind=pl.lit(kind)) for kind, sql in _FACTS.items()]
+    works = pl.concat([single.select(node="node_a", value="recording_id"), single.select(node="node_b", value="recording_id")])
+    works = works.join(clusters, on="node").select(node="group", value=pl.col("value").cast(pl.String), kind=pl.lit("work"))
+    return pl.concat([*facts, works, _genres(bench)]).select("node", "kind", "value").unique()
+
+
+def _genres(bench: Workbench) -> pl.DataFrame:
+    """node, value (the main genre), kind."""
+    bench.keep("open_genre", _OPEN_GENRE)
+    strings = bench.frame("SELECT DISTINCT platform, parent, genre FROM open_genre ORDER BY ALL").rows()
+    if not strings:
+        return pl.DataFrame(schema={"node": pl.Int64, "value": pl.String, "kind": pl.String})
+    classifier = Classifier(compile_book(load_book()))
+    mains = [(*string, str(tag.node.main_id)) for string in strings for tag in classifier.classify(string[0], string[2], string[1]).tags]
+    known = pl.DataFrame(
+        mains, schema=["platform", "parent", "genre", "value"], orient="row", schema_overrides=dict.fromkeys(_TEXTS, pl.String)
+    )
+    heard = bench.frame("SELECT * FROM open_genre").join(known, on=list(_TEXTS[:3]))
+    return heard.select("node", "value", kind=pl.lit("genre")).unique()
