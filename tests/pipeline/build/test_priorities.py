@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from catalog_store.tables import TABLES
 from pipeline.build.priorities import CHAINS
 
 PAGE = Path(__file__).parents[3] / "docs" / "build.md"
@@ -12,3 +13,12 @@ PAGE = Path(__file__).parents[3] / "docs" / "build.md"
 @pytest.mark.parametrize("field", CHAINS)
 def test_the_page_shows_each_chain_as_it_is(field: str) -> None:
     assert f"| {field} | {', '.join(CHAINS[field])} |" in PAGE.read_text(encoding="utf-8")
+
+
+REASONS = [(column.name.removesuffix("_reason"), reason) for column in TABLES["recording_provenance"].columns for reason in column.values]
+
+
+@pytest.mark.parametrize(("field", "reason"), [(field, reason) for field, reason in REASONS if not field.endswith("_entity")])
+def test_the_page_explains_each_reason(field: str, reason: str) -> None:
+    rows = [line.split(" | ") for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
+    assert any(field in row[0] and f"`{reason}`" in row[1] for row in rows)
