@@ -1,4 +1,4 @@
-"""`python -m pipeline`: build a catalog, roll it back, list snapshots, simulate dumps, evaluate and explain linkage.
+"""`python -m pipeline`: build a catalog, reclassify it, roll it back, list snapshots, simulate dumps, evaluate and explain linkage.
 
 Progress goes to standard error, answers to standard output. Exit code 1: the command could not do its work, and said why.
 """
@@ -44,6 +44,22 @@ def build(options: argparse.Namespace) -> int:
         settings = replace(settings, sources=options.sources.resolve())
     try:
         built = run_build(settings)
+    except BuildFailedError as error:
+        return _fail(f"{error}\nThe catalog that was live before is still live.")
+    print(json.dumps(built))
+    return 0
+
+
+def reclassify(options: argparse.Namespace) -> int:
+    """Classify anew by changed genre rules or suggestions, without linking anew, and publish."""
+    from pipeline.run import BuildFailedError, run_reclassify  # noqa: PLC0415 - as above
+
+    settings = replace(Settings.from_environment(), root=options.catalog.resolve())
+    for name in ("dumps", "sources", "rules"):
+        if getattr(options, name):
+            settings = replace(settings, **{name: getattr(options, name).resolve()})
+    try:
+        built = run_reclassify(settings)
     except BuildFailedError as error:
         return _fail(f"{error}\nThe catalog that was live before is still live.")
     print(json.dumps(built))
@@ -149,6 +165,14 @@ def _parser() -> argparse.ArgumentParser:
     where.add_argument("--dumps", type=Path, metavar="DIR", help="folder with one sub-folder per platform key")
     where.add_argument("--sources", type=Path, metavar="FILE", help="sources.yaml that names where each platform's dump lies")
     command.set_defaults(run=build)
+
+    command = commands.add_parser("reclassify", help="genres anew by changed rules, without linking anew", description=reclassify.__doc__)
+    command.add_argument("--catalog", type=Path, required=True, metavar="DIR", help="catalog that was built before")
+    command.add_argument("--rules", type=Path, metavar="DIR", help="folder of genre rules (default: the shipped ones)")
+    where = command.add_mutually_exclusive_group()
+    where.add_argument("--dumps", type=Path, metavar="DIR", help="folder with a sub-folder `suggestions`")
+    where.add_argument("--sources", type=Path, metavar="FILE", help="sources.yaml that names where the suggestions lie")
+    command.set_defaults(run=reclassify)
 
     command = commands.add_parser("simulate", help="write a made-up world as dumps", description=simulate.__doc__)
     command.add_argument("--recordings", type=int, required=True, metavar="N", help="recordings in the world; about 2.5 source rows each")

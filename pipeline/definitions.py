@@ -6,7 +6,7 @@ import dagster as dg
 
 from pipeline.defs.catalog_assets import catalog_assets
 from pipeline.defs.dump_assets import dump_assets
-from pipeline.defs.jobs import nightly_job
+from pipeline.defs.jobs import nightly_job, reclassify_job
 from pipeline.defs.linkage_assets import linkage_assets
 from pipeline.defs.quality_assets import gate
 from pipeline.defs.resources import CatalogResource
@@ -19,7 +19,7 @@ def build_definitions(resources: Mapping[str, object], schedule: str = Settings.
     """The definitions over given resources (`catalog`: a CatalogResource); tests hand in their own paths."""
     return dg.Definitions(
         assets=[*dump_assets(), *linkage_assets(), *catalog_assets(), gate, *snapshot_assets()],
-        jobs=[nightly_job],
+        jobs=[nightly_job, reclassify_job],
         schedules=[nightly_schedule(schedule)],
         resources=resources,
         executor=dg.in_process_executor,  # a step uses all processors itself; a process per step would cost seconds of imports each

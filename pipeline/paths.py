@@ -28,6 +28,8 @@ class BuildPaths:
     root: Path
     overrides_file: Path | None = None
     """Where the reviewed overrides of linkage lie, when not in the root."""
+    rules: Path | None = None
+    """The folder of the genre rules, when not the shipped one."""
 
     def landing(self, platform: str) -> Path:
         """Landed dumps of one platform, a dated folder each."""

@@ -1,4 +1,4 @@
-"""Runs the nightly job in this process: what `python -m pipeline build` does. The same assets and checks as under `dagster dev`."""
+"""Runs a job in this process: what `python -m pipeline build` and `reclassify` do. The same assets and checks as under `dagster dev`."""
 
 from __future__ import annotations
 
@@ -8,15 +8,18 @@ from typing import TYPE_CHECKING
 
 import dagster as dg
 
+from catalog_store.errors import CatalogError
 from catalog_store.publisher import live_snapshot
+from pipeline.build.live_work import StaleWorkError, require_live_work
 from pipeline.definitions import build_definitions
-from pipeline.defs.jobs import NIGHTLY
+from pipeline.defs.jobs import NIGHTLY, RECLASSIFY, REMADE_KEYS, REMADE_TABLES, SUGGESTION_KEYS
 from pipeline.defs.quality_assets import FIGURES_KEY
 from pipeline.defs.resources import CatalogResource
+from pipeline.defs.snapshot_assets import PUBLISHED
 from pipeline.paths import BuildPaths
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from pipeline.settings import Settings
@@ -34,6 +37,25 @@ def run_build(settings: Settings) -> dict[str, object]:
     return {**live_snapshot(settings.root).summary(), "report": str(BuildPaths(settings.root).report), "stages": stages}
 
 
+def run_reclassify(settings: Settings) -> dict[str, object]:
+    """Genres anew by the rules and suggestions of now, over the tables of the live snapshot; facts about the new one.
+
+    Suggestions are read anew where their source is named, else those of the last build count. BuildFailedError when a step fails or the
+    work folder is not that of the live snapshot.
+    """
+    paths = BuildPaths(settings.root)
+    if not settings.root.is_dir():
+        raise BuildFailedError(f"no catalog at {settings.root}: build one first")
+    with only_builder(settings.root):
+        try:
+            require_live_work(paths, [table for table in PUBLISHED if table not in REMADE_TABLES])
+        except (StaleWorkError, CatalogError) as error:
+            raise BuildFailedError(str(error)) from error
+        has_sources = settings.dumps is not None or settings.sources.is_file()
+        stages = _materialise(settings, RECLASSIFY, [*(SUGGESTION_KEYS if has_sources else ()), *REMADE_KEYS])
+    return {**live_snapshot(settings.root).summary(), "report": str(paths.report), "stages": stages}
+
+
 @contextmanager
 def only_builder(root: Path) -> Iterator[None]:
     """Hold the build lock of a catalog: two builds at once would write the same work files. The kernel frees it when the process dies."""
@@ -45,10 +67,11 @@ def only_builder(root: Path) -> Iterator[None]:
         yield
 
 
-def _materialise(settings: Settings) -> list[dict[str, object]]:
+def _materialise(settings: Settings, job: str = NIGHTLY, keys: Sequence[dg.AssetKey] | None = None) -> list[dict[str, object]]:
     definitions = build_definitions({"catalog": CatalogResource.of(settings)})
     with dg.DagsterInstance.ephemeral() as instance:
-        result = definitions.resolve_job_def(NIGHTLY).execute_in_process(
+        result = definitions.resolve_job_def(job).execute_in_process(
+            asset_selection=keys,
             instance=instance,
             raise_on_error=False,
             run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},

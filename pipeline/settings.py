@@ -43,6 +43,8 @@ class Settings:
     """Factor by which signs of mixed recordings and contested codes may grow against the live snapshot, its size taken into account."""
     largest_move: float = 0.02
     """Share of the records of the live snapshot that may stand under another recording id; 1 switches the check off."""
+    rules: Path | None = None
+    """A folder of genre rules that replaces the shipped ones."""
     schedule: str = "0 3 * * *"
     """Cron expression (UTC) of the nightly build."""
 

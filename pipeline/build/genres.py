@@ -21,8 +21,6 @@ from pipeline.build.priorities import GENRE, SUGGESTION, platform_count_sql, ran
 from pipeline.build.workbench import open_workbench
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pipeline.paths import BuildPaths
 
 ENOUGH_VOICES = 2
@@ -32,9 +30,9 @@ MOST_GENRES = 6
 """Per recording; artists carry up to 30 strings on one platform."""
 
 
-def build_genres(paths: BuildPaths, rules: Path = FOLDER) -> dict[str, int]:
-    """Write genre, recording_genre and unclassified_genre_string by the rules in folder `rules`; returns row counts."""
-    book = compile_book(load_book(rules))
+def build_genres(paths: BuildPaths) -> dict[str, int]:
+    """Write genre, recording_genre and unclassified_genre_string; returns row counts."""
+    book = compile_book(load_book(paths.rules or FOLDER))
     facts = {"genres": write_table(TABLES["genre"], paths.table("genre"), genre_rows(book.taxonomy))}
     with open_workbench(paths, "genres") as bench:
         hang_strings(bench, Classifier(book))

@@ -2,6 +2,7 @@
 
 import dagster as dg
 
+from catalog_store.platforms import SUGGESTIONS
 from catalog_store.tables import TABLES, Table
 from pipeline.build.artists import build_artists, count_artist_works
 from pipeline.build.genres import build_genres
@@ -12,6 +13,7 @@ from pipeline.build.recordings import build_recordings
 from pipeline.build.releases import build_releases
 from pipeline.build.tracks import build_tracks
 from pipeline.build.works import build_works
+from pipeline.defs.dump_assets import staging_key
 from pipeline.defs.table_steps import TableStep, table_assets, table_key
 from pipeline.paths import BuildPaths
 
@@ -35,7 +37,7 @@ def steps() -> list[TableStep]:
         TableStep(
             "genres",
             _tables("genre", "recording_genre", "unclassified_genre_string"),
-            _keys("recording"),
+            (*_keys("recording_artist", "isrc_owner", "redirect"), staging_key(SUGGESTIONS)),
             build_genres,
             genre_invariants,
         ),

@@ -19,6 +19,7 @@ class CatalogResource(dg.ConfigurableResource):  # type: ignore[type-arg]
     root: str
     sources: str = "sources.yaml"
     dumps: str | None = None
+    rules: str | None = None
     keep_snapshots: int = 3
     keep_dumps: int = 2
     limits: dict[str, float] = {}  # noqa: RUF012 - pydantic gives every resource a copy
@@ -30,6 +31,7 @@ class CatalogResource(dg.ConfigurableResource):  # type: ignore[type-arg]
             root=str(settings.root),
             sources=str(settings.sources),
             dumps=str(settings.dumps) if settings.dumps else None,
+            rules=str(settings.rules) if settings.rules else None,
             keep_snapshots=settings.keep_snapshots,
             keep_dumps=settings.keep_dumps,
             limits={
@@ -45,7 +47,7 @@ class CatalogResource(dg.ConfigurableResource):  # type: ignore[type-arg]
     @property
     def paths(self) -> BuildPaths:
         """The folders of the build."""
-        return BuildPaths(Path(self.root))
+        return BuildPaths(Path(self.root), rules=Path(self.rules) if self.rules else None)
 
     @property
     def gate_limits(self) -> Limits:

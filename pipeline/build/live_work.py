@@ -1,0 +1,46 @@
+"""Whether the work folder still holds the tables that are published: asked before a part of the line is run again on its own.
+
+A build that stopped at the gate leaves tables behind that nobody judged; a part run over them would publish them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from catalog_store.publisher import live_snapshot
+from catalog_store.snapshot import sha256
+from catalog_store.tables.files import parts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from catalog_store.tables import Table
+    from pipeline.paths import BuildPaths
+
+
+class StaleWorkError(Exception):
+    """The work folder is not that of the live snapshot; the message names a table and what to do."""
+
+
+def require_live_work(paths: BuildPaths, tables: Iterable[Table]) -> None:
+    """StaleWorkError unless each of `tables` lies in the work folder as it was published; NoSnapshotError before the first publish."""
+    live = live_snapshot(paths.root)
+    for table in tables:
+        stored = live.manifest.tables.get(table.name)
+        folder = paths.table(table.name)
+        published = [(live.folder / file.path, file.sha256) for file in stored.files] if stored else []
+        if not folder.is_dir() or not _is_same(parts(folder), published):
+            raise StaleWorkError(
+                f"table {table.name} of the work folder is not that of the live snapshot {live.id}: run a whole build first"
+            )
+
+
+def _is_same(working: list[Path], published: list[tuple[Path, str]]) -> bool:
+    """Mostly the same files under two names; after a copy of the catalog their contents are compared."""
+    if [path.name for path in working] != [path.name for path, _ in published]:
+        return False
+    return all(
+        here.samefile(there) or (here.stat().st_size == there.stat().st_size and sha256(here) == digest)
+        for here, (there, digest) in zip(working, published, strict=True)
+    )

@@ -1,0 +1,94 @@
+"""Changed rules reach a new snapshot without linking anew: on a real catalog, with the command that an operator types."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pytest
+
+from catalog_store.publisher import live_snapshot
+from genre_rules.load import FOLDER
+from tests.conftest import run_module
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from catalog_store.snapshot import Snapshot
+    from tests.conftest import BuiltWorld
+
+REMADE = {"genre", "recording_genre", "unclassified_genre_string", "track", "build_figure"}
+
+
+@pytest.fixture
+def catalog(built_world: BuiltWorld, tmp_path: Path) -> Path:
+    shutil.copytree(built_world.catalog, tmp_path / "catalog", symlinks=True)
+    return tmp_path / "catalog"
+
+
+@pytest.fixture
+def rules(tmp_path: Path) -> Path:
+    shutil.copytree(FOLDER, tmp_path / "rules", ignore=shutil.ignore_patterns("*.py", "__pycache__"))
+    return tmp_path / "rules"
+
+
+def mains(snapshot: Snapshot, platform: str, string: str) -> set[str]:
+    tables = snapshot.folder / "tables"
+    decided = pl.read_parquet(tables / "recording_genre" / "*.parquet").filter(platform=platform, genre=string)
+    return set(decided.join(pl.read_parquet(tables / "genre" / "*.parquet"), on="genre_id")["main_name"])
+
+
+def test_a_changed_rule_and_a_suggestion_reach_a_new_snapshot_and_linkage_stays_as_it_is(
+    catalog: Path, rules: Path, tmp_path: Path
+) -> None:
+    before = live_snapshot(catalog)
+    assert mains(before, "catalog_a", "Hip Hop") == {"Hip-Hop"}
+    with (rules / "rules" / "hip_hop.yaml").open("a", encoding="utf-8") as file:
+        file.write("\n- id: try-hip-hop-as-polka\n  match: [Hip Hop]\n  sources: [catalog_a]\n  emit: [Polka]\n  why: to see the change\n")
+    dumps = tmp_path / "dumps" / "suggestions"
+    dumps.mkdir(parents=True)
+    (dumps / "approved.csv").write_text("suggestion_id,entity_kind,entity_id,genre_id\n81,recording,1,25\n", encoding="utf-8")
+
+    built = run_module("pipeline", "reclassify", "--catalog", catalog, "--rules", rules, "--dumps", dumps.parent)
+
+    after = live_snapshot(catalog)
+    assert json.loads(built.stdout)["id"] == after.id != before.id
+    assert {stage["stage"] for stage in json.loads(built.stdout)["stages"]} == {
+        "landing__suggestions", "staging__suggestions", "genres", "tracks", "quality__build_figure", "snapshot__live",
+    }  # fmt: skip
+    assert mains(after, "catalog_a", "Hip Hop") == {"World"}
+    assert mains(after, "suggestion", "Gospel") == {"Gospel"}
+    unchanged = {name for name, table in before.manifest.tables.items() if after.manifest.tables[name] == table}
+    assert set(before.manifest.tables) - unchanged <= REMADE
+    assert {"recording_member", "recording", "id_registry"} <= unchanged
+
+    run_module("pipeline", "reclassify", "--catalog", catalog)
+    again = live_snapshot(catalog)
+    assert mains(again, "catalog_a", "Hip Hop") == {"Hip-Hop"}
+    assert mains(again, "suggestion", "Gospel") == {"Gospel"}, "approved suggestions stay while no newer delivery says otherwise"
+
+
+def test_tables_that_were_never_published_are_not_published_by_the_way(catalog: Path) -> None:
+    before = live_snapshot(catalog)
+    part = next((catalog / "work" / "catalog" / "recording").glob("*.parquet"))
+    rows = pl.read_parquet(part)
+    part.unlink()
+    rows.head(-1).write_parquet(part)
+    refused = run_module("pipeline", "reclassify", "--catalog", catalog, check=False)
+    assert refused.returncode == 1
+    assert f"table recording of the work folder is not that of the live snapshot {before.id}" in refused.stderr
+    assert "Traceback" not in refused.stderr
+    assert live_snapshot(catalog).id == before.id
+
+
+def test_broken_rules_leave_the_live_catalog_alone_and_say_why(catalog: Path, rules: Path, tmp_path: Path) -> None:
+    before = live_snapshot(catalog).id
+    (rules / "rules" / "rock.yaml").write_text("- id: x\n  match: [x]\n  emit: [Rokc]\n", encoding="utf-8")
+    refused = run_module("pipeline", "reclassify", "--catalog", catalog, "--rules", rules, check=False)
+    assert refused.returncode == 1
+    assert "rock.yaml:1: rule x: emits 'Rokc'" in refused.stderr
+    assert live_snapshot(catalog).id == before
+    nowhere = run_module("pipeline", "reclassify", "--catalog", tmp_path / "nowhere", check=False)
+    assert "no catalog at" in nowhere.stderr
