@@ -227,11 +227,16 @@ class Classifier:
     def _words_in(self, word: str) -> list[str]:
         """The known words that a word is made of, its head last: `finnishmetal`. None when it is not made of such."""
         for cut in range(SHORTEST_PIECE, len(word) - SHORTEST_HEAD + 1):
-            if word[cut:] in self.book.phrases:
-                before = [word[:cut]] if word[:cut] in self.book.modifiers else self._words_in(word[:cut])
-                if before:
-                    return [*before, word[cut:]]
+            head = self.book.spaced.get(word[cut:])
+            before = self._words_before(word[:cut]) if head else []
+            if head and before:
+                return [*before, *head.split()]
         return []
+
+    def _words_before(self, word: str) -> list[str]:
+        if word in self.book.modifiers:
+            return [word]
+        return self.book.spaced[word].split() if word in self.book.spaced else self._words_in(word)
 
     def _phrases(self, platform: str, words: list[str], above: Above, path: list[str]) -> list[_Match]:
         """Matches that survive: not inside a longer one, in their place, not vetoed, nothing strange left over. `path` takes who fails."""

@@ -63,7 +63,7 @@ SHORTEST_SQUEEZED = 6
 class CompiledBook:
     """What a classifier looks things up in.
 
-    `squeezed`: exact names and phrases without their spaces.
+    `squeezed`: exact names and phrases without their spaces; `spaced`: phrases by their form without.
     `compounds`: the exact and guarded names that hold separators, by `compound_form`; `longest`: words of the longest phrase.
     """
 
@@ -71,6 +71,7 @@ class CompiledBook:
     spellings: Spellings
     exact: dict[str, tuple[CompiledRule, ...]]
     squeezed: dict[str, tuple[CompiledRule, ...]]
+    spaced: dict[str, str]
     compounds: dict[str, tuple[CompiledRule, ...]]
     phrases: dict[str, tuple[CompiledRule, ...]]
     patterns: tuple[tuple[re.Pattern[str], CompiledRule], ...]
@@ -116,6 +117,7 @@ def compile_book(book: RuleBook) -> CompiledBook:
         spellings=spellings,
         exact=_frozen(exact),
         squeezed=_squeezed(exact, phrases),
+        spaced={form.replace(" ", ""): form for form in sorted(phrases)},
         compounds=_frozen(compounds),
         phrases=_frozen(phrases),
         patterns=tuple(patterns),
