@@ -40,7 +40,7 @@ def _rows(bench: Workbench, sql: str) -> list[Row]:
 
 _REJECTS = """
     SELECT platform, severity, reason, coalesce(field, '') AS field, count(*) AS n,
-           min_by(coalesce(value, ''), (source_file, place)) AS value, min((source_file, place))::VARCHAR AS place
+           min_by(coalesce(value, ''), (source_file, place)) AS value, min_by(source_file || ', ' || place, (source_file, place)) AS place
     FROM reject GROUP BY platform, severity, reason, field
     QUALIFY row_number() OVER (PARTITION BY platform ORDER BY n DESC, severity, reason, field) <= 5
     ORDER BY platform, n DESC, severity, reason, field"""

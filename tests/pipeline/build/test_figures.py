@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from catalog_store.snapshot import read_manifest
+from catalog_store.tables import TABLES
+from catalog_store.tables.files import read_table, write_table
+from pipeline.build.figures import _QUERIES, published_figures
+from pipeline.build.workbench import open_workbench
+from pipeline.linkage.golden_pairs import load_golden_pairs
+from pipeline.paths import BuildPaths
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.conftest import BuiltWorld
+
+
+def atoms(*rows: tuple[int, int | None]) -> pl.DataFrame:
+    """atom_id, duration in seconds."""
+    known = {"artist_key": "a", "title_key": "t", "stem_key": "t", "number_key": "", "variant": "", "record_count": 1, "platform_count": 1}
+    made = [{**known, "atom_id": number, "names": ["a"], "duration_ms": None if s is None else s * 1000} for number, s in rows]
+    return pl.DataFrame(made, schema=TABLES["atom"].polars_schema)
+
+
+def members(*rows: tuple[str, int, str | None]) -> pl.DataFrame:
+    """external id, atom_id, release."""
+    made = [{"platform": "store_a", "external_id": number, "atom_id": atom, "release_id": release} for number, atom, release in rows]
+    return pl.DataFrame(made, schema=TABLES["atom_member"].polars_schema)
+
+
+def signs(root: Path, atom: pl.DataFrame, member: pl.DataFrame, cluster: dict[int, int]) -> dict[str, int]:
+    paths = BuildPaths(root)
+    clusters = pl.DataFrame(list(cluster.items()), schema=TABLES["cluster"].polars_schema, orient="row")
+    for name, frame in (("atom", atom), ("atom_member", member), ("cluster", clusters)):
+        write_table(TABLES[name], paths.table(name), [frame])
+    with open_workbench(paths, "test") as bench:
+        return dict(bench.connection.execute(_QUERIES["mixed"]).fetchall())
+
+
+def test_recordings_whose_durations_lie_far_apart_are_counted_once(tmp_path: Path) -> None:
+    near, far, long = {1: 1, 2: 1}, {3: 3, 4: 3, 5: 3}, {6: 6, 7: 6}
+    atom = atoms((1, 200), (2, 215), (3, 200), (4, 240), (5, None), (6, 3600), (7, 3300))
+    found = signs(tmp_path, atom, members(*((str(n), n, None) for n in range(1, 8))), near | far | long)
+    assert found == {"wide_durations": 1, "twice_on_a_release": 0}
+
+
+def test_a_recording_that_stands_twice_on_one_release_is_counted_once(tmp_path: Path) -> None:
+    member = members(("a", 1, "r"), ("b", 2, "r"), ("c", 2, "s"), ("d", 2, "s"), ("e", 3, "r"), ("f", 3, None), ("g", 3, None))
+    found = signs(tmp_path, atoms((1, 200), (2, 200), (3, 200)), member, {1: 1, 2: 1, 3: 3})
+    assert found == {"wide_durations": 0, "twice_on_a_release": 1}
+
+
+def test_nothing_is_published_yet(tmp_path: Path) -> None:
+    assert published_figures(BuildPaths(tmp_path)) == {}
+
+
+def test_the_figures_of_a_build_are_published_with_it(built_world: BuiltWorld) -> None:
+    figures = published_figures(BuildPaths(built_world.catalog))
+    current = built_world.catalog / "current"
+    rows = {name: table.rows for name, table in read_manifest(current).tables.items()}
+    assert {name: value for (topic, name), value in figures.items() if topic == "rows"} == {
+        n: r for n, r in rows.items() if n != "build_figure"
+    }
+    recording = read_table(TABLES["recording"], current / "tables" / "recording")
+    assert figures["nulls", "recording.isrc"] == recording["isrc"].null_count() / recording.height
+    assert sum(value for (topic, _), value in figures.items() if topic == "cluster_records") == recording.height
+    assert {name for topic, name in figures if topic == "golden_pair"} == {pair.name for pair in load_golden_pairs()}
+    assert figures["truth", "precision"] > 0.99
+    assert figures["intake", "store_a.source_recording.read"] >= figures["intake", "store_a.source_recording.staged"] > 0
+
+
+def test_a_snapshot_published_without_figures_says_its_size(built_world: BuiltWorld, tmp_path: Path) -> None:
+    (tmp_path / "current" / "tables").mkdir(parents=True)
+    (tmp_path / "current" / "tables" / "recording").symlink_to(built_world.catalog / "current" / "tables" / "recording")
+    assert set(published_figures(BuildPaths(tmp_path))) == {("rows", "recording")}
