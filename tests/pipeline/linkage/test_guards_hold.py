@@ -20,7 +20,7 @@ from pipeline.simulate import SimulationSettings, write_world
 if TYPE_CHECKING:
     from pathlib import Path
 
-SETTINGS = SimulationSettings(recordings=15_000, seed=12)
+SETTINGS = SimulationSettings(recordings=12_000, seed=12)
 GROWTH = 100
 
 
