@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pipeline.paths import BuildPaths
 from pipeline.settings import Settings
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ def build(options: argparse.Namespace) -> int:
         settings = replace(settings, dumps=options.dumps.resolve())
     if options.sources:
         settings = replace(settings, sources=options.sources.resolve())
+    if options.relink:
+        BuildPaths(settings.root).ask_for_relink()
     try:
         built = run_build(settings)
     except BuildFailedError as error:
@@ -164,6 +167,7 @@ def _parser() -> argparse.ArgumentParser:
     where = command.add_mutually_exclusive_group()
     where.add_argument("--dumps", type=Path, metavar="DIR", help="folder with one sub-folder per platform key")
     where.add_argument("--sources", type=Path, metavar="FILE", help="sources.yaml that names where each platform's dump lies")
+    command.add_argument("--relink", action="store_true", help="link every record anew, not only what has changed since the live snapshot")
     command.set_defaults(run=build)
 
     command = commands.add_parser("reclassify", help="genres anew by changed rules, without linking anew", description=reclassify.__doc__)

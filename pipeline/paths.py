@@ -66,6 +66,11 @@ class BuildPaths:
         """A file whose being there asks the next build to link everything anew."""
         return self.root / "work" / "relink"
 
+    def ask_for_relink(self) -> None:
+        """Let the next build link everything anew, also if it has to be started again."""
+        self.relink.parent.mkdir(parents=True, exist_ok=True)
+        self.relink.touch()
+
     @property
     def snapshots(self) -> Path:
         """Published snapshots, a folder each."""

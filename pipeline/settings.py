@@ -27,6 +27,8 @@ class Settings:
     """Which dump of which platform lies where."""
     dumps: Path | None = None
     """A folder with one sub-folder per platform; replaces `sources` when set."""
+    overrides: Path | None = None
+    """The reviewed overrides of linkage (docs/linkage.md); `overrides.yaml` in the catalog's folder when not set, and none is fine."""
     keep_snapshots: int = 3
     """Published snapshots that stay on disk, the live one included."""
     keep_dumps: int = 2

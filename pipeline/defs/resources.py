@@ -31,6 +31,7 @@ class CatalogResource(dg.ConfigurableResource):  # type: ignore[type-arg]
             root=str(settings.root),
             sources=str(settings.sources),
             dumps=str(settings.dumps) if settings.dumps else None,
+            overrides=str(settings.overrides) if settings.overrides else None,
             rules=str(settings.rules) if settings.rules else None,
             keep_snapshots=settings.keep_snapshots,
             keep_dumps=settings.keep_dumps,

@@ -52,6 +52,7 @@ def published_snapshot(catalog: CatalogResource) -> Iterator[dg.MaterializeResul
             report=catalog.report,
         )
         pruned = prune(root, catalog.keep_snapshots)
+        paths.relink.unlink(missing_ok=True)
     rows = {name: table.rows for name, table in snapshot.manifest.tables.items()}
     platforms = dict(
         duckdb.execute(

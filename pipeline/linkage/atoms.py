@@ -1,8 +1,8 @@
 """Records that agree on lead artist, title, variant and (within seconds) duration: atoms, the units that edges join.
 
 A pure function of one bucket of normalised records; a known artist never straddles buckets. Durations are cut where neighbours lie further
-apart than GAP_MS, and chains longer than SPAN_MS are cut again. A record without duration joins when its key leaves no choice: one atom, or one
-that shares its ISRC, or one that outweighs the others by DOMINANCE; else it waits in an atom of its own for an edge.
+apart than GAP_MS, and chains longer than SPAN_MS are cut again. A record without duration joins when its key leaves no choice: one atom, or
+one that shares its ISRC, or one that outweighs the others by DOMINANCE; else it waits in an atom of its own for an edge.
 
 An atom's id is made of its bucket (the first BUCKET_BITS of the hash of its artist) and a hash of its smallest source key. So it depends on
 nothing but the atom: the same for any number of buckets, and from night to night for whoever was not touched.

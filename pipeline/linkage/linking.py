@@ -1,48 +1,110 @@
-"""Linkage of a frame in memory: the stages' pure functions, one after the other, without tables on disk."""
+"""Linkage of frames in memory: the stages' pure functions, one after the other, without tables on disk."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+import duckdb
 import polars as pl
 
 from catalog_store.tables import TABLES
-from pipeline.linkage.atoms import Atoms, make_atoms
+from pipeline.linkage.atoms import Atoms, make_atoms, source_key
 from pipeline.linkage.clusters import clusters, components
 from pipeline.linkage.credits import name_table
 from pipeline.linkage.id_rules import FIRST_ID, NO_REGISTRY, assign_ids
 from pipeline.linkage.isrc_edges import isrc_edges
 from pipeline.linkage.key_edges import key_edges
+from pipeline.linkage.link_edges import link_edges
 from pipeline.linkage.normalise import hash_bucket, names_of, normalise
+from pipeline.linkage.overrides import NO_OVERRIDES, apart, cannot_atoms, must_edges
+from pipeline.linkage.position_edges import contested_places, position_edges
 from pipeline.linkage.typo_edges import same_artist_edges, same_title_edges, without_contradiction
 
+if TYPE_CHECKING:
+    from pipeline.linkage.overrides import Overrides
 
-def link(records: pl.DataFrame, artists: pl.DataFrame | None = None, *, buckets: int = 1) -> pl.DataFrame:
+NEEDED = ("platform", "external_id", "title")
+"""Columns that `link` cannot do without."""
+
+
+def link(
+    records: pl.DataFrame,
+    artists: pl.DataFrame | None = None,
+    *,
+    links: pl.DataFrame | None = None,
+    releases: pl.DataFrame | None = None,
+    tracks: pl.DataFrame | None = None,
+    overrides: Overrides = NO_OVERRIDES,
+    buckets: int = 1,
+) -> pl.DataFrame:
     """Which record is which recording.
 
     Args:
-        records: rows of `source_recording` of any platforms; other columns than linkage reads may be missing.
+        records: rows of `source_recording` of any platforms; columns besides NEEDED may be missing and are taken as unknown.
         artists: rows of `source_artist` (platform, artist_id, name), if at hand: the names behind credited ones.
+        links: rows of `source_link`, if at hand: records that name records of other platforms.
+        releases: rows of `source_release`, if at hand with tracks: the barcodes.
+        tracks: rows of `source_release_track`: what stands where on a release.
+        overrides: what people have decided.
         buckets: into how many parts the work is cut; the answer is the same for any number.
 
     Returns:
         platform, external_id, recording_id (numbered from 1 by the smallest source key of each recording), sorted by platform, external_id.
+
+    Raises:
+        ValueError: when a needed column is missing or a record stands twice.
     """
+    records = _complete(records)
     if records.is_empty():
         return TABLES["recording_member"].empty()
     artists = TABLES["source_artist"].empty() if artists is None else artists
     names = name_table(names_of(records, artists))
-    atoms = _atoms(normalise(records, names, artists), buckets)
-    candidates = pl.concat([same_artist_edges(atoms.atom), same_title_edges(atoms.atom)]).sort("a", "b", "evidence")
-    typos = without_contradiction(candidates, atoms.isrc, atoms.member)
-    edges = pl.concat([isrc_edges(atoms.atom, atoms.isrc), typos])
-    edges = pl.concat([edges, key_edges(atoms.atom, components(atoms.atom["atom_id"], edges))])
-    cluster = clusters(atoms.atom, edges)
+    atoms = _atoms(normalise(records, names, artists), overrides, buckets)
+    edges = _edges(atoms, links, releases, tracks, overrides)
+    cluster = clusters(atoms.atom, edges, cannot_atoms(overrides, atoms.member))
     grouped = atoms.member.join(cluster, on="atom_id", how="left")
-    keyed = grouped.select(group="cluster_id", source_key=pl.concat_str("platform", pl.lit(":"), "external_id"))
-    ids = assign_ids(keyed, NO_REGISTRY, FIRST_ID).ids
+    ids = assign_ids(grouped.select(group="cluster_id", source_key=source_key()), NO_REGISTRY, FIRST_ID).ids
     member = grouped.join(ids, left_on="cluster_id", right_on="group", how="left").rename({"entity_id": "recording_id"})
     return member.select("platform", "external_id", "recording_id").sort("platform", "external_id")
 
 
-def _atoms(normal: pl.DataFrame, buckets: int) -> Atoms:
-    made = [make_atoms(normal.filter(hash_bucket(buckets) == bucket)) for bucket in range(buckets)]
+def _complete(records: pl.DataFrame) -> pl.DataFrame:
+    """The rows as the table has them: missing and unknown values null, missing lists empty."""
+    table = TABLES["source_recording"]
+    missing = [name for name in NEEDED if name not in records.columns]
+    if missing:
+        raise ValueError(f"records lack {', '.join(missing)}: link takes rows of table source_recording (docs/table_reference.md)")
+    schema = table.polars_schema
+    known = records.select(
+        pl.col(name).cast(dtype) if name in records.columns else pl.lit(None, dtype).alias(name) for name, dtype in schema.items()
+    )
+    return known.with_columns(pl.col(name).fill_null([]) for name, dtype in schema.items() if isinstance(dtype, pl.List))
+
+
+def _atoms(normal: pl.DataFrame, overrides: Overrides, buckets: int) -> Atoms:
+    made = _made(normal, None, buckets)
+    moves = apart(overrides, made.member)
+    return _made(normal, moves, buckets) if moves.height else made
+
+
+def _made(normal: pl.DataFrame, moves: pl.DataFrame | None, buckets: int) -> Atoms:
+    made = [make_atoms(normal.filter(hash_bucket(buckets) == bucket), moves) for bucket in range(buckets)]
     return Atoms(*(pl.concat(tables) for tables in zip(*made, strict=True)))
+
+
+def _edges(
+    atoms: Atoms, links: pl.DataFrame | None, releases: pl.DataFrame | None, tracks: pl.DataFrame | None, overrides: Overrides
+) -> pl.DataFrame:
+    candidates = pl.concat([same_artist_edges(atoms.atom), same_title_edges(atoms.atom)]).sort("a", "b", "evidence")
+    typos = without_contradiction(candidates, atoms.isrc, atoms.member)
+    found = [must_edges(overrides, atoms.member), isrc_edges(atoms.atom, atoms.isrc), typos]
+    if links is not None:
+        between = links.filter(pl.col("entity_kind") == "recording", pl.col("target_kind") == "recording")
+        found.append(link_edges(atoms.atom, atoms.member, between.select("platform", "entity_id", "target_platform", "target_id")))
+    if releases is not None and tracks is not None:
+        with duckdb.connect() as connection:
+            for name, rows in (("release", releases), ("release_track", tracks), ("member", atoms.member)):
+                connection.register(name, rows.to_arrow())
+            found.append(position_edges(atoms.atom, contested_places(connection, "release", "release_track", "member")))
+    edges = pl.concat(found)
+    return pl.concat([edges, key_edges(atoms.atom, components(atoms.atom["atom_id"], edges))])

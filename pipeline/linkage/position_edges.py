@@ -7,10 +7,41 @@ typing error. A platform that has several records in one place says nothing abou
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import polars as pl
 
 from catalog_store.tables import TABLES
+from pipeline.engine.duckdb_session import frame
 from pipeline.linkage.guards import TYPO_DURATION_MS, compared, duration_gap, verdict
+
+if TYPE_CHECKING:
+    import duckdb
+
+_PLACES = """
+WITH release AS (
+    SELECT platform, release_id, gtin FROM {releases} WHERE gtin IS NOT NULL
+), shared AS (
+    SELECT gtin FROM release GROUP BY gtin HAVING min(platform) < max(platform)
+), place AS (
+    SELECT r.gtin, coalesce(t.disc_number, 1) AS disc, t.track_number AS track, t.platform, m.atom_id
+    FROM (FROM release SEMI JOIN shared USING (gtin)) r
+    JOIN (SELECT * FROM {tracks} WHERE track_number IS NOT NULL) t USING (release_id, platform)
+    JOIN {members} m USING (external_id, platform)
+)
+SELECT gtin || ' ' || disc || '-' || track AS place, platform, atom_id FROM place
+SEMI JOIN (SELECT gtin, disc, track FROM place GROUP BY ALL HAVING min(atom_id) < max(atom_id)) USING (gtin, disc, track)
+GROUP BY ALL
+"""
+
+
+def contested_places(connection: duckdb.DuckDBPyConnection, releases: str, tracks: str, members: str) -> pl.DataFrame:
+    """Places on which several atoms stand: place, platform, atom_id; most hold one already.
+
+    The others name SQL sources: rows of `source_release`, `source_release_track` and `atom_member`, of all platforms.
+    """
+    connection.execute("SET disabled_optimizers = 'join_order'")  # see build/workbench.py: it joins on `platform` alone
+    return frame(connection, _PLACES.format(releases=releases, tracks=tracks, members=members))
 
 
 def position_edges(atoms: pl.DataFrame, places: pl.DataFrame) -> pl.DataFrame:

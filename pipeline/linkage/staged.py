@@ -114,6 +114,6 @@ def crediting_names(paths: BuildPaths, names: pl.Series) -> pl.Series:
 
 def _crediting(records: pl.DataFrame, field: str, values: pl.Series) -> pl.Series:
     lengths = records["artists"].list.len().to_numpy()
-    hits = records["artists"].explode(empty_as_null=False).drop_nulls().struct.field(field).is_in(values.implode()).to_numpy()
-    rows = np.unique(np.repeat(np.arange(len(lengths)), lengths)[hits])
+    hits = records["artists"].explode(empty_as_null=False).drop_nulls().struct.field(field).is_in(values.implode())
+    rows = np.unique(np.repeat(np.arange(len(lengths)), lengths)[hits.fill_null(value=False).to_numpy()])
     return records["content_hash"].gather(rows)

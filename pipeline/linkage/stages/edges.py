@@ -14,7 +14,7 @@ import polars as pl
 from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import parts, row_count, scan_table, write_table
-from pipeline.engine.duckdb_session import bounded_duckdb, frame
+from pipeline.engine.duckdb_session import bounded_duckdb
 from pipeline.linkage.clusters import components
 from pipeline.linkage.isrc_edges import isrc_edges
 from pipeline.linkage.key_edges import KEY_COLUMNS, key_edges
@@ -22,12 +22,13 @@ from pipeline.linkage.link_edges import link_edges
 from pipeline.linkage.night import Night, current_night
 from pipeline.linkage.normalise import hash_bucket, text_hashes
 from pipeline.linkage.overrides import load_overrides, must_edges
-from pipeline.linkage.position_edges import position_edges
+from pipeline.linkage.position_edges import contested_places, position_edges
 from pipeline.linkage.stages.atoms import Facts, bucket_count, spilled
 from pipeline.linkage.typo_edges import same_artist_edges, same_title_edges, without_contradiction
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from pipeline.paths import BuildPaths
 
@@ -194,32 +195,16 @@ def _link_edges(paths: BuildPaths) -> pl.DataFrame:
     return link_edges(atoms, members, found)
 
 
-_PLACES = """
-WITH release AS (
-    SELECT platform, release_id, gtin FROM read_parquet({releases}) WHERE gtin IS NOT NULL
-), shared AS (
-    SELECT gtin FROM release GROUP BY gtin HAVING min(platform) < max(platform)
-), place AS (
-    SELECT r.gtin, coalesce(t.disc_number, 1) AS disc, t.track_number AS track, t.platform, m.atom_id
-    FROM (FROM release SEMI JOIN shared USING (gtin)) r
-    JOIN (SELECT * FROM read_parquet({tracks}) WHERE track_number IS NOT NULL) t USING (release_id, platform)
-    JOIN read_parquet({members}) m USING (external_id, platform)
-)
-SELECT gtin || ' ' || disc || '-' || track AS place, platform, atom_id FROM place
-SEMI JOIN (SELECT gtin, disc, track FROM place GROUP BY ALL HAVING min(atom_id) < max(atom_id)) USING (gtin, disc, track)
-GROUP BY ALL
-"""
-"""Places on which several atoms stand; most hold one already."""
-
-
 def _position_edges(paths: BuildPaths) -> pl.DataFrame:
     staged = {name: paths.staged(name, CATALOG_PLATFORMS) for name in ("source_release", "source_release_track")}
     if not all(staged.values()):
         return TABLES["edge"].empty()
-    releases, tracks = ([str(part) for folder in staged[name] for part in parts(folder)] for name in staged)
-    members = [str(part) for part in parts(paths.table("atom_member"))]
+    releases, tracks = (_sql_source([part for folder in staged[name] for part in parts(folder)]) for name in staged)
     with bounded_duckdb(paths.root / "work" / "spill" / "places") as connection:
-        connection.execute("SET disabled_optimizers = 'join_order'")
-        places = frame(connection, _PLACES.format(releases=releases, tracks=tracks, members=members))
+        places = contested_places(connection, releases, tracks, _sql_source(parts(paths.table("atom_member"))))
     atoms = _atom(paths).join(places.lazy().select("atom_id").unique(), on="atom_id", how="semi").collect()
     return position_edges(atoms, places)
+
+
+def _sql_source(files: list[Path]) -> str:
+    return "read_parquet([" + ", ".join("'" + str(file).replace("'", "''") + "'" for file in files) + "])"

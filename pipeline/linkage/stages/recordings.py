@@ -49,8 +49,9 @@ def recording_ids(paths: BuildPaths) -> Facts:
 
 def _assign_all(paths: BuildPaths, cluster: pl.DataFrame, registry: Registry, next_id: int) -> Assignment:
     # Platform by platform: sorting the joined keys compares their long common beginnings over and over.
-    by_platform = _members(paths).collect().partition_by("platform", as_dict=True)
-    member = pl.concat([rows.sort("external_id") for _, rows in sorted(by_platform.items())])
+    member = _members(paths).collect()
+    by_platform = sorted(member.partition_by("platform", as_dict=True).items())
+    member = pl.concat([member.clear(), *(rows.sort("external_id") for _, rows in by_platform)])
     member = member.join(_groups(cluster), on="atom_id", how="left", maintain_order="left").with_columns(source_key=source_key())
     assignment = assign_ids(member.select("group", "source_key"), registry, next_id)
     ids = assignment.ids.rename({"entity_id": "recording_id"})
@@ -99,9 +100,10 @@ def _assign_changes(paths: BuildPaths, night: Night, cluster: pl.DataFrame, regi
 
 
 class _Reach(NamedTuple):
-    """What tonight's changes reach: `members` (platform, external_id, atom_id, group, source_key) of groups that must be looked at again,
-    sorted by source_key; `gone`, records of the base that are in no dump (platform, external_id, atom_id); `part`, what the registry has to
-    say of all of them.
+    """What tonight's changes reach.
+
+    `members`: platform, external_id, atom_id, group, source_key of groups that must be looked at again, sorted by source_key. `gone`:
+    platform, external_id, atom_id of records of the base that no dump holds. `part`: what the registry has to say of all of them.
     """
 
     members: pl.DataFrame

@@ -12,7 +12,7 @@ from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.tables import TABLES
 from catalog_store.tables.checks import run_check, table_checks
 from catalog_store.tables.files import read_table, write_table
-from pipeline.linkage import link, stages
+from pipeline.linkage import link, staged, stages
 from pipeline.linkage.registry import collect_registry
 from pipeline.paths import BuildPaths
 from tests.pipeline.linkage.worlds import Records, made_up_world, partition
@@ -73,7 +73,7 @@ def test_every_table_keeps_its_spec(built: tuple[BuildPaths, dict[str, pl.DataFr
 def test_tables_are_the_same_for_any_number_of_buckets_and_any_order_of_rows(
     world: pl.DataFrame, built: tuple[BuildPaths, dict[str, pl.DataFrame]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stages, "ROWS_PER_SLICE", 97)
+    monkeypatch.setattr(staged, "ROWS_PER_SLICE", 97)
     shuffled = stage(BuildPaths(tmp_path), world.sample(fraction=1, shuffle=True, seed=3))
     for name, frame in build(shuffled, buckets=7).items():
         assert frame.equals(built[1][name]), name

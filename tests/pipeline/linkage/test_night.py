@@ -1,0 +1,261 @@
+"""A night that builds on a snapshot gives, byte for byte, what linking everything anew gives; and knows when it may not build on it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+import pytest
+
+from catalog_store.platforms import CATALOG_PLATFORMS
+from catalog_store.tables import TABLES
+from catalog_store.tables.files import read_table, write_table
+from pipeline.linkage import night, stages
+from pipeline.linkage.night import BASE_TABLES, current_night
+from pipeline.linkage.registry import collect_registry
+from pipeline.linkage.stages import atoms as atoms_stage
+from pipeline.paths import BuildPaths
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+RECORDS, RELEASES = 160, 12
+ARTISTS = ("Abba", "The Abba", "Cher", "Abba & Cher", "Abba feat. Cher", "Cher x Dido", "Dido", "Didoo", "Various Artists", "Ella Vos")
+TITLES = ("Take On Me", "Take on Mee", "Another Day", "Another Day in Paradise", "Fever", "Never", "Part II", "Part III", "Halo")
+VERSIONS = (None, None, None, "Live", "Radio Edit", "Dido Remix", "Remix")
+DURATIONS = (None, 200_000, 201_500, 204_000, 207_000, 211_000, 216_000, 240_000)
+CODES = tuple(f"GBABC20{number:05d}" for number in range(25))
+DECISIONS = """
+- {sense}: [streamsvc_a:r0, streamsvc_b:r1]
+  why: two takes
+  by: someone
+  on: 2026-03-01
+- must_link: [streamsvc_a:r6, catalog_b:r11]
+  why: the store mistyped it
+  by: someone
+  on: 2026-03-01
+"""
+
+
+class Days:
+    """A world in which everything resembles everything: few names, codes and lengths, so that every change touches what stays."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = np.random.default_rng(seed)
+        self.names = {f"id{number}": str(self.rng.choice(ARTISTS)) for number in range(len(ARTISTS))}
+        self.rows = {f"r{number}": self._row(number) for number in range(RECORDS)}
+        self.places = {name: self._place() for name in self.rows}
+        self.codes = {f"rel{number}": f"0{4000000000000 + number % 5}" for number in range(RELEASES)}
+
+    def _any(self, values: tuple[object, ...]) -> object:
+        return values[int(self.rng.integers(len(values)))]
+
+    def _row(self, number: int) -> dict[str, object]:
+        artist, has_id = str(self._any(ARTISTS)), self.rng.random() < 0.6
+        credited = {"artist_id": f"id{ARTISTS.index(artist)}" if has_id else None, "name": artist, "role": "primary"}
+        shown = self.rng.random() < 0.2
+        return {
+            "platform": CATALOG_PLATFORMS[number % 6],
+            "external_id": f"r{number}",
+            "link_id": f"r{number}",
+            "title": self._any(TITLES),
+            "version": self._any(VERSIONS),
+            "artists": [] if shown else [credited],
+            "artist_credit": artist if shown else None,
+            "isrcs": [] if self.rng.random() < 0.5 else [self._any(CODES)],
+            "duration_ms": self._any(DURATIONS),
+            "release_id": f"rel{int(self.rng.integers(RELEASES))}",
+            "is_video": False,
+            "traits": [],
+        }
+
+    def _place(self) -> tuple[str, int]:
+        return f"rel{int(self.rng.integers(RELEASES))}", int(self.rng.integers(1, 5))
+
+    def pass_by(self) -> None:
+        """One night: records change, leave and return, an artist takes another name, releases get other barcodes and places."""
+        for name in list(self.rows):
+            if self.rng.random() < 0.05:
+                number = int(name[1:])
+                self.rows[name] = self._row(number)
+            elif self.rng.random() < 0.03:
+                del self.rows[name]
+        back = int(self.rng.integers(RECORDS))
+        self.rows.setdefault(f"r{back}", self._row(back))
+        self.names[f"id{int(self.rng.integers(len(ARTISTS)))}"] = str(self._any(ARTISTS))
+        self.places[str(self._any(tuple(self.places)))] = self._place()
+        self.codes[f"rel{int(self.rng.integers(RELEASES))}"] = f"0{4000000000000 + int(self.rng.integers(5))}"
+
+    def stage(self, paths: BuildPaths) -> None:
+        shutil.rmtree(paths.root / "work" / "staging", ignore_errors=True)
+        for platform in CATALOG_PLATFORMS:
+            rows = [row for row in self.rows.values() if row["platform"] == platform]
+            self._write(paths, platform, "source_recording", rows)
+            self._write(paths, platform, "source_artist", [self._artist(platform, *item) for item in self.names.items()])
+            releases = [
+                {"release_id": release, "title": release, "artists": [], "gtin": gtin, "is_compilation": False, "is_official": True}
+                for release, gtin in self.codes.items()
+            ]
+            self._write(paths, platform, "source_release", [{"platform": platform, **release} for release in releases])
+            placed = [(row["external_id"], *self.places[str(row["external_id"])]) for row in rows]
+            tracks = [
+                {"platform": platform, "release_id": release, "external_id": record, "disc_number": 1, "track_number": track}
+                for record, release, track in placed
+            ]
+            self._write(paths, platform, "source_release_track", tracks)
+
+    def _artist(self, platform: str, artist_id: str, name: str) -> dict[str, object]:
+        return {"platform": platform, "artist_id": artist_id, "name": name, "aliases": [], "is_placeholder": False}
+
+    def _write(self, paths: BuildPaths, platform: str, table: str, rows: list[dict[str, object]]) -> None:
+        frame = pl.DataFrame(rows, schema=TABLES[table].polars_schema, orient="row")
+        write_table(TABLES[table], paths.staging(platform) / table, [frame])
+
+
+def link_in_stages(paths: BuildPaths) -> dict[str, int]:
+    facts = stages.normalise_and_atoms(paths, buckets=2)
+    stages.edges(paths)
+    stages.clusters(paths)
+    stages.recording_ids(paths)
+    collect_registry(paths)
+    return facts
+
+
+def publish(paths: BuildPaths, name: str) -> None:
+    """What the publisher does, as far as linkage can see it."""
+    tables = paths.snapshots / name / "tables"
+    for table in BASE_TABLES:
+        shutil.copytree(paths.table(table), tables / table)
+    shutil.copytree(paths.table("redirect"), tables / "redirect")
+    paths.current.unlink(missing_ok=True)
+    paths.current.symlink_to(tables.parent)
+
+
+def anew(paths: BuildPaths, root: Path) -> BuildPaths:
+    """Another catalog with the same staging and the same past, linked without building on it."""
+    shutil.copytree(paths.root, root, symlinks=True)
+    other = BuildPaths(root)
+    other.relink.touch()
+    assert link_in_stages(other)["is_in_full"]
+    return other
+
+
+def content(paths: BuildPaths) -> dict[str, list[bytes]]:
+    return {name: [part.read_bytes() for part in sorted(paths.table(name).iterdir())] for name in (*BASE_TABLES, "redirect")}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_night_that_builds_on_a_snapshot_equals_one_that_links_everything(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(atoms_stage, "MOST_CHANGED", 1.0)
+    days, paths = Days(seed), BuildPaths(tmp_path / "catalog")
+    days.stage(paths)
+    paths.overrides.write_text(DECISIONS.format(sense="cannot_link"))
+    link_in_stages(paths)
+    publish(paths, "night-0")
+    retired = 0
+    for number in range(1, 4):
+        days.pass_by()
+        days.stage(paths)
+        facts = link_in_stages(paths)
+        assert not facts["is_in_full"]
+        assert 0 < facts["changed_records"] < facts["records"]
+        other = anew(paths, tmp_path / f"anew-{number}")
+        assert content(paths) == content(other)
+        retired += read_table(TABLES["redirect"], paths.table("redirect")).height
+        publish(paths, f"night-{number}")
+    assert retired > 0
+
+
+@pytest.fixture
+def linked(tmp_path: Path) -> BuildPaths:
+    days, paths = Days(9), BuildPaths(tmp_path / "catalog")
+    days.stage(paths)
+    link_in_stages(paths)
+    publish(paths, "base")
+    return paths
+
+
+def test_a_night_without_changes_makes_no_atom_again_and_changes_no_byte(linked: BuildPaths) -> None:
+    before = content(linked)
+    facts = link_in_stages(linked)
+    assert (facts["is_in_full"], facts["changed_records"], facts["changed_atoms"]) == (0, 0, 0)
+    assert content(linked) == before
+
+
+def test_a_platform_that_leaves_and_returns_finds_its_ids(linked: BuildPaths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(atoms_stage, "MOST_CHANGED", 1.0)
+    before = read_table(TABLES["recording_member"], linked.table("recording_member"))
+    shutil.move(linked.staging("streamsvc_a"), tmp_path / "away")
+    link_in_stages(linked)
+    assert content(linked) == content(anew(linked, tmp_path / "anew"))
+    publish(linked, "without")
+    shutil.move(tmp_path / "away", linked.staging("streamsvc_a"))
+    assert not link_in_stages(linked)["is_in_full"]
+    assert read_table(TABLES["recording_member"], linked.table("recording_member")).equals(before)
+    assert content(linked) == content(anew(linked, tmp_path / "anew again"))
+
+
+def test_titles_that_linkage_reads_alike_cost_nothing_but_the_look(linked: BuildPaths) -> None:
+    folder = linked.staging("streamsvc_b") / "source_recording"
+    rows = read_table(TABLES["source_recording"], folder)
+    write_table(TABLES["source_recording"], folder, [rows.with_columns(popularity=pl.lit(0.5))])
+    assert link_in_stages(linked)["changed_records"] == 0
+
+
+def reason_of(paths: BuildPaths) -> str:
+    facts = link_in_stages(paths)
+    assert facts["is_in_full"]
+    return current_night(paths).reason
+
+
+def test_other_overrides_link_everything_anew(linked: BuildPaths) -> None:
+    linked.overrides.write_text(DECISIONS.format(sense="must_link"))
+    assert "overrides are not those" in reason_of(linked)
+
+
+def test_other_code_links_everything_anew(linked: BuildPaths, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(night, "_LIBRARIES", ("polars", "scipy"))
+    assert "are not those of the live snapshot" in reason_of(linked)
+
+
+def test_a_snapshot_that_lacks_a_table_is_not_built_on(linked: BuildPaths) -> None:
+    shutil.rmtree(linked.current / "tables" / "atom_isrc")
+    assert "lacks atom_isrc" in reason_of(linked)
+
+
+def test_when_much_has_changed_everything_is_linked_anew(linked: BuildPaths) -> None:
+    folder = linked.staging("streamsvc_c") / "source_recording"
+    rows = read_table(TABLES["source_recording"], folder)
+    write_table(TABLES["source_recording"], folder, [rows.with_columns(title=pl.col("title") + " again", content_hash=None)])
+    assert "of the records have changed" in reason_of(linked)
+
+
+def test_an_operator_can_ask_for_everything_anew(linked: BuildPaths) -> None:
+    linked.relink.touch()
+    assert "asks for it" in reason_of(linked)
+
+
+def test_later_stages_do_not_build_on_a_snapshot_that_has_been_pruned(linked: BuildPaths) -> None:
+    link_in_stages(linked)
+    note = linked.root / "work" / "linkage" / "night.json"
+    assert json.loads(note.read_text())["base"] == "base"
+    (linked.snapshots / "base").rename(linked.snapshots / "pruned")
+    assert current_night(linked).base is None
+
+
+def test_what_a_night_that_died_left_behind_does_not_matter(linked: BuildPaths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(atoms_stage, "MOST_CHANGED", 1.0)
+    days = Days(9)
+    days.pass_by()
+    days.stage(linked)
+    stages.normalise_and_atoms(linked)
+    stages.edges(linked)
+    days.pass_by()
+    days.stage(linked)
+    link_in_stages(linked)
+    assert content(linked) == content(anew(linked, tmp_path / "anew"))
