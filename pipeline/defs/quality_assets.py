@@ -95,19 +95,16 @@ def sources(instance: dg.DagsterInstance) -> list[Source]:
 
 
 def costs(instance: dg.DagsterInstance) -> list[Cost]:
-    """What each step of the line took when it last ran, in the order of the data flow."""
-    keys = [*(landing_key(platform) for platform in SOURCES), *STAGING_KEYS, *JUDGED]
-    steps: dict[str, Cost] = {}
-    for key in keys:
-        event = instance.get_latest_materialization_event(key)
-        said = _metadata(instance, key)
-        if event is None or "seconds" not in said:
+    """What each step of the line took when it last ran, in the order in which they ran."""
+    steps: dict[str, tuple[float, Cost]] = {}
+    for key in (*(landing_key(platform) for platform in SOURCES), *STAGING_KEYS, *JUDGED):
+        event, said = instance.get_latest_materialization_event(key), _metadata(instance, key)
+        if event is None or event.dagster_event is None or "seconds" not in said:
             continue
-        step = str(event.dagster_event.step_key if event.dagster_event else key.to_user_string())
-        numbers = (float(str(said[name].value)) for name in ("seconds", "cpu_seconds", "peak_memory_bytes"))
-        seconds, cpu_seconds, peak = numbers
-        steps.setdefault(step, Cost(step, seconds, cpu_seconds, int(peak)))
-    return list(steps.values())
+        seconds, cpu_seconds, peak = (float(str(said[name].value)) for name in ("seconds", "cpu_seconds", "peak_memory_bytes"))
+        step = str(event.dagster_event.step_key)
+        steps.setdefault(step, (event.timestamp, Cost(step, seconds, cpu_seconds, int(peak))))
+    return [cost for _, cost in sorted(steps.values(), key=lambda found: found[0])]
 
 
 def _metadata(instance: dg.DagsterInstance, key: dg.AssetKey) -> dict[str, dg.MetadataValue]:
