@@ -16,6 +16,7 @@ from pipeline.defs.jobs import NIGHTLY, RECLASSIFY, REMADE_KEYS, REMADE_TABLES, 
 from pipeline.defs.quality_assets import FIGURES_KEY
 from pipeline.defs.resources import CatalogResource
 from pipeline.defs.snapshot_assets import PUBLISHED
+from pipeline.linkage.registry import RegistryError, require_registry
 from pipeline.paths import BuildPaths
 
 if TYPE_CHECKING:
@@ -33,6 +34,10 @@ def run_build(settings: Settings) -> dict[str, object]:
     """Materialise everything from dumps to the live snapshot; facts about that snapshot. BuildFailedError when a step fails."""
     settings.root.mkdir(parents=True, exist_ok=True)
     with only_builder(settings.root):
+        try:
+            require_registry(BuildPaths(settings.root))
+        except (RegistryError, CatalogError) as error:
+            raise BuildFailedError(str(error)) from error
         stages = _materialise(settings)
     return {**live_snapshot(settings.root).summary(), "report": str(BuildPaths(settings.root).report), "stages": stages}
 

@@ -191,11 +191,11 @@ SOURCE_CREDIT = Table(
 ID_REGISTRY = Table(
     "id_registry",
     "linkage",
-    "Memory between builds: the id that each source entity had last, so that ids stay.",
+    "Memory between builds, so that ids stay: the id that each source entity last had as its own, and what ids were merged into.",
     (
         Column("kind", TEXT, "What the id names.", values=("recording", "artist", "release", "label")),
-        Column("source_key", TEXT, "`<platform>:<external id>`; entities known by name only: `name:<key>`."),
-        Column("entity_id", INT64, "The id it carried in the last published build.", minimum=1),
+        Column("source_key", TEXT, "`<platform>:<external id>`; entities known by name only: `name:<key>`; ids merged away: `id:<id>`."),
+        Column("entity_id", INT64, "The id it last had as its own; rows `id:<id>` lead to the one that stands for it now.", minimum=1),
     ),
     primary_key=("kind", "source_key"),
 )

@@ -27,6 +27,8 @@ from pipeline.dumps.content_hash import content_hash
 from pipeline.linkage import stages
 from pipeline.linkage.registry import KINDS, MEMBERS, RegistryError, collect_registry, rebuild_registry
 from pipeline.paths import BuildPaths
+from pipeline.run import BuildFailedError, run_build
+from pipeline.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -184,6 +186,8 @@ def test_a_lost_registry_stops_the_night_and_rebuilt_gives_every_id_again(paths:
     shutil.rmtree(table)
     with pytest.raises(RegistryError, match="registry rebuild"):
         night(paths, "never")
+    with pytest.raises(BuildFailedError, match="registry rebuild"):
+        run_build(Settings(root=paths.root, dumps=paths.root))
     assert rebuild_registry(paths)["rebuilt"]
     rebuilt = paths.root / "work" / "registry" / "rebuilt" / paths.current.resolve().name / "id_registry"
     assert read_table(TABLES["id_registry"], rebuilt).equals(whole)
