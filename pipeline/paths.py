@@ -57,6 +57,11 @@ class BuildPaths:
         return self.root / "work" / "report" / "index.html"
 
     @property
+    def genre_report(self) -> Path:
+        """The page about what the genre rules cover."""
+        return self.root / "work" / "report" / "genres.html"
+
+    @property
     def overrides(self) -> Path:
         """The reviewed overrides of linkage; need not exist."""
         return self.overrides_file or self.root / "overrides.yaml"

@@ -53,4 +53,19 @@ UNCLASSIFIED_GENRE_STRING = Table(
     primary_key=("platform", "parent", "genre"),
 )
 
-GENRE_TABLES = (GENRE, RECORDING_GENRE, UNCLASSIFIED_GENRE_STRING)
+GENRE_COVERAGE = Table(
+    "genre_coverage",
+    "catalog",
+    "How far each platform's strings were understood, and how often what it says stood; all platforms together under an empty key.",
+    (
+        Column("platform", TEXT, "Platform key; empty for all together.", values=("", *CATALOG_PLATFORMS, "suggestion")),
+        Column("main", TEXT, "A main's name; empty for all mains together."),
+        Column("recording_count", INT64, "Recordings that the platform knows.", minimum=0),
+        Column("told_count", INT64, "Of these, recordings for which it gives any string.", minimum=0),
+        Column("said_count", INT64, "Of these, recordings of which its strings say the main, or any.", minimum=0),
+        Column("stood_count", INT64, "Of these, recordings that got the main, or one of those said.", minimum=0),
+    ),
+    primary_key=("platform", "main"),
+)
+
+GENRE_TABLES = (GENRE, RECORDING_GENRE, UNCLASSIFIED_GENRE_STRING, GENRE_COVERAGE)

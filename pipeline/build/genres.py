@@ -1,8 +1,8 @@
 """Genres: what the sources' strings mean, and who is believed about a recording.
 
-Writes genre, recording_genre and unclassified_genre_string. Each platform has one opinion, that of its most direct level (recording before
-release before artist). An approved suggestion decides alone; else every main that two platforms share stands; else the first platform of
-the chain speaks alone. What a string means is the business of the genre rules, never of a query here.
+Writes genre, recording_genre, unclassified_genre_string and genre_coverage. Each platform has one opinion, that of its most direct level
+(recording before release before artist). An approved suggestion decides alone; else every main that two platforms share stands; else the
+first platform of the chain speaks alone. What a string means is the business of the genre rules, never of a query here.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from catalog_store.tables import TABLES
 from catalog_store.tables.files import write_table
 from genre_rules import Classifier, Taxonomy, compile_book, load_book
 from genre_rules.load import FOLDER
+from pipeline.build.genre_coverage import write_coverage
 from pipeline.build.genre_strings import LEAST_SHARE_OF_VOTES, hang_strings
 from pipeline.build.genre_suggestions import hang_suggestions
 from pipeline.build.priorities import GENRE, SUGGESTION, platform_count_sql, rank_sql
@@ -31,7 +32,7 @@ MOST_GENRES = 6
 
 
 def build_genres(paths: BuildPaths) -> dict[str, int]:
-    """Write genre, recording_genre and unclassified_genre_string; returns row counts."""
+    """Write the four tables; returns row counts, and of how many recordings the genre is known."""
     book = compile_book(load_book(paths.rules or FOLDER))
     facts = {"genres": write_table(TABLES["genre"], paths.table("genre"), genre_rows(book.taxonomy))}
     with open_workbench(paths, "genres") as bench:
@@ -46,6 +47,7 @@ def build_genres(paths: BuildPaths) -> dict[str, int]:
         facts["distinct_strings"] = bench.frame("SELECT count(*) AS n FROM string")["n"].item()
         facts["recording_genres"] = bench.write("recording_genre", _RECORDING_GENRE)
         facts["unclassified_strings"] = bench.write("unclassified_genre_string", _UNCLASSIFIED)
+        facts["covered"] = write_coverage(bench)
     return facts
 
 

@@ -5,6 +5,7 @@ import dagster as dg
 from catalog_store.platforms import SUGGESTIONS
 from catalog_store.tables import TABLES, Table
 from pipeline.build.artists import build_artists, count_artist_works
+from pipeline.build.genre_coverage import genre_coverage
 from pipeline.build.genres import build_genres
 from pipeline.build.labels import build_labels, count_label_releases
 from pipeline.build.links import build_links
@@ -16,6 +17,7 @@ from pipeline.build.works import build_works
 from pipeline.defs.dump_assets import staging_key
 from pipeline.defs.table_steps import TableStep, table_assets, table_key
 from pipeline.paths import BuildPaths
+from pipeline.report.genre_page import write_genre_page
 
 
 def steps() -> list[TableStep]:
@@ -23,7 +25,9 @@ def steps() -> list[TableStep]:
     return [
         TableStep("artists", _tables("source_credit", "artist_source"), _keys("recording_member"), build_artists),
         TableStep("labels", _tables("label_source"), _keys("recording_member"), build_labels),
-        TableStep("releases", _tables("release", "release_source"), _keys("artist_source", "label_source"), build_releases),
+        TableStep(
+            "releases", _tables("release", "release_source", "release_provenance"), _keys("artist_source", "label_source"), build_releases
+        ),
         TableStep(
             "recordings",
             _tables("recording", "recording_provenance", "recording_isrc", "recording_artist", "recording_release"),
@@ -36,9 +40,9 @@ def steps() -> list[TableStep]:
         TableStep("links", _tables("platform_link", "external_redirect"), _keys("recording"), build_links),
         TableStep(
             "genres",
-            _tables("genre", "recording_genre", "unclassified_genre_string"),
+            _tables("genre", "recording_genre", "unclassified_genre_string", "genre_coverage"),
             (*_keys("recording_artist", "isrc_owner", "redirect"), staging_key(SUGGESTIONS)),
-            build_genres,
+            _genres,
             genre_invariants,
         ),
         TableStep("tracks", _tables("track"), _keys("recording_genre", "recording_release", "artist"), build_tracks),
@@ -48,6 +52,12 @@ def steps() -> list[TableStep]:
 def catalog_assets() -> list[dg.AssetsDefinition]:
     """All assets of the layer."""
     return [table_assets(step) for step in steps()]
+
+
+def _genres(paths: BuildPaths) -> dict[str, int]:
+    facts = build_genres(paths)
+    write_genre_page(genre_coverage(paths), paths.genre_report)
+    return facts
 
 
 def _count(paths: BuildPaths) -> None:

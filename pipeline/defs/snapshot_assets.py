@@ -48,7 +48,7 @@ def published_snapshot(catalog: CatalogResource) -> Iterator[dg.MaterializeResul
             root,
             snapshot_id=snapshot_id,
             next_ids=collect_registry(paths),
-            attachments={"report.html": paths.report},
+            attachments={"report.html": paths.report, "genres.html": paths.genre_report},
             report=catalog.report,
         )
         pruned = prune(root, catalog.keep_snapshots)

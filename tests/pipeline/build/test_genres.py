@@ -7,6 +7,7 @@ import polars as pl
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import write_table
 from genre_rules import load_book
+from pipeline.build.genre_coverage import genre_coverage
 from pipeline.build.genres import build_genres
 
 from .conftest import credit
@@ -156,6 +157,24 @@ def test_unclassifiable_strings_are_never_returned_but_weighed(world: World) -> 
     world.add("source_genre", "catalog_b", entity_kind="recording", entity_id="r2", genre="seen live")
     assert genres(world) == [(2, "Jazz")]
     assert world.rows_of("unclassified_genre_string") == [("catalog_b", "", "house of pain", 2, 1)]
+
+
+def test_coverage_counts_what_each_platform_tells_what_is_understood_and_what_stood(world: World) -> None:
+    said(world, store_a="Techno", catalog_b="ambient", streamsvc_c="Ambient")
+    world.recording(2, "store_a", "s2", "Song", NOVA)
+    world.add("source_genre", "store_a", entity_kind="recording", entity_id="s2", genre="qwertzuiop")
+    world.recording(3, "store_a", "s3", "Song", NOVA)
+    build_genres(world.write())
+    rows = {(platform, main): counts for platform, main, *counts in world.rows_of("genre_coverage")}
+    assert rows["store_a", ""] == [3, 2, 1, 0]
+    assert rows["store_a", "Techno"] == [3, 2, 1, 0]
+    assert rows["streamsvc_c", "Electronic"] == [1, 1, 1, 1]
+    assert rows["", ""] == [3, 2, 1, 1]
+    coverage = genre_coverage(world.paths)
+    assert (coverage.recordings, coverage.classified, coverage.unclassified_count) == (3, 1, 1)
+    assert coverage.unclassified == (("store_a", "", "qwertzuiop", 1, 1),)
+    assert coverage.said["catalog_b", "Electronic"] == 1
+    assert [main.key for main in coverage.mains] == ["Electronic", "Techno"]
 
 
 def test_the_parent_of_the_source_decides_what_a_word_means(world: World) -> None:
