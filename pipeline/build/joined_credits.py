@@ -1,47 +1,49 @@
 """Names of several artists in one string (`A & B feat. C`) without ids: cut as linkage cuts them, shown as they were written.
 
-Whether a name is cut is decided by `pipeline.linkage.credits.name_table` alone; here are only the words of the parts and their roles.
+Whether a name is cut, and into which artists, is decided by `pipeline.linkage.credits.name_table` alone; here are their names and roles.
 """
 
 from __future__ import annotations
 
-import re
-
 import polars as pl
 
-from pipeline.linkage.credits import PLACEHOLDERS, SEPARATORS, name_table
+from pipeline.build.name_forms import NUMBERED, artist_key
+from pipeline.linkage.credits import name_table
 
-FEATURED = ("feat", "ft", "featuring")
 _CUT, _GUESTS = "\x1f", "\x1e"
-
-
-def _pattern(separators: list[str]) -> str:
-    return "(?i)(?:" + "|".join(re.escape(text) for text in sorted(separators, key=len, reverse=True)) + ")"
-
-
-_BEFORE_GUESTS = _pattern([text for text in SEPARATORS if text.strip(" .") in FEATURED])
-_BETWEEN = _pattern([text for text in SEPARATORS if text.strip(" .") not in FEATURED])
+_BEFORE_GUESTS = r"(?i)[\s(\[]+(?:feat\.?|ft\.?|featuring|f/)\s+"
+_BETWEEN = r"(?i)\s*[,;/+&\u00d7]\s*|\s+(?:and|x|vs\.?|with|meets|pres\.?|presents)\s+"
 
 
 def joined_names(names: pl.DataFrame) -> pl.DataFrame:
     """The names that are to be cut: name, place (from 0), part, role (`featured` behind `feat.`, else null).
 
+    A part is named as it was written; where it cannot be found again (`Tyler, The Creator`), as the artist of that key is called elsewhere.
+
     Args:
         names: name (distinct), key, has_id: every name of the build; `key` as `artist_key` gives it.
     """
-    forms = names.filter(pl.col("has_id") | ~pl.col("name").str.contains(f"{_BEFORE_GUESTS}|{_BETWEEN}")).select(
-        "name",
-        name_key=pl.when(pl.col("key").is_in(PLACEHOLDERS)).then(pl.lit("")).otherwise("key"),
-        parts=pl.lit(None, dtype=pl.List(pl.String)),
+    cut = name_table(names.select("name", "has_id")).filter(pl.col("part_keys").is_not_null())
+    parts = cut.select("name", key="part_keys").explode("key", empty_as_null=False)
+    parts = parts.with_columns(place=pl.int_range(pl.len(), dtype=pl.Int32).over("name"))
+    called = names.filter("has_id").sort("name").unique("key", keep="first", maintain_order=True)
+    called = called.select("key", known=pl.col("name").str.replace(NUMBERED, ""))
+    written = _pieces(cut.select("name")).unique(["name", "key"], keep="first", maintain_order=True)
+    found = parts.join(written, on=["name", "key"], how="left", maintain_order="left").join(
+        called, on="key", how="left", maintain_order="left"
     )
-    cut = name_table(names.select("name", "has_id"), forms).filter(pl.col("part_keys").is_not_null())
+    return found.select(
+        "name",
+        "place",
+        part=pl.coalesce("piece", "known", "key"),
+        role=pl.when(pl.col("is_guest").fill_null(strategy="forward").over("name")).then(pl.lit("featured")),
+    )
+
+
+def _pieces(names: pl.DataFrame) -> pl.DataFrame:
+    """name, piece, key, is_guest: what stands between the joints of each name."""
     text = pl.col("name").str.replace_all(_BEFORE_GUESTS, f"{_CUT}{_GUESTS}").str.replace_all(_BETWEEN, _CUT)
-    parts = cut.select("name", part=text.str.split(_CUT)).explode("part", empty_as_null=False)
-    parts = parts.with_columns(is_guest=pl.col("part").str.starts_with(_GUESTS).cum_max().over("name"))
-    parts = parts.with_columns(pl.col("part").str.strip_prefix(_GUESTS).str.strip_chars()).filter(pl.col("part") != "")
-    return parts.select(
-        "name",
-        place=pl.int_range(pl.len(), dtype=pl.Int32).over("name"),
-        part="part",
-        role=pl.when("is_guest").then(pl.lit("featured")),
-    )
+    pieces = names.select("name", piece=text.str.split(_CUT)).explode("piece", empty_as_null=False)
+    pieces = pieces.with_columns(is_guest=pl.col("piece").str.starts_with(_GUESTS).cum_max().over("name"))
+    pieces = pieces.with_columns(pl.col("piece").str.strip_prefix(_GUESTS).str.strip_chars(" )]")).filter(pl.col("piece") != "")
+    return pieces.with_columns(key=artist_key(pl.col("piece")))

@@ -15,6 +15,13 @@ NUMBERED = r"\s*\((\d{1,3})\)\s*$"
 """The suffix by which catalog_a numbers bearers of one name; the first bearer carries none."""
 _LABEL_TAIL = r" (?:records|recordings|recording|record|music|music group|entertainment|ltd|inc|llc|gmbh|productions)$"
 _RELEASE_TAIL = r" - (?:single|ep)$"
+_EDITION_WORD = r"deluxe|expanded|special|limited|collectors?|anniversary|bonus|edition|re-?issue|re-?master(?:ed|s|ing)?"
+_EDITION = rf"\s*[(\[][^()\[\]]*\b(?:{_EDITION_WORD})\b[^()\[\]]*[)\]]"
+_REMASTER = r"\b(?:re-?master\w*|re-?issue)\b"
+_LARGER = (
+    r"\b(?:deluxe|expanded|special|limited|collectors?|bonus|super|edition|version|tracks?|the|and|re-?master\w*|re-?issue|[0-9]{4})\b"
+)
+"""What says that there is more on a release, or nothing more than `Edition`."""
 
 
 def shown_name_sql(name: str, platform: str = "platform") -> str:
@@ -37,3 +44,24 @@ def release_key(title: pl.Expr) -> pl.Expr:
     folded = fold_expr(title).str.replace(_RELEASE_TAIL, "")
     words = compact_expr(words_expr(folded))
     return pl.when(words == "").then(folded).otherwise(words)
+
+
+def edition_form(title: pl.Expr, version: pl.Expr) -> pl.Expr:
+    """A struct of `title_key`, `edition` and `is_remaster` out of a release's title and the words kept apart from it.
+
+    `Hit (Deluxe Version)` -> `hit`, `larger`; `Hit (20th Anniversary Edition)` -> `hit`, `larger 20th anniversary`; `Hit` with the version
+    `Remastered` -> `hit`, ``, true. A bracket without such a word stays part of the title.
+    """
+    whole = pl.concat_str(title, pl.when(version.str.strip_chars() != "").then(pl.format(" ({})", version)), ignore_nulls=True)
+    folded = fold_expr(whole)
+    notes = folded.str.extract_all(_EDITION).list.join(" ")
+    other = words_expr(notes.str.replace_all(_LARGER, " "))
+    bare = folded.str.replace_all(_EDITION, "")
+    larger = pl.when(
+        words_expr(notes.str.replace_all(_REMASTER, " ").str.replace_all(r"\b(?:[0-9]{4}|edition|version|the|and)\b", " ")) != ""
+    )
+    return pl.struct(
+        title_key=release_key(pl.when(bare.str.strip_chars() != "").then(bare).otherwise(folded)),
+        edition=pl.concat_str(larger.then(pl.lit("larger")).otherwise(pl.lit("")), other, separator=" ").str.strip_chars(),
+        is_remaster=notes.str.contains(_REMASTER),
+    )

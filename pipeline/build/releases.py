@@ -1,8 +1,9 @@
 """Releases: one release per product, merged over platforms, and the recordings on each.
 
 Platform releases are one when they carry the same barcode (and agree in title or tracks), or have the same artist, the same title, years at
-most one apart and mostly the same tracks, unless two barcodes say otherwise. Writes release_source, release and recording_release and
-fills the counts of `label`. What must not live here: which date wins (release_dates.py), who is asked first (priorities.py).
+most one apart and mostly the same tracks, unless two barcodes or the kind of edition say otherwise. Writes release_source, release,
+release_provenance and recording_release and fills the counts of `label`. What must not live here: which date wins (release_dates.py), who
+is asked first (priorities.py).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import polars as pl
 from pipeline.build.artists import VARIOUS_ARTISTS, VARIOUS_KEY, VARIOUS_KEYS
 from pipeline.build.identity import components
 from pipeline.build.labels import count_label_releases
-from pipeline.build.name_forms import artist_key, label_key, release_key, shown_name_sql
+from pipeline.build.name_forms import artist_key, edition_form, label_key, shown_name_sql
 from pipeline.build.popularity import popularity_sql
 from pipeline.build.priorities import (
     RECORDING_POSITION,
@@ -26,6 +27,7 @@ from pipeline.build.priorities import (
     platform_count_sql,
     rank_sql,
 )
+from pipeline.build.provenance import RELEASE_PROVENANCE
 from pipeline.build.release_dates import earliest_date_sql
 from pipeline.build.workbench import Workbench, open_workbench
 from pipeline.linkage.registry import assign_ids, previous_registry, save_assignment
@@ -58,7 +60,10 @@ def build_releases(paths: BuildPaths) -> dict[str, int]:
     with open_workbench(paths, "releases") as bench:
         bench.keep("release_track", _RELEASE_TRACK)
         bench.load("name_form", _name_forms(bench))
+        bench.load("title_form", _title_forms(bench))
+        bench.keep("remastered", _REMASTERED)
         bench.keep("edition", _EDITION)
+        bench.keep("edition", _TRUSTED)
         groups = _group(bench)
         registry, next_id = previous_registry(paths, "release")
         assignment = assign_ids(groups.select("group", "source_key"), registry, next_id)
@@ -70,26 +75,38 @@ def build_releases(paths: BuildPaths) -> dict[str, int]:
             "recording_releases": bench.write("recording_release", _RECORDING_RELEASE),
             "releases": bench.write("release", _RELEASE),
         }
+        bench.write("release_provenance", RELEASE_PROVENANCE)
         save_assignment(paths, "release", assignment)
     count_label_releases(paths)
     return facts
 
 
 def _name_forms(bench: Workbench) -> pl.DataFrame:
-    """text, release_key, artist_key, label_key of every distinct string that stands in one of these places."""
+    """text, artist_key, label_key of every distinct string that stands in one of these places."""
     texts = bench.frame(
-        "SELECT DISTINCT text FROM (SELECT title AS text FROM source_release UNION ALL SELECT label_name FROM source_release "
-        "UNION ALL SELECT artists[1].name FROM source_release) WHERE text IS NOT NULL ORDER BY text"
+        "SELECT DISTINCT text FROM (SELECT label_name AS text FROM source_release UNION ALL SELECT artists[1].name FROM source_release) "
+        "WHERE text IS NOT NULL ORDER BY text"
     )
     text = pl.col("text")
     various = artist_key(text).is_in(VARIOUS_KEYS)
     return texts.select(
         "text",
-        release_key=release_key(text),
         artist_key=pl.when(various).then(pl.lit(VARIOUS_KEY)).otherwise(artist_key(text)),
         label_key=label_key(text),
     )
 
+
+def _title_forms(bench: Workbench) -> pl.DataFrame:
+    """title, version, title_key, edition, is_remaster of every distinct pair."""
+    titles = bench.frame("SELECT DISTINCT title, version FROM source_release ORDER BY title, version")
+    return titles.with_columns(form=edition_form(pl.col("title"), pl.col("version"))).unnest("form")
+
+
+_REMASTERED = """
+SELECT t.platform, t.release_id FROM source_release_track t JOIN source_recording s USING (platform, external_id)
+GROUP BY ALL HAVING avg((contains(lower(s.title), 'remaster') OR contains(lower(coalesce(s.version, '')), 'remaster'))::INT) > 0.5
+"""
+"""Some platforms say it of the tracks alone."""
 
 _OWN_ARTISTS = """
 SELECT t.platform, t.release_id, min(c.artist_id) AS artist_id, arg_min(c.name, struct_pack(a := c.artist_id, b := c.name)) AS name
@@ -108,14 +125,16 @@ WITH named AS (
     JOIN (SELECT platform, release_id, count(*) AS track_count FROM release_track GROUP BY ALL) t USING (platform, release_id)
 )
 SELECT (row_number() OVER (ORDER BY r.platform, r.release_id))::BIGINT AS node,
-    r.platform, r.release_id, r.title, r.version, k.release_key AS title_key,
+    r.platform, r.release_id, r.title, r.version, k.title_key, k.edition,
+    k.is_remaster OR (r.platform, r.release_id) IN (FROM remastered) AS is_remaster,
     coalesce(s.artist_id, o.artist_id, v.artist_id) AS artist_id,
     CASE WHEN s.artist_id IS NOT NULL THEN {shown_name_sql("r.first.name", "r.platform")}
          ELSE coalesce(o.name, '{VARIOUS_ARTISTS}') END AS artist_name,
-    l.label_id, r.catalog_number, r.gtin, r.release_date, r.release_date_precision, r.release_type, r.is_compilation, r.is_official,
+    l.label_id, r.catalog_number, r.gtin, r.gtin AS told_gtin,
+    r.release_date, r.release_date_precision, r.release_type, r.is_compilation, r.is_official,
     r.known_tracks, r.release_date[1:4]::INT AS year
 FROM named r
-JOIN name_form k ON k.text = r.title
+JOIN title_form k ON k.title = r.title AND k.version IS NOT DISTINCT FROM r.version
 LEFT JOIN name_form a ON a.text = r.first.name
 LEFT JOIN artist_source s ON s.platform = r.platform AND s.external_id = coalesce(r.first.artist_id, 'name:' || a.artist_key)
 LEFT JOIN ({_OWN_ARTISTS}) o ON r.first IS NULL AND o.platform = r.platform AND o.release_id = r.release_id
@@ -123,6 +142,27 @@ LEFT JOIN artist_source v ON v.platform = 'name' AND v.external_id = 'name:{VARI
 LEFT JOIN name_form b ON b.text = r.label_name
 LEFT JOIN label_source l ON l.platform = r.platform AND l.external_id = coalesce(r.label_id, 'name:' || b.label_key)
 """
+
+
+_TRUSTED = f"""
+WITH counted AS (
+    SELECT node, gtin, title_key, count(*) OVER (PARTITION BY gtin) AS bearers, count(*) OVER (PARTITION BY gtin, title_key) AS alike
+    FROM edition WHERE gtin IS NOT NULL
+), centre AS (SELECT gtin, arg_min(node, struct_pack(a := -alike, b := node)) AS node FROM counted GROUP BY gtin),
+doubted AS (SELECT c.node, m.node AS centre FROM counted c JOIN centre m USING (gtin) WHERE c.bearers > 1 AND c.alike = 1),
+believed AS (
+    SELECT node FROM (
+        SELECT d.node, d.centre, count(*) AS shared
+        FROM doubted d JOIN edition e ON e.node = d.node JOIN edition m ON m.node = d.centre
+        JOIN release_track x ON x.platform = e.platform AND x.release_id = e.release_id
+        JOIN release_track y ON y.platform = m.platform AND y.release_id = m.release_id AND y.recording_id = x.recording_id
+        WHERE d.node <> d.centre GROUP BY ALL
+    ) JOIN edition e USING (node) JOIN edition m ON m.node = centre
+    WHERE shared >= {LEAST_SHARED_TRACKS} * least(e.known_tracks, m.known_tracks)
+)
+SELECT * REPLACE (CASE WHEN node NOT IN (SELECT node FROM doubted) OR node IN (FROM believed) THEN gtin END AS gtin) FROM edition
+"""
+"""A barcode that its bearers do not agree on, in title or tracks, says nothing of those who stand alone with it."""
 
 
 def _group(bench: Workbench) -> pl.DataFrame:
@@ -137,27 +177,30 @@ def _group(bench: Workbench) -> pl.DataFrame:
 
 _OVERLAP = """
 WITH track AS (
-    SELECT e.node, e.artist_id, e.title_key, e.gtin, t.recording_id FROM edition e JOIN release_track t USING (platform, release_id)
+    SELECT e.node, e.artist_id, e.title_key, e.edition, t.recording_id FROM edition e JOIN release_track t USING (platform, release_id)
 )
 SELECT a.node AS node_a, b.node AS node_b, count(*) AS shared
-FROM track a JOIN track b ON a.recording_id = b.recording_id AND a.artist_id = b.artist_id AND a.title_key = b.title_key
+FROM track a
+JOIN track b ON a.recording_id = b.recording_id AND a.artist_id = b.artist_id AND a.title_key = b.title_key AND a.edition = b.edition
 WHERE a.node < b.node GROUP BY ALL
 """
-"""Only editions of one artist and title that share a recording are ever compared."""
+"""Only releases of one artist, title and kind of edition that share a recording are ever compared."""
 
 _SAME_PRODUCT = f"""
 SELECT o.node_a, o.node_b FROM overlap o JOIN edition a ON a.node = o.node_a JOIN edition b ON b.node = o.node_b
 WHERE o.shared >= {LEAST_SHARED_TRACKS} * greatest(a.known_tracks, b.known_tracks)
-    AND coalesce(abs(a.year - b.year) <= {MOST_YEARS_APART}, true) AND coalesce(a.gtin = b.gtin, true)
+    AND coalesce(abs(a.year - b.year) <= {MOST_YEARS_APART}, a.is_remaster = b.is_remaster OR a.gtin = b.gtin, false)
+    AND coalesce(a.gtin = b.gtin, true)
 """
 
 _SAME_BARCODE = f"""
-WITH centre AS (SELECT gtin, min(node) AS node FROM edition WHERE gtin IS NOT NULL GROUP BY gtin HAVING count(*) > 1),
+WITH alike AS (SELECT node, gtin, count(*) OVER (PARTITION BY gtin, title_key) AS n FROM edition WHERE gtin IS NOT NULL),
+centre AS (SELECT gtin, arg_min(node, struct_pack(a := -n, b := node)) AS node FROM alike GROUP BY gtin HAVING count(*) > 1),
 pair AS (
     SELECT c.node AS node_a, e.node AS node_b, a.title_key = e.title_key AS is_titled_alike,
         least(a.known_tracks, e.known_tracks) AS tracks,
         a.platform AS platform_a, a.release_id AS release_a, e.platform AS platform_b, e.release_id AS release_b
-    FROM centre c JOIN edition a ON a.node = c.node JOIN edition e ON e.gtin = c.gtin AND e.node > c.node
+    FROM centre c JOIN edition a ON a.node = c.node JOIN edition e ON e.gtin = c.gtin AND e.node <> c.node
 ), counted AS (
     SELECT p.node_a, p.node_b, count(*) AS shared FROM pair p
     JOIN release_track x ON x.platform = p.platform_a AND x.release_id = p.release_a
@@ -171,10 +214,12 @@ WHERE is_titled_alike OR coalesce(shared, 0) >= {LEAST_SHARED_TRACKS} * tracks
 that a filler barcode on thousands of releases costs thousands of comparisons, not millions."""
 
 _BARCODE_PARTNER = """
-SELECT node, arg_min(gtin, struct_pack(a := -shared, b := other)) AS partner_gtin FROM (
-    SELECT o.node_a AS node, o.node_b AS other, b.gtin, o.shared FROM overlap o JOIN edition b ON b.node = o.node_b
-    UNION ALL SELECT o.node_b, o.node_a, a.gtin, o.shared FROM overlap o JOIN edition a ON a.node = o.node_a
-) WHERE gtin IS NOT NULL GROUP BY node ORDER BY node
+SELECT p.node, arg_min(b.gtin, struct_pack(
+    a := a.is_remaster <> b.is_remaster, b := coalesce(abs(a.year - b.year), 1), c := -p.shared, d := p.other
+)) AS partner_gtin
+FROM (SELECT node_a AS node, node_b AS other, shared FROM overlap UNION ALL SELECT node_b, node_a, shared FROM overlap) p
+JOIN edition a ON a.node = p.node JOIN edition b ON b.node = p.other
+WHERE b.gtin IS NOT NULL GROUP BY p.node ORDER BY p.node
 """
 
 
@@ -228,7 +273,7 @@ WITH golden AS (
         {_first("struct_pack(id := artist_id, name := artist_name)", RELEASE_ARTIST)} AS artist,
         {_first("label_id", RELEASE_LABEL)} AS label_id,
         {_first("nullif(trim(catalog_number), '')", RELEASE_CATALOG_NUMBER)} AS catalog_number,
-        min(gtin) AS gtin,
+        coalesce(min(gtin), min(told_gtin)) AS gtin,
         coalesce({earliest_date_sql(where="is_official")}, {earliest_date_sql()}) AS date,
         {_first("release_type", RELEASE_TYPE)} AS release_type,
         bool_or(is_compilation) AS is_compilation,

@@ -3,9 +3,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import polars as pl
+import pytest
 
 from pipeline.build.artists import build_artists
 from pipeline.build.labels import build_labels
+from pipeline.build.name_forms import edition_form
 from pipeline.build.releases import build_releases, separate_barcodes
 
 from .conftest import credit
@@ -163,3 +165,84 @@ def test_labels_of_one_name_are_one_and_no_label_is_none(world: World) -> None:
         "Three": None,
         "Four": None,
     }
+
+
+def test_a_barcode_taken_from_another_release_does_not_part_a_release_from_its_own(world: World) -> None:
+    for platform in ("streamsvc_a", "catalog_b"):
+        world.release(platform, "other", "Other", NOVA, tracks=tracks(world, platform, 11, 12), gtin=OTHER_GTIN)
+    world.release("streamsvc_b", "b", "Hit", NOVA, tracks=tracks(world, "streamsvc_b", 1, 2, 3), gtin=GTIN)
+    world.release("store_a", "s", "Hit", NOVA, tracks=tracks(world, "store_a", 1, 2, 3), gtin=OTHER_GTIN)
+    found = build(world)
+    assert found["streamsvc_a:other"] == found["catalog_b:other"]
+    assert found["streamsvc_b:b"] == found["store_a:s"] != found["streamsvc_a:other"]
+    assert dict(world.rows_of("release", "title", "gtin")) == {"Other": OTHER_GTIN, "Hit": GTIN}
+
+
+def test_a_deluxe_edition_is_another_release_however_it_is_called(world: World) -> None:
+    world.release("streamsvc_a", "album", "Hit", NOVA, tracks=tracks(world, "streamsvc_a", 1, 2, 3))
+    world.release("streamsvc_b", "album", "Hit", NOVA, tracks=tracks(world, "streamsvc_b", 1, 2, 3))
+    world.release("store_a", "deluxe", "Hit (Deluxe Edition)", NOVA, tracks=tracks(world, "store_a", 1, 2, 3, 4))
+    world.release("streamsvc_c", "deluxe", "Hit", NOVA, tracks=tracks(world, "streamsvc_c", 1, 2, 3, 4), version="Deluxe Version")
+    found = build(world)
+    assert found["streamsvc_a:album"] == found["streamsvc_b:album"] != found["store_a:deluxe"] == found["streamsvc_c:deluxe"]
+
+
+def test_a_remastered_edition_without_date_or_barcode_is_not_taken_for_the_original(world: World) -> None:
+    world.release("streamsvc_a", "old", "Hit", NOVA, tracks=tracks(world, "streamsvc_a", 1, 2, 3))
+    world.release("streamsvc_b", "new", "Hit", NOVA, tracks=tracks(world, "streamsvc_b", 1, 2, 3), version="Remastered")
+    told_by_tracks = []
+    for number in (1, 2, 3):
+        world.recording(number, "catalog_a", f"9-{number}", f"Track {number} (2011 Remaster)", NOVA)
+        told_by_tracks.append(f"9-{number}")
+    world.release("catalog_a", "new", "Hit", NOVA, tracks=tuple(told_by_tracks))
+    found = build(world)
+    assert found["streamsvc_a:old"] != found["streamsvc_b:new"] == found["catalog_a:new"]
+
+
+@pytest.mark.parametrize(
+    ("title", "version", "form"),
+    [
+        ("Hit", None, ("hit", "", False)),
+        ("Hit (Deluxe Version)", None, ("hit", "larger", False)),
+        ("Hit", "Expanded Edition", ("hit", "larger", False)),
+        ("Hit [2013 Remaster]", "", ("hit", "", True)),
+        ("Hit (Deluxe Edition) [Remastered]", None, ("hit", "larger", True)),
+        ("Hit (Japanese Edition)", None, ("hit", "larger japanese", False)),
+        ("Hit (Nova's Version)", None, ("hitnovasversion", "", False)),
+        ("(Deluxe)", None, ("deluxe", "larger", False)),
+    ],
+)
+def test_what_a_title_tells_of_the_edition(title: str, version: str | None, form: tuple[str, str, bool]) -> None:
+    told = pl.DataFrame({"title": [title], "version": [version]}, schema={"title": pl.String, "version": pl.String})
+    assert told.select(edition_form(pl.col("title"), pl.col("version")).alias("form")).unnest("form").row(0) == form
+
+
+def test_numbered_labels_stay_apart_and_a_bare_label_name_binds_them_not(world: World) -> None:
+    world.add("source_label", "catalog_a", label_id="1", name="Anvil")
+    world.add("source_label", "catalog_a", label_id="2", name="Anvil (2)")
+    for label, number in (("1", 1), ("2", 2)):
+        world.recording(number, "catalog_a", f"{label}-1", "Song", NOVA)
+        world.release("catalog_a", f"c{label}", f"Album {label}", NOVA, tracks=(f"{label}-1",), label_id=label, label_name="Anvil")
+        world.release(
+            "streamsvc_a", f"a{label}", f"Album {label}", NOVA, tracks=tracks(world, "streamsvc_a", number), label_name="Anvil Records"
+        )
+    world.recording(2, "store_a", "s2", "Song", NOVA)
+    world.release("store_a", "s", "Album 2", NOVA, tracks=("s2",), label_id="9", label_name="Anvil Recordings")
+    build(world)
+    label = {f"{platform}:{external_id}": label_id for platform, external_id, label_id in world.rows_of("label_source")}
+    assert label["catalog_a:1"] != label["catalog_a:2"] == label["store_a:9"]
+
+
+def test_labels_of_one_name_with_rosters_that_never_meet_are_two(world: World) -> None:
+    for platform, first in (("store_a", 1), ("catalog_b", 40)):
+        for number in range(first, first + 14):
+            credit_ = credit(f"Artist {number}", f"{platform}-{number}")
+            world.recording(
+                number, platform, f"{platform}-{number}", f"Song {number}", credit_, isrcs=[f"US{platform[:3].upper()}26{number:05d}"]
+            )
+            world.release(
+                platform, f"r{number}", f"Album {number}", credit_, tracks=(f"{platform}-{number}",), label_id="7", label_name="Anvil"
+            )
+    build(world)
+    label = dict(world.rows_of("label_source", "platform", "label_id"))
+    assert label["store_a"] != label["catalog_b"]
