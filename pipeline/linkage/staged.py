@@ -61,8 +61,7 @@ def content_hashes(paths: BuildPaths) -> pl.Series:
     """The content hash of every staged record."""
     found = [pl.Series("content_hash", [], dtype=pl.Int64)]
     for part in record_parts(paths):
-        hashes = pl.read_parquet(part, columns=["content_hash"])["content_hash"]
-        found.append(_records_of(part)["content_hash"] if hashes.null_count() else hashes)
+        found.append(_columns_of(part, "content_hash")["content_hash"])
     return pl.concat(found)
 
 
@@ -71,6 +70,12 @@ def records_with(paths: BuildPaths, hashes: pl.Series) -> pl.DataFrame:
     wanted = pl.DataFrame({"content_hash": hashes.unique()})
     empty = TABLES["source_recording"].empty().select(*LINKED_COLUMNS, "content_hash")
     return pl.concat([empty, *(_records_of(part).join(wanted, on="content_hash", how="semi") for part in record_parts(paths))])
+
+
+def _columns_of(part: Path, *columns: str) -> pl.DataFrame:
+    """Some columns and content_hash; rows that were staged without one cost a look at all they hold."""
+    rows = pl.read_parquet(part, columns=[*dict.fromkeys((*columns, "content_hash"))])
+    return _records_of(part).select(rows.columns) if rows["content_hash"].null_count() else rows
 
 
 def _records_of(part: Path) -> pl.DataFrame:
@@ -95,7 +100,7 @@ def names_and_credits_of(paths: BuildPaths, artists: pl.DataFrame) -> tuple[pl.D
     for folder in paths.staged("source_recording", CATALOG_PLATFORMS):
         wanted = ids.get(folder.parent.name)
         for part in parts(folder):
-            records = pl.read_parquet(part, columns=["artists", "artist_credit", "content_hash"])
+            records = _columns_of(part, "artists", "artist_credit")
             names.append(names_of(records))
             if wanted is not None:
                 touched.append(_crediting(records, "artist_id", wanted))
@@ -106,7 +111,7 @@ def crediting_names(paths: BuildPaths, names: pl.Series) -> pl.Series:
     """Content hashes of the staged records that credit one of these names."""
     found = [pl.Series("content_hash", [], dtype=pl.Int64)]
     for part in record_parts(paths) if len(names) else []:
-        records = pl.read_parquet(part, columns=["artists", "artist_credit", "content_hash"])
+        records = _columns_of(part, "artists", "artist_credit")
         shown = (pl.col("artists").list.len() == 0) & pl.col("artist_credit").is_in(names.implode())
         found += [_crediting(records, "name", names), records.filter(shown)["content_hash"]]
     return pl.concat(found)
