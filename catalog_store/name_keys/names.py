@@ -1,4 +1,4 @@
-"""An artist name -> its key: without leading "The", numeric suffix `(2)`, name-variation mark `*`.
+"""An artist name -> its key: without leading or trailing "The", numeric suffix `(2)`, name-variation mark `*`; `Junior` is `Jr.`.
 
 One name at a time: whether `Earth, Wind & Fire` is one name or three is not for characters to decide (see `pipeline/linkage/credits.py`).
 """
@@ -12,16 +12,22 @@ import polars as pl
 from catalog_store.name_keys.folding import compact, compact_expr, fold, fold_expr, words, words_expr
 
 _SUFFIX = r"(?:[ *]*\([0-9]{1,4}\))+[ *]*$|[ *]+$"
-_TRAILING_THE = r"^(.*[^ ,]), the$"
+_TRAILING_THE = r"^(.*[^ ,])(?:, the| \(the\))$"
 _LEADING_THE = r"^(?:the )+"
+_JUNIOR = r"^([^ ]+ .*[^ ]) junior$"
+"""Behind two words: `Junior` alone and `Mr. Junior` are names of their own."""
+_ORCHESTRA = r" orch$"
 
-_SUFFIX_RE, _TRAILING_THE_RE, _LEADING_THE_RE = (re.compile(pattern) for pattern in (_SUFFIX, _TRAILING_THE, _LEADING_THE))
+_SUFFIX_RE, _TRAILING_THE_RE, _LEADING_THE_RE, _JUNIOR_RE, _ORCHESTRA_RE = (
+    re.compile(pattern) for pattern in (_SUFFIX, _TRAILING_THE, _LEADING_THE, _JUNIOR, _ORCHESTRA)
+)
 
 
 def name_key(name: str) -> str:
     """Words of the name, folded; for a name of symbols the symbols. Empty only when `name` is blank."""
     folded = fold(name)
     key = _LEADING_THE_RE.sub("", words(_TRAILING_THE_RE.sub(r"\1", _SUFFIX_RE.sub("", folded))))
+    key = _ORCHESTRA_RE.sub(" orchestra", _JUNIOR_RE.sub(r"\1 jr", key))
     return key or words(folded) or compact(folded) or name.strip(" ")
 
 
@@ -29,7 +35,7 @@ def name_key_expr(name: pl.Expr) -> pl.Expr:
     """As `name_key`, over a column."""
     folded = fold_expr(name)
     bare = folded.str.replace(_SUFFIX, "").str.replace(_TRAILING_THE, "${1}")
-    key = words_expr(bare).str.replace(_LEADING_THE, "")
+    key = words_expr(bare).str.replace(_LEADING_THE, "").str.replace(_JUNIOR, "${1} jr").str.replace(_ORCHESTRA, " orchestra")
     return _first_filled(key, words_expr(folded), compact_expr(folded), name.str.strip_chars(" "))
 
 

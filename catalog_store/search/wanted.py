@@ -6,19 +6,16 @@ and guests in one string, which a build gets apart. Splitting may go wrong (`Ear
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
 from catalog_store.name_keys import fold, name_key, title_keys
+from catalog_store.name_keys.joints import taken_apart
 from catalog_store.search.words import words
 
 CONNECTIVES = frozenset({"and", "x", "vs", "with", "feat", "ft", "featuring", "the"})
 """Words that join names or lead them: they never tell two artists apart, unless a name has no others."""
 WORDS_PER_SIDE = 10
 """Words of one field that are looked up; longer names are recognised by fewer."""
-
-_GUESTS = re.compile(r"[ (\[]+(?:feat|ft|featuring|with)\.? ")
-_BETWEEN = re.compile(r" ?[,;/&+] ?| (?:and|x|vs\.?|with|feat\.?|ft\.?|featuring) |[\u3001\uff0c]")
 
 
 class Wanted(NamedTuple):
@@ -38,12 +35,10 @@ class Wanted(NamedTuple):
 def wanted(artist: str, title: str) -> Wanted:
     """Read both fields as typed; neither may be blank."""
     keys = title_keys(title)
-    before, *after = _GUESTS.split(fold(artist))
-    if not before.strip():
-        before, after = fold(artist), []
-    artists = _names(before) or (name_key(artist),)
-    guests = tuple(name for part in after for name in _names(part.rstrip(")]"))) + ((keys.credits,) if keys.credits else ())
-    whole = name_key(before) or name_key(artist)
+    joined = taken_apart(fold(artist))
+    artists = _keys(joined.names) or (name_key(artist),)
+    guests = _keys(joined.guests) + ((keys.credits,) if keys.credits else ())
+    whole = name_key(joined.primary) or name_key(artist)
     artist_words = dict.fromkeys(word for name in (whole, *artists, *guests) for word in words(name))
     return Wanted(
         artists=artists,
@@ -63,5 +58,5 @@ def comparable(names: str) -> str:
     return " ".join(word for word in names.split(" ") if word not in CONNECTIVES) or names
 
 
-def _names(folded: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name_key(name) for name in _BETWEEN.split(folded) if name.strip()))
+def _keys(names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(map(name_key, names)))

@@ -3,8 +3,9 @@
 Platforms differ in whom they list besides: guests in the title or among the artists, remixers among the artists or apart, second artists
 left out. The first primary artist is what they share; so the lead is the key and the others are evidence.
 
-A platform that gives only one joined string (`A & B feat. C`) is cut at its separators only when the first part is an artist known by an id
-somewhere and the whole is not: `Earth, Wind & Fire` stays one.
+A platform that gives only one joined string (`A & B feat. C`) is cut at its joints only when it begins with an artist known by an id
+somewhere and is none as a whole: `Earth, Wind & Fire` stays one, also in `Earth, Wind & Fire feat. C`. Who merely accompanies
+(`& His Orchestra`, `& Friends`) is no artist.
 """
 
 from __future__ import annotations
@@ -12,26 +13,13 @@ from __future__ import annotations
 import polars as pl
 
 from catalog_store.name_keys import compact_expr, fold_expr, name_key_expr
+from catalog_store.name_keys.joints import ACCOMPANIMENT, NAME_GUEST_JOINT, NAME_JOINT
 
 PLACEHOLDERS = ("various", "variousartists", "unknown", "unknownartist", "noartist", "anonymous", "va", "diverse", "traditional", "data")
-SEPARATORS = (
-    " feat. ",
-    " feat ",
-    " ft. ",
-    " ft ",
-    " featuring ",
-    " & ",
-    ", ",
-    " and ",
-    " x ",
-    " vs. ",
-    " vs ",
-    " with ",
-    " / ",
-    "; ",
-    " + ",
-)
 _CUT = "\x1f"
+_JOINT = f"{NAME_GUEST_JOINT}|{NAME_JOINT}"
+LONGEST_RUN = 4
+"""Parts that one name inside a joined string can have: `Crosby, Stills, Nash & Young`."""
 
 _CREDIT_SCHEMA = {"platform": pl.String(), "artist_id": pl.String(), "name": pl.String(), "role": pl.String()}
 
@@ -71,9 +59,62 @@ def name_table(names: pl.DataFrame, known: pl.DataFrame | None = None) -> pl.Dat
     unseen = distinct.join(forms, on="name", how="anti")["name"]
     forms = pl.concat([forms, name_forms(unseen)])
     table = distinct.join(forms, on="name").sort("name")
-    with_id = table.filter("has_id", pl.col("name_key") != "")["name_key"].unique().implode()
-    is_cut = ~pl.col("has_id") & ~pl.col("name_key").is_in(with_id) & pl.col("parts").list.first().is_in(with_id)
-    return table.with_columns(part_keys=pl.when(is_cut).then("parts")).select(NAME_SCHEMA.names())
+    part_keys = cut_places(table).group_by("name", maintain_order=True).agg(part_keys="part_key")
+    return table.join(part_keys, on="name", how="left", maintain_order="left").select(NAME_SCHEMA.names())
+
+
+def cut_places(table: pl.DataFrame) -> pl.DataFrame:
+    """Where joined strings are cut.
+
+    Args:
+        table: name (distinct), name_key, parts, has_id.
+
+    Returns:
+        name, place (index in `parts`), span (how many parts are this one name), part_key; by name and place, only names that are cut.
+    """
+    known = table.filter("has_id", pl.col("name_key") != "")
+    with_id = known["name_key"].unique().implode()
+    joined = table.filter(~pl.col("has_id"), pl.col("parts").is_not_null(), ~pl.col("name_key").is_in(with_id)).select("name", "parts")
+    parts = joined.with_columns(place=pl.int_ranges(pl.col("parts").list.len())).explode("parts", "place", empty_as_null=False)
+    single = parts.select("name", "place", span=pl.lit(1, pl.Int64), part_key="parts", is_known=pl.col("parts").is_in(with_id))
+    runs = _known_runs(joined, known)
+    taken = (
+        pl.concat([single, runs])
+        .sort("name", "place", "span", descending=[False, False, True])
+        .unique(["name", "place"], keep="first", maintain_order=True)
+    )
+    several = taken.filter(pl.col("name").is_in(runs["name"].unique().implode()))
+    taken = pl.concat([taken.join(several, on="name", how="anti"), _without_overlaps(several)]).sort("name", "place")
+    begins_known = pl.col("is_known").first().over("name")
+    is_artist = (pl.col("place") == 0) | pl.col("is_known") | ~pl.col("part_key").str.contains(ACCOMPANIMENT)
+    return taken.filter(begins_known, is_artist).select("name", "place", "span", "part_key")
+
+
+def _known_runs(joined: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
+    """Parts in a row that are one known name, whatever joins them: name, place, span, part_key, is_known."""
+    names = (
+        known.drop_nulls("parts")
+        .select(run=pl.col("parts").list.join(_CUT), part_key="name_key")
+        .sort("part_key")
+        .unique("run", keep="first")
+    )
+    found = []
+    for span in range(2, LONGEST_RUN + 1):
+        longer = joined.filter(pl.col("parts").list.len() >= span)
+        places = longer.with_columns(place=pl.int_ranges(pl.col("parts").list.len() - span + 1)).explode("place", empty_as_null=False)
+        runs = places.select("name", "place", span=pl.lit(span, pl.Int64), run=pl.col("parts").list.slice("place", span).list.join(_CUT))
+        found.append(runs.join(names, on="run").select("name", "place", "span", "part_key", is_known=pl.lit(value=True)))
+    return pl.concat(found)
+
+
+def _without_overlaps(taken: pl.DataFrame) -> pl.DataFrame:
+    """Rows (by name and place) that do not lie inside the run before them."""
+    is_free, name_before, end = [], None, 0
+    for name, place, span in taken.select("name", "place", "span").iter_rows():
+        is_free.append(name != name_before or place >= end)
+        if is_free[-1]:
+            name_before, end = name, place + span
+    return taken.filter(pl.Series(is_free, dtype=pl.Boolean))
 
 
 def name_forms(names: pl.Series) -> pl.DataFrame:
@@ -81,16 +122,13 @@ def name_forms(names: pl.Series) -> pl.DataFrame:
     folded = pl.DataFrame({"name": names}, schema={"name": pl.String()}).with_columns(folded=fold_expr(pl.col("name")))
     keyed = folded.with_columns(name_key=compact_expr(name_key_expr(pl.col("name"))))
     keyed = keyed.with_columns(name_key=pl.when(pl.col("name_key").is_in(PLACEHOLDERS)).then(pl.lit("")).otherwise("name_key"))
-    joined = keyed.filter(pl.any_horizontal(pl.col("folded").str.contains(text, literal=True) for text in SEPARATORS))
+    joined = keyed.filter(pl.col("folded").str.contains(_JOINT))
     return keyed.select("name", "name_key").join(_parts_of(joined), on="name", how="left")
 
 
 def _parts_of(joined: pl.DataFrame) -> pl.DataFrame:
     """Joined strings (name, folded): name, parts."""
-    cut = pl.col("folded")
-    for separator in SEPARATORS:
-        cut = cut.str.replace_all(separator, _CUT, literal=True)
-    parts = joined.select("name", part=cut.str.split(_CUT)).explode("part", empty_as_null=False)
+    parts = joined.select("name", part=pl.col("folded").str.replace_all(_JOINT, _CUT).str.split(_CUT)).explode("part", empty_as_null=False)
     parts = parts.filter(pl.col("part").str.strip_chars(" ") != "").with_columns(part=compact_expr(name_key_expr(pl.col("part"))))
     return parts.group_by("name", maintain_order=True).agg(parts="part")
 

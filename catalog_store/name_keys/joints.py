@@ -1,0 +1,48 @@
+"""What joins several artists in one string: `A & B feat. C`. Patterns over folded text, read alike by Rust's and Python's expressions.
+
+Whether a joint joins two artists or stands inside one name (`Earth, Wind & Fire`) is not for characters to decide: who knows the names
+decides (pipeline/linkage/credits.py at build time; search keeps the whole beside the parts). Add a joint here, for all who cut.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+GUEST_JOINT = r"[ (\[]+(?:feat|ft|featuring|with)\.? | w/ ?"
+"""What follows is a guest."""
+_WORDS = r"and|x|\u00d7|vs\.?|versus|with|feat\.?|ft\.?|featuring"
+JOINT = rf" ?[,;/&+\u3001] ?| (?:{_WORDS}) | w/ ?"
+"""Where a field that may hold several names is cut."""
+NAME_GUEST_JOINT = r"[ (\[]+(?:feat|ft|featuring)\.? | w/ ?"
+NAME_JOINT = r"[,;] | ?\u3001 ?| [/&+] | (?:and|x|\u00d7|vs\.?|versus|with|pres\.?|presents|meets|con|avec|mit|und|et|y|og|och) "
+"""Where a string that may be ONE name is cut once that is ruled out, before guests and between others: signs inside words (`AC/DC`, `W&W`)
+and numbers (`10,000`) stay."""
+
+ACCOMPANIMENT = (
+    r"^(?:(?:his|her|their)(?:[a-z]*)(?:orch|orchestra|band|boys|girls|trio|quartet|quintet|sextet|combo|ensemble|chorus|choir|friends|musicians|group|stars)"
+    r"|(?:all)?(?:friends|guests|others|company|co|more|orch|orchestra|chorus|choir|band|orchester|orquesta|orchestre|the))$"
+)
+"""Behind a joint these are no artists: `Glenn Miller & His Orchestra`, `A & Friends`. Over keys without spaces."""
+
+_GUEST_JOINT_RE, _JOINT_RE = re.compile(GUEST_JOINT), re.compile(JOINT)
+
+
+class Joined(NamedTuple):
+    """A folded artist field taken apart: all primary artists as one text, one by one, and the guests."""
+
+    primary: str
+    names: tuple[str, ...]
+    guests: tuple[str, ...]
+
+
+def taken_apart(folded: str) -> Joined:
+    """`a & b feat. c` -> `a & b`, (a, b), (c,). A field that begins with a guest joint has no guests: all of it is primary."""
+    before, *after = _GUEST_JOINT_RE.split(folded)
+    if not before.strip():
+        before, after = folded, []
+    return Joined(before, _names(before), tuple(name for part in after for name in _names(part.rstrip(")]"))))
+
+
+def _names(folded: str) -> tuple[str, ...]:
+    return tuple(name for name in _JOINT_RE.split(folded) if name.strip())
