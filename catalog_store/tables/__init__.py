@@ -8,6 +8,7 @@ from __future__ import annotations
 from catalog_store.tables.genres import GENRE_TABLES
 from catalog_store.tables.linkage import LINKAGE_TABLES
 from catalog_store.tables.links import LINK_TABLES
+from catalog_store.tables.provenance import PROVENANCE_TABLES
 from catalog_store.tables.quality import QUALITY_TABLES
 from catalog_store.tables.recordings import RECORDING_TABLES
 from catalog_store.tables.releases import RELEASE_TABLES
@@ -15,7 +16,7 @@ from catalog_store.tables.spec import Column, Table
 from catalog_store.tables.staging import STAGING_TABLES
 from catalog_store.tables.works import WORK_TABLES
 
-CATALOG_TABLES = (*RECORDING_TABLES, *RELEASE_TABLES, *LINK_TABLES, *WORK_TABLES, *GENRE_TABLES)
+CATALOG_TABLES = (*RECORDING_TABLES, *RELEASE_TABLES, *PROVENANCE_TABLES, *LINK_TABLES, *WORK_TABLES, *GENRE_TABLES)
 ALL_TABLES = (*STAGING_TABLES, *LINKAGE_TABLES, *CATALOG_TABLES, *QUALITY_TABLES)
 TABLES = {table.name: table for table in ALL_TABLES}
 

@@ -11,15 +11,6 @@ import pyarrow as pa
 from catalog_store.tables.spec import BOOL, FLOAT, INT16, INT32, INT64, TEXT, TEXT_LIST, Column, Table
 from catalog_store.tables.staging import DATE_PATTERN, DATE_PRECISIONS, ISRC_PATTERN
 
-TITLE_REASONS = ("only_platform", "priority", "majority", "last_resort")
-ARTISTS_REASONS = ("only_platform", "priority", "last_resort")
-DURATION_REASONS = ("only_platform", "median", "majority", "priority")
-ISRC_REASONS = ("only_code", "most_platforms", "kept", "earliest_year", "alphabet")
-RELEASE_DATE_REASONS = ("full_date", "older_year", "earliest")
-POPULARITY_REASONS = ("best_rank", "breadth")
-VARIANT_REASONS = ("agreed", "most_records")
-"""Why a source was asked, per field of `recording`; docs/build.md explains each."""
-
 _RECORDING_ID = Column("recording_id", INT64, "The recording.", references="recording.recording_id")
 
 RECORDING = Table(
@@ -40,38 +31,6 @@ RECORDING = Table(
         Column("source_count", INT32, "Source records merged into it.", minimum=1),
         Column("platform_count", INT32, "Platforms that have it.", minimum=1),
         Column("title_platform", TEXT, "Platform that gave the title.", nullable=True),
-    ),
-    primary_key=("recording_id",),
-)
-
-
-def provenance_columns(field: str, reasons: tuple[str, ...] = (), agreed: str = "", *, nullable: bool = False) -> tuple[Column, ...]:
-    """The columns that name the source of one field: platform and id, the reason if there are several, how many agreed if it is counted."""
-    named = (
-        Column(f"{field}_platform", TEXT, f"Platform that gave `{field}`.", nullable),
-        Column(f"{field}_external_id", TEXT, "Id of the source that did.", nullable),
-    )
-    why = (Column(f"{field}_reason", TEXT, "Why that one.", nullable, values=reasons),) if reasons else ()
-    return (*named, *why, *((Column(f"{field}_agreed", INT32, agreed, nullable, minimum=1),) if agreed else ()))
-
-
-RECORDING_PROVENANCE = Table(
-    "recording_provenance",
-    "catalog",
-    "Who gave each field of a recording, and why that source: one row per recording, null where the field is.",
-    (
-        _RECORDING_ID,
-        *provenance_columns("title", TITLE_REASONS, "Platforms that show exactly this title."),
-        *provenance_columns("artists", ARTISTS_REASONS),
-        *provenance_columns(
-            "duration", DURATION_REASONS, "Platforms within seconds of it; the source is the nearest record.", nullable=True
-        ),
-        *provenance_columns("isrc", ISRC_REASONS, "Platforms that give the code; the source is the first record.", nullable=True),
-        Column("release_date_entity", TEXT, "Whether a recording or a release gave it.", True, values=("recording", "release")),
-        *provenance_columns("release_date", RELEASE_DATE_REASONS, "Platforms that give exactly this date.", nullable=True),
-        *provenance_columns("popularity", nullable=True),
-        Column("popularity_reason", TEXT, "Whether any platform ranks it.", values=POPULARITY_REASONS),
-        *provenance_columns("variant", VARIANT_REASONS, "Source records of this variant; the source is the first of them."),
     ),
     primary_key=("recording_id",),
 )
@@ -180,4 +139,4 @@ TRACK = Table(
     primary_key=("recording_id",),
 )
 
-RECORDING_TABLES = (RECORDING, RECORDING_PROVENANCE, RECORDING_ISRC, RECORDING_ARTIST, RECORDING_RELEASE, ARTIST, ARTIST_SOURCE, TRACK)
+RECORDING_TABLES = (RECORDING, RECORDING_ISRC, RECORDING_ARTIST, RECORDING_RELEASE, ARTIST, ARTIST_SOURCE, TRACK)

@@ -19,8 +19,8 @@ RECORDING_POSITION: Chain = (CATALOG_B, STREAMSVC_A, STREAMSVC_B, STREAMSVC_C, C
 RECORDING_DURATION: Chain = (STREAMSVC_A, STREAMSVC_B, STORE_A, STREAMSVC_C, CATALOG_B, CATALOG_A)
 """Asked only where platforms contradict each other one to one: milliseconds measured from the audio, then whole seconds, then what is
 printed on sleeves."""
-RECORDING_DATE: Chain = (CATALOG_B, STREAMSVC_C, STREAMSVC_B, STORE_A, STREAMSVC_A, CATALOG_A)
-"""Whom provenance names where several give the same date; the date itself does not depend on it."""
+DATE: Chain = (CATALOG_B, STREAMSVC_C, STREAMSVC_B, STORE_A, STREAMSVC_A, CATALOG_A)
+"""Whom provenance names where several give the same date, of a recording or a release; the date itself does not depend on it."""
 
 RELEASE_TITLE: Chain = (STREAMSVC_A, STREAMSVC_C, STREAMSVC_B, STORE_A, CATALOG_B, CATALOG_A)
 RELEASE_ARTIST: Chain = (STREAMSVC_C, STREAMSVC_A, STREAMSVC_B, CATALOG_B, CATALOG_A, STORE_A)

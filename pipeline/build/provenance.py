@@ -1,12 +1,22 @@
 """Who gave each field of a golden record, and why that source: one wide row per recording, one per release.
 
 The choices are made elsewhere and come here as numbers of source records; here they get names. Reasons are the closed lists of
-catalog_store/tables (docs/build.md explains each). What must not live here: any choice between values.
+catalog_store/tables/provenance.py (docs/build.md explains each). What must not live here: any choice between values.
 """
 
 from __future__ import annotations
 
 from pipeline.build.packing import criteria_sql, packed_sql, record_sql
+from pipeline.build.priorities import (
+    DATE,
+    RELEASE_ARTIST,
+    RELEASE_CATALOG_NUMBER,
+    RELEASE_LABEL,
+    RELEASE_TITLE,
+    RELEASE_TYPE,
+    Chain,
+    rank_sql,
+)
 from pipeline.build.recording_artists import CREDIT_WITHOUT_FLAWS
 from pipeline.build.titles import TITLE_WITHOUT_FLAWS
 
@@ -59,3 +69,24 @@ FROM chosen c JOIN ({_SOURCE}) s USING (recording_id) JOIN title t USING (record
 LEFT JOIN duration l USING (recording_id) LEFT JOIN representative i USING (recording_id) LEFT JOIN release_date d USING (recording_id)
 LEFT JOIN source_release_number r ON r.release_number = c.date_release
 """
+
+
+def _first_edition(field: str, chain: Chain, is_chosen: str) -> str:
+    """The edition that the chain asks first among those that say what was chosen."""
+    order = packed_sql(("(NOT is_official)::INT", 1), (rank_sql(chain, "m.platform"), 3), record="node")
+    columns = (("platform", "m.platform"), ("external_id", "m.release_id"))
+    return ", ".join(f"arg_min({column}, {order}) FILTER (WHERE {is_chosen}) AS {field}_{name}" for name, column in columns)
+
+
+RELEASE_PROVENANCE = f"""
+SELECT r.release_id,
+    {_first_edition("title", RELEASE_TITLE, "true")},
+    {_first_edition("artist", RELEASE_ARTIST, "m.artist_id = r.artist_id")},
+    {_first_edition("label", RELEASE_LABEL, "m.label_id = r.label_id")},
+    {_first_edition("catalog_number", RELEASE_CATALOG_NUMBER, "trim(m.catalog_number) = r.catalog_number")},
+    {_first_edition("gtin", RELEASE_TITLE, "m.gtin = r.gtin")},
+    {_first_edition("release_date", DATE, "m.release_date = r.release_date AND m.release_date_precision = r.release_date_precision")},
+    {_first_edition("release_type", RELEASE_TYPE, "m.release_type = r.release_type")}
+FROM merged m JOIN release r ON r.release_id = m.id GROUP BY r.release_id
+"""
+"""Reads `release` and `merged` (the editions of each release, as build_releases keeps them)."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from catalog_store.platforms import CATALOG_A, CATALOG_B, CATALOG_PLATFORMS
 from pipeline.build.packing import packed_sql, record_sql
-from pipeline.build.priorities import RECORDING_DATE, rank_sql
+from pipeline.build.priorities import DATE, rank_sql
 from pipeline.dumps.dates import LATEST_YEAR
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ MEMBER_RECORD = "2 * record"
 
 DATED = f"""
 SELECT recording_id, stamp, bit_or(1 << {rank_sql(CATALOG_PLATFORMS)}) AS platforms,
-    min({packed_sql((rank_sql(RECORDING_DATE), 3), record="source")}) AS source
+    min({packed_sql((rank_sql(DATE), 3), record="source")}) AS source
 FROM (
     SELECT recording_id, stamp, platform, {MEMBER_RECORD} AS source FROM member WHERE stamp IS NOT NULL
     UNION ALL SELECT recording_id, stamp, platform, {RELEASE_RECORD} FROM on_release WHERE stamp IS NOT NULL AND is_official

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from catalog_store.platforms import CATALOG_PLATFORMS
-from catalog_store.tables.recordings import DURATION_REASONS
+from catalog_store.tables.provenance import DURATION_REASONS
 from pipeline.build.durations import DURATION, DURATION_OF_PLATFORM
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from catalog_store.platforms import CATALOG_PLATFORMS
-from catalog_store.tables.recordings import RELEASE_DATE_REASONS
+from catalog_store.tables.provenance import RELEASE_DATE_REASONS
 from pipeline.build.release_dates import (
     DATED,
     RELEASE_DATE,

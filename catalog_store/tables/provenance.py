@@ -1,0 +1,67 @@
+"""Provenance: who gave each field of a golden record, and why that source.
+
+Wide tables of ids beside `recording` and `release`. Add the columns of a field here when the build chooses it among sources; a new reason
+also in docs/build.md, which a test compares. What must not live here: the values themselves.
+"""
+
+from __future__ import annotations
+
+from catalog_store.tables.spec import INT32, INT64, TEXT, Column, Table
+
+TITLE_REASONS = ("only_platform", "priority", "majority", "last_resort")
+ARTISTS_REASONS = ("only_platform", "priority", "last_resort")
+DURATION_REASONS = ("only_platform", "median", "majority", "priority")
+ISRC_REASONS = ("only_code", "most_platforms", "kept", "earliest_year", "alphabet")
+RELEASE_DATE_REASONS = ("full_date", "older_year", "earliest")
+POPULARITY_REASONS = ("best_rank", "breadth")
+VARIANT_REASONS = ("agreed", "most_records")
+"""Why a source was asked, per field of `recording`; docs/build.md explains each."""
+
+
+def _source_columns(field: str, reasons: tuple[str, ...] = (), agreed: str = "", *, nullable: bool = False) -> tuple[Column, ...]:
+    """The columns that name the source of one field: platform and id, the reason if there are several, how many agreed if it is counted."""
+    named = (
+        Column(f"{field}_platform", TEXT, f"Platform that gave `{field}`.", nullable),
+        Column(f"{field}_external_id", TEXT, "Id of the source that did.", nullable),
+    )
+    why = (Column(f"{field}_reason", TEXT, "Why that one.", nullable, values=reasons),) if reasons else ()
+    return (*named, *why, *((Column(f"{field}_agreed", INT32, agreed, nullable, minimum=1),) if agreed else ()))
+
+
+RECORDING_PROVENANCE = Table(
+    "recording_provenance",
+    "catalog",
+    "Who gave each field of a recording, and why that source: one row per recording, null where the field is.",
+    (
+        Column("recording_id", INT64, "The recording.", references="recording.recording_id"),
+        *_source_columns("title", TITLE_REASONS, "Platforms that show exactly this title."),
+        *_source_columns("artists", ARTISTS_REASONS),
+        *_source_columns("duration", DURATION_REASONS, "Platforms within seconds of it; the source is the nearest record.", nullable=True),
+        *_source_columns("isrc", ISRC_REASONS, "Platforms that give the code; the source is the first record.", nullable=True),
+        Column("release_date_entity", TEXT, "Whether a recording or a release gave it.", True, values=("recording", "release")),
+        *_source_columns("release_date", RELEASE_DATE_REASONS, "Platforms that give exactly this date.", nullable=True),
+        *_source_columns("popularity", nullable=True),
+        Column("popularity_reason", TEXT, "Whether any platform ranks it.", values=POPULARITY_REASONS),
+        *_source_columns("variant", VARIANT_REASONS, "Source records of this variant; the source is the first of them."),
+    ),
+    primary_key=("recording_id",),
+)
+
+RELEASE_PROVENANCE = Table(
+    "release_provenance",
+    "catalog",
+    "Which platform release gave each field of a release: the first of the field's chain that has it; null where the field is.",
+    (
+        Column("release_id", INT64, "The release.", references="release.release_id"),
+        *_source_columns("title"),
+        *_source_columns("artist"),
+        *_source_columns("label", nullable=True),
+        *_source_columns("catalog_number", nullable=True),
+        *_source_columns("gtin", nullable=True),
+        *_source_columns("release_date", nullable=True),
+        *_source_columns("release_type", nullable=True),
+    ),
+    primary_key=("release_id",),
+)
+
+PROVENANCE_TABLES = (RECORDING_PROVENANCE, RELEASE_PROVENANCE)
