@@ -108,6 +108,8 @@ class Classifier:
             return self._answer(dropping, f"{form!r} is dropped")
         if scope <= 0 and not is_list and self._is_dropped(form):
             return Classification((), is_known=True, path=(f"{form!r} is dropped: drop.yaml",))
+        if exact and "/" in string and all(rule.is_node for rule in exact):
+            return self._pair(platform, string, parent) or self._answer(exact, f"{form!r} exactly")  # `Dance / Pop` is not Dance-Pop
         if exact:
             return self._answer(exact, f"{form!r} exactly")
         if len(parts) > 1 and not any(rule.is_guard and rule.scope(platform, above) >= 0 for rule in names):
@@ -246,8 +248,9 @@ class Classifier:
         allowed = [match for match in found if not _is_vetoed(match.rule, form)]
         last = [match for match in allowed if self._is_last(match, words)]
         fitting = [m for m in allowed if m.rule.place == "anywhere" or m in last or (m.rule.place == "head" and m.start == 0 and not last)]
-        head = min((match.start for match in last if match in fitting), default=0)
-        fitting = [match for match in fitting if match.end > head]
+        heads = [match for match in last if match in fitting]
+        start = min((match.start for match in heads), default=0)
+        fitting = [match for match in heads if match.start == start] or fitting
         covered = {index for match in allowed for index in range(match.start, match.end)}
         left = [word for index, word in enumerate(words) if index not in covered and word not in CONNECTORS]
         strange = [word for word in left if word not in self.book.modifiers]

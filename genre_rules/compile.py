@@ -41,6 +41,11 @@ class CompiledRule:
     place: str = "anywhere"
     is_guard: bool = False
 
+    @property
+    def is_node(self) -> bool:
+        """Whether it is a node's own name or alias rather than a written rule."""
+        return self.id.startswith("node-")
+
     def scope(self, platform: str, above: Above) -> int:
         """How narrowly the rule speaks about this platform and parent: 0 everywhere, -1 not at all.
 
