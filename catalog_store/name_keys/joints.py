@@ -19,6 +19,9 @@ NAME_JOINT = r"[,;] | ?\u3001 ?| [/&+] | (?:and|x|\u00d7|vs\.?|versus|with|pres\
 """Where a string that may be ONE name is cut once that is ruled out, before guests and between others: signs inside words (`AC/DC`, `W&W`)
 and numbers (`10,000`) stay."""
 
+TIGHT_COMMA = r"([^0-9 ]),([^0-9 ])"
+"""`A,B`, but not `10,000 Maniacs`; to be spaced before cutting."""
+
 ACCOMPANIMENT = (
     r"^(?:(?:his|her|their)(?:[a-z]*)(?:orch|orchestra|band|boys|girls|trio|quartet|quintet|sextet|combo|ensemble|chorus|choir|friends|musicians|group|stars)"
     r"|(?:all)?(?:friends|guests|others|company|co|more|orch|orchestra|chorus|choir|band|orchester|orquesta|orchestre|the))$"

@@ -93,8 +93,10 @@ def _read_tail(plain: str, tokens: list[str]) -> Segment:
     return Segment(kept=plain) if tags is None else _said(tags)
 
 
-def _guests(text: str, tokens: list[str]) -> Segment | None:
+def _guests(text: str, tokens: list[str]) -> Segment | None:  # noqa: PLR0911 - a list of rules
     """`feat. X`, `with X`, `con X`; None when the segment names no guests."""
+    if text.startswith("& ") and len(tokens) > 1:
+        return Segment(credit=" ".join(tokens[1:]))
     if tokens[0] not in vocabulary.CREDIT_WORDS and tokens[0] not in {"a", "in", "en", "duo"}:
         return None
     plain = " ".join(tokens)

@@ -60,7 +60,7 @@ def read_version(tokens: list[str], *, is_set_off: bool) -> Tags | None:
             taken.loose.clear()
         elif YEAR.match(tokens[index]):
             taken.years.append(tokens[index])
-        elif not _ORDINAL.match(tokens[index]):
+        elif not (_ORDINAL.match(tokens[index]) and PHRASES.get(_phrase_at(tokens, index + 1, PHRASES)[0], "").startswith(COSMETIC)):
             taken.loose.append(tokens[index])
         index += max(length, 1)
     if not taken.kinds:

@@ -20,7 +20,7 @@ _COSMETIC = {
     "mono": "mono | mono version | mono mix",
     "stereo": "stereo | stereo version | stereo mix",
     "bonus": "bonus track | bonus | bonus version | bonus track version | hidden track | hidden bonus track | exclusive | exclusive track | pre order exclusive"
-    " | digital bonus track | bonus cut",
+    " | digital bonus track | bonus cut | previously unreleased | unreleased | previously unreleased version",
     "edition": "deluxe | deluxe edition | deluxe version | deluxe mix | expanded edition | special edition | anniversary edition | anniversary version"
     " | anniversary | limited edition | super deluxe | super deluxe edition",
     "video": "official video | official music video | official audio | music video | video clip | videoclip | video | audio | audio only | official lyric video"

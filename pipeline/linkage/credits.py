@@ -13,7 +13,7 @@ from __future__ import annotations
 import polars as pl
 
 from catalog_store.name_keys import compact_expr, fold_expr, name_key_expr
-from catalog_store.name_keys.joints import ACCOMPANIMENT, NAME_GUEST_JOINT, NAME_JOINT
+from catalog_store.name_keys.joints import ACCOMPANIMENT, NAME_GUEST_JOINT, NAME_JOINT, TIGHT_COMMA
 
 PLACEHOLDERS = ("various", "variousartists", "unknown", "unknownartist", "noartist", "anonymous", "va", "diverse", "traditional", "data")
 _CUT = "\x1f"
@@ -122,7 +122,8 @@ def name_forms(names: pl.Series) -> pl.DataFrame:
     folded = pl.DataFrame({"name": names}, schema={"name": pl.String()}).with_columns(folded=fold_expr(pl.col("name")))
     keyed = folded.with_columns(name_key=compact_expr(name_key_expr(pl.col("name"))))
     keyed = keyed.with_columns(name_key=pl.when(pl.col("name_key").is_in(PLACEHOLDERS)).then(pl.lit("")).otherwise("name_key"))
-    joined = keyed.filter(pl.col("folded").str.contains(_JOINT))
+    spaced = keyed.with_columns(pl.col("folded").str.replace_all(TIGHT_COMMA, "${1}, ${2}"))
+    joined = spaced.filter(pl.col("folded").str.contains(_JOINT))
     return keyed.select("name", "name_key").join(_parts_of(joined), on="name", how="left")
 
 
