@@ -30,7 +30,7 @@ TYPOS = ((24, 3), (11, 2), (5, 1))
 LEAST_FOR_SCRIPTS = 2
 """Common recordings of names in two scripts, of which nobody can say whether they sound alike."""
 
-_HERE = "SELECT DISTINCT recording_id, key_no, node FROM credit_node WHERE node_platform <> 'name' AND NOT is_placeholder"
+_HERE = "SELECT DISTINCT recording_id, key_no, node FROM credit_node WHERE NOT is_bare AND NOT is_placeholder"
 _WORKS = "SELECT node, count(*)::INT AS works FROM (SELECT DISTINCT node, recording_id FROM here) GROUP BY node ORDER BY node"
 _SAME_NAME = """
 SELECT a.node AS node_a, b.node AS node_b, count(*)::INT AS shared, min(recording_id) AS recording_id
@@ -52,7 +52,7 @@ WHERE a.key <> b.key AND a.platform <> b.platform AND b.platform <> 'name' AND N
 """
 _LEAD = """
 SELECT DISTINCT recording_id, key_no, node FROM credit_node
-WHERE position = 0 AND role = 'primary' AND node_platform <> 'name' AND NOT is_placeholder
+WHERE position = 0 AND role = 'primary' AND NOT is_bare AND NOT is_placeholder
 """
 _OTHER_NAME = """
 WITH disputed AS (

@@ -33,24 +33,20 @@ VARIOUS_KEY = "variousartists"
 VARIOUS_KEYS = (VARIOUS_KEY, "various", "variousartist", "va", "variosartistas", "artistesvaries", "verschiedeneinterpreten", "diverse")
 PLACEHOLDER_KEYS = (*VARIOUS_KEYS, "unknownartist", "noartist")
 
-_CREDITED = f"""
-SELECT recording_id, platform, external_id, title, version,
-    CASE WHEN len(named) > 0 THEN named
-         ELSE [{{'artist_id': NULL, 'name': coalesce(nullif(trim(artist_credit), ''), '{UNKNOWN_ARTIST}'), 'role': 'primary'}}]
-    END AS artists
-FROM (
-    SELECT m.recording_id, r.platform, r.external_id, r.title, r.version, r.artist_credit,
-        list_filter(r.artists, lambda a: trim(coalesce(a.name, '')) <> '') AS named
-    FROM source_recording r JOIN recording_member m USING (platform, external_id)
-)
-"""
-
-_CREDIT = """
+_CREDIT = f"""
 SELECT recording_id, platform, external_id, (generate_subscripts(artists, 1) - 1)::SMALLINT AS position,
     unnest(artists, recursive := true), false AS is_named_by_title
-FROM credited
+FROM (
+    SELECT recording_id, platform, external_id, CASE WHEN len(named) > 0 THEN named
+         ELSE [{{'artist_id': NULL, 'name': coalesce(nullif(trim(artist_credit), ''), '{UNKNOWN_ARTIST}'), 'role': 'primary'}}]
+    END AS artists
+    FROM (
+        SELECT m.recording_id, r.platform, r.external_id, r.artist_credit,
+            list_filter(r.artists, lambda a: trim(coalesce(a.name, '')) <> '') AS named
+        FROM source_recording r JOIN recording_member m USING (platform, external_id)
+    )
+)
 """
-
 _RELEASE_CREDIT = f"""
 SELECT platform, release_id, (generate_subscripts(named, 1) - 1)::SMALLINT AS position, unnest(named, recursive := true)
 FROM (SELECT platform, release_id, list_filter(artists, lambda a: trim(coalesce(a.name, '')) <> '') AS named FROM source_release)
@@ -61,7 +57,7 @@ UNION ALL SELECT '{NAME_ONLY}', '', 0, NULL, '{VARIOUS_ARTISTS}', 'primary'
 def build_artists(paths: BuildPaths) -> dict[str, int]:
     """Write source_credit, artist_source and artist (counts still 0); returns row counts."""
     with open_workbench(paths, "artists") as bench:
-        bench.keep("credited", _CREDITED)
+        bench.keep("credit", _CREDIT)
         bench.keep("release_credit", _RELEASE_CREDIT)
         bench.keep("listed_name", _LISTED_NAME)
         listed_keys = _keyed(bench.frame("SELECT name, bool_or(has_id) AS has_id FROM listed_name GROUP BY name ORDER BY name"))
@@ -74,9 +70,12 @@ def build_artists(paths: BuildPaths) -> dict[str, int]:
         bench.load("title_name", in_titles)
         bench.load("name_key", pl.concat([listed_keys, _keyed(unlisted)]))
         bench.keep("title_credit", _TITLE_CREDIT)
-        bench.keep("credit", f"{_CREDIT} UNION ALL {_CREDIT_BY_TITLE}")
+        bench.keep("credit_by_title", _CREDIT_BY_TITLE)
+        bench.keep("name_source", _NAME_SOURCE)
         bench.keep("node", _NODE)
         bench.keep("credit_node", _CREDIT_NODE)
+        for step in ("credit", "credit_by_title", "title_credit"):
+            bench.drop(step)
         nodes = bench.frame("SELECT node, is_used, platform || ':' || artist_id AS source_key FROM node")
         groups = nodes.join(gather(bench), on="node")
         registry, next_id = previous_registry(paths, "artist")
@@ -99,30 +98,21 @@ def _cut_joined(bench: Workbench, names: pl.DataFrame) -> pl.DataFrame:
     keyed = names.drop("has_id")
     if joined.is_empty():
         return keyed
-    bench.keep("joined_list", _JOINED_LIST)
-    bench.keep("credited_apart", _CREDITED_APART)
-    bench.keep("credited", "SELECT * FROM credited ANTI JOIN credited_apart USING (platform, external_id) UNION ALL FROM credited_apart")
+    bench.keep("credit_apart", _CREDIT_APART)
+    bench.keep("credit", "SELECT * FROM credit ANTI JOIN credit_apart USING (platform, external_id) UNION ALL FROM credit_apart")
     bench.keep("release_credit", _RELEASE_CREDIT_APART)
     bench.keep("listed_name", _LISTED_NAME)
     parts = joined.select(name=pl.col("part").unique(maintain_order=True)).join(keyed, on="name", how="anti", maintain_order="left")
     return pl.concat([keyed, _keyed(parts)])
 
 
-_JOINED_LIST = """
-SELECT name, list({'artist_id': NULL::VARCHAR, 'name': part, 'role': role} ORDER BY place) AS parts FROM joined_name GROUP BY name
-"""
-_CREDITED_APART = """
-SELECT recording_id, platform, external_id, title, version, list(
-    {'artist_id': part.artist_id, 'name': part.name, 'role': coalesce(part.role, a.role)} ORDER BY place, part_place
-) AS artists
+_CREDIT_APART = """
+SELECT c.recording_id, c.platform, c.external_id,
+    (row_number() OVER (PARTITION BY c.platform, c.external_id ORDER BY c.position, j.place) - 1)::SMALLINT AS position,
+    c.artist_id, coalesce(j.part, c.name) AS name, coalesce(j.role, c.role) AS role, c.is_named_by_title
 FROM (
-    SELECT * EXCLUDE (parts), unnest(parts) AS part, generate_subscripts(parts, 1) AS part_place FROM (
-        SELECT c.*, CASE WHEN j.name IS NULL THEN [a] ELSE j.parts END AS parts
-        FROM (SELECT * EXCLUDE (artists), unnest(artists) AS a, generate_subscripts(artists, 1) AS place FROM credited) c
-        LEFT JOIN joined_list j ON a.artist_id IS NULL AND j.name = a.name
-    )
-)
-GROUP BY recording_id, platform, external_id, title, version HAVING bool_or(a.name <> part.name)
+    FROM credit SEMI JOIN (FROM credit SEMI JOIN joined_name USING (name) WHERE artist_id IS NULL) USING (platform, external_id)
+) c LEFT JOIN joined_name j ON c.artist_id IS NULL AND j.name = c.name
 """
 _RELEASE_CREDIT_APART = """
 SELECT r.platform, r.release_id, (r.position + coalesce(j.place, 0))::SMALLINT AS position, r.artist_id, coalesce(j.part, r.name) AS name,
@@ -132,7 +122,7 @@ FROM release_credit r LEFT JOIN joined_name j ON r.artist_id IS NULL AND j.name 
 
 _LISTED_NAME = """
 SELECT platform, name, bool_or(has_id) AS has_id FROM (
-    SELECT platform, a.name, a.artist_id IS NOT NULL AS has_id FROM (SELECT platform, unnest(artists) AS a FROM credited)
+    SELECT platform, name, artist_id IS NOT NULL AS has_id FROM credit
     UNION ALL SELECT platform, name, artist_id IS NOT NULL FROM release_credit
     UNION ALL SELECT platform, name, true FROM source_artist
 ) GROUP BY ALL
@@ -148,7 +138,7 @@ SELECT key, arg_min(shown, struct_pack(a := rank, b := shown)) AS name FROM (
 """Artists known by id, each as the first platform of the chain names it."""
 
 _TITLE_THAT_MAY_NAME = r"""
-SELECT DISTINCT title, version FROM credited
+SELECT DISTINCT title, version FROM source_recording
 WHERE version IS NOT NULL OR regexp_matches(
     title, '[(\[{\x{FF08}\x{FF3B}\x{3010}\x{3014}]|\s[-~\x{2010}-\x{2015}\x{FF0D}]|[ -](?i:f(ea)?t)|[\x{FF26}\x{FF46}]'
 )
@@ -170,18 +160,21 @@ def _keyed(names: pl.DataFrame) -> pl.DataFrame:
 
 
 _TITLE_CREDIT = """
-SELECT c.recording_id, c.platform, c.external_id, (len(c.artists) + t.place)::SMALLINT AS position, t.name, t.role, t.is_sure, k.key
-FROM credited c JOIN title_name t ON c.title = t.title AND c.version IS NOT DISTINCT FROM t.version JOIN name_key k USING (name)
+WITH named AS (
+    SELECT r.platform, r.external_id, t.place, t.name, t.role, t.is_sure, k.key
+    FROM source_recording r JOIN title_name t ON r.title = t.title AND r.version IS NOT DISTINCT FROM t.version JOIN name_key k USING (name)
+)
+SELECT c.recording_id, n.platform, n.external_id, (c.listed + n.place)::SMALLINT AS position, n.name, n.role, n.is_sure, n.key
+FROM named n JOIN (
+    SELECT platform, external_id, recording_id, count(*) AS listed FROM credit SEMI JOIN named USING (platform, external_id) GROUP BY ALL
+) c USING (platform, external_id)
 """
 
 _CREDIT_BY_TITLE = """
-SELECT recording_id, platform, external_id, position, NULL, name, role, true FROM title_credit
+SELECT recording_id, platform, external_id, position, NULL::VARCHAR AS artist_id, name, role, true AS is_named_by_title FROM title_credit
 WHERE is_sure OR (recording_id, key) IN (
     SELECT c.recording_id, k.key
-    FROM (
-        SELECT recording_id, unnest(artists).name AS name
-        FROM credited SEMI JOIN (FROM title_credit WHERE NOT is_sure) USING (recording_id)
-    ) c JOIN name_key k USING (name)
+    FROM (FROM credit SEMI JOIN (FROM title_credit WHERE NOT is_sure) USING (recording_id)) c JOIN name_key k USING (name)
 )
 """
 """What only looks like a name (`Sunset Mix`) is one when some platform lists that artist on the recording."""
@@ -198,7 +191,8 @@ WITH used AS (
     FROM used u FULL JOIN source_artist s USING (platform, artist_id)
 ), nameless AS (
     SELECT DISTINCT k.key FROM name_key k SEMI JOIN (
-        SELECT name FROM credit WHERE artist_id IS NULL UNION ALL SELECT name FROM release_credit WHERE artist_id IS NULL
+        SELECT name FROM credit WHERE artist_id IS NULL UNION ALL SELECT name FROM credit_by_title
+        UNION ALL SELECT name FROM release_credit WHERE artist_id IS NULL
     ) USING (name)
 )
 SELECT (row_number() OVER (ORDER BY platform, artist_id))::BIGINT AS node, (dense_rank() OVER (ORDER BY key))::INT AS key_no, * FROM (
@@ -211,8 +205,9 @@ SELECT (row_number() OVER (ORDER BY platform, artist_id))::BIGINT AS node, (dens
 """
 
 _CREDIT_NODE = f"""
-SELECT c.*, n.node, n.key_no, n.platform AS node_platform, n.is_placeholder
-FROM credit c JOIN name_key k USING (name)
+SELECT c.recording_id, c.platform, c.external_id, c.position, c.name, c.role, c.is_named_by_title, n.node, n.key_no,
+    c.artist_id IS NULL AS is_bare, n.is_placeholder
+FROM (FROM credit UNION ALL FROM credit_by_title) c JOIN name_key k USING (name)
 JOIN node n ON n.platform = CASE WHEN c.artist_id IS NULL THEN '{NAME_ONLY}' ELSE c.platform END
     AND n.artist_id = coalesce(c.artist_id, k.key)
 """
@@ -230,7 +225,7 @@ FROM (
 
 _SOURCE_CREDIT = f"""
 SELECT c.recording_id, c.platform, c.external_id, c.position,
-    CASE WHEN c.artist_id IS NULL THEN coalesce(k.known_artist_id, a.artist_id) ELSE a.artist_id END AS artist_id,
+    CASE WHEN c.is_bare THEN coalesce(k.known_artist_id, a.artist_id) ELSE a.artist_id END AS artist_id,
     {shown_name_sql("c.name", "c.platform")} AS name, c.role, c.is_named_by_title
 FROM credit_node c JOIN node_artist a USING (node) LEFT JOIN ({_KNOWN_HERE}) k USING (recording_id, key_no)
 WHERE NOT c.is_placeholder OR recording_id NOT IN (SELECT recording_id FROM here)
@@ -240,7 +235,8 @@ WHERE NOT c.is_placeholder OR recording_id NOT IN (SELECT recording_id FROM here
 _NAME_SOURCE = """
 SELECT DISTINCT c.platform, 'name:' || k.key AS external_id, k.key
 FROM (
-    SELECT platform, name FROM credit WHERE artist_id IS NULL UNION ALL SELECT platform, name FROM release_credit WHERE artist_id IS NULL
+    SELECT platform, name FROM credit WHERE artist_id IS NULL UNION ALL SELECT platform, name FROM credit_by_title
+    UNION ALL SELECT platform, name FROM release_credit WHERE artist_id IS NULL
 ) c JOIN name_key k USING (name)
 """
 _JOINED_SOURCE = """
@@ -255,7 +251,7 @@ _ARTIST_SOURCE = f"""
 SELECT n.platform, n.artist_id AS external_id, a.artist_id FROM node n JOIN node_artist a USING (node) WHERE n.platform <> '{NAME_ONLY}'
 UNION ALL
 SELECT s.platform, s.external_id, a.artist_id
-FROM ({_NAME_SOURCE} UNION ALL SELECT * FROM ({_JOINED_SOURCE}) ANTI JOIN ({_NAME_SOURCE}) USING (platform, external_id)) s
+FROM (FROM name_source UNION ALL SELECT * FROM ({_JOINED_SOURCE}) ANTI JOIN name_source USING (platform, external_id)) s
 JOIN node n ON n.platform = '{NAME_ONLY}' AND n.artist_id = s.key JOIN node_artist a USING (node)
 """
 

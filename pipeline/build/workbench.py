@@ -61,6 +61,10 @@ class Workbench:
         """Materialise a named step of the stage."""
         self.connection.execute(f'CREATE OR REPLACE TABLE "{name}" AS {sql}')
 
+    def drop(self, name: str) -> None:
+        """Forget a step that nothing after this reads: what is held is what spills."""
+        self.connection.execute(f'DROP TABLE "{name}"')
+
     def load(self, name: str, rows: pl.DataFrame) -> None:
         """Make a frame a named step of the stage."""
         self.connection.register("_loaded", rows.to_arrow())
