@@ -6,7 +6,7 @@ from pathlib import Path
 
 import polars as pl
 
-from benchmarks.linkage_worlds import records_of, truth_of, write_keys
+from benchmarks.linkage_worlds import truth_of, whole_table, write_keys
 from pipeline.linkage import link, stages
 from pipeline.linkage.evaluation import evaluate
 from pipeline.linkage.guards import guards_off
@@ -33,7 +33,7 @@ def stage(root: str, name: str) -> dict[str, int]:
 
 def frame(root: str, out: str) -> int:
     """`link` over all records in memory; writes platform, external_id, recording_id."""
-    member = link(*records_of(BuildPaths(Path(root))))
+    member = _linked(BuildPaths(Path(root)))
     member.write_parquet(out)
     return member.height
 
@@ -41,14 +41,20 @@ def frame(root: str, out: str) -> int:
 def guards(root: str) -> dict[str, dict[str, object]]:
     """Figures of `link` with the guards and without."""
     paths = BuildPaths(Path(root))
-    records, artists = records_of(paths)
     truth = truth_of(paths)
-    on = evaluate(link(records, artists), truth)
+    on = evaluate(_linked(paths), truth)
     with guards_off():
-        off = evaluate(link(records, artists), truth)
+        off = evaluate(_linked(paths), truth)
     return {"on": on, "off": off}
 
 
 def read_member(root: str) -> pl.DataFrame:
     """The recordings that the stages found."""
     return pl.read_parquet(Path(root) / "work" / "linkage" / "recording_member" / "*.parquet")
+
+
+def _linked(paths: BuildPaths) -> pl.DataFrame:
+    records, artists, links, releases, tracks = (
+        whole_table(paths, f"source_{name}") for name in ("recording", "artist", "link", "release", "release_track")
+    )
+    return link(records, artists, links=links, releases=releases, tracks=tracks)

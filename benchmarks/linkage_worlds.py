@@ -54,13 +54,9 @@ def parts_of(folder: Path) -> list[Path]:
     return sorted(folder.glob("*.parquet"))
 
 
-def records_of(paths: BuildPaths) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """All staged recordings and all staged artists, in memory."""
-    recordings, artists = (
-        pl.concat([read_table(TABLES[name], folder) for folder in paths.staged(name, CATALOG_PLATFORMS)])
-        for name in ("source_recording", "source_artist")
-    )
-    return recordings, artists
+def whole_table(paths: BuildPaths, name: str) -> pl.DataFrame:
+    """A staging table of all platforms in memory."""
+    return pl.concat([read_table(TABLES[name], folder) for folder in paths.staged(name, CATALOG_PLATFORMS)])
 
 
 def write_keys(paths: BuildPaths, out: Path) -> int:
@@ -68,7 +64,7 @@ def write_keys(paths: BuildPaths, out: Path) -> int:
 
     Returns the number of rows. An unknown artist is null, as a peer expects it; of several codes the first counts.
     """
-    artists = pl.concat([read_table(TABLES["source_artist"], folder) for folder in paths.staged("source_artist", CATALOG_PLATFORMS)])
+    artists = whole_table(paths, "source_artist")
     staged = paths.staged("source_recording", CATALOG_PLATFORMS)
     none = TABLES["source_artist"].empty()
     found = [names_of(scan_table(TABLES["source_recording"], folder).collect(), none) for folder in staged]
