@@ -108,10 +108,9 @@ class Classifier:
             return self._answer(dropping, f"{form!r} is dropped")
         if scope <= 0 and not is_list and self._is_dropped(form):
             return Classification((), is_known=True, path=(f"{form!r} is dropped: drop.yaml",))
-        if exact and "/" in string and all(rule.is_node for rule in exact):
-            return self._pair(platform, string, parent) or self._answer(exact, f"{form!r} exactly")  # `Dance / Pop` is not Dance-Pop
-        if exact:
-            return self._answer(exact, f"{form!r} exactly")
+        if exact:  # `Dance / Pop` is not Dance-Pop
+            pair = self._pair(platform, string, parent) if "/" in string and all(rule.is_name for rule in exact) else None
+            return pair or self._answer(exact, f"{form!r} exactly")
         if len(parts) > 1 and not any(rule.is_guard and rule.scope(platform, above) >= 0 for rule in names):
             parts = parts if is_list else self._joined(parts, platform, above)
             return self._parts(platform, parts, parent, may_be_name=not is_list and MACHINE_MARK not in string)

@@ -30,7 +30,7 @@ class Above:
 
 @dataclass(frozen=True)
 class CompiledRule:
-    """A rule in normal form; `emit` are node ids, empty when the rule says `this is no genre of the tree`."""
+    """A rule in normal form; `emit` are node ids, empty when the rule says `this is no genre of the tree`; `is_name`: a node's own name."""
 
     id: str
     emit: tuple[int, ...]
@@ -40,11 +40,7 @@ class CompiledRule:
     residual: str = "modifiers"
     place: str = "anywhere"
     is_guard: bool = False
-
-    @property
-    def is_node(self) -> bool:
-        """Whether it is a node's own name or alias rather than a written rule."""
-        return self.id.startswith("node-")
+    is_name: bool = False
 
     def scope(self, platform: str, above: Above) -> int:
         """How narrowly the rule speaks about this platform and parent: 0 everywhere, -1 not at all.
@@ -164,9 +160,11 @@ def _words(forms: Iterable[str], spellings: Spellings) -> frozenset[str]:
 
 
 def _node_rules(node: Node, spellings: Spellings) -> Iterator[tuple[str, CompiledRule, bool]]:
-    for form in dict.fromkeys(map(spellings.normalise, (node.name, *node.aliases))):
+    name = spellings.normalise(node.name)
+    for form in dict.fromkeys((name, *map(spellings.normalise, node.aliases))):
         is_head = node.level == 0 or " " not in form
-        yield form, CompiledRule(node.rule_id, (node.id,), place="head" if is_head else "anywhere"), node.is_phrase
+        rule = CompiledRule(node.rule_id, (node.id,), place="head" if is_head else "anywhere", is_name=form == name)
+        yield form, rule, node.is_phrase
 
 
 def _compiled(rule: Rule, book: RuleBook, spellings: Spellings) -> CompiledRule:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 _APOSTROPHES = re.compile("['\u2018\u2019\u02bc`\u00b4]")
 _AND = re.compile("[&+]")
+MOST_REMEMBERED = 200_000
+"""Normal forms; some 40 MB."""
 _NO_WORD = re.compile(r"[\W_]+")
 
 
@@ -35,7 +37,14 @@ class Spellings:
         longest = sorted(self._kept, key=lambda form: (-len(form), form))
         self._pattern = re.compile(r"\b(?:" + "|".join(re.escape(form) for form in longest) + r")\b") if longest else None
 
+        self._known: dict[str, str] = {}
+
     def normalise(self, text: str) -> str:
-        """The normal form of `text`."""
-        words = plain(text)
-        return self._pattern.sub(lambda match: self._kept[match.group()], words) if self._pattern else words
+        """The normal form of `text`; remembered, because the engine asks for the same text several times over."""
+        form = self._known.get(text)
+        if form is None:
+            words = plain(text)
+            form = self._pattern.sub(lambda match: self._kept[match.group()], words) if self._pattern else words
+            if len(self._known) < MOST_REMEMBERED:
+                self._known[text] = form
+        return form
