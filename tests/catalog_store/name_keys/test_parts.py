@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from catalog_store.name_keys import title_keys
+from catalog_store.name_keys.parts import MAY_HAVE_PARTS, with_numbered_parts
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        "Song, Pt. 2",
+        "Song (Part II)",
+        "Song - Part Two",
+        "Song Pt.2",
+        "Song pt2",
+        "Song (Parte 2)",
+        "Song, Teil 2",
+        "Song Part 02",
+        "Song Pt- 2",
+    ],
+)
+def test_a_part_is_the_same_however_it_is_counted(title: str) -> None:
+    assert title_keys(title).core == "song part 2"
+
+
+@pytest.mark.parametrize(
+    ("key", "numbered"),
+    [
+        ("mambo number five", "mambo no 5"),
+        ("nr 11 a moll", "no 11 a moll"),
+        ("hits volume iii", "hits vol 3"),
+        ("song parts i ii and iii", "song part 1 2 and 3"),
+        ("messiah part i no 4", "messiah part 1 no 4"),
+        ("act one", "act 1"),
+        ("песня часть 2", "песня part 2"),
+    ],
+)
+def test_words_that_count_take_digits(key: str, numbered: str) -> None:
+    assert with_numbered_parts(key) == numbered
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "no one",
+        "no i dont",
+        "the part i love",
+        "part of me",
+        "vol au vent",
+        "one part love",
+        "rocky ii",
+        "book of love",
+        "parte de mi",
+        "act x ray",
+        "i v x",
+    ],
+)
+def test_words_that_only_look_like_numerals_stay(key: str) -> None:
+    assert with_numbered_parts(key) == key
+
+
+@given(
+    st.lists(st.sampled_from(["part", "pt", "no", "vol", "ii", "i", "x", "two", "and", "02", "0", "pt2", "love", "act", "one"]), max_size=7)
+)
+def test_numbered_keys_stay_and_every_changed_key_is_asked_for(words: list[str]) -> None:
+    key = " ".join(words)
+    numbered = with_numbered_parts(key)
+    assert with_numbered_parts(numbered) == numbered
+    assert bool(numbered) == bool(key)
+    assert numbered == key or re.search(MAY_HAVE_PARTS, key)

@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from pipeline.linkage.credits import cut_places, name_table
+
+KNOWN = [
+    "Earth, Wind & Fire", "Mira", "Kask", "Tyler, The Creator", "Glenn Moor", "Simon & Garfunkel", "Crosby, Stills, Nash & Young",
+    "The Beatles", "Wisin & Yandel", "Fire", "Simon",
+]  # fmt: skip
+
+
+def table(*joined: str) -> pl.DataFrame:
+    names = [*KNOWN, *joined]
+    return name_table(pl.DataFrame({"name": names, "has_id": [name in KNOWN for name in names]}))
+
+
+@pytest.mark.parametrize(
+    ("joined", "keys"),
+    [
+        ("Mira & Kask", ["mira", "kask"]),
+        ("Mira feat. Nobody", ["mira", "nobody"]),
+        ("Mira (feat. Kask)", ["mira", "kask"]),
+        ("Mira con Kask", ["mira", "kask"]),
+        ("Mira pres. Kask", ["mira", "kask"]),
+        ("Mira,Kask,Nobody", ["mira", "kask", "nobody"]),
+        ("Earth, Wind & Fire feat. Mira", ["earthwindandfire", "mira"]),
+        ("Mira, Earth, Wind & Fire", ["mira", "earthwindandfire"]),
+        ("Tyler, The Creator & Kask", ["tylerthecreator", "kask"]),
+        ("Crosby, Stills, Nash & Young with Simon & Garfunkel", ["crosbystillsnashandyoung", "simonandgarfunkel"]),
+        ("Wisin y Yandel", ["wisinandyandel"]),
+        ("Glenn Moor & His Orchestra", ["glennmoor"]),
+        ("Mira & Friends", ["mira"]),
+        ("Beatles, The & Mira", ["beatles", "mira"]),
+        ("Nobody & Mira", None),
+        ("Earth, Wind & Fire", None),
+        ("Earth, Wind and Fire", None),
+        ("Beatles, The", None),
+        ("Nobody's Nobody", None),
+    ],
+)
+def test_joined_names_are_cut_into_the_artists_that_are_known(joined: str, keys: list[str] | None) -> None:
+    found = table(joined).filter(pl.col("name") == joined)["part_keys"].to_list()
+    assert found == [keys]
+
+
+def test_places_and_spans_of_the_parts_do_not_overlap() -> None:
+    places = cut_places(table("Earth, Wind & Fire feat. Mira")).filter(pl.col("name").str.contains("Mira"))
+    assert places.select("place", "span", "part_key").rows() == [(0, 3, "earthwindandfire"), (3, 1, "mira")]
+
+
+def test_other_names_of_the_build_decide_and_their_order_does_not() -> None:
+    joined = pl.DataFrame({"name": ["Mira & Kask", "Mira"], "has_id": [False, True]})
+    assert name_table(joined).filter(name="Mira & Kask")["part_keys"].to_list() == [["mira", "kask"]]
+    assert name_table(joined.reverse()).equals(name_table(joined))
+    alone = joined.with_columns(has_id=pl.lit(value=False))
+    assert name_table(alone).filter(name="Mira & Kask")["part_keys"].to_list() == [None]
+
+
+def test_an_earlier_answer_is_taken_over_and_judged_anew() -> None:
+    before = name_table(pl.DataFrame({"name": ["Mira & Kask"], "has_id": [False]}))
+    names = pl.DataFrame({"name": ["Mira & Kask", "Mira"], "has_id": [False, True]})
+    assert name_table(names, before).equals(name_table(names))
+
+
+def test_no_names_give_an_empty_table() -> None:
+    assert name_table(pl.DataFrame(schema={"name": pl.String, "has_id": pl.Boolean})).is_empty()
