@@ -61,9 +61,10 @@ def linkage_invariants(paths: BuildPaths) -> list[TableCheck]:
 
 
 def recording_invariants(paths: BuildPaths) -> list[TableCheck]:
-    """A recording has members, a primary artist, and at most one representative code, its own."""
+    """A recording has members, a primary artist, at most one representative code, its own, and sources for its values."""
     recording, artist = sql_source(paths.table("recording")), sql_source(paths.table("recording_artist"))
     isrc, member = sql_source(paths.table("recording_isrc")), sql_source(paths.table("recording_member"))
+    provenance = sql_source(paths.table("recording_provenance"))
     return [
         TableCheck(
             "recording",
@@ -85,6 +86,14 @@ def recording_invariants(paths: BuildPaths) -> list[TableCheck]:
             f"SELECT count(*) FROM (SELECT recording_id, isrc FROM {recording} WHERE isrc IS NOT NULL) r "
             f"FULL JOIN (SELECT recording_id, isrc FROM {isrc} WHERE is_representative) i USING (recording_id) "
             "WHERE r.isrc IS DISTINCT FROM i.isrc",
+        ),
+        TableCheck(
+            "recording_provenance",
+            "every_value_has_a_source",
+            "every recording has a row, and its title, duration, code and date have a source exactly when they are known",
+            f"SELECT count(*) FROM {recording} r FULL JOIN {provenance} p USING (recording_id) WHERE p.title_platform IS NULL "
+            "OR r.title IS NULL OR (r.duration_ms IS NULL) <> (p.duration_external_id IS NULL) OR (r.isrc IS NULL) <> (p.isrc_external_id "
+            "IS NULL) OR (r.release_date IS NULL) <> (p.release_date_external_id IS NULL)",
         ),
     ]
 
