@@ -1,0 +1,54 @@
+"""docs/name_keys.md says what the code does: every row with code in its first cell is read."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from catalog_store.name_keys import name_key, title_keys
+
+PAGE = Path(__file__).parents[3] / "docs" / "name_keys.md"
+
+
+def rows(*header: str) -> list[tuple[str, ...]]:
+    """Cells behind the first of the tables with these headings, one row for each code span in the first."""
+    found: list[tuple[str, ...]] = []
+    inside = False
+    for line in PAGE.read_text().splitlines():
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")] if line.startswith("|") else []
+        inside = bool(cells) and (inside or tuple(cells) == header)
+        spans = re.findall("`([^`]+)`", cells[0]) if inside else []
+        found += [(span, *cells[1:]) for span in spans]
+    assert found
+    return found
+
+
+@pytest.mark.parametrize("row", rows("title", "core", "variant", "credits", "notes"))
+def test_documented_titles(row: tuple[str, ...]) -> None:
+    title, core, variant, guests, notes = row
+    keys = title_keys(title)
+    assert (keys.core, keys.variant, keys.credits, keys.notes) == (core, variant, guests, notes)
+
+
+@pytest.mark.parametrize(("note", "variant"), rows("note", "variant"))
+def test_documented_variants(note: str, variant: str) -> None:
+    assert title_keys(f"Song ({note})")[:3] == ("song", "song", variant)
+    assert title_keys(f"Song - {note}")[:3] == ("song", "song", variant)
+
+
+@pytest.mark.parametrize(("note", "notes"), rows("note", "notes"))
+def test_documented_cosmetic_notes(note: str, notes: str) -> None:
+    assert title_keys(f"Song ({note})") == ("song", "song", "", "", notes)
+
+
+@pytest.mark.parametrize(("title", "core"), rows("title", "core"))
+def test_documented_false_friends(title: str, core: str) -> None:
+    keys = title_keys(title)
+    assert (keys.core, keys.variant, keys.credits) == (core, "", "")
+
+
+@pytest.mark.parametrize(("name", "key"), rows("name", "key"))
+def test_documented_names(name: str, key: str) -> None:
+    assert name_key(name) == key
