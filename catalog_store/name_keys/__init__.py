@@ -4,14 +4,14 @@
 `vocabulary`  what version words, credits and DJ-pool tags mean: data only; add a word there, with a line in the test
 `versions`  the words of a version note -> its tags; `mending` sets misspelt ones right
 `segments`  one bracket or dash segment of a title -> tags, credit, notes, or part of the title
-`awkward`  titles that are rewritten before they are cut: nested brackets, censored words; `tails` notes without brackets; `parts` numbers
+`awkward`  titles rewritten before they are cut; `tails` notes without brackets; `parts` numbers
 `titles`  a title -> core, stem, variant, credits, notes
 `names`  an artist name -> key; `joints` what joins several in one string
 `variants`  comparing and sorting variants
 
-The grammar with examples is docs/name_keys.md. Each function comes as a Polars form over a column and a plain form for one string; tests hold
-them equal. Nothing becomes empty that was not blank, and a key is its own key. What must not live here: similarity scores, thresholds,
-anything that needs a second string.
+The grammar with examples is docs/name_keys.md. Each function comes as a Polars form over a column and a plain form for one string;
+tests hold them equal. Nothing becomes empty that was not blank, and a key is its own key. What must not live here: similarity scores,
+thresholds, anything that needs a second string.
 """
 
 from __future__ import annotations
