@@ -8,13 +8,14 @@ from pipeline.defs.dump_assets import STAGING_KEYS
 from pipeline.defs.table_steps import TableStep, table_assets, table_key
 from pipeline.linkage import stages
 
-EDGE_FACTS = ("isrc_edges", "key_edges", "link_edges", "typo_edges")
+EDGE_FACTS = ("override_edges", "isrc_edges", "link_edges", "position_edges", "typo_edges", "key_edges")
 """What joined atoms to one another, for the plot."""
+ATOM_TABLES = ("linkage_version", "credit_name", "artist_name", "atom", "atom_change", "atom_member", "atom_isrc")
 
 
 def steps() -> list[TableStep]:
     """The steps in the order of the data flow."""
-    atoms = TableStep("atoms", (TABLES["atom"], TABLES["atom_member"], TABLES["atom_isrc"]), STAGING_KEYS, stages.normalise_and_atoms)
+    atoms = TableStep("atoms", tuple(TABLES[name] for name in ATOM_TABLES), STAGING_KEYS, stages.normalise_and_atoms)
     edges = TableStep("edges", (TABLES["edge"],), (table_key(TABLES["atom_member"]),), stages.edges, plotted=EDGE_FACTS)
     clusters = TableStep("clusters", (TABLES["cluster"],), (table_key(TABLES["edge"]),), stages.clusters)
     recording_ids = TableStep(
