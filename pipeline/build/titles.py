@@ -1,8 +1,8 @@
 """The one title of a recording: what most platforms spell, as the first of the chain shows it.
 
-A mistyped title, or one in capitals throughout, is outvoted when more platforms spell or write it otherwise; among the others the chain
-decides, then the most frequent display form. Bootlegs and videos donate a title only when nobody else has one. What must not live here:
-what a title means (catalog_store/name_keys).
+A mistyped title is outvoted when more platforms spell it otherwise, then one in capitals or small letters throughout when as many write it
+with both; among the others the chain decides, then the most frequent display form. Bootlegs and videos donate a title only when nobody else
+has one. What must not live here: what a title means (catalog_store/name_keys).
 """
 
 from __future__ import annotations
@@ -17,6 +17,14 @@ CASE WHEN trim(coalesce(version, '')) = '' OR lower(trim(version)) IN ('original
 """
 """The standard version carries no words of its own; a version that the title already holds is not said twice."""
 
+_NAME = r"regexp_replace(title, '\s*([(\[]| - ).*$', '')"
+"""The title without brackets and what follows a dash: versions and guests are written as each platform likes."""
+_BOTH, _SMALL, _CAPITAL = range(3)
+_LETTERS = (
+    f"CASE WHEN lower({{name}}) = upper({{name}}) THEN {_BOTH} WHEN {{name}} = lower({{name}}) THEN {_SMALL} "
+    f"WHEN {{name}} = upper({{name}}) THEN {_CAPITAL} ELSE {_BOTH} END"
+)
+
 TITLED = f"""
 WITH suspect AS (
     SELECT DISTINCT record FROM on_release WHERE NOT is_official
@@ -24,29 +32,32 @@ WITH suspect AS (
     FROM suspect ANTI JOIN (FROM on_release SEMI JOIN suspect USING (record) WHERE is_official) USING (record)
 )
 SELECT recording_id, is_video, u.record IS NOT NULL AS is_unofficial, platform, {_DISPLAY_TITLE} AS title, count(*) AS n,
-    min(m.record) AS record, min(atom_id) AS atom_id
+    min(m.record) AS record, min(atom_id) AS atom_id, {_LETTERS.format(name=_NAME)} AS letters
 FROM member m LEFT JOIN unofficial u USING (record) GROUP BY ALL
 """
 """Each display title once per platform; reads `member` and `on_release`, kept as `titled`."""
 
-_IS_ONE_CASE = "(title = upper(title) OR title = lower(title))"
-
 OUTVOTED = f"""
 WITH varied AS (
-    SELECT recording_id FROM titled GROUP BY recording_id
-    HAVING min(atom_id) <> max(atom_id) OR bool_or({_IS_ONE_CASE}) <> bool_and({_IS_ONE_CASE})
+    SELECT recording_id FROM titled GROUP BY recording_id HAVING min(atom_id) <> max(atom_id) OR min(letters) <> max(letters)
 ), spelt AS (
-    SELECT recording_id, platform, record, {_IS_ONE_CASE} AS is_one_case, title_key
+    SELECT recording_id, platform, record, letters, title_key
     FROM titled SEMI JOIN varied USING (recording_id) JOIN atom USING (atom_id) WHERE NOT is_video AND NOT is_unofficial
-), counted AS (
-    SELECT recording_id, title_key, is_one_case, {platform_count_sql()} AS voices FROM spelt GROUP BY ALL
-), lost AS (
-    SELECT recording_id, title_key, is_one_case
-    FROM counted JOIN (SELECT recording_id, max(voices) AS most FROM counted GROUP BY recording_id) USING (recording_id) WHERE voices < most
+), by_key AS (
+    SELECT recording_id, title_key, {platform_count_sql()} AS voices FROM spelt GROUP BY ALL
+), kept_key AS (
+    SELECT recording_id, title_key
+    FROM by_key JOIN (SELECT recording_id, max(voices) AS most FROM by_key GROUP BY recording_id) USING (recording_id) WHERE voices = most
+), by_letters AS (
+    SELECT recording_id, letters, 2 * {platform_count_sql()} + (letters = {_BOTH})::INT AS voices
+    FROM spelt SEMI JOIN kept_key USING (recording_id, title_key) GROUP BY recording_id, letters
+), kept AS (
+    SELECT recording_id, title_key, letters FROM kept_key JOIN by_letters USING (recording_id)
+    JOIN (SELECT recording_id, max(voices) AS most FROM by_letters GROUP BY recording_id) USING (recording_id) WHERE voices = most
 )
-SELECT record FROM spelt SEMI JOIN lost USING (recording_id, title_key, is_one_case)
+SELECT record FROM spelt ANTI JOIN kept USING (recording_id, title_key, letters)
 """
-"""Titles whose spelling (title key, in one case or not) fewer platforms have than another; reads `titled`, kept as `outvoted`."""
+"""Titles that more platforms spell or write otherwise; reads `titled`, kept as `outvoted`."""
 
 _KEY = packed_sql(
     ("is_video::INT", 1),
