@@ -15,7 +15,7 @@ What must not live here: who gets which id (id_rules.py).
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import polars as pl
 
@@ -23,11 +23,12 @@ from catalog_store.errors import NoSnapshotError
 from catalog_store.snapshot import Manifest, read_manifest, sha256
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import TableWriter, join_tables, parts, scan_table, write_table
-from pipeline.linkage.id_rules import FIRST_ID, KEY_SCHEMA, NO_REGISTRY, Assignment, Registry, assign_ids
+from pipeline.linkage.id_rules import FIRST_ID, KEY_SCHEMA, Assignment, Registry, assign_ids
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+    from types import TracebackType
 
     from pipeline.paths import BuildPaths
 
@@ -38,10 +39,11 @@ KINDS = ("artist", "label", "recording", "release")
 MEMBERS = {"artist": "artist_source", "label": "label_source", "recording": "recording_member", "release": "release_source"}
 """The table that says which source entity has which id."""
 
-_LINK = "id:"
+LINK = "id:"
+"""Begins the rows of `id_registry` that are links."""
 _AFTER_LINKS = "id;"
 """The smallest string behind all that begin with `id:`."""
-_ROWS_PER_PART = 4_000_000
+_ROWS_PER_PART = 1_000_000
 
 
 class RegistryError(ValueError):
@@ -53,32 +55,47 @@ def require_registry(paths: BuildPaths) -> None:
     _registry_folder(paths, contents=True)
 
 
+class StoredRegistry:
+    """The registry of one kind as last published, read piece by piece; empty before the first publish. RegistryError when it is lost.
+
+    `links` as in Registry; `next_id`: the first free id.
+    """
+
+    def __init__(self, paths: BuildPaths, kind: str) -> None:
+        """Read the links and the largest ids, not the keys."""
+        folder = _registry_folder(paths, contents=False)
+        table = TABLES["id_registry"]
+        rows = table.empty().lazy() if folder is None else scan_table(table, folder)
+        self._rows = rows.filter(pl.col("kind") == kind).select(KEY_SCHEMA.names())
+        stored = self._rows.filter(pl.col("source_key").is_between(pl.lit(LINK), pl.lit(_AFTER_LINKS))).collect()
+        links = stored.select(old_id=pl.col("source_key").str.strip_prefix(LINK).cast(pl.Int64), new_id="entity_id")
+        self.links = pl.concat([links, self._links_of_redirects(published_redirects(paths, kind), links)]).sort("old_id")
+        largest = self._rows.select(pl.col("entity_id").max()).collect().item() or 0
+        given = [manifest.next_ids.get(kind, FIRST_ID) for manifest in _manifests(paths)]
+        self.next_id = max([FIRST_ID, largest + 1, Registry(links=self.links).largest_id + 1, *given])
+
+    def keys(self, start: str = "", end: str | None = None) -> pl.DataFrame:
+        """Keys as in Registry, from `start` on, up to `end`."""
+        here = pl.col("source_key") >= start
+        rows = self._rows.filter(here if end is None else here & (pl.col("source_key") < end)).collect()
+        first, last = (rows["source_key"].search_sorted(key) for key in (LINK, _AFTER_LINKS))
+        return pl.concat([rows[:first], rows[last:]])
+
+    def _links_of_redirects(self, redirects: pl.DataFrame, links: pl.DataFrame) -> pl.DataFrame:
+        """Redirects of ids that the registry does not know (it was rebuilt, or written before links were remembered), as links."""
+        unknown = redirects.join(links, on="old_id", how="anti")
+        homes = self._rows.select(old_id="entity_id").join(unknown.lazy(), on="old_id", how="semi").unique().collect()
+        return unknown.join(homes, on="old_id", how="anti").select("old_id", new_id=pl.coalesce("new_id", "old_id"))
+
+
 def previous_registry(paths: BuildPaths, kind: str) -> tuple[Registry, int]:
     """The registry of `kind` as last published and the first free id; empty and 1 before the first publish. RegistryError when lost."""
-    registry = NO_REGISTRY
-    folder = _registry_folder(paths, contents=False)
-    if folder is not None:
-        rows = scan_table(TABLES["id_registry"], folder).filter(pl.col("kind") == kind).select(KEY_SCHEMA.names()).collect()
-        start, end = (rows["source_key"].search_sorted(key) for key in (_LINK, _AFTER_LINKS))
-        keys = pl.concat([rows[:start], rows[end:]])
-        links = (
-            rows[start:end].select(old_id=pl.col("source_key").str.strip_prefix(_LINK).cast(pl.Int64), new_id="entity_id").sort("old_id")
-        )
-        registry = Registry(keys, pl.concat([links, _links_of_redirects(paths, kind, keys, links)]).sort("old_id"))
-    given = [manifest.next_ids.get(kind, FIRST_ID) for manifest in _manifests(paths)]
-    return registry, max([FIRST_ID, registry.largest_id + 1, *given])
-
-
-def _links_of_redirects(paths: BuildPaths, kind: str, keys: pl.DataFrame, links: pl.DataFrame) -> pl.DataFrame:
-    """Redirects of ids that the registry does not know (it was rebuilt, or written before links were remembered), as links."""
-    known = pl.concat([links["old_id"], keys["entity_id"].rename("old_id")]).to_frame()
-    unknown = published_redirects(paths, kind).join(known, on="old_id", how="anti")
-    return unknown.select("old_id", new_id=pl.coalesce("new_id", "old_id"))
+    stored = StoredRegistry(paths, kind)
+    return Registry(stored.keys(), stored.links), stored.next_id
 
 
 def published_redirects(paths: BuildPaths, kind: str) -> pl.DataFrame:
     """The redirects of `kind` in the live snapshot: old_id, new_id."""
-    """Redirects of the live snapshot: old_id, new_id."""
     table = TABLES["redirect"]
     folder = paths.current / "tables" / table.name
     if not folder.is_dir():
@@ -88,25 +105,56 @@ def published_redirects(paths: BuildPaths, kind: str) -> pl.DataFrame:
 
 def save_assignment(paths: BuildPaths, kind: str, assignment: Assignment) -> None:
     """Lay an assignment down for `collect_registry`; ValueError for an unknown kind."""
-    _save(_folder(paths, kind), kind, assignment)
+    _save(work_folder(paths, kind), kind, assignment)
 
 
 def _save(folder: Path, kind: str, assignment: Assignment) -> None:
-    _write_registry(folder / "id_registry", [(kind, assignment.registry)])
-    write_table(TABLES["redirect"], folder / "redirect", assignment.redirects.with_columns(kind=pl.lit(kind)))
-    (folder / "next_id.json").write_text(json.dumps({"next_id": assignment.next_id}) + "\n")
+    with RegistryWriter(folder / "id_registry") as writer:
+        writer.write(kind, assignment.registry.keys, assignment.registry.links)
+    conclude(folder, kind, assignment.redirects, assignment.next_id)
 
 
-def _write_registry(folder: Path, registries: list[tuple[str, Registry]]) -> None:
-    with TableWriter(TABLES["id_registry"], folder) as writer:
-        for kind, registry in registries:
-            links = registry.links.select(source_key=pl.lit(_LINK) + pl.col("old_id").cast(pl.String), entity_id="new_id").sort(
-                "source_key"
-            )
-            place = registry.keys["source_key"].search_sorted(_LINK)
-            rows = pl.concat([registry.keys[:place], links, registry.keys[place:]])
-            for part in rows.iter_slices(_ROWS_PER_PART):
-                writer.write(part.with_columns(kind=pl.lit(kind)))
+def conclude(folder: Path, kind: str, redirects: pl.DataFrame, next_id: int) -> None:
+    """Lay down what stands beside the registry of a kind in its `work_folder`: redirects (old_id, new_id) and the first free id."""
+    write_table(TABLES["redirect"], folder / "redirect", redirects.with_columns(kind=pl.lit(kind)))
+    (folder / "next_id.json").write_text(json.dumps({"next_id": next_id}) + "\n")
+
+
+class RegistryWriter:
+    """Writes table `id_registry` out of keys that come in order, in parts of equal size, whatever the size of the frames they come in."""
+
+    def __init__(self, folder: Path) -> None:
+        """`folder` is that of the table."""
+        self._writer = TableWriter(TABLES["id_registry"], folder)
+        self._waiting: list[pl.DataFrame] = []
+        self._rows = 0
+
+    def __enter__(self) -> Self:
+        """Start."""
+        self._writer.__enter__()
+        return self
+
+    def write(self, kind: str, keys: pl.DataFrame, links: pl.DataFrame | None = None) -> None:
+        """Append keys, and the links whose place is among or behind them: give them with the last keys before `id:` or the first after."""
+        if links is not None:
+            named = links.select(source_key=pl.lit(LINK) + pl.col("old_id").cast(pl.String), entity_id="new_id").sort("source_key")
+            place = keys["source_key"].search_sorted(LINK)
+            keys = pl.concat([keys[:place], named, keys[place:]])
+        self._waiting.append(keys.with_columns(kind=pl.lit(kind)))
+        self._rows += keys.height
+        while self._rows >= _ROWS_PER_PART:
+            self._flush(_ROWS_PER_PART)
+
+    def _flush(self, rows: int) -> None:
+        waiting = pl.concat(self._waiting)
+        self._writer.write(waiting[:rows])
+        self._waiting, self._rows = [waiting[rows:]], max(0, self._rows - rows)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """Write what is left and publish the table, or throw it away when the block failed."""
+        if kind is None and self._waiting:
+            self._flush(self._rows)
+        self._writer.__exit__(kind, error, trace)
 
 
 def collect_registry(paths: BuildPaths) -> dict[str, int]:
@@ -116,7 +164,7 @@ def collect_registry(paths: BuildPaths) -> dict[str, int]:
     """
     folders = []
     for kind in KINDS:
-        folder = _folder(paths, kind)
+        folder = work_folder(paths, kind)
         if not (folder / "next_id.json").is_file():
             folder = folder.with_name(f"{kind}.kept")
             registry, next_id = previous_registry(paths, kind)
@@ -139,7 +187,9 @@ def rebuild_registry(paths: BuildPaths) -> dict[str, object]:
     if fault is None:
         return {"snapshot": live.name, "rebuilt": False, "why": "its registry is whole"}
     found = [(kind, Registry(_keys_of_members(live, kind))) for kind in KINDS]
-    _write_registry(_rebuilt(paths, live), found)
+    with RegistryWriter(_rebuilt(paths, live)) as writer:
+        for kind, registry in found:
+            writer.write(kind, registry.keys)
     return {"snapshot": live.name, "rebuilt": True, "why": fault, **{kind: registry.keys.height for kind, registry in found}}
 
 
@@ -212,7 +262,8 @@ def _rebuilt(paths: BuildPaths, live: Path) -> Path:
     return paths.root / "work" / "registry" / "rebuilt" / live.name / "id_registry"
 
 
-def _folder(paths: BuildPaths, kind: str) -> Path:
+def work_folder(paths: BuildPaths, kind: str) -> Path:
+    """Where the stages of one build lay down the ids of a kind; ValueError for an unknown one."""
     if kind not in KINDS:
         raise ValueError(f"no ids of kind {kind!r}: one of {', '.join(KINDS)}")
     return paths.root / "work" / "registry" / kind

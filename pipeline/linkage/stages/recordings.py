@@ -14,12 +14,14 @@ from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import TableWriter, read_table, row_count, scan_table, write_table
 from pipeline.linkage.atoms import source_key
-from pipeline.linkage.id_rules import Assignment, Registry, assign_ids
+from pipeline.linkage.id_rules import assign_changed
 from pipeline.linkage.isrc_owners import isrc_owners
 from pipeline.linkage.night import Night, current_night
+from pipeline.linkage.record_ids import RecordIds, assign_records
 from pipeline.linkage.registry import previous_registry, published_redirects, save_assignment
 
 if TYPE_CHECKING:
+    from pipeline.linkage.id_rules import Registry
     from pipeline.linkage.stages.atoms import Facts
     from pipeline.paths import BuildPaths
 
@@ -31,50 +33,35 @@ def recording_ids(paths: BuildPaths) -> Facts:
     """Write `recording_member`, `isrc_owner` and `isrc_conflict`, and lay the ids down for the registry."""
     night = current_night(paths)
     cluster = read_table(TABLES["cluster"], paths.table("cluster"))
-    registry, next_id = previous_registry(paths, KIND)
-    if night.base is None:
-        assignment = _assign_all(paths, cluster, registry, next_id)
-    else:
-        assignment = _assign_changes(paths, night, cluster, registry, next_id)
-    save_assignment(paths, KIND, assignment)
+    ids = _assign_all(paths, cluster) if night.base is None else _assign_changes(paths, night, cluster)
     return {
         "records": row_count(paths.table("recording_member")),
         "recordings": cluster["cluster_id"].n_unique(),
-        "new_ids": assignment.next_id - next_id,
-        "redirects": assignment.redirects.height,
+        "new_ids": ids.new_ids,
+        "redirects": ids.redirects,
         "isrcs": row_count(paths.table("isrc_owner")),
         "isrc_conflicts": row_count(paths.table("isrc_conflict")),
     }
 
 
-def _assign_all(paths: BuildPaths, cluster: pl.DataFrame, registry: Registry, next_id: int) -> Assignment:
-    # Platform by platform: sorting the joined keys compares their long common beginnings over and over.
-    member = _members(paths).collect()
-    by_platform = sorted(member.partition_by("platform", as_dict=True).items())
-    member = pl.concat([member.clear(), *(rows.sort("external_id") for _, rows in by_platform)])
-    member = member.join(_groups(cluster), on="atom_id", how="left", maintain_order="left").with_columns(source_key=source_key())
-    assignment = assign_ids(member.select("group", "source_key"), registry, next_id)
-    ids = assignment.ids.rename({"entity_id": "recording_id"})
-    member = member.join(ids, on="group", how="left", maintain_order="left").select(*SOURCE, "recording_id")
-    _write_members(paths, member)
+def _assign_all(paths: BuildPaths, cluster: pl.DataFrame) -> RecordIds:
+    assigned = assign_records(paths, _groups(cluster))
+    ids = assigned.ids.rename({"entity_id": "recording_id"})
     recordings = cluster.join(ids, left_on="cluster_id", right_on="group", how="left").select("atom_id", "recording_id")
     owner, conflict = _owners(paths, recordings, None)
     write_table(TABLES["isrc_owner"], paths.table("isrc_owner"), [owner])
     write_table(TABLES["isrc_conflict"], paths.table("isrc_conflict"), [conflict])
-    return assignment
+    return assigned
 
 
-def _write_members(paths: BuildPaths, member: pl.DataFrame) -> None:
-    """Write `recording_member`, a part for each platform."""
-    with TableWriter(TABLES["recording_member"], paths.table("recording_member")) as writer:
-        for platform in sorted(CATALOG_PLATFORMS):
-            writer.write(member.filter(pl.col("platform") == platform))
-
-
-def _assign_changes(paths: BuildPaths, night: Night, cluster: pl.DataFrame, registry: Registry, next_id: int) -> Assignment:
+def _assign_changes(paths: BuildPaths, night: Night, cluster: pl.DataFrame) -> RecordIds:
     """Ids for the groups that have changed: everything else is taken over."""
+    registry, next_id = previous_registry(paths, KIND)
     reach = _reach(paths, night, cluster, registry)
-    assignment = assign_ids(reach.members.select("group", "source_key"), reach.part, next_id)
+    gone = reach.gone.select(source_key=source_key())["source_key"]
+    members = reach.members.select("group", "source_key")
+    assignment = assign_changed(gone, members, registry, published_redirects(paths, KIND), next_id)
+    save_assignment(paths, KIND, assignment)
     ids = assignment.ids.rename({"entity_id": "recording_id"})
     member = reach.members.join(ids, on="group", how="left").select(*SOURCE, "recording_id")
     left = pl.concat([reach.gone.select(SOURCE), member.select(SOURCE)])
@@ -89,26 +76,18 @@ def _assign_changes(paths: BuildPaths, night: Night, cluster: pl.DataFrame, regi
             )
             writer.write(kept.merge_sorted(member.filter(here).sort("external_id"), key="external_id"))
     _take_over_owners(paths, night, reach)
-    known = pl.concat([reach.part.keys["entity_id"], reach.part.links["old_id"]]).unique()
-    redirects = published_redirects(paths, KIND).join(known.to_frame("old_id"), on="old_id", how="anti")
-    return Assignment(
-        ids=assignment.ids,
-        registry=registry.patched(reach.part, assignment.registry),
-        redirects=pl.concat([redirects, assignment.redirects]).sort("old_id"),
-        next_id=assignment.next_id,
-    )
+    return RecordIds(assignment.ids, assignment.next_id - next_id, assignment.redirects.height)
 
 
 class _Reach(NamedTuple):
     """What tonight's changes reach.
 
     `members`: platform, external_id, atom_id, group, source_key of groups that must be looked at again, sorted by source_key. `gone`:
-    platform, external_id, atom_id of records of the base that no dump holds. `part`: what the registry has to say of all of them.
+    platform, external_id, atom_id of records of the base that no dump holds.
     """
 
     members: pl.DataFrame
     gone: pl.DataFrame
-    part: Registry
 
 
 def _reach(paths: BuildPaths, night: Night, cluster: pl.DataFrame, registry: Registry) -> _Reach:
@@ -127,7 +106,7 @@ def _reach(paths: BuildPaths, night: Night, cluster: pl.DataFrame, registry: Reg
         part = registry.part(pl.concat([members["source_key"], gone.select(source_key=source_key())["source_key"]]))
         back = _elsewhere(paths, part, members)
         if back.is_empty():
-            return _Reach(members, gone, part)
+            return _Reach(members, gone)
         dirty = pl.concat([dirty, back])
 
 

@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from catalog_store.platforms import CATALOG_PLATFORMS
+from catalog_store.tables import TABLES
+from catalog_store.tables.files import read_table, write_table
+from pipeline.linkage import record_ids, registry
+from pipeline.linkage.record_ids import assign_records, by_external_id
+from pipeline.linkage.registry import KINDS, assign_ids, collect_registry, previous_registry, save_assignment
+from pipeline.paths import BuildPaths
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SOURCE = ["platform", "external_id"]
+
+
+def made_up(night: int, records: int = 400) -> pl.DataFrame:
+    """platform, external_id, atom_id, group: the group of a record changes now and then, and each night other records are absent."""
+    number = pl.int_range(records, dtype=pl.Int64, eager=True).alias("number")
+    noise = number.hash(seed=night) % 100
+    rows = number.to_frame().with_columns(noise=noise)
+    long = pl.lit("the-same-sixteen-bytes-") + pl.col("number").cast(pl.String)
+    return rows.filter(pl.col("noise") > 3).select(
+        platform=pl.col("number").mod(5).replace_strict(dict(enumerate(CATALOG_PLATFORMS[:5])), return_dtype=pl.String),
+        external_id=pl.when(pl.col("number") % 3 == 0).then(long).otherwise((pl.col("number") * 7919).cast(pl.String)),
+        atom_id="number",
+        group=pl.col("number") // 4 + pl.when(pl.col("noise") > 90).then(3).otherwise(0),
+    )
+
+
+def lay_out(paths: BuildPaths, rows: pl.DataFrame) -> None:
+    """`atom_member` in three parts, in the order of atoms."""
+    third = rows.height // 3 + 1
+    frames = [rows[start : start + third].select(*SOURCE, "atom_id", content_hash="atom_id") for start in range(0, rows.height, third)]
+    write_table(TABLES["atom_member"], paths.table("atom_member"), frames)
+
+
+def publish(paths: BuildPaths, name: str) -> None:
+    collect_registry(paths)
+    for table in ("id_registry", "redirect"):
+        write_table(TABLES[table], paths.snapshots / name / "tables" / table, [read_table(TABLES[table], paths.table(table))])
+    paths.current.unlink(missing_ok=True)
+    paths.current.symlink_to(paths.snapshots / name)
+
+
+def test_ranges_give_what_the_rules_give_over_all_records_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, ranged = BuildPaths(tmp_path / "whole"), BuildPaths(tmp_path / "ranged")
+    monkeypatch.setattr(record_ids, "ROWS_PER_RANGE", 50)
+    monkeypatch.setattr(registry, "_ROWS_PER_PART", 90)
+    for night in range(1, 5):
+        rows = made_up(night)
+        rows = rows.filter(pl.col("platform") != "catalog_b") if night == 2 else rows
+        known, next_id = previous_registry(whole, "recording")
+        key = pl.concat_str("platform", pl.lit(":"), "external_id")
+        expected = assign_ids(rows.select("group", source_key=key), known, next_id)
+        save_assignment(whole, "recording", expected)
+        lay_out(ranged, rows)
+        found = assign_records(ranged, rows.select("atom_id", "group"))
+        for paths in (whole, ranged):
+            publish(paths, f"night-{night}")
+
+        assert found.ids.equals(expected.ids)
+        assert (found.new_ids, found.redirects) == (expected.next_id - next_id, expected.redirects.height)
+        member = rows.join(expected.ids, on="group").select(*SOURCE, recording_id="entity_id").sort(SOURCE)
+        assert read_table(TABLES["recording_member"], ranged.table("recording_member")).equals(member)
+        for table in ("id_registry", "redirect"):
+            one, other = (sorted(paths.table(table).iterdir()) for paths in (whole, ranged))
+            assert [part.read_bytes() for part in one] == [part.read_bytes() for part in other], table
+    assert expected.redirects.height > 5
+    assert len(list(ranged.table("id_registry").iterdir())) > len(KINDS)
+    assert not (ranged.root / "work" / "linkage" / "record_ids.spill").exists()
+
+
+def test_no_records_at_all(tmp_path: Path) -> None:
+    paths = BuildPaths(tmp_path)
+    lay_out(paths, made_up(1).clear())
+    assert assign_records(paths, made_up(1).clear().select("atom_id", "group")).ids.is_empty()
+    assert read_table(TABLES["recording_member"], paths.table("recording_member")).is_empty()
+
+
+def test_a_record_that_stands_twice_is_refused(tmp_path: Path) -> None:
+    rows = made_up(1, 30)
+    lay_out(BuildPaths(tmp_path), pl.concat([rows, rows.tail(1)]))
+    with pytest.raises(ValueError, match="is a member twice"):
+        assign_records(BuildPaths(tmp_path), rows.select("atom_id", "group"))
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    st.lists(
+        st.text(alphabet="ab0é中", min_size=1, max_size=3).map(lambda end: "0123456789abcdef"[: 17 - len(end)] + end) | st.text(max_size=5),
+        unique=True,
+    )
+)
+def test_the_quick_order_is_that_of_the_strings(names: list[str]) -> None:
+    rows = pl.DataFrame({"external_id": names, "group": range(len(names))}, schema={"external_id": pl.String, "group": pl.Int64})
+    assert by_external_id(rows).equals(rows.sort("external_id"))
