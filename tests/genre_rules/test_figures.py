@@ -1,4 +1,4 @@
-"""How well the shipped rules answer the labelled sets beside this file: traps, held-out strings, closed lists. A failure names the strings."""
+"""How well the shipped rules answer the labelled sets beside this file: traps, held-out strings, closed lists; a failure names them."""
 
 from __future__ import annotations
 
