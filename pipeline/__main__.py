@@ -90,9 +90,10 @@ def explain(options: argparse.Namespace) -> int:
     from catalog_store.errors import CatalogError  # noqa: PLC0415
     from pipeline.explain import as_json, as_text  # noqa: PLC0415
     from pipeline.explain import explain as explained  # noqa: PLC0415
+    from pipeline.paths import BuildPaths  # noqa: PLC0415
 
     try:
-        told = explained(options.catalog, options.key)
+        told = explained(BuildPaths(options.catalog, Settings.from_environment().overrides), options.key)
     except CatalogError as error:
         return _fail(str(error))
     print(as_json(told) if options.json else as_text(told))

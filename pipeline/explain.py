@@ -17,11 +17,12 @@ from catalog_store.queries.evidence import Evidence, Found, Other, evidence, fin
 from catalog_store.snapshot import TABLES_FOLDER
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import scan_table
-from pipeline.paths import BuildPaths
+from pipeline.linkage.overrides import load_overrides
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from pathlib import Path
+
+    from pipeline.paths import BuildPaths
 
 _STAGED = ("platform", "external_id", "title", "version", "artist_credit", "artists", "isrcs", "duration_ms", "release_date")
 
@@ -34,20 +35,35 @@ class Explanation:
     found: Found
     evidence: Evidence
     staged: dict[tuple[str, str], dict[str, Any]]
+    decisions: tuple[str, ...] = ()
+    """Reviewed overrides that name one of the source records, as they stand in the file now."""
 
 
-def explain(root: Path, key: str) -> Explanation:
-    """Explain the recording behind a track id, an ISRC or `platform:external id` in the live snapshot of the catalog at `root`.
+def explain(paths: BuildPaths, key: str) -> Explanation:
+    """Explain the recording behind a track id, an ISRC or `platform:external id` in the live snapshot of the catalog.
 
-    NoSnapshotError before the first publish; ValueError for a key that means nothing or that nothing is known of.
+    NoSnapshotError before the first publish; ValueError for a key that means nothing or that nothing is known of, and for overrides that
+    cannot be read.
     """
-    snapshot = live_snapshot(root)
+    snapshot = live_snapshot(paths.root)
     tables = snapshot.folder / TABLES_FOLDER
     found = find(tables, key)
     known = evidence(tables, found.recording_id) if found else None
     if found is None or known is None:
         raise ValueError(f"snapshot {snapshot.id} knows no recording {key!r}")
-    return Explanation(snapshot.id, found, known, _staged(BuildPaths(root), known))
+    return Explanation(snapshot.id, found, known, _staged(paths, known), _decisions(paths, known))
+
+
+def _decisions(paths: BuildPaths, known: Evidence) -> tuple[str, ...]:
+    if not paths.overrides.is_file():
+        return ()
+    records = {f"{member.platform}:{member.external_id}" for member in known.members}
+    entries = load_overrides(paths.overrides).entries
+    return tuple(
+        f"{entry.sense}: {', '.join(entry.records)}: {entry.why} ({entry.by}, {entry.on})"
+        for entry in entries
+        if not records.isdisjoint(entry.records)
+    )
 
 
 def _staged(paths: BuildPaths, known: Evidence) -> dict[tuple[str, str], dict[str, Any]]:
@@ -67,7 +83,8 @@ def as_json(told: Explanation) -> str:
     members = [
         {**msgspec.to_builtins(member), "said": told.staged.get((member.platform, member.external_id))} for member in told.evidence.members
     ]
-    whole = {"snapshot_id": told.snapshot_id, "steps": told.found.steps, **msgspec.to_builtins(told.evidence), "members": members}
+    about = {"snapshot_id": told.snapshot_id, "steps": told.found.steps, "decisions": told.decisions}
+    whole = {**about, **msgspec.to_builtins(told.evidence), "members": members}
     return msgspec.json.format(msgspec.json.encode(whole), indent=1).decode()
 
 
@@ -84,6 +101,7 @@ def as_text(told: Explanation) -> str:
         f"Source records: {len(known.members)}": _member_lines(told, letters),
         "Atoms: records that agree on artist, title, variant and duration": _atom_lines(known, letters),
         "Evidence that joined the atoms": _edge_lines(known, letters),
+        "Reviewed decisions that name these records": list(told.decisions),
         "Codes claimed by another recording too": _conflict_lines(known),
         "Evidence that was not followed: together they would span too much": _cut_lines(known),
         "Other recordings under the same names": _lookalike_lines(known),

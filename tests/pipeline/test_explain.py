@@ -10,6 +10,7 @@ import pytest
 
 from catalog_store.errors import NoSnapshotError
 from pipeline.explain import as_json, as_text, explain
+from pipeline.paths import BuildPaths
 from tests.conftest import BuiltWorld, run_module
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def test_every_recording_can_be_explained_and_every_value_has_a_source(built_wor
     recordings = published(built_world, "recording")
     members = published(built_world, "recording_member")
     for recording_id in recordings["recording_id"].gather_every(40):
-        told = explain(built_world.catalog, str(recording_id))
+        told = explain(BuildPaths(built_world.catalog), str(recording_id))
         mine = members.filter(pl.col("recording_id") == recording_id).select("platform", "external_id").rows()
         assert [(member.platform, member.external_id) for member in told.evidence.members] == mine
         assert set(told.staged) == set(mine)
@@ -71,20 +72,34 @@ def test_provenance_repeats_what_its_sources_said(built_world: BuiltWorld) -> No
 @pytest.mark.parametrize("key", ["999999999", "USZZZ9999999", "store_a:nobody", "what is this"])
 def test_an_unknown_key_is_a_clear_error(built_world: BuiltWorld, key: str) -> None:
     with pytest.raises(ValueError, match=key):
-        explain(built_world.catalog, key)
+        explain(BuildPaths(built_world.catalog), key)
 
 
 def test_without_staging_the_keys_of_the_records_remain(built_world: BuiltWorld, tmp_path: Path) -> None:
     (tmp_path / "snapshots").symlink_to(built_world.catalog / "snapshots")
     (tmp_path / "current").symlink_to((built_world.catalog / "current").readlink())
-    told = explain(tmp_path, "1")
+    told = explain(BuildPaths(tmp_path), "1")
     assert told.staged == {}
     assert "(no longer staged)" in as_text(told)
 
 
+def test_reviewed_decisions_about_its_records_are_told(built_world: BuiltWorld, tmp_path: Path) -> None:
+    member = published(built_world, "recording_member").row(0, named=True)
+    mine = f"{member['platform']}:{member['external_id']}"
+    file = tmp_path / "overrides.yaml"
+    entry = "- {}: [{}, {}]\n  why: {}\n  by: m.keller\n  on: 2026-03-01\n"
+    file.write_text(
+        entry.format("cannot_link", mine, "store_a:1", "two takes") + entry.format("must_link", "store_a:2", "store_a:3", "one take")
+    )
+    told = explain(BuildPaths(built_world.catalog, file), mine)
+    assert told.decisions == (f"cannot_link: {mine}, store_a:1: two takes (m.keller, 2026-03-01)",)
+    assert told.decisions[0] in as_text(told)
+    assert json.loads(as_json(told))["decisions"] == list(told.decisions)
+
+
 def test_nothing_published_is_said_on_the_command_line(tmp_path: Path) -> None:
     with pytest.raises(NoSnapshotError, match="nothing is published"):
-        explain(tmp_path, "1")
+        explain(BuildPaths(tmp_path), "1")
     result = run_module("pipeline", "explain", "1", "--catalog", tmp_path, check=False)
     assert (result.returncode, result.stdout) == (1, "")
     assert "nothing is published" in result.stderr
