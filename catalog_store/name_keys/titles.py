@@ -14,7 +14,7 @@ from typing import NamedTuple
 import polars as pl
 
 from catalog_store.name_keys.awkward import CLOSING, ENTITY, MAY_BE_AWKWARD, OPENING, rewritten, without_entities
-from catalog_store.name_keys.folding import compact, even, even_expr, fold, fold_expr, words, words_expr
+from catalog_store.name_keys.folding import compact, even, even_expr, fold, fold_series, words, words_expr
 from catalog_store.name_keys.parts import MAY_HAVE_PARTS, with_numbered_parts
 from catalog_store.name_keys.segments import BRACKET, CREDIT, Segment, read_segment
 from catalog_store.name_keys.tails import MAY_HAVE_TAIL, without_tail
@@ -101,8 +101,8 @@ def title_keys_frame(titles: pl.Series) -> pl.DataFrame:
 
     Meant for distinct titles; repeated ones cost as much again.
     """
-    frame = pl.DataFrame({"shown": titles.cast(pl.String).fill_null("")}).with_row_index("row")
-    frame = frame.with_columns(folded=fold_expr(pl.col("shown")))
+    shown = titles.cast(pl.String).fill_null("")
+    frame = pl.DataFrame({"shown": shown, "folded": fold_series(shown)}).with_row_index("row")
     marked = pl.col("folded")
     for pattern, into in _SET_OFF:
         marked = marked.str.replace_all(pattern, into)

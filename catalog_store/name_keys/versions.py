@@ -21,7 +21,11 @@ LONGEST_NAME_BEHIND = 4
 YEAR = re.compile(r"^(?:19|20)[0-9][0-9]$")
 _ORDINAL = re.compile(r"^[0-9]{1,3}(?:st|nd|rd|th)$")
 _DATED = re.compile(r"^(?:[0-9]{2}|[0-9]{4})$")
-_LONGEST_PHRASE = max(len(phrase.split()) for phrase in (*PHRASES, *FOLLOWED_PHRASES))
+_LENGTHS: dict[str, tuple[int, ...]] = {}
+for _phrase in (*PHRASES, *FOLLOWED_PHRASES):
+    _first, _length = _phrase.split()[0], len(_phrase.split())
+    _LENGTHS[_first] = tuple(sorted({_length, *_LENGTHS.get(_first, ())}, reverse=True))
+"""Numbers of words of the phrases that begin with a word, the longest first: most words begin none."""
 _TAKES_NAME = NAMED_KINDS | REMIX_ASPECTS | PLACED_KINDS
 _JOINTS = frozenset({"the", "and", "x", "vs"})
 _ASPECTS_OF_REMASTERS = frozenset({"live", "mono", "stereo", "instrumental", "acoustic", "remix", "dub", "acapella"})
@@ -69,9 +73,10 @@ def read_version(tokens: list[str], *, is_set_off: bool) -> Tags | None:
 
 
 def _phrase_at(tokens: list[str], index: int, table: dict[str, str]) -> tuple[str, int]:
-    for length in range(min(_LONGEST_PHRASE, len(tokens) - index), 0, -1):
+    """The longest phrase of the table that begins at this word, and its number of words; or nothing."""
+    for length in _LENGTHS.get(tokens[index], ()) if index < len(tokens) else ():
         phrase = " ".join(tokens[index : index + length])
-        if phrase in table:
+        if phrase in table and index + length <= len(tokens):
             return phrase, length
     return "", 0
 
