@@ -8,13 +8,16 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 import duckdb
+import numpy as np
 import polars as pl
 import pytest
 
 from catalog_store.platforms import CATALOG_PLATFORMS, STREAMSVC_A
 from pipeline.simulate import SimulationSettings, write_world
+from pipeline.simulate.cast import EVERYWHERE, cast_of, listed_artists, other_names, platform_names
 from pipeline.simulate.genre_words import STORE_A
 from pipeline.simulate.rows import platform_rows, world_of
+from pipeline.simulate.songs import NOBODY
 
 DAY = "2026-11-01"
 
@@ -125,3 +128,68 @@ def test_genre_strings_follow_the_main_genre_but_for_the_noise(tmp_path: Path) -
     both = told.join(truth.filter(pl.col("platform") == "store_a"), on="external_id")
     right = [main in mains[genre_id] for genre_id, main in both.select("genre_id", "main").iter_rows()]
     assert 0.9 < sum(right) / len(right) < 1
+
+
+def test_namesakes_live_on_platforms_of_their_own_when_parted() -> None:
+    settings = SimulationSettings(recordings=4_000, homonym_artists=0.2, parted_homonyms=1.0)
+    cast = cast_of(settings)
+    parted = cast.carried != EVERYWHERE
+    assert parted.sum() > 50
+    for platform in CATALOG_PLATFORMS:
+        listed = set(listed_artists(settings, platform, 0).tolist())
+        rows = platform_rows(settings, platform, 0).rows
+        credited = set(rows["artist"]) | set(rows["guest"]) | set(rows["remixer"]) | set(rows["second_artist"])
+        assert credited - {NOBODY} <= listed
+    namesakes = pl.DataFrame({"name": cast.names, "carried": cast.carried}).filter(pl.Series(parted))
+    pairs = namesakes.filter(pl.len().over("name") == 2).group_by("name").agg(pl.col("carried").bitwise_and())
+    assert (pairs["carried"] == 0).mean() > 0.8  # type: ignore[operator]
+
+
+def test_twins_share_title_and_length_and_are_two_recordings() -> None:
+    settings = SimulationSettings(recordings=4_000, homonym_artists=0.1, homonym_songs=1.0)
+    made = world_of(settings, 0).made
+    originals = made.recordings.filter(pl.col("variant") == 0).with_columns(
+        twin=made.songs["twin"].gather(made.recordings.filter(pl.col("variant") == 0)["song"]),
+        title=made.songs["title"].gather(made.recordings.filter(pl.col("variant") == 0)["song"]),
+    )
+    twins = originals.filter((pl.col("twin") != NOBODY) & (pl.len().over("twin", "title") > 1)).group_by("twin", "title")
+    lengths = twins.agg(pl.col("duration_ms").max() - pl.col("duration_ms").min(), pl.col("isrc").n_unique())
+    assert lengths.height > 20
+    assert (lengths["duration_ms"] < 10_000).mean() > 0.9  # type: ignore[operator]
+    assert lengths["isrc"].min() > 1  # type: ignore[operator]
+
+
+def test_a_deluxe_edition_holds_its_album_and_more() -> None:
+    world = world_of(SimulationSettings(recordings=6_000, deluxe_editions=1.0), 0)
+    releases = world.laid.releases.with_row_index("release")
+    deluxe = releases.filter(pl.col("kind") == "deluxe").with_columns(
+        album=pl.col("title").str.replace(r" \((?:Deluxe|Expanded)[^()]*\)$", "")
+    )
+    pairs = deluxe.join(releases.filter(pl.col("kind") == "album"), left_on=["artist", "album"], right_on=["artist", "title"])
+    assert pairs.height > 10
+    tracks = {key[0]: set(rows["recording"]) for key, rows in world.laid.placements.group_by("release")}
+    assert all(tracks[deluxe] > tracks[album] for deluxe, album in pairs.select("release", "release_right").iter_rows())
+
+
+def test_catalogs_list_the_other_names_of_renamed_artists() -> None:
+    settings = SimulationSettings(recordings=6_000, renamed_artists=1.0)
+    cast = cast_of(settings)
+    listed = other_names(settings, "catalog_b", np.arange(len(cast.names)))
+    own = platform_names(settings, "catalog_b")
+    elsewhere = platform_names(settings, "streamsvc_a")
+    told = dict(listed.select("artist", "other").iter_rows())
+    renamed = [number for number in range(len(cast.names)) if cast.former_names[number] is not None]
+    apart = [number for number in renamed if {own[number], elsewhere[number]} == {cast.names[number], cast.former_names[number]}]
+    assert len(apart) > 20
+    assert sum(told.get(number) == elsewhere[number] for number in apart) / len(apart) > 0.5
+    assert len({own[number] for number in renamed} & {cast.former_names[number] for number in renamed}) > 20
+
+
+def test_a_barcode_can_be_another_releases_and_a_code_all_over_a_release() -> None:
+    settings = SimulationSettings(recordings=6_000).dirtier(0)
+    settings = replace(settings, reused_gtin=0.2, sprayed_isrc=0.2)
+    of = platform_rows(settings, STREAMSVC_A, 0)
+    true = world_of(settings, 0).laid.releases["gtin"]
+    assert (of.releases["gtin"] != true.gather(of.releases["release"])).mean() == pytest.approx(0.2, abs=0.05)  # type: ignore[operator]
+    codes = of.rows.group_by("release").agg(pl.col("isrc").n_unique().alias("codes"), pl.len()).filter(pl.col("len") > 3)
+    assert (codes["codes"] == 1).mean() == pytest.approx(0.2, abs=0.07)  # type: ignore[operator]
