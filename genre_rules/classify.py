@@ -137,7 +137,7 @@ class Classifier:
     def _pair(self, platform: str, string: str, parent: str) -> Classification | None:
         """Both sides of the first joint where either side is known to mean something: `r & b & soul` has one, `drum & bass` none."""
         words = self.book.spellings.normalise(_SLASH.sub(" & ", string)).split()
-        for joint in (index for index, word in enumerate(words) if word in JOINTS and 0 < index < len(words) - 1):
+        for joint in (index for index, word in enumerate(words) if word in JOINTS and self._joins(words, index)):
             left = self._ask(platform, " ".join(words[:joint]), parent)
             if left.tags and left.is_known:
                 right = self._ask(platform, " ".join(words[joint + 1 :]), parent)
@@ -168,6 +168,16 @@ class Classifier:
     def _is_dropped(self, form: str) -> bool:
         pattern = self.book.drop_pattern
         return not form or form in self.book.drops or bool(pattern and pattern.fullmatch(form))
+
+    def _joins(self, words: list[str], joint: int) -> bool:
+        """Whether the word between is a joint and no part of a name: `jazzy drum and bass` has none."""
+        reach = self.book.longest
+        inside = (
+            " ".join(words[start:end]) in self.book.phrases
+            for start in range(max(0, joint - reach), joint)
+            for end in range(joint + 2, min(len(words), start + reach) + 1)
+        )
+        return 0 < joint < len(words) - 1 and not any(inside)
 
     def _what_is_above(self, platform: str, parent: str) -> Above:
         if not parent:
@@ -215,7 +225,7 @@ class Classifier:
             matches = self._phrases(platform, self._words_in(form), above, path)
         if matches:
             return self._answer([match.rule for match in matches], f"{form!r} by phrase", path)
-        patterns = [rule for pattern, rule in self.book.patterns if pattern.fullmatch(form) and not _is_vetoed(rule, form)]
+        patterns = [rule for pattern, rule in self.book.fitting_patterns(form) if not _is_vetoed(rule, form)]
         fired, _ = _narrowest(patterns, platform, above)
         if fired:
             return self._answer(fired, f"{form!r} by pattern", path)
@@ -264,8 +274,10 @@ class Classifier:
     def _may_leave(self, match: _Match, platform: str, words: list[str], left: list[str], strange: list[str]) -> bool:
         if match.rule.residual == "none":
             return not left
-        if match.rule.residual == "any" or not strange:
+        if match.rule.residual == "any":
             return True
+        if not strange:  # `rap francais`, but not `jazz hands`
+            return all(word in self.book.behind or word in CONNECTORS for word in words[match.end :] if word in left)
         # a scene we do not know: `wollongong punk`, but not `punk prayer` and not `this is punk`
         return platform in self.book.curated and self._is_last(match, words) and self.book.function_words.isdisjoint(words)
 
@@ -274,10 +286,12 @@ class Classifier:
 
     def _candidates(self, platform: str, words: list[str], above: Above) -> list[_Match]:
         found: list[_Match] = []
-        for start in range(len(words)):
-            for end in range(start + 1, min(len(words), start + self.book.longest) + 1):
-                rules, _ = _narrowest(self.book.phrases.get(" ".join(words[start:end]), ()), platform, above)
-                found.extend(_Match(start, end, rule) for rule in rules)
+        for start, word in enumerate(words):
+            for length in self.book.phrase_lengths.get(word, ()):
+                phrase = self.book.phrases.get(" ".join(words[start : start + length]))
+                if phrase and start + length <= len(words):
+                    rules, _ = _narrowest(phrase, platform, above)
+                    found.extend(_Match(start, start + length, rule) for rule in rules)
         return found
 
     def _answer(self, rules: Sequence[CompiledRule], how: str, before: Iterable[str] = ()) -> Classification:

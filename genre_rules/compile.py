@@ -65,6 +65,7 @@ class CompiledBook:
     """What a classifier looks things up in.
 
     `squeezed`: exact names and phrases without their spaces; `spaced`: phrases by their form without.
+    `phrase_lengths`: first word of a phrase -> numbers of words of such phrases; `any_pattern`: all patterns in one.
     `compounds`: the exact and guarded names that hold separators, by `compound_form`; `longest`: words of the longest phrase.
     """
 
@@ -75,7 +76,9 @@ class CompiledBook:
     spaced: dict[str, str]
     compounds: dict[str, tuple[CompiledRule, ...]]
     phrases: dict[str, tuple[CompiledRule, ...]]
+    phrase_lengths: dict[str, tuple[int, ...]]
     patterns: tuple[tuple[re.Pattern[str], CompiledRule], ...]
+    any_pattern: re.Pattern[str] | None
     drop_rules: dict[str, tuple[CompiledRule, ...]]
     drops: frozenset[str]
     drop_pattern: re.Pattern[str] | None
@@ -83,9 +86,16 @@ class CompiledBook:
     negations: frozenset[str]
     function_words: frozenset[str]
     tails: frozenset[str]
+    behind: frozenset[str]
     curated: frozenset[str]
     path_marks: dict[str, tuple[str, ...]]
     longest: int
+
+    def fitting_patterns(self, form: str) -> list[tuple[re.Pattern[str], CompiledRule]]:
+        """The patterns, with their rules, that fit the whole form."""
+        if self.any_pattern is None or not self.any_pattern.fullmatch(form):
+            return []
+        return [(pattern, rule) for pattern, rule in self.patterns if pattern.fullmatch(form)]
 
 
 def compile_book(book: RuleBook) -> CompiledBook:
@@ -121,14 +131,17 @@ def compile_book(book: RuleBook) -> CompiledBook:
         spaced={form.replace(" ", ""): form for form in sorted(phrases)},
         compounds=_frozen(compounds),
         phrases=_frozen(phrases),
+        phrase_lengths=_lengths(phrases),
         patterns=tuple(patterns),
+        any_pattern=_any_of(pattern.pattern for pattern, _ in patterns),
         drop_rules=_frozen(drop_rules),
         drops=frozenset(map(spellings.normalise, book.drops)),
-        drop_pattern=re.compile("|".join(f"(?:{pattern})" for pattern in book.drop_patterns)) if book.drop_patterns else None,
+        drop_pattern=_any_of(book.drop_patterns),
         modifiers=_words(book.words.modifiers, spellings) | _words((n.name for n in book.taxonomy.nodes if n.is_phrase), spellings),
         negations=frozenset(map(spellings.normalise, book.words.negations)),
         function_words=frozenset(map(spellings.normalise, book.words.function_words)),
         tails=frozenset(map(spellings.normalise, book.words.tails)),
+        behind=_words((*book.words.behind, *book.words.tails), spellings),
         curated=frozenset(book.words.curated),
         path_marks=book.words.path_marks,
         longest=max((form.count(" ") + 1 for form in phrases), default=0),
@@ -148,6 +161,22 @@ def _squeezed(*tiers: dict[str, list[CompiledRule]]) -> dict[str, tuple[Compiled
             if len(form.replace(" ", "")) >= SHORTEST_SQUEEZED:
                 found.setdefault(form.replace(" ", ""), tuple(rules))
     return found
+
+
+def _lengths(phrases: Iterable[str]) -> dict[str, tuple[int, ...]]:
+    """First word of a phrase -> how many words such phrases have: most words begin none."""
+    found: dict[str, set[int]] = {}
+    for form in phrases:
+        words = form.split()
+        if words:
+            found.setdefault(words[0], set()).add(len(words))
+    return {word: tuple(sorted(lengths)) for word, lengths in found.items()}
+
+
+def _any_of(patterns: Iterable[str]) -> re.Pattern[str] | None:
+    """One expression for many: mostly none fits, and that costs one look."""
+    joined = "|".join(f"(?:{pattern})" for pattern in patterns)
+    return re.compile(joined) if joined else None
 
 
 def _frozen(rules: dict[str, list[CompiledRule]]) -> dict[str, tuple[CompiledRule, ...]]:

@@ -58,7 +58,8 @@ class Words:
     """Spellings (form kept -> forms), modifiers, negations.
 
     `curated`: platforms whose strings are all genres: an unknown word before the head is a scene, unless one of the `function_words` makes
-    a sentence of it; `tails`: words behind which the head still stands last; `path_marks`: what a platform writes between a genre
+    a sentence of it; `tails`: words behind which the head still stands last; `behind`: words that may stand
+    behind a head, by themselves or by the name of their group of modifiers; `path_marks`: what a platform writes between a genre
     and the one below it, besides arrows.
     """
 
@@ -69,6 +70,7 @@ class Words:
     path_marks: dict[str, tuple[str, ...]] = field(default_factory=dict)
     function_words: tuple[str, ...] = ()
     tails: tuple[str, ...] = ()
+    behind: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,10 @@ def load_book(folder: Path = FOLDER) -> RuleBook:
 def _words(file: Path) -> Words:
     place = f"{file.name}:1"
     written = mapping(
-        read_document(file), place, "the file", ("spellings", "modifiers", "negations", "function_words", "tails", "curated", "path_marks")
+        read_document(file),
+        place,
+        "the file",
+        ("spellings", "modifiers", "negations", "function_words", "tails", "behind", "curated", "path_marks"),
     )
     spellings = mapping(written.get("spellings", {}), place, "spellings")
     groups = mapping(written.get("modifiers", {}), place, "modifiers")
@@ -118,6 +123,7 @@ def _words(file: Path) -> Words:
         {platform: strings(below, place, f"path_marks.{platform}") for platform, below in marks.items()},
         strings(written.get("function_words"), place, "function_words"),
         strings(written.get("tails"), place, "tails"),
+        tuple(form for name in strings(written.get("behind"), place, "behind") for form in strings(groups.get(name, name), place, name)),
     )
 
 
