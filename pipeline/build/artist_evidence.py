@@ -30,6 +30,10 @@ TYPOS = ((24, 3), (11, 2), (5, 1))
 LEAST_FOR_SCRIPTS = 2
 """Common recordings of names in two scripts, of which nobody can say whether they sound alike."""
 
+_NODES = """
+SELECT node, platform, key, is_numbered, is_placeholder, NOT is_used OR platform = 'name' AS is_loose, platform = 'name' AS is_bare
+FROM node ORDER BY node
+"""
 _HERE = "SELECT DISTINCT recording_id, key_no, node FROM credit_node WHERE NOT is_bare AND NOT is_placeholder"
 _WORKS = "SELECT node, count(*)::INT AS works FROM (SELECT DISTINCT node, recording_id FROM here) GROUP BY node ORDER BY node"
 _SAME_NAME = """
@@ -76,9 +80,7 @@ SELECT DISTINCT o.no_a, o.no_b FROM other_name o JOIN mine a ON a.key_no = o.no_
 
 def gather(bench: Workbench) -> pl.DataFrame:
     """Every node and its group: node, group (the smallest node)."""
-    nodes = bench.frame(
-        "SELECT node, platform, key, is_numbered, is_placeholder, NOT is_used OR platform = 'name' AS is_loose FROM node ORDER BY node"
-    )
+    nodes = bench.frame(_NODES)
     bench.keep("here", _HERE)
     works = bench.frame(_WORKS)
     listed = _listed_pairs(bench)

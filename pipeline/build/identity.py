@@ -62,7 +62,8 @@ def attach(groups: pl.DataFrame, nodes: pl.DataFrame, ties: pl.DataFrame) -> pl.
             Loose ones of a name that nobody else bears are one.
         ties: node_a, node_b, strength.
     """
-    loose = nodes.filter("is_loose", ~pl.col("is_placeholder"))
+    told_apart = shared_names(nodes.filter(~pl.col("is_bare"), ~pl.col("is_placeholder")))["key"].implode()
+    loose = nodes.filter("is_loose", ~pl.col("is_placeholder")).with_columns(by_name=pl.col("is_bare") | ~pl.col("key").is_in(told_apart))
     bearers = nodes.filter(~pl.col("is_loose"), ~pl.col("is_placeholder")).join(groups, on="node").select("key", "group").unique()
     only = bearers.filter(pl.len().over("key") == 1)
     both = pl.concat(
@@ -80,8 +81,8 @@ def attach(groups: pl.DataFrame, nodes: pl.DataFrame, ties: pl.DataFrame) -> pl.
         loose.join(only, on="key", how="left")
         .join(closest.select("node", closest="group"), on="node", how="left")
         .join(bearers.select("key", is_borne=pl.lit(value=True)).unique(), on="key", how="left")
-        .with_columns(alone=pl.when("is_borne").then("node").otherwise(pl.col("node").min().over("key")))
-        .select("node", group=pl.coalesce("group", "closest", "alone"))
+        .with_columns(alone=pl.when("is_borne").then("node").otherwise(pl.col("node").min().over("key", "by_name")))
+        .select("node", group=pl.coalesce("closest", pl.when("by_name").then(pl.coalesce("group", "alone")), "node"))
     )
     return pl.concat([groups, attached]).with_columns(group=pl.col("node").min().over("group")).sort("node")
 

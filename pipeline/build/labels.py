@@ -108,7 +108,7 @@ FROM (SELECT o.node, unnest(s.isrcs) AS isrc FROM open_released o JOIN source_re
 
 def _group(bench: Workbench) -> pl.DataFrame:
     """node, group, source_key."""
-    nodes = bench.frame("SELECT *, starts_with(external_id, 'name:') AS is_loose FROM node ORDER BY node")
+    nodes = bench.frame("SELECT *, starts_with(external_id, 'name:') AS is_loose, is_loose AS is_bare FROM node ORDER BY node")
     bench.keep("released", _RELEASED)
     ties = bench.frame(_TIES)
     firm = nodes.filter(~pl.col("is_loose"))

@@ -178,6 +178,18 @@ def test_a_bare_name_glues_no_namesakes(world: World) -> None:
     assert (credited["b1"], credited["b11"]) == (found["streamsvc_a:x"], found["store_a:y"])
 
 
+def test_who_is_listed_without_works_joins_the_only_bearer_of_the_name_and_no_one_of_several(world: World) -> None:
+    for name, artists in (("Nova", ("n1",)), ("Kask", ("k1", "k2"))):
+        for artist in artists:
+            world.add("source_artist", "streamsvc_a", artist_id=artist, name=name)
+        world.add("source_artist", "store_a", artist_id=f"{name}-listed", name=name)
+        world.recording(len(world.members), "streamsvc_a", f"{name}-1", "Song", credit(name, artists[0]))
+    build_artists(world.write())
+    found = ids(world)
+    assert found["store_a:Nova-listed"] == found["streamsvc_a:n1"]
+    assert found.keys().isdisjoint({"store_a:Kask-listed", "streamsvc_a:k2"})  # nothing of ours names them
+
+
 def test_a_renamed_artist_is_one_where_a_catalog_lists_the_other_name(world: World) -> None:
     world.add("source_artist", "catalog_b", artist_id="b", name="Ostara Vale", aliases=["Moth Parade"])
     for number in (1, 2):
