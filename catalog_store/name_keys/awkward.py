@@ -109,8 +109,11 @@ def _unnested(inside: str, pieces: list[tuple[int, str]], outer: str, *, is_cred
         return f"({_CLOSING_RE.sub(' ', _OPENING_RE.sub(' ', inside))})"
     if is_kept or not words(outer):
         return " ".join(_regrouped(text) for _, text in pieces if words(text))
-    inner = [_regrouped(text) for depth, text in pieces if depth and not _QUALIFIER_RE.match(text)]
-    return " ".join([f"({outer})", *inner])
+    pieces = [(depth, text) for depth, text in pieces if not (depth and _QUALIFIER_RE.match(text))]
+    flat = " ".join(text.strip(" ") for _, text in pieces)
+    if any(depth and read_segment(f"{BRACKET}{text}").kept for depth, text in pieces) and not read_segment(f"{BRACKET}{flat}").kept:
+        return f"({flat})"
+    return " ".join([f"({outer})", *(_regrouped(text) for depth, text in pieces if depth)])
 
 
 def _without_medley(found: re.Match[str]) -> str:

@@ -101,6 +101,8 @@ def _followed(taken: _Words, kind: str, rest: list[str]) -> Tags | None:
         return tags_of([*taken.kinds, kind], [])
     if not FUNCTION_WORDS.isdisjoint(before) or (kind == "live" and not _is_place(rest)):
         return None
+    if kind == "live" and "unplugged" in rest:
+        kind, rest = "unplugged", [word for word in rest if word != "unplugged"]
     named = [kind_ for kind_ in taken.kinds if kind_ in NAMED_KINDS and kind_ != kind]
     return tags_of(
         [*(kind_ for kind_ in taken.kinds if kind_ not in named), kind], [token for token in rest if token not in {"the", "and"}]

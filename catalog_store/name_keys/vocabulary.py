@@ -55,7 +55,7 @@ _KINDS = {
     " | instrumentalversion | инструментал | インストゥルメンタル | インスト | 인스트루멘탈 | 纯音乐 | オリジナルカラオケ",
     "acapella": "acapella | a cappella | acappella | a capella | acap | accapella | acapella version | a cappella version | vocals only | акапелла",
     "live": "live | live version | en vivo | ao vivo | en directo | en direct | dal vivo | in concert | live session | live sessions | live performance"
-    " | live recording | recorded live | recorded at | performance | live acoustic | live edit | live set | live mix | version en vivo | version live"
+    " | live recording | recorded live | recorded at | performance | live edit | live set | live mix | version en vivo | version live"
     " | versao ao vivo | versione live | liveversion | en concert | en public | im konzert | na zywo | canli | nazivo | концерт | концертная версия | живой звук"
     " | ライブ | ライヴ | 라이브 | 现场 | 現場 | 现场版 | 現場版 | הופעה חיה | แสดงสด",
     "acoustic": "acoustic | acoustic version | acoustic mix | acustico | acustica | version acustica | version acustico | acoustique | acoustic edit"
