@@ -29,6 +29,7 @@ What must not live here: deciding what is one entity; where the memory lies on d
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import polars as pl
 
@@ -108,6 +109,18 @@ class Resolution:
     ids: pl.DataFrame
     links: pl.DataFrame
     next_id: int
+
+    @cached_property
+    def _by_group(self) -> pl.DataFrame:
+        return self.ids.sort("group")
+
+    def id_of(self, groups: pl.Series) -> pl.Series:
+        """The id of each group, null for null. A search, not a join: a join would hash all groups anew for every range of keys."""
+        if not self.ids.height:
+            return pl.Series("entity_id", [None], dtype=pl.Int64).new_from_index(0, len(groups))
+        place = self._by_group["group"].search_sorted(groups.fill_null(strategy="zero"))
+        found = self._by_group["entity_id"].gather(place.clip(upper_bound=self.ids.height - 1))
+        return found.zip_with(groups.is_not_null(), pl.Series([None], dtype=pl.Int64))
 
 
 def assign_ids(members: pl.DataFrame, registry: Registry, next_id: int) -> Assignment:
@@ -196,16 +209,19 @@ def tally(rows: pl.DataFrame, first_rank: int = 0) -> pl.DataFrame:
 
 def resolve(tallied: pl.DataFrame, links: pl.DataFrame, next_id: int) -> Resolution:
     """The rules, on numbers alone: `tallied` as from `tally`, `links` as in Registry."""
-    ranks = tallied.group_by("group").agg(pl.col("rank").min())
-    votes = tallied.group_by("group", "home").agg(pl.col("held").cast(pl.Int64).sum()).drop_nulls("home")
-    votes = votes.with_columns(root=_followed("home", links))
-    roots = votes.group_by("group", id="root").agg(pl.col("held").sum())
-    owners = _owners(roots, ranks)
+    votes = tallied.group_by("group", "home").agg(pl.col("held").cast(pl.Int64).sum(), pl.col("rank").min())
+    known = votes.drop_nulls("home").with_columns(root=_followed("home", links))
+    # Most groups hold one id and most ids one group: they are settled without asking anybody, on any number of rows in little memory.
+    settled = (pl.col("home") == pl.col("root")) & ~pl.col("root").is_duplicated() & ~pl.col("group").is_duplicated()
+    contested = known.filter(~settled)
+    ranks = votes.join(contested, on="group", how="semi").group_by("group").agg(pl.col("rank").min())
+    owners = _owners(contested.group_by("group", id="root").agg(pl.col("held").sum()), ranks)
     kept = _choice(owners)
-    own = _owners(votes.filter(pl.col("home") != pl.col("root")).select("group", "held", id="home"), ranks)
+    own = _owners(contested.filter(pl.col("home") != pl.col("root")).select("group", "held", id="home"), ranks)
     taken_back = _choice(own.join(kept, on="group", how="anti"))
-    ids = pl.concat([kept, taken_back])
-    fresh = ranks.join(ids, on="group", how="anti").sort("rank")
+    ids = pl.concat([known.filter(settled).select("group", entity_id="root"), kept, taken_back])
+    unnamed = pl.concat([votes.filter(pl.col("home").is_null()).select("group", "rank"), ranks])
+    fresh = unnamed.join(ids, on="group", how="anti").group_by("group").agg(pl.col("rank").min()).sort("rank")
     ids = pl.concat([ids, fresh.select("group", entity_id=pl.int_range(pl.len(), dtype=pl.Int64) + next_id)])
 
     idle = pl.concat([owners, own]).join(ids, left_on="id", right_on="entity_id", how="anti")
@@ -231,7 +247,7 @@ def _choice(owners: pl.DataFrame) -> pl.DataFrame:
 
 def rehomed(rows: pl.DataFrame, resolution: Resolution) -> pl.DataFrame:
     """Matched rows after a decision: source_key, group, home, entity_id (null: absent). A key keeps a home that leads to its id."""
-    rows = rows.join(resolution.ids, on="group", how="left", maintain_order="left")
+    rows = rows.with_columns(entity_id=resolution.id_of(rows["group"]))
     stays = pl.col("group").is_null() | (_followed("home", resolution.links) == pl.col("entity_id")).fill_null(value=False)
     return rows.with_columns(home=pl.when(stays).then("home").otherwise("entity_id"))
 

@@ -95,10 +95,12 @@ def _ranges(members: list[Path]) -> list[_Range]:
 
 def _spread(members: list[Path], groups: pl.DataFrame, ranges: list[_Range], spill: Path) -> None:
     """Spill the records of each range into a folder of its own."""
+    groups = groups.sort("atom_id")
     starts = {platform: [place.start for place in ranges if place.platform == platform] for platform in CATALOG_PLATFORMS}
     first = {platform: next(n for n, place in enumerate(ranges) if place.platform == platform) for platform in CATALOG_PLATFORMS}
     for number, part in enumerate(members):
-        rows = pl.read_parquet(part, columns=["platform", "external_id", "atom_id"]).join(groups, on="atom_id", how="left")
+        rows = pl.read_parquet(part, columns=["platform", "external_id", "atom_id"])
+        rows = rows.with_columns(group=groups["group"].gather(groups["atom_id"].search_sorted(rows["atom_id"])))
         for (platform,), here in rows.partition_by("platform", as_dict=True).items():
             cuts = pl.Series([start.removeprefix(f"{platform}:") for start in starts[platform][1:]], dtype=pl.String)
             place = cuts.search_sorted(here["external_id"], side="right") if len(cuts) else pl.lit(0)
