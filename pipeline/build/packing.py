@@ -1,7 +1,7 @@
 """Several criteria in one integer, the most important first, with the number of a source record behind them.
 
-`min` over one BIGINT picks the best record of each recording three times as fast as `min` over a struct with strings, and its state is eight
-bytes. Equal criteria fall to the smaller record number, which is the order of (platform, external id). What must not live here: which
+`min` over one BIGINT picks the best record of each recording three times as fast as `min` over a struct with strings, in eight bytes.
+Equal criteria fall to the smaller record number, which is the order of (platform, external id). What must not live here: which
 criteria count (priorities.py and the modules of the fields).
 """
 
