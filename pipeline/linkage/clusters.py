@@ -41,7 +41,7 @@ def clusters(atoms: pl.DataFrame, edges: pl.DataFrame, cannot: pl.DataFrame | No
         cannot: atom_id_a, atom_id_b; pairs that never share a cluster.
     """
     found = components(atoms["atom_id"], edges)
-    placed = atoms.join(found, on="atom_id")
+    placed = atoms.join(found.filter(pl.col("cluster_id").is_duplicated()), on="atom_id")
     several = (pl.col("record_count") > 1) & pl.col("duration_ms").is_not_null()
     counts = several | ~several.any().over("cluster_id")
     placed = placed.with_columns(duration_ms=pl.when(counts).then("duration_ms"))

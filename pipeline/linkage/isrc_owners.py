@@ -19,12 +19,13 @@ def isrc_owners(claims: pl.DataFrame, atoms: pl.DataFrame) -> tuple[pl.DataFrame
         claims: isrc, atom_id, platforms, record_count (rows of `atom_isrc`) with the recording_id of each atom.
         atoms: rows of `atom`, at least those that claim a contested code.
     """
-    contested = claims.filter(pl.len().over("isrc") > 1)
+    is_contested = claims["isrc"].is_duplicated()
+    contested = claims.filter(is_contested)
     support = _support(contested)
     is_owner = (pl.col("isrc") != pl.col("isrc").shift(1)).fill_null(value=True)
     support = support.with_columns(owner_recording_id=pl.when(is_owner).then("recording_id").forward_fill())
     lost = support.filter(pl.col("recording_id") != pl.col("owner_recording_id"))
-    alone = claims.filter(pl.len().over("isrc") == 1).with_columns(platform_count=pl.col("platforms").list.len().cast(pl.Int64))
+    alone = claims.filter(~is_contested).with_columns(platform_count=pl.col("platforms").list.len().cast(pl.Int64))
     columns = TABLES["isrc_owner"].column_names
     owners = [alone.select(columns), support.filter(pl.col("recording_id") == pl.col("owner_recording_id")).select(columns)]
     owner = pl.concat([TABLES["isrc_owner"].conform(frame) for frame in owners]).sort("isrc")

@@ -60,16 +60,14 @@ def slices(paths: BuildPaths) -> Iterator[Slice]:
 def content_hashes(paths: BuildPaths) -> pl.Series:
     """The content hash of every staged record."""
     found = [pl.Series("content_hash", [], dtype=pl.Int64)]
-    for part in record_parts(paths):
-        found.append(_columns_of(part, "content_hash")["content_hash"])
+    found += [_columns_of(part, "content_hash")["content_hash"] for part in record_parts(paths)]
     return pl.concat(found)
 
 
 def records_with(paths: BuildPaths, hashes: pl.Series) -> pl.DataFrame:
     """LINKED_COLUMNS and content_hash of the staged records that have one of these content hashes."""
     wanted = pl.DataFrame({"content_hash": hashes.unique()})
-    empty = TABLES["source_recording"].empty().select(*LINKED_COLUMNS, "content_hash")
-    return pl.concat([empty, *(_records_of(part).join(wanted, on="content_hash", how="semi") for part in record_parts(paths))])
+    return pl.concat([_no_records(), *(_records_of(part).join(wanted, on="content_hash", how="semi") for part in record_parts(paths))])
 
 
 def _columns_of(part: Path, *columns: str) -> pl.DataFrame:
@@ -90,35 +88,55 @@ def artist_names(paths: BuildPaths) -> pl.DataFrame:
     return pl.concat([TABLES["artist_name"].empty(), *found]).sort(TABLES["artist_name"].order)
 
 
-def names_and_credits_of(paths: BuildPaths, artists: pl.DataFrame) -> tuple[pl.DataFrame, pl.Series]:
-    """Names on all staged records (name, has_id; may repeat), and the content hashes of records that credit one of `artists`.
+def names_of_all(paths: BuildPaths) -> pl.DataFrame:
+    """Names on all staged records: name, has_id."""
+    found = [_no_names()]
+    found += [names_of(pl.read_parquet(part, columns=["artists", "artist_credit"])) for part in record_parts(paths)]
+    return pl.concat(found).unique()
+
+
+def names_and_records(paths: BuildPaths, hashes: pl.Series, artists: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Names on all staged records, and the records (as `records_with`) of these content hashes or credited to one of these artists.
 
     Both in one pass, because reading the credits is what costs. `artists`: platform, artist_id.
     """
-    names, touched = [pl.DataFrame(schema={"name": pl.String, "has_id": pl.Boolean})], [pl.Series("content_hash", [], dtype=pl.Int64)]
+    names, records = [_no_names()], [_no_records()]
     ids = {platform: rows["artist_id"] for (platform,), rows in artists.partition_by("platform", as_dict=True).items()}
+    wanted = hashes.unique().implode()
     for folder in paths.staged("source_recording", CATALOG_PLATFORMS):
-        wanted = ids.get(folder.parent.name)
+        renamed = ids.get(folder.parent.name)
         for part in parts(folder):
-            records = _columns_of(part, "artists", "artist_credit")
-            names.append(names_of(records))
-            if wanted is not None:
-                touched.append(_crediting(records, "artist_id", wanted))
-    return pl.concat(names).unique(), pl.concat(touched)
+            rows = _records_of(part)
+            names.append(names_of(rows))
+            chosen = rows["content_hash"].is_in(wanted)
+            if renamed is not None:
+                chosen |= _crediting(rows, "artist_id", renamed)
+            records.append(rows.filter(chosen))
+    return pl.concat(names).unique(), pl.concat(records)
 
 
-def crediting_names(paths: BuildPaths, names: pl.Series) -> pl.Series:
-    """Content hashes of the staged records that credit one of these names."""
-    found = [pl.Series("content_hash", [], dtype=pl.Int64)]
+def records_crediting(paths: BuildPaths, names: pl.Series) -> pl.DataFrame:
+    """The staged records (as `records_with`) that credit one of these names."""
+    found = [_no_records()]
     for part in record_parts(paths) if len(names) else []:
-        records = _columns_of(part, "artists", "artist_credit")
-        shown = (pl.col("artists").list.len() == 0) & pl.col("artist_credit").is_in(names.implode())
-        found += [_crediting(records, "name", names), records.filter(shown)["content_hash"]]
+        rows = _records_of(part)
+        shown = rows.select((pl.col("artists").list.len() == 0) & pl.col("artist_credit").is_in(names.implode())).to_series()
+        found.append(rows.filter(_crediting(rows, "name", names) | shown.fill_null(value=False)))
     return pl.concat(found)
 
 
 def _crediting(records: pl.DataFrame, field: str, values: pl.Series) -> pl.Series:
+    """Which of the rows list an artist with one of these values."""
     lengths = records["artists"].list.len().to_numpy()
     hits = records["artists"].explode(empty_as_null=False).drop_nulls().struct.field(field).is_in(values.implode())
-    rows = np.unique(np.repeat(np.arange(len(lengths)), lengths)[hits.fill_null(value=False).to_numpy()])
-    return records["content_hash"].gather(rows)
+    found = np.zeros(len(lengths), dtype=bool)
+    found[np.repeat(np.arange(len(lengths)), lengths)[hits.fill_null(value=False).to_numpy()]] = True
+    return pl.Series(found)
+
+
+def _no_names() -> pl.DataFrame:
+    return pl.DataFrame(schema={"name": pl.String, "has_id": pl.Boolean})
+
+
+def _no_records() -> pl.DataFrame:
+    return TABLES["source_recording"].empty().select(*LINKED_COLUMNS, "content_hash")

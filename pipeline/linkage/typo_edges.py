@@ -32,12 +32,14 @@ LARGEST_BLOCK = 400
 """Atoms: larger blocks (a one-word title at one length) hold no typing errors worth their square."""
 
 
-def same_artist_edges(atoms: pl.DataFrame) -> pl.DataFrame:
-    """Candidate edges between titles of one lead artist: a, b, score, evidence. A pure function of the atoms of one artist bucket."""
+def same_artist_edges(atoms: pl.DataFrame, changed: pl.Series | None = None) -> pl.DataFrame:
+    """Candidate edges between titles of one lead artist: a, b, score, evidence. A pure function of the atoms of one artist bucket.
+
+    `changed`: ids of atoms; only pairs with one of them are looked at.
+    """
     known = atoms.filter(pl.col("artist_key") != "")
-    untimed = known.filter(pl.col("artist_key").is_in(known.filter(pl.col("duration_ms").is_null())["artist_key"].unique().implode()))
-    pairs = [_pairs_in_blocks(_with_slots(known, ["artist_key"]))]
-    pairs += [_untimed_pairs(untimed, ["artist_key", end]) for end in _ends("title_key", TITLE_END)]
+    pairs = _with_changed([_pairs_in_blocks(blocked, changed) for blocked in _timed_artist_blocks(known)], changed)
+    pairs += _with_changed([_untimed_pairs(blocked) for blocked in _untimed_artist_blocks(known)], changed)
     found = _with_light_columns(pl.concat(pairs).unique(), known)
     same_title = pl.col("a_title_key") == pl.col("b_title_key")
     lengths = pl.col("a_title_key").str.len_bytes().cast(pl.Int32) - pl.col("b_title_key").str.len_bytes().cast(pl.Int32)
@@ -50,18 +52,38 @@ def same_artist_edges(atoms: pl.DataFrame) -> pl.DataFrame:
     return _as_edges(with_similarities(found.filter(variants_match(found))))
 
 
-def same_title_edges(atoms: pl.DataFrame) -> pl.DataFrame:
-    """Candidate edges between lead artists of one title: a, b, score, evidence. A pure function of the atoms of one title bucket."""
-    known = atoms.filter(pl.col("artist_key") != "").filter(pl.col("artist_key").n_unique().over("title_key") > 1)
-    by_name = known.with_columns(name="names").explode("name", empty_as_null=False)
-    pairs = [_pairs_in_blocks(_with_slots(by_name, ["title_key", "name"]))]
-    for end in _ends("artist_key", NAME_END):
-        pairs += [_pairs_in_blocks(_with_slots(known, ["title_key", end])), _untimed_pairs(known, ["title_key", end])]
+def same_title_edges(atoms: pl.DataFrame, changed: pl.Series | None = None) -> pl.DataFrame:
+    """Candidate edges between lead artists of one title: a, b, score, evidence. A pure function of the atoms of one title bucket.
+
+    `changed`: ids of atoms; only pairs with one of them are looked at.
+    """
+    known = _shared_titles(atoms)
+    pairs = _with_changed([_pairs_in_blocks(blocked, changed) for blocked in _timed_title_blocks(known)], changed)
+    pairs += _with_changed([_untimed_pairs(blocked) for blocked in _untimed_title_blocks(known)], changed)
     found = compared(pl.concat(pairs).unique(), known).filter(pl.col("a_artist_key") != pl.col("b_artist_key"), _close_or_unknown())
     leads = pl.col("a_artist_key").is_in("b_names") | pl.col("b_artist_key").is_in("a_names")
     found = found.with_columns(is_typo=is_typo(found["a_artist_key"], found["b_artist_key"]))
     found = found.filter((pl.col("is_typo") & _long_or_timed("artist_key")) | (leads & duration_gap().is_not_null()))
     return _as_edges(with_similarities(found.filter(variants_match(found))))
+
+
+def crowded_blocks(atoms: pl.DataFrame) -> pl.DataFrame:
+    """Blocks that hold too many atoms to be looked into: by (artist_key or title_key), name, block, slot.
+
+    Who looks only at pairs with changed atoms must look into the whole artist or title of such a block that came or went.
+    """
+    found = []
+    for by, timed, untimed in (
+        ("artist_key", _timed_artist_blocks, _untimed_artist_blocks),
+        ("title_key", _timed_title_blocks, _untimed_title_blocks),
+    ):
+        many = atoms.filter(pl.col("artist_key") != "", pl.len().over(by) > LARGEST_BLOCK)
+        names = many.select("atom_id", name=by)
+        many = many if by == "artist_key" else _shared_titles(many)
+        blocks = [*timed(many), *(blocked.with_columns(slot=pl.lit(None, pl.Int32)) for blocked in untimed(many))]
+        crowded = [blocked.filter(pl.len().over("block", "slot") > LARGEST_BLOCK).select("atom_id", "block", "slot") for blocked in blocks]
+        found.append(pl.concat(crowded).join(names, on="atom_id").select("name", "block", "slot", by=pl.lit(by)))
+    return pl.concat(found).unique().sort("by", "name", "block", "slot")
 
 
 def without_contradiction(edges: pl.DataFrame, claims: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
@@ -99,11 +121,39 @@ def _ends(column: str, length: int) -> tuple[pl.Expr, pl.Expr]:
     return pl.lit("^") + pl.col(column).str.slice(0, length), pl.col(column).str.tail(length) + pl.lit("$")
 
 
+def _shared_titles(atoms: pl.DataFrame) -> pl.DataFrame:
+    return atoms.filter(pl.col("artist_key") != "").filter(pl.col("artist_key").n_unique().over("title_key") > 1)
+
+
+def _timed_artist_blocks(known: pl.DataFrame) -> list[pl.DataFrame]:
+    return [_with_slots(known, ["artist_key", "number_key"])]
+
+
+def _untimed_artist_blocks(known: pl.DataFrame) -> list[pl.DataFrame]:
+    untimed = known.filter(pl.col("artist_key").is_in(known.filter(pl.col("duration_ms").is_null())["artist_key"].unique().implode()))
+    return [_blocked(untimed, ["artist_key", end]) for end in _ends("title_key", TITLE_END)]
+
+
+def _timed_title_blocks(shared: pl.DataFrame) -> list[pl.DataFrame]:
+    by_name = shared.with_columns(name="names").explode("name", empty_as_null=False)
+    return [
+        _with_slots(by_name, ["title_key", "name"]),
+        *(_with_slots(shared, ["title_key", end]) for end in _ends("artist_key", NAME_END)),
+    ]
+
+
+def _untimed_title_blocks(shared: pl.DataFrame) -> list[pl.DataFrame]:
+    return [_blocked(shared, ["title_key", end]) for end in _ends("artist_key", NAME_END)]
+
+
 def _with_slots(atoms: pl.DataFrame, keys: list[str | pl.Expr]) -> pl.DataFrame:
     """Block number and duration slot; neighbours in duration lie in one slot or the next."""
     timed = atoms.filter(pl.col("duration_ms").is_not_null())
-    timed = timed.select("atom_id", "duration_ms", block=_block(keys), slot=pl.col("duration_ms") // TYPO_DURATION_MS)
-    return timed.filter(pl.len().over("block", "slot") <= LARGEST_BLOCK)
+    return timed.select("atom_id", "duration_ms", block=_block(keys), slot=pl.col("duration_ms") // TYPO_DURATION_MS)
+
+
+def _blocked(atoms: pl.DataFrame, keys: list[str | pl.Expr]) -> pl.DataFrame:
+    return atoms.select("atom_id", "duration_ms", block=_block(keys))
 
 
 def _block(keys: list[str | pl.Expr]) -> pl.Expr:
@@ -111,20 +161,31 @@ def _block(keys: list[str | pl.Expr]) -> pl.Expr:
     return pl.struct(pl.col(key) if isinstance(key, str) else key.alias("end") for key in keys).hash()
 
 
-def _pairs_in_blocks(blocked: pl.DataFrame) -> pl.DataFrame:
+def _pairs_in_blocks(blocked: pl.DataFrame, changed: pl.Series | None) -> pl.DataFrame:
     """Pairs with close durations; none twice, because two atoms share one slot or lie in neighbouring ones."""
-    together = blocked.join(blocked, on=["block", "slot"], suffix="_b").filter(pl.col("atom_id") < pl.col("atom_id_b"))
-    beside = blocked.join(blocked.with_columns(pl.col("slot") - 1), on=["block", "slot"], suffix="_b")
-    pairs = pl.concat([together, beside])
+    blocked = blocked.filter(pl.len().over("block", "slot") <= LARGEST_BLOCK)
+    if changed is None:
+        together = blocked.join(blocked, on=["block", "slot"], suffix="_b").filter(pl.col("atom_id") < pl.col("atom_id_b"))
+        pairs = pl.concat([together, blocked.join(blocked.with_columns(pl.col("slot") - 1), on=["block", "slot"], suffix="_b")])
+    else:
+        few = blocked.filter(pl.col("atom_id").is_in(changed.implode()))
+        around = [few.with_columns(pl.col("slot") + step).join(blocked, on=["block", "slot"], suffix="_b") for step in (-1, 0, 1)]
+        pairs = pl.concat(around).filter(pl.col("atom_id") != pl.col("atom_id_b"))
     return _ordered(pairs.filter((pl.col("duration_ms") - pl.col("duration_ms_b")).abs() <= TYPO_DURATION_MS))
 
 
-def _untimed_pairs(atoms: pl.DataFrame, keys: list[str | pl.Expr]) -> pl.DataFrame:
+def _untimed_pairs(blocked: pl.DataFrame) -> pl.DataFrame:
     """Pairs of which one has no duration, in blocks that hold an end of the name that may be misspelt."""
-    atoms = atoms.select("atom_id", "duration_ms", block=_block(keys))
-    untimed = atoms.filter(pl.col("duration_ms").is_null())
-    pairs = untimed.join(atoms.filter(pl.len().over("block") <= LARGEST_BLOCK), on="block", suffix="_b")
+    untimed = blocked.filter(pl.col("duration_ms").is_null())
+    pairs = untimed.join(blocked.filter(pl.len().over("block") <= LARGEST_BLOCK), on="block", suffix="_b")
     return _ordered(pairs.filter(pl.col("atom_id") != pl.col("atom_id_b"))).unique()
+
+
+def _with_changed(pairs: list[pl.DataFrame], changed: pl.Series | None) -> list[pl.DataFrame]:
+    if changed is None:
+        return pairs
+    ids = changed.implode()
+    return [some.filter(pl.col("a").is_in(ids) | pl.col("b").is_in(ids)).unique() for some in pairs]
 
 
 def _ordered(pairs: pl.DataFrame) -> pl.DataFrame:

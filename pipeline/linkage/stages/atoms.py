@@ -46,8 +46,11 @@ def normalise_and_atoms(paths: BuildPaths, *, buckets: int | None = None, worker
     records = staged.record_count(paths)
     buckets = buckets or bucket_count(records)
     workers = workers or (1 if records < ROWS_FOR_A_POOL else None)
-    changed_names = _write_names(paths, night)
-    changes = _changes(paths, night, changed_names) if night.base else None
+    changes = None
+    if night.base is None:
+        _write_names(paths, staged.artist_names(paths), staged.names_of_all(paths), None)
+    else:
+        changes = _changes(paths, night)
     if changes is not None and changes.share > MOST_CHANGED:
         night = settle(paths, Night(None, f"{changes.share:.0%} of the records have changed"))
     if night.base is None or changes is None:
@@ -61,7 +64,7 @@ def normalise_and_atoms(paths: BuildPaths, *, buckets: int | None = None, worker
         "isrc_claims": row_count(paths.table("atom_isrc")),
         "buckets": buckets,
         "is_in_full": int(night.base is None),
-        "changed_records": changes.fresh.len() if changes is not None else records,
+        "changed_records": changes.fresh.height if changes is not None else records,
         "changed_atoms": changed.height,
     }
 
@@ -71,46 +74,49 @@ def bucket_count(rows: int) -> int:
     return max(1, -(-rows // ROWS_PER_BUCKET))
 
 
-def _write_names(paths: BuildPaths, night: Night) -> pl.Series:
-    """Write `credit_name` and `artist_name`; the content hashes of records whose names mean something else than in the base."""
-    artists = staged.artist_names(paths)
-    renamed = (
-        artists.clear() if night.base is None else _differing(night.table("artist_name").collect(), artists, ["platform", "artist_id"])
-    )
-    found, touched = staged.names_and_credits_of(paths, renamed.select("platform", "artist_id"))
-    known = None if night.base is None else night.table("credit_name").collect()
-    names = name_table(pl.concat([found, artists.select("name", has_id=pl.lit(value=True))]), known)
+def _write_names(paths: BuildPaths, artists: pl.DataFrame, credited: pl.DataFrame, known: pl.DataFrame | None) -> pl.DataFrame:
+    """Write `artist_name` and `credit_name`, and return the latter. `known`: that of the base."""
+    names = name_table(pl.concat([credited, artists.select("name", has_id=pl.lit(value=True))]), known)
     write_table(TABLES["credit_name"], paths.table("credit_name"), [names])
     write_table(TABLES["artist_name"], paths.table("artist_name"), [artists])
-    if known is None:
-        return touched
+    return names
+
+
+class _Changes(NamedTuple):
+    """Records of the base that are gone or must be looked at again (rows of `atom_member`), and the staged ones that must."""
+
+    gone: pl.DataFrame
+    fresh: pl.DataFrame
+    share: float
+
+
+def _changes(paths: BuildPaths, night: Night) -> _Changes:
+    """What differs from the base: records by their content hash, and those whose names mean something else than last night."""
+    after = staged.content_hashes(paths)
+    before = night.table("atom_member").select("content_hash").collect()["content_hash"]
+    fresh, gone = (_only_in(one, other) for one, other in ((after, before), (before, after)))
+    artists = staged.artist_names(paths)
+    renamed = _differing(night.table("artist_name").collect(), artists, ["platform", "artist_id"])
+    credited, records = staged.names_and_records(paths, fresh, renamed)
+    known = night.table("credit_name").collect()
+    names = _write_names(paths, artists, credited, known)
     read_otherwise = _differing(known.select("name", "part_keys"), names.select("name", "part_keys"), ["name"])
     read_otherwise = read_otherwise.join(known, on="name", how="semi").join(names, on="name", how="semi")
-    return pl.concat([touched, staged.crediting_names(paths, read_otherwise["name"])])
+    records = pl.concat([records, staged.records_crediting(paths, read_otherwise["name"])]).unique("content_hash", keep="any")
+    again = pl.concat([gone, records["content_hash"]]).unique().to_frame("content_hash").lazy()
+    rows = night.table("atom_member").join(again, on="content_hash", how="semi").collect()
+    return _Changes(rows, records, max(records.height, rows.height) / max(1, len(after)))
+
+
+def _only_in(one: pl.Series, other: pl.Series) -> pl.Series:
+    name = "content_hash"
+    return one.to_frame(name).join(other.to_frame(name), on=name, how="anti")[name]
 
 
 def _differing(before: pl.DataFrame, after: pl.DataFrame, key: list[str]) -> pl.DataFrame:
     """Keys of the rows that stand in one of the tables only, or with other values."""
     both = pl.concat([before, after]).select(*key, row=pl.struct(before.columns).hash())
     return both.filter(pl.col("row").is_unique()).select(key).unique()
-
-
-class _Changes(NamedTuple):
-    """Records of the base that are gone or stand otherwise (rows of `atom_member`), and content hashes of the staged ones to look at."""
-
-    gone: pl.DataFrame
-    fresh: pl.Series
-    share: float
-
-
-def _changes(paths: BuildPaths, night: Night, touched: pl.Series) -> _Changes:
-    after = staged.content_hashes(paths).to_frame()
-    before = night.table("atom_member").select("content_hash").collect()
-    again = touched.unique().to_frame("content_hash")
-    fresh = pl.concat([after.join(before, on="content_hash", how="anti"), again]).unique()
-    gone = pl.concat([before.join(after, on="content_hash", how="anti"), again]).unique()
-    rows = night.table("atom_member").join(gone.lazy(), on="content_hash", how="semi").collect()
-    return _Changes(rows, fresh["content_hash"], max(fresh.height, rows.height) / max(1, after.height))
 
 
 def _link_all(paths: BuildPaths, overrides: Overrides, buckets: int, workers: int | None) -> pl.DataFrame:
@@ -137,7 +143,7 @@ def _link_all(paths: BuildPaths, overrides: Overrides, buckets: int, workers: in
 
 def _link_changes(paths: BuildPaths, night: Night, changes: _Changes, overrides: Overrides, buckets: int) -> pl.DataFrame:
     """Rows of `atom_change`. What people have decided on is always made again: a decision can reach from one key to another."""
-    fresh = _normal(paths, changes.fresh)
+    fresh = _normalised(paths, changes.fresh)
     named = _members_named(overrides, night.table)
     keys = _keys_of(night.table, pl.concat([changes.gone["atom_id"], named["atom_id"]]))
     touched = _atoms_with_keys(night.table, pl.concat([keys, fresh.select(KEY)]).unique())

@@ -7,7 +7,7 @@ title; the others are few, or cheap, and found anew.
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -24,7 +24,7 @@ from pipeline.linkage.normalise import hash_bucket, text_hashes
 from pipeline.linkage.overrides import load_overrides, must_edges
 from pipeline.linkage.position_edges import contested_places, position_edges
 from pipeline.linkage.stages.atoms import Facts, bucket_count, spilled
-from pipeline.linkage.typo_edges import same_artist_edges, same_title_edges, without_contradiction
+from pipeline.linkage.typo_edges import crowded_blocks, same_artist_edges, same_title_edges, without_contradiction
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,56 +57,50 @@ def _edges_of_all(paths: BuildPaths, buckets: int) -> pl.DataFrame:
     return pl.concat([TABLES["edge"].empty(), *by_code, _without_contradiction(paths, candidates)])
 
 
+BLOCKED_BY = ["atom_id", "artist_key", "title_key", "number_key", "duration_ms", "names"]
+"""Columns of `atom` that say who is compared with whom for typing errors."""
+
+
 def _edges_of_changes(paths: BuildPaths, night: Night) -> pl.DataFrame:
     """Edges from codes and typing errors: those of the base that no changed atom can have touched, and what is found around the others."""
     change = scan_table(TABLES["atom_change"], paths.table("atom_change"))
     gone, made = (change.filter(pl.col("change") == kind).select("atom_id") for kind in ("gone", "made"))
-    keys = pl.concat(
-        [
-            tables.select("atom_id", "artist_key", "title_key").join(ids, on="atom_id", how="semi")
-            for tables, ids in ((night.table("atom"), gone), (_atom(paths), made))
-        ]
-    ).collect()
-    touched = _Touched(
-        pl.concat([_codes_of(night.table("atom_isrc"), gone), _codes_of(_claims(paths), made)]).unique(),
-        keys["artist_key"].unique().implode(),
-        keys["title_key"].unique().implode(),
+    codes = pl.concat([_codes_of(night.table("atom_isrc"), gone), _codes_of(_claims(paths), made)]).unique()
+    claims = _claims(paths).join(codes.lazy(), on="isrc", how="semi").collect()
+    former = night.table("atom").select(BLOCKED_BY).join(gone, on="atom_id", how="semi").collect()
+    latter = _atom(paths).select(BLOCKED_BY).join(made, on="atom_id", how="semi").collect()
+    by_artist, by_title = (
+        pl.col(name).is_in(pl.concat([former[name], latter[name]]).unique().implode()) for name in ("artist_key", "title_key")
     )
-    claims = _claims(paths).join(touched.codes.lazy(), on="isrc", how="semi").collect()
-    claimants = claims["atom_id"].unique().implode()
-    near = _atom(paths).filter(touched.by_artist() | touched.by_title() | pl.col("atom_id").is_in(claimants)).collect()
-    candidates = [same_artist_edges(near.filter(touched.by_artist())), same_title_edges(near.filter(touched.by_title()))]
-    kept = _untouched(paths, night, touched, gone)
-    return pl.concat([kept, isrc_edges(near, claims), _without_contradiction(paths, candidates)])
-
-
-class _Touched(NamedTuple):
-    """What changed atoms share with others: `codes` (isrc), names of artists and titles."""
-
-    codes: pl.DataFrame
-    artists: pl.Series
-    titles: pl.Series
-
-    def by_artist(self, column: str = "artist_key") -> pl.Expr:
-        return pl.col(column).is_in(self.artists)
-
-    def by_title(self, column: str = "title_key") -> pl.Expr:
-        return pl.col(column).is_in(self.titles)
-
-
-def _untouched(paths: BuildPaths, night: Night, touched: _Touched, gone: pl.LazyFrame) -> pl.DataFrame:
-    """Edges of the base from codes and typing errors that hold tonight, too."""
+    near = _atom(paths).filter(by_artist | by_title | pl.col("atom_id").is_in(claims["atom_id"].unique().implode())).collect()
+    before = pl.concat([near.select(BLOCKED_BY).join(latter, on="atom_id", how="anti"), former])
+    crowded = pl.concat([crowded_blocks(before), crowded_blocks(near.select(BLOCKED_BY))])
+    turned = crowded.filter(crowded.is_unique())
+    whole = {by: turned.filter(pl.col("by") == by)["name"].unique().implode() for by in ("artist_key", "title_key")}
+    candidates = [
+        same_artist_edges(near.filter(by_artist), latter["atom_id"]),
+        same_title_edges(near.filter(by_title), latter["atom_id"]),
+        same_artist_edges(near.filter(pl.col("artist_key").is_in(whole["artist_key"]))),
+        same_title_edges(near.filter(pl.col("title_key").is_in(whole["title_key"]))),
+    ]
     base = night.table("edge").collect()
-    for end in ("atom_id_a", "atom_id_b"):
-        base = base.join(gone.collect(), left_on=end, right_on="atom_id", how="anti")
-    by_code = base.filter(pl.col("kind") == "isrc").join(touched.codes, left_on="evidence", right_on="isrc", how="anti")
-    typos = base.filter(pl.col("kind") == "typo")
-    ends = pl.concat([typos.select(atom_id="atom_id_a"), typos.select(atom_id="atom_id_b")]).unique().lazy()
-    names = _atom(paths).select("atom_id", "artist_key", "title_key").join(ends, on="atom_id", how="semi").collect()
-    named = typos.join(names, left_on="atom_id_a", right_on="atom_id").join(names, left_on="atom_id_b", right_on="atom_id", suffix="_b")
-    one_artist = pl.col("artist_key") == pl.col("artist_key_b")
-    found_anew = pl.when(one_artist).then(touched.by_artist()).otherwise(touched.by_title() | touched.by_title("title_key_b"))
-    return pl.concat([by_code, named.filter(~found_anew).select(base.columns)])
+    by_code = base.filter(pl.col("kind") == "isrc").join(codes, left_on="evidence", right_on="isrc", how="anti")
+    touched = pl.concat([former["atom_id"], latter["atom_id"]]).implode()
+    typos = base.filter(pl.col("kind") == "typo", ~pl.col("atom_id_a").is_in(touched), ~pl.col("atom_id_b").is_in(touched))
+    if turned.height:
+        typos = _outside(typos, near, whole)
+    return pl.concat([by_code, typos, isrc_edges(near, claims), _without_contradiction(paths, candidates)])
+
+
+def _outside(typos: pl.DataFrame, near: pl.DataFrame, whole: dict[str, pl.Series]) -> pl.DataFrame:
+    """Typing errors without those within artists, and titles, that are looked into as a whole."""
+    for end in ("a", "b"):
+        names = near.select(pl.col("atom_id", "artist_key", "title_key").name.prefix(f"{end}_"))
+        typos = typos.join(names, left_on=f"atom_id_{end}", right_on=f"{end}_atom_id", how="left")
+    in_artist = (pl.col("a_artist_key") == pl.col("b_artist_key")) & pl.col("a_artist_key").is_in(whole["artist_key"])
+    in_title = (pl.col("a_artist_key") != pl.col("b_artist_key")) & pl.col("a_title_key").is_in(whole["title_key"])
+    in_whole = in_artist | in_title
+    return typos.filter(~in_whole.fill_null(value=False)).select(TABLES["edge"].column_names)
 
 
 def _codes_of(claims: pl.LazyFrame, atoms: pl.LazyFrame) -> pl.DataFrame:
@@ -157,7 +151,7 @@ def _shared_titles(paths: BuildPaths, buckets: int) -> pl.DataFrame:
 
 def _shared_claims(paths: BuildPaths) -> pl.DataFrame:
     """Rows of `atom_isrc` whose code several atoms claim."""
-    return _claims(paths).collect().filter(pl.len().over("isrc") > 1)
+    return _claims(paths).collect().filter(pl.col("isrc").is_duplicated())
 
 
 def _without_contradiction(paths: BuildPaths, found: list[pl.DataFrame]) -> pl.DataFrame:

@@ -160,7 +160,8 @@ def _owners(paths: BuildPaths, recordings: pl.DataFrame, codes: pl.DataFrame | N
     if codes is not None:
         claims = claims.join(codes.lazy(), on="isrc", how="semi")
     claimed = claims.collect().join(recordings, on="atom_id", how="left")
-    contested = claimed.select("isrc", "recording_id").unique().filter(pl.len().over("isrc") > 1).select("isrc").unique()
+    shared = claimed.filter(pl.col("isrc").is_duplicated()).select("isrc", "recording_id").unique()
+    contested = shared.filter(pl.col("isrc").is_duplicated()).select("isrc").unique()
     involved = claimed.join(contested, on="isrc", how="semi").select("atom_id").unique().lazy()
     atoms = scan_table(TABLES["atom"], paths.table("atom")).join(involved, on="atom_id", how="semi").collect()
     return isrc_owners(claimed, atoms)
