@@ -22,8 +22,9 @@ _NO_WORD = re.compile(r"[\W_]+")
 
 def plain(text: str) -> str:
     """Lower-case words with single spaces; letters without marks, `&` as `and`, no punctuation. May be empty."""
-    marked = unicodedata.normalize("NFKD", text.casefold())
-    bare = marked if marked.isascii() else "".join(letter for letter in marked if not unicodedata.combining(letter))
+    bare = text.casefold()
+    if not bare.isascii():
+        bare = "".join(letter for letter in unicodedata.normalize("NFKD", bare) if not unicodedata.combining(letter))
     words = _NO_WORD.sub(" ", _AND.sub(" and ", _APOSTROPHES.sub("", bare)))
     return words.strip()
 

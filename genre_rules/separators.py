@@ -17,6 +17,8 @@ _ARROWS = re.compile(r"\s*(?:\u2192|\u00bb|\u203a|->|=>)\s*|\s+>\s+")
 _ALWAYS = re.compile(r"\s*[;|\n\r]+\s*")
 """Never inside a name; paths may stand in a list of this kind."""
 _MOSTLY = re.compile(r"\s*_\s*|\s*,\s+|\s+/\s+")
+_SIGN = re.compile("[;|\n\r_,/>\u2192\u00bb\u203a]")
+"""Without one of these there is nothing to cut: most strings are asked no more."""
 
 
 class Cut(NamedTuple):
@@ -28,6 +30,8 @@ class Cut(NamedTuple):
 
 def cut_list(string: str) -> Cut:
     """Cut at `;` and `|`; without these, and unless it is a path, at `_`, `, ` and ` / `."""
+    if not _SIGN.search(string):
+        return Cut([string], is_certain=False)
     parts = _ALWAYS.split(string)
     if len(parts) > 1:
         parts = [part for part in parts if part.strip()]
@@ -44,4 +48,6 @@ def listed_names(string: str) -> list[str]:
 
 def path_steps(string: str) -> list[str]:
     """The steps of a path, broadest first; one step when the string is none."""
+    if not _SIGN.search(string):
+        return [string.strip()] if string.strip() else []
     return [step.strip() for step in _ARROWS.split(string) if step.strip()]

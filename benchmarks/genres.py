@@ -1,0 +1,142 @@
+"""What genre rules cost: all rules over distinct strings, and whole dumps beside a plain join and beside regular expressions on rows.
+
+    python -m benchmarks.genres [--strings 26000] [--rows 10000000] [--vocabulary FILE.csv] [--runs 3]
+
+Strings: CPU-seconds for every rule over every distinct string; goal 2. Rows: Parquet in, Parquet with genres out. Ours finds the distinct
+strings, classifies them and joins back; the plain join has the same answers ready and only joins them; the third asks one regular
+expression per rule of every row (of a sample: the figure is scaled up). Each in a fresh process; imports are not counted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if __package__ in (None, ""):
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import duckdb
+import polars as pl
+
+from benchmarks.genre_rows import vocabulary, write_rows
+from benchmarks.measuring import measure
+from genre_rules import Classifier, compile_book, load_book
+from genre_rules.normal_form import plain
+from pipeline.build.genre_strings import classify_strings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+STRINGS_GOAL = 2.0
+JOIN_GOAL = 1.5
+REGEX_GOAL = 20.0
+SAMPLE_ROWS = 100_000
+SESSION = "SET threads = 2; SET disabled_optimizers = 'join_order'"
+_ANSWER = "SELECT r.platform, r.entity_id, r.position, t.genre_id, t.rule_id FROM read_parquet('{rows}') r LEFT JOIN string_tag t USING (platform, parent, genre)"
+_COPY = "COPY ({query}) TO '{file}' (FORMAT parquet, COMPRESSION zstd)"
+
+
+def strings_once(file: str) -> dict[str, float]:
+    """Load, compile and ask the rules about every string of `file` (Parquet, column string)."""
+    strings = pl.read_parquet(file)["string"].to_list()
+    started = time.process_time()
+    book = load_book()
+    compiled = compile_book(book)
+    loaded = time.process_time()
+    classifier = Classifier(compiled)
+    classified = sum(bool(classifier.classify("catalog_b", string).tags) for string in strings)
+    asked = time.process_time()
+    return {"strings": len(strings), "rules": len(book.rules), "classified": classified, "load": loaded - started, "ask": asked - loaded}
+
+
+def classified_rows(rows: str, folder: str) -> dict[str, float]:
+    """Distinct strings, the rules, the join; leaves the answers of the strings behind for `joined_rows`."""
+    with duckdb.connect() as connection:
+        connection.execute(SESSION)
+        started = time.process_time()
+        connection.execute(
+            "CREATE TABLE string AS SELECT row_number() OVER () AS string_id, * "
+            f"FROM (SELECT DISTINCT platform, parent, genre FROM read_parquet('{rows}'))"
+        )
+        strings = pl.DataFrame(connection.sql("SELECT * FROM string").to_arrow_table())
+        found = time.process_time()
+        tags, _ = classify_strings(strings, Classifier(compile_book(load_book())))
+        connection.register("tags", tags.to_arrow())
+        connection.execute(
+            "CREATE TABLE string_tag AS SELECT s.platform, s.parent, s.genre, t.* FROM string s JOIN tags t USING (string_id)"
+        )
+        asked = time.process_time()
+        connection.execute(_COPY.format(query=_ANSWER.format(rows=rows), file=f"{folder}/ours.parquet"))
+        joined = time.process_time()
+        connection.execute(f"COPY string_tag TO '{folder}/string_tag.parquet' (FORMAT parquet)")
+    return {"cpu": joined - started, "distinct": found - started, "ask": asked - found, "join": joined - asked, "strings": strings.height}
+
+
+def joined_rows(rows: str, folder: str) -> dict[str, float]:
+    """The same rows with answers that were ready before."""
+    with duckdb.connect() as connection:
+        connection.execute(SESSION)
+        started = time.process_time()
+        connection.execute(f"CREATE TABLE string_tag AS SELECT * FROM read_parquet('{folder}/string_tag.parquet')")
+        connection.execute(_COPY.format(query=_ANSWER.format(rows=rows), file=f"{folder}/plain.parquet"))
+        return {"cpu": time.process_time() - started}
+
+
+def searched_rows(rows: str, count: str) -> dict[str, float]:
+    """One regular expression per rule over the first `count` rows, as Polars runs them (compiled once, no look-around)."""
+    strings = pl.scan_parquet(rows).select(pl.col("genre").str.to_lowercase()).head(int(count)).collect()["genre"]
+    book = load_book()
+    forms = [sorted({plain(text) for text in rule.match} - {""}, key=len, reverse=True) for rule in book.rules if rule.kind != "regex"]
+    patterns = [r"\b(?:" + "|".join(rule) + r")\b" for rule in forms if rule]
+    started = time.process_time()
+    hits = sum(int(strings.str.contains(pattern).sum()) for pattern in patterns)
+    return {"cpu": time.process_time() - started, "rows": strings.len(), "patterns": len(patterns), "hits": hits}
+
+
+def main() -> None:
+    """Measure and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--strings", type=int, default=26_000, help="distinct strings to make up (default %(default)s)")
+    parser.add_argument("--rows", type=int, default=10_000_000, help="rows of the dump (default %(default)s)")
+    parser.add_argument("--vocabulary", type=Path, help="CSV with a column `string`, instead of made-up strings")
+    parser.add_argument("--runs", type=int, default=3, help="runs per measurement, of which the fastest counts (default %(default)s)")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        rows, distinct = f"{folder}/rows.parquet", f"{folder}/strings.parquet"
+        strings = vocabulary(options.strings, options.vocabulary)
+        pl.DataFrame({"string": strings}).write_parquet(distinct)
+        write_rows(strings, options.rows, Path(rows))
+        once = _fastest("strings_once", "ask", options.runs, distinct)
+        print(f"{once['strings']:,} strings, {once['rules']} rules: {once['ask']:.2f} CPU-s ({once['load']:.2f} to load), ", end="")
+        print(f"{once['classified']:,} classified; goal <= {STRINGS_GOAL} {_verdict(once['ask'] <= STRINGS_GOAL)}", flush=True)
+        ours = _fastest("classified_rows", "cpu", options.runs, rows, folder)
+        joined = _fastest("joined_rows", "cpu", options.runs, rows, folder)
+        searched = _fastest("searched_rows", "cpu", 1, rows, str(min(SAMPLE_ROWS, options.rows)))
+        parts = ", ".join(f"{name} {ours[name]:.2f}" for name in ("distinct", "ask", "join"))
+        scaled = searched["cpu"] * options.rows / searched["rows"]
+        print(f"{options.rows:,} rows, {ours['strings']:,} distinct (platform, parent, string); CPU-seconds:")
+        print(f"  classified     {ours['cpu']:9.2f}  ({parts})")
+        print(f"  plain join     {joined['cpu']:9.2f}  {ours['cpu'] / joined['cpu']:.2f}x, ", end="")
+        print(f"goal <= {JOIN_GOAL} {_verdict(ours['cpu'] <= JOIN_GOAL * joined['cpu'])}")
+        print(f"  regexes on rows{scaled:9.2f}  {scaled / ours['cpu']:.0f}x ours, ", end="")
+        print(f"goal >= {REGEX_GOAL:.0f} {_verdict(scaled >= REGEX_GOAL * ours['cpu'])} ", end="")
+        print(f"({searched['patterns']} patterns, scaled from {searched['rows']:,} rows)")
+
+
+def _fastest(function: str, figure: str, runs: int, *arguments: str) -> dict[str, Any]:
+    """The run with the least of `figure`: other work on the machine only ever adds."""
+    answers: list[dict[str, Any]] = [measure(f"benchmarks.genres:{function}", *arguments).answer for _ in range(runs)]
+    key: Callable[[dict[str, Any]], float] = lambda answer: answer[figure]  # noqa: E731
+    return min(answers, key=key)
+
+
+def _verdict(holds: bool) -> str:  # noqa: FBT001
+    return "holds" if holds else "MISSED"
+
+
+if __name__ == "__main__":
+    main()
