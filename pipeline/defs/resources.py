@@ -19,6 +19,7 @@ class CatalogResource(dg.ConfigurableResource):  # type: ignore[type-arg]
     root: str
     sources: str = "sources.yaml"
     dumps: str | None = None
+    overrides: str | None = None
     rules: str | None = None
     keep_snapshots: int = 3
     keep_dumps: int = 2
@@ -48,7 +49,8 @@ class CatalogResource(dg.ConfigurableResource):  # type: ignore[type-arg]
     @property
     def paths(self) -> BuildPaths:
         """The folders of the build."""
-        return BuildPaths(Path(self.root), rules=Path(self.rules) if self.rules else None)
+        overrides, rules = (Path(place) if place else None for place in (self.overrides, self.rules))
+        return BuildPaths(Path(self.root), overrides_file=overrides, rules=rules)
 
     @property
     def gate_limits(self) -> Limits:

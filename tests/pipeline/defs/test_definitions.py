@@ -15,6 +15,8 @@ from pipeline.defs.dump_assets import staging_key
 from pipeline.defs.jobs import NIGHTLY
 from pipeline.defs.resources import CatalogResource
 from pipeline.defs.table_steps import TableStep, table_assets, table_key
+from pipeline.paths import BuildPaths
+from pipeline.settings import Settings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,6 +47,15 @@ def test_the_nightly_job_covers_all_assets_in_less_than_forty_steps(definitions:
     job = definitions.resolve_job_def(NIGHTLY)
     assert job.asset_layer.selected_asset_keys == {spec.key for spec in definitions.resolve_all_asset_specs()}
     assert len(job.graph.nodes) < 40
+
+
+def test_every_place_that_an_operator_names_reaches_the_build(tmp_path: Path) -> None:
+    settings = Settings(root=tmp_path, dumps=tmp_path / "d", overrides=tmp_path / "o.yaml", rules=tmp_path / "r", largest_move=0.5)
+    catalog = CatalogResource.of(settings)
+    assert catalog.paths == BuildPaths(tmp_path, overrides_file=tmp_path / "o.yaml", rules=tmp_path / "r")
+    assert catalog.dumps == str(tmp_path / "d")
+    assert catalog.gate_limits.move == 0.5
+    assert CatalogResource.of(Settings(root=tmp_path)).paths == BuildPaths(tmp_path)
 
 
 def test_the_schedule_runs_the_nightly_job(definitions: dg.Definitions) -> None:
