@@ -35,7 +35,7 @@ CREDIT_NAME = Table(
         Column(
             "part_keys",
             TEXT_LIST,
-            "The same, if it is read so: the first part is an artist with an id and the whole is not.",
+            "The artists it is read as: it begins with one that has an id and is none as a whole; several parts may be one artist.",
             nullable=True,
         ),
         Column("has_id", BOOL, "Some platform gives an artist of this name an id."),

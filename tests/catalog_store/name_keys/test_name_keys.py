@@ -480,6 +480,14 @@ PIECES = [
         "  ",
         "\t",
         "the ",
+        "Part",
+        "II",
+        "pt2",
+        "F**k",
+        "&amp;",
+        "(Medley)",
+        "DJ Remix",
+        '12" ',
     ),
 ]
 characters = st.characters(exclude_categories=["Cn", "Co", "Cs"])

@@ -2,11 +2,12 @@ from __future__ import annotations
 
 import re
 
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catalog_store.name_keys import title_keys
+from catalog_store.name_keys import title_keys, title_keys_frame
 from catalog_store.name_keys.parts import MAY_HAVE_PARTS, with_numbered_parts
 
 
@@ -62,6 +63,12 @@ def test_words_that_count_take_digits(key: str, numbered: str) -> None:
 )
 def test_words_that_only_look_like_numerals_stay(key: str) -> None:
     assert with_numbered_parts(key) == key
+
+
+def test_a_number_that_meets_its_word_only_in_the_stem_is_numbered_in_columns_too() -> None:
+    title = "Song Part (Extra) - II"
+    assert title_keys(title)[:2] == ("song part extra ii", "song part 2")
+    assert title_keys_frame(pl.Series([title])).row(0) == title_keys(title)
 
 
 @given(
