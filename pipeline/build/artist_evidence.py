@@ -15,6 +15,7 @@ from rapidfuzz.process import cpdist
 
 from genre_rules import Classifier, compile_book, load_book
 from pipeline.build.identity import attach, group_nodes, likeness, namesakes, shared_names
+from pipeline.build.labels import NO_LABEL
 from pipeline.build.name_forms import artist_key, label_key, release_key
 
 if TYPE_CHECKING:
@@ -194,14 +195,17 @@ _FACTS = {
         SELECT DISTINCT o.node, c.key_no::VARCHAR AS value FROM open_record o JOIN credit_node c USING (platform, external_id)
         WHERE c.key_no <> o.key_no AND NOT c.is_placeholder
     """,
-    "label": "SELECT DISTINCT r.node, k.label_key AS value FROM open_release r JOIN release_form k ON k.text = r.label_name",
+    "label": f"""
+        SELECT DISTINCT r.node, k.label_key AS value FROM open_release r JOIN release_form k ON k.text = r.label_name
+        ANTI JOIN own_name o ON o.node = r.node AND o.key = replace(k.label_key, ' ', '')
+        WHERE NOT regexp_matches(k.label_key, '{NO_LABEL}')
+    """,
     "release": """
         SELECT DISTINCT r.node, k.release_key AS value FROM open_release r JOIN release_form k ON k.text = r.title
-        ANTI JOIN (SELECT o."group" AS node, n.key AS release_key FROM open_node o JOIN node n USING (node)) self
-            ON self.node = r.node AND self.release_key = k.release_key
+        ANTI JOIN own_name o ON o.node = r.node AND o.key = k.release_key
     """,
 }
-"""What is known of each open cluster; an album called like its artist tells nothing."""
+"""What is known of each open cluster; an album or a label called like its artist tells nothing, nor does having no label."""
 _OPEN_GENRE = """
 SELECT DISTINCT node, g.platform, coalesce(g.parent, '') AS parent, g.genre FROM (
     SELECT node, platform, 'recording' AS entity_kind, external_id AS entity_id FROM own_record
@@ -217,6 +221,7 @@ _TEXTS = ("platform", "parent", "genre", "value")
 def _facts(bench: Workbench, single: pl.DataFrame, clusters: pl.DataFrame) -> pl.DataFrame:
     """Node (the cluster), kind, value, distinct; of the open clusters alone."""
     bench.keep("open_record", _OPEN_RECORD)
+    bench.keep("own_name", 'SELECT DISTINCT o."group" AS node, n.key FROM open_node o JOIN node n USING (node)')
     bench.keep("own_record", _OWN_RECORD)
     bench.keep("open_release", _OPEN_RELEASE)
     texts = bench.frame(

@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import polars as pl
+import pytest
 
 from pipeline.build.artist_evidence import one_spelling
 from pipeline.build.artists import build_artists
@@ -134,7 +135,7 @@ def songs(world: World, platform: str, artist: str, numbers: range, label: str, 
         isrc = f"US{registrant}2600{number:03d}"
         world.recording(number, platform, external_id, f"Song {number}", credit(name, artist), isrcs=[isrc])
         tracks.append(external_id)
-    world.release(platform, f"{platform}-{label}", f"Album of {label}", credit(name, artist), tracks=tuple(tracks), label_name=label)
+    world.release(platform, f"{platform}-{label}", f"Album of {registrant}", credit(name, artist), tracks=tuple(tracks), label_name=label)
 
 
 def test_namesakes_whom_no_platform_tells_apart_are_two_when_nothing_is_common(world: World) -> None:
@@ -155,6 +156,14 @@ def test_works_that_never_meet_are_one_artists_when_the_label_is_common(world: W
     songs(world, "store_a", "y", range(11, 18), "Anvil", "BBB")
     build_artists(world.write())
     assert ids(world)["streamsvc_a:x"] == ids(world)["store_a:y"]
+
+
+@pytest.mark.parametrize("label", ["Nova Records", "Not On Label"])
+def test_a_label_called_like_the_artist_or_none_at_all_is_no_common_label(world: World, label: str) -> None:
+    songs(world, "streamsvc_a", "x", range(1, 8), label, "AAA")
+    songs(world, "store_a", "y", range(11, 18), label, "BBB")
+    build_artists(world.write())
+    assert ids(world)["streamsvc_a:x"] != ids(world)["store_a:y"]
 
 
 def test_a_single_song_in_common_does_not_join_two_large_catalogues_with_nothing_else_in_common(world: World) -> None:
