@@ -101,8 +101,8 @@ class Classifier:
         is_row = is_list or (len(parts) > 1 and "," in string)
         whole = [rule for rule in names if not rule.is_guard] if is_row else self._exact(string, form)
         exact, scope = _narrowest(whole, platform, above)
-        if scope < BELOW_A_PARENT and not is_row:
-            exact = self._kind_of_parent(form, platform, above) or exact
+        if above.means and scope < BELOW_A_PARENT and not is_row:
+            exact = self._kind_of_parent(form, platform, above, exact)
         dropping, _ = _narrowest(self.book.drop_rules.get(form, ()), platform, above)
         if dropping:
             return self._answer(dropping, f"{form!r} is dropped")
@@ -124,15 +124,21 @@ class Classifier:
         joined = self.book.exact.get(self.book.spellings.normalise(_SLASH.sub(" & ", string)), ()) if "/" in string else ()
         return tuple(dict.fromkeys((*joined, *found)))
 
-    def _kind_of_parent(self, form: str, platform: str, above: Above) -> list[CompiledRule]:
-        """What the tree calls this kind of the parent: `Progressive` below Trance is progressive trance."""
+    def _kind_of_parent(self, form: str, platform: str, above: Above, exact: list[CompiledRule]) -> list[CompiledRule]:
+        """What the tree calls this kind of the parent, if the word alone means something else: `Progressive` below Trance."""
+        if exact and self._lies_below(exact, above):
+            return exact
         for name in sorted(above.means):
-            kind = f"{form} {name}"
-            rules = self.book.exact.get(kind, ()) or self.book.phrases.get(kind, ())
-            found = [] if form == name else _narrowest(rules, platform, NOTHING_ABOVE)[0]
-            if found:
-                return found
-        return []
+            for kind in () if form == name else (f"{form} {name}", f"{name} {form}"):
+                rules = self.book.exact.get(kind, ()) or self.book.phrases.get(kind, ())
+                found, _ = _narrowest(rules, platform, NOTHING_ABOVE)
+                if found and self._lies_below(found, above):
+                    return found
+        return exact
+
+    def _lies_below(self, rules: Sequence[CompiledRule], above: Above) -> bool:
+        nodes = [self.book.taxonomy.by_id[node_id] for rule in rules for node_id in rule.emit]
+        return bool(nodes) and all(self.book.spellings.normalise(node.main_name) in above.means for node in nodes)
 
     def _pair(self, platform: str, string: str, parent: str) -> Classification | None:
         """Both sides of the first joint where either side is known to mean something: `r & b & soul` has one, `drum & bass` none."""
