@@ -9,7 +9,7 @@ from pathlib import Path
 
 import dagster as dg
 
-from catalog_store.platforms import SOURCES
+from catalog_store.platforms import INPUTS
 from catalog_store.publisher import current_folder
 from catalog_store.tables import CATALOG_TABLES, LINKAGE_TABLES, TABLES
 from catalog_store.tables.checks import TableCheck, table_checks
@@ -88,7 +88,7 @@ def gate(context: dg.AssetExecutionContext, catalog: CatalogResource) -> Iterato
 def sources(instance: dg.DagsterInstance) -> list[Source]:
     """What the newest staging of each source said."""
     found = []
-    for platform in SOURCES:
+    for platform in INPUTS:
         said = _metadata(instance, staging_key(platform))
         found.append(Source(platform, *(str(said[name].value) if name in said else "" for name in ("dump", "status", "problem"))))
     return [Source(s.platform, s.dump, s.status, "" if s.problem == "none" else s.problem) for s in found]
@@ -97,7 +97,7 @@ def sources(instance: dg.DagsterInstance) -> list[Source]:
 def costs(instance: dg.DagsterInstance) -> list[Cost]:
     """What each step of the line took when it last ran, in the order in which they ran."""
     steps: dict[str, tuple[float, Cost]] = {}
-    for key in (*(landing_key(platform) for platform in SOURCES), *STAGING_KEYS, *JUDGED):
+    for key in (*(landing_key(platform) for platform in INPUTS), *STAGING_KEYS, *JUDGED):
         event, said = instance.get_latest_materialization_event(key), _metadata(instance, key)
         if event is None or event.dagster_event is None or "seconds" not in said:
             continue
