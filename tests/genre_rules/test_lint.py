@@ -27,6 +27,10 @@ def test_the_shipped_rules_are_clean_and_their_examples_hold() -> None:
         (Rule("a", "exact", ("techno",), ("Techno",)), "redundant"),
         (Rule("a", "phrase", ("zork",), ("House",), yes=("quite another",)), "failing"),
         (Rule("a", "phrase", ("zork",), ("House",), no=("zork",)), "failing"),
+        (Rule("a", "phrase", ("zork",), ("House",), unless=("zork",)), "dead"),
+        (Rule("a", "phrase", ("techno",), ("Techno",), residual="none"), "shadowed"),
+        (Rule("a", "regex", ("zork.*",), ("House",)), "unproven"),
+        (Rule("a", "exact", ("zork",), ("House",), file="zork.yaml"), "orphan"),
     ],
 )
 def test_each_kind_of_trouble_is_found(rule: Rule, kind: str) -> None:

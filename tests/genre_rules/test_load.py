@@ -33,6 +33,14 @@ def folder(tmp_path: Path) -> Path:
         ("- id: a\n  kind: regex\n  emit: [Rock]\n  match: ['goth(']", "is no regular expression"),
         ("- id: a\n  match: [x\n", "no YAML"),
         ("- just a string", "is no rule"),
+        ("- id: a\n  id: b\n  match: [x]", "pop.yaml:3: no YAML: 'id' stands twice"),
+        ("- id: a\n  match: [[x]]\n  emit: [House]", r"rule a: match holds \['x'\], which is no string"),
+        ("- id: a\n  kind: drop\n  match: [x]\n  emit: [House]", "a rule of kind drop emits nothing"),
+        ("- id: a\n  kind: phrase\n  match: [x]", "a phrase that emits nothing has no effect"),
+        ("- id: a\n  match: [x]\n  unless: [y]", "matches whole strings: `unless`, `residual` and `place` have no effect"),
+        ("- id: node-7\n  match: [x]", "ids of this shape belong to the nodes"),
+        ("- id: a\n  match: [x]\n  examples: {maybe: [x]}", r"unknown fields \['maybe'\] in examples"),
+        ("rules:", "write a list of rules"),
     ],
 )
 def test_an_error_names_file_line_rule_and_mend(folder: Path, rule: str, message: str) -> None:
@@ -70,3 +78,21 @@ def test_25_mains_with_the_names_of_the_specification() -> None:
     assert len(mains) == 25
     assert mains[:9] == ["House", "Techno", "Trance", "DnB", "Dubstep", "Breakbeat", "Garage", "Hardstyle", "Hardcore"]
     assert max(node.level for node in nodes) == 2
+
+
+def test_words_that_yaml_takes_for_flags_numbers_or_nothing_stay_words(folder: Path) -> None:
+    rule = "- id: a\n  match: [on, 1990, 007, null]\n  emit: [House]\n  examples: {yes: [true], no: [no]}\n"
+    (folder / "rules" / "pop.yaml").write_text(rule, encoding="utf-8")
+    (read,) = load_book(folder).rules
+    assert (read.match, read.yes, read.no) == (("on", "1990", "007", "null"), ("true",), ("no",))
+
+
+@pytest.mark.parametrize("name", ["taxonomy.yaml", "words.yaml", "drop.yaml"])
+@pytest.mark.parametrize("content", [b"", b"just text", b"\xff\xfe\x00", b"a: [", None])
+def test_a_file_of_another_shape_or_none_is_named(folder: Path, name: str, content: bytes | None) -> None:
+    (folder / "rules" / "pop.yaml").write_text("[]", encoding="utf-8")
+    (folder / name).unlink()
+    if content is not None:
+        (folder / name).write_bytes(content)
+    with pytest.raises(RuleError, match=name.replace(".", r"\.") + r":\d"):
+        load_book(folder)
