@@ -193,6 +193,7 @@ def _nodes(written: Any, file: Path, parent: Node | None, above: tuple[Node, ...
         is_phrase=fields.get("phrase", "true") == "true",
         yields_to=strings(fields.get("yields_to"), place, "yields_to"),
         line=line,
+        description=str(fields.get("description", "")),
     )
     yield node
     below = fields.get("subgenres") or []

@@ -24,6 +24,7 @@ class Node:
     is_phrase: bool = True
     yields_to: tuple[str, ...] = ()
     line: int = 0
+    description: str = ""
 
     @property
     def rule_id(self) -> str:

@@ -1,0 +1,106 @@
+"""What lets the rules read strings that nobody has written down, each with what it must not do."""
+
+from __future__ import annotations
+
+import pytest
+
+from genre_rules import Classifier, compile_book, load_book
+
+
+@pytest.fixture(scope="module")
+def classifier() -> Classifier:
+    return Classifier(compile_book(load_book()))
+
+
+def mains(classifier: Classifier, string: str, platform: str = "catalog_b", parent: str = "") -> set[str]:
+    return set(classifier.classify(platform, string, parent).mains)
+
+
+@pytest.mark.parametrize(
+    ("string", "expected"),
+    [
+        ("jazz & blues", {"Jazz", "Blues"}),
+        ("techno/house", {"Techno", "House"}),
+        ("rap y soul", {"Hip-Hop", "R&B"}),
+        ("r&b & soul & jazz", {"R&B", "Jazz"}),
+        ("finnish drum & bass", {"DnB"}),
+        ("british rock & roll", {"Rock"}),
+        ("jazz & whiskey", set()),
+    ],
+)
+def test_a_pair_is_cut_where_both_sides_mean_something_and_no_name_holds_the_joint(
+    classifier: Classifier, string: str, expected: set[str]
+) -> None:
+    assert mains(classifier, string) == expected
+
+
+@pytest.mark.parametrize(
+    ("string", "expected"),
+    [
+        ("melodicdeathmetal", {"Metal"}),
+        ("finnishmetal", {"Metal"}),
+        ("germanhiphop", {"Hip-Hop"}),
+        ("shamrock", set()),
+        ("lighthouse", set()),
+    ],
+)
+def test_words_written_together_are_read_by_their_parts(classifier: Classifier, string: str, expected: set[str]) -> None:
+    assert mains(classifier, string) == expected
+
+
+@pytest.mark.parametrize(
+    ("string", "expected"),
+    [
+        ("german jazz rock metal", {"Metal"}),
+        ("modern folk rock", {"Rock"}),
+        ("swedish jazz rap", {"Hip-Hop"}),
+        ("garage rock revival", {"Rock"}),
+        ("90s house music", {"House"}),
+    ],
+)
+def test_of_two_heads_the_last_decides_and_a_tail_may_follow_it(classifier: Classifier, string: str, expected: set[str]) -> None:
+    assert mains(classifier, string) == expected
+
+
+@pytest.mark.parametrize(
+    ("string", "expected"),
+    [("rap toulousain", {"Hip-Hop"}), ("metal argentino", {"Metal"}), ("jazz hands", set()), ("soul asylum", set()), ("rock candy", set())],
+)
+def test_a_people_may_stand_behind_the_head_and_a_name_may_not(classifier: Classifier, string: str, expected: set[str]) -> None:
+    assert mains(classifier, string) == expected
+
+
+@pytest.mark.parametrize(
+    ("parent", "string", "expected"),
+    [
+        ("Trance", "Progressive", {"Trance"}),
+        ("House", "Progressive", {"House"}),
+        ("Techno", "Industrial", {"Techno"}),
+        ("Drum & Bass", "Liquid", {"DnB"}),
+        ("House", "Garage", {"House"}),
+    ],
+)
+def test_a_word_below_a_parent_is_that_kind_of_the_parent(classifier: Classifier, parent: str, string: str, expected: set[str]) -> None:
+    assert mains(classifier, string, "store_a", parent) == expected
+
+
+def test_an_unknown_word_is_a_scene_only_before_the_head_and_only_where_every_string_is_a_genre(classifier: Classifier) -> None:
+    assert mains(classifier, "wollongong punk", "streamsvc_a") == {"Rock"}
+    assert mains(classifier, "wollongong punk", "catalog_b") == set()
+    assert mains(classifier, "punk wollongong", "streamsvc_a") == set()
+    assert mains(classifier, "this is punk", "streamsvc_a") == set()
+    assert mains(classifier, "hardly punk", "streamsvc_a") == set()
+
+
+def test_a_place_makes_hardcore_and_garage_rock_unless_a_word_of_the_dance_floor_stands_there(classifier: Classifier) -> None:
+    assert mains(classifier, "boston hardcore") == mains(classifier, "swedish garage") == {"Rock"}
+    assert mains(classifier, "happy hardcore") == mains(classifier, "uptempo hardcore") == {"Hardcore"}
+    assert mains(classifier, "future garage") == mains(classifier, "uk garage") == {"Garage"}
+
+
+def test_every_node_is_described_once_and_without_a_platform() -> None:
+    nodes = load_book().taxonomy.nodes
+    described = [node.description for node in nodes]
+    assert all(len(text.split()) >= 2 for text in described)
+    assert len(set(described)) == len(described)
+    assert not [text for text in described if any(mark in text.lower() for mark in ("catalog_", "store_", "streamsvc", "playlist"))]
