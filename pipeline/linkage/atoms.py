@@ -28,7 +28,8 @@ BUCKET_BITS, HASH_BITS = 16, 47
 ATOM_SEED = 0
 """Another value gives every atom another id: the way out of such a collision."""
 
-_COLLISION = "give ATOM_SEED in pipeline/linkage/atoms.py another value and build again"
+NO_DURATION = (1 << 31) - 1
+"""Stands for an unknown duration while rows are sorted: a sort that minds nulls costs six times as much."""
 
 _KEY = ["artist_key", "title_key", "variant"]
 _PLATFORM_BIT = pl.col("platform").replace_strict(
@@ -56,41 +57,42 @@ def make_atoms(records: pl.DataFrame, moves: pl.DataFrame | None = None) -> Atom
     placed = _placed(_numbers(records), records["isrcs"])
     if moves is not None:
         placed = _moved(placed, records, moves)
-    placed = _named(placed).sort("atom_id", "duration_ms", "name_hash")
-    rows = records[placed["row"]].with_columns(placed["atom_id"])
-    _refuse_collisions(rows)
-    return Atoms(_atom_rows(rows), rows.select(TABLES["atom_member"].column_names), _isrc_rows(rows))
+    placed = _named(placed).sort("atom_id", "duration_ms", "name_hash").set_sorted("atom_id")
+    rows = records.with_columns(placed.sort("row")["atom_id"])
+    member = rows.select(pl.col(TABLES["atom_member"].column_names).gather(placed["row"]))
+    return Atoms(_atom_rows(rows, placed), member, _isrc_rows(rows))
 
 
 def _numbers(records: pl.DataFrame) -> pl.DataFrame:
     """What places a record, in numbers, because strings cost ten times as much to sort.
 
-    row, key (a hash), name_hash, artist_hash, duration_ms. A record without a known artist shares a key only with those that share
-    its first ISRC.
+    row, key and check (two hashes of the key), name_hash, artist_hash, duration_ms (unknown: NO_DURATION). A record without a known artist
+    shares a key only with those that share its first ISRC.
     """
     salt = pl.when(pl.col("artist_key") == "").then(stand_in_artist()).otherwise(pl.lit(""))
     return records.with_columns(salt=salt).select(
         "artist_hash",
-        "duration_ms",
+        pl.col("duration_ms").fill_null(NO_DURATION),
         row=pl.int_range(pl.len(), dtype=pl.UInt32),
-        key=_combined([*_KEY, "salt"]),
-        name_hash=_combined(["platform", "external_id"]),
+        key=_combined([*_KEY, "salt"], ATOM_SEED),
+        check=_combined([*_KEY, "salt"], ATOM_SEED + 1),
+        name_hash=_combined(["platform", "external_id"], ATOM_SEED),
     )
 
 
-def _combined(columns: list[str]) -> pl.Expr:
+def _combined(columns: list[str], seed: int) -> pl.Expr:
     """A 64-bit hash over several columns."""
-    found = pl.lit(ATOM_SEED, dtype=pl.UInt64)
+    found = pl.lit(seed, dtype=pl.UInt64)
     for column in columns:
-        found = found * pl.lit(0x9E3779B97F4A7C15, dtype=pl.UInt64) + pl.col(column).hash()
+        found = found * pl.lit(0x9E3779B97F4A7C15, dtype=pl.UInt64) + pl.col(column).hash(seed)
     return found
 
 
 def _placed(numbers: pl.DataFrame, isrcs: pl.Series) -> pl.DataFrame:
     """Add `part`: rows of one part are one atom. `isrcs`: the codes of each `row`."""
-    numbers = numbers.sort("key", "duration_ms", "name_hash", nulls_last=True)
-    timed = _cut_by_duration(numbers.filter(pl.col("duration_ms").is_not_null()))
-    return pl.concat([timed, _place_untimed(numbers.filter(pl.col("duration_ms").is_null()), timed, isrcs)])
+    numbers = numbers.sort("key", "duration_ms", "name_hash")
+    timed = _cut_by_duration(numbers.filter(pl.col("duration_ms") != NO_DURATION))
+    return pl.concat([timed, _place_untimed(numbers.filter(pl.col("duration_ms") == NO_DURATION), timed, isrcs)])
 
 
 def _moved(placed: pl.DataFrame, records: pl.DataFrame, moves: pl.DataFrame) -> pl.DataFrame:
@@ -106,18 +108,10 @@ def _named(placed: pl.DataFrame) -> pl.DataFrame:
     """Add `atom_id`."""
     prefix = (pl.col("artist_hash") // (1 << (32 - BUCKET_BITS))).cast(pl.Int64).first() * (1 << HASH_BITS)
     tail = (pl.col("name_hash").min() // (1 << (64 - HASH_BITS))).cast(pl.Int64)
-    ids = placed.group_by("part").agg(atom_id=prefix + tail)
-    if ids["atom_id"].n_unique() < ids.height:
-        raise ValueError(f"two atoms have one id: {_COLLISION}")
-    return placed.join(ids, on="part", how="left", maintain_order="left")
-
-
-def _refuse_collisions(rows: pl.DataFrame) -> None:
-    """ValueError when rows of one atom, which come together, differ in key."""
-    same = pl.col("atom_id") == pl.col("atom_id").shift(1)
-    differ = pl.any_horizontal(pl.col(name) != pl.col(name).shift(1) for name in _KEY)
-    if rows.select((same & differ).any()).item():
-        raise ValueError(f"two keys have one hash: {_COLLISION}")
+    ids = placed.group_by("part").agg(atom_id=prefix + tail, is_one=pl.col("check").min() == pl.col("check").max())
+    if not ids["is_one"].all() or ids["atom_id"].n_unique() < ids.height:
+        raise ValueError("two keys or two atoms have one hash: give ATOM_SEED in pipeline/linkage/atoms.py another value and build again")
+    return placed.join(ids.drop("is_one"), on="part", how="left", maintain_order="left")
 
 
 def bucket_range(bucket: int, buckets: int) -> tuple[int, int]:
@@ -166,23 +160,40 @@ def _place_untimed(rows: pl.DataFrame, timed: pl.DataFrame, isrcs: pl.Series) ->
     return placed.with_columns(part=pl.coalesce("coded", dominant, "waiting")).select(timed.columns)
 
 
-def _atom_rows(rows: pl.DataFrame) -> pl.DataFrame:
-    lists = rows.select("atom_id", "names", same=pl.col("names").hash()).unique(["atom_id", "same"], keep="any")
-    names = lists.select("atom_id", name="names").explode("name", empty_as_null=False).drop_nulls().unique()
-    gathered = names.sort("atom_id", "name").group_by("atom_id", maintain_order=True).agg(names="name")
+def _atom_rows(rows: pl.DataFrame, placed: pl.DataFrame) -> pl.DataFrame:
+    """Table `atom`. `placed`: the rows in numbers, sorted by atom. Strings are only touched once an atom: they are what costs."""
+    bits = rows.select(_PLATFORM_BIT).to_series()
     atoms = (
-        rows.with_columns(bit=_PLATFORM_BIT)
+        placed.with_columns(bits.gather(placed["row"]).alias("bit"), pl.col("duration_ms").replace(NO_DURATION, None))
         .group_by("atom_id", maintain_order=True)
         .agg(
-            pl.col("artist_key", "title_key", "variant").first(),
-            pl.col("stem_key", "number_key").min(),
+            pl.col("row").first(),
             duration_ms=pl.col("duration_ms").median().round().cast(pl.Int32),
             record_count=pl.len(),
             platform_count=pl.col("bit").bitwise_or().bitwise_count_ones(),
         )
     )
-    atoms = atoms.join(gathered, on="atom_id", how="left", maintain_order="left").with_columns(pl.col("names").fill_null([]))
-    return TABLES["atom"].conform(atoms)
+    keys = rows.select(pl.col("artist_key", "title_key", "variant", "stem_key", "number_key").gather(atoms["row"]))
+    atoms = pl.concat([atoms.drop("row"), keys], how="horizontal").join(
+        _smallest_forms(rows), on="atom_id", how="left", maintain_order="left"
+    )
+    atoms = atoms.with_columns(pl.coalesce(f"least_{name}", name).alias(name) for name in ("stem_key", "number_key"))
+    atoms = atoms.join(_names(rows), on="atom_id", how="left", maintain_order="left").with_columns(pl.col("names").fill_null([]))
+    return TABLES["atom"].conform(atoms.drop("least_stem_key", "least_number_key"))
+
+
+def _smallest_forms(rows: pl.DataFrame) -> pl.DataFrame:
+    """atom_id, least_stem_key, least_number_key of the atoms whose members do not agree in them."""
+    forms = rows.select("atom_id", "stem_key", "number_key", form=_combined(["stem_key", "number_key"], ATOM_SEED))
+    several = forms.unique(["atom_id", "form"], keep="any").filter(pl.col("atom_id").is_duplicated())
+    return several.group_by("atom_id").agg(pl.col("stem_key", "number_key").min().name.prefix("least_"))
+
+
+def _names(rows: pl.DataFrame) -> pl.DataFrame:
+    """atom_id, names: whoever is credited on a member; sorted."""
+    lists = rows.select("atom_id", "names", same=pl.col("names").hash()).unique(["atom_id", "same"], keep="any")
+    names = lists.select("atom_id", name="names").explode("name", empty_as_null=False).drop_nulls().unique()
+    return names.sort("atom_id", "name").group_by("atom_id", maintain_order=True).agg(names="name")
 
 
 def _isrc_rows(rows: pl.DataFrame) -> pl.DataFrame:

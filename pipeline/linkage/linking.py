@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
-import duckdb
 import polars as pl
 
 from catalog_store.tables import TABLES
@@ -102,9 +102,7 @@ def _edges(
         between = links.filter(pl.col("entity_kind") == "recording", pl.col("target_kind") == "recording")
         found.append(link_edges(atoms.atom, atoms.member, between.select("platform", "entity_id", "target_platform", "target_id")))
     if releases is not None and tracks is not None:
-        with duckdb.connect() as connection:
-            for name, rows in (("release", releases), ("release_track", tracks), ("member", atoms.member)):
-                connection.register(name, rows.to_arrow())
-            found.append(position_edges(atoms.atom, contested_places(connection, "release", "release_track", "member")))
+        places = contested_places(partial(iter, [releases]), partial(iter, [tracks]), partial(iter, [atoms.member]))
+        found.append(position_edges(atoms.atom, places))
     edges = pl.concat(found)
     return pl.concat([edges, key_edges(atoms.atom, components(atoms.atom["atom_id"], edges))])

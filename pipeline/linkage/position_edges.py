@@ -11,37 +11,75 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.tables import TABLES
-from pipeline.engine.duckdb_session import frame
 from pipeline.linkage.guards import TYPO_DURATION_MS, compared, duration_gap, verdict
 
 if TYPE_CHECKING:
-    import duckdb
+    from collections.abc import Callable, Iterable
 
-_PLACES = """
-WITH release AS (
-    SELECT platform, release_id, gtin FROM {releases} WHERE gtin IS NOT NULL
-), shared AS (
-    SELECT gtin FROM release GROUP BY gtin HAVING min(platform) < max(platform)
-), place AS (
-    SELECT r.gtin, coalesce(t.disc_number, 1) AS disc, t.track_number AS track, t.platform, m.atom_id
-    FROM (FROM release SEMI JOIN shared USING (gtin)) r
-    JOIN (SELECT * FROM {tracks} WHERE track_number IS NOT NULL) t USING (release_id, platform)
-    JOIN {members} m USING (external_id, platform)
-)
-SELECT gtin || ' ' || disc || '-' || track AS place, platform, atom_id FROM place
-SEMI JOIN (SELECT gtin, disc, track FROM place GROUP BY ALL HAVING min(atom_id) < max(atom_id)) USING (gtin, disc, track)
-GROUP BY ALL
-"""
+    Frames = Callable[[], Iterable[pl.DataFrame]]
+
+DISC_BITS, TRACK_BITS = 6, 10
+"""Of a place, behind the barcode. No real release has more discs or tracks; what claims to is no evidence."""
+_PLATFORM = pl.Enum(CATALOG_PLATFORMS)
 
 
-def contested_places(connection: duckdb.DuckDBPyConnection, releases: str, tracks: str, members: str) -> pl.DataFrame:
-    """Places on which several atoms stand: place, platform, atom_id; most hold one already.
+def contested_places(releases: Frames, tracks: Frames, members: Frames, buckets: int = 1) -> pl.DataFrame:
+    """Places on which several atoms stand: place (text for a reader), platform, atom_id, sorted; most places hold one already.
 
-    The others name SQL sources: rows of `source_release`, `source_release_track` and `atom_member`, of all platforms.
+    Args:
+        releases: gives the rows of `source_release` (platform, release_id, gtin), in frames.
+        tracks: those of `source_release_track` (platform, release_id, external_id, disc_number, track_number).
+        members: those of `atom_member` (platform, external_id, atom_id).
+        buckets: into how many parts the barcodes are cut; tracks and members are read once for each.
     """
-    connection.execute("SET disabled_optimizers = 'join_order'")  # see build/workbench.py: it joins on `platform` alone
-    return frame(connection, _PLACES.format(releases=releases, tracks=tracks, members=members))
+    coded = pl.concat([_coded(frame) for frame in releases()])
+    told_twice = coded.group_by("gtin").agg(one=pl.col("platform").min(), other=pl.col("platform").max())
+    shared = coded.join(told_twice.filter(pl.col("one") != pl.col("other")), on="gtin", how="semi").drop("platform")
+    found = [_contested(shared.filter(pl.col("gtin") % buckets == bucket), tracks, members) for bucket in range(buckets)]
+    return pl.concat(found).sort("place", "platform", "atom_id")
+
+
+def _coded(releases: pl.DataFrame) -> pl.DataFrame:
+    known = releases.filter(pl.col("gtin").is_not_null())
+    return known.select(release=_named("release_id"), gtin=pl.col("gtin").cast(pl.Int64), platform=pl.col("platform").cast(_PLATFORM))
+
+
+def _named(column: str) -> pl.Expr:
+    """A number for the id of a platform's entity; that two share one (1 in 2^64) makes a pair that the guards throw out."""
+    return pl.col("platform").hash() * pl.lit(0x9E3779B97F4A7C15, dtype=pl.UInt64) + pl.col(column).hash()
+
+
+def _contested(releases: pl.DataFrame, tracks: Frames, members: Frames) -> pl.DataFrame:
+    disc, track = pl.col("disc_number").fill_null(1).cast(pl.Int64), pl.col("track_number").cast(pl.Int64)
+    numbered = disc.is_between(0, (1 << DISC_BITS) - 1) & track.is_between(0, (1 << TRACK_BITS) - 1)
+    place = (pl.col("gtin") * (1 << DISC_BITS) + disc) * (1 << TRACK_BITS) + track
+    placed = pl.concat(
+        [
+            frame.filter(numbered)
+            .with_columns(release=_named("release_id"))
+            .join(releases, on="release")
+            .select(place=place, record=_named("external_id"))
+            for frame in tracks()
+        ]
+    )
+    placed = placed.filter(pl.col("place").is_duplicated())
+    standing = pl.concat(
+        [
+            frame.select("atom_id", record=_named("external_id"), platform=pl.col("platform").cast(_PLATFORM)).join(placed, on="record")
+            for frame in members()
+        ]
+    )
+    several = standing.group_by("place").agg(one=pl.col("atom_id").min(), other=pl.col("atom_id").max())
+    several = several.filter(pl.col("one") != pl.col("other")).select("place")
+    return standing.join(several, on="place", how="semi").select(_place_text(), pl.col("platform").cast(pl.String), "atom_id").unique()
+
+
+def _place_text() -> pl.Expr:
+    place, track = pl.col("place") // (1 << TRACK_BITS), pl.col("place") % (1 << TRACK_BITS)
+    gtin = (place // (1 << DISC_BITS)).cast(pl.String).str.zfill(14)
+    return pl.format("{} {}-{}", gtin, place % (1 << DISC_BITS), track).alias("place")
 
 
 def position_edges(atoms: pl.DataFrame, places: pl.DataFrame) -> pl.DataFrame:

@@ -14,7 +14,6 @@ import polars as pl
 from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import parts, row_count, scan_table, write_table
-from pipeline.engine.duckdb_session import bounded_duckdb
 from pipeline.linkage.clusters import components
 from pipeline.linkage.isrc_edges import isrc_edges
 from pipeline.linkage.key_edges import KEY_COLUMNS, key_edges
@@ -27,10 +26,14 @@ from pipeline.linkage.stages.atoms import Facts, bucket_count, spilled
 from pipeline.linkage.typo_edges import crowded_blocks, same_artist_edges, same_title_edges, without_contradiction
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from pipeline.paths import BuildPaths
+
+
+TRACKS_PER_BUCKET = 20_000_000
+"""Tracks whose places are held at a time: some 700 MB."""
 
 
 def edges(paths: BuildPaths, *, buckets: int | None = None) -> Facts:
@@ -193,12 +196,17 @@ def _position_edges(paths: BuildPaths) -> pl.DataFrame:
     staged = {name: paths.staged(name, CATALOG_PLATFORMS) for name in ("source_release", "source_release_track")}
     if not all(staged.values()):
         return TABLES["edge"].empty()
-    releases, tracks = (_sql_source([part for folder in staged[name] for part in parts(folder)]) for name in staged)
-    with bounded_duckdb(paths.root / "work" / "spill" / "places") as connection:
-        places = contested_places(connection, releases, tracks, _sql_source(parts(paths.table("atom_member"))))
+    tracks = sum(row_count(folder) for folder in staged["source_release_track"])
+    places = contested_places(
+        _frames(staged["source_release"], ["platform", "release_id", "gtin"]),
+        _frames(staged["source_release_track"], ["platform", "release_id", "external_id", "disc_number", "track_number"]),
+        _frames([paths.table("atom_member")], ["platform", "external_id", "atom_id"]),
+        buckets=1 + tracks // TRACKS_PER_BUCKET,
+    )
     atoms = _atom(paths).join(places.lazy().select("atom_id").unique(), on="atom_id", how="semi").collect()
     return position_edges(atoms, places)
 
 
-def _sql_source(files: list[Path]) -> str:
-    return "read_parquet([" + ", ".join("'" + str(file).replace("'", "''") + "'" for file in files) + "])"
+def _frames(folders: list[Path], columns: list[str]) -> Callable[[], Iterator[pl.DataFrame]]:
+    """Some columns of tables, part by part, as often as one asks."""
+    return lambda: (pl.read_parquet(part, columns=columns) for folder in folders for part in parts(folder))
