@@ -235,6 +235,11 @@ class Classifier:
         fired, _ = _narrowest(patterns, platform, above)
         if fired:
             return self._answer(fired, f"{form!r} by pattern", path)
+        mended = [word if word in self.book.modifiers else self.book.slips.mend(word) for word in words]
+        if mended != words:
+            matches = self._phrases(platform, mended, above, path)
+            if matches:
+                return self._answer([match.rule for match in matches], f"{form!r} as {' '.join(mended)!r} by phrase", path)
         path.append(f"no rule for {form!r}")
         if above.means and platform in self.book.curated:
             answer = self._ask(platform, parent, "")

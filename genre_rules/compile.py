@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from genre_rules.normal_form import Spellings
 from genre_rules.separators import listed_names
+from genre_rules.slips import Slips
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -89,6 +90,7 @@ class CompiledBook:
     behind: frozenset[str]
     curated: frozenset[str]
     path_marks: dict[str, tuple[str, ...]]
+    slips: Slips
     longest: int
 
     def fitting_patterns(self, form: str) -> list[tuple[re.Pattern[str], CompiledRule]]:
@@ -144,6 +146,7 @@ def compile_book(book: RuleBook) -> CompiledBook:
         behind=_words((*book.words.behind, *book.words.tails), spellings),
         curated=frozenset(book.words.curated),
         path_marks=book.words.path_marks,
+        slips=Slips(_words((*(form for form in phrases if " " not in form), *(node.name for node in book.taxonomy.nodes)), spellings)),
         longest=max((form.count(" ") + 1 for form in phrases), default=0),
     )
 
