@@ -1,6 +1,7 @@
 """Folded titles that the simple reading would misread, rewritten so that it does not: few, so they are rewritten one by one.
 
-`(A (B) C)`, `(Sell - Out Version)` -> brackets side by side; `f**k` -> `fuck`; `a / b (medley)` -> `a / b`.
+`(A (B) C)`, `(Sell - Out Version)` -> brackets side by side; `f**k` -> `fuck`; `a / b (medley)` -> `a / b`;
+`- live - may 1978` -> `- live may 1978`.
 Columns ask `MAY_BE_AWKWARD` first, which every title that `rewritten` changes must match. What must not live here: what a note means.
 """
 
@@ -11,7 +12,9 @@ import re
 from typing import TYPE_CHECKING
 
 from catalog_store.name_keys.folding import words
-from catalog_store.name_keys.segments import BRACKET, read_segment
+from catalog_store.name_keys.segments import BRACKET, DASH, Segment, read_segment
+from catalog_store.name_keys.versions import YEAR
+from catalog_store.name_keys.vocabulary import FUNCTION_WORDS, MONTHS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,7 +27,9 @@ _COPY = rf"[{CLOSING}] *[{OPENING}][0-9][{CLOSING}] *$"
 """`(Clean) (1)`: a file that was there already. By itself `(1)` is part of the title."""
 
 _GROUPED = rf"[{OPENING}][^{CLOSING}]*(?: [-~]+ |[{OPENING}])"
-MAY_BE_AWKWARD = rf"{_STARS}|{_COPY}|{_GROUPED}|medley"
+_DATED = rf" [-~]+ .* [-~]+ [^{OPENING}{CLOSING}]*[0-9]{{2}}(?: *$| *[{OPENING}]| [-~]+ )"
+"""`- Live at Kask Hall - April 1978`: what may be a date behind a second dash."""
+MAY_BE_AWKWARD = rf"{_STARS}|{_COPY}|{_GROUPED}|{_DATED}|medley"
 ENTITY = r"&(?:#[0-9]{1,6}|#[xX][0-9a-fA-F]{1,5}|[a-zA-Z]{2,8});"
 """`&#252;`, `&amp;`: characters as web pages write them, left in by whoever took titles from one."""
 
@@ -41,6 +46,8 @@ _CENSORED_RE = tuple((re.compile(pattern), word) for pattern, word in _CENSORED)
 _STARS_RE, _ENTITY_RE = re.compile(_STARS), re.compile(ENTITY)
 _COPY_RE = re.compile(_COPY)
 _GROUPED_RE = re.compile(_GROUPED)
+_DATED_RE, _DATE_WORD = re.compile(_DATED), re.compile(r"[0-9]{1,4}|[0-9]{1,2}(?:st|nd|rd|th)")
+_BRACKET_RE = re.compile(f"[{OPENING}{CLOSING}]")
 _OPENING_RE, _CLOSING_RE = re.compile(f"[{OPENING}]"), re.compile(f"[{CLOSING}]")
 _INNER_DASH = re.compile(r" [-~]+ ")
 _MEDLEY_RE = re.compile(r"^medley ?[:-] ?| ?[(\[]medley[)\]]| - medley(?: /(?= )|$)")
@@ -65,7 +72,34 @@ def rewritten(folded: str) -> str:
         folded = _MEDLEY_RE.sub(_without_medley, folded).strip(" ") or folded
     if _GROUPED_RE.search(folded):
         folded = "".join(_side_by_side(folded))
+    if _DATED_RE.search(folded):
+        folded = _with_dates(folded)
     return folded
+
+
+def _with_dates(folded: str) -> str:
+    """The title with each date behind a dash drawn to the version note before it, as brackets have it: together they are one note."""
+    joined, *rest = _INNER_DASH.split(folded)
+    note = ""
+    for piece in rest:
+        date = _BRACKET_RE.split(piece, maxsplit=1)[0]
+        is_drawn = note != "" and _is_date(words(date).split(" ")) and read_segment(f"{DASH}{date}").kept and _is_note(f"{note} {date}")
+        joined = f"{joined} {piece}" if is_drawn else f"{joined} - {piece}"
+        whole = f"{note} {piece}" if is_drawn else piece
+        note = whole if _is_note(whole) and not _BRACKET_RE.search(whole) else ""
+    return joined
+
+
+def _is_note(text: str) -> bool:
+    said = read_segment(f"{DASH}{text}")
+    return said != Segment() and not said.kept and not said.credit
+
+
+def _is_date(tokens: list[str]) -> bool:
+    """`april 1978`, `15 09 19`, `1978`, and a place before a year; a line of the lyrics (`summer of 1969`) is none."""
+    if all(token in MONTHS or _DATE_WORD.fullmatch(token) for token in tokens):
+        return any(token in MONTHS or YEAR.match(token) for token in tokens) or len(tokens) == len(("day", "month", "year"))
+    return bool(YEAR.match(tokens[-1])) and FUNCTION_WORDS.isdisjoint(tokens)
 
 
 def _side_by_side(folded: str) -> Iterator[str]:
@@ -98,9 +132,18 @@ def _regrouped(inside: str) -> str:
     said = read_segment(f"{BRACKET}{outer}")
     if len(pieces) > 1 or any(depth for depth, _ in pieces):
         return _unnested(inside, pieces, outer, is_credit=bool(said.credit), is_kept=bool(said.kept))
-    if not said.kept and not said.credit and any(read_segment(f"{BRACKET}{piece}").kept for piece in _INNER_DASH.split(inside)):
-        return f"({_INNER_DASH.sub(' ', inside)})"
-    return f"({inside})"
+    if said.kept or said.credit or _is_subtitled(inside):
+        return f"({inside})"
+    is_torn = any(read_segment(f"{BRACKET}{piece}").kept for piece in _INNER_DASH.split(inside))
+    return f"({_INNER_DASH.sub(' ', inside)})" if is_torn else f"({inside})"
+
+
+def _is_subtitled(inside: str) -> bool:
+    """`(Nicktim - Original Mix)`: no remix by Nicktim, for the original is named, but a name and a note as behind two dashes."""
+    *names, note = _INNER_DASH.split(inside)
+    said = read_segment(f"{BRACKET}{note}")
+    is_cosmetic = not (said.kept or said.tags or said.credit)
+    return is_cosmetic and all(read_segment(f"{BRACKET}{name}").kept and not _is_date(words(name).split(" ")) for name in names)
 
 
 def _unnested(inside: str, pieces: list[tuple[int, str]], outer: str, *, is_credit: bool, is_kept: bool) -> str:

@@ -63,9 +63,10 @@ _KINDS = {
     " | акустическая версия | アコースティック | 어쿠스틱 | 不插电",
     "stripped": "stripped | stripped version | stripped down | stripped down version | stripped back",
     "unplugged": "unplugged | unplugged version",
-    "demo": "demo | demo version | rough mix | early version | alternate take | alternative take | outtake | out take | home demo | studio demo | voice memo"
+    "demo": "demo | demo version | rough mix | early version | alternate take | alternative take | alt take | outtake | out take | home demo | studio demo | voice memo"
     " | work tape | work in progress | rehearsal | demos | demo recording | original demo version | original demo | демо | デモ",
-    "alternate": "alternate version | alternative version | alternate mix | alternative mix | alt version | alt mix | version alternative | numberedtake",
+    "alternate": "alternate version | alternative version | alternate mix | alternative mix | alt version | alt mix | version alternative | numberedtake"
+    " | alternate lyrics | alternative lyrics | alt lyrics",
     "karaoke": "karaoke | karaoke version | backing track | minus one | karaoke instrumental | karaoke instrumental version | instrumental karaoke"
     " | karaoke mix | playback | караоке | минусовка | минус | カラオケ | 노래방 | 伴奏 | 伴奏版 | كاريوكي",
     "cover": "cover | cover version | tribute | tribute version | кавер | кавер версия | カバー | カヴァー | 커버 | 翻唱 | 翻唱版 | קאבר",

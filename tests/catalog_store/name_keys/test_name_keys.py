@@ -74,6 +74,8 @@ FALSE_FRIENDS = [
     ("Karaoke", "karaoke"),
     ("Radio Edit", "radio edit"),
     ("Medley", "medley"),
+    ("Diary - April 1978", "diary april 1978"),
+    ("Kask - Disco 2000 - 1999", "kask disco 2000 1999"),
 ]
 
 COSMETIC = [
@@ -210,6 +212,14 @@ VARIANTS = [
     ("Song - With Rap", "version:rap"),
     ("Song - Stripped", "stripped"),
     ("Song (Take 2)", "alternate:2"),
+    ("Song (Alt. Lyrics)", "alternate"),
+    ("Song - Alternate Lyrics", "alternate"),
+    ("Song (Alt. Take)", "demo"),
+    ("Song - Live at Kask Hall, Tokyo, JPN - April 1978", "live:kaskhalltokyojpnapril1978"),
+    ("Song (Live at Kask Hall, Tokyo, JPN - April 1978)", "live:kaskhalltokyojpnapril1978"),
+    ("Song - Live - Tokyo, JPN, 28th April 1978 (2004 Remaster)", "live:tokyojpn28thapril1978"),
+    ("Song - Live at Kask Hall - 15.09.19 - Remastered", "live:kaskhall150919"),
+    ("Song - Remix - 2011", "remix:2011"),
     ("Song (Slowed & Chopped)", "slowed"),
     ("Song (8D Audio)", "8d"),
     ("Song (Neuaufnahme 2018)", "rerecorded"),
@@ -374,6 +384,21 @@ def test_a_subtitle_in_brackets_is_in_the_core_and_not_in_the_stem() -> None:
     assert keys == ("you make me feel mighty real", "you make me feel", "clean", "", "")
 
 
+@pytest.mark.parametrize(
+    ("dashed", "bracketed", "core", "variant"),
+    [
+        ("Song - Nicktim - Original Mix", "Song (Nicktim - Original Mix)", "song nicktim", ""),
+        ("Song - To Be a Wonder - 2003 Remaster", "Song (To Be a Wonder - 2003 Remaster)", "song to be a wonder", ""),
+        ("Song - Remastered - 2011", "Song (Remastered - 2011)", "song", ""),
+        ("Song - Live at Kask Hall - 2004 Remaster", "Song (Live at Kask Hall - 2004 Remaster)", "song", "live:kaskhall"),
+        ("Song - Live - Summer of 1969", "Song (Live) - Summer of 1969", "song summer of 1969", "live"),
+    ],
+)
+def test_what_stands_behind_two_dashes_means_the_same_in_one_bracket(dashed: str, bracketed: str, core: str, variant: str) -> None:
+    for keys in (title_keys(dashed), title_keys(bracketed)):
+        assert (keys.core, keys.variant) == (core, variant)
+
+
 @pytest.mark.parametrize("title", ["You've Got", "You’ve Got", "Youve Got", "YOU´VE GOT"])
 def test_apostrophes_do_not_part_words(title: str) -> None:
     assert title_keys(title).core == "youve got"
@@ -488,6 +513,8 @@ PIECES = [
         "(Medley)",
         "DJ Remix",
         '12" ',
+        " - Live at Kask Hall",
+        " - April 1978",
     ),
 ]
 characters = st.characters(exclude_categories=["Cn", "Co", "Cs"])

@@ -71,18 +71,13 @@ def test_the_adapters_take_every_record_of_the_four_dumps(linked: Linked) -> Non
     assert row_count(linked.paths.staging("catalog_b") / "source_link") > 4_000
 
 
-UNREAD_VERSIONS = {"USSM19802522"}
-"""A concert's date behind a second dash (`Live at Nippon Budokan, Tokyo, JPN - April 1978`) is read in brackets, not yet behind a dash."""
-
-
 def test_no_recording_is_split_across_services_where_code_and_names_agree(linked: Linked) -> None:
     agreeing: dict[tuple[str, str, str], set[int]] = defaultdict(set)
     for record, song in linked.records().items():
         if song.isrc:
             agreeing[song.isrc, plain(song.artists[0]), plain(song.title)].add(linked.recordings[record])
     assert len(agreeing) > 1_000
-    split = {code for (code, _, _), recordings in agreeing.items() if len(recordings) > 1}
-    assert split <= UNREAD_VERSIONS
+    assert {code for (code, _, _), recordings in agreeing.items() if len(recordings) > 1} == set()
 
 
 def test_no_two_recordings_own_one_code(linked: Linked) -> None:
