@@ -34,12 +34,14 @@ if TYPE_CHECKING:
 
 CONNECTORS = frozenset(("and", "n", "y", "e", "et", "und", "the", "music"))
 """Words that may always be left over."""
+MOST_JOINTS = 6
+"""Of one string: each may double the work, and nobody names seven genres with `and`."""
 BELOW_A_PARENT = 2
 """The least scope of a rule that names a parent."""
 JOINTS = frozenset(("and", "y", "e", "et", "und", "og", "och", "en"))
 _SLASH = re.compile(r"\s*[/\uff0f]\s*")
-SHORTEST_PIECE, SHORTEST_HEAD = 3, 4
-"""Letters of the words that a word may be made of."""
+SHORTEST_PIECE, SHORTEST_HEAD, LONGEST_WORD = 3, 4, 40
+"""Letters of the words that a word may be made of, and of the longest word that is taken apart."""
 NOTHING_ABOVE = Above()
 
 
@@ -143,7 +145,8 @@ class Classifier:
     def _pair(self, platform: str, string: str, parent: str) -> Classification | None:
         """Both sides of the first joint where either side is known to mean something: `r & b & soul` has one, `drum & bass` none."""
         words = self.book.spellings.normalise(_SLASH.sub(" & ", string)).split()
-        for joint in (index for index, word in enumerate(words) if word in JOINTS and self._joins(words, index)):
+        joints = [index for index, word in enumerate(words) if word in JOINTS and self._joins(words, index)]
+        for joint in joints if len(joints) <= MOST_JOINTS else ():
             left = self._ask(platform, " ".join(words[:joint]), parent)
             if left.tags and left.is_known:
                 right = self._ask(platform, " ".join(words[joint + 1 :]), parent)
@@ -248,7 +251,7 @@ class Classifier:
 
     def _words_in(self, word: str) -> list[str]:
         """The known words that a word is made of, its head last: `finnishmetal`. None when it is not made of such."""
-        for cut in range(SHORTEST_PIECE, len(word) - SHORTEST_HEAD + 1):
+        for cut in range(SHORTEST_PIECE, len(word) - SHORTEST_HEAD + 1) if len(word) <= LONGEST_WORD else ():
             head = self.book.spaced.get(word[cut:])
             before = self._words_before(word[:cut]) if head else []
             if head and before:

@@ -104,3 +104,9 @@ def test_every_node_is_described_once_and_without_a_platform() -> None:
     assert all(len(text.split()) >= 2 for text in described)
     assert len(set(described)) == len(described)
     assert not [text for text in described if any(mark in text.lower() for mark in ("catalog_", "store_", "streamsvc", "playlist"))]
+
+
+@pytest.mark.parametrize("string", ["jazz and " * 40 + "x", "x" + "poprock" * 14, "techno/" * 200 + "qwertz", "a & b / " * 300])
+def test_a_string_without_end_costs_no_more_than_its_length(classifier: Classifier, string: str) -> None:
+    """Each of these ran for ever when every joint and every cut was tried against every other."""
+    assert mains(classifier, string) == set()
