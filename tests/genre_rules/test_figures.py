@@ -72,7 +72,7 @@ def test_titles_names_labels_years_places_moods_and_negations_stay_unclassified(
         ("unclassifiable", 0.95),
     ],
 )
-def test_strings_that_the_rules_were_not_fitted_to_are_read_as_a_listener_would(classifier: Classifier, kind: str, least: float) -> None:
+def test_labelled_strings_are_read_as_a_listener_would(classifier: Classifier, kind: str, least: float) -> None:
     right, wrong = share_right(ask(classifier, row["platform"], row) for row in rows("held_out.csv") if row["kind"] == kind)
     assert right >= least, wrong
 
