@@ -156,6 +156,7 @@ def test_the_shipped_export_has_these_rows(tmp_path: Path) -> None:
         "source_redirect": 0,
         "source_work": 52,
         "source_work_recording": 50,
+        "source_suggestion": 0,
         "reject": 0,
         "intake": 7,
     }

@@ -88,6 +88,7 @@ def test_the_shipped_documents_have_these_rows(tmp_path: Path) -> None:
         "source_redirect": 0,
         "source_work": 2,
         "source_work_recording": 2,
+        "source_suggestion": 0,
         "reject": 0,
         "intake": 7,
     }

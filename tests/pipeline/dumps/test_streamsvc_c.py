@@ -92,6 +92,7 @@ def test_a_real_resource_document_gives_every_field(tmp_path: Path) -> None:
     recording = tables["source_recording"].row(0, named=True)
     credit = [("3534754", "Lady Gaga", "primary"), ("3658521", "Bruno Mars", "primary")]
     assert [tuple(artist.values()) for artist in recording.pop("artists")] == credit
+    assert recording.pop("content_hash") is not None
     assert recording == {
         "platform": PLATFORM,
         "external_id": "381265362",
