@@ -1,0 +1,112 @@
+"""Barcode, disc and track: evidence that finds misspelt records without a code, and yields where anything speaks against it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from catalog_store.tables import TABLES
+from pipeline.linkage import link
+from pipeline.linkage.overrides import Overrides, load_overrides
+from pipeline.linkage.position_edges import contested_places
+from tests.pipeline.linkage.worlds import Records, partition
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+GTIN = "04006381333931"
+
+
+def releases(*rows: tuple[str, str, str | None]) -> pl.DataFrame:
+    """(platform, release id, barcode)."""
+    made = [
+        {
+            "platform": platform,
+            "release_id": release,
+            "title": "Album",
+            "artists": [],
+            "gtin": gtin,
+            "is_compilation": False,
+            "is_official": True,
+        }
+        for platform, release, gtin in rows
+    ]
+    return pl.DataFrame(made, schema=TABLES["source_release"].polars_schema)
+
+
+def tracks(*rows: tuple[str, str, str, int | None, int | None]) -> pl.DataFrame:
+    """(platform, release id, record, disc, track)."""
+    columns = ("platform", "release_id", "external_id", "disc_number", "track_number")
+    made = [dict(zip(columns, row, strict=True)) for row in rows]
+    return pl.DataFrame(made, schema=TABLES["source_release_track"].polars_schema)
+
+
+def world(title: str, seconds: float | None = 200) -> Records:
+    return Records().add("a", "The Sound of Silence").add("b", title, platform="catalog_a", seconds=seconds)
+
+
+BOTH = releases(("streamsvc_a", "r", GTIN), ("catalog_a", "s", GTIN))
+ONE_PLACE = tracks(("streamsvc_a", "r", "a", 1, 3), ("catalog_a", "s", "b", None, 3))
+
+
+def linked(records: Records, of: pl.DataFrame = BOTH, at: pl.DataFrame = ONE_PLACE) -> set[frozenset[str]]:
+    return partition(link(records.frame(), releases=of, tracks=at))
+
+
+TOGETHER, APART = {frozenset({"a", "b"})}, {frozenset({"a"}), frozenset({"b"})}
+WORN = "The Soundz off Silense"
+
+
+def test_names_too_worn_for_a_typing_error_are_joined_by_their_place() -> None:
+    assert partition(link(world(WORN).frame())) == APART
+    assert linked(world(WORN)) == TOGETHER
+
+
+def test_a_record_without_duration_is_joined_by_its_place() -> None:
+    assert linked(world(WORN, seconds=None)) == TOGETHER
+
+
+def test_another_track_barcode_or_platform_alone_says_nothing() -> None:
+    assert linked(world(WORN), at=tracks(("streamsvc_a", "r", "a", 1, 3), ("catalog_a", "s", "b", 1, 4))) == APART
+    assert linked(world(WORN), at=tracks(("streamsvc_a", "r", "a", 1, 3), ("catalog_a", "s", "b", 2, 3))) == APART
+    assert linked(world(WORN), of=releases(("streamsvc_a", "r", GTIN), ("catalog_a", "s", None))) == APART
+
+
+def test_what_names_or_durations_contradict_is_not_joined() -> None:
+    assert linked(world("Mrs. Robinson")) == APART
+    assert linked(world(WORN, seconds=206)) == APART
+    assert linked(world("The Sound of Silence - Live")) == APART
+
+
+def test_a_platform_with_two_records_in_the_place_says_nothing() -> None:
+    records = world(WORN).add("c", "Another Song", platform="catalog_a")
+    at = tracks(("streamsvc_a", "r", "a", 1, 3), ("catalog_a", "s", "b", 1, 3), ("catalog_a", "s", "c", 1, 3))
+    assert linked(records, at=at) == APART | {frozenset({"c"})}
+
+
+def test_absurd_numbers_are_no_places() -> None:
+    assert linked(world(WORN), at=tracks(("streamsvc_a", "r", "a", 1, 5000), ("catalog_a", "s", "b", 1, 5000))) == APART
+
+
+def test_places_do_not_depend_on_the_number_of_buckets() -> None:
+    codes = [f"{number:014d}" for number in range(40)]
+    sides = ("streamsvc_a", "catalog_b")
+    of = releases(*((platform, f"{platform}{code}", code) for code in codes for platform in sides))
+    at = tracks(*((platform, f"{platform}{code}", f"x{code}", 1, 1) for code in codes for platform in sides))
+    standing = [(platform, f"x{code}", number * 2 + side) for number, code in enumerate(codes) for side, platform in enumerate(sides)]
+    members = pl.DataFrame(standing, schema=["platform", "external_id", "atom_id"], orient="row")
+    one = contested_places(lambda: [of], lambda: [at], lambda: [members])
+    assert one.height == 2 * len(codes)
+    assert one["place"][0] == "00000000000000 1-1"
+    assert contested_places(lambda: [of], lambda: [at], lambda: [members], buckets=7).equals(one)
+
+
+def test_decisions_and_cross_links_reach_the_entry_in_memory(tmp_path: Path) -> None:
+    file = tmp_path / "overrides.yaml"
+    file.write_text("- must_link: [streamsvc_a:a, catalog_a:b]\n  why: one take\n  by: me\n  on: 2026-01-01\n")
+    decided: Overrides = load_overrides(file)
+    assert partition(link(world("Mrs. Robinson").frame(), overrides=decided)) == TOGETHER
+    url = {"entity_kind": "recording", "target_kind": "recording", "url": "u"}
+    said = pl.DataFrame([{"platform": "catalog_a", "entity_id": "b", "target_platform": "streamsvc_a", "target_id": "a", **url}])
+    assert partition(link(world(WORN).frame(), links=TABLES["source_link"].conform(said))) == TOGETHER
