@@ -2,10 +2,11 @@
 
     python -m benchmarks.linkage [--sections splink memory guards nights] [--recordings 100000] [--seed 21] [--runs 1] [--work DIR]
 
-splink: a simulated world read by our adapters; our linkage over the staged tables and over a frame, then Splink on DuckDB with our keys
-given to it, with training and with a model trained before, each at the threshold that the truth says is its best. Every contestant in a
-fresh process (`scripts/setup .venv-bench requirements-bench.lock` makes Splink's environment), on the same processors, in turns; of
-several runs the one with the least CPU counts. CPU is that of all processes, our reading, normalising and writing included.
+splink: a simulated world read by our adapters. From the same keys to clusters: ours, and Splink on DuckDB with training and with a model
+trained before, each at the threshold that the truth says is its best. Beside them the whole of ours, from staged tables to lasting ids on
+disk (or a frame in memory), which makes the keys and more. Every contestant in a fresh process (`scripts/setup .venv-bench
+requirements-bench.lock` makes Splink's environment), on the same processors, in turns; of several runs the one with the least CPU counts.
+CPU is that of all processes, reading and writing included.
 memory: linkage alone, stage by stage in fresh processes, at one size and at `--times` it. guards: mixed recordings with and without them.
 nights: nights with 0.3 % changed rows, merges and splits among them; goal: at most 15 % of the CPU of linking everything, same tables.
 """
@@ -72,6 +73,7 @@ def splink(paths: BuildPaths, folder: Path, runs: int) -> None:
         records.join(truth, on=["platform", "external_id"], how="left", maintain_order="left")["true_recording_id"],
     )
     calls = {
+        "ours, from the same keys": ("benchmarks.linkage_runs:from_keys", keys, str(folder / "from_keys.parquet")),
         "ours, tables": ("benchmarks.linkage_runs:tables", root),
         "ours, frame": ("benchmarks.linkage_runs:frame", root, str(folder / "frame.parquet")),
         "Splink with training": ("benchmarks.splink_peer:trained", keys, str(folder), str(weight)),
@@ -83,6 +85,7 @@ def splink(paths: BuildPaths, folder: Path, runs: int) -> None:
             environment = {"python": str(SPLINK_PYTHON)} if "splink_peer" in function else {}
             taken[name].append(measure(function, *arguments, **environment))
     members = {
+        "ours, from the same keys": pl.read_parquet(folder / "from_keys.parquet"),
         "ours, tables": read_member(root),
         "ours, frame": pl.read_parquet(folder / "frame.parquet"),
         "Splink with training": _splink_member(records, folder / "trained.parquet"),
@@ -94,7 +97,7 @@ def splink(paths: BuildPaths, folder: Path, runs: int) -> None:
     print(f"{'':<28}{'CPU s':>9}{'wall s':>9}{'peak MiB':>10}{'precision':>11}{'recall':>11}{'F1':>11}{'mixed/M':>9}")
     print(*found.values(), sep="\n")
     print(f"making the keys, which ours does and Splink is given: {normalised.cpu:.1f} CPU s\n")
-    _verdicts(found["ours, tables"], found["Splink with training"], found["Splink pre-trained"], normalised)
+    _verdicts(found, normalised)
 
 
 def _splink_member(records: pl.DataFrame, clusters: Path) -> pl.DataFrame:
@@ -109,19 +112,24 @@ def _figures(member: pl.DataFrame, truth: pl.DataFrame) -> dict[str, float]:
     return {**numbers, "mixed": numbers["mixed_clusters"] / numbers["recordings"] * 1e6}
 
 
-def _verdicts(ours: Contestant, trained: Contestant, pretrained: Contestant, normalised: Run) -> None:
+def _verdicts(found: dict[str, Contestant], normalised: Run) -> None:
+    from_keys, ours = found["ours, from the same keys"], found["ours, tables"]
+    trained, pretrained = found["Splink with training"], found["Splink pre-trained"]
     for peer, goal in ((trained, TRAINED_GOAL), (pretrained, PRETRAINED_GOAL)):
-        ratio = peer.run.cpu / ours.run.cpu
-        alike = (peer.run.cpu + normalised.cpu) / ours.run.cpu
-        _say(f"CPU, {peer.name} / ours", f"{ratio:.2f}x (with the keys charged to both {alike:.2f}x)", goal, holds=ratio >= goal)
+        ratio = peer.run.cpu / from_keys.run.cpu
+        whole = (peer.run.cpu + normalised.cpu) / ours.run.cpu
+        _say(
+            f"CPU, {peer.name} / ours", f"{ratio:.2f}x from the same keys ({whole:.2f}x with keys, ids, tables)", goal, holds=ratio >= goal
+        )
     share = ours.run.memory / min(trained.run.memory, pretrained.run.memory)
-    _say("peak memory, ours / Splink's smaller", f"{share:.2f}x", MEMORY_GOAL, holds=share <= MEMORY_GOAL, at_most=True)
+    _say("peak memory, ours (tables) / Splink's smaller", f"{share:.2f}x", MEMORY_GOAL, holds=share <= MEMORY_GOAL, at_most=True)
     best = max(trained.figures["f1"], pretrained.figures["f1"])
-    _say("F1, ours", f"{ours.figures['f1']:.5f}", round(best, 5), holds=ours.figures["f1"] >= best)
+    least = min(from_keys.figures["f1"], ours.figures["f1"])
+    _say("F1, ours, the lesser", f"{least:.5f}", round(best, 5), holds=least >= best)
 
 
 def _say(what: str, found: str, goal: float, *, holds: bool, at_most: bool = False) -> None:
-    print(f"{what:<42}{found:<48}goal {'<=' if at_most else '>='} {goal} {'holds' if holds else 'MISSED'}")
+    print(f"{what:<46}{found:<48}goal {'<=' if at_most else '>='} {goal} {'holds' if holds else 'MISSED'}")
 
 
 def memory(small: BuildPaths, large: BuildPaths, times: int) -> None:

@@ -10,8 +10,11 @@ from benchmarks.linkage_worlds import truth_of, whole_table, write_keys
 from pipeline.linkage import link, stages
 from pipeline.linkage.evaluation import evaluate
 from pipeline.linkage.guards import guards_off
+from pipeline.linkage.linking import clustered
 from pipeline.paths import BuildPaths
 
+BUCKETS = 8
+"""Into which a frame in memory is cut: less at a time."""
 STAGES = ("normalise_and_atoms", "edges", "clusters", "recording_ids")
 
 
@@ -36,6 +39,14 @@ def frame(root: str, out: str) -> int:
     member = _linked(BuildPaths(Path(root)))
     member.write_parquet(out)
     return member.height
+
+
+def from_keys(keys_folder: str, out: str) -> int:
+    """Linkage from the keys that a peer is given to clusters, which is what a peer does; writes platform, external_id, recording_id."""
+    normal = pl.read_parquet(sorted(Path(keys_folder).glob("ours-*.parquet")))
+    found = clustered(normal, buckets=BUCKETS).select("platform", "external_id", recording_id="cluster_id")
+    found.write_parquet(out)
+    return found.height
 
 
 def guards(root: str) -> dict[str, dict[str, object]]:

@@ -51,7 +51,7 @@ def truth_of(paths: BuildPaths) -> pl.DataFrame:
 
 def parts_of(folder: Path) -> list[Path]:
     """Parquet files of a folder."""
-    return sorted(folder.glob("*.parquet"))
+    return sorted(folder.glob("part-*.parquet"))
 
 
 def whole_table(paths: BuildPaths, name: str) -> pl.DataFrame:
@@ -62,7 +62,8 @@ def whole_table(paths: BuildPaths, name: str) -> pl.DataFrame:
 def write_keys(paths: BuildPaths, out: Path) -> int:
     """Write what a peer links by, a row per record, numbered by `record`: our keys, and the columns that are blocked on, made beforehand.
 
-    Returns the number of rows. An unknown artist is null, as a peer expects it; of several codes the first counts.
+    Returns the number of rows. An unknown artist is null, as a peer expects it; of several codes the first counts. `ours-*` are the same
+    keys for our own linkage from keys.
     """
     artists = whole_table(paths, "source_artist")
     staged = paths.staged("source_recording", CATALOG_PLATFORMS)
@@ -72,7 +73,9 @@ def write_keys(paths: BuildPaths, out: Path) -> int:
     rows = 0
     out.mkdir(parents=True, exist_ok=True)
     for number, part in enumerate(part for folder in staged for part in parts(folder)):
-        keys = normalise(pl.read_parquet(part), names, artists).with_row_index("record", rows)
+        normal = normalise(pl.read_parquet(part), names, artists)
+        normal.write_parquet(out / f"ours-{number:05d}.parquet")
+        keys = normal.with_row_index("record", rows)
         keys = keys.with_columns(
             pl.col("record").cast(pl.Int64),
             artist_key=pl.when(pl.col("artist_key") != "").then("artist_key"),

@@ -61,7 +61,7 @@ def pretrained(keys: str, folder: str, weight: str) -> dict[str, Any]:
 def _linker(keys: str, settings: SettingsCreator | str) -> tuple[Linker, duckdb.DuckDBPyConnection]:
     logging.disable(logging.WARNING)
     connection = duckdb.connect()
-    connection.execute(f"CREATE TABLE records AS SELECT {COLUMNS} FROM read_parquet('{keys}/*.parquet')")
+    connection.execute(f"CREATE TABLE records AS SELECT {COLUMNS} FROM read_parquet('{keys}/part-*.parquet')")
     database = DuckDBAPI(connection)
     return Linker(database.register("records"), settings), connection
 

@@ -2,7 +2,8 @@
 
 A pure function of one bucket of normalised records; a known artist never straddles buckets. Durations are cut where neighbours lie further
 apart than GAP_MS, and chains longer than SPAN_MS are cut again. A record without duration joins when its key leaves no choice: one atom, or
-one that shares its ISRC, or one that outweighs the others by DOMINANCE; else it waits in an atom of its own for an edge.
+one that shares its ISRC, or one that outweighs the others by DOMINANCE; else it waits in an atom of its own for an edge. Namesakes whom a
+platform tells apart are parted (namesakes.py).
 
 An atom's id is made of its bucket (the first BUCKET_BITS of the hash of its artist) and the smallest hash of a member's name. So it depends
 on nothing but the atom: the same for any number of buckets, and from night to night for whoever was not touched.
@@ -16,6 +17,7 @@ import polars as pl
 
 from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.tables import TABLES
+from pipeline.linkage.namesakes import part_namesakes
 
 GAP_MS = 4_000
 """Platforms of one recording differ by encoder delay, trailing silence and whole seconds: up to 3 s in real quadruples, 4 with jitter."""
@@ -54,7 +56,7 @@ def make_atoms(records: pl.DataFrame, moves: pl.DataFrame | None = None) -> Atom
 
     ValueError when two keys or two atoms have one hash (see ATOM_SEED).
     """
-    placed = _placed(_numbers(records), records["isrcs"])
+    placed = part_namesakes(_placed(_numbers(records), records["isrcs"]), records)
     if moves is not None:
         placed = _moved(placed, records, moves)
     placed = _named(placed).sort("atom_id", "duration_ms", "name_hash").set_sorted("atom_id")
@@ -162,43 +164,45 @@ def _place_untimed(rows: pl.DataFrame, timed: pl.DataFrame, isrcs: pl.Series) ->
 
 def _atom_rows(rows: pl.DataFrame, placed: pl.DataFrame) -> pl.DataFrame:
     """Table `atom`. `placed`: the rows in numbers, sorted by atom. Strings are only touched once an atom: they are what costs."""
-    bits = rows.select(_PLATFORM_BIT).to_series()
+    numbers = rows.select(bit=_PLATFORM_BIT, form=_combined(["stem_key", "number_key"], ATOM_SEED), credit=pl.col("names").hash())
     atoms = (
-        placed.with_columns(bits.gather(placed["row"]).alias("bit"), pl.col("duration_ms").replace(NO_DURATION, None))
+        pl.concat([placed, numbers[placed["row"]]], how="horizontal")
+        .with_columns(pl.col("duration_ms").replace(NO_DURATION, None))
         .group_by("atom_id", maintain_order=True)
         .agg(
             pl.col("row").first(),
             duration_ms=pl.col("duration_ms").median().round().cast(pl.Int32),
             record_count=pl.len(),
             platform_count=pl.col("bit").bitwise_or().bitwise_count_ones(),
+            one_form=pl.col("form").min() == pl.col("form").max(),
+            one_credit=pl.col("credit").min() == pl.col("credit").max(),
         )
     )
-    keys = rows.select(pl.col("artist_key", "title_key", "variant", "stem_key", "number_key").gather(atoms["row"]))
-    atoms = pl.concat([atoms.drop("row"), keys], how="horizontal").join(
-        _smallest_forms(rows), on="atom_id", how="left", maintain_order="left"
-    )
-    atoms = atoms.with_columns(pl.coalesce(f"least_{name}", name).alias(name) for name in ("stem_key", "number_key"))
-    atoms = atoms.join(_names(rows), on="atom_id", how="left", maintain_order="left").with_columns(pl.col("names").fill_null([]))
-    return TABLES["atom"].conform(atoms.drop("least_stem_key", "least_number_key"))
+    keys = rows.select(pl.col("artist_key", "title_key", "variant", "stem_key", "number_key", "names").gather(atoms["row"]))
+    atoms = pl.concat([atoms.drop("row"), keys], how="horizontal")
+    for name, several in (("one_form", _smallest_forms), ("one_credit", _all_names)):
+        mixed = atoms.filter(~pl.col(name))
+        settled = several(rows.join(mixed.select("atom_id"), on="atom_id", how="semi"))
+        atoms = pl.concat([atoms.filter(name), mixed.update(settled, on="atom_id")])
+    atoms = atoms.sort("atom_id")
+    return TABLES["atom"].conform(atoms.drop("one_form", "one_credit"))
 
 
 def _smallest_forms(rows: pl.DataFrame) -> pl.DataFrame:
-    """atom_id, least_stem_key, least_number_key of the atoms whose members do not agree in them."""
-    forms = rows.select("atom_id", "stem_key", "number_key", form=_combined(["stem_key", "number_key"], ATOM_SEED))
-    several = forms.unique(["atom_id", "form"], keep="any").filter(pl.col("atom_id").is_duplicated())
-    return several.group_by("atom_id").agg(pl.col("stem_key", "number_key").min().name.prefix("least_"))
+    return rows.group_by("atom_id").agg(pl.col("stem_key", "number_key").min())
 
 
-def _names(rows: pl.DataFrame) -> pl.DataFrame:
+def _all_names(rows: pl.DataFrame) -> pl.DataFrame:
     """atom_id, names: whoever is credited on a member; sorted."""
-    lists = rows.select("atom_id", "names", same=pl.col("names").hash()).unique(["atom_id", "same"], keep="any")
-    names = lists.select("atom_id", name="names").explode("name", empty_as_null=False).drop_nulls().unique()
+    names = rows.select("atom_id", name="names").explode("name", empty_as_null=False).drop_nulls().unique()
     return names.sort("atom_id", "name").group_by("atom_id", maintain_order=True).agg(names="name")
 
 
 def _isrc_rows(rows: pl.DataFrame) -> pl.DataFrame:
     claims = rows.select("atom_id", bit=_PLATFORM_BIT, isrc="isrcs").explode("isrc", empty_as_null=False).drop_nulls()
-    counted = claims.group_by("isrc", "atom_id").agg(pl.col("bit").bitwise_or(), record_count=pl.len()).sort("atom_id", "isrc")
+    claims = claims.with_columns(code=pl.col("isrc").hash())
+    counted = claims.group_by("code", "atom_id").agg(pl.col("isrc").first(), pl.col("bit").bitwise_or(), record_count=pl.len())
+    counted = counted.drop("code").sort("atom_id", "isrc")
     sets = {
         bits: sorted(name for place, name in enumerate(CATALOG_PLATFORMS) if bits >> place & 1)
         for bits in range(1 << len(CATALOG_PLATFORMS))

@@ -144,7 +144,8 @@ def credited(credits_: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFrame)
             which leads when it is known. May be empty.
 
     Returns:
-        row, artist_key (empty: none or a placeholder), names (list of keys, sorted, distinct), remixer_key (remixers joined; null: none).
+        row, artist_key (empty: none or a placeholder), lead (a number for the platform's id of that artist; null: none), names (list of
+        keys, sorted, distinct), remixer_key (remixers joined; null: none).
     """
     own = artists.select("platform", "artist_id", own="name").join(names.select(own="name", own_key="name_key"), on="own").drop("own")
     flat = credits_.join(names.select("name", "name_key", "part_keys"), on="name", how="left", maintain_order="left")
@@ -158,5 +159,6 @@ def credited(credits_: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFrame)
     others = flat.filter(pl.col("own_key") != pl.col("name_key")).select("row", name_key="own_key")
     everyone = pl.concat([flat.select("row", "name_key"), others, parts]).filter(pl.col("name_key") != "")
     gathered = everyone.group_by("row").agg("name_key").select("row", names=pl.col("name_key").list.unique().list.sort())
-    leads = leads.select("row", artist_key=pl.col("first_key").fill_null("")).join(gathered, on="row", how="left")
+    lead = pl.when(pl.col("artist_id").is_not_null()).then(pl.col("artist_id").hash().reinterpret(signed=True))
+    leads = leads.select("row", artist_key=pl.col("first_key").fill_null(""), lead=lead).join(gathered, on="row", how="left")
     return leads.join(remixers, on="row", how="left").with_columns(pl.col("names").fill_null([]))

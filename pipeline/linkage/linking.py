@@ -58,14 +58,27 @@ def link(
     if records.is_empty():
         return TABLES["recording_member"].empty()
     artists = TABLES["source_artist"].empty() if artists is None else artists
-    names = name_table(names_of(records, artists))
-    atoms = _atoms(normalise(records, names, artists), overrides, buckets)
-    edges = _edges(atoms, links, releases, tracks, overrides)
-    cluster = clusters(atoms.atom, edges, cannot_atoms(overrides, atoms.member))
-    grouped = atoms.member.join(cluster, on="atom_id", how="left")
+    normal = normalise(records, name_table(names_of(records, artists)), artists)
+    grouped = clustered(normal, links=links, releases=releases, tracks=tracks, overrides=overrides, buckets=buckets)
     ids = assign_ids(grouped.select(group="cluster_id", source_key=source_key()), NO_REGISTRY, FIRST_ID).ids
     member = grouped.join(ids, left_on="cluster_id", right_on="group", how="left").rename({"entity_id": "recording_id"})
     return member.select("platform", "external_id", "recording_id").sort("platform", "external_id")
+
+
+def clustered(
+    normal: pl.DataFrame,
+    *,
+    links: pl.DataFrame | None = None,
+    releases: pl.DataFrame | None = None,
+    tracks: pl.DataFrame | None = None,
+    overrides: Overrides = NO_OVERRIDES,
+    buckets: int = 1,
+) -> pl.DataFrame:
+    """Normalised records (as `normalise` gives) -> rows of `atom_member` with the `cluster_id` of each. The others as for `link`."""
+    atoms = _atoms(normal, overrides, buckets)
+    edges = _edges(atoms, links, releases, tracks, overrides)
+    cluster = clusters(atoms.atom, edges, cannot_atoms(overrides, atoms.member))
+    return atoms.member.join(cluster, on="atom_id", how="left")
 
 
 def _complete(records: pl.DataFrame) -> pl.DataFrame:

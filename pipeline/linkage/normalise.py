@@ -24,6 +24,7 @@ NORMAL_SCHEMA = pl.Schema(
         "external_id": pl.String(),
         "artist_key": pl.String(),
         "artist_hash": pl.UInt32(),
+        "lead": pl.Int64(),
         "title_key": pl.String(),
         "stem_key": pl.String(),
         "number_key": pl.String(),

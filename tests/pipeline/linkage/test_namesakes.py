@@ -1,0 +1,49 @@
+"""Two artists of one name with a song of one title and length: parted when a platform tells them apart and codes say so too."""
+
+from __future__ import annotations
+
+from tests.pipeline.linkage.worlds import Records
+
+NOVA, OTHER = "USAAA2000001", "DEBBB2000002"
+
+
+def record(records: Records, name: str, platform: str, artist: str | None, isrcs: str = "", seconds: float | None = 200) -> Records:
+    """A record of `Intro` by Nova, whom the platform knows as `artist`."""
+    records.add(name, "Intro", "Nova", platform=platform, isrcs=isrcs, seconds=seconds)
+    records.rows[-1]["artists"] = [{"artist_id": artist, "name": "Nova", "role": "primary"}]
+    return records
+
+
+def test_two_ids_on_one_platform_and_two_codes_are_two_recordings() -> None:
+    records = record(record(Records(), "a", "streamsvc_a", "1", NOVA), "b", "streamsvc_a", "2", OTHER)
+    record(record(records, "c", "streamsvc_b", "7", NOVA), "d", "store_a", "9", OTHER)
+    assert records.linked() == {frozenset({"a", "c"}), frozenset({"b", "d"})}
+
+
+def test_one_artist_with_two_codes_stays_one_recording() -> None:
+    records = record(record(Records(), "a", "streamsvc_a", "1", NOVA), "b", "streamsvc_a", "1", OTHER)
+    assert records.linked() == {frozenset({"a", "b"})}
+
+
+def test_an_artist_whom_a_platform_keeps_twice_stays_one_where_codes_do_not_differ() -> None:
+    records = record(record(Records(), "a", "streamsvc_a", "1", NOVA), "b", "streamsvc_a", "2", NOVA)
+    record(records, "c", "streamsvc_a", "3")
+    assert records.linked() == {frozenset({"a", "b", "c"})}
+
+
+def test_platforms_that_each_know_one_of_the_name_part_nobody() -> None:
+    records = record(record(Records(), "a", "streamsvc_a", "1", NOVA), "b", "streamsvc_b", "2", OTHER)
+    assert records.linked() == {frozenset({"a", "b"})}
+
+
+def test_a_record_without_code_goes_with_the_artist_whom_its_platform_names() -> None:
+    records = record(record(Records(), "a", "streamsvc_a", "1", NOVA), "b", "streamsvc_a", "2", OTHER)
+    record(record(records, "c", "streamsvc_a", "2"), "d", "catalog_b", None, seconds=None)
+    record(records, "e", "streamsvc_b", "5", NOVA)
+    assert records.linked() == {frozenset({"a", "d", "e"}), frozenset({"b", "c"})}
+
+
+def test_codes_in_common_make_one_body_however_they_are_listed() -> None:
+    records = record(record(Records(), "a", "streamsvc_a", "1", NOVA), "b", "streamsvc_b", "5", f"{NOVA} {OTHER}")
+    record(record(records, "c", "streamsvc_a", "2", OTHER), "d", "streamsvc_a", "3", "FRCCC2000003")
+    assert records.linked() == {frozenset({"a", "b", "c"}), frozenset({"d"})}
