@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
 import polars as pl
 
 from catalog_store.platforms import CATALOG_PLATFORMS
@@ -59,8 +60,10 @@ def make_atoms(records: pl.DataFrame, moves: pl.DataFrame | None = None) -> Atom
     placed = part_namesakes(_placed(_numbers(records), records["isrcs"]), records)
     if moves is not None:
         placed = _moved(placed, records, moves)
-    placed = _named(placed).sort("atom_id", "duration_ms", "name_hash").set_sorted("atom_id")
-    rows = records.with_columns(placed.sort("row")["atom_id"])
+    placed = _named(placed).sort("atom_id", "name_hash").set_sorted("atom_id")
+    by_row = np.empty(placed.height, dtype=np.int64)
+    by_row[placed["row"].to_numpy()] = placed["atom_id"].to_numpy()
+    rows = records.with_columns(atom_id=pl.Series(by_row))
     member = rows.select(pl.col(TABLES["atom_member"].column_names).gather(placed["row"]))
     return Atoms(_atom_rows(rows, placed), member, _isrc_rows(rows))
 
@@ -92,7 +95,7 @@ def _combined(columns: list[str], seed: int) -> pl.Expr:
 
 def _placed(numbers: pl.DataFrame, isrcs: pl.Series) -> pl.DataFrame:
     """Add `part`: rows of one part are one atom. `isrcs`: the codes of each `row`."""
-    numbers = numbers.sort("key", "duration_ms", "name_hash")
+    numbers = numbers.sort("key", "duration_ms")
     timed = _cut_by_duration(numbers.filter(pl.col("duration_ms") != NO_DURATION))
     return pl.concat([timed, _place_untimed(numbers.filter(pl.col("duration_ms") == NO_DURATION), timed, isrcs)])
 

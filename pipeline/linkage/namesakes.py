@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from catalog_store.platforms import CATALOG_PLATFORMS
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -27,7 +25,7 @@ def part_namesakes(placed: pl.DataFrame, records: pl.DataFrame) -> pl.DataFrame:
     """Move the records of namesakes into a `part` of their own.
 
     Args:
-        placed: row, part, name_hash; rows of one part are one atom.
+        placed: row, part, name_hash; rows of one part are one atom, and those with a duration come together.
         records: platform, lead (a number for the lead artist's id on the platform; null: none), isrcs; by `row`.
     """
     moved = [(row, -PARTED - number) for number, rows in enumerate(_others(placed, records)) for row in rows]
@@ -39,15 +37,24 @@ def part_namesakes(placed: pl.DataFrame, records: pl.DataFrame) -> pl.DataFrame:
 
 def _others(placed: pl.DataFrame, records: pl.DataFrame) -> Iterator[list[int]]:
     """Rows that leave their part together, in the order of parts and sides."""
-    leads = records["lead"].gather(placed["row"])
-    platforms = records["platform"].cast(pl.Enum(CATALOG_PLATFORMS)).gather(placed["row"])
-    told = placed.select("row", "part", "name_hash").with_columns(leads, platforms)
-    shapes = told.drop_nulls("lead").group_by("part", "platform").agg(one=pl.col("lead").min(), other=pl.col("lead").max())
+    rows = _with_several_codes(placed, records["isrcs"])
+    leads, platforms = (records[name].gather(rows["row"]) for name in ("lead", "platform"))
+    rows = rows.with_columns(leads, platforms)
+    shapes = rows.drop_nulls("lead").group_by("part", "platform").agg(one=pl.col("lead").min(), other=pl.col("lead").max())
     doubtful = shapes.filter(pl.col("one") != pl.col("other")).select("part").unique()
-    rows = told.join(doubtful, on="part", how="semi").sort("part", "name_hash")
+    rows = rows.join(doubtful, on="part", how="semi").sort("part", "name_hash")
     rows = rows.with_columns(records["isrcs"].gather(rows["row"]))
     for _, members in rows.group_by("part", maintain_order=True):
         yield from _sides(members)[1:]
+
+
+def _with_several_codes(placed: pl.DataFrame, isrcs: pl.Series) -> pl.DataFrame:
+    """row, part, name_hash of the parts whose records do not all carry the same codes; neighbours are compared, parts come together."""
+    rows = placed.select("row", "part", "name_hash")
+    codes = pl.DataFrame({"code": isrcs.hash(), "is_coded": isrcs.list.len() > 0})[rows["row"]]
+    coded = pl.concat([rows.select("part"), codes], how="horizontal").filter("is_coded")
+    differ = (pl.col("part") == pl.col("part").shift(1)) & (pl.col("code") != pl.col("code").shift(1))
+    return rows.join(coded.filter(differ).select("part").unique(), on="part", how="semi")
 
 
 def _sides(members: pl.DataFrame) -> list[list[int]]:
