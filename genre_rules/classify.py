@@ -276,7 +276,7 @@ class Classifier:
         fitting = [match for match in heads if match.start == start] or fitting
         covered = {index for match in allowed for index in range(match.start, match.end)}
         left = [word for index, word in enumerate(words) if index not in covered and word not in CONNECTORS]
-        strange = [word for word in left if word not in self.book.modifiers]
+        strange = [word for word in left if word not in self.book.modifiers and word not in self.book.tails]
         kept = [match for match in fitting if self._may_leave(match, platform, words, left, strange)]
         path.extend(
             _why_not(match, words, vetoed=match not in allowed, misplaced=match not in fitting, left=strange or left)

@@ -110,3 +110,18 @@ def test_every_node_is_described_once_and_without_a_platform() -> None:
 def test_a_string_without_end_costs_no_more_than_its_length(classifier: Classifier, string: str) -> None:
     """Each of these ran for ever when every joint and every cut was tried against every other."""
     assert mains(classifier, string) == set()
+
+
+@pytest.mark.parametrize(
+    ("string", "expected"),
+    [
+        ("hardstyle classics", {"Hardstyle"}),
+        ("80s rock hits", {"Rock"}),
+        ("trance anthems", {"Trance"}),
+        ("classics", set()),
+        ("driving", set()),
+        ("guitar virtuoso", set()),
+    ],
+)
+def test_words_that_sell_a_collection_neither_hide_the_genre_nor_make_one(classifier: Classifier, string: str, expected: set[str]) -> None:
+    assert mains(classifier, string) == expected
