@@ -166,8 +166,17 @@ def _recording(rows: dict[str, list[dict[str, Any]]], recording_id: int, release
     )
     if genre:
         rows["recording_genre"].append(
-            {"recording_id": recording_id, "genre_id": genre[0], "position": 0, "platform": "store_a",
-             "entity_kind": "recording", "genre": genre[1], "parent": "", "rule_id": "r1", "platform_count": 1}
+            {
+                "recording_id": recording_id,
+                "genre_id": genre[0],
+                "position": 0,
+                "platform": "store_a",
+                "entity_kind": "recording",
+                "genre": genre[1],
+                "parent": "",
+                "rule_id": "r1",
+                "platform_count": 1,
+            }
         )
     _track(rows, recording, credited, release, genre)
     _links(rows, recording_id, release["release_id"])
