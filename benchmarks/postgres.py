@@ -77,8 +77,7 @@ def running(folder: Path, **settings: str) -> Iterator[Server]:
     if not (folder / "PG_VERSION").exists():
         folder.mkdir(parents=True, exist_ok=True)
         _give(folder)
-        command = [binaries / "initdb", "-D", folder, "-U", SUPERUSER, "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync"]
-        _run(command)
+        _run(binaries / "initdb", "-D", folder, "-U", SUPERUSER, "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync")
     sockets = Path(tempfile.mkdtemp(prefix="pg"))  # not below `folder`: a socket's path may have 107 bytes only
     _give(sockets)
     options = [f"--{name}={value}" for name, value in (SETTINGS | settings).items()]
@@ -87,7 +86,7 @@ def running(folder: Path, **settings: str) -> Iterator[Server]:
         process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, cwd=folder, **_unprivileged())  # type: ignore[call-overload]
     try:
         _wait(binaries, sockets, process, folder)
-        yield Server(folder, sockets, process, _run([binaries / "postgres", "--version"]).split()[2])
+        yield Server(folder, sockets, process, _run(binaries / "postgres", "--version").split()[2])
     finally:
         process.send_signal(signal.SIGINT)  # ends sessions, then stops; SIGTERM would wait for them
         process.wait()
@@ -122,7 +121,7 @@ def _give(folder: Path) -> None:
     shutil.chown(folder, SUPERUSER, SUPERUSER)
 
 
-def _run(command: list[str | Path]) -> str:
+def _run(*command: str | Path) -> str:
     done = subprocess.run(command, check=False, capture_output=True, text=True, cwd="/", **_unprivileged())  # type: ignore[call-overload]
     if done.returncode:
         raise SystemExit(f"error: {command[0]}: {done.stderr}")
