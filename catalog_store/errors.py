@@ -57,6 +57,18 @@ class InvalidQueryError(CatalogError):
     code = "invalid_query"
 
 
+class UnknownGenreError(CatalogError):
+    """Browsing by a genre that the canonical tree does not hold."""
+
+    code = "unknown_genre"
+
+
+class UnknownBuildError(CatalogError):
+    """Changes were asked for since a build that this catalog does not descend from, or not any more: take everything anew."""
+
+    code = "unknown_build"
+
+
 class DeadlineExceededError(CatalogError):
     """A query took longer than the catalog was opened to allow; the catalog stays usable."""
 
@@ -77,6 +89,8 @@ ERRORS: tuple[type[CatalogError], ...] = (
     MissingTableError,
     InvalidCursorError,
     InvalidQueryError,
+    UnknownGenreError,
+    UnknownBuildError,
     DeadlineExceededError,
     CatalogClosedError,
 )

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
 
 from catalog_store.identifiers import normalise_isrc
 from catalog_store.platforms import CATALOG_B, LINK_SOURCES
+from catalog_store.queries.links import PlatformLink
 from catalog_store.serving.keys import external_key, isrc_code
 from catalog_store.serving.schema import REDIRECT_KINDS
-from catalog_store.serving.store import ServingStore, wire_line
+from catalog_store.serving.store import ServingStore, companion, wire_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,6 +32,44 @@ def track_bodies(store: ServingStore, recording_ids: Sequence[int]) -> dict[int,
     """The same for many ids at once, in one statement; unknown ids are absent."""
     wanted = [recording_id for recording_id in recording_ids if 0 < recording_id <= _LARGEST_ID]
     return {recording_id: wire_line(body) for recording_id, body in store.bodies(wanted).items()}
+
+
+class SlimBody(NamedTuple):
+    """A slim track (contract B10) as encoded wire JSON, and its links."""
+
+    body: bytes
+    links: list[PlatformLink]
+
+
+class _SlimLabel(msgspec.Struct):
+    name: str
+
+
+class _SlimRelease(msgspec.Struct):
+    title: str
+    label: _SlimLabel | None
+    release_date: str | None
+
+
+class _SlimTrack(msgspec.Struct):
+    id: int
+    title: str
+    isrc: str | None
+    releases: list[_SlimRelease]
+    genre: list[str]
+
+
+_SLIM = msgspec.json.Decoder(_SlimTrack)
+
+
+def slim_bodies(store: ServingStore, recording_ids: Sequence[int]) -> dict[int, SlimBody]:
+    """Slim tracks with their links, in one statement; unknown ids are absent."""
+    wanted = [recording_id for recording_id in recording_ids if 0 < recording_id <= _LARGEST_ID]
+    encode = msgspec.json.encode
+    return {
+        recording_id: SlimBody(encode(_SLIM.decode(wire_line(body))), [PlatformLink(*link) for link in companion(body).links])
+        for recording_id, body in store.bodies(wanted).items()
+    }
 
 
 def resolve_id(store: ServingStore, recording_id: int) -> int | None:
