@@ -39,8 +39,10 @@ def build_app(settings: ApiSettings) -> ASGIApp:
     live = LiveCatalog(settings.catalog)
 
     @asynccontextmanager
-    async def accounts_open(_app: Litestar) -> AsyncIterator[None]:
+    async def opened(_app: Litestar) -> AsyncIterator[None]:
+        live.follow()
         yield
+        live.close()
         accounts.close()
 
     routes = Litestar(
@@ -51,7 +53,7 @@ def build_app(settings: ApiSettings) -> ASGIApp:
         },
         middleware=[KeyCheck(accounts)],
         exception_handlers={Exception: render},
-        lifespan=[accounts_open],
+        lifespan=[opened],
         openapi_config=OpenAPIConfig(
             title="Music metadata service",
             version=API_VERSION,

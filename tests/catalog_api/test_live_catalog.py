@@ -1,0 +1,190 @@
+"""Following `current`: what is live, who holds what, when files are given back, what is refused. Snapshots are published for real."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+import structlog
+
+from catalog_api.live_catalog import LiveCatalog
+from catalog_api.problems import ApiError
+from catalog_store.publisher import publish, rollback
+from tests.catalog_store.catalog_tables import make_tables
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+EDITIONS = ("first", "second", "third")
+
+
+@pytest.fixture(scope="module")
+def editions(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A catalog root with three snapshots; tests copy it."""
+    root = tmp_path_factory.mktemp("editions")
+    for seed, name in enumerate(EDITIONS):
+        tables = make_tables(tmp_path_factory.mktemp(name), 30, seed)
+        publish(tables, root, snapshot_id=name, next_ids={"recording": 1000, "artist": 50})
+    return root
+
+
+@pytest.fixture
+def root(editions: Path, tmp_path: Path) -> Path:
+    """A copy with `first` live."""
+    shutil.copytree(editions, tmp_path / "catalog", symlinks=True)
+    rollback(tmp_path / "catalog", "first")
+    return tmp_path / "catalog"
+
+
+@pytest.fixture
+def live(root: Path) -> Iterator[LiveCatalog]:
+    live = LiveCatalog(root)
+    live.look()
+    yield live
+    live.close()
+
+
+def opened_files(below: Path) -> set[str]:
+    """Files below a folder that this process has open or mapped, deleted ones included."""
+    mapped = {
+        line.split(maxsplit=5)[5] for line in Path("/proc/self/maps").read_text().splitlines() if line.count(" ") >= 5 and "/" in line
+    }
+    handles = set()
+    for handle in Path("/proc/self/fd").iterdir():
+        try:
+            handles.add(str(handle.readlink()))
+        except FileNotFoundError:
+            continue
+    return {name for name in mapped | handles if name.startswith(str(below))}
+
+
+def damage(file: Path) -> None:
+    """Change one byte near the end, size kept."""
+    content = bytearray(file.read_bytes())
+    content[-2] ^= 0xFF
+    file.unlink()  # not in place: the copy may share its bytes with nobody, but a mapped file must never change
+    file.write_bytes(content)
+
+
+def test_nothing_published_is_told_as_unavailable(tmp_path: Path) -> None:
+    live = LiveCatalog(tmp_path)
+    live.look()
+    with pytest.raises(ApiError) as raised, live.hold():
+        pass
+    assert raised.value.code == "catalog_unavailable"
+    assert live.refused is not None
+
+
+def test_a_catalog_published_later_is_served(root: Path, tmp_path: Path) -> None:
+    late = tmp_path / "late"
+    live = LiveCatalog(late)
+    live.look()
+    root.rename(late)
+    live.look()
+    with live.hold() as catalog:
+        assert catalog.snapshot_id == "first"
+    live.close()
+
+
+def test_a_holder_keeps_its_snapshot_through_a_switch_and_it_is_freed_with_the_last_one(root: Path, live: LiveCatalog) -> None:
+    first = root.resolve() / "snapshots" / "first"
+    with live.hold() as held:
+        body = held.track_body(1)
+        with live.hold() as also:
+            rollback(root, "second")
+            live.look()
+            with live.hold() as new:
+                assert (new.snapshot_id, held.snapshot_id, also.snapshot_id) == ("second", "first", "first")
+            assert held.track_body(1) == body
+        assert opened_files(first), "a holder is left, yet the files are closed"
+        assert held.search(artist="Sade", title="No Ordinary Love Song").hits is not None
+    assert opened_files(first) == set()
+    assert opened_files(root.resolve() / "snapshots" / "second")
+
+
+def test_an_idle_snapshot_is_freed_by_the_switch_itself_whatever_asked_it(root: Path, live: LiveCatalog) -> None:
+    with live.hold() as catalog:
+        catalog.search(artist="Sade", title="No Ordinary Love Song")
+        thread = threading.Thread(target=catalog.track_body, args=(1,))
+        thread.start()
+        thread.join()
+    for name in ("second", "third", "first", "second"):
+        rollback(root, name)
+        live.look()
+        others = [root.resolve() / "snapshots" / other for other in EDITIONS if other != name]
+        assert [opened_files(folder) for folder in others] == [set(), set()]
+    live.close()
+    assert opened_files(root.resolve() / "snapshots") == set()
+
+
+@pytest.mark.parametrize("broken", ["serving/serving.sqlite", "serving/search/pair_documents.npy", "manifest.json"])
+def test_a_damaged_snapshot_is_refused_once_and_the_old_one_stays(root: Path, live: LiveCatalog, broken: str) -> None:
+    damage(root / "snapshots" / "second" / broken)
+    shutil.rmtree(root / "current", ignore_errors=True)
+    (root / ".next").symlink_to("snapshots/second")
+    (root / ".next").rename(root / "current")
+    with structlog.testing.capture_logs() as told:
+        for _ in range(3):
+            live.look()
+    with live.hold() as catalog:
+        assert catalog.snapshot_id == "first"
+    [refusal] = told
+    assert refusal["log_level"] == "error"
+    assert Path(broken).name in refusal["reason"]
+    assert live.refused == refusal["reason"]
+    rollback(root, "third")
+    live.look()
+    with live.hold() as catalog:
+        assert catalog.snapshot_id == "third"
+    assert live.refused is None
+
+
+def test_a_damaged_snapshot_that_is_mended_becomes_live(root: Path, live: LiveCatalog) -> None:
+    manifest = root / "snapshots" / "second" / "manifest.json"
+    good = manifest.read_bytes()
+    manifest.write_bytes(good[:-9])
+    (root / ".next").symlink_to("snapshots/second")
+    (root / ".next").rename(root / "current")
+    live.look()
+    assert live.snapshot is not None
+    assert live.snapshot[0] == "first"
+    manifest.with_name("new").write_bytes(good)
+    manifest.with_name("new").rename(manifest)
+    live.look()
+    assert live.snapshot[0:2] == ("second", json.loads(good)["created_at"])
+
+
+def test_sizes_alone_can_be_asked_for(root: Path) -> None:
+    damage(root / "snapshots" / "first" / "serving" / "search" / "popularity.npy")
+    quick = LiveCatalog(root, verify_contents=False)
+    quick.look()
+    assert quick.snapshot is not None
+    quick.close()
+
+
+def test_the_thread_follows_by_itself_and_ends_with_close(root: Path) -> None:
+    niceness = os.getpriority(os.PRIO_PROCESS, 0)
+    live = LiveCatalog(root)
+    live.follow()
+    until(lambda: live.snapshot is not None)
+    rollback(root, "third")
+    until(lambda: live.snapshot is not None and live.snapshot[0] == "third")
+    live.close()
+    assert not [thread for thread in threading.enumerate() if thread.name == "follow-current"]
+    assert os.getpriority(os.PRIO_PROCESS, 0) == niceness
+
+
+def until(holds: object) -> None:
+    """Wait until a condition holds; fail after ten seconds."""
+    assert callable(holds)
+    pause = threading.Event()
+    for _ in range(500):
+        if holds():
+            return
+        pause.wait(0.02)
+    pytest.fail("waited ten seconds in vain")
