@@ -8,7 +8,8 @@ import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from account_store.store import AccountError, AccountStore
+from account_store.accounts import Accounts
+from account_store.errors import AccountError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit code."""
     options = _parser().parse_args(arguments)
-    store = AccountStore(options.accounts)
+    store = Accounts.open(options.accounts)
     try:
         for answer in _COMMANDS[options.command](store, options):
             print(json.dumps(answer, default=str))
@@ -29,20 +30,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _create_account(store: AccountStore, options: argparse.Namespace) -> list[dict[str, object]]:
-    return [{"account_id": store.create_account(options.name), "name": options.name}]
+def _create_account(store: Accounts, options: argparse.Namespace) -> list[dict[str, object]]:
+    return [{"account_id": store.create(options.name).account_id, "name": options.name}]
 
 
-def _create_key(store: AccountStore, options: argparse.Namespace) -> list[dict[str, object]]:
-    return [{"key": store.create_key(store.account_named(options.name), options.key), "note": "shown once, never again"}]
+def _create_key(store: Accounts, options: argparse.Namespace) -> list[dict[str, object]]:
+    return [{"key": store.keys.create(store.named(options.name).account_id, options.key).key, "note": "shown once, never again"}]
 
 
-def _list_keys(store: AccountStore, options: argparse.Namespace) -> list[dict[str, object]]:
-    return [asdict(key) for key in store.keys(store.account_named(options.name))]
+def _list_keys(store: Accounts, options: argparse.Namespace) -> list[dict[str, object]]:
+    return [asdict(key) for key in store.keys.summaries(store.named(options.name).account_id)]
 
 
-def _revoke_key(store: AccountStore, options: argparse.Namespace) -> list[dict[str, object]]:
-    store.revoke_key(options.key_id)
+def _revoke_key(store: Accounts, options: argparse.Namespace) -> list[dict[str, object]]:
+    store.keys.revoke(options.key_id)
     return [{"key_id": options.key_id, "revoked": True}]
 
 

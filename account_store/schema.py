@@ -1,30 +1,168 @@
-"""The tables of the account store, as SQLAlchemy Core: SQLite by default, PostgreSQL by URL.
+"""The tables of the account store, as SQLAlchemy Core. A change here needs a revision in `migrations/versions`; a test keeps both equal.
 
-Times are UTC without zone, seconds. Keys are stored as hashes only.
+Times are UTC to the second. `month` is `2026-11`, `day` `2026-11-21`: text compares and sorts alike in both databases. What the ledger's
+raw statements write holds whole Unix seconds instead of a datetime, for the same reason.
 """
 
 from __future__ import annotations
 
-from sqlalchemy import Column, DateTime, ForeignKey, Integer, MetaData, String, Table
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    DateTime,
+    ForeignKey,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Numeric,
+    String,
+    Table,
+    Text,
+    TypeDecorator,
+    false,
+)
+
+if TYPE_CHECKING:
+    from sqlalchemy import Dialect
+
+
+class UtcDateTime(TypeDecorator[datetime]):
+    """Aware UTC datetimes in Python, without zone in the database (SQLite knows none)."""
+
+    impl = DateTime
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, _dialect: Dialect) -> datetime | None:
+        """To the database: to the second, without zone."""
+        return None if value is None else value.astimezone(UTC).replace(tzinfo=None, microsecond=0)
+
+    def process_result_value(self, value: datetime | None, _dialect: Dialect) -> datetime | None:
+        """From the database."""
+        return None if value is None else value.replace(tzinfo=UTC)
+
 
 metadata = MetaData()
+
+
+def _account_id(**options: bool) -> Column[int]:
+    return Column("account_id", Integer, ForeignKey("account.account_id"), nullable=False, **options)  # type: ignore[arg-type]
+
 
 account = Table(
     "account",
     metadata,
     Column("account_id", Integer, primary_key=True),
     Column("name", String(200), nullable=False, unique=True),
-    Column("created_at", DateTime, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("plan", String(40), nullable=False, server_default="free"),
+    Column("is_yearly", Boolean, nullable=False, server_default=false()),
+    Column("has_card", Boolean, nullable=False, server_default=false()),
+    Column("agreed_credits", BigInteger),
+    Column("agreed_price_eur", Numeric(10, 2)),
+    Column("agreed_requests_per_second", Integer),
 )
 
 api_key = Table(
     "api_key",
     metadata,
     Column("key_id", Integer, primary_key=True),
-    Column("account_id", Integer, ForeignKey("account.account_id"), nullable=False, index=True),
+    _account_id(index=True),
     Column("key_hash", String(64), nullable=False, unique=True),
     Column("prefix", String(12), nullable=False),
-    Column("created_at", DateTime, nullable=False),
-    Column("last_used_at", DateTime),
-    Column("revoked_at", DateTime),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("last_used_at", UtcDateTime),
+    Column("revoked_at", UtcDateTime),
+    Column("label", String(100), nullable=False, server_default=""),
+)
+
+credit_month = Table(
+    "credit_month",
+    metadata,
+    _account_id(primary_key=True),
+    Column("month", String(7), primary_key=True),
+    Column("used", BigInteger, nullable=False),
+    Column("allowed", BigInteger, nullable=False),
+)
+
+credit_day = Table(
+    "credit_day",
+    metadata,
+    _account_id(primary_key=True),
+    Column("day", String(10), primary_key=True),
+    Column("key_id", Integer, primary_key=True),
+    Column("credits", BigInteger, nullable=False),
+    Column("requests", BigInteger, nullable=False),
+)
+
+credit_reservation = Table(
+    "credit_reservation",
+    metadata,
+    Column("reservation_id", String(32), primary_key=True),
+    _account_id(),
+    Column("key_id", Integer, nullable=False),
+    Column("day", String(10), nullable=False),
+    Column("credits", BigInteger, nullable=False),
+    Column("created_unix", BigInteger, nullable=False, index=True),
+)
+
+replay = Table(
+    "replay",
+    metadata,
+    _account_id(primary_key=True),
+    Column("idempotency_key", String(255), primary_key=True),
+    Column("request_hash", String(64), nullable=False),
+    Column("granted", BigInteger, nullable=False),
+    Column("day", String(10), nullable=False),
+    Column("expires_unix", BigInteger, nullable=False, index=True),
+    Column("status", Integer),
+    Column("media_type", String(100)),
+    Column("body", LargeBinary),
+)
+
+suggestion = Table(
+    "suggestion",
+    metadata,
+    Column("suggestion_id", Integer, primary_key=True),
+    _account_id(index=True),
+    Column("track_id", BigInteger, nullable=False, index=True),
+    Column("field", String(40), nullable=False),
+    Column("value", String(500), nullable=False),
+    Column("note", Text),
+    Column("source_url", Text),
+    Column("status", String(20), nullable=False, server_default="pending", index=True),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("decided_at", UtcDateTime),
+    Column("decided_by", String(100)),
+    Column("decision_note", Text),
+)
+
+dashboard_user = Table(
+    "dashboard_user",
+    metadata,
+    Column("user_id", Integer, primary_key=True),
+    _account_id(index=True),
+    Column("email", String(254), nullable=False, unique=True),
+    Column("password_hash", String(200), nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+)
+
+dashboard_session = Table(
+    "dashboard_session",
+    metadata,
+    Column("token_hash", String(64), primary_key=True),
+    Column("user_id", Integer, ForeignKey("dashboard_user.user_id"), nullable=False, index=True),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("expires_at", UtcDateTime, nullable=False, index=True),
+)
+
+sign_in_failure = Table(
+    "sign_in_failure",
+    metadata,
+    Column("failure_id", Integer, primary_key=True),
+    Column("subject", String(300), nullable=False, index=True),
+    Column("failed_at", UtcDateTime, nullable=False),
 )

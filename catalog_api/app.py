@@ -12,7 +12,7 @@ from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components, SecurityScheme
 from litestar.types import ASGIApp
 
-from account_store.store import AccountStore
+from account_store import Accounts
 from catalog_api.handlers.genres import genres
 from catalog_api.handlers.iswc import iswcs_of_track, tracks_of_iswc
 from catalog_api.handlers.links import links
@@ -35,7 +35,7 @@ API_KEY = SecurityScheme(type="apiKey", name="x-api-key", security_scheme_in="he
 
 def build_app(settings: ApiSettings) -> ASGIApp:
     """The ASGI application for one catalog and one account store."""
-    accounts = AccountStore(settings.accounts_url)
+    accounts = Accounts.open(settings.accounts_url)
     live = LiveCatalog(settings.catalog)
 
     @asynccontextmanager

@@ -17,7 +17,7 @@ from catalog_api.problems import ApiError
 if TYPE_CHECKING:
     from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
-    from account_store.store import AccountStore
+    from account_store import Accounts
 
 log = structlog.get_logger("catalog_api")
 
@@ -70,7 +70,7 @@ class RequestId:
 class KeyCheck(ASGIMiddleware):
     """Every route but the open ones needs a live key in `x-api-key` (specification, part 5). Runs before parameters are looked at."""
 
-    def __init__(self, accounts: AccountStore) -> None:
+    def __init__(self, accounts: Accounts) -> None:
         """`accounts` knows the keys."""
         self._accounts = accounts
 
@@ -81,7 +81,7 @@ class KeyCheck(ASGIMiddleware):
             key = header(scope, b"x-api-key")
             if not key:
                 raise ApiError("missing_api_key", "The x-api-key header is missing.")
-            caller = self._accounts.caller(key)
+            caller = await self._accounts.keys.authenticate(key)
             if caller is None:
                 raise ApiError("invalid_api_key", "The API key is unknown or revoked.")
             scope.setdefault("state", {})["caller"] = caller

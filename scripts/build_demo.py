@@ -11,7 +11,7 @@ import sys
 import time
 from pathlib import Path
 
-from account_store.store import AccountStore
+from account_store import Accounts
 
 ROOT = Path(__file__).resolve().parent.parent
 RECORDINGS, SEED = 20_000, 2026
@@ -60,8 +60,8 @@ def _make_key(demo: Path) -> None:
     if (demo / "key").exists():
         return
     (demo / "accounts.db").unlink(missing_ok=True)
-    store = AccountStore(f"sqlite:///{demo}/accounts.db")
-    (demo / "key").write_text(store.create_key(store.create_account("demo")) + "\n", encoding="utf-8")
+    store = Accounts.open(f"sqlite:///{demo}/accounts.db")
+    (demo / "key").write_text(store.keys.create(store.create("demo").account_id).key + "\n", encoding="utf-8")
     store.close()
 
 

@@ -1,0 +1,142 @@
+"""`Accounts`: one database of accounts, and the way to everything in it.
+
+    accounts = Accounts.open("sqlite:///accounts.db")
+    caller = await accounts.keys.authenticate(key)                 # None: unknown or revoked
+    charge = await accounts.ledger.charge(caller, 1)               # charge.granted, .used, .remaining, .resets_at
+    accounts.suggestions.create(caller.account_id, track_id, "genre", "Acid House")
+
+An account is made, given a plan and a payment card here; keys, credits and the rest have a module each.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+from sqlalchemy import select
+from sqlalchemy.exc import IntegrityError
+
+from account_store.api_keys import ApiKeys
+from account_store.clock import utc_now
+from account_store.database import migrate, new_id, open_engine, parse_url
+from account_store.errors import InvalidValueError, TakenError, UnknownError
+from account_store.ledger import Ledger
+from account_store.plans import Plan, PlanTable, Terms, current_plans
+from account_store.replays import Replays
+from account_store.schema import account
+from account_store.suggestions import Suggestions
+from account_store.usage import Usage
+from account_store.users import Users
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from sqlalchemy import URL, Row
+
+    from account_store.clock import Clock
+
+LONGEST_NAME = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """An account as the operator sees it."""
+
+    account_id: int
+    name: str
+    created_at: datetime
+    plan: Plan
+    is_yearly: bool
+    has_card: bool
+
+
+class Accounts:
+    """One database of accounts. Thread-safe. Open one per process and `close` it at the end."""
+
+    def __init__(self, url: URL, plans: PlanTable, clock: Clock) -> None:
+        """Use `Accounts.open`."""
+        self._engine = open_engine(url)
+        self._clock = clock
+        self.plans = plans
+        self.keys = ApiKeys(self._engine, self._plan_of, clock)
+        self.ledger = Ledger(url, self._engine, clock)
+        self.replays = Replays(self._engine, clock)
+        self.suggestions = Suggestions(self._engine, clock)
+        self.usage = Usage(self._engine, self.account, clock)
+        self.users = Users(self._engine, clock)
+
+    @classmethod
+    def open(cls, url: str, *, plans: PlanTable | None = None, clock: Clock = utc_now) -> Self:
+        """Open the database and bring its tables up to date. InvalidValueError: no URL for us; UnavailableError: no answer."""
+        opened = cls(parse_url(url), plans or current_plans(), clock)
+        migrate(opened._engine)
+        return opened
+
+    def close(self) -> None:
+        """Book what waits, then give the connections back."""
+        self.ledger.close()
+        self._engine.dispose()
+
+    def create(self, name: str, plan: str = "free", terms: Terms | None = None) -> Account:
+        """A new account; TakenError when the name is in use, InvalidValueError for a blank name or an unknown plan."""
+        if not name.strip() or len(name) > LONGEST_NAME:
+            raise InvalidValueError(f"a name has 1 to {LONGEST_NAME} characters, got {name!r}")
+        row = {"name": name, "created_at": self._clock(), **self._plan_columns(plan, terms)}
+        try:
+            with self._engine.begin() as connection:
+                made = connection.execute(account.insert().values(row))
+        except IntegrityError:
+            raise TakenError(f"there is an account named {name!r} already") from None
+        return self.account(new_id(made))
+
+    def account(self, account_id: int) -> Account:
+        """One account by id; UnknownError when there is none."""
+        with self._engine.connect() as connection:
+            row = connection.execute(select(account).where(account.c.account_id == account_id)).one_or_none()
+        if row is None:
+            raise UnknownError(f"there is no account {account_id}")
+        return self._account(row)
+
+    def named(self, name: str) -> Account:
+        """One account by name; UnknownError when there is none."""
+        with self._engine.connect() as connection:
+            row = connection.execute(select(account).where(account.c.name == name)).one_or_none()
+        if row is None:
+            raise UnknownError(f"there is no account named {name!r}")
+        return self._account(row)
+
+    def all(self) -> list[Account]:
+        """Every account, oldest first."""
+        with self._engine.connect() as connection:
+            return [self._account(row) for row in connection.execute(select(account).order_by(account.c.account_id))]
+
+    def change_plan(self, account_id: int, plan: str, *, terms: Terms | None = None, is_yearly: bool = False) -> Account:
+        """Put the account on another plan, at once: what the month has used stays used. Other processes see it within KEY_CACHE_SECONDS."""
+        return self._change(account_id, is_yearly=is_yearly, **self._plan_columns(plan, terms))
+
+    def set_card(self, account_id: int, *, has_card: bool) -> Account:
+        """Note whether a payment card is on file: streams need one."""
+        return self._change(account_id, has_card=has_card)
+
+    def _change(self, account_id: int, **values: object) -> Account:
+        with self._engine.begin() as connection:
+            connection.execute(account.update().where(account.c.account_id == account_id).values(**values))
+        self.keys.forget()
+        return self.account(account_id)
+
+    def _plan_columns(self, plan: str, terms: Terms | None) -> dict[str, object]:
+        self.plans.plan(plan, terms)
+        return {
+            "plan": plan,
+            "agreed_credits": terms.credits if terms else None,
+            "agreed_price_eur": terms.price_eur if terms else None,
+            "agreed_requests_per_second": terms.requests_per_second if terms else None,
+        }
+
+    def _plan_of(self, row: Row[Any]) -> Plan:
+        agreed = row.agreed_credits is not None
+        terms = Terms(row.agreed_credits, row.agreed_price_eur, row.agreed_requests_per_second) if agreed else None
+        return self.plans.plan(row.plan, terms)
+
+    def _account(self, row: Row[Any]) -> Account:
+        return Account(row.account_id, row.name, row.created_at, self._plan_of(row), row.is_yearly, row.has_card)

@@ -1,0 +1,99 @@
+"""Opens the database of the accounts by URL and brings its tables up to date.
+
+SQLite (`sqlite:///accounts.db`) or PostgreSQL (`postgresql://...`, by psycopg): all that differs between them outside of the ledger.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from alembic import command
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import create_engine, event, inspect, text
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError
+
+from account_store.errors import InvalidValueError, UnavailableError
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    from sqlalchemy import URL, Connection, CursorResult, Engine
+
+SQLITE = "sqlite"
+POSTGRESQL = "postgresql"
+BUSY_MS = 10_000
+"""How long a SQLite writer waits for another process's transaction; they last milliseconds."""
+_MIGRATIONS = Path(__file__).parent / "migrations"
+_MIGRATION_LOCK = 7_418_529_001
+"""Number of the PostgreSQL advisory lock under which one process at a time migrates."""
+
+
+def parse_url(url: str) -> URL:
+    """The URL with the driver that we ship. InvalidValueError when it names another database or no file."""
+    try:
+        parsed = make_url(url)
+    except ArgumentError:
+        raise InvalidValueError(f"{url!r} is no database URL; expected sqlite:///<file> or postgresql://<user>@<host>/<name>") from None
+    backend = parsed.get_backend_name()
+    if backend == SQLITE and (parsed.database or ":memory:") == ":memory:":
+        raise InvalidValueError("accounts in memory would be lost and seen by one connection only; name a file: sqlite:///accounts.db")
+    if backend not in (SQLITE, POSTGRESQL):
+        raise InvalidValueError(f"{backend!r} is no database for accounts; use sqlite or postgresql")
+    return parsed.set(drivername="postgresql+psycopg") if backend == POSTGRESQL else parsed
+
+
+def open_engine(url: URL) -> Engine:
+    """Connections for everything but the ledger's own. Transactions on SQLite take the write lock at once: they never fail half-way."""
+    if url.get_backend_name() == POSTGRESQL:
+        return create_engine(url, pool_pre_ping=True)
+    Path(str(url.database)).parent.mkdir(parents=True, exist_ok=True)
+    engine = create_engine(url, connect_args={"timeout": BUSY_MS / 1000})
+
+    @event.listens_for(engine, "connect")
+    def prepare(connection: sqlite3.Connection, _record: object) -> None:
+        connection.isolation_level = None  # the driver's own BEGINs come too late and are deferred
+        for pragma in ("journal_mode=WAL", "foreign_keys=ON", "synchronous=FULL"):
+            connection.execute(f"PRAGMA {pragma}")
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        if connection.get_execution_options().get("isolation_level") != "AUTOCOMMIT":
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+    return engine
+
+
+def new_id(inserted: CursorResult[Any]) -> int:
+    """The key that the database gave to the row just inserted."""
+    key = inserted.inserted_primary_key
+    assert key is not None  # noqa: S101 -- one row was inserted
+    return int(key[0])
+
+
+def migrate(engine: Engine) -> str:
+    """Bring the tables to the newest revision, from empty or any earlier one; the revision. Any number of processes may call it at once."""
+    config = Config()
+    config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
+    newest = ScriptDirectory.from_config(config).get_current_head() or ""
+    try:
+        if _revision(engine) == newest:
+            return newest
+        with engine.begin() as connection:
+            if engine.dialect.name == POSTGRESQL:
+                connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _MIGRATION_LOCK})
+            config.attributes["connection"] = connection
+            command.upgrade(config, "head")
+    except DBAPIError as error:
+        raise UnavailableError(f"{engine.url.render_as_string(hide_password=True)}: {error.orig}") from error
+    return newest
+
+
+def _revision(engine: Engine) -> str | None:
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        if not inspect(connection).has_table("alembic_version"):
+            return None
+        return MigrationContext.configure(connection).get_current_revision()

@@ -1,0 +1,126 @@
+"""The credit ledger as the API sees it: charge, release, reserve and settle, each committed to disk before it answers.
+
+    charge = await ledger.charge(caller, 100, partial=True, idempotency_key=key, request_hash=digest)
+    if charge.granted < 100: ...                      # rows beyond charge.granted are skipped
+    await ledger.release(charge)                      # a 304 or a 5xx costs nothing: give it back
+
+    reservation = await ledger.reserve(caller, 10 + megabytes)
+    if reservation is None: ...                       # too few credits: nothing was taken
+    charge = await ledger.settle(reservation, 12)     # 0 gives all of it back
+
+Every method has a twin `<name>_now` that blocks, for commands and threads. UnavailableError: the database did not answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from concurrent.futures import Future
+from typing import TYPE_CHECKING
+
+from account_store.ledger.orders import Charge, Kind, Order, Reservation
+from account_store.ledger.reservations import return_lapsed
+from account_store.ledger.writer import Writer
+
+if TYPE_CHECKING:
+    from sqlalchemy import URL, Engine
+
+    from account_store.api_keys import Caller
+    from account_store.clock import Clock
+
+
+class Ledger:
+    """One per process. Its writer thread starts with the first order."""
+
+    def __init__(self, url: URL, engine: Engine, clock: Clock) -> None:
+        """`url` is opened once more, raw, by the writer; `engine` serves what is not urgent."""
+        self._writer = Writer(url, clock, lambda: return_lapsed(engine, clock()))
+
+    def close(self) -> None:
+        """Book what waits and stop the writer."""
+        self._writer.close()
+
+    async def charge(
+        self, caller: Caller, price: int, *, partial: bool = False, idempotency_key: str | None = None, request_hash: str = ""
+    ) -> Charge:
+        """Take `price` credits (>= 0), all or none; `partial`: what is left of the month when it is less.
+
+        Under an `idempotency_key` (<= 255 characters, of this account) the same request is charged once in 24 hours, whatever crashed
+        in between; IdempotencyKeyReusedError when `request_hash` is another than the first time.
+        """
+        return await self._ask(_charge(caller, price, partial, idempotency_key, request_hash))
+
+    def charge_now(
+        self, caller: Caller, price: int, *, partial: bool = False, idempotency_key: str | None = None, request_hash: str = ""
+    ) -> Charge:
+        """As `charge`, blocking."""
+        return self._ask_now(_charge(caller, price, partial, idempotency_key, request_hash))
+
+    async def release(self, charge: Charge) -> Charge:
+        """Give all of a charge back, to the month it was taken from. Once per charge; not for one under an idempotency key."""
+        return await self._ask(_refund(charge))
+
+    def release_now(self, charge: Charge) -> Charge:
+        """As `release`, blocking."""
+        return self._ask_now(_refund(charge))
+
+    async def reserve(self, caller: Caller, price: int) -> Reservation | None:
+        """Set `price` credits aside; None when the month has fewer left. Not settled within RESERVATION_SECONDS, it is given back."""
+        order = _reserve(caller, price)
+        return _reservation(order, await self._ask(order))
+
+    def reserve_now(self, caller: Caller, price: int) -> Reservation | None:
+        """As `reserve`, blocking."""
+        order = _reserve(caller, price)
+        return _reservation(order, self._ask_now(order))
+
+    async def settle(self, reservation: Reservation, price: int) -> Charge:
+        """Charge `price` credits for what was reserved, at most the reservation, and give the rest back; 0 releases it all."""
+        return await self._ask(_settle(reservation, price))
+
+    def settle_now(self, reservation: Reservation, price: int) -> Charge:
+        """As `settle`, blocking."""
+        return self._ask_now(_settle(reservation, price))
+
+    async def _ask(self, order: Order) -> Charge:
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[Charge] = loop.create_future()
+        self._writer.submit(order, answer, loop)
+        return await answer
+
+    def _ask_now(self, order: Order) -> Charge:
+        answer: Future[Charge] = Future()
+        self._writer.submit(order, answer, None)
+        return answer.result()
+
+
+def _charge(caller: Caller, price: int, is_partial: bool, idempotency_key: str | None, request_hash: str) -> Order:  # noqa: FBT001
+    return Order(
+        Kind.CHARGE, caller.account_id, caller.key_id, _counted(price), caller.plan.credits, is_partial, idempotency_key, request_hash
+    )
+
+
+def _refund(charge: Charge) -> Order:
+    return Order(Kind.REFUND, charge.account_id, charge.key_id, charge.granted, charge.allowed, day=charge.day)
+
+
+def _reserve(caller: Caller, price: int) -> Order:
+    plan = caller.plan
+    return Order(Kind.RESERVE, caller.account_id, caller.key_id, _counted(price), plan.credits, reservation_id=uuid.uuid4().hex)
+
+
+def _reservation(order: Order, charge: Charge) -> Reservation | None:
+    return Reservation(order.reservation_id, charge) if charge.granted == order.credits else None
+
+
+def _settle(reservation: Reservation, price: int) -> Order:
+    held = reservation.charge
+    if not 0 <= price <= held.granted:
+        raise ValueError(f"{price} credits cannot be settled from a reservation of {held.granted}")
+    return Order(Kind.SETTLE, held.account_id, held.key_id, price, held.allowed, reservation_id=reservation.reservation_id, day=held.day)
+
+
+def _counted(price: int) -> int:
+    if price < 0:
+        raise ValueError(f"{price} credits cannot be charged; release gives credits back")
+    return price

@@ -1,0 +1,84 @@
+"""The ledger on PostgreSQL: a batch of plain charges is one statement, one round trip, one commit."""
+
+from __future__ import annotations
+
+import re
+from contextlib import nullcontext
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+
+from account_store.ledger.books import Books
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from contextlib import AbstractContextManager
+
+    from sqlalchemy import URL
+
+    from account_store.ledger.books import DaySum, Month, MonthSum
+
+# Months are locked in order of account, and a day only by who holds its month: two batches never wait for each other in a ring.
+# A row found locked is read anew once the lock is ours, so `used` is never a stale one.
+_ADD = """
+WITH wanted AS (
+    SELECT * FROM unnest(%s::int[], %s::text[], %s::bigint[], %s::bigint[]) AS w (account_id, month, used, allowed)
+), added AS (
+    INSERT INTO credit_month AS m (account_id, month, used, allowed)
+    SELECT account_id, month, used, allowed FROM wanted WHERE used <= allowed ORDER BY account_id, month
+    ON CONFLICT (account_id, month) DO UPDATE SET used = m.used + excluded.used, allowed = excluded.allowed
+        WHERE m.used + excluded.used <= excluded.allowed OR excluded.used <= 0
+    RETURNING account_id, month, used
+), dated AS (
+    INSERT INTO credit_day AS d (account_id, day, key_id, credits, requests)
+    SELECT n.account_id, n.day, n.key_id, n.credits, n.requests
+    FROM added a JOIN unnest(%s::int[], %s::text[], %s::int[], %s::bigint[], %s::bigint[])
+        AS n (account_id, day, key_id, credits, requests) ON n.account_id = a.account_id AND substr(n.day, 1, 7) = a.month
+    ON CONFLICT (account_id, day, key_id) DO UPDATE SET credits = d.credits + excluded.credits, requests = d.requests + excluded.requests
+)
+SELECT account_id, month, used FROM added
+"""
+
+
+class PostgresqlBooks(Books):
+    """One connection to the server."""
+
+    lock_suffix = " FOR UPDATE"
+
+    def __init__(self, url: URL) -> None:
+        """Connect; the tables are there. `synchronous_commit` is on whatever the server's default."""
+        address = url.set(drivername="postgresql").render_as_string(hide_password=False)
+        self._connection = psycopg.connect(address, autocommit=True)
+        self._connection.execute("SET synchronous_commit = on")
+
+    def close(self) -> None:
+        """Hang up."""
+        self._connection.close()
+
+    def batch(self) -> AbstractContextManager[object]:
+        """The statement of `add` is its own transaction."""
+        return nullcontext()
+
+    def careful(self) -> AbstractContextManager[object]:
+        """A transaction of its own for what needs locks over several statements."""
+        return self._connection.transaction()
+
+    def add(self, months: list[MonthSum], days: list[DaySum]) -> dict[Month, int]:
+        """One statement for any number of accounts."""
+        columns = [list(column) for column in (*zip(*months, strict=True), *zip(*days, strict=True))]
+        return {(account_id, month): used for account_id, month, used in self._connection.execute(_ADD, columns)}
+
+    def run(self, statement: str, values: dict[str, Any] | Sequence[dict[str, Any]]) -> list[tuple[Any, ...]]:
+        """As this driver writes parameters: `%(name)s`."""
+        with self._connection.cursor() as cursor:
+            if isinstance(values, dict):
+                cursor.execute(_as_percent(statement), values)
+                return cursor.fetchall() if cursor.description else []
+            cursor.executemany(_as_percent(statement), values)
+            return []
+
+
+@cache
+def _as_percent(statement: str) -> bytes:
+    return re.sub(r":(\w+)", r"%(\1)s", statement).encode()

@@ -1,0 +1,77 @@
+"""The ledger on SQLite: the driver itself, one transaction for the whole batch, on disk (`synchronous=FULL`) before anyone hears of it."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any
+
+from account_store.database import BUSY_MS
+from account_store.ledger.books import Books
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from contextlib import AbstractContextManager
+
+    from sqlalchemy import URL
+
+    from account_store.ledger.books import DaySum, Month, MonthSum
+
+_ADD_MONTHS = """
+INSERT INTO credit_month AS m (account_id, month, used, allowed)
+SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3 FROM json_each(?) WHERE value ->> 2 <= value ->> 3
+ON CONFLICT (account_id, month) DO UPDATE SET used = m.used + excluded.used, allowed = excluded.allowed
+    WHERE m.used + excluded.used <= excluded.allowed OR excluded.used <= 0
+RETURNING account_id, month, used
+"""
+_ADD_DAYS = """
+INSERT INTO credit_day AS d (account_id, day, key_id, credits, requests)
+SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4 FROM json_each(?) WHERE true
+ON CONFLICT (account_id, day, key_id) DO UPDATE SET credits = d.credits + excluded.credits, requests = d.requests + excluded.requests
+"""
+
+
+class SqliteBooks(Books):
+    """One connection to the file."""
+
+    def __init__(self, url: URL) -> None:
+        """Open it; the tables are there."""
+        self._connection = sqlite3.connect(str(url.database), isolation_level=None, timeout=BUSY_MS / 1000)
+        self._connection.execute("PRAGMA synchronous=FULL")
+
+    def close(self) -> None:
+        """Give the file back."""
+        self._connection.close()
+
+    @contextmanager
+    def batch(self) -> Iterator[None]:
+        """One transaction, with the write lock from its start: what is read in it cannot change under it."""
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._connection.execute("COMMIT")
+        except BaseException:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            raise
+
+    def careful(self) -> AbstractContextManager[object]:
+        """The batch has the lock already."""
+        return nullcontext()
+
+    def add(self, months: list[MonthSum], days: list[DaySum]) -> dict[Month, int]:
+        """Two statements for any number of accounts."""
+        rows = self._connection.execute(_ADD_MONTHS, (json.dumps(months),)).fetchall()
+        used = {(account_id, month): value for account_id, month, value in rows}
+        fitting = days if len(used) == len(months) else [day for day in days if (day[0], day[1][:7]) in used]
+        if fitting:
+            self._connection.execute(_ADD_DAYS, (json.dumps(fitting),))
+        return used
+
+    def run(self, statement: str, values: dict[str, Any] | Sequence[dict[str, Any]]) -> list[tuple[Any, ...]]:
+        """SQLite reads `:name` itself."""
+        if isinstance(values, dict):
+            return self._connection.execute(statement, values).fetchall()
+        self._connection.executemany(statement, values)
+        return []

@@ -1,0 +1,128 @@
+"""The plans that an account can have: read from `plans.yaml`, the one table of prices, credits and rates.
+
+What must not live here: who has which plan (accounts.py), counting (ledger/, rate_limits.py), which route needs which feature.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from account_store.errors import InvalidValueError
+
+MONTHS = 12
+SHIPPED = Path(__file__).with_name("plans.yaml")
+_FIGURES = ("credits", "price_eur", "requests_per_second", "burst")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What one account may use. Of an agreed (custom) plan the figures are those of the account."""
+
+    name: str
+    credits: int
+    """Granted per calendar month."""
+    price_eur: Decimal
+    """Per month, when billed by the month."""
+    yearly_price_eur: Decimal
+    """Per year, when billed by the year."""
+    requests_per_second: int
+    burst: int
+    """Requests that may come at once after a quiet time: the size of the token bucket."""
+    closed: frozenset[str]
+    """Features that are refused (contract A4)."""
+
+    def allows(self, feature: str) -> bool:
+        """Whether `feature` (`identify`, `browse` ...) is open to this plan; features that no list names are open to all."""
+        return feature not in self.closed
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What was agreed with an account on a custom plan."""
+
+    credits: int
+    price_eur: Decimal
+    requests_per_second: int
+
+    def __post_init__(self) -> None:
+        """InvalidValueError when a figure cannot be meant."""
+        if self.credits < 1 or self.price_eur < 0 or self.requests_per_second < 1:
+            raise InvalidValueError(
+                f"agreed terms need credits and requests per second of at least 1 and a price of at least 0, got {self}"
+            )
+
+
+@dataclass(frozen=True)
+class PlanTable:
+    """All plans, and the discount of a year paid at once."""
+
+    plans: dict[str, Plan]
+    agreed: frozenset[str]
+    """Names of plans whose figures are agreed with each account."""
+    paid_only: frozenset[str]
+    yearly_discount: Decimal
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All plan names, agreed ones last."""
+        return (*self.plans, *sorted(self.agreed))
+
+    def plan(self, name: str, terms: Terms | None = None) -> Plan:
+        """The plan of an account. InvalidValueError: unknown, or an agreed plan without terms, or terms on a listed plan."""
+        if name in self.plans and terms is None:
+            return self.plans[name]
+        if name in self.agreed and terms is not None:
+            price = terms.price_eur
+            yearly = yearly_price(price, self.yearly_discount)
+            closed = self.paid_only if price == 0 else frozenset()
+            return Plan(name, terms.credits, price, yearly, terms.requests_per_second, 2 * terms.requests_per_second, closed)
+        if name in self.agreed:
+            raise InvalidValueError(f"plan {name!r} needs agreed credits, price and requests per second")
+        if name in self.plans:
+            raise InvalidValueError(f"plan {name!r} has its figures in the table of plans: agree on others under {', '.join(self.agreed)}")
+        raise InvalidValueError(f"no plan {name!r}; there are {', '.join(self.names)}")
+
+
+def yearly_price(price_eur: Decimal, discount: Decimal) -> Decimal:
+    """Twelve months paid at once, to the cent."""
+    return (price_eur * MONTHS * (1 - discount)).quantize(Decimal("0.01"))
+
+
+def load_plans(path: Path = SHIPPED) -> PlanTable:
+    """Read a table of plans. InvalidValueError names the file, the plan and the figure that cannot be used."""
+    try:
+        document: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
+        discount = Decimal(str(document["yearly_discount"]))
+        paid_only = frozenset(document["paid_only"])
+        entries: dict[str, dict[str, Any]] = document["plans"]
+        agreed = frozenset(name for name, entry in entries.items() if entry.get("agreed"))
+        plans = {name: _plan(f"{path}: {name}", name, entry, discount, paid_only) for name, entry in entries.items() if name not in agreed}
+    except (OSError, yaml.YAMLError, KeyError, TypeError, AttributeError, ArithmeticError) as error:
+        raise InvalidValueError(f"{path}: no table of plans: {error!r}") from error
+    if "free" not in plans:
+        raise InvalidValueError(f"{path}: no plan `free`: new accounts start with it")
+    return PlanTable(plans, agreed, paid_only, discount)
+
+
+def _plan(place: str, name: str, entry: dict[str, Any], discount: Decimal, paid_only: frozenset[str]) -> Plan:
+    if set(entry) != set(_FIGURES):
+        raise InvalidValueError(f"{place}: needs exactly {', '.join(_FIGURES)}, has {', '.join(entry)}")
+    price = Decimal(str(entry["price_eur"]))
+    figures = [entry[figure] for figure in _FIGURES if figure != "price_eur"]
+    if price < 0 or not all(isinstance(figure, int) and figure >= 1 for figure in figures):
+        raise InvalidValueError(f"{place}: credits, requests_per_second and burst are whole numbers of at least 1, price_eur at least 0")
+    credits_, rate, burst = figures
+    return Plan(name, credits_, price, yearly_price(price, discount), rate, burst, paid_only if price == 0 else frozenset())
+
+
+@cache
+def current_plans() -> PlanTable:
+    """The table that this process works with: the file named by ACCOUNT_PLANS, else the shipped one."""
+    return load_plans(Path(os.environ.get("ACCOUNT_PLANS") or SHIPPED))

@@ -1,0 +1,146 @@
+"""Rate limits: a token bucket per account key, filled at the plan's requests per second, as large as its burst (contract A9).
+
+    limiter = RateLimiter.open("memory://")            # each process counts for itself
+    limiter = RateLimiter.open("redis://host:6379/0")  # all processes and machines count together
+    allowance = await limiter.take(caller)
+    if not allowance.is_allowed: ...                   # 429, Retry-After: allowance.retry_after
+
+`limits` brings the Redis storage (its addresses: plain, TLS, sentinel, cluster; its script loading); the bucket is ours, because no
+strategy of it refills evenly: decision 0013. A bucket is one number, the moment at which it will be full (the generic cell rate algorithm).
+Where Redis fails, each process counts for itself until it is back. What must not live here: credits (ledger/).
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, Self
+
+from limits.errors import ConfigurationError
+from limits.storage import storage_from_string
+
+from account_store.errors import InvalidValueError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from account_store.api_keys import Caller
+
+log = logging.getLogger("account_store")
+
+SWEEP_EVERY = 100_000
+"""Takes after which full buckets are forgotten: bounds the memory to the keys of the last such many requests."""
+REDIS_SECONDS = 0.25
+"""How long Redis may take to answer; beyond it counts as away."""
+REDIS_PAUSE_SECONDS = 2.0
+"""How long a process counts for itself before it asks Redis again."""
+
+# KEYS: the bucket. ARGV: seconds per token, tokens of a full bucket. Answers {allowed, seconds until full}, the seconds as text.
+# Redis' own clock: machines whose clocks differ share a bucket.
+_TAKE = """
+local clock = redis.call('TIME')
+local now = clock[1] + clock[2] / 1000000
+local step, burst = tonumber(ARGV[1]), tonumber(ARGV[2])
+local full = math.max(tonumber(redis.call('GET', KEYS[1]) or now), now)
+local allowed = 0
+if full + step <= now + burst * step + 0.000001 then
+    full = full + step
+    allowed = 1
+    redis.call('SET', KEYS[1], string.format('%.6f', full), 'PX', math.ceil((full - now) * 1000) + 1)
+end
+return {allowed, string.format('%.6f', full - now)}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """The answer to one take."""
+
+    is_allowed: bool
+    requests_per_second: int
+    burst: int
+    remaining: int
+    """Requests that could come at once right now."""
+    retry_after: int
+    """Whole seconds, at least 1, after which a refused request would pass; 0 when this one did."""
+    full_after: float
+    """Seconds until the bucket is full again."""
+
+
+class Buckets(Protocol):
+    """Where the buckets are kept."""
+
+    async def take(self, key_id: int, step: float, burst: int) -> tuple[bool, float]:
+        """Take a token from the bucket of `burst` tokens that gains one every `step` seconds; whether there was one, seconds until full."""
+
+
+class RateLimiter:
+    """Takes tokens for callers."""
+
+    def __init__(self, buckets: Buckets) -> None:
+        """Use `open`."""
+        self._buckets = buckets
+
+    @classmethod
+    def open(cls, url: str = "memory://") -> Self:
+        """`memory://`, or a Redis address as `limits` reads it. InvalidValueError when it is neither."""
+        return cls(MemoryBuckets() if url.startswith("memory:") else RedisBuckets(url))
+
+    async def take(self, caller: Caller) -> Allowance:
+        """One request of the caller's key."""
+        rate, burst = caller.plan.requests_per_second, caller.plan.burst
+        is_allowed, full_after = await self._buckets.take(caller.key_id, 1 / rate, burst)
+        room = burst - full_after * rate
+        wait = 0 if is_allowed else max(math.ceil((1 - room) / rate), 1)
+        return Allowance(is_allowed, rate, burst, max(int(room + 1e-6), 0), wait, full_after)
+
+
+class MemoryBuckets:
+    """In this process. A bucket that is full again is forgotten in time."""
+
+    def __init__(self, seconds: Callable[[], float] = time.monotonic) -> None:
+        """`seconds` is the clock."""
+        self._seconds = seconds
+        self._full_at: dict[int, float] = {}
+        self._takes = 0
+
+    async def take(self, key_id: int, step: float, burst: int) -> tuple[bool, float]:
+        """See `Buckets`. Never waits: one event loop's requests cannot come between."""
+        now = self._seconds()
+        self._takes += 1
+        if self._takes % SWEEP_EVERY == 0:
+            self._full_at = {key: full for key, full in self._full_at.items() if full > now}
+        full = max(self._full_at.get(key_id, now), now)
+        if full + step > now + burst * step + 1e-6:
+            return False, full - now
+        self._full_at[key_id] = full + step
+        return True, full + step - now
+
+
+class RedisBuckets:
+    """In Redis, shared; in this process while Redis does not answer."""
+
+    def __init__(self, url: str) -> None:
+        """`redis://`, `rediss://`, `redis+unix://`, `redis+sentinel://`, `redis+cluster://`."""
+        options = {"socket_timeout": REDIS_SECONDS, "socket_connect_timeout": REDIS_SECONDS}
+        try:
+            storage: Any = storage_from_string(f"async+{url}", implementation="redispy", **options)
+            self._take = storage.bridge.get_connection().register_script(_TAKE)
+        except (ConfigurationError, AttributeError, ValueError) as error:
+            raise InvalidValueError(f"rate limits are kept in memory:// or redis://..., not {url!r}: {error}") from error
+        self._storage = storage
+        self._meanwhile = MemoryBuckets()
+        self._again_at = 0.0
+
+    async def take(self, key_id: int, step: float, burst: int) -> tuple[bool, float]:
+        """See `Buckets`."""
+        if time.monotonic() >= self._again_at:
+            try:
+                allowed, full_after = await self._take(keys=[self._storage.bridge.prefixed_key(str(key_id))], args=[step, burst])
+                return bool(allowed), float(full_after)
+            except self._storage.base_exceptions as error:
+                log.warning("rate limits: Redis does not answer, each process counts for itself: %s", error)
+                self._again_at = time.monotonic() + REDIS_PAUSE_SECONDS
+        return await self._meanwhile.take(key_id, step, burst)

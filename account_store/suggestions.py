@@ -1,0 +1,134 @@
+"""Suggestions of callers: proposed, reviewed by an operator, handed to the next build.
+
+    pending -> approved | rejected        an operator decides
+    approved -> rejected                  and may think better of it: the next build has it no longer
+
+Only genres come back into the build (`exported`); an approved suggestion of another field is the operator's to act on.
+What must not live here: whether the track or the genre exists (the API and the build know the catalog).
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import select
+
+from account_store.database import new_id
+from account_store.errors import InvalidValueError, StateError, UnknownError
+from account_store.schema import suggestion
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from sqlalchemy import Engine, Row
+
+    from account_store.clock import Clock
+
+FIELDS = ("genre", "subgenre", "title", "artist", "isrc", "label", "release_date", "duration")
+GENRE_FIELDS = ("genre", "subgenre")
+PENDING, APPROVED, REJECTED = STATUSES = ("pending", "approved", "rejected")
+NEXT = {PENDING: (APPROVED, REJECTED), APPROVED: (REJECTED,), REJECTED: ()}
+LONGEST_VALUE = 500
+LONGEST_NOTE = 2000
+EXPORT_COLUMNS = ("suggestion_id", "entity_kind", "entity_id", "genre")
+"""As `pipeline/dumps/suggestions.py` reads them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """One proposed correction of one field of one track."""
+
+    suggestion_id: int
+    account_id: int
+    track_id: int
+    field: str
+    value: str
+    note: str | None
+    source_url: str | None
+    status: str
+    created_at: datetime
+    decided_at: datetime | None
+    decided_by: str | None
+    decision_note: str | None
+
+
+class Suggestions:
+    """The suggestions of one database."""
+
+    def __init__(self, engine: Engine, clock: Clock) -> None:
+        """Over an open database."""
+        self._engine = engine
+        self._clock = clock
+
+    def create(
+        self, account_id: int, track_id: int, field: str, value: str, *, note: str | None = None, source_url: str | None = None
+    ) -> Suggestion:
+        """A new, pending suggestion. InvalidValueError for a field not in FIELDS or a text that is blank or too long."""
+        if field not in FIELDS:
+            raise InvalidValueError(f"no field {field!r} can be suggested; there are {', '.join(FIELDS)}")
+        if not value.strip() or len(value) > LONGEST_VALUE:
+            raise InvalidValueError(f"a suggested value has 1 to {LONGEST_VALUE} characters")
+        if any(len(text or "") > LONGEST_NOTE for text in (note, source_url)):
+            raise InvalidValueError(f"note and source_url have at most {LONGEST_NOTE} characters")
+        row = {"account_id": account_id, "track_id": track_id, "field": field, "value": value.strip(), "note": note}
+        values = {**row, "source_url": source_url, "status": PENDING, "created_at": self._clock()}
+        with self._engine.begin() as connection:
+            made = connection.execute(suggestion.insert().values(values))
+        return self.one(new_id(made))
+
+    def one(self, suggestion_id: int) -> Suggestion:
+        """One by id; UnknownError when there is none."""
+        with self._engine.connect() as connection:
+            row = connection.execute(select(suggestion).where(suggestion.c.suggestion_id == suggestion_id)).one_or_none()
+        if row is None:
+            raise UnknownError(f"there is no suggestion {suggestion_id}")
+        return _suggestion(row)
+
+    def page(
+        self, *, account_id: int | None = None, track_id: int | None = None, status: str | None = None, limit: int = 100, after: int = 0
+    ) -> list[Suggestion]:
+        """Oldest first, at most `limit`, with ids above `after`; of one account, track, status when given."""
+        if status is not None and status not in STATUSES:
+            raise InvalidValueError(f"no status {status!r}; there are {', '.join(STATUSES)}")
+        query = select(suggestion).where(suggestion.c.suggestion_id > after).order_by(suggestion.c.suggestion_id).limit(limit)
+        for name, wanted in (("account_id", account_id), ("track_id", track_id), ("status", status)):
+            if wanted is not None:
+                query = query.where(suggestion.c[name] == wanted)
+        with self._engine.connect() as connection:
+            return [_suggestion(row) for row in connection.execute(query)]
+
+    def decide(
+        self, suggestion_id: int, status: str, *, decided_by: str = "operator", value: str | None = None, note: str | None = None
+    ) -> Suggestion:
+        """Approve or reject; `value` puts another value in the caller's place (a slip mended). StateError where NEXT leads nowhere."""
+        if status not in (APPROVED, REJECTED):
+            raise InvalidValueError(f"a decision is {APPROVED} or {REJECTED}, not {status!r}")
+        with self._engine.begin() as connection:
+            found = select(suggestion).where(suggestion.c.suggestion_id == suggestion_id).with_for_update()
+            row = connection.execute(found).one_or_none()
+            if row is None:
+                raise UnknownError(f"there is no suggestion {suggestion_id}")
+            if status not in NEXT[row.status]:
+                raise StateError(f"suggestion {suggestion_id} is {row.status} and cannot become {status}")
+            changes = {"status": status, "decided_at": self._clock(), "decided_by": decided_by, "decision_note": note}
+            changes["value"] = value or row.value
+            connection.execute(suggestion.update().where(suggestion.c.suggestion_id == suggestion_id).values(changes))
+        return self.one(suggestion_id)
+
+    def exported(self) -> str:
+        """All approved genre suggestions as the CSV that a build reads, oldest first; the heading alone when there is none."""
+        approved = (suggestion.c.status == APPROVED) & suggestion.c.field.in_(GENRE_FIELDS)
+        with self._engine.connect() as connection:
+            rows = connection.execute(select(suggestion).where(approved).order_by(suggestion.c.suggestion_id)).all()
+        text = io.StringIO(newline="")
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(EXPORT_COLUMNS)
+        writer.writerows((row.suggestion_id, "recording", row.track_id, row.value) for row in rows)
+        return text.getvalue()
+
+
+def _suggestion(row: Row[Any]) -> Suggestion:
+    return Suggestion(**row._mapping)  # noqa: SLF001 -- the public name for a row as a mapping

@@ -1,0 +1,97 @@
+"""What an account used of a month, for `/v1/usage`, the dashboard and the operator's statement. Reads only."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlalchemy import bindparam, select
+
+from account_store.clock import end_of_month, month_of
+from account_store.errors import InvalidValueError
+from account_store.schema import api_key, credit_day, credit_month
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+    from decimal import Decimal
+
+    from sqlalchemy import Engine
+
+    from account_store.accounts import Account
+    from account_store.clock import Clock
+
+_MONTH = re.compile(r"^\d{4}-(0[1-9]|1[0-2])$")
+
+
+@dataclass(frozen=True, slots=True)
+class DayUse:
+    """What one key used on one UTC day."""
+
+    day: str
+    key_id: int
+    key_prefix: str
+    credits: int
+    requests: int
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One account's calendar month."""
+
+    account_id: int
+    account: str
+    month: str
+    plan: str
+    """Of now, not of the month."""
+    price_eur: Decimal
+    """What the plan of now costs in a month, or in a year when `is_yearly`."""
+    is_yearly: bool
+    allowed: int
+    """Credits of the month: of the present one by the plan of now, of an earlier one as at its last charge."""
+    used: int
+    remaining: int
+    resets_at: datetime
+    days: list[DayUse]
+    """Oldest first; their credits add up to `used`."""
+
+
+class Usage:
+    """Statements of one database."""
+
+    def __init__(self, engine: Engine, account_of: Callable[[int], Account], clock: Clock) -> None:
+        """`account_of` reads an account by id."""
+        self._engine = engine
+        self._account_of = account_of
+        self._clock = clock
+
+    async def month(self, account_id: int, month: str | None = None) -> Statement:
+        """As `month_now`, for an event loop."""
+        return await asyncio.to_thread(self.month_now, account_id, month)
+
+    def month_now(self, account_id: int, month: str | None = None) -> Statement:
+        """The statement of `month` (`2026-11`; the present one when not given). UnknownError: no such account."""
+        present = month_of(self._clock())
+        month = month or present
+        if not _MONTH.match(month):
+            raise InvalidValueError(f"a month is written 2026-11, got {month!r}")
+        account = self._account_of(account_id)
+        with self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            query = select(credit_month).where(credit_month.c.account_id == account_id, credit_month.c.month == month)
+            row = connection.execute(query).one_or_none()
+            days = [DayUse(*day) for day in connection.execute(_DAYS, {"account_id": account_id, "start": month, "end": month + "-99"})]
+        used = row.used if row else 0
+        allowed = account.plan.credits if month == present or row is None else row.allowed
+        price = account.plan.yearly_price_eur if account.is_yearly else account.plan.price_eur
+        figures = (allowed, used, max(allowed - used, 0), end_of_month(month), days)
+        return Statement(account_id, account.name, month, account.plan.name, price, account.is_yearly, *figures)
+
+
+_DAYS = (
+    select(credit_day.c.day, credit_day.c.key_id, api_key.c.prefix, credit_day.c.credits, credit_day.c.requests)
+    .join(api_key, api_key.c.key_id == credit_day.c.key_id)
+    .where(credit_day.c.account_id == bindparam("account_id"), credit_day.c.day.between(bindparam("start"), bindparam("end")))
+    .order_by(credit_day.c.day, credit_day.c.key_id)
+)

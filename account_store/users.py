@@ -1,0 +1,176 @@
+"""People who sign in to the dashboard: e-mail, password (argon2id), sessions. Each has an account, made with them on the free plan.
+
+Failed attempts are limited per e-mail and per address; both are counted in the database, so for all processes. An unknown e-mail takes as
+long as a wrong password, and both fail alike. Session tokens are random and stored as hashes.
+What must not live here: cookies, forms, CSRF (the dashboard), e-mails to be sent.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from argon2 import PasswordHasher
+from argon2.exceptions import InvalidHashError, VerificationError
+from sqlalchemy import delete, func, select
+from sqlalchemy.exc import IntegrityError
+
+from account_store.database import new_id
+from account_store.errors import AccountError, InvalidValueError, TakenError, TooManyAttemptsError
+from account_store.schema import account, dashboard_session, dashboard_user, sign_in_failure
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Engine
+
+    from account_store.clock import Clock
+
+ATTEMPTS = 5
+"""Failures in ATTEMPT_WINDOW after which an e-mail waits."""
+ATTEMPTS_OF_ADDRESS = 50
+"""The same for an address, behind which many people may sit."""
+ATTEMPT_WINDOW = timedelta(minutes=15)
+SESSION_LASTS = timedelta(days=14)
+PASSWORD_CHARACTERS = (10, 256)
+LONGEST_EMAIL = 254
+_EMAIL = re.compile(r"^[^@\s]+@[^@\s.]+(\.[^@\s.]+)+$")
+
+
+class WrongPasswordError(AccountError):
+    """E-mail and password do not belong together; which of both is wrong is not told."""
+
+    code = "wrong_password"
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """A person and their account."""
+
+    user_id: int
+    account_id: int
+    email: str
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A sign-in. `token` goes into the cookie and is seen here only."""
+
+    token: str
+    user: User
+    expires_at: datetime
+
+
+class Users:
+    """The users of one database. All methods block, sign-up and sign-in for some 50 ms of CPU: call them in a thread."""
+
+    def __init__(self, engine: Engine, clock: Clock, hasher: PasswordHasher | None = None) -> None:
+        """`hasher`: argon2-cffi's, with its recommended parameters by default."""
+        self._engine = engine
+        self._clock = clock
+        self._hasher = hasher or PasswordHasher()
+        self._nobody = ""
+
+    def sign_up(self, email: str, password: str) -> User:
+        """A new user with a new account on the free plan. InvalidValueError, or TakenError when the e-mail has one."""
+        email = _normal_email(email)
+        shortest, longest = PASSWORD_CHARACTERS
+        if not shortest <= len(password) <= longest:
+            raise InvalidValueError(f"a password has {shortest} to {longest} characters")
+        hashed = self._hasher.hash(password)
+        try:
+            with self._engine.begin() as connection:
+                owner = connection.execute(account.insert().values(name=email[:200], created_at=self._clock()))
+                account_id = new_id(owner)
+                row = {"account_id": account_id, "email": email, "password_hash": hashed, "created_at": self._clock()}
+                made = connection.execute(dashboard_user.insert().values(row))
+        except IntegrityError:
+            raise TakenError("this e-mail has an account already") from None
+        return User(new_id(made), account_id, email)
+
+    def sign_in(self, email: str, password: str, address: str = "") -> Session:
+        """A session of SESSION_LASTS. WrongPasswordError; TooManyAttemptsError after ATTEMPTS failures, whatever the password."""
+        email = email.strip().lower()[:LONGEST_EMAIL]
+        now = self._clock()
+        limits = {f"email:{email}": ATTEMPTS, **({f"address:{address[:100]}": ATTEMPTS_OF_ADDRESS} if address else {})}
+        with self._engine.connect() as connection:
+            for subject, most in limits.items():
+                _refuse_the_hasty(connection, subject, most, now)
+            row = connection.execute(select(dashboard_user).where(dashboard_user.c.email == email)).one_or_none()
+        stored = row.password_hash if row is not None else self._hash_of_nobody()
+        if not self._fits(stored, password) or row is None:
+            with self._engine.begin() as connection:
+                rows = [{"subject": subject, "failed_at": now} for subject in limits]
+                connection.execute(sign_in_failure.insert(), rows)
+            raise WrongPasswordError("e-mail and password do not belong together")
+        with self._engine.begin() as connection:
+            connection.execute(delete(sign_in_failure).where(sign_in_failure.c.subject == f"email:{email}"))
+            connection.execute(delete(sign_in_failure).where(sign_in_failure.c.failed_at < now - ATTEMPT_WINDOW))
+            connection.execute(delete(dashboard_session).where(dashboard_session.c.expires_at <= now))
+            if self._hasher.check_needs_rehash(stored):
+                renewed = {"password_hash": self._hasher.hash(password)}
+                connection.execute(dashboard_user.update().where(dashboard_user.c.user_id == row.user_id).values(renewed))
+            session = Session(secrets.token_urlsafe(32), User(row.user_id, row.account_id, row.email), now + SESSION_LASTS)
+            values = {"token_hash": _digest(session.token), "user_id": row.user_id, "created_at": now, "expires_at": session.expires_at}
+            connection.execute(dashboard_session.insert().values(values))
+        return session
+
+    def signed_in(self, token: str) -> User | None:
+        """Who the session's token belongs to; None when it is unknown, over or signed out."""
+        query = (
+            select(dashboard_user.c.user_id, dashboard_user.c.account_id, dashboard_user.c.email)
+            .join(dashboard_session, dashboard_session.c.user_id == dashboard_user.c.user_id)
+            .where(dashboard_session.c.token_hash == _digest(token), dashboard_session.c.expires_at > self._clock())
+        )
+        with self._engine.connect() as connection:
+            row = connection.execute(query).one_or_none()
+        return None if row is None else User(*row)
+
+    def sign_out(self, token: str) -> None:
+        """End the session; an unknown one is none."""
+        with self._engine.begin() as connection:
+            connection.execute(delete(dashboard_session).where(dashboard_session.c.token_hash == _digest(token)))
+
+    def change_password(self, user_id: int, password: str) -> None:
+        """Set another password and end all sessions of the user."""
+        shortest, longest = PASSWORD_CHARACTERS
+        if not shortest <= len(password) <= longest:
+            raise InvalidValueError(f"a password has {shortest} to {longest} characters")
+        hashed = self._hasher.hash(password)
+        with self._engine.begin() as connection:
+            connection.execute(dashboard_user.update().where(dashboard_user.c.user_id == user_id).values(password_hash=hashed))
+            connection.execute(delete(dashboard_session).where(dashboard_session.c.user_id == user_id))
+
+    def _fits(self, stored: str, password: str) -> bool:
+        if len(password) > PASSWORD_CHARACTERS[1]:
+            return False
+        try:
+            return self._hasher.verify(stored, password)
+        except (VerificationError, InvalidHashError):
+            return False
+
+    def _hash_of_nobody(self) -> str:
+        """Verified against when the e-mail is unknown, so that the answer takes as long."""
+        self._nobody = self._nobody or self._hasher.hash(secrets.token_urlsafe())
+        return self._nobody
+
+
+def _refuse_the_hasty(connection: Connection, subject: str, most: int, now: datetime) -> None:
+    recent = (sign_in_failure.c.subject == subject) & (sign_in_failure.c.failed_at > now - ATTEMPT_WINDOW)
+    failures, oldest = connection.execute(select(func.count(), func.min(sign_in_failure.c.failed_at)).where(recent)).one()
+    if failures >= most:
+        seconds = max(int((oldest + ATTEMPT_WINDOW - now).total_seconds()), 1)
+        raise TooManyAttemptsError(f"too many failed attempts; try again in {seconds} seconds", seconds)
+
+
+def _normal_email(email: str) -> str:
+    email = email.strip().lower()
+    if len(email) > LONGEST_EMAIL or not _EMAIL.match(email):
+        raise InvalidValueError(f"{email!r} is no e-mail address")
+    return email
+
+
+def _digest(token: str) -> str:
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
