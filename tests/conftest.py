@@ -8,9 +8,15 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from filelock import FileLock
+
+from tests.postgresql import create_database, shared_server
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 ROOT = Path(__file__).resolve().parents[1]
 WORLD_RECORDINGS = 600
@@ -46,3 +52,11 @@ def built_world(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Bui
             built = run_module("pipeline", "build", "--dumps", dumps, "--catalog", catalog)
             done.write_text(built.stdout)
     return BuiltWorld(dumps, catalog, json.loads(done.read_text()))
+
+
+@pytest.fixture(scope="session")
+def new_postgresql_database(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Iterator[Callable[[str], str]]:
+    """Makes a database of that name, empty; its URL. The server is shared by all workers of a run."""
+    base = tmp_path_factory.getbasetemp()
+    with shared_server(base if worker_id == "master" else base.parent) as server_url:
+        yield lambda name: create_database(server_url, name)

@@ -34,11 +34,20 @@ class Ledger:
 
     def __init__(self, url: URL, engine: Engine, clock: Clock) -> None:
         """`url` is opened once more, raw, by the writer; `engine` serves what is not urgent."""
-        self._writer = Writer(url, clock, lambda: return_lapsed(engine, clock()))
+        self._engine = engine
+        self._clock = clock
+        self._writer = Writer(url, clock, self.sweep)
 
     def close(self) -> None:
         """Book what waits and stop the writer."""
         self._writer.close()
+
+    def sweep(self) -> int:
+        """Give back reservations whose holder died, forget stored answers past their time; how many were given back. Blocks.
+
+        The writer does this every few minutes; a command does it for a store that no server uses.
+        """
+        return return_lapsed(self._engine, self._clock())
 
     async def charge(
         self, caller: Caller, price: int, *, partial: bool = False, idempotency_key: str | None = None, request_hash: str = ""

@@ -1,0 +1,203 @@
+from __future__ import annotations
+
+import asyncio
+import threading
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pytest
+
+from account_store import Accounts
+from account_store.errors import IdempotencyKeyReusedError, UnavailableError
+from account_store.ledger.reservations import RESERVATION_SECONDS, return_lapsed
+from tests.account_store.conftest import new_caller
+
+if TYPE_CHECKING:
+    from tests.account_store.conftest import HandClock
+
+
+def used(accounts: Accounts, account_id: int, month: str | None = None) -> int:
+    statement = accounts.usage.month_now(account_id, month)
+    assert sum(day.credits for day in statement.days) == statement.used, "days and month must agree"
+    return statement.used
+
+
+def test_a_charge_tells_what_is_used_and_left_and_when_new_credits_come(accounts: Accounts) -> None:
+    caller = new_caller(accounts)
+    first, second = accounts.ledger.charge_now(caller, 1), accounts.ledger.charge_now(caller, 10)
+    assert (first.granted, first.used, first.remaining) == (1, 1, 999)
+    assert (second.granted, second.used, second.remaining) == (10, 11, 989)
+    assert second.resets_at == datetime(2026, 12, 1, tzinfo=UTC)
+    assert used(accounts, caller.account_id) == 11
+
+
+def test_what_does_not_fit_takes_nothing_and_partial_takes_what_is_left(accounts: Accounts) -> None:
+    caller = new_caller(accounts)
+    accounts.ledger.charge_now(caller, 995)
+    refused = accounts.ledger.charge_now(caller, 6)
+    assert (refused.granted, refused.used, refused.remaining) == (0, 995, 5)
+    partly = accounts.ledger.charge_now(caller, 100, partial=True)
+    assert (partly.granted, partly.used, partly.remaining) == (5, 1000, 0)
+    assert accounts.ledger.charge_now(caller, 100, partial=True).granted == 0
+    assert accounts.ledger.charge_now(caller, 0).used == 1000, "what costs nothing is never refused"
+    assert used(accounts, caller.account_id) == 1000
+
+
+def test_a_first_charge_beyond_the_plan_is_refused_too(accounts: Accounts) -> None:
+    caller = new_caller(accounts)
+    assert accounts.ledger.charge_now(caller, 1001).granted == 0
+    assert used(accounts, caller.account_id) == 0
+    assert accounts.ledger.charge_now(caller, 1000).granted == 1000
+
+
+def test_a_released_charge_can_be_taken_again(accounts: Accounts) -> None:
+    caller = new_caller(accounts)
+    charge = accounts.ledger.charge_now(caller, 1000)
+    assert accounts.ledger.release_now(charge).remaining == 1000
+    statement = accounts.usage.month_now(caller.account_id)
+    assert (statement.used, [(day.credits, day.requests) for day in statement.days]) == (0, [(0, 0)])
+    assert accounts.ledger.charge_now(caller, 1000).granted == 1000
+
+
+def test_credits_come_anew_with_the_utc_month_and_a_release_goes_to_its_own(accounts: Accounts, clock: HandClock) -> None:
+    caller = new_caller(accounts)
+    clock.now = datetime(2026, 12, 31, 23, 59, 59, tzinfo=UTC)
+    old = accounts.ledger.charge_now(caller, 1000)
+    assert accounts.ledger.charge_now(caller, 1).granted == 0
+    assert old.resets_at == datetime(2027, 1, 1, tzinfo=UTC)
+    clock.move(seconds=1)
+    assert accounts.ledger.charge_now(caller, 1).used == 1
+    accounts.ledger.release_now(old)
+    assert (used(accounts, caller.account_id, "2026-12"), used(accounts, caller.account_id, "2027-01")) == (0, 1)
+    assert accounts.usage.month_now(caller.account_id, "2026-12").resets_at == datetime(2027, 1, 1, tzinfo=UTC)
+
+
+def test_a_plan_changed_within_the_month_keeps_what_was_used(accounts: Accounts) -> None:
+    key = accounts.keys.create(accounts.create("moves").account_id).key
+
+    def caller():  # type: ignore[no-untyped-def]  # noqa: ANN202
+        return accounts.keys.caller(key)
+
+    accounts.ledger.charge_now(caller(), 1000)
+    accounts.change_plan(caller().account_id, "starter")
+    after = accounts.ledger.charge_now(caller(), 500)
+    assert (after.used, after.remaining) == (1500, 48_500)
+    accounts.change_plan(caller().account_id, "free")
+    refused = accounts.ledger.charge_now(caller(), 1)
+    assert (refused.granted, refused.used, refused.remaining) == (0, 1500, 0)
+    assert accounts.ledger.release_now(after).used == 1000, "credits go back although more is used than the plan has"
+
+
+def test_a_request_under_an_idempotency_key_is_charged_once_in_a_day(accounts: Accounts, clock: HandClock) -> None:
+    caller = new_caller(accounts)
+    first = accounts.ledger.charge_now(caller, 7, idempotency_key="a", request_hash="h")
+    again = accounts.ledger.charge_now(caller, 7, idempotency_key="a", request_hash="h")
+    assert (first.is_replay, again.is_replay, again.granted, again.used) == (False, True, 7, 7)
+    with pytest.raises(IdempotencyKeyReusedError):
+        accounts.ledger.charge_now(caller, 7, idempotency_key="a", request_hash="another")
+    assert accounts.ledger.charge_now(new_caller(accounts), 7, idempotency_key="a", request_hash="h").used == 7, "keys belong to an account"
+    clock.move(hours=24, seconds=1)
+    assert not accounts.ledger.charge_now(caller, 7, idempotency_key="a", request_hash="h").is_replay
+    assert used(accounts, caller.account_id) == 14
+
+
+def test_a_refused_charge_leaves_its_idempotency_key_free_and_a_partial_one_keeps_its_grant(accounts: Accounts) -> None:
+    caller = new_caller(accounts)
+    accounts.ledger.charge_now(caller, 998)
+    assert accounts.ledger.charge_now(caller, 3, idempotency_key="whole").granted == 0
+    assert accounts.ledger.charge_now(caller, 3, partial=True, idempotency_key="partly").granted == 2
+    accounts.change_plan(caller.account_id, "starter")
+    grown = accounts.keys.caller(accounts.keys.create(caller.account_id).key)
+    assert grown is not None
+    assert accounts.ledger.charge_now(grown, 3, idempotency_key="whole").granted == 3
+    again = accounts.ledger.charge_now(grown, 3, partial=True, idempotency_key="partly")
+    assert (again.granted, again.is_replay) == (2, True)
+
+
+def test_a_reservation_is_settled_for_less_or_given_back(accounts: Accounts) -> None:
+    caller = new_caller(accounts)
+    held = accounts.ledger.reserve_now(caller, 110)
+    assert held is not None
+    assert accounts.ledger.charge_now(caller, 1).used == 111
+    assert accounts.ledger.settle_now(held, 13).used == 14
+    other = accounts.ledger.reserve_now(caller, 986)
+    assert other is not None
+    assert accounts.ledger.reserve_now(caller, 1) is None
+    assert accounts.ledger.settle_now(other, 0).used == 14
+    assert [(day.credits, day.requests) for day in accounts.usage.month_now(caller.account_id).days] == [(14, 2)]
+    with pytest.raises(ValueError, match="cannot be settled"):
+        accounts.ledger.settle_now(held, 111)
+
+
+def test_a_reservation_whose_holder_died_is_returned_and_one_settled_late_is_paid_all_the_same(accounts: Accounts, clock: HandClock) -> None:
+    caller = new_caller(accounts)
+    dead, late = accounts.ledger.reserve_now(caller, 10), accounts.ledger.reserve_now(caller, 20)
+    assert dead is not None
+    assert late is not None
+    clock.move(seconds=RESERVATION_SECONDS - 1)
+    assert return_lapsed(accounts._engine, clock()) == 0
+    clock.move(seconds=1)
+    assert return_lapsed(accounts._engine, clock()) == 2
+    assert used(accounts, caller.account_id) == 0
+    assert accounts.ledger.settle_now(late, 20).used == 20
+    assert used(accounts, caller.account_id) == 20
+
+
+def test_waiting_charges_of_threads_and_loops_share_transactions_and_each_gets_its_own_answer(accounts: Accounts) -> None:
+    caller = new_caller(accounts)
+    taken: list[int] = []
+
+    def thread() -> None:
+        taken.extend(accounts.ledger.charge_now(caller, 1).used for _ in range(20))
+
+    async def loop() -> None:
+        answers = await asyncio.gather(*[accounts.ledger.charge(caller, 1) for _ in range(500)])
+        taken.extend(answer.used for answer in answers)
+
+    workers = [threading.Thread(target=thread), threading.Thread(target=lambda: asyncio.run(loop())), threading.Thread(target=thread)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert sorted(taken) == list(range(1, 541)), "every charge saw another total: none was lost or counted twice"
+
+
+def test_a_client_that_goes_away_while_it_waits_harms_nobody(accounts: Accounts) -> None:
+    caller = new_caller(accounts)
+
+    async def some_leave() -> list[int]:
+        tasks = [asyncio.ensure_future(accounts.ledger.charge(caller, 1)) for _ in range(50)]
+        await asyncio.sleep(0)
+        for task in tasks[::2]:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        return [task.result().granted for task in tasks[1::2]]
+
+    assert asyncio.run(some_leave()) == [1] * 25
+
+
+def test_a_closed_store_books_what_waits_and_then_refuses(url: str, clock: HandClock) -> None:
+    opened = Accounts.open(url, clock=clock)
+    caller = new_caller(opened)
+    answers = []
+    threads = [threading.Thread(target=lambda: answers.append(opened.ledger.charge_now(caller, 1))) for _ in range(10)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    opened.close()
+    assert len(answers) == 10
+    with pytest.raises(UnavailableError):
+        opened.ledger.charge_now(caller, 1)
+
+
+def test_a_writer_whose_database_fails_tells_those_who_wait_and_works_on_when_it_is_back(accounts: Accounts) -> None:
+    caller = new_caller(accounts)
+    accounts.ledger.charge_now(caller, 1)
+    with accounts._engine.begin() as connection:
+        connection.exec_driver_sql("ALTER TABLE credit_month RENAME TO credit_month_gone")
+    with pytest.raises(UnavailableError, match="cannot be booked"):
+        accounts.ledger.charge_now(caller, 1)
+    with accounts._engine.begin() as connection:
+        connection.exec_driver_sql("ALTER TABLE credit_month_gone RENAME TO credit_month")
+    assert accounts.ledger.charge_now(caller, 1).used == 2

@@ -1,0 +1,76 @@
+"""Several processes on one database, and what a kill -9 leaves behind."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from account_store import Accounts
+
+if TYPE_CHECKING:
+    from tests.account_store.conftest import HandClock
+
+PROCESS = Path(__file__).with_name("charging_process.py")
+ROOT = PROCESS.parents[3]
+
+
+def start(*arguments: object) -> subprocess.Popen[str]:
+    command = [sys.executable, str(PROCESS), *map(str, arguments)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT, env={"PYTHONPATH": str(ROOT)})
+
+
+def test_four_processes_of_64_clients_each_get_exactly_the_thousand_credits_of_one_key(url: str) -> None:
+    accounts = Accounts.open(url)
+    account = accounts.create("contended")
+    key = accounts.keys.create(account.account_id).key
+    processes = [start(url, key, 64, 400) for _ in range(4)]
+    answers = [line.split()[0] for process in processes for line in process.communicate(timeout=60)[0].splitlines()]
+    assert [process.returncode for process in processes] == [0] * 4
+    assert (answers.count("granted"), answers.count("refused")) == (1000, 600)
+    statement = accounts.usage.month_now(account.account_id)
+    assert (statement.used, [(day.credits, day.requests) for day in statement.days]) == (1000, [(1000, 1000)])
+    accounts.close()
+
+
+def test_a_killed_process_loses_no_charge_it_answered_and_a_repeat_under_the_key_pays_nothing_twice(url: str) -> None:
+    accounts = Accounts.open(url)
+    account = accounts.create("killed", "starter")
+    key = accounts.keys.create(account.account_id).key
+    process = start(url, key, 32, 5000, "request-")
+    assert process.stdout is not None
+    answered = {int(process.stdout.readline().split()[1]) for _ in range(300)}
+    process.send_signal(signal.SIGKILL)
+    answered |= {int(line.split()[1]) for line in process.stdout if line.endswith("\n")}
+    process.wait(timeout=10)
+    process.stdout.close()
+    booked = accounts.usage.month_now(account.account_id).used
+    assert len(answered) <= booked < 5000, "what was answered is on disk; what was on its way may be, too"
+
+    caller = accounts.keys.caller(key)
+    assert caller is not None
+    before = [accounts.ledger.charge_now(caller, 1, idempotency_key=f"request-{number}").is_replay for number in sorted(answered)]
+    assert all(before)
+    repeated = start(url, key, 32, booked + 100, "request-")
+    assert "refused" not in repeated.communicate(timeout=60)[0]
+    assert accounts.usage.month_now(account.account_id).used == booked + 100
+    accounts.close()
+
+
+def test_a_process_killed_with_a_reservation_in_hand_costs_nothing_in_the_end(url: str, clock: HandClock) -> None:
+    code = "import os,signal,sys; from account_store import Accounts; a=Accounts.open(sys.argv[1]); c=a.keys.caller(sys.argv[2])\n"
+    code += "assert a.ledger.reserve_now(c, 110); os.kill(os.getpid(), signal.SIGKILL)"
+    accounts = Accounts.open(url)
+    account = accounts.create("reserved")
+    key = accounts.keys.create(account.account_id).key
+    assert subprocess.run([sys.executable, "-c", code, url, key], cwd=ROOT, check=False).returncode == -signal.SIGKILL
+    month = accounts.usage.month_now(account.account_id)
+    assert month.used == 110
+    accounts.close()
+    clock.move(days=365 * 50)
+    later = Accounts.open(url, clock=clock)
+    later.ledger.sweep()
+    assert later.usage.month_now(account.account_id, month.month).used == 0
+    later.close()

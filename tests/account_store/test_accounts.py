@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+import pytest
+
+from account_store import Accounts
+from account_store.errors import InvalidValueError, TakenError, UnavailableError, UnknownError
+from account_store.plans import Terms
+
+if TYPE_CHECKING:
+    from tests.account_store.conftest import HandClock
+
+
+def test_a_new_account_is_on_the_free_plan_without_a_card(accounts: Accounts) -> None:
+    made = accounts.create("Radio Ö")
+    assert (made.plan.name, made.plan.credits, made.has_card, made.is_yearly) == ("free", 1000, False, False)
+    assert accounts.named("Radio Ö") == accounts.account(made.account_id) == made
+    assert made in accounts.all()
+
+
+def test_names_are_unique_and_not_blank(accounts: Accounts) -> None:
+    accounts.create("taken")
+    with pytest.raises(TakenError, match="'taken'"):
+        accounts.create("taken")
+    for blank in ("", "  ", "x" * 201):
+        with pytest.raises(InvalidValueError, match="a name has"):
+            accounts.create(blank)
+    with pytest.raises(UnknownError, match="'nobody'"):
+        accounts.named("nobody")
+    with pytest.raises(UnknownError, match="no account 999999"):
+        accounts.change_plan(999999, "growth")
+
+
+def test_a_plan_is_changed_and_a_card_put_on_file(accounts: Accounts) -> None:
+    made = accounts.create("grows")
+    assert accounts.change_plan(made.account_id, "growth", is_yearly=True).is_yearly
+    grown = accounts.set_card(made.account_id, has_card=True)
+    assert (grown.plan.credits, grown.has_card) == (500_000, True)
+    assert not accounts.set_card(made.account_id, has_card=False).has_card
+
+
+def test_custom_terms_stand_in_the_account_and_go_when_a_listed_plan_is_taken(accounts: Accounts) -> None:
+    terms = Terms(20_000_000, Decimal("799.50"), 500)
+    made = accounts.create("label group", "custom", terms)
+    plan = accounts.account(made.account_id).plan
+    assert (plan.credits, plan.price_eur, plan.requests_per_second, plan.burst) == (20_000_000, Decimal("799.50"), 500, 1000)
+    assert plan.yearly_price_eur == Decimal("7675.20")
+    assert plan.allows("identify")
+    assert accounts.change_plan(made.account_id, "scale").plan.credits == 5_000_000
+    with pytest.raises(InvalidValueError, match="needs agreed"):
+        accounts.change_plan(made.account_id, "custom")
+    with pytest.raises(InvalidValueError, match="figures in the table"):
+        accounts.change_plan(made.account_id, "free", terms=terms)
+
+
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [("not a url", "no database URL"), ("sqlite://", "in memory"), ("sqlite:///:memory:", "in memory"), ("mysql://h/d", "'mysql'")],
+)
+def test_addresses_that_cannot_hold_accounts_are_refused(address: str, message: str) -> None:
+    with pytest.raises(InvalidValueError, match=message):
+        Accounts.open(address)
+
+
+def test_a_server_that_is_not_there_is_told_as_such_without_the_password(clock: HandClock) -> None:
+    with pytest.raises(UnavailableError) as failed:
+        Accounts.open("postgresql://me:hush@127.0.0.1:1/accounts", clock=clock)
+    assert "127.0.0.1" in str(failed.value)
+    assert "hush" not in str(failed.value)
