@@ -1,53 +1,70 @@
-"""How an answer is written: JSON with its charset, tracks passed through as they were stored."""
+"""An answer, ready to be sent: status, headers and encoded body, itself the ASGI application that sends them.
+
+Tracks pass through as they were stored; nothing on the hot path is decoded or encoded again. What must not live here: what an answer says
+(handlers/), what an error looks like (problems.py), what it costs (metering.py).
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import hashlib
+from typing import TYPE_CHECKING
 
 import msgspec
-from litestar import Response
-from litestar.openapi.datastructures import ResponseSpec
 
-from catalog_api.problems import ApiError
-from catalog_api.wire import Problem
-from catalog_store.reader import Catalog
+if TYPE_CHECKING:
+    from litestar.types import Receive, Scope, Send
 
 JSON = "application/json; charset=utf-8"
 
+REVALIDATE = "private, no-cache"
+"""Callers may keep an answer and must ask whether it still holds; asking is free while it does (contract A16)."""
+ONE_DAY = "max-age=86400"
+"""The genre tree is stable for weeks."""
+NOT_KEPT = "no-store"
+"""Answers about an account."""
 
-def answer(body: msgspec.Struct | bytes, headers: dict[str, str] | None = None) -> Response[bytes]:
-    """A 200 with a struct, or with JSON that is encoded already."""
-    encoded = body if isinstance(body, bytes) else msgspec.json.encode(body)
-    return Response(encoded, media_type=JSON, headers=headers or {})
-
-
-def documented(data: type[msgspec.Struct], *failures: int) -> dict[int, ResponseSpec]:
-    """The responses of a handler for the OpenAPI document: its data, and the problems it can answer."""
-    described: dict[int, ResponseSpec] = {200: ResponseSpec(data_container=data, description="The answer.", generate_examples=False)}
-    for status in (401, *failures):
-        described[status] = ResponseSpec(
-            data_container=Problem, description="A problem.", media_type="application/problem+json", generate_examples=False
-        )
-    return described
+_ETAG_BYTES = 12
 
 
-def track_answer(catalog: Catalog, track_id: int) -> Response[bytes]:
-    """The track, or the survivor it was merged into (named in Content-Location); ApiError `not_found`."""
-    survivor, body = find_track(catalog, track_id)
-    headers = {"Content-Location": f"/v1/tracks/{survivor}"} if survivor != track_id else None
-    return answer(body, headers)
+class Answer:
+    """One answer. `headers` are (lower-case name, value); Content-Type and Content-Length are added when it is sent."""
+
+    __slots__ = ("body", "headers", "media_type", "status")
+
+    def __init__(self, body: bytes, headers: dict[str, str] | None = None, *, status: int = 200, media_type: str = JSON) -> None:
+        """`body` is encoded already."""
+        self.body = body
+        self.headers = headers if headers is not None else {}
+        self.status = status
+        self.media_type = media_type
+
+    async def __call__(self, _scope: Scope, _receive: Receive, send: Send) -> None:
+        """Send it."""
+        headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in self.headers.items()]
+        if self.status != 304:  # noqa: PLR2004 - Not Modified has no body, and must not claim an empty one
+            headers += [(b"content-type", self.media_type.encode()), (b"content-length", b"%d" % len(self.body))]
+        await send({"type": "http.response.start", "status": self.status, "headers": headers})
+        await send({"type": "http.response.body", "body": self.body, "more_body": False})
 
 
-def find_track(catalog: Catalog, track_id: int) -> tuple[int, bytes]:
-    """The id that the track has now and its stored JSON."""
-    survivor = catalog.resolve_id(track_id)
-    body = None if survivor is None else catalog.track_body(survivor)
-    if survivor is None or body is None:
-        raise ApiError("not_found", f"There is no track {track_id}.")
-    return survivor, body
+def encoded(body: msgspec.Struct) -> Answer:
+    """A 200 with a wire type."""
+    return Answer(msgspec.json.encode(body))
 
 
-def stored_track(body: bytes) -> dict[str, Any]:
-    """A stored track, decoded."""
-    decoded: dict[str, Any] = msgspec.json.decode(body)
-    return decoded
+def with_members(body: bytes, members: dict[str, bytes]) -> bytes:
+    """A JSON object, encoded, with more members at its end; their values are encoded too."""
+    if not members:
+        return body
+    added = b",".join(b'"' + name.encode() + b'":' + value for name, value in members.items())
+    return body[:-1] + (b"," if body != b"{}" else b"") + added + b"}"
+
+
+def etag(body: bytes) -> str:
+    """A strong entity tag: the same body, the same tag, whichever build published it."""
+    return f'"{hashlib.blake2b(body, digest_size=_ETAG_BYTES).hexdigest()}"'
+
+
+def is_current(if_none_match: str, tag: str) -> bool:
+    """Whether a caller's If-None-Match holds the tag (RFC 9110: compared weakly, `*` is any)."""
+    return if_none_match.strip() == "*" or any(one.strip().removeprefix("W/") == tag for one in if_none_match.split(","))

@@ -1,94 +1,284 @@
-"""Reads path and query parameters and gathers everything that is wrong with them, so that one answer names all (contract A5).
+"""What a route can be asked: each parameter with the one function that reads it and the schema that describes it.
 
-Values arrive as text; limits come from the specification, part 8.
+A route declares its parameters; `read` takes them all from a request at once and gathers everything that is wrong, so that one answer
+names all (contract A5). Values arrive as text; limits come from the specification, part 8. Add a parameter here when a route needs a new
+one. What must not live here: bodies (bodies.py), asking the catalog.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from urllib.parse import parse_qsl
 
 from catalog_api.problems import ApiError, ParameterProblem
 from catalog_store.identifiers import NUMBER_SHAPE, STREAMSVC_A_SHAPE, UUID_SHAPE, normalise_isrc, normalise_iswc
 from catalog_store.platforms import CATALOG_B, CATALOG_PLATFORMS, STREAMSVC_A
 
-SEARCH_TEXT_CHARACTERS = 500
-SEARCH_LIMIT = (1, 100, 20)
-"""Smallest, largest, default page of a search (specification, part 8)."""
-ISWC_LIMIT = (1, 200, 50)
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+T = TypeVar("T")
+
+TEXT_CHARACTERS = 500
+"""Longest artist, title, label, genre (contract C1)."""
+URL_CHARACTERS = 2_000
 LARGEST_ID = 2**63 - 1
+YEARS = (1860, 2100)
+"""The first sound was recorded in 1860."""
 
 _SHAPES = dict.fromkeys(CATALOG_PLATFORMS, NUMBER_SHAPE) | {STREAMSVC_A: STREAMSVC_A_SHAPE, CATALOG_B: UUID_SHAPE}
+_SHOWN = 60
 
 
-class Parameters:
-    """Collects problems while values are read; `check()` raises one error for all of them."""
+class Parameter(Generic[T]):
+    """One parameter of a route, by identity: `asked[PARAMETER]` is its value."""
 
-    def __init__(self) -> None:
-        """No problem so far."""
-        self._problems: list[ParameterProblem] = []
+    def __init__(
+        self,
+        name: str,
+        reader: Callable[[str], T],
+        schema: Mapping[str, Any],
+        description: str,
+        *,
+        default: T | None = None,
+        is_required: bool = False,
+        place: str = "query",
+    ) -> None:
+        """`reader` turns text into the value or raises ValueError with a message for the caller; `schema` is JSON Schema."""
+        self.name = name
+        self.reader = reader
+        self.schema = schema
+        self.description = description
+        self.default = default
+        self.is_required = is_required
+        self.place = place
 
-    def complain(self, name: str, message: str, place: str = "query") -> None:
-        """Note a problem with a parameter."""
-        self._problems.append(ParameterProblem(place, name, message))
 
-    def check(self) -> None:
-        """ApiError `invalid_parameter` when anything was wrong."""
-        if self._problems:
-            names = ", ".join(problem.name for problem in self._problems)
-            raise ApiError("invalid_parameter", f"Invalid or missing: {names}.", tuple(self._problems))
+class Asked:
+    """The values of one request, read and checked."""
 
-    def text(self, name: str, value: str | None) -> str:
-        """A required text that is not blank."""
-        if value is None or not value.strip():
-            self.complain(name, "required and must not be blank")
-            return ""
-        if len(value) > SEARCH_TEXT_CHARACTERS:
-            self.complain(name, f"at most {SEARCH_TEXT_CHARACTERS} characters, got {len(value)}")
-        return value
+    __slots__ = ("_values",)
 
-    def limit(self, value: str | None, bounds: tuple[int, int, int]) -> int:
-        """A page size within bounds; out of range is an error, never clamped (contract A7)."""
-        smallest, largest, default = bounds
-        if value is None:
-            return default
-        if not re.fullmatch(r"[0-9]{1,9}", value) or not smallest <= int(value) <= largest:
-            self.complain("limit", f"a whole number from {smallest} to {largest}, got {value[:40]!r}")
-            return default
+    def __init__(self, values: dict[Parameter[Any], Any]) -> None:
+        """`values` of the parameters that were sent."""
+        self._values = values
+
+    def __getitem__(self, parameter: Parameter[T]) -> T:
+        """The value; the default when it was not sent (None where there is none)."""
+        return cast("T", self._values.get(parameter, parameter.default))
+
+    def the_one(self, parameters: Sequence[Parameter[Any]]) -> Parameter[Any]:
+        """Which of the parameters, exactly one of which must be sent, was."""
+        return next(parameter for parameter in parameters if parameter in self._values)
+
+
+def read(
+    declared: Sequence[Parameter[Any]],
+    exactly_one: Sequence[Parameter[Any]],
+    path_values: Mapping[str, str],
+    query_string: bytes,
+    *,
+    is_strict: bool,
+) -> tuple[Asked, list[ParameterProblem]]:
+    """All `declared` parameters of a request, and what is wrong with them. With `is_strict` unknown query parameters are wrong too."""
+    problems: list[ParameterProblem] = []
+    sent: dict[str, str] = {}
+    for name, value in parse_qsl(query_string.decode("latin-1"), keep_blank_values=True, errors="surrogateescape") if query_string else ():
+        if name in sent and any(name == parameter.name for parameter in declared):
+            problems.append(ParameterProblem("query", name, "sent more than once"))
+        sent[name] = value
+    values: dict[Parameter[Any], Any] = {}
+    for parameter in declared:
+        text = path_values.get(parameter.name) if parameter.place == "path" else sent.pop(parameter.name, None)
+        if text is not None:
+            try:
+                values[parameter] = parameter.reader(_as_utf8(text))
+            except ValueError as error:
+                values[parameter] = parameter.default
+                problems.append(ParameterProblem(parameter.place, parameter.name, str(error)))
+        elif parameter.is_required:
+            problems.append(ParameterProblem(parameter.place, parameter.name, "required"))
+    if exactly_one:
+        problems += _not_exactly_one(exactly_one, values)
+    if is_strict:
+        problems += [ParameterProblem("query", name[:_SHOWN], "unknown, and the request prefers strict handling") for name in sent]
+    return Asked(values), problems
+
+
+def _not_exactly_one(group: Sequence[Parameter[Any]], values: Mapping[Parameter[Any], Any]) -> list[ParameterProblem]:
+    sent = [parameter for parameter in group if parameter in values]
+    if len(sent) == 1:
+        return []
+    names = ", ".join(parameter.name for parameter in group)
+    return [ParameterProblem("query", one.name, f"exactly one of {names} must be sent, got {len(sent)}") for one in sent or group]
+
+
+def check(problems: Sequence[ParameterProblem]) -> None:
+    """ApiError `invalid_parameter` that names every problem, if there is any."""
+    if problems:
+        names = ", ".join(dict.fromkeys(problem.name for problem in problems))
+        raise ApiError("invalid_parameter", f"Invalid or missing: {names}.", tuple(problems))
+
+
+def _as_utf8(text: str) -> str:
+    if text.isascii():
+        return text
+    try:
+        return text.encode("utf-8", "surrogateescape").decode("utf-8")
+    except UnicodeDecodeError:
+        raise ValueError("not UTF-8") from None
+
+
+def _shown(value: str) -> str:
+    return ascii(value[:_SHOWN])
+
+
+def _text(value: str) -> str:
+    if not value.strip():
+        raise ValueError("must not be blank")
+    if len(value) > TEXT_CHARACTERS:
+        raise ValueError(f"at most {TEXT_CHARACTERS} characters, got {len(value)}")
+    return value
+
+
+def _whole_number(smallest: int, largest: int) -> Callable[[str], int]:
+    def reader(value: str) -> int:
+        if not re.fullmatch(r"[0-9]{1,19}", value) or not smallest <= int(value) <= largest:
+            raise ValueError(f"a whole number from {smallest} to {largest}, got {_shown(value)}")
         return int(value)
 
-    def track_id(self, value: str, name: str = "id", place: str = "query") -> int:
-        """A track id: a positive whole number."""
-        if not re.fullmatch(r"[0-9]{1,19}", value) or not 1 <= int(value) <= LARGEST_ID:
-            self.complain(name, f"a positive whole number, got {value[:40]!r}", place)
-            return 0
-        return int(value)
+    return reader
 
-    def isrc(self, value: str, place: str = "query") -> str:
-        """An ISRC, hyphens and spaces allowed."""
-        code = normalise_isrc(value)
-        if code is None:
-            self.complain("isrc", f"twelve characters: two letters, three letters or digits, seven digits; got {value[:40]!r}", place)
-        return code or ""
 
-    def iswc(self, value: str, place: str = "path") -> str:
-        """An ISWC, separators allowed; its check digit is not judged here: a wrong one is simply unknown (contract B9)."""
-        code = normalise_iswc(value)
-        if code is None:
-            self.complain("iswc", f"the letter T and ten digits, got {value[:40]!r}", place)
-        return code or ""
+def _url(value: str) -> str:
+    """An address of any site: one that is no platform's is simply unknown."""
+    if len(value) > URL_CHARACTERS or not re.match(r"https?://[^/\s]+/\S+$", value):
+        raise ValueError(f"an http or https address of at most {URL_CHARACTERS} characters, got {_shown(value)}")
+    return value
 
-    def external_id(self, platform: str, value: str) -> str:
-        """An id of the platform's own shape."""
-        candidate = value.strip().lower() if platform == CATALOG_B else value.strip()
-        if not re.fullmatch(_SHAPES[platform], candidate):
-            self.complain(f"{platform}_id", f"not an id of {platform}: {value[:60]!r}")
-        return candidate
 
-    def exactly_one(self, given: dict[str, str | None]) -> tuple[str, str] | None:
-        """The one parameter that was sent, with its value; a problem when none or several were."""
-        sent = [(name, value) for name, value in given.items() if value is not None]
-        if len(sent) == 1:
-            return sent[0]
-        for name in [name for name, _ in sent] or list(given):
-            self.complain(name, f"exactly one of {', '.join(given)} must be sent, got {len(sent)}")
-        return None
+def _isrc(value: str) -> str:
+    code = normalise_isrc(value)
+    if code is None:
+        raise ValueError(f"two letters, three letters or digits, seven digits, which are not all zero; got {_shown(value)}")
+    return code
+
+
+def _iswc(value: str) -> str:
+    """The check digit is not judged here: a wrong one is simply unknown (contract B9)."""
+    code = normalise_iswc(value)
+    if code is None:
+        raise ValueError(f"the letter T and ten digits, got {_shown(value)}")
+    return code
+
+
+def _flag(value: str) -> bool:
+    if value not in {"true", "false"}:
+        raise ValueError(f"true or false, got {_shown(value)}")
+    return value == "true"
+
+
+def external_id(platform: str, value: str) -> str:
+    """An id of the platform, in the spelling under which it is kept; ValueError when it is not of the platform's shape."""
+    candidate = value.strip().lower() if platform == CATALOG_B else value.strip()
+    if not re.fullmatch(_SHAPES[platform], candidate):
+        raise ValueError(f"not an id of {platform}: {_shown(value)}")
+    return candidate
+
+
+def _external_id(platform: str, what: str) -> Parameter[str]:
+    schema = {"type": "string", "pattern": _SHAPES[platform]}
+    if platform == CATALOG_B:
+        schema = {"type": "string", "format": "uuid"}
+    return Parameter(f"{platform}_id", lambda value: external_id(platform, value), schema, what)
+
+
+def _id(name: str, description: str, place: str = "query") -> Parameter[int]:
+    schema = {"type": "integer", "minimum": 1, "maximum": LARGEST_ID}
+    return Parameter(name, _whole_number(1, LARGEST_ID), schema, description, place=place, is_required=place == "path")
+
+
+def _limit(smallest: int, largest: int, default: int) -> Parameter[int]:
+    schema = {"type": "integer", "minimum": smallest, "maximum": largest, "default": default}
+    return Parameter("limit", _whole_number(smallest, largest), schema, "Items on a page.", default=default)
+
+
+_TEXT = {"type": "string", "minLength": 1, "maxLength": TEXT_CHARACTERS, "pattern": r"\S"}
+_ISRC_SCHEMA = {"type": "string", "pattern": r"^[A-Za-z]{2}-?[A-Za-z0-9]{3}-?[0-9]{2}-?[0-9]{5}$", "examples": ["GBAYE0601498"]}
+_ISWC_SCHEMA = {"type": "string", "pattern": r"^[Tt]-?[0-9]{3}\.?[0-9]{3}\.?[0-9]{3}-?[0-9]$", "examples": ["T-034.524.680-1"]}
+
+ARTIST = Parameter("artist", _text, _TEXT, "Artists as you know them.", is_required=True)
+TITLE = Parameter("title", _text, _TEXT, "Title as you know it.", is_required=True)
+LIMIT = _limit(1, 100, 20)
+WORK_LIMIT = _limit(1, 200, 50)
+CHANGES_LIMIT = _limit(1, 1000, 1000)
+CURSOR = Parameter[str | None]("cursor", str, {"type": "string", "minLength": 1}, "`next_cursor` of the page before, with the same query.")
+
+TRACK_ID = _id("id", "Track id.", "path")
+ARTIST_ID = _id("id", "Artist id.", "path")
+LABEL_ID = _id("id", "Label id.", "path")
+RELEASE_ID = _id("id", "Release id.", "path")
+ISRC = Parameter("isrc", _isrc, _ISRC_SCHEMA, "Any ISRC of the track, hyphens and lower case allowed.", place="path", is_required=True)
+ISWC = Parameter("iswc", _iswc, _ISWC_SCHEMA, "With or without separators.", place="path", is_required=True)
+
+OF_ID = _id("id", "Track id.")
+OF_ISRC = Parameter("isrc", _isrc, _ISRC_SCHEMA, "Any ISRC of the track.")
+OF_PLATFORM = {
+    "streamsvc_a": _external_id("streamsvc_a", "Track id on streamsvc_a; case counts."),
+    "streamsvc_b": _external_id("streamsvc_b", "Track id on streamsvc_b."),
+    "streamsvc_c": _external_id("streamsvc_c", "Track id on streamsvc_c."),
+    "store_a": _external_id("store_a", "Track id on store_a."),
+    "catalog_a": _external_id("catalog_a", "Release id on catalog_a."),
+    "catalog_b": _external_id("catalog_b", "Recording id (UUID) on catalog_b."),
+}
+"""By platform key, the parameter that names a track by the platform's id."""
+OF_URL = Parameter(
+    "url", _url, {"type": "string", "format": "uri", "maxLength": URL_CHARACTERS}, "Address of a track on one of the platforms."
+)
+
+GENRE_ID = _id("genreId", "Genre id from `/v1/genres`; wins over `genre`. A main includes its subgenres.")
+GENRE = Parameter[str | None]("genre", _text, _TEXT, "Name of a genre, as you know it.")
+YEAR = Parameter[int | None](
+    "year",
+    _whole_number(*YEARS),
+    {"type": "integer", "minimum": YEARS[0], "maximum": YEARS[1]},
+    "Year of the track's earliest release.",
+)
+BROWSE_LABEL_ID = _id("labelId", "Label id; wins over `label`.")
+BROWSE_LABEL = Parameter[str | None]("label", _text, _TEXT, "Name of a label.")
+BROWSE_ARTIST_ID = _id("artistId", "Artist id; wins over `artist`.")
+BROWSE_ARTIST = Parameter[str | None]("artist", _text, _TEXT, "Name of an artist.")
+RANDOMIZE = Parameter(
+    "randomize", _flag, {"type": "boolean", "default": False}, "Random order, drawn anew for each first page.", default=False
+)
+
+BUILD_SHAPE = r"^[0-9A-Za-z][0-9A-Za-z._-]{0,63}$"
+
+
+def _build(value: str) -> str:
+    if not re.fullmatch(BUILD_SHAPE, value):
+        raise ValueError(f"not the id of a build: {_shown(value)}")
+    return value
+
+
+SINCE = Parameter[str | None]("since", _build, {"type": "string", "pattern": BUILD_SHAPE}, "The build whose ids you hold.")
+
+INCLUDABLE = ("isrcs", "links", "provenance")
+
+
+def _included(value: str) -> frozenset[str]:
+    wanted = frozenset(value.split(","))
+    if unknown := sorted(wanted - set(INCLUDABLE)):
+        raise ValueError(f"a comma-separated list of {', '.join(INCLUDABLE)}; got {_shown(','.join(unknown))}")
+    return wanted
+
+
+INCLUDE = Parameter[frozenset[str]](
+    "include",
+    _included,
+    {"type": "string", "pattern": r"^(isrcs|links|provenance)(,(isrcs|links|provenance))*$"},
+    "What else to answer, comma-separated: all `isrcs`, the `links`, the `provenance` of each field.",
+    default=frozenset(),
+)

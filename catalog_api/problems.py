@@ -1,6 +1,7 @@
 """The one shape of an error (RFC 9457 with our members) and the one table of error codes.
 
-Handlers raise `ApiError`; nobody else builds an error body. Add a code to CODES when a new way to fail appears; `/v1/errors` serves it.
+Whoever refuses a request raises `ApiError`; nobody else builds an error body. Add a code to CODES when a new way to fail appears;
+`/v1/errors` serves the table.
 """
 
 from __future__ import annotations
@@ -8,15 +9,30 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
-from litestar import Request, Response
 from litestar.exceptions import HTTPException
+
+from account_store.errors import UnavailableError
+from catalog_api.answers import NOT_KEPT, Answer
+from catalog_store.errors import (
+    CatalogClosedError,
+    DeadlineExceededError,
+    InvalidCursorError,
+    InvalidQueryError,
+    UnknownBuildError,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 
 log = logging.getLogger("catalog_api")
 
 PROBLEM_TYPE = "application/problem+json"
+RETRY_SOON = {"retry-after": "5"}
+"""With a 503."""
 
 
 class Code(NamedTuple):
@@ -30,18 +46,30 @@ class Code(NamedTuple):
 CODES = {
     "missing_api_key": Code(401, "No API key", "Send your key in the x-api-key header."),
     "invalid_api_key": Code(401, "Unknown API key", "The key is unknown or revoked: use a live one."),
+    "plan_required": Code(403, "Paid plan required", "This route is part of the paid plans: change the plan of the account."),
+    "bad_request": Code(400, "Bad request", "What was sent is not HTTP: look at the client."),
     "invalid_parameter": Code(400, "Invalid parameter", "Correct the parameters listed in errors."),
     "invalid_cursor": Code(
         400, "Invalid cursor", "Use next_cursor exactly as it was answered, with the same query; else start without one."
     ),
+    "invalid_body": Code(400, "Invalid body", "Send one JSON document in UTF-8 that names each member once."),
+    "too_many_items": Code(400, "Too many items", "Send at most 100 items; make several requests of the rest."),
     "not_found": Code(404, "Not found", "There is no such path, or the catalog does not hold what was asked for."),
     "method_not_allowed": Code(405, "Method not allowed", "Use one of the methods in the Allow header."),
-    "unsupported_media_type": Code(415, "Unsupported media type", "Send the body as the documented Content-Type."),
-    "internal_error": Code(500, "Internal error", "Our fault. Quote request_id when you report it."),
+    "idempotency_key_reused": Code(409, "Idempotency key in use", "The key belongs to another request of yours: use a new key."),
+    "body_too_large": Code(413, "Body too large", "Send fewer or shorter items."),
+    "unsupported_media_type": Code(415, "Unsupported media type", "Send the body as application/json in UTF-8."),
+    "headers_too_large": Code(431, "Head too large", "Send fewer and shorter header fields, and a shorter path."),
+    "rate_limited": Code(429, "Too many requests", "Wait as many seconds as Retry-After says; RateLimit-Policy tells the plan's rate."),
+    "quota_exceeded": Code(429, "Credits used up", "Wait until resets_at, or take a larger plan. Nothing was done or charged."),
+    "internal_error": Code(500, "Internal error", "Our fault, and free of charge. Quote request_id when you report it."),
+    "accounts_unavailable": Code(503, "Accounts unavailable", "Keys and credits cannot be looked up: try again later."),
+    "overloaded": Code(503, "Server busy", "It has as many connections as it takes: use the ones you have, or try again later."),
     "catalog_unavailable": Code(503, "Catalog unavailable", "No catalog is published yet or it cannot be opened: try again later."),
+    "too_slow": Code(503, "Took too long", "The question was stopped at its deadline, free of charge: ask for less, or try again later."),
 }
 
-_BY_STATUS = {404: "not_found", 405: "method_not_allowed", 415: "unsupported_media_type", 400: "invalid_parameter"}
+_BY_STATUS = {404: "not_found", 405: "method_not_allowed", 415: "unsupported_media_type", 400: "invalid_parameter", 413: "body_too_large"}
 
 
 @dataclass(frozen=True)
@@ -56,45 +84,70 @@ class ParameterProblem:
 class ApiError(Exception):
     """A request that is answered with a problem document."""
 
-    def __init__(self, code: str, detail: str, problems: tuple[ParameterProblem, ...] = (), headers: dict[str, str] | None = None) -> None:
-        """`code` is a key of CODES."""
+    def __init__(
+        self,
+        code: str,
+        detail: str,
+        problems: tuple[ParameterProblem, ...] = (),
+        headers: Mapping[str, str] | None = None,
+        members: Mapping[str, object] | None = None,
+    ) -> None:
+        """`code` is a key of CODES; `members` are further members of the document."""
         super().__init__(detail)
         self.code = code
         self.detail = detail
         self.problems = problems
-        self.headers = headers or {}
+        self.headers = dict(headers or {})
+        self.members = dict(members or {})
 
 
-def render(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
-    """Any error as a problem document; what we did not foresee is logged with its trace and told as a 500 without inner details."""
+def problem(scope: Any, error: Exception) -> Answer:  # noqa: ANN401 - any ASGI scope
+    """Any error as a problem document; what nobody foresaw is logged with its trace and told as a 500 without inner details."""
     known = _as_api_error(error)
     if known is None:
-        log.error("unhandled error", exc_info=error, extra={"request_id": request_id(request)})
+        log.error("unhandled error", exc_info=error, extra={"request_id": request_id(scope)})
         known = ApiError("internal_error", "The request could not be answered.")
     code = CODES[known.code]
+    scope.setdefault("state", {})["code"] = known.code
     body: dict[str, object] = {
         "type": f"/v1/errors#{known.code}",
         "title": code.title,
         "status": code.status,
         "detail": known.detail,
-        "instance": request.url.path,
+        "instance": scope["path"],
         "code": known.code,
-        "request_id": request_id(request),
+        "request_id": request_id(scope),
+        **known.members,
     }
     if known.problems:
-        body["errors"] = [{"in": problem.place, "name": problem.name, "message": problem.message} for problem in known.problems]
-    return Response(msgspec.json.encode(body), status_code=code.status, media_type=PROBLEM_TYPE, headers=known.headers)
+        body["errors"] = [{"in": one.place, "name": one.name, "message": one.message} for one in known.problems]
+    headers = {"cache-control": NOT_KEPT} | {name.lower(): value for name, value in known.headers.items()}
+    return Answer(msgspec.json.encode(body), headers, status=code.status, media_type=PROBLEM_TYPE)
+
+
+_OF_STORES: dict[type[Exception], str] = {
+    UnavailableError: "accounts_unavailable",
+    InvalidCursorError: "invalid_cursor",
+    InvalidQueryError: "invalid_parameter",
+    UnknownBuildError: "not_found",
+    DeadlineExceededError: "too_slow",
+    CatalogClosedError: "catalog_unavailable",
+}
 
 
 def _as_api_error(error: Exception) -> ApiError | None:
     if isinstance(error, ApiError):
         return error
+    if type(error) in _OF_STORES:
+        code = _OF_STORES[type(error)]
+        detail = str(error)[0].upper() + str(error)[1:] + "."
+        return ApiError(code, detail, headers=RETRY_SOON if CODES[code].status == HTTPStatus.SERVICE_UNAVAILABLE else {})
     if isinstance(error, HTTPException) and error.status_code in _BY_STATUS:
-        headers = {"Allow": error.headers["allow"]} if error.headers and "allow" in error.headers else {}
+        headers = {"allow": error.headers["allow"]} if error.headers and "allow" in error.headers else {}
         return ApiError(_BY_STATUS[error.status_code], error.detail or HTTPStatus(error.status_code).phrase, headers=headers)
     return None
 
 
-def request_id(request: Request[Any, Any, Any]) -> str:
+def request_id(scope: Any) -> str:  # noqa: ANN401 - any ASGI scope
     """The id under which this request is logged; set by the request-id middleware."""
-    return str(request.scope.get("state", {}).get("request_id", ""))
+    return str(scope.get("state", {}).get("request_id", ""))

@@ -1,111 +1,160 @@
-"""The wire types of `/v1`, field for field as the specification names them (part 2). Changed only additively."""
+"""The wire types of `/v1`, field for field as the specification names them (part 2). Changed only additively.
+
+Stored JSON goes out as it is; these types say what it looks like, encode what is put together here, and make the schemas of the
+description. A member with a default is additive: it is left out where it does not apply.
+"""
 
 from __future__ import annotations
 
+from typing import Annotated, Literal
+
 import msgspec
+from msgspec import Meta
+
+from catalog_store.platforms import LINK_SOURCES
+
+Id = Annotated[int, Meta(ge=1)]
+Date = Annotated[str, Meta(extra_json_schema={"format": "date"})]
+Timestamp = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
+"""RFC 3339, UTC, with `Z` (contract A14)."""
+Precision = Literal["year", "month", "day"]
+Isrc = Annotated[str, Meta(pattern="^[A-Z]{2}[A-Z0-9]{3}[0-9]{7}$")]
+Iswc = Annotated[str, Meta(pattern="^T[0-9]{10}$")]
 
 
 class ArtistRef(msgspec.Struct):
     """An artist by id and name."""
 
-    id: int
+    id: Id
     name: str
 
 
 class LabelRef(msgspec.Struct):
     """A label by id and name."""
 
-    id: int
+    id: Id
     name: str
 
 
 class ReleaseSummary(msgspec.Struct):
-    """A release inside a track."""
+    """A release inside a track. `release_date` is padded to a full date; `release_date_precision` says how much of it is known."""
 
-    id: int
+    id: Id
     title: str
     artist: ArtistRef
     label: LabelRef | None
-    release_date: str | None
-    release_date_precision: str | None
+    release_date: Date | None
+    release_date_precision: Precision | None
 
 
 class TrackArtist(msgspec.Struct):
     """An artist of a track."""
 
-    id: int
+    id: Id
     name: str
     is_primary: bool
     is_remixer: bool
 
 
-class Match(msgspec.Struct):
-    """How well a search result fits the query."""
+class PlatformLink(msgspec.Struct):
+    """A track on a platform."""
 
-    score: float
+    source: Annotated[str, Meta(extra_json_schema={"enum": list(LINK_SOURCES)})]
+    external_id: str
+    url: Annotated[str, Meta(extra_json_schema={"format": "uri"})]
+
+
+class Match(msgspec.Struct):
+    """How well a search result fits the query: 1 is exact."""
+
+    score: Annotated[float, Meta(ge=0, le=1)]
     match_class: str = msgspec.field(name="class")
     reasons: list[str]
 
 
-class Track(msgspec.Struct, omit_defaults=True):
-    """The full track payload; `match` only inside search results."""
+class FieldProvenance(msgspec.Struct):
+    """Who gave a field of a track, and why that source; `agreed` sources said the same (null where nothing is counted)."""
 
-    id: int
+    field: str
+    value: str | int | float | None
+    source: str | None
+    external_id: str | None
+    reason: str | None
+    agreed: int | None
+
+
+class SourceRecord(msgspec.Struct):
+    """A platform's record that was merged into the track."""
+
+    source: str
+    external_id: str
+
+
+class Provenance(msgspec.Struct):
+    """Where a track comes from: its fields and the records that were merged into it."""
+
+    fields: list[FieldProvenance]
+    records: list[SourceRecord]
+
+
+class Track(msgspec.Struct, omit_defaults=True):
+    """The full track payload.
+
+    `match` only inside search results, `matched_isrc` only in an answer by ISRC; `isrcs`, `links`, `provenance` only when included.
+    """
+
+    id: Id
     title: str
     releases: list[ReleaseSummary]
     artists: list[TrackArtist]
-    isrc: str | None
-    duration: int | None
+    isrc: Isrc | None
+    duration: Annotated[int, Meta(ge=1)] | None
     genre: list[str]
     subgenre: list[str]
-    match: Match | None = None
+    match: Match | msgspec.UnsetType = msgspec.UNSET
+    matched_isrc: Isrc | msgspec.UnsetType = msgspec.UNSET
+    isrcs: list[Isrc] | msgspec.UnsetType = msgspec.UNSET
+    links: list[PlatformLink] | msgspec.UnsetType = msgspec.UNSET
+    provenance: Provenance | msgspec.UnsetType = msgspec.UNSET
 
 
-class SearchPage(msgspec.Struct):
-    """A page of search results."""
+class TrackPage(msgspec.Struct):
+    """A page of tracks; `next_cursor` is null exactly at the end."""
 
     results: list[Track]
     next_cursor: str | None
 
 
-class PlatformLink(msgspec.Struct):
-    """A track on a platform."""
-
-    source: str
-    external_id: str
-    url: str
-
-
 class TrackLinks(msgspec.Struct, omit_defaults=True):
-    """The links of a track; `alternatives` when the id that was asked for stands on several tracks."""
+    """The links of a track; `alternatives` are the other tracks that the id asked for stands on, most popular first."""
 
-    track_id: int
+    track_id: Id
     title: str
-    isrc: str | None
+    isrc: Isrc | None
     links: list[PlatformLink]
-    alternatives: list[int] = msgspec.field(default_factory=list)
+    alternatives: list[Id] = msgspec.field(default_factory=list)
 
 
 class IswcEntry(msgspec.Struct):
     """A work by its code."""
 
-    iswc: str
+    iswc: Iswc
     title: str
 
 
 class TrackIswcs(msgspec.Struct):
     """The works that a track performs. `sonovault_id` is the track id; the name is part of the contract."""
 
-    sonovault_id: int
-    isrc: str | None
+    sonovault_id: Id
+    isrc: Isrc | None
     iswcs: list[IswcEntry]
 
 
 class RecordingEntry(msgspec.Struct):
     """A recording of a work."""
 
-    sonovault_id: int
-    isrc: str | None
+    sonovault_id: Id
+    isrc: Isrc | None
     title: str
     artist: str
 
@@ -113,18 +162,70 @@ class RecordingEntry(msgspec.Struct):
 class WorkRecordings(msgspec.Struct):
     """The recordings of a work, most popular first; `total` counts all, whatever the page."""
 
-    iswc: str
+    iswc: Iswc
     title: str
-    total: int
+    total: Annotated[int, Meta(ge=0)]
     recordings: list[RecordingEntry]
 
 
-class Genre(msgspec.Struct):
-    """A node of the canonical tree; `parent` is the name of its main genre."""
+class SlimLabel(msgspec.Struct):
+    """A label by name."""
 
-    id: int
     name: str
-    type: str
+
+
+class SlimRelease(msgspec.Struct):
+    """A release of a slim track."""
+
+    title: str
+    label: SlimLabel | None
+    release_date: Date | None
+
+
+class SlimTrack(msgspec.Struct):
+    """A track as bulk resolve answers it."""
+
+    id: Id
+    title: str
+    isrc: Isrc | None
+    releases: list[SlimRelease]
+    genre: list[str]
+
+
+class TrackName(msgspec.Struct):
+    """A row of bulk resolve by name."""
+
+    artist: str
+    title: str
+
+
+class ResolvedRow(msgspec.Struct, omit_defaults=True):
+    """What became of one item; `track` when it was matched, `match` when it was matched by name."""
+
+    input: str | TrackName
+    status: Literal["matched", "not_found", "skipped_no_credits"]
+    links: list[PlatformLink]
+    track: SlimTrack | msgspec.UnsetType = msgspec.UNSET
+    match: Match | msgspec.UnsetType = msgspec.UNSET
+
+
+class Resolved(msgspec.Struct):
+    """`results[j]` answers `items[j]`. `partial`: the credits did not last, and the last rows were skipped."""
+
+    results: list[ResolvedRow]
+    partial: bool
+    processed: Annotated[int, Meta(ge=0)]
+    credits_used: Annotated[int, Meta(ge=0)]
+    credits_remaining: Annotated[int, Meta(ge=0)]
+    message: str | None
+
+
+class Genre(msgspec.Struct):
+    """A node of the canonical tree; `parent` is the name of its main genre, null for mains."""
+
+    id: Id
+    name: str
+    type: Annotated[str, Meta(extra_json_schema={"enum": ["main", "subgenre"]})]
     parent: str | None
 
 
@@ -132,6 +233,133 @@ class GenreTree(msgspec.Struct):
     """The whole tree as a flat list."""
 
     genres: list[Genre]
+
+
+class ReleaseEntry(msgspec.Struct):
+    """A release in a list."""
+
+    id: Id
+    title: str
+    artist: ArtistRef
+    label: LabelRef | None
+    release_date: Date | None
+    release_date_precision: Precision | None
+    track_count: Annotated[int, Meta(ge=1)]
+
+
+class ReleasePage(msgspec.Struct):
+    """A page of releases; `next_cursor` is null exactly at the end."""
+
+    results: list[ReleaseEntry]
+    next_cursor: str | None
+
+
+class ReleaseTrack(msgspec.Struct):
+    """A track on a release, without the releases it is on."""
+
+    id: Id
+    title: str
+    artists: list[TrackArtist]
+    isrc: Isrc | None
+    duration: Annotated[int, Meta(ge=1)] | None
+    genre: list[str]
+    subgenre: list[str]
+    disc_number: int | None
+    track_number: int | None
+
+
+class Release(msgspec.Struct):
+    """A release with its tracks, in their order."""
+
+    id: Id
+    title: str
+    artist: ArtistRef
+    label: LabelRef | None
+    release_date: Date | None
+    release_date_precision: Precision | None
+    release_type: str | None
+    catalog_number: str | None
+    gtin: str | None
+    track_count: Annotated[int, Meta(ge=1)]
+    tracks: list[ReleaseTrack]
+
+
+class Artist(msgspec.Struct):
+    """An artist; `release_count` counts the releases whose artist it is."""
+
+    id: Id
+    name: str
+    release_count: Annotated[int, Meta(ge=0)]
+
+
+class Label(msgspec.Struct):
+    """A label."""
+
+    id: Id
+    name: str
+    release_count: Annotated[int, Meta(ge=0)]
+
+
+class Change(msgspec.Struct):
+    """What became of an id in a build: merged into `new_id`, split (`new_id` took a part of it), removed, or restored."""
+
+    build: str
+    kind: Annotated[str, Meta(extra_json_schema={"enum": ["track", "artist", "release", "label"]})]
+    change: Annotated[str, Meta(extra_json_schema={"enum": ["merged", "split", "removed", "restored"]})]
+    id: Id
+    new_id: Id | None
+
+
+class Changes(msgspec.Struct):
+    """Changes after the build asked about, oldest first; `build` is the one that answered: ask with it next time."""
+
+    since: str | None
+    build: str
+    results: list[Change]
+    next_cursor: str | None
+
+
+class Suggestion(msgspec.Struct):
+    """A proposed correction of a track."""
+
+    id: Id
+    status: Annotated[str, Meta(extra_json_schema={"enum": ["pending", "approved", "rejected"]})]
+    track_id: Id
+    field: str
+    value: str
+    note: str | None
+    source_url: str | None
+    created_at: Timestamp
+
+
+class SuggestionPage(msgspec.Struct):
+    """The caller's suggestions, oldest first."""
+
+    results: list[Suggestion]
+    next_cursor: str | None
+
+
+class DayUse(msgspec.Struct):
+    """Credits and requests of one key on one UTC day; keys are told apart by their beginning."""
+
+    day: Date
+    key: str
+    credits: Annotated[int, Meta(ge=0)]
+    requests: Annotated[int, Meta(ge=0)]
+
+
+class Usage(msgspec.Struct):
+    """An account's calendar month (UTC)."""
+
+    month: str
+    plan: str
+    credits_allowed: Annotated[int, Meta(ge=0)]
+    credits_used: Annotated[int, Meta(ge=0)]
+    credits_remaining: Annotated[int, Meta(ge=0)]
+    resets_at: Timestamp
+    requests_per_second: Annotated[int, Meta(ge=1)]
+    burst: Annotated[int, Meta(ge=1)]
+    days: list[DayUse]
 
 
 class ErrorCode(msgspec.Struct):
@@ -149,16 +377,33 @@ class ErrorCodes(msgspec.Struct):
     errors: list[ErrorCode]
 
 
+class InterfaceChange(msgspec.Struct, omit_defaults=True):
+    """A change of the interface; `sunset` and `link` of what is deprecated."""
+
+    date: Date
+    kind: Literal["added", "deprecated", "removed"]
+    path: str
+    note: str
+    sunset: Date | None = None
+    link: str | None = None
+
+
+class Changelog(msgspec.Struct):
+    """The changes of the interface, newest first."""
+
+    changes: list[InterfaceChange]
+
+
 class ParameterProblem(msgspec.Struct):
     """What is wrong with one parameter."""
 
-    place: str = msgspec.field(name="in")
+    place: Literal["path", "query", "header", "body"] = msgspec.field(name="in")
     name: str
     message: str
 
 
 class Problem(msgspec.Struct, omit_defaults=True):
-    """An error, after RFC 9457."""
+    """An error, after RFC 9457; `errors` name all bad parameters at once."""
 
     type: str
     title: str
@@ -168,3 +413,11 @@ class Problem(msgspec.Struct, omit_defaults=True):
     code: str
     request_id: str
     errors: list[ParameterProblem] = msgspec.field(default_factory=list)
+
+
+class QuotaProblem(Problem, omit_defaults=True):
+    """Too few credits are left this month."""
+
+    credits_required: int | msgspec.UnsetType = msgspec.UNSET
+    credits_remaining: int | msgspec.UnsetType = msgspec.UNSET
+    resets_at: Timestamp | msgspec.UnsetType = msgspec.UNSET

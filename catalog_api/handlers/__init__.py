@@ -1,1 +1,49 @@
-"""The routes of `/v1`, one module per resource. A handler reads parameters, asks the catalog one question and answers."""
+"""The routes of `/v1`, one module per resource. A handler takes checked values and returns the question that they make.
+
+Add a route's module here when a resource appears; ROUTES is also the order in which the description names them.
+"""
+
+from __future__ import annotations
+
+from catalog_api.handlers.browse import browse
+from catalog_api.handlers.changes import changes
+from catalog_api.handlers.genres import genres
+from catalog_api.handlers.iswc import iswcs_of_track, tracks_of_iswc
+from catalog_api.handlers.links import links
+from catalog_api.handlers.releases import artist, artist_releases, label, label_releases, new_releases, release
+from catalog_api.handlers.resolve import resolve
+from catalog_api.handlers.search import search
+from catalog_api.handlers.service import alive, changelog, error_codes, openapi_document, ready, reference_page, reference_style_sheet
+from catalog_api.handlers.suggestions import suggest, suggestions, suggestions_of_track
+from catalog_api.handlers.tracks import track_by_id, track_by_isrc
+from catalog_api.handlers.usage import usage
+
+ROUTES = [
+    search,
+    track_by_isrc,
+    track_by_id,
+    links,
+    iswcs_of_track,
+    tracks_of_iswc,
+    resolve,
+    browse,
+    new_releases,
+    release,
+    artist,
+    artist_releases,
+    label,
+    label_releases,
+    genres,
+    suggest,
+    suggestions_of_track,
+    suggestions,
+    changes,
+    usage,
+    error_codes,
+    changelog,
+    openapi_document,
+    reference_page,
+    reference_style_sheet,
+    alive,
+    ready,
+]

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from litestar import Response, get
-
-from catalog_api.answers import answer, documented
-from catalog_api.live_catalog import LiveCatalog
+from catalog_api.answers import ONE_DAY, Answer, encoded
+from catalog_api.metering import Lookup, Question
+from catalog_api.parameters import Asked
+from catalog_api.routes import reads
+from catalog_api.service import Service
 from catalog_api.wire import Genre, GenreTree
-
-ONE_DAY = "max-age=86400"
-"""The tree is stable for weeks (contract A16)."""
+from catalog_store.reader import Catalog
 
 
-@get("/v1/genres", tags=["Genres"], summary="The canonical genre tree", responses=documented(GenreTree), sync_to_thread=False)
-def genres(catalog: LiveCatalog) -> Response[bytes]:
-    """The full tree as a flat list: mains first, each subgenre with the name of its main."""
-    tree = GenreTree([Genre(node.id, node.name, node.type, node.parent) for node in catalog.get().genres()])
-    return answer(tree, {"Cache-Control": ONE_DAY})
+@reads("/v1/genres", GenreTree, tag="Genres", summary="The canonical genre tree")
+def genres(_asked: Asked) -> Question:
+    """The full tree as a flat list: mains first, each subgenre with the name of its main. Stable for weeks: keep it for a day."""
+    return Lookup(_tree)
+
+
+def _tree(catalog: Catalog, _service: Service) -> Answer:
+    answer = encoded(GenreTree([Genre(*node) for node in catalog.genres()]))
+    answer.headers["cache-control"] = ONE_DAY
+    return answer

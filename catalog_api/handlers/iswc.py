@@ -2,61 +2,57 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from litestar import Response, get
-from litestar.params import Parameter
-
-from catalog_api.answers import answer, documented, find_track, stored_track
-from catalog_api.live_catalog import LiveCatalog
-from catalog_api.parameters import ISWC_LIMIT, Parameters
+from catalog_api.answers import Answer, encoded
+from catalog_api.handlers.found import body_of, ids_named, shown
+from catalog_api.metering import Lookup, Question
+from catalog_api.parameters import ISWC, OF_ID, OF_ISRC, WORK_LIMIT, Asked
 from catalog_api.problems import ApiError
+from catalog_api.routes import reads
+from catalog_api.service import Service
 from catalog_api.wire import IswcEntry, RecordingEntry, TrackIswcs, WorkRecordings
+from catalog_store.reader import Catalog
 
-_LIMIT = f"{ISWC_LIMIT[0]} to {ISWC_LIMIT[1]}, default {ISWC_LIMIT[2]}."
-
-
-@get("/v1/tracks/iswc", tags=["Works"], summary="ISWCs of a track", responses=documented(TrackIswcs, 400, 404), sync_to_thread=False)
-def iswcs_of_track(
-    catalog: LiveCatalog,
-    isrc: Annotated[str | None, Parameter(description="Any ISRC of the track; exactly one of isrc and id.")] = None,
-    id: Annotated[str | None, Parameter(description="Track id; exactly one of isrc and id.")] = None,  # noqa: A002 - the contract's name
-) -> Response[bytes]:
-    """The works that the track performs; an empty list when none is known."""
-    parameters = Parameters()
-    sent = parameters.exactly_one({"isrc": isrc, "id": id})
-    wanted: str | int = ""
-    if sent:
-        wanted = parameters.isrc(sent[1]) if sent[0] == "isrc" else parameters.track_id(sent[1])
-    parameters.check()
-    live = catalog.get()
-    found = live.id_for_isrc(wanted) if isinstance(wanted, str) else wanted
-    if found is None:
-        raise ApiError("not_found", f"No track carries the ISRC {wanted}.")
-    track_id, body = find_track(live, found)
-    entries = [IswcEntry(iswc, title) for iswc, title in live.iswcs(track_id)]
-    return answer(TrackIswcs(track_id, stored_track(body)["isrc"], entries))
+_ONE_OF = (OF_ISRC, OF_ID)
 
 
-@get(
-    "/v1/tracks/iswc/{iswc:str}",
-    tags=["Works"],
-    summary="Tracks of an ISWC",
-    responses=documented(WorkRecordings, 400, 404),
-    sync_to_thread=False,
+@reads(
+    "/v1/tracks/iswc",
+    TrackIswcs,
+    tag="Works",
+    summary="ISWCs of a track",
+    parameters=_ONE_OF,
+    exactly_one=_ONE_OF,
+    failures=("not_found",),
 )
-def tracks_of_iswc(
-    iswc: str,
-    catalog: LiveCatalog,
-    limit: Annotated[str | None, Parameter(description=_LIMIT)] = None,
-) -> Response[bytes]:
-    """The recordings of a work, most popular first."""
-    parameters = Parameters()
-    code = parameters.iswc(iswc)
-    page_size = parameters.limit(limit, ISWC_LIMIT)
-    parameters.check()
-    work = catalog.get().work(code, page_size)
-    if work is None:
-        raise ApiError("not_found", f"No recording of the ISWC {code} is known.")
-    recordings = [RecordingEntry(*recording) for recording in work.recordings]
-    return answer(WorkRecordings(work.iswc, work.title, work.total, recordings))
+def iswcs_of_track(asked: Asked) -> Question:
+    """The works that the track performs, which exactly one of `isrc` and `id` names; an empty list when none is known."""
+    by = asked.the_one(_ONE_OF)
+
+    def work(catalog: Catalog, _service: Service) -> Answer:
+        track_id, body = body_of(catalog, ids_named(catalog, asked, by)[0])
+        entries = [IswcEntry(iswc, title) for iswc, title in catalog.iswcs(track_id)]
+        return encoded(TrackIswcs(track_id, shown(body).isrc, entries))
+
+    return Lookup(work)
+
+
+@reads(
+    "/v1/tracks/iswc/{iswc:str}",
+    WorkRecordings,
+    tag="Works",
+    summary="Tracks of an ISWC",
+    parameters=(ISWC, WORK_LIMIT),
+    failures=("not_found",),
+)
+def tracks_of_iswc(asked: Asked) -> Question:
+    """The recordings of a work, most popular first, ties by id. `total` counts all, whatever the page."""
+    code, limit = asked[ISWC], asked[WORK_LIMIT]
+
+    def work(catalog: Catalog, _service: Service) -> Answer:
+        found = catalog.work(code, limit)
+        if found is None:
+            raise ApiError("not_found", f"No recording of the ISWC {code} is known.")
+        recordings = [RecordingEntry(*recording) for recording in found.recordings]
+        return encoded(WorkRecordings(found.iswc, found.title, found.total, recordings))
+
+    return Lookup(work)

@@ -1,39 +1,74 @@
-"""What the service says about itself: its error codes and whether it can answer. Open to all: no key, no catalog data."""
+"""What the service says about itself: its error codes, its description, its changes, whether it can answer. Open to all: no key needed."""
 
 from __future__ import annotations
 
-from typing import Any
+from litestar import get
+from litestar.types import Scope
 
-from litestar import Request, Response, get
-from litestar.serialization import encode_json
-
-from catalog_api.answers import JSON, answer
-from catalog_api.live_catalog import LiveCatalog
-from catalog_api.middleware import OPEN_TO_ALL
+from catalog_api.admission import OPEN_TO_ALL
+from catalog_api.answers import Answer, encoded
+from catalog_api.changelog import CHANGES
 from catalog_api.problems import CODES
-from catalog_api.wire import ErrorCode, ErrorCodes
+from catalog_api.reference import reference_style
+from catalog_api.service import Service
+from catalog_api.wire import Changelog, ErrorCode, ErrorCodes
+
+_OPEN = {OPEN_TO_ALL: True}
+_PAGE_POLICY = {
+    "content-security-policy": "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cache-control": "max-age=300",
+}
+_ERROR_CODES = encoded(ErrorCodes([ErrorCode(name, code.status, code.title, code.advice) for name, code in CODES.items()]))
+_STYLE = reference_style()
+_CHANGELOG = encoded(Changelog(list(CHANGES)))
 
 
-@get("/v1/errors", tags=["Service"], summary="All error codes", opt={OPEN_TO_ALL: True}, sync_to_thread=False)
-def error_codes() -> ErrorCodes:
+@get("/v1/errors", opt=_OPEN, sync_to_thread=False)
+def error_codes() -> Answer:
     """Every stable code with its status and what to do about it."""
-    return ErrorCodes([ErrorCode(name, code.status, code.title, code.advice) for name, code in CODES.items()])
+    return _ERROR_CODES
 
 
-@get("/v1/openapi.json", include_in_schema=False, opt={OPEN_TO_ALL: True}, sync_to_thread=False)
-def openapi_document(request: Request[Any, Any, Any]) -> Response[bytes]:
+@get("/v1/changelog", opt=_OPEN, sync_to_thread=False)
+def changelog() -> Answer:
+    """The changes of the interface, newest first."""
+    return _CHANGELOG
+
+
+@get("/v1/openapi.json", opt=_OPEN, sync_to_thread=False)
+def openapi_document(scope: Scope) -> Answer:
     """The machine-readable description, generated from the running handlers."""
-    return Response(encode_json(request.app.openapi_schema.to_schema()), media_type=JSON)
+    return Answer(service_of(scope).description)
 
 
-@get("/healthz", include_in_schema=False, opt={OPEN_TO_ALL: True}, sync_to_thread=False)
-def alive() -> Response[bytes]:
+@get("/v1/docs", opt=_OPEN, sync_to_thread=False)
+def reference_page(scope: Scope) -> Answer:
+    """The reference for people, made from the description."""
+    return Answer(service_of(scope).reference, _PAGE_POLICY, media_type="text/html; charset=utf-8")
+
+
+@get("/v1/docs/style.css", opt=_OPEN, sync_to_thread=False)
+def reference_style_sheet() -> Answer:
+    """How the reference looks."""
+    return Answer(_STYLE, {"cache-control": "max-age=300"}, media_type="text/css; charset=utf-8")
+
+
+@get("/healthz", opt=_OPEN, sync_to_thread=False)
+def alive() -> Answer:
     """The process answers."""
-    return answer(b'{"status":"ok"}')
+    return Answer(b'{"status":"ok"}')
 
 
-@get("/readyz", include_in_schema=False, opt={OPEN_TO_ALL: True}, sync_to_thread=False)
-def ready(catalog: LiveCatalog) -> Response[bytes]:
+@get("/readyz", opt=_OPEN, sync_to_thread=False)
+def ready(scope: Scope) -> Answer:
     """A catalog is open; 503 while there is none."""
-    catalog.get()
-    return answer(b'{"status":"ready"}')
+    with service_of(scope).live.hold():
+        return Answer(b'{"status":"ready"}')
+
+
+def service_of(scope: Scope) -> Service:
+    """The service that answers this request."""
+    service: Service = scope["litestar_app"].state.service
+    return service

@@ -2,32 +2,40 @@
 
 from __future__ import annotations
 
-from litestar import Response, get
-
-from catalog_api.answers import documented, track_answer
-from catalog_api.live_catalog import LiveCatalog
-from catalog_api.parameters import Parameters
-from catalog_api.problems import ApiError
+from catalog_api.answers import Answer
+from catalog_api.handlers.found import body_of, id_of_isrc
+from catalog_api.handlers.included import included, reads_tables
+from catalog_api.metering import Lookup, Question
+from catalog_api.parameters import INCLUDE, ISRC, TRACK_ID, Asked
+from catalog_api.routes import reads
+from catalog_api.service import Service
 from catalog_api.wire import Track
+from catalog_store.reader import Catalog
 
 
-@get("/v1/tracks/{track_id:str}", tags=["Tracks"], summary="A track by id", responses=documented(Track, 400, 404), sync_to_thread=False)
-def track_by_id(track_id: str, catalog: LiveCatalog) -> Response[bytes]:
-    """The full track. An id that was merged answers with its survivor and Content-Location."""
-    parameters = Parameters()
-    number = parameters.track_id(track_id, place="path")
-    parameters.check()
-    return track_answer(catalog.get(), number)
+@reads("/v1/tracks/{id:str}", Track, tag="Tracks", summary="A track by id", parameters=(TRACK_ID, INCLUDE), failures=("not_found",))
+def track_by_id(asked: Asked) -> Question:
+    """The full track. An id that was merged answers with its survivor, which Content-Location names."""
+    track_id, wanted = asked[TRACK_ID], asked[INCLUDE]
+
+    def work(catalog: Catalog, service: Service) -> Answer:
+        survivor, body = body_of(catalog, track_id)
+        if wanted:
+            body = included(service, catalog, survivor, body, wanted)
+        return Answer(body, {"content-location": f"/v1/tracks/{survivor}"} if survivor != track_id else None)
+
+    return Lookup(work, is_slow=reads_tables(wanted))
 
 
-@get("/v1/tracks/isrc/{isrc:str}", tags=["Tracks"], summary="A track by ISRC", responses=documented(Track, 400, 404), sync_to_thread=False)
-def track_by_isrc(isrc: str, catalog: LiveCatalog) -> Response[bytes]:
-    """The track that carries the code, whichever of its codes it is."""
-    parameters = Parameters()
-    code = parameters.isrc(isrc, place="path")
-    parameters.check()
-    live = catalog.get()
-    found = live.id_for_isrc(code)
-    if found is None:
-        raise ApiError("not_found", f"No track carries the ISRC {code}.")
-    return track_answer(live, found)
+@reads("/v1/tracks/isrc/{isrc:str}", Track, tag="Tracks", summary="A track by ISRC", parameters=(ISRC, INCLUDE), failures=("not_found",))
+def track_by_isrc(asked: Asked) -> Question:
+    """The track that carries the code, whichever of its codes it is; `matched_isrc` is the code that was asked for."""
+    code, wanted = asked[ISRC], asked[INCLUDE]
+
+    def work(catalog: Catalog, service: Service) -> Answer:
+        track_id, body = body_of(catalog, id_of_isrc(catalog, code))
+        if wanted:
+            body = included(service, catalog, track_id, body, wanted)
+        return Answer(b'%s,"matched_isrc":"%s"}' % (body[:-1], code.encode()))
+
+    return Lookup(work, is_slow=reads_tables(wanted))

@@ -11,13 +11,14 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import pytest
 
+from account_store.accounts import Accounts
 from catalog_api.problems import CODES
 from tests.conftest import ROOT, BuiltWorld, run_module
 
@@ -65,8 +66,8 @@ def free_port() -> int:
 def serving(catalog: Path, place: Path) -> Iterator[Client]:
     """A server process over `catalog` with an account of its own; its log must not hold the key."""
     accounts = f"sqlite:///{place}/accounts.db"
-    run_module("account_store", "--accounts", accounts, "create-account", "tester")
-    key = json.loads(run_module("account_store", "--accounts", accounts, "create-key", "tester").stdout)["key"]
+    with closing(Accounts.open(accounts)) as opened:
+        key = opened.keys.create(opened.create("tester", "scale").account_id).key
     port = free_port()
     command = [sys.executable, "-m", "catalog_api", "serve", "--catalog", str(catalog), "--accounts", accounts, "--port", str(port)]
     with (place / "server.log").open("w") as log:
@@ -298,7 +299,7 @@ def test_the_description_names_every_route_and_every_error_code_is_listed(client
     assert set(description["paths"]) >= {
         "/v1/tracks/search",
         "/v1/tracks/isrc/{isrc}",
-        "/v1/tracks/{track_id}",
+        "/v1/tracks/{id}",
         "/v1/tracks/links",
         "/v1/tracks/iswc",
         "/v1/tracks/iswc/{iswc}",

@@ -1,0 +1,66 @@
+"""Who may ask: the key of every request but those to open paths, and what the plan of its account allows (contract A3, A4, A8).
+
+The key is asked for before anything else, even whether the path exists; the plan before parameters and body are looked at. What must not
+live here: what a request costs (metering.py).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from litestar.enums import ScopeType
+
+from account_store.errors import UnavailableError
+from catalog_api.problems import ApiError, problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from litestar.handlers import HTTPRouteHandler
+    from litestar.types import ASGIApp, Receive, Scope, Send
+
+    from account_store.api_keys import ApiKeys, Caller
+
+OPEN_TO_ALL = "open_to_all"
+"""Handler option: this route needs no key (documentation, health). Everything else does, unknown paths too."""
+
+
+class KeyCheck:
+    """Around all routes: refuses with 401, or remembers the caller in the request's state."""
+
+    def __init__(self, app: ASGIApp, keys: ApiKeys, handlers: Iterable[HTTPRouteHandler]) -> None:
+        """`handlers` are the routes of `app`; those with the option OPEN_TO_ALL, and what lies below their parameters, need no key."""
+        self._app = app
+        self._keys = keys
+        open_paths = [path for handler in handlers if handler.opt.get(OPEN_TO_ALL) for path in handler.paths]
+        self._open_paths = frozenset(path for path in open_paths if "{" not in path)
+        self._open_folders = tuple(path.partition("{")[0] for path in open_paths if "{" in path)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Check the key."""
+        if scope["type"] == ScopeType.HTTP:
+            path = scope["path"]
+            if not (path in self._open_paths or (self._open_folders and path.startswith(self._open_folders))):
+                try:
+                    caller = await self._caller(scope)
+                except (ApiError, UnavailableError) as error:
+                    await problem(scope, error)(scope, receive, send)
+                    return
+                scope.setdefault("state", {})["caller"] = caller
+        await self._app(scope, receive, send)
+
+    async def _caller(self, scope: Any) -> Caller:  # noqa: ANN401 - an HTTP scope
+        key = next((value for name, value in scope["headers"] if name == b"x-api-key"), b"")
+        if not key:
+            raise ApiError("missing_api_key", "The x-api-key header is missing.")
+        caller = await self._keys.authenticate(key.decode("latin-1"))
+        if caller is None:
+            raise ApiError("invalid_api_key", "The API key is unknown or revoked.")
+        return caller
+
+
+def check_plan(scope: Any, feature: str) -> None:  # noqa: ANN401 - an HTTP scope
+    """ApiError `plan_required` when the caller's plan does not allow the feature, as the table of plans names it."""
+    plan = scope["state"]["caller"].plan
+    if not plan.allows(feature):
+        raise ApiError("plan_required", f"The plan {plan.name!r} does not include {feature}.")

@@ -1,0 +1,145 @@
+"""Reads request bodies: JSON of a bounded size, of the right type, in UTF-8, naming no member twice.
+
+Everything that can be wrong with a body as such is refused here; what its members mean is the handler's business. What must not live
+here: audio uploads, which are never held whole.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+from catalog_api.parameters import check
+from catalog_api.problems import ApiError, ParameterProblem
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from litestar.types import Receive, Scope
+
+LARGEST_BODY = 2 * 2**20
+"""Bytes: 100 rows of artist and title of 500 characters each, every character escaped, fit in."""
+_CLOSE = {"connection": "close"}
+"""With a refusal before the body was read: the rest of it is not waited for."""
+
+
+async def read_json(scope: Scope, receive: Receive) -> object:
+    """The decoded body. ApiError `unsupported_media_type`, `body_too_large`, `invalid_body`; at most LARGEST_BODY bytes are ever held."""
+    headers = dict(scope["headers"])
+    media_type, _, options = headers.get(b"content-type", b"").decode("latin-1").partition(";")
+    if media_type.strip().lower() != "application/json":
+        raise ApiError("unsupported_media_type", f"Content-Type is {media_type[:60]!a}, not application/json.", headers=_CLOSE)
+    charset = options.lower().partition("charset=")[2].partition(";")[0].strip(' "')
+    if charset not in {"", "utf-8", "utf8"}:
+        raise ApiError("unsupported_media_type", f"The charset is {charset[:60]!a}, not utf-8.", headers=_CLOSE)
+    if headers.get(b"content-encoding", b"identity").lower() != b"identity":
+        raise ApiError("unsupported_media_type", "The body has a Content-Encoding: send it as it is.", headers=_CLOSE)
+    length = headers.get(b"content-length", b"0")
+    if length.isdigit() and int(length) > LARGEST_BODY:
+        raise _too_large()
+    return _decoded(await _whole(receive))
+
+
+async def _whole(receive: Receive) -> bytes:
+    parts, size = [], 0
+    while True:
+        message: Any = await receive()
+        if message["type"] == "http.disconnect":
+            raise ApiError("invalid_body", "The connection ended before the body did.")
+        parts.append(message["body"])
+        size += len(message["body"])
+        if size > LARGEST_BODY:
+            raise _too_large()
+        if not message["more_body"]:
+            return b"".join(parts)
+
+
+def _too_large() -> ApiError:
+    return ApiError("body_too_large", f"The body is larger than {LARGEST_BODY} bytes.", headers=_CLOSE)
+
+
+def _decoded(body: bytes) -> object:
+    try:
+        text = body.decode()
+        document: object = json.loads(text, object_pairs_hook=_without_duplicates, parse_constant=_no_number)
+        # An escaped half of a surrogate pair passes the parser and is no text.
+        if "\\u" in text:
+            json.dumps(document, ensure_ascii=False).encode()
+    except UnicodeError:
+        raise ApiError("invalid_body", "The body is not UTF-8.") from None
+    except RecursionError:
+        raise ApiError("invalid_body", "The body is nested too deep.") from None
+    except ValueError as error:
+        raise ApiError("invalid_body", f"The body is not JSON: {error}.") from None
+    return document
+
+
+def _without_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        twice = next(name for number, (name, _) in enumerate(pairs) if any(name == other for other, _ in pairs[:number]))
+        raise ValueError(f"member {twice[:60]!a} stands twice")
+    return members
+
+
+def _no_number(name: str) -> object:
+    raise ValueError(f"{name} is no number")
+
+
+class Members:
+    """The members of a body, read one by one; `check` raises one error for everything that is wrong with them."""
+
+    def __init__(self, document: object, place: str = "", parent: Members | None = None) -> None:
+        """`document` should be an object. `place` names it inside a larger body, whose `parent` gathers the problems."""
+        self.problems: list[ParameterProblem] = [] if parent is None else parent.problems
+        self._place = place
+        self._members = document if isinstance(document, dict) else None
+        if self._members is None:
+            self.complain("", "an object")
+
+    def complain(self, name: str, message: str) -> None:
+        """Note a problem."""
+        self.problems.append(ParameterProblem("body", ".".join(part for part in (self._place, name) if part) or "body", message))
+
+    def check(self) -> None:
+        """ApiError `invalid_parameter` that names every problem, if there is any."""
+        check(self.problems)
+
+    def choice(self, name: str, choices: Sequence[str]) -> str:
+        """One of the choices."""
+        value = self._value(name)
+        if self._members is not None and (not isinstance(value, str) or value not in choices):
+            self.complain(name, f"one of {', '.join(choices)}")
+        return str(value)
+
+    def text(self, name: str, longest: int) -> str:
+        """A text that is not blank."""
+        value = self._value(name)
+        if isinstance(value, str) and value.strip() and len(value) <= longest:
+            return value
+        if self._members is not None:
+            self.complain(name, f"a text of 1 to {longest} characters that is not blank")
+        return ""
+
+    def optional_text(self, name: str, longest: int, pattern: str = "") -> str | None:
+        """A text, or None when it is absent or null; `pattern` must match it whole from its beginning."""
+        value = self._value(name)
+        if value is None:
+            return None
+        if isinstance(value, str) and len(value) <= longest and re.match(pattern, value):
+            return value
+        self.complain(name, f"a text of at most {longest} characters" + (f" like {pattern}" if pattern else ""))
+        return None
+
+    def array(self, name: str) -> list[Any]:
+        """An array of anything."""
+        value = self._value(name)
+        if isinstance(value, list):
+            return value
+        if self._members is not None:
+            self.complain(name, "an array")
+        return []
+
+    def _value(self, name: str) -> object:
+        return None if self._members is None else self._members.get(name)

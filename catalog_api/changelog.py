@@ -1,0 +1,42 @@
+"""Every change of the interface, and what a deprecation tells its callers (contract A17). Newest first; entries are never edited.
+
+A deprecated path answers with `Deprecation`, `Sunset` and `Link`; it is removed no earlier than its sunset.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from email.utils import format_datetime
+from typing import TYPE_CHECKING
+
+from catalog_api.wire import InterfaceChange
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+CHANGES: tuple[InterfaceChange, ...] = (
+    InterfaceChange("2026-11-21", "added", "/v1/tracks/resolve", "Bulk resolve of up to 100 rows, with Idempotency-Key."),
+    InterfaceChange("2026-11-21", "added", "/v1/tracks/browse", "Browse tracks by genre, year, label and artist."),
+    InterfaceChange("2026-11-21", "added", "/v1/releases/new", "New releases; releases, artists and labels by id."),
+    InterfaceChange("2026-11-21", "added", "/v1/tracks/{id}/suggestions", "Suggest a correction of a track."),
+    InterfaceChange("2026-11-21", "added", "/v1/changes", "What became of ids between builds."),
+    InterfaceChange("2026-11-21", "added", "/v1/usage", "Credits and rate of the key's account."),
+    InterfaceChange("2026-11-21", "added", "/v1/tracks/links", "`url` finds a track by its address on a platform."),
+)
+
+
+def deprecation_headers(changes: Sequence[InterfaceChange], path: str) -> dict[str, str]:
+    """What answers of `path` (a template, `/v1/tracks/{id}`) carry: RFC 9745, RFC 8594; empty when it is not deprecated."""
+    for change in changes:
+        if change.kind == "deprecated" and change.path == path:
+            headers = {"deprecation": f"@{int(_midnight(change.date).timestamp())}"}
+            if change.sunset:
+                headers["sunset"] = format_datetime(_midnight(change.sunset), usegmt=True)
+            if change.link:
+                headers["link"] = f'<{change.link}>; rel="deprecation"'
+            return headers
+    return {}
+
+
+def _midnight(date: str) -> datetime:
+    return datetime.fromisoformat(date).replace(tzinfo=UTC)

@@ -1,0 +1,150 @@
+"""The OpenAPI 3.1 description of `/v1`, generated from the routes as they are declared (contract A1).
+
+What a route's declaration implies is spelled out here: the codes that every route can answer, the headers, what a plan allows. Schemas come
+from the wire types. What must not live here: any one route.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from catalog_api.problems import CODES, PROBLEM_TYPE
+from catalog_api.wire import Problem, QuotaProblem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from account_store.plans import PlanTable
+    from catalog_api.parameters import Parameter
+    from catalog_api.routes import Route
+
+API_VERSION = "1.0.0"
+"""Of the machine-readable description (specification, part 9)."""
+
+_ALWAYS = ("missing_api_key", "invalid_api_key", "invalid_parameter", "rate_limited", "internal_error", "catalog_unavailable")
+_METERED = ("quota_exceeded",)
+_WITH_BODY = ("invalid_body", "body_too_large", "unsupported_media_type")
+_SCHEMA_PLACE = "#/components/schemas/{name}"
+
+_HEADERS = {
+    "X-Request-Id": "Names this request in our logs: the caller's, or one of ours.",
+    "RateLimit-Policy": "Requests that may come at once (`q`), and the seconds in which so many come back (`w`).",
+    "RateLimit": "Requests left (`r`), and the seconds until there are more (`t`).",
+    "X-Credits-Used": "Credits that this answer cost.",
+    "X-Credits-Remaining": "Credits left this month.",
+    "ETag": "Changes only when the answer does: send it back as If-None-Match for a 304, which is free.",
+    "Cache-Control": "How long the answer may be kept.",
+    "Content-Location": "Where the survivor of a merged id lives.",
+    "Retry-After": "Seconds to wait.",
+}
+
+
+def description(routes: Sequence[Route], plans: PlanTable) -> dict[str, Any]:
+    """The document."""
+    wire: set[type[msgspec.Struct]] = {Problem, QuotaProblem, *(route.answers for route in routes)}
+    types = sorted(wire, key=lambda kind: kind.__name__)
+    _, schemas = msgspec.json.schema_components(types, ref_template=_SCHEMA_PLACE)
+    paths: dict[str, Any] = {}
+    for route in routes:
+        paths.setdefault(template(route.path), {})[route.method.lower()] = _operation(route)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Music metadata service", "version": API_VERSION, "description": _introduction(plans)},
+        "servers": [{"url": "/"}],
+        "security": [{"apiKey": []}],
+        "tags": [{"name": tag} for tag in dict.fromkeys(route.tag for route in routes)],
+        "paths": paths,
+        "components": {
+            "schemas": schemas,
+            "securitySchemes": {"apiKey": {"type": "apiKey", "name": "x-api-key", "in": "header"}},
+            "headers": {name: {"description": text, "schema": {"type": "string"}} for name, text in _HEADERS.items()},
+        },
+    }
+
+
+def template(path: str) -> str:
+    """The path as OpenAPI writes it: `/v1/tracks/{id:str}` is `/v1/tracks/{id}`."""
+    return path.replace(":str}", "}")
+
+
+def _introduction(plans: PlanTable) -> str:
+    rows = "\n".join(
+        f"| {plan.name} | {plan.price_eur} EUR | {plan.yearly_price_eur} EUR | {plan.credits} | {plan.requests_per_second} | {plan.burst} |"
+        for plan in plans.plans.values()
+    )
+    return (
+        "Factual music metadata, read-only. Send your key as `x-api-key`. A 200, or a 404 of a well-formed lookup, costs one"
+        " credit; 304, other 4xx and 5xx cost nothing.\n\n"
+        "| plan | a month | a year | credits a month | requests a second | at once |\n|---|---|---|---|---|---|\n" + rows
+    )
+
+
+def _operation(route: Route) -> dict[str, Any]:
+    operation: dict[str, Any] = {
+        "operationId": route.name,
+        "tags": [route.tag],
+        "summary": route.summary,
+        "description": " ".join(line.strip() for line in route.description.strip().splitlines()),
+        "parameters": [*(_parameter(parameter, route) for parameter in route.parameters), *_header_parameters(route)],
+        "responses": _responses(route),
+    }
+    if route.feature:
+        operation["description"] += " Part of the paid plans."
+    if route.body is not None:
+        operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": route.body}}}
+    return operation
+
+
+def _parameter(parameter: Parameter[Any], route: Route) -> dict[str, Any]:
+    text = parameter.description
+    if parameter in route.exactly_one:
+        text += " Send exactly one of " + ", ".join(f"`{one.name}`" for one in route.exactly_one) + "."
+    return {
+        "name": parameter.name,
+        "in": parameter.place,
+        "required": parameter.is_required,
+        "description": text,
+        "schema": parameter.schema,
+    }
+
+
+def _header_parameters(route: Route) -> list[dict[str, Any]]:
+    headers = {"If-None-Match": "ETag of the answer that you hold."} if route.method == "GET" else {}
+    if route.takes_idempotency_key:
+        headers["Idempotency-Key"] = "For 24 hours, repeats under the same key get the first answer and are not charged."
+    return [
+        {"name": name, "in": "header", "required": False, "description": text, "schema": {"type": "string"}}
+        for name, text in headers.items()
+    ]
+
+
+def _responses(route: Route) -> dict[str, Any]:
+    codes = [*_ALWAYS, *(() if route.is_free else _METERED), *(_WITH_BODY if route.body is not None else ()), *route.failures]
+    if route.feature:
+        codes.append("plan_required")
+    always = ["X-Request-Id", "RateLimit-Policy", "RateLimit", "Cache-Control"]
+    metered = [*always, *([] if route.is_free else ["X-Credits-Used", "X-Credits-Remaining"])]
+    validated = ["ETag"] if route.method == "GET" and not route.is_free else []
+    answer = {"application/json": {"schema": {"$ref": _SCHEMA_PLACE.format(name=route.answers.__name__)}}}
+    responses: dict[str, Any] = {"200": _response("The answer.", answer, [*metered, *validated])}
+    if validated:
+        responses["304"] = _response("What you hold is current. Free.", None, [*metered, *validated])
+    for status in sorted({CODES[code].status for code in codes}):
+        of_status = [code for code in dict.fromkeys(codes) if CODES[code].status == status]
+        problem = QuotaProblem if "quota_exceeded" in of_status else Problem
+        content = {PROBLEM_TYPE: {"schema": {"$ref": _SCHEMA_PLACE.format(name=problem.__name__)}}}
+        text = " ".join(f"`{code}`: {CODES[code].advice}" for code in of_status)
+        responses[str(status)] = _response(text, content, ["X-Request-Id", *(["Retry-After"] if status in _WAITS else [])])
+    return responses
+
+
+_WAITS = frozenset({429, 503})
+
+
+def _response(text: str, content: Mapping[str, Any] | None, headers: Sequence[str]) -> dict[str, Any]:
+    response: dict[str, Any] = {"description": text, "headers": {name: {"$ref": f"#/components/headers/{name}"} for name in headers}}
+    if content is not None:
+        response["content"] = content
+    return response

@@ -1,0 +1,66 @@
+"""Browsing tracks (specification 4.10, contract F2, F3)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from catalog_api.answers import Answer
+from catalog_api.handlers.pages import page
+from catalog_api.metering import Lookup, Question
+from catalog_api.parameters import (
+    BROWSE_ARTIST,
+    BROWSE_ARTIST_ID,
+    BROWSE_LABEL,
+    BROWSE_LABEL_ID,
+    CURSOR,
+    GENRE,
+    GENRE_ID,
+    LIMIT,
+    RANDOMIZE,
+    YEAR,
+    Asked,
+    Parameter,
+    check,
+)
+from catalog_api.problems import ParameterProblem
+from catalog_api.routes import reads
+from catalog_api.service import Service
+from catalog_api.wire import TrackPage
+from catalog_store.errors import UnknownGenreError
+from catalog_store.queries.browse import BrowseFilters
+from catalog_store.reader import Catalog
+
+_FILTERS: dict[str, Parameter[Any]] = {
+    "genre_id": GENRE_ID,
+    "genre": GENRE,
+    "year": YEAR,
+    "label_id": BROWSE_LABEL_ID,
+    "label": BROWSE_LABEL,
+    "artist_id": BROWSE_ARTIST_ID,
+    "artist": BROWSE_ARTIST,
+}
+
+
+@reads(
+    "/v1/tracks/browse",
+    TrackPage,
+    tag="Discovery",
+    summary="Browse tracks",
+    parameters=(*_FILTERS.values(), RANDOMIZE, LIMIT, CURSOR),
+    failures=("invalid_cursor", "too_slow"),
+    feature="browse",
+)
+def browse(asked: Asked) -> Question:
+    """Tracks that pass all filters, newest first by their earliest release, undated last. An unknown genre is a 400."""
+    filters = BrowseFilters(**{name: asked[parameter] for name, parameter in _FILTERS.items()})
+
+    def work(catalog: Catalog, _service: Service) -> Answer:
+        try:
+            found = catalog.browse(filters, limit=asked[LIMIT], cursor=asked[CURSOR], randomize=asked[RANDOMIZE])
+        except UnknownGenreError as error:
+            name = GENRE.name if filters.genre_id is None else GENRE_ID.name
+            check([ParameterProblem("query", name, str(error))])
+            raise
+        return page(found.bodies, found.next_cursor)
+
+    return Lookup(work)

@@ -1,0 +1,224 @@
+"""Asks a handler's question and answers it: the one place around all handlers, where rate, credits and entity tags are seen to.
+
+Order (contract A8): key and plan were checked before (admission.py), parameters and body while the question was made; here follow the
+rate, the credits, the catalog, the work. A question about the catalog is answered before it is charged and sent only when it could be: what
+turns out to be free (304, 400, 5xx) needs no refund, and no answer is given without its credit (decision 0014).
+
+What must not live here: what a question is about (handlers/), how credits are counted (account_store/ledger).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from functools import lru_cache
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from account_store.errors import IdempotencyKeyReusedError
+from account_store.replays import LONGEST_IDEMPOTENCY_KEY, StoredAnswer
+from catalog_api.answers import NOT_KEPT, REVALIDATE, Answer, etag, is_current
+from catalog_api.problems import ApiError, ParameterProblem, problem
+from catalog_store.errors import CatalogError
+
+if TYPE_CHECKING:
+    from litestar.types import Receive, Scope, Send
+
+    from account_store.api_keys import Caller
+    from account_store.ledger import Charge
+    from account_store.rate_limits import Allowance
+    from catalog_api.service import Service
+    from catalog_store.reader import Catalog
+
+LookupWork = Callable[["Catalog", "Service"], Answer]
+"""Asks the catalog once and answers, or raises ApiError."""
+PaidWork = Callable[["Service", "Caller", "Charge"], Awaitable[Answer]]
+FreeWork = Callable[["Service", "Caller"], Awaitable[Answer]]
+
+VARY = "x-api-key"
+
+
+class Question(ABC):
+    """A request that was understood. An ASGI application: called, it is metered, asked and answered."""
+
+    __slots__ = ()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer; every error as a problem document, with the headers of the meter."""
+        service: Service = scope["litestar_app"].state.service
+        caller: Caller = scope["state"]["caller"]
+        allowance = await service.limiter.take(caller)
+        try:
+            answer = await self.answer(service, caller, scope) if allowance.is_allowed else problem(scope, _rate_limited(allowance))
+        except Exception as error:  # noqa: BLE001 - whatever went wrong: the caller is told in the one form, and it is logged there
+            answer = problem(scope, error)
+        answer.headers["ratelimit-policy"] = _policy(allowance.requests_per_second, allowance.burst)
+        answer.headers["ratelimit"] = f'"plan";r={allowance.remaining};t={math.ceil(allowance.full_after)}'
+        await answer(scope, receive, send)
+
+    @abstractmethod
+    async def answer(self, service: Service, caller: Caller, scope: Scope) -> Answer:
+        """The answer, charged; ApiError."""
+
+
+class Lookup(Question):
+    """A question about the catalog for one credit, when it is answered 200 or 404 (contract A10)."""
+
+    __slots__ = ("_is_slow", "_work")
+
+    def __init__(self, work: LookupWork, *, is_slow: bool = False) -> None:
+        """`is_slow` work reads tables: it is done in a thread, so that others need not wait for it."""
+        self._work = work
+        self._is_slow = is_slow
+
+    async def answer(self, service: Service, caller: Caller, scope: Scope) -> Answer:
+        """Done, then charged."""
+        try:
+            with service.live.hold() as catalog:
+                answer = await asyncio.to_thread(self._work, catalog, service) if self._is_slow else self._work(catalog, service)
+        except (ApiError, CatalogError) as error:
+            answer = problem(scope, error)
+            if answer.status == HTTPStatus.SERVICE_UNAVAILABLE:
+                await _afford(service, caller, 1)
+            if answer.status != HTTPStatus.NOT_FOUND:
+                return answer
+        if answer.status == HTTPStatus.OK:
+            tag = etag(answer.body)
+            answer.headers.setdefault("cache-control", REVALIDATE)
+            answer.headers |= {"etag": tag, "vary": VARY}
+            held = _header(scope, b"if-none-match")
+            if held is not None and is_current(held, tag):
+                return Answer(b"", answer.headers | {"x-credits-used": "0"}, status=304)
+        charge = await service.accounts.ledger.charge(caller, 1)
+        if charge.granted < 1:
+            raise _quota_exceeded(charge, 1)
+        scope["state"]["credits"] = charge.granted
+        answer.headers |= _credits(charge)
+        return answer
+
+
+class Paid(Question):
+    """Work that is charged first: a batch, whose credits say how much of it is done, or a change that must not be made for nothing.
+
+    A repeat under the same Idempotency-Key gets the first answer and is not charged again.
+    """
+
+    __slots__ = ("_body", "_is_partial", "_price", "_work")
+
+    def __init__(self, price: int, work: PaidWork, *, is_partial: bool = False, body: object = None) -> None:
+        """`price` in credits; `is_partial` work is done as far as they last. `body` is what makes two requests under one key the same."""
+        self._price = price
+        self._work = work
+        self._is_partial = is_partial
+        self._body = body
+
+    async def answer(self, service: Service, caller: Caller, scope: Scope) -> Answer:
+        """Charged, then done."""
+        key, digest = _idempotency_key(scope), _digest(scope, self._body)
+        try:
+            stored = None if key is None else await service.accounts.replays.get(caller.account_id, key, digest)
+            if stored is not None:
+                return Answer(stored.body, {"idempotency-replayed": "true", "x-credits-used": "0", "cache-control": NOT_KEPT})
+            charge = await service.accounts.ledger.charge(
+                caller, self._price, partial=self._is_partial, idempotency_key=key, request_hash=digest if key else ""
+            )
+        except IdempotencyKeyReusedError:
+            raise ApiError("idempotency_key_reused", f"The key {key!r} belongs to another request of the last 24 hours.") from None
+        if charge.granted < self._price and not self._is_partial:
+            raise _quota_exceeded(charge, self._price)
+        try:
+            answer = await self._work(service, caller, charge)
+        except BaseException as error:
+            if isinstance(error, ApiError) and error.code == "not_found":
+                answer = problem(scope, error)
+            else:
+                # Under an idempotency key the credits wait for the repeat, which is not charged.
+                if key is None:
+                    await service.accounts.ledger.release(charge)
+                raise
+        if key is not None and answer.status == HTTPStatus.OK:
+            await service.accounts.replays.put(caller.account_id, key, StoredAnswer(answer.status, answer.media_type, answer.body))
+        scope["state"]["credits"] = 0 if charge.is_replay else charge.granted
+        answer.headers.setdefault("cache-control", NOT_KEPT)
+        answer.headers |= _credits(charge)
+        return answer
+
+
+class Free(Question):
+    """A question about the account itself."""
+
+    __slots__ = ("_work",)
+
+    def __init__(self, work: FreeWork) -> None:
+        """`work` answers it."""
+        self._work = work
+
+    async def answer(self, service: Service, caller: Caller, scope: Scope) -> Answer:  # noqa: ARG002 - the common form
+        """Done."""
+        answer = await self._work(service, caller)
+        answer.headers.setdefault("cache-control", NOT_KEPT)
+        return answer
+
+
+async def _afford(service: Service, caller: Caller, price: int) -> None:
+    """ApiError `quota_exceeded` when fewer credits are left: told before a catalog that is not there (contract A8)."""
+    charge = await service.accounts.ledger.charge(caller, 0)
+    if charge.remaining < price:
+        raise _quota_exceeded(charge, price)
+
+
+def _credits(charge: Charge) -> dict[str, str]:
+    taken = 0 if charge.is_replay else charge.granted
+    return {"x-credits-used": str(taken), "x-credits-remaining": str(charge.remaining)}
+
+
+@lru_cache(256)
+def _policy(rate: int, burst: int) -> str:
+    return f'"plan";q={burst};w={math.ceil(burst / rate)}'
+
+
+def _rate_limited(allowance: Allowance) -> ApiError:
+    detail = f"More than {allowance.requests_per_second} requests a second (at most {allowance.burst} at once)."
+    return ApiError("rate_limited", detail, headers={"retry-after": str(allowance.retry_after)})
+
+
+def _quota_exceeded(charge: Charge, price: int) -> ApiError:
+    resets_at = charge.resets_at
+    seconds = max(1, math.ceil((resets_at - datetime.now(UTC)).total_seconds()))
+    return ApiError(
+        "quota_exceeded",
+        f"The request costs {price} credits, {charge.remaining} are left this month.",
+        headers={"retry-after": str(seconds), "x-credits-used": "0", "x-credits-remaining": str(charge.remaining)},
+        members={
+            "credits_required": price,
+            "credits_remaining": charge.remaining,
+            "resets_at": timestamp(resets_at),
+        },
+    )
+
+
+def timestamp(moment: datetime) -> str:
+    """RFC 3339 in UTC with `Z`, to the second (contract A14)."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _idempotency_key(scope: Scope) -> str | None:
+    key = _header(scope, b"idempotency-key")
+    if key is not None and not (len(key.strip()) > 0 and len(key) <= LONGEST_IDEMPOTENCY_KEY):
+        message = f"1 to {LONGEST_IDEMPOTENCY_KEY} characters"
+        raise ApiError("invalid_parameter", f"Idempotency-Key: {message}.", (ParameterProblem("header", "Idempotency-Key", message),))
+    return key
+
+
+def _digest(scope: Any, body: object) -> str:  # noqa: ANN401 - an HTTP scope
+    return hashlib.sha256(scope["method"].encode() + scope["path"].encode() + b"\n" + msgspec.json.encode(body)).hexdigest()
+
+
+def _header(scope: Any, name: bytes) -> str | None:  # noqa: ANN401 - any ASGI scope
+    return next((value.decode("latin-1") for key, value in scope["headers"] if key == name), None)

@@ -1,0 +1,112 @@
+"""How a route is declared: its path, what it can be asked, what it answers. The declaration reads requests and writes the description.
+
+    @reads("/v1/tracks/{id:str}", Track, tag="Tracks", summary="A track by id", parameters=(TRACK_ID, INCLUDE), failures=("not_found",))
+    def track_by_id(asked: Asked) -> Question: ...
+
+A handler is handed checked values and returns the question they make; metering.py asks and answers it. So a bad request is refused before
+anything is counted, and nothing is asked before it is (contract A8). What must not live here: any one route.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+from litestar import Request, get, post
+from litestar.handlers import HTTPRouteHandler
+from litestar.types import Scope
+
+from catalog_api.admission import check_plan
+from catalog_api.bodies import read_json
+from catalog_api.metering import Question
+from catalog_api.parameters import Asked, Parameter, check, read
+
+ROUTE = "route"
+"""Handler option: the route's declaration."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Route:
+    """What is declared of a route. `failures` are codes of its own, beyond those that follow from the other members.
+
+    `feature` names what the account's plan must allow; `is_free` routes cost no credits; `body` is the JSON Schema of a request body.
+    """
+
+    method: str
+    path: str
+    answers: type[msgspec.Struct]
+    tag: str
+    summary: str
+    parameters: tuple[Parameter[Any], ...] = ()
+    exactly_one: tuple[Parameter[Any], ...] = ()
+    failures: tuple[str, ...] = ()
+    feature: str | None = None
+    is_free: bool = False
+    takes_idempotency_key: bool = False
+    body: Mapping[str, Any] | None = None
+    name: str = ""
+    description: str = ""
+
+    def read(self, scope: Scope) -> Asked:
+        """The parameters of a request whose plan allows it; ApiError `plan_required`, or naming everything that is wrong with them."""
+        scope["state"]["route"] = self.path
+        if self.feature is not None:
+            check_plan(scope, self.feature)
+        strict = prefers_strict(scope)
+        asked, problems = read(self.parameters, self.exactly_one, scope["path_params"], scope["query_string"], is_strict=strict)
+        check(problems)
+        return asked
+
+
+def prefers_strict(scope: Scope) -> bool:
+    """Whether the caller wants unknown query parameters refused (RFC 7240, contract A7)."""
+    return any(name == b"prefer" and b"handling=strict" in value.replace(b" ", b"").lower() for name, value in scope["headers"])
+
+
+def reads(
+    path: str,
+    answers: type[msgspec.Struct],
+    **declared: Any,  # noqa: ANN401 - the members of Route
+) -> Callable[[Callable[[Asked], Question]], HTTPRouteHandler]:
+    """Declare a GET route; `declared` are the other members of Route."""
+
+    def declare(handler: Callable[[Asked], Question]) -> HTTPRouteHandler:
+        route = _route("GET", path, answers, handler, declared)
+
+        def answer(scope: Scope) -> Question:
+            return handler(route.read(scope))
+
+        return get(path, opt={ROUTE: route}, name=route.name, sync_to_thread=False)(answer)
+
+    return declare
+
+
+def writes(
+    path: str,
+    answers: type[msgspec.Struct],
+    **declared: Any,  # noqa: ANN401 - the members of Route
+) -> Callable[[Callable[[Asked, object], Question]], HTTPRouteHandler]:
+    """Declare a POST route whose handler is handed the decoded JSON body too."""
+
+    def declare(handler: Callable[[Asked, object], Question]) -> HTTPRouteHandler:
+        route = _route("POST", path, answers, handler, declared)
+
+        async def answer(request: Request[Any, Any, Any]) -> Question:
+            asked = route.read(request.scope)
+            return handler(asked, await read_json(request.scope, request.receive))
+
+        return post(path, opt={ROUTE: route}, name=route.name, status_code=200)(answer)
+
+    return declare
+
+
+def _route(method: str, path: str, answers: type[msgspec.Struct], handler: Callable[..., Question], declared: Mapping[str, Any]) -> Route:
+    name = handler.__name__
+    return Route(method=method, path=path, answers=answers, name=name, description=handler.__doc__ or "", **declared)
+
+
+def declared(handlers: Sequence[HTTPRouteHandler]) -> list[Route]:
+    """The declarations among the handlers, in their order."""
+    return [handler.opt[ROUTE] for handler in handlers if ROUTE in handler.opt]

@@ -1,0 +1,26 @@
+"""What answers questions: the live catalog, the accounts, the rate limiter, the settings. One per process, made at start-up (app.py)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from account_store.accounts import Accounts
+    from account_store.rate_limits import RateLimiter
+    from catalog_api.live_catalog import LiveCatalog
+    from catalog_api.settings import ApiSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """Everything that an answer may need."""
+
+    live: LiveCatalog
+    accounts: Accounts
+    limiter: RateLimiter
+    settings: ApiSettings
+    description: bytes
+    """The OpenAPI document, encoded."""
+    reference: bytes
+    """The reference page, HTML."""
