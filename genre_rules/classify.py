@@ -13,12 +13,16 @@ The order in which a string is asked about itself; the first answer wins:
 5. patterns: regular expressions, the few that need one
 6. parent: where every string is a genre, an unknown one below a known parent is at least that
 
+Where not every string is a genre (`curated`), steps 2 and 4 leave alone what looks like a name: see `openers`, `bearers`, `homely` and
+`everyday` in words.yaml.
+
 Of one step all rules answer. An exact rule that emits nothing says that the string is no genre of the tree. Ask distinct strings only:
 callers join back. What must not live here: any string.
 """
 
 from __future__ import annotations
 
+import html
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -40,6 +44,7 @@ BELOW_A_PARENT = 2
 """The least scope of a rule that names a parent."""
 JOINTS = frozenset(("and", "y", "e", "et", "und", "og", "och", "en"))
 _SLASH = re.compile(r"\s*[/\uff0f]\s*")
+_ADDRESS = re.compile(r"(?i)://|\bwww\.|\w@\w|\w\.(?:com|net|org|fm|de|uk|html?|mp3|m4a|flac|wav|ogg|zip|rar|txt|pdf|jpe?g|png)\b")
 SHORTEST_PIECE, SHORTEST_HEAD, LONGEST_WORD = 3, 4, 40
 """Letters of the words that a word may be made of, and of the longest word that is taken apart."""
 NOTHING_ABOVE = Above()
@@ -91,7 +96,9 @@ class Classifier:
 
     def classify(self, platform: str, string: str, parent: str = "") -> Classification:
         """What `string` of `platform` means, below `parent` in that platform's own list (empty: none). Never raises."""
-        return self._ask(platform, string, parent)
+        if _ADDRESS.search(string):
+            return Classification((), is_known=False, path=(f"{string!r} is an address or a file",))
+        return self._ask(platform, _unescaped(string), _unescaped(parent))
 
     def _ask(self, platform: str, string: str, parent: str) -> Classification:
         for mark in self.book.path_marks.get(platform, ()):
@@ -103,6 +110,8 @@ class Classifier:
         is_row = is_list or (len(parts) > 1 and "," in string)
         whole = [rule for rule in names if not rule.is_guard] if is_row else self._exact(string, form)
         exact, scope = _narrowest(whole, platform, above)
+        if scope == 0 and form in self.book.everyday and platform not in self.book.curated:
+            exact, scope = [], -1
         if above.means and scope < BELOW_A_PARENT and not is_row:
             exact = self._kind_of_parent(form, platform, above, exact)
         dropping, _ = _narrowest(self.book.drop_rules.get(form, ()), platform, above)
@@ -227,8 +236,11 @@ class Classifier:
     def _inside(self, platform: str, form: str, parent: str, above: Above) -> Classification:
         words = form.split()
         path: list[str] = []
-        if not self.book.negations.isdisjoint(words):
-            return Classification((), is_known=False, path=(f"{form!r} negates",))
+        why = "" if self.book.negations.isdisjoint(words) else "negates"
+        if not why and platform not in self.book.curated and self._reads_like_a_name(words):
+            why = "reads like a name, a title or a place"
+        if why:
+            return Classification((), is_known=False, path=(f"{form!r} {why}",))
         matches = self._phrases(platform, words, above, path)
         if not matches and len(words) == 1:
             matches = self._phrases(platform, self._words_in(form), above, path)
@@ -238,7 +250,7 @@ class Classifier:
         fired, _ = _narrowest(patterns, platform, above)
         if fired:
             return self._answer(fired, f"{form!r} by pattern", path)
-        mended = [word if word in self.book.modifiers else self.book.slips.mend(word) for word in words]
+        mended = [word if word in self.book.correct else self.book.slips.mend(word, is_alone=len(words) == 1) for word in words]
         if mended != words:
             matches = self._phrases(platform, mended, above, path)
             if matches:
@@ -248,6 +260,24 @@ class Classifier:
             answer = self._ask(platform, parent, "")
             return Classification(answer.tags, is_known=False, path=(*path, f"at least what it stands below, {parent!r}", *answer.path))
         return Classification((), is_known=False, path=tuple(path))
+
+    def _reads_like_a_name(self, words: list[str]) -> bool:
+        """It begins as no genre does (`the classical`), says one word again and again (`trap trap trap`), or only says where."""
+        opened = words[0] in self.book.openers and not any(word in self.book.tails and word not in self.book.bearers for word in words)
+        repeats = len(words) > 2 and len(set(words)) == 1  # noqa: PLR2004 - `electronic electronic` is a slip
+        says_where = len(words) > 1 and words[-1] not in self.book.phrases and self.book.geography.issuperset(words)
+        return opened or repeats or says_where
+
+    def _is_no_genre(self, words: list[str], found: list[_Match]) -> str:
+        """Why it is somebody, something played, or everyday speech, although a genre's word stands in it; empty when it is not."""
+        last = len(words) - 1
+        if last and words[last] in self.book.bearers and not any(match.end > last > match.start for match in found):
+            return f"what ends in {words[last]!r} is no genre"
+        heads = {" ".join(words[match.start : match.end]) for match in found if match.start and self._is_last(match, words)}
+        opened = words[0] in self.book.homely_beside and not any(match.start == 0 for match in found)
+        if opened and not heads.isdisjoint(self.book.homely_heads):
+            return f"{words[0]!r} makes everyday speech of it"
+        return ""
 
     def _words_in(self, word: str) -> list[str]:
         """The known words that a word is made of, its head last: `finnishmetal`. None when it is not made of such."""
@@ -267,14 +297,22 @@ class Classifier:
         """Matches that survive: not inside a longer one, in their place, not vetoed, nothing strange left over. `path` takes who fails."""
         form = " ".join(words)
         candidates = self._candidates(platform, words, above)
-        found = [match for match in candidates if not any(longer.covers(match) for longer in candidates)]
+        is_free = platform not in self.book.curated
+        silent = self.book.everyday if len(words) == 1 else self.book.everyday | self.book.alone
+        everyday = [m for m in candidates if is_free and " ".join(words[m.start : m.end]) in silent]
+        found = [match for match in candidates if match not in everyday and not any(longer.covers(match) for longer in candidates)]
+        why = self._is_no_genre(words, found) if found and is_free else ""
+        if why:
+            path.append(why)
+            return []
         allowed = [match for match in found if not _is_vetoed(match.rule, form)]
         last = [match for match in allowed if self._is_last(match, words)]
         fitting = [m for m in allowed if m.rule.place == "anywhere" or m in last or (m.rule.place == "head" and m.start == 0 and not last)]
         heads = [match for match in last if match in fitting]
         start = min((match.start for match in heads), default=0)
         fitting = [match for match in heads if match.start == start] or fitting
-        covered = {index for match in allowed for index in range(match.start, match.end)}
+        describing = [match for match in everyday if match.end <= start]  # `outlaw blues`, but not `blues outlaw`
+        covered = {index for match in (*allowed, *describing) for index in range(match.start, match.end)}
         left = [word for index, word in enumerate(words) if index not in covered and word not in CONNECTORS]
         strange = [word for word in left if word not in self.book.modifiers and word not in self.book.tails]
         kept = [match for match in fitting if self._may_leave(match, platform, words, left, strange)]
@@ -312,6 +350,11 @@ class Classifier:
         tags = [Tag(self.book.taxonomy.by_id[node_id], rule.id) for rule in rules for node_id in rule.emit]
         path = (*before, *(f"{how}: rule {rule.id}" for rule in rules))
         return Classification(suppress_umbrellas(tags), is_known=True, path=path, fired=tuple(rule.id for rule in rules))
+
+
+def _unescaped(text: str) -> str:
+    """Some platforms deliver HTML: `Drum &amp; Bass`."""
+    return html.unescape(text) if "&" in text else text
 
 
 def _narrowest(rules: Sequence[CompiledRule], platform: str, above: Above) -> tuple[list[CompiledRule], int]:

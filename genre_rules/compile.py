@@ -66,8 +66,9 @@ class CompiledBook:
     """What a classifier looks things up in.
 
     `squeezed`: exact names and phrases without their spaces; `spaced`: phrases by their form without.
-    `phrase_lengths`: first word of a phrase -> numbers of words of such phrases; `any_pattern`: all patterns in one.
-    `compounds`: the exact and guarded names that hold separators, by `compound_form`; `longest`: words of the longest phrase.
+    `phrase_lengths`: first word of a phrase -> numbers of words of such phrases; `any_pattern`: all patterns in one; `correct`: words that
+    are no slip of another; `compounds`: the exact and guarded names that hold separators, by `compound_form`; `longest`: words of the
+    longest phrase.
     """
 
     taxonomy: Taxonomy
@@ -89,6 +90,14 @@ class CompiledBook:
     tails: frozenset[str]
     behind: frozenset[str]
     curated: frozenset[str]
+    geography: frozenset[str]
+    openers: frozenset[str]
+    bearers: frozenset[str]
+    homely_heads: frozenset[str]
+    homely_beside: frozenset[str]
+    alone: frozenset[str]
+    everyday: frozenset[str]
+    correct: frozenset[str]
     path_marks: dict[str, tuple[str, ...]]
     slips: Slips
     longest: int
@@ -137,16 +146,30 @@ def compile_book(book: RuleBook) -> CompiledBook:
         patterns=tuple(patterns),
         any_pattern=_any_of(pattern.pattern for pattern, _ in patterns),
         drop_rules=_frozen(drop_rules),
-        drops=frozenset(map(spellings.normalise, book.drops)),
+        drops=_forms(book.drops, spellings),
         drop_pattern=_any_of(book.drop_patterns),
         modifiers=_words(book.words.modifiers, spellings) | _words((n.name for n in book.taxonomy.nodes if n.is_phrase), spellings),
-        negations=frozenset(map(spellings.normalise, book.words.negations)),
-        function_words=frozenset(map(spellings.normalise, book.words.function_words)),
-        tails=frozenset(map(spellings.normalise, book.words.tails)),
+        negations=_forms(book.words.negations, spellings),
+        function_words=_forms(book.words.function_words, spellings),
+        tails=_forms(book.words.tails, spellings),
         behind=_words((*book.words.behind, *book.words.tails), spellings),
         curated=frozenset(book.words.curated),
+        geography=_words(book.words.geography, spellings),
+        openers=_forms(book.words.openers, spellings),
+        bearers=_forms(book.words.bearers, spellings),
+        homely_heads=_forms(book.words.homely_heads, spellings),
+        homely_beside=_forms(book.words.homely_beside, spellings),
+        alone=_forms(book.words.alone, spellings),
+        everyday=_forms(book.words.everyday, spellings),
+        correct=_words(
+            (*book.words.modifiers, *book.words.tails, *book.words.bearers, *book.words.behind, *book.words.everyday), spellings
+        ),
         path_marks=book.words.path_marks,
-        slips=Slips(_words((*(form for form in phrases if " " not in form), *(node.name for node in book.taxonomy.nodes)), spellings)),
+        slips=Slips(
+            _words((*(form for form in phrases if " " not in form), *(node.name for node in book.taxonomy.nodes)), spellings),
+            names=_forms((node.name for node in book.taxonomy.nodes), spellings),
+            places=_words(book.words.geography, spellings),
+        ),
         longest=max((form.count(" ") + 1 for form in phrases), default=0),
     )
 
@@ -184,6 +207,10 @@ def _any_of(patterns: Iterable[str]) -> re.Pattern[str] | None:
 
 def _frozen(rules: dict[str, list[CompiledRule]]) -> dict[str, tuple[CompiledRule, ...]]:
     return {form: tuple(found) for form, found in rules.items()}
+
+
+def _forms(texts: Iterable[str], spellings: Spellings) -> frozenset[str]:
+    return frozenset(map(spellings.normalise, texts))
 
 
 def _words(forms: Iterable[str], spellings: Spellings) -> frozenset[str]:

@@ -61,6 +61,10 @@ class Words:
     a sentence of it; `tails`: words behind which the head still stands last; `behind`: words that may stand
     behind a head, by themselves or by the name of their group of modifiers; `path_marks`: what a platform writes between a genre
     and the one below it, besides arrows.
+    Of platforms that are not curated: `geography`, words that say where; `openers`, words that begin a name and no genre; `bearers`, last
+    words that say the string is somebody or something and no genre; `homely_heads`, words of genres and of everyday speech, which they are
+    beside one of `homely_beside`; `alone`, heads that name a genre only as the whole string; `everyday`, what names one only on curated
+    platforms.
     """
 
     spellings: dict[str, tuple[str, ...]]
@@ -71,6 +75,13 @@ class Words:
     function_words: tuple[str, ...] = ()
     tails: tuple[str, ...] = ()
     behind: tuple[str, ...] = ()
+    geography: tuple[str, ...] = ()
+    openers: tuple[str, ...] = ()
+    bearers: tuple[str, ...] = ()
+    homely_heads: tuple[str, ...] = ()
+    homely_beside: tuple[str, ...] = ()
+    alone: tuple[str, ...] = ()
+    everyday: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -100,13 +111,16 @@ def load_book(folder: Path = FOLDER) -> RuleBook:
     return RuleBook(taxonomy, rules, _words(folder / "words.yaml"), *_drops(folder / "drop.yaml"))
 
 
+_WORD_LISTS = ("negations", "function_words", "tails", "openers", "bearers", "alone", "everyday")
+
+
 def _words(file: Path) -> Words:
     place = f"{file.name}:1"
     written = mapping(
         read_document(file),
         place,
         "the file",
-        ("spellings", "modifiers", "negations", "function_words", "tails", "behind", "curated", "path_marks"),
+        (*_WORD_LISTS, "spellings", "modifiers", "behind", "geography", "homely", "curated", "path_marks"),
     )
     spellings = mapping(written.get("spellings", {}), place, "spellings")
     groups = mapping(written.get("modifiers", {}), place, "modifiers")
@@ -115,15 +129,21 @@ def _words(file: Path) -> Words:
     for platform in (*curated, *marks):
         if platform not in PLATFORMS:
             raise RuleError(f"{place}: names {platform!r}, which is no platform; one of {', '.join(PLATFORMS)}")
+
+    def grouped(key: str) -> tuple[str, ...]:
+        return tuple(form for name in strings(written.get(key), place, key) for form in strings(groups.get(name, name), place, name))
+
+    homely = mapping(written.get("homely", {}), place, "homely", ("heads", "beside"))
     return Words(
-        {kept: strings(forms, place, f"spellings.{kept}") for kept, forms in spellings.items()},
-        tuple(form for name, forms in groups.items() for form in strings(forms, place, f"modifiers.{name}")),
-        strings(written.get("negations"), place, "negations"),
-        curated,
-        {platform: strings(below, place, f"path_marks.{platform}") for platform, below in marks.items()},
-        strings(written.get("function_words"), place, "function_words"),
-        strings(written.get("tails"), place, "tails"),
-        tuple(form for name in strings(written.get("behind"), place, "behind") for form in strings(groups.get(name, name), place, name)),
+        spellings={kept: strings(forms, place, f"spellings.{kept}") for kept, forms in spellings.items()},
+        modifiers=tuple(form for name, forms in groups.items() for form in strings(forms, place, f"modifiers.{name}")),
+        curated=curated,
+        path_marks={platform: strings(below, place, f"path_marks.{platform}") for platform, below in marks.items()},
+        behind=grouped("behind"),
+        geography=grouped("geography"),
+        homely_heads=strings(homely.get("heads"), place, "homely.heads"),
+        homely_beside=strings(homely.get("beside"), place, "homely.beside"),
+        **{name: strings(written.get(name), place, name) for name in _WORD_LISTS},
     )
 
 

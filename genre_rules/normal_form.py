@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 _APOSTROPHES = re.compile("['\u2018\u2019\u02bc`\u00b4]")
 _AND = re.compile("[&+]")
+_CUT_DECADE = re.compile(r"(\d0) s\b")
+"""`80's` in data that has lost its apostrophes."""
 MOST_REMEMBERED = 200_000
 """Normal forms; some 40 MB."""
 _NO_WORD = re.compile(r"[\W_]+")
@@ -26,7 +28,7 @@ def plain(text: str) -> str:
     if not bare.isascii():
         bare = "".join(letter for letter in unicodedata.normalize("NFKD", bare) if not unicodedata.combining(letter))
     words = _NO_WORD.sub(" ", _AND.sub(" and ", _APOSTROPHES.sub("", bare)))
-    return words.strip()
+    return _CUT_DECADE.sub(r"\1s", words).strip()
 
 
 class Spellings:

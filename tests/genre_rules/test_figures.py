@@ -59,6 +59,11 @@ def test_titles_names_labels_years_places_moods_and_negations_stay_unclassified(
     assert right >= 0.99, wrong
 
 
+def test_what_only_sounds_like_a_genre_is_left_alone_in_free_tags(classifier: Classifier) -> None:
+    right, wrong = share_right(ask(classifier, row["platform"], row) for row in rows("left_alone.csv"))
+    assert right >= 0.95, wrong
+
+
 @pytest.mark.parametrize(
     ("kind", "least"),
     [
@@ -70,6 +75,7 @@ def test_titles_names_labels_years_places_moods_and_negations_stay_unclassified(
         ("misspelt", 0.85),
         ("separators", 0.85),
         ("unclassifiable", 0.95),
+        ("second", 0.95),
     ],
 )
 def test_labelled_strings_are_read_as_a_listener_would(classifier: Classifier, kind: str, least: float) -> None:

@@ -106,6 +106,46 @@ def test_every_node_is_described_once_and_without_a_platform() -> None:
     assert not [text for text in described if any(mark in text.lower() for mark in ("catalog_", "store_", "streamsvc", "playlist"))]
 
 
+@pytest.mark.parametrize(
+    ("name", "genre"),
+    [
+        ("The Classical", {"the bristol sound": "Electronic"}),
+        ("a cappella group", {"a cappella": "Pop", "string quartet": "Classical"}),
+        ("country song", {"country songs": "Country", "art song": "Classical"}),
+        ("slow dance", {"slow waltz": "Classical", "german dance": "Electronic"}),
+        ("harlem world", {"world": "World", "world music": "World"}),
+        ("german orchestra", {"orchestra": "Classical"}),
+        ("trap trap trap", {"electronic electronic": "Electronic"}),
+        ("brazilian portuguese", {"canadian celtic": "Folk"}),
+        ("blues outlaw", {"outlaw blues": "Blues"}),
+        ("http://rock.example/metal", {"rock": "Rock"}),
+        ("rock.mp3", {"mp3 rock": ""}),
+        ("cristina", {"dancehal": "Reggae"}),
+        ("appalachia", {"appalachian folk": "Folk"}),
+    ],
+)
+def test_what_reads_like_a_name_is_none_in_free_tags_and_its_neighbours_still_are(
+    classifier: Classifier, name: str, genre: dict[str, str]
+) -> None:
+    assert mains(classifier, name) == set()
+    assert {string: "|".join(mains(classifier, string)) for string in genre} == genre
+
+
+@pytest.mark.parametrize("string", ["ECM", "polish jam", "austrian choir", "japanese idol", "swedish fiddle"])
+def test_everyday_words_are_genres_where_every_string_is_one(classifier: Classifier, string: str) -> None:
+    assert mains(classifier, string) == set()
+    assert mains(classifier, string, "streamsvc_a")
+
+
+@pytest.mark.parametrize(
+    ("string", "expected"),
+    [("Drum &amp; Bass", {"DnB"}), ("R&amp;B", {"R&B"}), ("Rock &#38; Roll", {"Rock"}), ("&nbsp;", set()), ("80 s punk", {"Rock"})],
+)
+def test_what_a_platform_did_to_the_signs_is_undone(classifier: Classifier, string: str, expected: set[str]) -> None:
+    assert mains(classifier, string) == expected
+    assert mains(classifier, "Liquid", "store_a", "Drum &amp; Bass") == {"DnB"}
+
+
 @pytest.mark.parametrize("string", ["jazz and " * 40 + "x", "x" + "poprock" * 14, "techno/" * 200 + "qwertz", "a & b / " * 300])
 def test_a_string_without_end_costs_no_more_than_its_length(classifier: Classifier, string: str) -> None:
     """Each of these ran for ever when every joint and every cut was tried against every other."""
