@@ -19,6 +19,7 @@ import polars as pl
 from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.tables import TABLES
 from pipeline.linkage.namesakes import part_namesakes
+from pipeline.linkage.runs import GOLDEN, hashed, packed_with_duration, places_in_order, run_starts
 
 GAP_MS = 4_000
 """Platforms of one recording differ by encoder delay, trailing silence and whole seconds: up to 3 s in real quadruples, 4 with jitter."""
@@ -57,14 +58,17 @@ def make_atoms(records: pl.DataFrame, moves: pl.DataFrame | None = None) -> Atom
 
     ValueError when two keys or two atoms have one hash (see ATOM_SEED).
     """
+    if records.is_empty():
+        return Atoms(*(TABLES[name].empty() for name in ("atom", "atom_member", "atom_isrc")))
     placed = part_namesakes(_placed(_numbers(records), records["isrcs"]), records)
     if moves is not None:
         placed = _moved(placed, records, moves)
-    placed = _named(placed).sort("atom_id", "name_hash").set_sorted("atom_id")
-    by_row = np.empty(placed.height, dtype=np.int64)
-    by_row[placed["row"].to_numpy()] = placed["atom_id"].to_numpy()
+    placed = _named(placed)
+    order = placed["row"].to_numpy()
+    by_row = np.empty(len(order), dtype=np.int64)
+    by_row[order] = placed["atom_id"].to_numpy()
     rows = records.with_columns(atom_id=pl.Series(by_row))
-    member = rows.select(pl.col(TABLES["atom_member"].column_names).gather(placed["row"]))
+    member = rows.select(pl.col(TABLES["atom_member"].column_names).gather(order))
     return Atoms(_atom_rows(rows, placed), member, _isrc_rows(rows))
 
 
@@ -79,25 +83,19 @@ def _numbers(records: pl.DataFrame) -> pl.DataFrame:
         "artist_hash",
         pl.col("duration_ms").fill_null(NO_DURATION),
         row=pl.int_range(pl.len(), dtype=pl.UInt32),
-        key=_combined([*_KEY, "salt"], ATOM_SEED),
-        check=_combined([*_KEY, "salt"], ATOM_SEED + 1),
-        name_hash=_combined(["platform", "external_id"], ATOM_SEED),
+        key=hashed([*_KEY, "salt"], ATOM_SEED),
+        check=hashed([*_KEY, "salt"], ATOM_SEED + 1),
+        name_hash=hashed(["platform", "external_id"], ATOM_SEED),
     )
-
-
-def _combined(columns: list[str], seed: int) -> pl.Expr:
-    """A 64-bit hash over several columns."""
-    found = pl.lit(seed, dtype=pl.UInt64)
-    for column in columns:
-        found = found * pl.lit(0x9E3779B97F4A7C15, dtype=pl.UInt64) + pl.col(column).hash(seed)
-    return found
 
 
 def _placed(numbers: pl.DataFrame, isrcs: pl.Series) -> pl.DataFrame:
     """Add `part`: rows of one part are one atom. `isrcs`: the codes of each `row`."""
-    numbers = numbers.sort("key", "duration_ms")
-    timed = _cut_by_duration(numbers.filter(pl.col("duration_ms") != NO_DURATION))
-    return pl.concat([timed, _place_untimed(numbers.filter(pl.col("duration_ms") == NO_DURATION), timed, isrcs)])
+    is_timed = pl.col("duration_ms") != NO_DURATION
+    timed = numbers.filter(is_timed)
+    keys, durations = timed["key"].to_numpy(), timed["duration_ms"].to_numpy()
+    timed = _cut_by_duration(timed[places_in_order(packed_with_duration(keys, durations), keys, durations)])
+    return pl.concat([timed, _place_untimed(numbers.filter(~is_timed), timed, isrcs)])
 
 
 def _moved(placed: pl.DataFrame, records: pl.DataFrame, moves: pl.DataFrame) -> pl.DataFrame:
@@ -110,13 +108,23 @@ def _moved(placed: pl.DataFrame, records: pl.DataFrame, moves: pl.DataFrame) -> 
 
 
 def _named(placed: pl.DataFrame) -> pl.DataFrame:
-    """Add `atom_id`."""
-    prefix = (pl.col("artist_hash") // (1 << (32 - BUCKET_BITS))).cast(pl.Int64).first() * (1 << HASH_BITS)
-    tail = (pl.col("name_hash").min() // (1 << (64 - HASH_BITS))).cast(pl.Int64)
-    ids = placed.group_by("part").agg(atom_id=prefix + tail, is_one=pl.col("check").min() == pl.col("check").max())
-    if not ids["is_one"].all() or ids["atom_id"].n_unique() < ids.height:
+    """Add `atom_id`, and sort by it and `name_hash`."""
+    placed = placed.sort("part")
+    starts = run_starts(placed["part"].to_numpy())
+    names, checks = placed["name_hash"].to_numpy(), placed["check"].to_numpy()
+    prefix = (placed["artist_hash"].to_numpy()[starts] >> (32 - BUCKET_BITS)).astype(np.int64) << HASH_BITS
+    ids = prefix + (np.minimum.reduceat(names, starts) >> np.uint64(64 - HASH_BITS)).astype(np.int64)
+    order = np.argsort(ids)
+    is_one = np.array_equal(np.minimum.reduceat(checks, starts), np.maximum.reduceat(checks, starts))
+    if not is_one or (np.diff(ids[order]) == 0).any():
         raise ValueError("two keys or two atoms have one hash: give ATOM_SEED in pipeline/linkage/atoms.py another value and build again")
-    return placed.join(ids.drop("is_one"), on="part", how="left", maintain_order="left")
+    rank = np.empty(len(ids), dtype=np.uint64)
+    rank[order] = np.arange(len(ids), dtype=np.uint64)
+    sizes = np.diff(starts, append=len(names))
+    ranks, bits = np.repeat(rank, sizes), np.uint64(len(ids).bit_length())
+    placed = placed.with_columns(atom_id=pl.Series(np.repeat(ids, sizes)))
+    packed = (ranks << (np.uint64(64) - bits)) | (names >> bits)
+    return placed[places_in_order(packed, ranks, names)].set_sorted("atom_id")
 
 
 def bucket_range(bucket: int, buckets: int) -> tuple[int, int]:
@@ -137,13 +145,13 @@ def stand_in_artist() -> pl.Expr:
 
 def _cut_by_duration(rows: pl.DataFrame) -> pl.DataFrame:
     """Add `part`, the number of the atom; rows come sorted by key and duration."""
-    new_key = (pl.col("key") != pl.col("key").shift(1)).fill_null(value=True)
-    gap = pl.col("duration_ms") - pl.col("duration_ms").shift(1) > GAP_MS
-    rows = rows.with_columns(part=(new_key | gap.fill_null(value=False)).cum_sum().cast(pl.Int64))
-    extent = pl.col("duration_ms") - pl.col("duration_ms").min().over("part")
-    rows = rows.with_columns(slot=extent // SPAN_MS)
-    new_slot = ((pl.col("slot") != pl.col("slot").shift(1)) | (pl.col("part") != pl.col("part").shift(1))).fill_null(value=True)
-    return rows.with_columns(part=new_slot.cum_sum().cast(pl.Int64)).drop("slot")
+    keys, durations = rows["key"].to_numpy(), rows["duration_ms"].to_numpy()
+    is_first = np.ones(len(keys), dtype=bool)
+    is_first[1:] = (keys[1:] != keys[:-1]) | (np.diff(durations) > GAP_MS)
+    shortest = durations[is_first][np.cumsum(is_first) - 1]
+    slots = (durations - shortest) // SPAN_MS
+    is_first[1:] |= slots[1:] != slots[:-1]
+    return rows.with_columns(part=pl.Series(np.cumsum(is_first, dtype=np.int64)))
 
 
 def _place_untimed(rows: pl.DataFrame, timed: pl.DataFrame, isrcs: pl.Series) -> pl.DataFrame:
@@ -167,28 +175,30 @@ def _place_untimed(rows: pl.DataFrame, timed: pl.DataFrame, isrcs: pl.Series) ->
 
 def _atom_rows(rows: pl.DataFrame, placed: pl.DataFrame) -> pl.DataFrame:
     """Table `atom`. `placed`: the rows in numbers, sorted by atom. Strings are only touched once an atom: they are what costs."""
-    numbers = rows.select(bit=_PLATFORM_BIT, form=_combined(["stem_key", "number_key"], ATOM_SEED), credit=pl.col("names").hash())
-    atoms = (
-        pl.concat([placed, numbers[placed["row"]]], how="horizontal")
-        .with_columns(pl.col("duration_ms").replace(NO_DURATION, None))
-        .group_by("atom_id", maintain_order=True)
-        .agg(
-            pl.col("row").first(),
-            duration_ms=pl.col("duration_ms").median().round().cast(pl.Int32),
-            record_count=pl.len(),
-            platform_count=pl.col("bit").bitwise_or().bitwise_count_ones(),
-            one_form=pl.col("form").min() == pl.col("form").max(),
-            one_credit=pl.col("credit").min() == pl.col("credit").max(),
-        )
+    order, ids = placed["row"].to_numpy(), placed["atom_id"].to_numpy()
+    starts = run_starts(ids)
+    platforms = np.bitwise_or.reduceat(rows.select(_PLATFORM_BIT).to_series().to_numpy()[order], starts)
+    durations = placed.select("atom_id", duration_ms=pl.when(pl.col("duration_ms") != NO_DURATION).then("duration_ms"))
+    keys = rows.select(pl.col("artist_key", "title_key", "stem_key", "number_key", "variant", "names").gather(order[starts]))
+    atoms = keys.with_columns(
+        pl.Series("atom_id", ids[starts]),
+        durations.group_by("atom_id", maintain_order=True).agg(pl.col("duration_ms").median().round())["duration_ms"],
+        record_count=pl.Series(np.diff(starts, append=len(ids))),
+        platform_count=pl.Series(np.bitwise_count(platforms)),
     )
-    keys = rows.select(pl.col("artist_key", "title_key", "variant", "stem_key", "number_key", "names").gather(atoms["row"]))
-    atoms = pl.concat([atoms.drop("row"), keys], how="horizontal")
-    for name, several in (("one_form", _smallest_forms), ("one_credit", _all_names)):
-        mixed = atoms.filter(~pl.col(name))
-        settled = several(rows.join(mixed.select("atom_id"), on="atom_id", how="semi"))
-        atoms = pl.concat([atoms.filter(name), mixed.update(settled, on="atom_id")])
-    atoms = atoms.sort("atom_id")
-    return TABLES["atom"].conform(atoms.drop("one_form", "one_credit"))
+    for told_by, columns, settled in (
+        (hashed(["stem_key", "number_key"], ATOM_SEED), ["stem_key", "number_key"], _smallest_forms),
+        (pl.col("names").hash(), ["names"], _all_names),
+    ):
+        hashes = rows.select(told_by).to_series().to_numpy()[order]
+        differ = np.logical_or.reduceat(np.concatenate([hashes[1:] != hashes[:-1], [False]]) & (ids == np.append(ids[1:], -1)), starts)
+        if differ.any():
+            mixed = settled(rows.filter(pl.col("atom_id").is_in(atoms["atom_id"].filter(pl.Series(differ)).implode())))
+            places = np.arange(len(starts))
+            places[differ] = len(starts) + np.arange(mixed.height)
+            chosen = pl.concat([atoms.select(columns), mixed.sort("atom_id").select(columns)])[places]
+            atoms = atoms.with_columns(chosen)
+    return TABLES["atom"].conform(atoms)
 
 
 def _smallest_forms(rows: pl.DataFrame) -> pl.DataFrame:
@@ -203,9 +213,9 @@ def _all_names(rows: pl.DataFrame) -> pl.DataFrame:
 
 def _isrc_rows(rows: pl.DataFrame) -> pl.DataFrame:
     claims = rows.select("atom_id", bit=_PLATFORM_BIT, isrc="isrcs").explode("isrc", empty_as_null=False).drop_nulls()
-    claims = claims.with_columns(code=pl.col("isrc").hash())
-    counted = claims.group_by("code", "atom_id").agg(pl.col("isrc").first(), pl.col("bit").bitwise_or(), record_count=pl.len())
-    counted = counted.drop("code").sort("atom_id", "isrc")
+    claims = claims.with_columns(claim=pl.col("isrc").hash() ^ (pl.col("atom_id").cast(pl.UInt64) * GOLDEN))
+    counted = claims.group_by("claim").agg(pl.col("isrc", "atom_id").first(), pl.col("bit").bitwise_or(), record_count=pl.len())
+    counted = counted.drop("claim").sort("atom_id", "isrc")
     sets = {
         bits: sorted(name for place, name in enumerate(CATALOG_PLATFORMS) if bits >> place & 1)
         for bits in range(1 << len(CATALOG_PLATFORMS))

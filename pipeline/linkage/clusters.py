@@ -32,16 +32,19 @@ FOUND_SCHEMA = {"atom_id": pl.Int64, "cluster_id": pl.Int64}
 NO_PAIRS = pl.DataFrame(schema={"atom_id_a": pl.Int64, "atom_id_b": pl.Int64})
 
 
-def clusters(atoms: pl.DataFrame, edges: pl.DataFrame, cannot: pl.DataFrame | None = None) -> pl.DataFrame:
+def clusters(
+    atoms: pl.DataFrame, edges: pl.DataFrame, cannot: pl.DataFrame | None = None, *, atom_ids: pl.Series | None = None
+) -> pl.DataFrame:
     """The `cluster` table: every atom with the smallest atom id of its cluster.
 
     Args:
-        atoms: atom_id, duration_ms, variant, record_count; every atom.
+        atoms: atom_id, duration_ms, variant, record_count; every atom, or at least those at the ends of edges if `atom_ids` are given.
         edges: rows of `edge` between them.
         cannot: atom_id_a, atom_id_b; pairs that never share a cluster.
+        atom_ids: of every atom.
     """
-    found = components(atoms["atom_id"], edges)
-    placed = atoms.join(found.filter(pl.col("cluster_id").is_duplicated()), on="atom_id")
+    found = components(atoms["atom_id"] if atom_ids is None else atom_ids, edges)
+    placed = atoms.join(ends(edges), on="atom_id", how="semi").join(found, on="atom_id", maintain_order="left")
     several = (pl.col("record_count") > 1) & pl.col("duration_ms").is_not_null()
     counts = several | ~several.any().over("cluster_id")
     placed = placed.with_columns(duration_ms=pl.when(counts).then("duration_ms"))
@@ -53,6 +56,11 @@ def clusters(atoms: pl.DataFrame, edges: pl.DataFrame, cannot: pl.DataFrame | No
         rebuilt = _rebuild(placed.join(involved, on="atom_id", how="semi"), bad, foes)
         found = pl.concat([found.join(rebuilt, on="atom_id", how="anti"), rebuilt])
     return TABLES["cluster"].conform(found.sort("atom_id"))
+
+
+def ends(edges: pl.DataFrame) -> pl.DataFrame:
+    """atom_id of the atoms that stand at an end of an edge."""
+    return pl.concat([edges.select(atom_id="atom_id_a"), edges.select(atom_id="atom_id_b")]).unique()
 
 
 def components(atom_ids: pl.Series, edges: pl.DataFrame) -> pl.DataFrame:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -19,6 +19,8 @@ from catalog_store.name_keys import variants_agree
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    import numpy.typing as npt
 
 DURATION_MS = 8_000
 """Two masters of one recording; beyond lie edits that nobody marked."""
@@ -63,7 +65,8 @@ def guarded() -> bool:
 
 def compared(pairs: pl.DataFrame, atoms: pl.DataFrame) -> pl.DataFrame:
     """Pairs (a, b: atom ids, further columns kept) with the compared columns of both, prefixed `a_` and `b_`."""
-    columns = atoms.select("atom_id", *COMPARED)
+    involved = pl.concat([pairs["a"], pairs["b"]]).unique().implode()
+    columns = atoms.filter(pl.col("atom_id").is_in(involved)).select("atom_id", *COMPARED)
     for side in ("a", "b"):
         prefixed = columns.rename({name: f"{side}_{name}" for name in COMPARED})
         pairs = pairs.join(prefixed, left_on=side, right_on="atom_id", how="left", maintain_order="left")
@@ -74,6 +77,39 @@ def similarity(one: pl.Series, other: pl.Series) -> pl.Series:
     """1 - edit distance (a transposition counts one) / longer length; 1.0 for equal values."""
     found = process.cpdist(one.to_list(), other.to_list(), scorer=OSA.normalized_similarity, dtype=np.float64)
     return pl.Series(found, dtype=pl.Float64)
+
+
+class Letters(NamedTuple):
+    """What tells at little cost that texts are no typing errors of one another.
+
+    `lengths` in characters, and `sets`: which characters occur, one bit for each of 64 classes.
+    """
+
+    lengths: npt.NDArray[np.int64]
+    sets: npt.NDArray[np.uint64]
+
+    @classmethod
+    def of(cls, texts: pl.Series) -> Letters:
+        """Lengths and sets of texts without null."""
+        lengths = texts.str.len_chars().to_numpy().astype(np.int64)
+        letters = np.frombuffer((texts.str.join("").item() or "").encode("utf-32-le"), dtype=np.uint32)
+        bits = np.uint64(1) << (letters & 63).astype(np.uint64)
+        sets, filled = np.zeros(len(texts), dtype=np.uint64), lengths > 0
+        if filled.any():
+            sets[filled] = np.bitwise_or.reduceat(bits, (np.cumsum(lengths) - lengths)[filled])
+        return cls(lengths, sets)
+
+    def may_be_typos(self, one: npt.NDArray[np.int64], other: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        """False where the texts at these places differ in more letters than `is_typo` allows.
+
+        An edit changes a length by one at most, and takes away one character and brings another at most.
+        """
+        lengths, others = self.lengths[one], self.lengths[other]
+        starts, counts = zip((0, 0), *EDITS_BY_LENGTH, strict=True)
+        allowed = np.array(counts)[np.searchsorted(starts, np.minimum(lengths, others), side="right") - 1]
+        differing = np.bitwise_count(self.sets[one] ^ self.sets[other])
+        found: npt.NDArray[np.bool_] = (np.abs(lengths - others) <= allowed) & (differing <= 2 * allowed)
+        return found
 
 
 def is_typo(one: pl.Series, other: pl.Series) -> pl.Series:

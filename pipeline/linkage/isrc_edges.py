@@ -25,7 +25,7 @@ def isrc_edges(atoms: pl.DataFrame, claims: pl.DataFrame) -> pl.DataFrame:
     Returns:
         Rows of `edge`, not sorted; an atom pair stands once per code that joins it.
     """
-    claims = claims.filter(pl.col("isrc").is_duplicated())
+    claims = claims.filter(pl.col("isrc").hash().is_duplicated())
     found = []
     for _ in range(ROUNDS):
         pairs = _stars(claims)

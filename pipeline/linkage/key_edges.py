@@ -10,6 +10,7 @@ import polars as pl
 
 from catalog_store.tables import TABLES
 from pipeline.linkage.atoms import DOMINANCE
+from pipeline.linkage.runs import hashed
 
 _KEY = ["artist_key", "title_key", "variant"]
 KEY_COLUMNS = ["atom_id", *_KEY, "duration_ms", "record_count"]
@@ -24,7 +25,9 @@ def key_edges(atoms: pl.DataFrame, components: pl.DataFrame) -> pl.DataFrame:
         components: atom_id, cluster_id by all other edges.
     """
     untimed = atoms.filter(pl.col("duration_ms").is_null(), pl.col("artist_key") != "")
-    timed = atoms.filter(pl.col("duration_ms").is_not_null()).join(untimed, on=_KEY, how="semi").join(components, on="atom_id")
+    waiting = untimed.select(hashed(_KEY)).to_series().unique().implode()
+    timed = atoms.filter(pl.col("duration_ms").is_not_null(), hashed(_KEY).is_in(waiting)).join(untimed, on=_KEY, how="semi")
+    timed = timed.join(components, on="atom_id")
     held = timed.group_by(*_KEY, "cluster_id").agg(
         records=pl.col("record_count").sum(),
         nearest=pl.col("atom_id").sort_by(["record_count", "atom_id"], descending=[True, False]).first(),

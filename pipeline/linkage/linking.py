@@ -101,7 +101,8 @@ def _atoms(normal: pl.DataFrame, overrides: Overrides, buckets: int) -> Atoms:
 
 
 def _made(normal: pl.DataFrame, moves: pl.DataFrame | None, buckets: int) -> Atoms:
-    made = [make_atoms(normal.filter(hash_bucket(buckets) == bucket), moves) for bucket in range(buckets)]
+    by_bucket = normal.with_columns(bucket=hash_bucket(buckets)).partition_by("bucket", as_dict=True, include_key=False)
+    made = [make_atoms(by_bucket[key], moves) for key in sorted(by_bucket)]
     return Atoms(*(pl.concat(tables) for tables in zip(*made, strict=True)))
 
 

@@ -7,25 +7,25 @@ too: two atoms that both carry codes and share none, or that stand on one releas
 
 from __future__ import annotations
 
+import numpy as np
 import polars as pl
 
 from catalog_store.tables import TABLES
 from pipeline.linkage.guards import (
-    EDITS_BY_LENGTH,
     TYPO_DURATION_MS,
     UNTIMED_CHARACTERS,
+    Letters,
     compared,
     duration_gap,
     is_typo,
     variants_match,
     with_similarities,
 )
+from pipeline.linkage.runs import hashed, packed_with_duration, places_in_order, run_starts
 
 NAME_END = 3
 """Characters at either end of an artist's name: one typing error spares one of the ends."""
 TITLE_END = 4
-LENGTH_DIFFERENCE = 2 * max(count for _, count in EDITS_BY_LENGTH)
-"""Bytes: no typing error changes a title by more; looked at before any distance is computed."""
 STEM_DURATION_MS = 2_000
 """For a subtitle that one side leaves out: it may be the name of a version nobody knows."""
 LARGEST_BLOCK = 400
@@ -118,7 +118,11 @@ def _ends(column: str, length: int) -> tuple[pl.Expr, pl.Expr]:
 
 
 def _shared_titles(atoms: pl.DataFrame) -> pl.DataFrame:
-    return atoms.filter(pl.col("artist_key") != "").filter(pl.col("artist_key").n_unique().over("title_key") > 1)
+    known = atoms.filter(pl.col("artist_key") != "")
+    hashes = known.select(title=pl.col("title_key").hash(), artist=pl.col("artist_key").hash())
+    leads = hashes.group_by("title").agg(one=pl.col("artist").min(), other=pl.col("artist").max())
+    several = leads.filter(pl.col("one") != pl.col("other"))["title"]
+    return known.filter(hashes["title"].is_in(several.implode()))
 
 
 def _timed_artist_blocks(known: pl.DataFrame) -> list[pl.DataFrame]:
@@ -154,20 +158,38 @@ def _blocked(atoms: pl.DataFrame, keys: list[str | pl.Expr]) -> pl.DataFrame:
 
 def _block(keys: list[str | pl.Expr]) -> pl.Expr:
     """A number for each combination of keys; a collision (1 in 2^64) only makes a pair that the comparison throws out."""
-    return pl.struct(pl.col(key) if isinstance(key, str) else key.alias("end") for key in keys).hash()
+    return hashed(keys)
 
 
 def _pairs_in_blocks(blocked: pl.DataFrame, changed: pl.Series | None) -> pl.DataFrame:
-    """Pairs with close durations; none twice, because two atoms share one slot or lie in neighbouring ones."""
-    blocked = blocked.filter(pl.len().over("block", "slot") <= LARGEST_BLOCK)
+    """Pairs with close durations; none twice."""
     if changed is None:
-        together = blocked.join(blocked, on=["block", "slot"], suffix="_b").filter(pl.col("atom_id") < pl.col("atom_id_b"))
-        pairs = pl.concat([together, blocked.join(blocked.with_columns(pl.col("slot") - 1), on=["block", "slot"], suffix="_b")])
-    else:
-        few = blocked.filter(pl.col("atom_id").is_in(changed.implode()))
-        around = [few.with_columns(pl.col("slot") + step).join(blocked, on=["block", "slot"], suffix="_b") for step in (-1, 0, 1)]
-        pairs = pl.concat(around).filter(pl.col("atom_id") != pl.col("atom_id_b"))
+        return _neighbours(blocked)
+    blocked = blocked.filter(pl.len().over("block", "slot") <= LARGEST_BLOCK)
+    few = blocked.filter(pl.col("atom_id").is_in(changed.implode()))
+    around = [few.with_columns(pl.col("slot") + step).join(blocked, on=["block", "slot"], suffix="_b") for step in (-1, 0, 1)]
+    pairs = pl.concat(around).filter(pl.col("atom_id") != pl.col("atom_id_b"))
     return _ordered(pairs.filter((pl.col("duration_ms") - pl.col("duration_ms_b")).abs() <= TYPO_DURATION_MS))
+
+
+def _neighbours(blocked: pl.DataFrame) -> pl.DataFrame:
+    """All pairs of atoms in one block whose durations are close: sorted by duration they lie side by side."""
+    blocks, durations = blocked["block"].to_numpy(), blocked["duration_ms"].to_numpy()
+    order = places_in_order(packed_with_duration(blocks, durations), blocks, durations)
+    blocks, durations, ids = blocks[order], durations[order], blocked["atom_id"].to_numpy()[order]
+    starts = run_starts(blocks, durations // TYPO_DURATION_MS)
+    sizes = np.diff(starts, append=len(ids))
+    is_looked_into = np.repeat(sizes <= LARGEST_BLOCK, sizes)
+    blocks, durations, ids = blocks[is_looked_into], durations[is_looked_into], ids[is_looked_into]
+    place, step, found = np.arange(len(ids)), 1, [np.empty((2, 0), dtype=np.int64)]
+    while len(place):
+        place = place[: np.searchsorted(place, len(ids) - step)]
+        beyond = place + step
+        place = place[(blocks[place] == blocks[beyond]) & (durations[beyond] - durations[place] <= TYPO_DURATION_MS)]
+        found.append(ids[np.stack([place, place + step])])
+        step += 1
+    one, other = np.concatenate(found, axis=1)
+    return pl.DataFrame({"a": np.minimum(one, other), "b": np.maximum(one, other)})
 
 
 def _untimed_pairs(blocked: pl.DataFrame) -> pl.DataFrame:
@@ -191,22 +213,20 @@ def _ordered(pairs: pl.DataFrame) -> pl.DataFrame:
 def _alike_in_title(pairs: pl.DataFrame, atoms: pl.DataFrame) -> pl.DataFrame:
     """Pairs a, b that can be one title misspelt, or a title and its stem, with `is_typo`.
 
-    Of 2.5 million pairs half are thrown out by numbers and nearly all others by their titles, before anything else is fetched.
+    Of 2.5 million pairs nearly all are thrown out by numbers: distances of texts cost a hundred times as much.
     """
     numbers = atoms.select(
-        "atom_id",
-        length=pl.col("title_key").str.len_bytes().cast(pl.Int32),
-        **{name: pl.col(f"{name}_key" if name != "variant" else name).hash() for name in ("title", "stem", "number", "variant")},
+        "atom_id", **{name: pl.col(f"{name}_key" if name != "variant" else name).hash() for name in ("title", "stem", "number", "variant")}
     )
     order = numbers["atom_id"].arg_sort()
     numbers, titles = numbers[order], atoms["title_key"].gather(order)
     places = pl.DataFrame({side: numbers["atom_id"].search_sorted(pairs[side]) for side in ("a", "b")})
     one, other = (numbers[places[side]] for side in ("a", "b"))
-    near = (one["length"] - other["length"]).abs() <= LENGTH_DIFFERENCE
+    near = pl.Series(Letters.of(titles).may_be_typos(places["a"].to_numpy(), places["b"].to_numpy()))
     stems = (one["stem"] == other["title"]) | (other["stem"] == one["title"])
     same_title = one["title"] == other["title"]
     worth = ((same_title & (one["variant"] != other["variant"])) | (~same_title & (near | stems))) & (one["number"] == other["number"])
-    pairs, places = pairs.filter(worth).with_columns(stems=stems.filter(worth)), places.filter(worth)
+    pairs, places = pairs.with_columns(stems=stems).filter(worth), places.filter(worth)
     found = pairs.with_columns(is_typo=is_typo(titles.gather(places["a"]), titles.gather(places["b"])))
     return found.filter(pl.col("is_typo") | pl.col("stems")).drop("stems")
 

@@ -1,29 +1,35 @@
 """Tables `atom` and `edge` -> table `cluster`: which atoms are one recording.
 
-Found anew every night: the components of all edges cost a second per ten million atoms, and only those that fail a guard cost more.
+Found anew every night: the components of all edges cost a second per ten million atoms, and only those that fail a guard cost more. Of an
+atom without an edge only the id is held.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import polars as pl
+
 from catalog_store.tables import TABLES
-from catalog_store.tables.files import read_table, scan_table, write_table
+from catalog_store.tables.files import parts, read_table, scan_table, write_table
 from pipeline.linkage import clusters as clustering
 from pipeline.linkage.overrides import cannot_atoms, load_overrides
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from pipeline.linkage.stages.atoms import Facts
     from pipeline.paths import BuildPaths
 
 
 def clusters(paths: BuildPaths) -> Facts:
     """Write `cluster`."""
-    columns = ("atom_id", "duration_ms", "variant", "record_count")
-    atoms = scan_table(TABLES["atom"], paths.table("atom")).select(columns).collect()
-    found = clustering.clusters(atoms, read_table(TABLES["edge"], paths.table("edge")), _cannot(paths))
+    edges = read_table(TABLES["edge"], paths.table("edge"))
+    ends = clustering.ends(edges)
+    atoms, every = [], []
+    for part in parts(paths.table("atom")):
+        rows = pl.read_parquet(part, columns=["atom_id", "duration_ms", "variant", "record_count"])
+        every.append(rows["atom_id"])
+        atoms.append(rows.join(ends, on="atom_id", how="semi"))
+    found = clustering.clusters(pl.concat(atoms), edges, _cannot(paths), atom_ids=pl.concat(every))
     write_table(TABLES["cluster"], paths.table("cluster"), [found])
     return {"atoms": found.height, "clusters": found["cluster_id"].n_unique()}
 

@@ -19,7 +19,6 @@ from pipeline.linkage.isrc_edges import isrc_edges
 from pipeline.linkage.key_edges import KEY_COLUMNS, key_edges
 from pipeline.linkage.link_edges import link_edges
 from pipeline.linkage.night import Night, current_night
-from pipeline.linkage.normalise import hash_bucket, text_hashes
 from pipeline.linkage.overrides import load_overrides, must_edges
 from pipeline.linkage.position_edges import contested_places, position_edges
 from pipeline.linkage.stages.atoms import Facts, bucket_count, spilled
@@ -144,26 +143,35 @@ def _shared_titles(paths: BuildPaths, buckets: int) -> pl.DataFrame:
     found = []
     for rows in _artist_chunks(paths, ["atom_id", "artist_key", "title_key"]):
         known = rows.filter(pl.col("artist_key") != "")
-        hashed = known.join(text_hashes(known["title_key"], "title_key", "title_hash"), on="title_key", how="left")
-        found.append(hashed.select("atom_id", "title_hash", artist=pl.col("artist_key").hash()))
+        found.append(known.select("atom_id", title=pl.col("title_key").hash(), artist=pl.col("artist_key").hash()))
     atoms = pl.concat(found)
-    several = atoms.group_by("title_hash").agg(one=pl.col("artist").min(), other=pl.col("artist").max())
-    several = several.filter(pl.col("one") != pl.col("other")).select("title_hash")
-    return atoms.join(several, on="title_hash", how="semi").select("atom_id", bucket=hash_bucket(buckets, "title_hash"))
+    several = atoms.group_by("title").agg(one=pl.col("artist").min(), other=pl.col("artist").max())
+    shared = several.filter(pl.col("one") != pl.col("other"))["title"].implode()
+    return atoms.filter(pl.col("title").is_in(shared)).select("atom_id", bucket=(pl.col("title") % buckets).cast(pl.UInt32))
 
 
 def _shared_claims(paths: BuildPaths) -> pl.DataFrame:
     """Rows of `atom_isrc` whose code several atoms claim."""
-    return _claims(paths).collect().filter(pl.col("isrc").is_duplicated())
+    tables = parts(paths.table("atom_isrc"))
+    codes = pl.concat([pl.read_parquet(part, columns=["isrc"])["isrc"].hash() for part in tables])
+    shared = codes.filter(codes.is_duplicated()).unique().implode()
+    return pl.concat([pl.read_parquet(part).filter(pl.col("isrc").hash().is_in(shared)) for part in tables])
 
 
 def _without_contradiction(paths: BuildPaths, found: list[pl.DataFrame]) -> pl.DataFrame:
     if not found:
         return TABLES["edge"].empty()
     candidates = pl.concat(found).sort("a", "b", "evidence").unique(["a", "b"], keep="first", maintain_order=True)
-    involved = pl.concat([candidates.select(atom_id="a"), candidates.select(atom_id="b")]).unique().lazy()
-    claims, members = (table.join(involved, on="atom_id", how="semi").collect() for table in (_claims(paths), _members(paths)))
+    involved = pl.concat([candidates["a"], candidates["b"]]).unique()
+    claims = _of_atoms(paths, "atom_isrc", involved, ["atom_id", "isrc"])
+    members = _of_atoms(paths, "atom_member", involved, ["atom_id", "platform", "release_id"])
     return without_contradiction(candidates, claims, members)
+
+
+def _of_atoms(paths: BuildPaths, table: str, atom_ids: pl.Series, columns: list[str] | None = None) -> pl.DataFrame:
+    """The rows of some atoms; read part by part, because a scan holds the whole table."""
+    wanted = pl.col("atom_id").is_in(atom_ids.implode())
+    return pl.concat([pl.read_parquet(part, columns=columns).filter(wanted) for part in parts(paths.table(table))])
 
 
 def _override_edges(paths: BuildPaths) -> pl.DataFrame:
@@ -187,8 +195,10 @@ def _link_edges(paths: BuildPaths) -> pl.DataFrame:
             found.select(platform="target_platform", external_id="target_id"),
         ]
     ).unique()
-    members = _members(paths).join(ends.lazy(), on=["platform", "external_id"], how="semi").collect()
-    atoms = _atom(paths).join(members.lazy().select("atom_id").unique(), on="atom_id", how="semi").collect()
+    columns = ["platform", "external_id", "atom_id"]
+    member_parts = (pl.read_parquet(part, columns=columns) for part in parts(paths.table("atom_member")))
+    members = pl.concat([rows.join(ends, on=["platform", "external_id"], how="semi") for rows in member_parts])
+    atoms = _of_atoms(paths, "atom", members["atom_id"].unique())
     return link_edges(atoms, members, found)
 
 
@@ -203,7 +213,7 @@ def _position_edges(paths: BuildPaths) -> pl.DataFrame:
         _frames([paths.table("atom_member")], ["platform", "external_id", "atom_id"]),
         buckets=1 + tracks // TRACKS_PER_BUCKET,
     )
-    atoms = _atom(paths).join(places.lazy().select("atom_id").unique(), on="atom_id", how="semi").collect()
+    atoms = _of_atoms(paths, "atom", places["atom_id"].unique())
     return position_edges(atoms, places)
 
 

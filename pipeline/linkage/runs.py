@@ -1,0 +1,60 @@
+"""Sorting numbers and finding runs among them: what a group-by of Polars costs several times as much for, once rows are in order.
+
+What must not live here: what the numbers mean.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import numpy.typing as npt
+
+    Numbers = npt.NDArray[np.integer[Any]]
+    Places = npt.NDArray[np.int64]
+
+
+LOW_BITS = np.uint64((1 << 24) - 1)
+"""Room for a duration of up to 4.6 hours behind the upper bits of a hash."""
+GOLDEN = pl.lit(0x9E3779B97F4A7C15, dtype=pl.UInt64)
+"""Odd, so that no hash is lost when the product wraps."""
+
+
+def hashed(columns: Iterable[str | pl.Expr], seed: int = 0) -> pl.Expr:
+    """A 64-bit hash over several columns: cheaper than that of a struct, joined on and grouped by in a fraction of the time of texts."""
+    found = pl.lit(seed, dtype=pl.UInt64)
+    for column in columns:
+        found = found * GOLDEN + (pl.col(column) if isinstance(column, str) else column).hash(seed)
+    return found
+
+
+def run_starts(*columns: Numbers) -> Places:
+    """Where each run of rows begins that are equal in all columns; of no rows none."""
+    rows = len(columns[0])
+    is_first = np.zeros(rows, dtype=bool)
+    is_first[:1] = True
+    for values in columns:
+        is_first[1:] |= values[1:] != values[:-1]
+    return np.flatnonzero(is_first)
+
+
+def packed_with_duration(hashes: Numbers, durations: Numbers) -> Numbers:
+    """Hashes (u64) and durations (ms) for `places_in_order`."""
+    return (hashes & ~LOW_BITS) | np.minimum(durations, int(LOW_BITS)).astype(np.uint64)
+
+
+def places_in_order(packed: Numbers, first: Numbers, then: Numbers) -> Places:
+    """Places of the rows in the order of `first`, of equal ones in the order of `then`.
+
+    `packed`: as much of both as one 64-bit number holds, `first` in its upper bits: it sorts in half the time of two columns. Where that
+    was not enough to tell rows apart, which is rare, the two columns are sorted.
+    """
+    order = pl.Series(packed).arg_sort().to_numpy()
+    one, other = first[order], then[order]
+    is_astray = (one[1:] < one[:-1]) | ((one[1:] == one[:-1]) & (other[1:] < other[:-1]))
+    return np.lexsort((then, first)) if is_astray.any() else order
