@@ -8,18 +8,14 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
 from catalog_store.cursors import CursorCodec, Place
 from catalog_store.errors import DeadlineExceededError, InvalidQueryError
-from catalog_store.search.layout import pair_hashes, word_hash
+from catalog_store.search.candidates import by_other_readings, by_words
 from catalog_store.search.rerank import Match, match
-from catalog_store.search.typos import neighbours
 from catalog_store.search.wanted import wanted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
+    import numpy as np
     from numpy.typing import NDArray
 
     from catalog_store.search.index import SearchIndex
@@ -30,10 +26,9 @@ MAX_NAME_CHARACTERS = 500
 MAX_LIMIT = 100
 DEFAULT_LIMIT = 20
 CANDIDATES = 50
-"""Documents compared name by name; when every one of them is good, MANY_CANDIDATES are."""
-MANY_CANDIDATES = 1_000
+"""Documents compared name by name; when every one of them is good, all candidates are."""
 GOOD_SCORE = 0.88
-"""A best score below it sends the words through the typo stage."""
+"""A best score below it has words read in other ways, too."""
 
 
 class Hit(NamedTuple):
@@ -98,33 +93,12 @@ def search(index: SearchIndex, cursors: CursorCodec, request: Request, *, deadli
 
 def _ranked(index: SearchIndex, request: Request, until: float) -> list[_Found]:
     asked = wanted(request.artist, request.title)
-    found = _compared(index, asked, _candidates(index, asked.artist_words, asked.title_words), until)
+    look = by_words(index, asked)
+    found = _compared(index, asked, look.documents, until)
     if max((one.place.score for one in found), default=0.0) < GOOD_SCORE:
         _check(until)
-        artist_words, title_words = _widened(index, asked.artist_words), _widened(index, asked.title_words)
-        found += _compared(index, asked, _candidates(index, artist_words, title_words), until)
+        found += _compared(index, asked, by_other_readings(index, look), until)
     return list({one.place.id: one for one in found}.values())
-
-
-def _widened(index: SearchIndex, asked: Sequence[str]) -> list[str]:
-    return list(dict.fromkeys([*asked, *(other for word in asked for other in neighbours(index, word))]))
-
-
-def _candidates(index: SearchIndex, artist_words: Sequence[str], title_words: Sequence[str]) -> NDArray[np.uint32]:
-    """Documents that hold pairs of these words, most evidence first, ties by popularity."""
-    left = np.array([word_hash(word) for word in artist_words], dtype=np.uint64)
-    right = np.array([word_hash(word) for word in title_words], dtype=np.uint64)
-    documents, which = index.postings(pair_hashes(np.repeat(left, len(right)), np.tile(right, len(left))))
-    if not len(documents):
-        return documents
-    sizes = np.bincount(which)
-    evidence = 1.0 / (1.0 + np.log2(np.maximum(sizes, 1)))
-    distinct, position = np.unique(documents, return_inverse=True)
-    weight = np.bincount(position, weights=evidence[which])
-    if len(distinct) > MANY_CANDIDATES:
-        kept = weight >= np.partition(weight, -MANY_CANDIDATES)[-MANY_CANDIDATES]
-        distinct, weight = distinct[kept], weight[kept]
-    return distinct[np.argsort(-weight, kind="stable")][:MANY_CANDIDATES]
 
 
 def _compared(index: SearchIndex, asked: Wanted, candidates: NDArray[np.uint32], until: float) -> list[_Found]:

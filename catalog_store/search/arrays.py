@@ -1,8 +1,9 @@
-"""Growing .npy files and sorted text pools: written front to back, never held in memory whole."""
+"""Growing .npy files and sorted text pools: written front to back, never held in memory whole; opened by memory map."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+import mmap
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -73,3 +74,25 @@ class TextWriter:
         self._starts.append(np.array([self._end], dtype=np.uint64))
         self._starts.__exit__(kind, error, trace)
         self._texts.close()
+
+
+def mapped(path: Path) -> NDArray[Any]:
+    """A .npy file by memory map, read-only; one without values is read."""
+    array: NDArray[Any] = np.load(path, mmap_mode="r" if path.stat().st_size > _header_bytes(path) else None)
+    # A plain view: memmap's own indexing costs a Python call per access.
+    return np.asarray(array)
+
+
+def mapped_bytes(path: Path) -> mmap.mmap | bytes:
+    """A file's bytes by memory map, read-only; an empty one as no bytes."""
+    if path.stat().st_size == 0:
+        return b""
+    with path.open("rb") as file:
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+def _header_bytes(path: Path) -> int:
+    with path.open("rb") as file:
+        np.lib.format.read_magic(file)
+        np.lib.format.read_array_header_1_0(file)
+        return file.tell()

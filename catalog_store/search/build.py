@@ -32,6 +32,7 @@ from catalog_store.search.layout import (
     word_hash,
 )
 from catalog_store.search.titles import encode, title_words
+from catalog_store.search.vocabulary import in_order, write_vocabulary
 from catalog_store.search.words import words_of
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def build_search(tables: Mapping[str, Path], folder: Path) -> None:
     entries = _part_pairs(counts, work, ranges, partitions)
     bits = max(bucket_bits(entries), partitions.bit_length() - 1)
     _write_pairs(folder, work, partitions, bits, documents)
-    _write_vocabulary(folder, counts["word"])
+    write_vocabulary(folder, counts)
     shutil.rmtree(work)
     content = {"format_version": FORMAT_VERSION, "documents": documents, "bucket_bits": bits}
     (folder / FORMAT_FILE).write_text(json.dumps(content) + "\n")
@@ -100,7 +101,7 @@ _NO_NAMES = pl.DataFrame(schema={"document": pl.UInt32, "artists": pl.String, "t
 
 
 def _count_words(folder: Path, work: Path, ranges: int) -> pl.DataFrame:
-    """Step 3: artists are written; returns [word, count, title_count, hash, number] of all words, by word; number = position."""
+    """Step 3: artists are written; returns [word, count, title_count, hash, number] of all words, in_order; number = position."""
     size = sum(file.stat().st_size for file in work.glob("names-*"))
     lists: dict[str, int] = {}
     counts = pl.DataFrame(schema={"word": pl.String, "count": pl.UInt32, "title_count": pl.UInt32})
@@ -115,7 +116,7 @@ def _count_words(folder: Path, work: Path, ranges: int) -> pl.DataFrame:
             ]
             counts = pl.concat([counts, *found]).group_by("word").agg(pl.col("count", "title_count").sum())
     _write_credits(folder, lists, size)
-    counts = counts.sort("word")
+    counts = in_order(counts)
     hashes = np.fromiter(map(word_hash.__wrapped__, counts["word"]), np.uint64, counts.height)
     return counts.with_columns(hash=pl.Series(hashes, dtype=pl.UInt64)).with_row_index("number")
 
@@ -236,12 +237,3 @@ def _capped(keys: NDArray[np.uint64], document_bits: int) -> NDArray[np.uint64]:
     kept = np.concatenate([np.ones(POSTINGS_CAP, dtype=bool), pairs[POSTINGS_CAP:] != pairs[:-POSTINGS_CAP]])
     capped: NDArray[np.uint64] = keys[kept]
     return capped
-
-
-def _write_vocabulary(folder: Path, words: pl.Series) -> None:
-    size = int(words.str.len_bytes().sum() or 0)
-    with TextWriter(folder, "vocabulary", smallest_unsigned(size)) as texts:
-        texts.extend(words)
-    # By code points: Polars' own reverse keeps combining marks behind their letter, the reader's does not.
-    backwards = pl.Series([word[::-1] for word in words], dtype=pl.String)
-    _save(folder / "vocabulary_reversed.npy", backwards.arg_sort(), np.dtype(np.uint32))

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-import mmap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from catalog_store.errors import SnapshotInvalidError
+from catalog_store.search.arrays import mapped, mapped_bytes
 from catalog_store.search.credits import CreditPool
 from catalog_store.search.layout import FORMAT_FILE, FORMAT_VERSION, HASH_BITS, TAG_BITS
 from catalog_store.search.titles import TitlePool
+from catalog_store.search.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,8 +28,8 @@ class TextPool:
 
     def __init__(self, folder: Path, name: str) -> None:
         """`<name>.bin` and `<name>_starts.npy` in `folder`."""
-        self._starts = _mapped(folder / f"{name}_starts.npy")
-        self._bytes: mmap.mmap | bytes = _mapped_bytes(folder / f"{name}.bin")
+        self._starts = mapped(folder / f"{name}_starts.npy")
+        self._bytes = mapped_bytes(folder / f"{name}.bin")
 
     def __len__(self) -> int:
         return len(self._starts) - 1
@@ -66,18 +67,17 @@ class SearchIndex:
             raise SnapshotInvalidError(f"{folder} has search format {content['format_version']}, this program reads {FORMAT_VERSION}")
         self.documents: int = content["documents"]
         self._bits = int(content["bucket_bits"])
-        self.ids = _mapped(folder / "ids.npy")
-        self.popularity = _mapped(folder / "popularity.npy")
-        self._credit_of = _mapped(folder / "credit_of.npy")
-        credit_starts, credit_artists = (_mapped(folder / f"credit_{part}.npy") for part in ("starts", "artists"))
+        self.ids = mapped(folder / "ids.npy")
+        self.popularity = mapped(folder / "popularity.npy")
+        self._credit_of = mapped(folder / "credit_of.npy")
+        credit_starts, credit_artists = (mapped(folder / f"credit_{part}.npy") for part in ("starts", "artists"))
         self._credits = CreditPool(credit_starts, credit_artists, TextPool(folder, "artist"))
-        self._starts = _mapped(folder / "pair_starts.npy")
-        self._tags = _mapped(folder / "pair_tags.npy")
-        self._posted = _mapped(folder / "pair_documents.npy")
-        self.vocabulary = TextPool(folder, "vocabulary")
-        units, starts, ranked = (_mapped(folder / f"title_{part}.npy") for part in ("units", "starts", "ranked"))
+        self._starts = mapped(folder / "pair_starts.npy")
+        self._tags = mapped(folder / "pair_tags.npy")
+        self._posted = mapped(folder / "pair_documents.npy")
+        self.vocabulary = Vocabulary(folder)
+        units, starts, ranked = (mapped(folder / f"title_{part}.npy") for part in ("units", "starts", "ranked"))
         self._titles = TitlePool(units, starts, ranked, self.vocabulary)
-        self.reversed = _mapped(folder / "vocabulary_reversed.npy")
 
     def postings(self, hashes: NDArray[np.uint64]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
         """(documents, which): for every posting of every pair the document, and the position in `hashes` of its pair."""
@@ -95,23 +95,3 @@ class SearchIndex:
         """Names of the documents, in their order."""
         artists = self._credits.artists(self._credit_of[documents])
         return [DocumentNames(*names, *title) for names, title in zip(artists, self._titles.texts(documents), strict=True)]
-
-
-def _mapped(path: Path) -> NDArray[Any]:
-    array: NDArray[Any] = np.load(path, mmap_mode="r" if path.stat().st_size > _header_bytes(path) else None)
-    # A plain view: memmap's own indexing costs a Python call per access.
-    return np.asarray(array)
-
-
-def _header_bytes(path: Path) -> int:
-    with path.open("rb") as file:
-        np.lib.format.read_magic(file)
-        np.lib.format.read_array_header_1_0(file)
-        return file.tell()
-
-
-def _mapped_bytes(path: Path) -> mmap.mmap | bytes:
-    if path.stat().st_size == 0:
-        return b""
-    with path.open("rb") as file:
-        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)

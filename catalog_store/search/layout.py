@@ -20,8 +20,12 @@ them in titles, L lists of artists, A artist names. All arrays are .npy, little 
     pair_starts.npy         uint32 or uint64 [2^B + 1]       entries of hash bucket b are pair_starts[b]..pair_starts[b+1]
     pair_tags.npy           uint16 [E]                       next 16 bits of the pair's hash, ascending inside a bucket
     pair_documents.npy      uint32 [E]                       ascending per tag, at most POSTINGS_CAP of them
-    vocabulary.bin, vocabulary_starts.npy uint32 or uint64 [V+1]   all words of titles and pairs, sorted by their bytes
-    vocabulary_reversed.npy uint32 [V]                       numbers of the words, sorted by their reversed text
+    vocabulary.bin                                           all words of titles and pairs in UTF-8, a newline behind each, by number of
+                                                             characters (255 for more), then bytes
+    vocabulary_starts.npy   uint32 or uint64 [V+1]           word i begins at byte starts[i]; the last is the size
+    vocabulary_counts.npy   uint8 [V]                        8 log2(1 + documents that pair the word), rounded up
+    reversed.bin                                             the words but those led by TAB, each backwards, in the same order
+    reversed_starts.npy     uint32 or uint64                 where every 64th word of reversed.bin begins, and the size
 
 A pair is (word of an artist, word of the title). Its hash is `pair_hashes` of the two `word_hash`es; the top B bits are the bucket. Two
 pairs share bucket and tag once in 2^16 buckets: they only add candidates that the rerank throws away. Change anything here and
@@ -39,7 +43,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 FORMAT_FILE = "format.json"
 
 SHORT_RANKS = 49_152

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rapidfuzz import fuzz
 
-from catalog_store.name_keys import EDIT_KINDS, variants_agree
+from catalog_store.search.variants import SAME_PERFORMANCE, note_fit, variant_fit, wordings
 from catalog_store.search.wanted import comparable
 
 if TYPE_CHECKING:
@@ -33,7 +33,8 @@ are worth of a full match."""
 _LONGEST_SUBSET_RATIO = 2.0
 """A text more than so many times longer than the other is not the other with words left out, unless just one is."""
 _FULL = 100.0
-_SAME_PERFORMANCE, _UNASKED_VARIANT, _MISSING_VARIANT, _OTHER_VARIANT = 0.995, 0.94, 0.90, 0.86
+_READ_NOTE, _LEAST_WITH_NOTE = 0.98, 0.85
+"""A note that is nothing but the variant found: what it is worth at least. Likeness that title and note together must have."""
 _STRONG = 0.90
 _LEAST_TITLE = (FLOOR - (1 - _WEAKER_SHARE)) / _WEAKER_SHARE
 """A worse title cannot reach the floor whoever the artist: most candidates are done with here."""
@@ -50,24 +51,39 @@ class Match(NamedTuple):
 def match(asked: Wanted, names: DocumentNames) -> Match | None:
     """How well one document fits; None when below the floor."""
     title, title_reason = _title(asked, names.title)
+    fit = None
+    if names.variant and title < 1.0:
+        title, fit = _with_note(asked, names, title)
     if title < _LEAST_TITLE:
         return None
     artist, artist_reason = _artists(asked, names)
-    variant, variant_reason = _variant(asked.variant, names.variant)
+    variant, variant_reason = fit or variant_fit(asked.variant, names.variant)
     score = round((_WEAKER_SHARE * min(artist, title) + (1 - _WEAKER_SHARE) * max(artist, title)) * variant, DECIMALS)
     if score < FLOOR:
         return None
-    kind = "exact" if score >= _SAME_PERFORMANCE else "strong" if score >= _STRONG else "fuzzy"
+    kind = "exact" if score >= SAME_PERFORMANCE else "strong" if score >= _STRONG else "fuzzy"
     return Match(score, kind, (artist_reason, title_reason, variant_reason))
 
 
 def _title(asked: Wanted, found: str) -> tuple[float, str]:
-    if asked.title == found or asked.title.replace(" ", "") == found.replace(" ", ""):
+    if asked.title == found or asked.compact_title == found.replace(" ", ""):
         return 1.0, "title_equal"
     likeness = _likeness(asked.title, found)
     if asked.stem != asked.title:
         likeness = max(likeness, _STEM * _likeness(asked.stem, found))
     return likeness, "title_similar"
+
+
+def _with_note(asked: Wanted, names: DocumentNames, title: float) -> tuple[float, tuple[float, str] | None]:
+    """(likeness, fit of the variant) if the title asked for ends in what may be a note on this very variant: `Song live`."""
+    found = names.title.replace(" ", "")
+    if len(asked.compact_title) <= len(found):
+        return title, None
+    if asked.compact_title.startswith(found):
+        noted = note_fit(asked.compact_title[len(found) :], names.variant)
+        return (1.0, (_READ_NOTE + (1 - _READ_NOTE) * noted, "variant_similar")) if noted else (title, None)
+    whole = max(fuzz.ratio(asked.compact_title, found + wording) for wording in wordings(names.variant)) / 100
+    return (whole, (SAME_PERFORMANCE, "variant_similar")) if whole > max(title, _LEAST_WITH_NOTE) else (title, None)
 
 
 def _likeness(asked: str, found: str) -> float:
@@ -97,24 +113,3 @@ def _artists(asked: Wanted, names: DocumentNames) -> tuple[float, str]:
 
 def _closest(asked: Iterable[str], found: Sequence[str]) -> float:
     return max(fuzz.ratio(one, other) for one in asked for other in found) / 100
-
-
-def _variant(asked: str, found: str) -> tuple[float, str]:
-    if asked == found:
-        return 1.0, "variant_equal"
-    if variants_agree(asked, found):
-        return _SAME_PERFORMANCE, "variant_equal"
-    asked, found = _performance(asked), _performance(found)
-    if asked == found:
-        return _SAME_PERFORMANCE, "edit_absorbed"
-    if not asked:
-        return _UNASKED_VARIANT, "variant_unasked"
-    if not found:
-        return _MISSING_VARIANT, "variant_missing"
-    alike = fuzz.token_sort_ratio(asked.replace("+", " "), found.replace("+", " ")) / 100
-    return _OTHER_VARIANT + (_SAME_PERFORMANCE - _OTHER_VARIANT) * max(0.0, 2 * alike - 1), "variant_differs"
-
-
-def _performance(variant: str) -> str:
-    """The variant without what is an edit of the same performance."""
-    return "+".join(tag for tag in variant.split("+") if tag.partition(":")[0] not in EDIT_KINDS)

@@ -17,7 +17,7 @@ from catalog_store.search.layout import FIELD_SEPARATOR, SHORT_RANKS
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from catalog_store.search.index import TextPool
+    from catalog_store.search.vocabulary import Vocabulary
 
 _UNIT = 1 << 16
 _CACHED_WORDS = 131_072
@@ -49,11 +49,11 @@ def encode(ranks: NDArray[np.uint32]) -> tuple[NDArray[np.uint16], NDArray[np.in
 class TitlePool:
     """The titles of all documents."""
 
-    def __init__(self, units: NDArray[Any], starts: NDArray[Any], ranked: NDArray[Any], vocabulary: TextPool) -> None:
+    def __init__(self, units: NDArray[Any], starts: NDArray[Any], ranked: NDArray[Any], vocabulary: Vocabulary) -> None:
         """`ranked` maps ranks to numbers of `vocabulary`."""
         self._units = units
         self._starts = starts
-        self._word = lru_cache(_CACHED_WORDS)(lambda rank: vocabulary[int(ranked[rank])].decode())
+        self._word = lru_cache(_CACHED_WORDS)(lambda rank: vocabulary[int(ranked[rank])])
 
     def texts(self, documents: NDArray[Any]) -> list[tuple[str, str]]:
         """(core, variant) of several documents."""

@@ -1,78 +1,69 @@
-"""Words of the vocabulary within one edit of a word: a letter missing, added, changed, or two neighbours swapped.
+"""Other readings of a word: words of the vocabulary one or two edits away, and what is left when a space went missing.
 
-One edit leaves the first or the second half of a word as it is, so all candidates share a prefix or a suffix with the word and stand
-together in the sorted or in the reversed vocabulary. No index beyond those two orders is needed.
+One edit (a letter missing, added, changed, or two neighbours swapped) leaves the first or the second half of a word as it is; two edits
+mostly leave the first or the last third. So all candidates share a beginning or an end with the word and stand together in one of the two
+orders of the vocabulary: no index beyond those is needed.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
+from catalog_store.search.layout import FIELD_SEPARATOR
+
 if TYPE_CHECKING:
-    from catalog_store.search.index import SearchIndex
+    from collections.abc import Sequence
 
-SHORTEST = 3
-"""Shorter words are never widened: half the vocabulary would be within one edit."""
-NEIGHBOURS = 48
-"""Words kept per word: bounds the pairs looked up."""
-_SCANNED = 20_000
-"""Words compared per half: a prefix of one or two letters is shared by thousands."""
-_LAST_CHARACTER = "\U0010ffff"
+    from catalog_store.search.vocabulary import Vocabulary
+
+SHORTEST, SHORTEST_TWO_EDITS = 3, 7
+"""Shorter words are never widened: half the vocabulary would be within so many edits."""
+NEIGHBOURS = 24
+"""Words kept per word, the closest: bounds the pairs looked up."""
+SHORTEST_PART = 3
+"""Of a word that lacks a space."""
+_LEAST_KEPT = 3
+"""Characters at the beginning or end that two edits must leave."""
+_SCANNED = 2_048
+"""Words compared per length and end: a beginning of one or two letters is shared by thousands."""
 
 
-def neighbours(index: SearchIndex, word: str) -> list[str]:
-    """Words of the vocabulary at distance one from `word`, itself not among them."""
-    if len(word) < SHORTEST:
+def neighbours(vocabulary: Vocabulary, word: str) -> list[str]:
+    """Words one edit from `word`, then words two edits away if it is long, itself not among them; a few with two edits may be missed."""
+    length = len(word)
+    if length < SHORTEST:
         return []
-    half = len(word) // 2
-    forward = _Forward(index)
-    found = {*_with_prefix(forward, word[:half]), *_with_prefix(_Backward(index), word[half:][::-1])}
+    edits = 2 if length >= SHORTEST_TWO_EDITS else 1
+    kept = length // 2 if edits == 1 else max(_LEAST_KEPT, length // 3)
+    backwards = word[::-1]
+    lengths = range(max(kept, length - edits), length + edits + 1)
+    begun = [other for size in lengths for other in vocabulary.beginning(word[:kept], size, _SCANNED)]
+    ended = [other for size in lengths for other in vocabulary.ending(backwards[:kept], size, _SCANNED)]
+    found = dict(_close(word, begun, edits))
+    found |= {other[::-1]: distance for other, distance in _close(backwards, ended, edits)}
     # Two neighbours swapped across the middle change both halves.
-    across = word[: half - 1] + word[half] + word[half - 1] + word[half + 1 :]
-    if across in _with_prefix(forward, across, at_most=1):
-        found.add(across)
-    candidates = sorted(other for other in found if abs(len(other) - len(word)) <= 1 and other != word)
-    return [other for other, _, _ in process.extract(word, candidates, scorer=OSA.distance, score_cutoff=1, limit=NEIGHBOURS)]
+    across = word[: kept - 1] + word[kept] + word[kept - 1] + word[kept + 1 :]
+    if edits == 1 and vocabulary.has(across):
+        found[across] = 1
+    found.pop(word, None)
+    ranked = sorted(found.items(), key=lambda one: (one[1], one[0]))
+    return [other for other, _ in ranked[:NEIGHBOURS] if not other.startswith(FIELD_SEPARATOR)]
 
 
-class _Forward:
-    """The vocabulary by its texts."""
-
-    def __init__(self, index: SearchIndex) -> None:
-        self._words = index.vocabulary
-
-    def __len__(self) -> int:
-        return len(self._words)
-
-    def word(self, position: int) -> str:
-        return self._words[position].decode()
-
-    def __getitem__(self, position: int) -> str:
-        return self.word(position)
+def _close(word: str, others: Sequence[str], edits: int) -> list[tuple[str, int]]:
+    return [(other, distance) for other, distance, _ in process.extract(word, others, scorer=OSA.distance, score_cutoff=edits, limit=None)]
 
 
-class _Backward:
-    """The vocabulary by its reversed texts."""
-
-    def __init__(self, index: SearchIndex) -> None:
-        self._words = index.vocabulary
-        self._order = index.reversed
-
-    def __len__(self) -> int:
-        return len(self._order)
-
-    def word(self, position: int) -> str:
-        return self._words[self._order[position]].decode()
-
-    def __getitem__(self, position: int) -> str:
-        return self.word(position)[::-1]
+def parts(word: str) -> list[str]:
+    """Beginnings and ends of a word: what its words can be when a space between them went missing or became a letter."""
+    last = len(word) - SHORTEST_PART
+    return [word[:place] for place in range(SHORTEST_PART, last + 1)] + [word[place:] for place in range(SHORTEST_PART, last + 1)]
 
 
-def _with_prefix(order: _Forward | _Backward, prefix: str, at_most: int = _SCANNED) -> list[str]:
-    first = bisect_left(order, prefix)
-    last = bisect_left(order, prefix + _LAST_CHARACTER, lo=first)
-    return [order.word(position) for position in range(first, min(last, first + at_most))]
+def joined(words: Sequence[str]) -> list[str]:
+    """Neighbouring words as one: what they can be when a space got between."""
+    return [one + other for one, other in pairwise(words)]

@@ -6,16 +6,16 @@ and guests in one string, which a build gets apart. Splitting may go wrong (`Ear
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from catalog_store.name_keys import fold, name_key, title_keys
 from catalog_store.name_keys.joints import taken_apart
 from catalog_store.search.words import words
 
+_TEMPO = re.compile(r" [(\[]?[0-9]{2,3} ?bpm[)\]]?$", re.IGNORECASE)
 CONNECTIVES = frozenset({"and", "x", "vs", "with", "feat", "ft", "featuring", "the"})
 """Words that join names or lead them: they never tell two artists apart, unless a name has no others."""
-WORDS_PER_SIDE = 10
-"""Words of one field that are looked up; longer names are recognised by fewer."""
 
 
 class Wanted(NamedTuple):
@@ -26,6 +26,7 @@ class Wanted(NamedTuple):
     everyone: str
     guests: tuple[str, ...]
     title: str
+    compact_title: str
     stem: str
     variant: str
     artist_words: tuple[str, ...]
@@ -34,9 +35,9 @@ class Wanted(NamedTuple):
 
 def wanted(artist: str, title: str) -> Wanted:
     """Read both fields as typed; neither may be blank."""
-    keys = title_keys(title)
     joined = taken_apart(fold(artist))
     artists = _keys(joined.names) or (name_key(artist),)
+    keys = title_keys(_title_alone(title, {name_key(artist), *artists}))
     guests = _keys(joined.guests) + ((keys.credits,) if keys.credits else ())
     whole = name_key(joined.primary) or name_key(artist)
     artist_words = dict.fromkeys(word for name in (whole, *artists, *guests) for word in words(name))
@@ -46,11 +47,20 @@ def wanted(artist: str, title: str) -> Wanted:
         everyone=comparable(" ".join((whole, *guests))),
         guests=guests,
         title=keys.core,
+        compact_title=keys.core.replace(" ", ""),
         stem=keys.stem,
         variant=keys.variant,
-        artist_words=tuple(artist_words)[:WORDS_PER_SIDE],
-        title_words=tuple(words(keys.core))[:WORDS_PER_SIDE],
+        artist_words=tuple(artist_words),
+        title_words=tuple(words(keys.core)),
     )
+
+
+def _title_alone(title: str, artists: set[str]) -> str:
+    """Without the artist before a dash, as videos are named, and the tempo behind, as pools do; never without all."""
+    before, dash, behind = title.partition(" - ")
+    if dash and behind.strip() and name_key(before) in artists:
+        title = behind
+    return _TEMPO.sub("", title.rstrip()) or title
 
 
 def comparable(names: str) -> str:

@@ -7,16 +7,20 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from catalog_store.cursors import CursorCodec
 from catalog_store.errors import InvalidCursorError, InvalidQueryError
-from catalog_store.publisher import publish
-from catalog_store.queries.search import MANY_CANDIDATES
-from catalog_store.reader import Catalog, open_catalog
+from catalog_store.queries.search import MAX_LIMIT, Hit, Request, SearchPage, search
+from catalog_store.search.build import build_search
+from catalog_store.search.candidates import MANY
+from catalog_store.search.index import SearchIndex
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import read_table, write_table
-from tests.catalog_store.catalog_tables import ARTISTS, TITLES, make_tables
+from tests.catalog_store.catalog_tables import ARTISTS, TITLES
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from catalog_store.reader import Catalog
 
 
 def found(catalog: Catalog, artist: str, title: str) -> list[int]:
@@ -94,23 +98,30 @@ def test_no_text_breaks_a_search(catalog: Catalog, artist: str, title: str) -> N
 SAME = 230
 
 
-def crowded(root: Path, popularity_shift: float = 0.0) -> dict[str, Path]:
+def crowded(root: Path) -> dict[str, Path]:
     """Tables in which SAME recordings share artist and title, a third of them live, in seven steps of popularity."""
-    tables = make_tables(root, 0)
+    tables = {name: root / name for name in ("recording", "recording_artist")}
     numbers = range(1, SAME + 1)
     rows = [
         {"recording_id": n, "title": "Same Song" + (" (Live)" if n % 3 == 0 else ""), "variant": "live" if n % 3 == 0 else "",
-         "artist_credit": "Crowd", "popularity": (n % 7) / 10 + popularity_shift, "source_count": 1, "platform_count": 1}
+         "artist_credit": "Crowd", "popularity": (n % 7) / 10, "source_count": 1, "platform_count": 1}
         for n in numbers
     ]  # fmt: skip
-    write_table(TABLES["recording"], tables["recording"], TABLES["recording"].conform(pl.DataFrame(rows)))
     artists = [
         {"recording_id": n, "position": 0, "artist_id": 1, "name": "Crowd", "is_primary": True, "is_remixer": False} for n in numbers
     ]
-    write_table(TABLES["recording_artist"], tables["recording_artist"], TABLES["recording_artist"].conform(pl.DataFrame(artists)))
-    for name in ("work_recording", "recording_member", "isrc_conflict", "external_redirect", "redirect"):
-        write_table(TABLES[name], tables[name], [])
+    for name, made in (("recording", rows), ("recording_artist", artists)):
+        write_table(TABLES[name], tables[name], TABLES[name].conform(pl.DataFrame(made)))
     return tables
+
+
+def indexed(tables: dict[str, Path], folder: Path) -> SearchIndex:
+    build_search(tables, folder)
+    return SearchIndex(folder)
+
+
+def page(index: SearchIndex, limit: int, cursor: str | None = None, title: str = "Same Song") -> SearchPage:
+    return search(index, CursorCodec(), Request("Crowd", title, limit, cursor), deadline=5)
 
 
 def expected_order(tables: dict[str, Path]) -> list[int]:
@@ -118,38 +129,63 @@ def expected_order(tables: dict[str, Path]) -> list[int]:
     return recordings.sort("is_live", "popularity", "recording_id", descending=[False, True, False])["recording_id"].to_list()
 
 
-def pages(catalog: Catalog, limit: int) -> list[list[int]]:
-    collected, cursor = [], None
-    while True:
-        page = catalog.search(artist="Crowd", title="Same Song", limit=limit, cursor=cursor)
-        collected.append([hit.id for hit in page.hits])
-        cursor = page.next_cursor
-        if cursor is None:
-            return collected
+@pytest.fixture(scope="module")
+def crowd(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Path], SearchIndex]:
+    root = tmp_path_factory.mktemp("crowd")
+    tables = crowded(root)
+    return tables, indexed(tables, root / "search")
 
 
 @pytest.mark.parametrize("limit", [1, 7, 23, 100])
-def test_pages_follow_the_total_order_without_overlap_or_gap(tmp_path: Path, limit: int) -> None:
-    tables = crowded(tmp_path / "tables")
-    publish(tables, tmp_path, snapshot_id="a", next_ids={})
-    with open_catalog(tmp_path) as catalog:
-        collected = pages(catalog, limit)
-    assert [one for page in collected for one in page] == expected_order(tables)
-    assert SAME < MANY_CANDIDATES
-    assert {len(page) for page in collected[:-1]} <= {limit}
+def test_pages_follow_the_total_order_without_overlap_or_gap(crowd: tuple[dict[str, Path], SearchIndex], limit: int) -> None:
+    tables, index = crowd
+    collected: list[list[int]] = []
+    cursor = None
+    while cursor or not collected:
+        found = page(index, limit, cursor)
+        collected.append([hit.id for hit in found.hits])
+        cursor = found.next_cursor
+    assert [one for part in collected for one in part] == expected_order(tables)
+    assert SAME < MANY
+    assert {len(part) for part in collected[:-1]} <= {limit}
     assert collected[-1]
 
 
-def test_a_cursor_goes_on_where_it_stopped_after_a_new_snapshot(tmp_path: Path) -> None:
-    tables = crowded(tmp_path / "tables")
-    publish(tables, tmp_path, snapshot_id="a", next_ids={})
-    with open_catalog(tmp_path) as catalog:
-        first = catalog.search(artist="Crowd", title="Same Song", limit=50)
+@given(
+    limits=st.lists(st.integers(1, MAX_LIMIT), min_size=1, max_size=6), title=st.sampled_from(["Same Song", "same song live", "Same Sonk"])
+)
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_pages_of_any_sizes_are_one_big_page_cut(crowd: tuple[dict[str, Path], SearchIndex], limits: list[int], title: str) -> None:
+    _, index = crowd
+    hits: list[Hit] = []
+    cursor = None
+    for limit in limits:
+        found = page(index, limit, cursor, title)
+        hits += found.hits
+        cursor = found.next_cursor
+        if cursor is None:
+            break
+    whole = page(index, MAX_LIMIT, title=title)
+    rest = page(index, MAX_LIMIT, whole.next_cursor, title)
+    assert hits[:MAX_LIMIT] == whole.hits[: len(hits)]
+    assert hits[MAX_LIMIT : 2 * MAX_LIMIT] == rest.hits[: max(0, len(hits) - MAX_LIMIT)]
+    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+
+
+def test_a_cursor_goes_on_where_it_stopped_after_a_new_snapshot(crowd: tuple[dict[str, Path], SearchIndex], tmp_path: Path) -> None:
+    tables, index = crowd
+    first = page(index, 50)
     gone = [hit.id for hit in first.hits][:5]
-    fewer = read_table(TABLES["recording"], tables["recording"]).filter(~pl.col("recording_id").is_in(gone))
-    write_table(TABLES["recording"], tables["recording"], fewer)
-    publish(tables, tmp_path, snapshot_id="b", next_ids={})
-    with open_catalog(tmp_path) as catalog:
-        second = catalog.search(artist="Crowd", title="Same Song", limit=100, cursor=first.next_cursor)
+    fewer = {**tables, "recording": tmp_path / "recording"}
+    kept = read_table(TABLES["recording"], tables["recording"]).filter(~pl.col("recording_id").is_in(gone))
+    write_table(TABLES["recording"], fewer["recording"], kept)
+    second = page(indexed(fewer, tmp_path / "search"), 100, first.next_cursor)
     everything = [hit.id for hit in (*first.hits, *second.hits)]
-    assert everything == (gone + expected_order(tables))[:150]
+    assert everything == (gone + expected_order(fewer))[:150]
+
+
+def test_a_cursor_of_another_query_is_refused(crowd: tuple[dict[str, Path], SearchIndex]) -> None:
+    _, index = crowd
+    cursor = page(index, 5).next_cursor
+    with pytest.raises(InvalidCursorError):
+        page(index, 5, cursor, title="Same Songs")

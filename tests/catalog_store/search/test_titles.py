@@ -19,8 +19,8 @@ class Same:
 class Numbers:
     """A vocabulary in which the text of a word is its number."""
 
-    def __getitem__(self, number: int) -> bytes:
-        return str(number).encode()
+    def __getitem__(self, number: int) -> str:
+        return str(number)
 
 
 @given(st.lists(st.lists(st.integers(0, 5_000_000), min_size=1, max_size=6), min_size=1, max_size=8))

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from rapidfuzz.distance import OSA
 
 from catalog_store.search.arrays import TextWriter
-from catalog_store.search.build import _write_vocabulary
 from catalog_store.search.index import TextPool
-from catalog_store.search.typos import SHORTEST, neighbours
+from catalog_store.search.typos import SHORTEST, SHORTEST_TWO_EDITS, neighbours, parts
+from catalog_store.search.vocabulary import STRIDE, Vocabulary, in_order, write_vocabulary
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,13 +20,10 @@ if TYPE_CHECKING:
 WORD = st.text("abcd\u00e9\u6771\u3099", min_size=1, max_size=7)
 
 
-class Vocabulary:
-    """What `neighbours` asks of an index."""
-
-    def __init__(self, folder: Path, words: list[str]) -> None:
-        _write_vocabulary(folder, pl.Series(sorted({*words}), dtype=pl.String))
-        self.vocabulary = TextPool(folder, "vocabulary")
-        self.reversed = np.load(folder / "vocabulary_reversed.npy")
+def opened(folder: Path, words: list[str], counts: list[int] | None = None) -> Vocabulary:
+    table = pl.DataFrame({"word": words, "count": counts or [1] * len(words)}, schema={"word": pl.String, "count": pl.UInt32})
+    write_vocabulary(folder, in_order(table.unique("word")))
+    return Vocabulary(folder)
 
 
 @given(st.lists(WORD, min_size=1, max_size=60), WORD)
@@ -34,15 +31,42 @@ class Vocabulary:
 def test_neighbours_are_all_words_one_edit_away_and_no_others(
     tmp_path_factory: pytest.TempPathFactory, vocabulary: list[str], word: str
 ) -> None:
-    index = Vocabulary(tmp_path_factory.mktemp("words"), vocabulary)
+    found = neighbours(opened(tmp_path_factory.mktemp("words"), vocabulary), word)
     expected = {other for other in vocabulary if OSA.distance(word, other) == 1} if len(word) >= SHORTEST else set()
-    assert set(neighbours(index, word)) == expected  # type: ignore[arg-type]
+    assert {other for other in found if OSA.distance(word, other) == 1} == expected
+    further = 2 if len(word) >= SHORTEST_TWO_EDITS else 1
+    assert all(1 <= OSA.distance(word, other) <= further for other in found)
 
 
 @pytest.mark.parametrize("asked", ["runnin", "runing", "runnning", "rumning", "urnning", "rnuning", "runnign", "xrunning", "runningx"])
 def test_each_kind_of_edit(tmp_path: Path, asked: str) -> None:
-    index = Vocabulary(tmp_path, ["cunning", "midnight", "running", "stunning"])
-    assert neighbours(index, asked) == ["running"]  # type: ignore[arg-type]
+    assert neighbours(opened(tmp_path, ["cunning", "midnight", "running", "stunning"]), asked)[0] == "running"
+
+
+@pytest.mark.parametrize("asked", ["midnihgtt", "mdnightt", "nidnigth", "middnightt", "imdnihgt"])
+def test_two_edits_of_a_long_word(tmp_path: Path, asked: str) -> None:
+    assert neighbours(opened(tmp_path, ["midnight", "midway", "night"]), asked) == ["midnight"]
+
+
+def test_a_word_without_its_space_has_both_words_among_its_parts() -> None:
+    assert {"daft", "punk"} <= {*parts("daftpunk"), *parts("daftxpunk")[:2], *parts("daftxpunk")[-4:]}
+    assert parts("ab") == []
+
+
+@given(st.lists(WORD, min_size=1, max_size=3 * STRIDE), st.lists(WORD, min_size=1, max_size=12, unique=True))
+@settings(max_examples=40)
+def test_the_vocabulary_knows_its_words_and_which_are_rare(
+    tmp_path_factory: pytest.TempPathFactory, known: list[str], asked: list[str]
+) -> None:
+    distinct = sorted({*known})
+    vocabulary = opened(
+        tmp_path_factory.mktemp("words"), distinct, [2**place for place in range(len(distinct))][:31] + [1] * max(0, len(distinct) - 31)
+    )
+    assert [vocabulary.has(word) for word in asked] == [word in known for word in asked]
+    rarest = vocabulary.rarest(asked, 3)
+    assert len(rarest) == min(3, len(asked))
+    assert sum(word in known for word in rarest) == min(3, sum(word in known for word in asked))
+    assert rarest == [word for word in asked if word in rarest]
 
 
 def test_texts_read_back(tmp_path: Path) -> None:

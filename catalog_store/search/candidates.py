@@ -1,0 +1,115 @@
+"""Which documents are worth comparing with a query: those that hold its word pairs, most evidence first.
+
+Two looks. `by_words` takes the words as typed. `by_other_readings` is for queries of which that found nothing good: words that no pair
+held are read in other ways (typos.py), each against all words of the other side. What must not live here: how well a document fits
+(rerank.py).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from catalog_store.search.layout import pair_hashes, word_hash
+from catalog_store.search.typos import joined, neighbours, parts
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from catalog_store.search.index import SearchIndex
+    from catalog_store.search.wanted import Wanted
+
+    Documents = NDArray[np.uint32]
+    Grid = tuple[Sequence[str], Sequence[str]]
+
+WORDS_PER_SIDE = 10
+"""Words of one field that are looked up: the rarest, which are the ones that were indexed."""
+MANY = 1_000
+"""Documents handed over at most."""
+_WIDENED_WORDS = 4
+"""Words of one side that are read in other ways."""
+_READINGS = 48
+"""Other readings of all words of one side."""
+
+
+class Look(NamedTuple):
+    """Documents found, and words of each side; `unmet` ones are in no pair with any word of the other side."""
+
+    documents: Documents
+    artist_words: list[str]
+    title_words: list[str]
+    unmet_artist: list[str]
+    unmet_title: list[str]
+
+
+def by_words(index: SearchIndex, asked: Wanted) -> Look:
+    """Documents that hold pairs of the words as typed."""
+    left, right = (_looked_up(index, words) for words in (asked.artist_words, asked.title_words))
+    documents, which = _posted(index, [(left, right)])
+    held = np.zeros(len(left) * len(right), dtype=bool)
+    held[which] = True
+    grid = held.reshape(len(left), len(right))
+    return Look(_by_evidence(documents, which), left, right, _others(left, grid, 1), _others(right, grid, 0))
+
+
+def by_other_readings(index: SearchIndex, look: Look) -> Documents:
+    """Documents that hold pairs of the words as they may have been meant; empty when every word was met as typed."""
+    if not (look.unmet_artist or look.unmet_title):
+        return look.documents[:0]
+    left, right = (_near(index, unmet) for unmet in (look.unmet_artist, look.unmet_title))
+    left_parts = [*joined(look.artist_words), *(part for word in look.unmet_artist[:_WIDENED_WORDS] for part in parts(word))]
+    right_parts = [*joined(look.title_words), *(part for word in look.unmet_title[:_WIDENED_WORDS] for part in parts(word))]
+    grids = [(left + left_parts, look.title_words), (look.artist_words, right + right_parts), (left, right)]
+    return _by_evidence(*_posted(index, grids))
+
+
+def _others(words: Sequence[str], held: NDArray[np.bool_], axis: int) -> list[str]:
+    """Words of which no pair is held."""
+    return [word for word, is_met in zip(words, np.any(held, axis=axis).tolist(), strict=True) if not is_met]
+
+
+def _looked_up(index: SearchIndex, words: Sequence[str]) -> list[str]:
+    return list(words) if len(words) <= WORDS_PER_SIDE else index.vocabulary.rarest(words, WORDS_PER_SIDE)
+
+
+def _near(index: SearchIndex, unmet: Sequence[str]) -> list[str]:
+    chosen = unmet[:_WIDENED_WORDS]
+    return [other for word in chosen for other in neighbours(index.vocabulary, word)[: _READINGS // len(chosen)]]
+
+
+def _posted(index: SearchIndex, grids: Sequence[Grid]) -> tuple[Documents, NDArray[np.int64]]:
+    """Postings of all pairs of each grid."""
+    hashes = [
+        pair_hashes(np.repeat(_hashes(left), len(right)), np.tile(_hashes(right), len(left))) for left, right in grids if left and right
+    ]
+    return index.postings(np.concatenate(hashes) if len(hashes) != 1 else hashes[0]) if hashes else _NOTHING
+
+
+_NOTHING = (np.empty(0, np.uint32), np.empty(0, np.int64))
+
+
+def _hashes(words: Sequence[str]) -> NDArray[np.uint64]:
+    return np.array([word_hash(word) for word in words], dtype=np.uint64)
+
+
+def _by_evidence(documents: Documents, which: NDArray[np.int64]) -> Documents:
+    """Distinct documents, those in more and rarer pairs first, ties by popularity."""
+    if not len(documents):
+        return documents
+    sizes = np.bincount(which)
+    evidence = (1.0 / (1.0 + np.log2(np.maximum(sizes, 1))))[which]
+    order = np.argsort(documents, kind="stable")
+    ordered = documents[order]
+    first = np.flatnonzero(np.concatenate([_TRUE, ordered[1:] != ordered[:-1]]))
+    distinct = ordered[first]
+    weight = np.add.reduceat(evidence[order], first)
+    if len(distinct) > MANY:
+        kept = weight >= np.partition(weight, -MANY)[-MANY]
+        distinct, weight = distinct[kept], weight[kept]
+    return distinct[np.argsort(-weight, kind="stable")][:MANY]
+
+
+_TRUE = np.array([True])

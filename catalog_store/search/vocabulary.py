@@ -1,0 +1,132 @@
+"""All words of an index in order of length and text, and again by reversed texts: words with a common beginning or end are neighbours.
+
+Texts are kept word by word with a newline behind each, so that a run of words is read as one slice. Every STRIDE-th word is held in memory
+when the files are opened, which finds a run's ends without touching the rest. layout.py names the files. What must not live here: what a
+word means to a query (typos.py).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from catalog_store.search.arrays import ArrayWriter, mapped, mapped_bytes
+from catalog_store.search.layout import FIELD_SEPARATOR, smallest_unsigned
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+STRIDE = 64
+LONGEST_TOLD = 255
+"""Characters: longer words stand among those of this length."""
+COUNT_STEPS = 8
+"""Steps of a word's count per power of two, as it is stored."""
+_WRITTEN_AT_ONCE = 100_000
+_BEHIND_ALL = b"\xff"
+
+
+def order_key(word: str, characters: int | None = None) -> bytes:
+    """Sorts words as the files do; of a beginning: where words of so many characters with it begin."""
+    return bytes((min(characters if characters is not None else len(word), LONGEST_TOLD),)) + word.encode()
+
+
+def in_order(words: pl.DataFrame, word: str = "word") -> pl.DataFrame:
+    """Rows in the order of the vocabulary."""
+    return words.sort(pl.col(word).str.len_chars().clip(upper_bound=LONGEST_TOLD), word)
+
+
+def write_vocabulary(folder: Path, words: pl.DataFrame) -> None:
+    """Write the files; `words` [word, count] in order, distinct."""
+    _write_texts(folder, "vocabulary", words["word"], stride=1)
+    steps = np.ceil(COUNT_STEPS * np.log2(1.0 + words["count"].to_numpy())).clip(max=255)
+    with ArrayWriter(folder / "vocabulary_counts.npy", np.uint8) as counts:
+        counts.append(steps)
+    # By code points: Polars' own reverse keeps combining marks behind their letter, the reader's does not.
+    spelled = words.filter(~pl.col("word").str.starts_with(FIELD_SEPARATOR))["word"]
+    backwards = pl.DataFrame({"word": pl.Series([word[::-1] for word in spelled], dtype=pl.String)})
+    _write_texts(folder, "reversed", in_order(backwards)["word"], stride=STRIDE)
+
+
+def _write_texts(folder: Path, name: str, words: pl.Series, stride: int) -> None:
+    """`<name>.bin`, and where every `stride`-th word begins, the end included."""
+    size = int(words.str.len_bytes().sum() or 0) + len(words)
+    lengths = words.str.len_bytes().to_numpy().astype(np.uint64) + np.uint64(1)
+    starts = np.concatenate([[np.uint64(0)], np.cumsum(lengths, dtype=np.uint64)])
+    kept = starts[:-1][::stride]
+    with ArrayWriter(folder / f"{name}_starts.npy", smallest_unsigned(size)) as array, (folder / f"{name}.bin").open("wb") as texts:
+        array.append(kept)
+        array.append(np.array([size], dtype=np.uint64))
+        for first in range(0, len(words), _WRITTEN_AT_ONCE):
+            texts.write("".join(f"{word}\n" for word in words[first : first + _WRITTEN_AT_ONCE]).encode())
+
+
+class _Sorted:
+    """Words in one order."""
+
+    def __init__(self, folder: Path, name: str, starts: Sequence[int]) -> None:
+        """`starts`: where every STRIDE-th word begins, and the end."""
+        self._texts = mapped_bytes(folder / f"{name}.bin")
+        self._starts = starts
+        self._heads = [order_key(self._texts[start : self._texts.find(b"\n", start)].decode()) for start in starts[:-1]]
+
+    def run(self, beginning: str, characters: int, at_most: int) -> list[str]:
+        """All words of that length with that beginning, up to `at_most`, and some beside them."""
+        key = order_key(beginning, characters)
+        first, last = self._stretch(key, key + _BEHIND_ALL)
+        last = min(last, first + -(-at_most // STRIDE))
+        return self._texts[self._starts[first] : self._starts[last]].decode().split("\n")[:-1]
+
+    def place(self, word: str) -> int | None:
+        """Number of a word, None when it is none."""
+        key = order_key(word)
+        first, last = self._stretch(key, key)
+        words = self._texts[self._starts[first] : self._starts[last]].split(b"\n")
+        try:
+            return first * STRIDE + words.index(word.encode())
+        except ValueError:
+            return None
+
+    def _stretch(self, low: bytes, high: bytes) -> tuple[int, int]:
+        """First and last + 1 of the strides that hold all words between two keys."""
+        first = max(0, bisect_right(self._heads, low) - 1)
+        return first, max(first, bisect_left(self._heads, high), bisect_right(self._heads, high) if low == high else 0)
+
+
+class Vocabulary:
+    """The opened files."""
+
+    def __init__(self, folder: Path) -> None:
+        """Reads every STRIDE-th word."""
+        self._starts = mapped(folder / "vocabulary_starts.npy")
+        self._texts = mapped_bytes(folder / "vocabulary.bin")
+        self._counts = mapped(folder / "vocabulary_counts.npy")
+        heads = self._starts[:-1][::STRIDE].tolist()
+        self._forward = _Sorted(folder, "vocabulary", [*heads, int(self._starts[-1])])
+        self._backward = _Sorted(folder, "reversed", mapped(folder / "reversed_starts.npy").tolist())
+
+    def __getitem__(self, number: int) -> str:
+        return self._texts[self._starts[number] : self._starts[number + 1] - 1].decode()
+
+    def rarest(self, words: Iterable[str], at_most: int) -> list[str]:
+        """Of these words the rarest that the vocabulary has, in their order; unknown ones only where known ones are too few."""
+        counted: list[tuple[int, int, str]] = []
+        for word in words:
+            place = self._forward.place(word)
+            counted.append((1 << 16 if place is None else int(self._counts[place]), len(counted), word))
+        return [word for _, _, word in sorted(sorted(counted)[:at_most], key=lambda one: one[1])]
+
+    def has(self, word: str) -> bool:
+        """Whether it is one of the words."""
+        return self._forward.place(word) is not None
+
+    def beginning(self, beginning: str, characters: int, at_most: int) -> list[str]:
+        """Words of so many characters that begin so, up to `at_most`, and others beside them."""
+        return self._forward.run(beginning, characters, at_most)
+
+    def ending(self, reversed_ending: str, characters: int, at_most: int) -> list[str]:
+        """Words of so many characters that end so, all spelled backwards, up to `at_most`, and others beside them."""
+        return self._backward.run(reversed_ending, characters, at_most)
