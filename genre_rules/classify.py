@@ -25,7 +25,7 @@ from __future__ import annotations
 import html
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from genre_rules.compile import Above, compound_form
 from genre_rules.separators import ARROW, MACHINE_MARK, cut_list, path_steps
@@ -76,8 +76,7 @@ class Classification:
         return tuple(dict.fromkeys(tag.node.main_name for tag in self.tags))
 
 
-@dataclass(frozen=True)
-class _Match:
+class _Match(NamedTuple):
     start: int
     end: int
     rule: CompiledRule
@@ -93,10 +92,11 @@ class Classifier:
         """`book` as `compile_book` makes it."""
         self.book = book
         self._above: dict[tuple[str, str], Above] = {("", ""): NOTHING_ABOVE}
+        self._said: dict[tuple[str, ...], tuple[Tag, ...]] = {}
 
     def classify(self, platform: str, string: str, parent: str = "") -> Classification:
         """What `string` of `platform` means, below `parent` in that platform's own list (empty: none). Never raises."""
-        if _ADDRESS.search(string):
+        if ("." in string or "@" in string or "//" in string) and _ADDRESS.search(string):
             return Classification((), is_known=False, path=(f"{string!r} is an address or a file",))
         return self._ask(platform, _unescaped(string), _unescaped(parent))
 
@@ -133,9 +133,9 @@ class Classifier:
     def _exact(self, string: str, form: str) -> Sequence[CompiledRule]:
         found = self.book.exact.get(form, ()) or self.book.squeezed.get(form.replace(" ", ""), ())
         joined = self.book.exact.get(self.book.spellings.normalise(_SLASH.sub(" & ", string)), ()) if "/" in string else ()
-        return tuple(dict.fromkeys((*joined, *found)))
+        return tuple(dict.fromkeys((*joined, *found))) if joined else found
 
-    def _kind_of_parent(self, form: str, platform: str, above: Above, exact: list[CompiledRule]) -> list[CompiledRule]:
+    def _kind_of_parent(self, form: str, platform: str, above: Above, exact: Sequence[CompiledRule]) -> Sequence[CompiledRule]:
         """What the tree calls this kind of the parent, if the word alone means something else: `Progressive` below Trance."""
         if exact and self._lies_below(exact, above):
             return exact
@@ -347,9 +347,13 @@ class Classifier:
         return found
 
     def _answer(self, rules: Sequence[CompiledRule], how: str, before: Iterable[str] = ()) -> Classification:
-        tags = [Tag(self.book.taxonomy.by_id[node_id], rule.id) for rule in rules for node_id in rule.emit]
-        path = (*before, *(f"{how}: rule {rule.id}" for rule in rules))
-        return Classification(suppress_umbrellas(tags), is_known=True, path=path, fired=tuple(rule.id for rule in rules))
+        fired = tuple(rule.id for rule in rules)
+        tags = self._said.get(fired)
+        if tags is None:
+            nodes = self.book.taxonomy.by_id
+            tags = self._said[fired] = suppress_umbrellas(Tag(nodes[node_id], rule.id) for rule in rules for node_id in rule.emit)
+        path = (*before, *(f"{how}: rule {rule_id}" for rule_id in fired))
+        return Classification(tags, is_known=True, path=path, fired=fired)
 
 
 def _unescaped(text: str) -> str:
@@ -357,17 +361,20 @@ def _unescaped(text: str) -> str:
     return html.unescape(text) if "&" in text else text
 
 
-def _narrowest(rules: Sequence[CompiledRule], platform: str, above: Above) -> tuple[list[CompiledRule], int]:
+def _narrowest(rules: Sequence[CompiledRule], platform: str, above: Above) -> tuple[Sequence[CompiledRule], int]:
     """The rules that speak most narrowly of this platform and parent, and how narrowly; none and -1 when none does."""
     if not rules:
         return [], -1
+    if len(rules) == 1:
+        scope = rules[0].scope(platform, above)
+        return (rules, scope) if scope >= 0 else ([], -1)
     scopes = [rule.scope(platform, above) for rule in rules]
     best = max(scopes)
     return ([rule for rule, scope in zip(rules, scopes, strict=True) if scope == best], best) if best >= 0 else ([], -1)
 
 
 def _is_vetoed(rule: CompiledRule, form: str) -> bool:
-    return any(f" {phrase} " in f" {form} " for phrase in rule.unless)
+    return bool(rule.unless) and any(f" {phrase} " in f" {form} " for phrase in rule.unless)
 
 
 def _why_not(match: _Match, words: list[str], *, vetoed: bool, misplaced: bool, left: list[str]) -> str:

@@ -27,8 +27,8 @@ def plain(text: str) -> str:
     bare = text.casefold()
     if not bare.isascii():
         bare = "".join(letter for letter in unicodedata.normalize("NFKD", bare) if not unicodedata.combining(letter))
-    words = _NO_WORD.sub(" ", _AND.sub(" and ", _APOSTROPHES.sub("", bare)))
-    return _CUT_DECADE.sub(r"\1s", words).strip()
+    words = _NO_WORD.sub(" ", _AND.sub(" and ", _APOSTROPHES.sub("", bare))).strip()
+    return _CUT_DECADE.sub(r"\1s", words) if "0 s" in words else words
 
 
 class Spellings:
