@@ -1,67 +1,62 @@
-"""Puts the application together: routes, key check, error renderer, OpenAPI."""
+"""Puts the application together. From the outside in: front (ids, counts, log), key check, express lane, the framework's routes."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 
-from litestar import Litestar
-from litestar.di import Provide
-from litestar.openapi import OpenAPIConfig
-from litestar.openapi.plugins import JsonRenderPlugin
-from litestar.openapi.spec import Components, SecurityScheme
+import msgspec
+from litestar import Litestar, Request, Response
+from litestar.datastructures import State
 from litestar.types import ASGIApp
 
-from account_store import Accounts
-from catalog_api.handlers.genres import genres
-from catalog_api.handlers.iswc import iswcs_of_track, tracks_of_iswc
-from catalog_api.handlers.links import links
-from catalog_api.handlers.search import search
-from catalog_api.handlers.service import alive, error_codes, openapi_document, ready
-from catalog_api.handlers.tracks import track_by_id, track_by_isrc
+from account_store.accounts import Accounts
+from account_store.rate_limits import RateLimiter
+from catalog_api.admission import KeyCheck
+from catalog_api.description import description
+from catalog_api.express import ExpressLane
+from catalog_api.front import Front
+from catalog_api.handlers import ROUTES
 from catalog_api.live_catalog import LiveCatalog
-from catalog_api.middleware import KeyCheck, RequestId
-from catalog_api.problems import render
+from catalog_api.problems import problem
+from catalog_api.reference import reference_page
+from catalog_api.routes import declared
+from catalog_api.service import Service
 from catalog_api.settings import ApiSettings
+from catalog_api.traffic import Traffic
 
-ROUTES = [search, track_by_isrc, iswcs_of_track, tracks_of_iswc, links, track_by_id, genres, error_codes, openapi_document, alive, ready]
-
-API_VERSION = "1.0.0"
-"""Of the machine-readable description (specification, part 9)."""
-
-
-API_KEY = SecurityScheme(type="apiKey", name="x-api-key", security_scheme_in="header")
+Housekeeping = Callable[[Traffic, LiveCatalog], AbstractAsyncContextManager[None]]
+"""What goes on beside the requests while the application is up."""
 
 
-def build_app(settings: ApiSettings) -> ASGIApp:
-    """The ASGI application for one catalog and one account store."""
+def build_app(settings: ApiSettings, traffic: Traffic, housekeeping: Housekeeping = lambda _traffic, _live: nullcontext()) -> ASGIApp:
+    """The ASGI application for one catalog and one account store; `traffic` is told of every request."""
     accounts = Accounts.open(settings.accounts_url)
-    live = LiveCatalog(settings.catalog)
+    live = LiveCatalog(settings.catalog, verify_contents=settings.verify_contents)
+    document = description(declared(ROUTES), accounts.plans)
+    service = Service(
+        live, accounts, RateLimiter.open(settings.rate_limits_url), settings, msgspec.json.encode(document), reference_page(document)
+    )
 
     @asynccontextmanager
     async def opened(_app: Litestar) -> AsyncIterator[None]:
         live.follow()
-        yield
+        async with housekeeping(traffic, live):
+            yield
         live.close()
         accounts.close()
 
     routes = Litestar(
         route_handlers=ROUTES,
-        dependencies={
-            "catalog": Provide(lambda: live, sync_to_thread=False, use_cache=True),
-            "settings": Provide(lambda: settings, sync_to_thread=False, use_cache=True),
-        },
-        middleware=[KeyCheck(accounts)],
-        exception_handlers={Exception: render},
+        exception_handlers={Exception: _rendered},
         lifespan=[opened],
-        openapi_config=OpenAPIConfig(
-            title="Music metadata service",
-            version=API_VERSION,
-            path="/v1/openapi",  # the framework's own pages, behind the key; the document itself is a route of ours
-            render_plugins=[JsonRenderPlugin()],
-            components=Components(security_schemes={"apiKey": API_KEY}),
-            security=[{"apiKey": []}],
-        ),
+        openapi_config=None,  # description.py makes the document out of what the routes declare
         logging_config=None,
+        state=State({"service": service}),
     )
-    return RequestId(routes)
+    return Front(KeyCheck(ExpressLane(routes, ROUTES), accounts.keys, ROUTES), traffic)
+
+
+def _rendered(request: Request[object, object, State], error: Exception) -> Response[bytes]:
+    answer = problem(request.scope, error)
+    return Response(answer.body, status_code=answer.status, media_type=answer.media_type, headers=answer.headers)

@@ -1,20 +1,191 @@
-"""What an operator can set for the API server, each with its default."""
+"""What an operator can set for the API server: each setting with its default and what it is for.
+
+A setting is said, from weak to strong: by its default, by the file (TOML, named by `--settings` or CATALOG_API_SETTINGS), by the
+environment (CATALOG_API_<NAME>), by an option of `python -m catalog_api serve`. `python -m catalog_api settings` prints all of them with
+their values, as a file that can be used. Add a setting here with its description, and run `make docs`. What must not live here: settings of
+a build (pipeline/settings.py).
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import tomllib
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_type_hints
+
+import msgspec
 
 from catalog_store.platforms import URL_TEMPLATES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+PREFIX = "CATALOG_API_"
+FILE_VARIABLE = "CATALOG_API_SETTINGS"
+"""Names the file. Not a setting itself."""
+Level = Literal["debug", "info", "warning", "error"]
+Port = Annotated[int, msgspec.Meta(ge=0, le=65535)]
+Count = Annotated[int, msgspec.Meta(ge=1)]
+Seconds = Annotated[float, msgspec.Meta(gt=0)]
+
+
+class SettingsError(Exception):
+    """A setting that is unknown or has a value it cannot have; the message names it and where it was said."""
 
 
 @dataclass(frozen=True)
 class ApiSettings:
-    """Where the server finds its catalog and accounts, and how it writes links."""
+    """Every setting of the server."""
 
-    catalog: Path
-    """Catalog root; its `current` snapshot is served, and followed when it moves."""
-    accounts_url: str = "sqlite:///accounts.db"
-    """SQLAlchemy URL of the account store."""
-    url_templates: dict[str, str] = field(default_factory=lambda: dict(URL_TEMPLATES))
-    """Per platform key, with `{id}` and, where the platform's URLs have one, `{slug}`."""
+    catalog: Annotated[Path, "Catalog folder that `pipeline build` publishes into; its live snapshot is served and followed."] = Path(
+        "catalog"
+    )
+    accounts_url: Annotated[str, "Database of accounts and credits, as a SQLAlchemy URL: SQLite or PostgreSQL."] = "sqlite:///accounts.db"
+    rate_limits_url: Annotated[str, "Where rate limits are counted: `memory://` in each worker, `redis://host:6379` for all."] = "memory://"
+    host: Annotated[str, "Address to listen on."] = "127.0.0.1"
+    port: Annotated[Port, "Port to listen on."] = 8000
+    workers: Annotated[Count, "Worker processes; one per core that the server may use."] = 1
+    metrics_host: Annotated[str, "Address that Prometheus metrics are served on: not the public one."] = "127.0.0.1"
+    metrics_port: Annotated[Port, "Port of the metrics, `/metrics`; 0 serves none."] = 0
+    log_level: Annotated[Level, "What is logged on standard error."] = "info"
+    log_requests: Annotated[bool, "Whether each request is a line of the log."] = True
+    verify_contents: Annotated[
+        bool, "Read a new snapshot's serving files through before they are used (about 1 s per GB); else sizes only."
+    ] = True
+    shutdown_seconds: Annotated[Count, "How long requests under way may take to finish when the server is stopped."] = 30
+    head_seconds: Annotated[Seconds, "A request's head must have arrived after so long."] = 10.0
+    body_seconds: Annotated[Seconds, "A body that has not arrived by then must go on at 4 KiB a second or more."] = 10.0
+    read_seconds: Annotated[Seconds, "A client that takes nothing of its answer for so long is cut off."] = 20.0
+    idle_seconds: Annotated[Seconds, "A connection without a request is closed after so long; more than the load balancer's own limit."] = (
+        65.0
+    )
+    connections: Annotated[Count, "Open connections per worker; more are answered 503. Each needs a file handle."] = 4096
+    url_templates: Annotated[dict[str, str], "Per platform the address of a link, with `{id}` and, where it has one, `{slug}`."] = field(
+        default_factory=lambda: dict(URL_TEMPLATES)
+    )
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """Type of a setting and what it is for."""
+
+    type: Any
+    about: str
+
+
+def _kinds() -> dict[str, _Kind]:
+    hints = get_type_hints(ApiSettings, include_extras=True)
+    return {name: _Kind(_without_about(hint), get_args(hint)[-1]) for name, hint in hints.items()}
+
+
+def _without_about(hint: Any) -> Any:  # noqa: ANN401 - a type
+    kind, *bounds = get_args(hint)[:-1]
+    return Annotated[kind, *bounds] if bounds else kind
+
+
+def load_settings(environment: Mapping[str, str], options: Mapping[str, object] | None = None) -> ApiSettings:
+    """Settings out of a file, the environment and `options` (None: not said; `settings` names the file). SettingsError."""
+    said = {name: value for name, value in (options or {}).items() if value is not None}
+    file = said.pop("settings", None) or environment.get(FILE_VARIABLE)
+    values: dict[str, Any] = {}
+    if file:
+        values |= _of_file(Path(str(file)))
+    values |= _of_environment(environment)
+    values |= {name: _converted(name, value, "the command line") for name, value in said.items()}
+    return ApiSettings(**values)
+
+
+def as_environment(settings: ApiSettings) -> dict[str, str]:
+    """The environment that makes `load_settings` give these settings again: how they reach the workers."""
+    texts = {
+        name: msgspec.json.encode(value).decode() if isinstance(value, dict) else str(value) for name, value in asdict(settings).items()
+    }
+    return {variable(name): text for name, text in texts.items()}
+
+
+def variable(name: str) -> str:
+    """The environment variable of a setting."""
+    return PREFIX + name.upper()
+
+
+def as_file(settings: ApiSettings) -> str:
+    """All settings with their descriptions, as the file that says them."""
+    lines: list[str] = []
+    kinds = _kinds()
+    for name, value in asdict(settings).items():
+        lines.append(f"# {kinds[name].about}")
+        # The one table stands last, as TOML wants it.
+        if isinstance(value, dict):
+            lines += [f"[{name}]", *(f"{key} = {_toml(part)}" for key, part in value.items())]
+        else:
+            lines += [f"{name} = {_toml(value)}", ""]
+    return "\n".join(lines) + "\n"
+
+
+def settings_page() -> str:
+    """docs/settings.md."""
+    rows = []
+    kinds = _kinds()
+    for name, value in asdict(ApiSettings()).items():
+        default = "one per platform" if isinstance(value, dict) else f"`{_toml(value)}`"
+        choices = "".join(f" `{choice}`" for choice in get_args(kinds[name].type) if isinstance(choice, str))
+        rows.append(f"| `{name}` | `{variable(name)}` | {default} | {kinds[name].about}{choices and ' One of' + choices + '.'} |")
+    return _PAGE_HEAD + "\n".join(rows) + "\n"
+
+
+_PAGE_HEAD = """# Settings of the server
+
+Said, from weak to strong: by default, in a TOML file (`--settings FILE` or `CATALOG_API_SETTINGS=FILE`), in the environment, by an option
+of `python -m catalog_api serve`. `python -m catalog_api settings` prints those in force as such a file. A name that is no setting is an
+error. This page is generated from `catalog_api/settings.py`.
+
+| name | variable | default | meaning |
+|---|---|---|---|
+"""
+
+
+def _of_file(file: Path) -> dict[str, Any]:
+    try:
+        content = tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SettingsError(f"{file} cannot be read: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{file} is not TOML: {error}") from error
+    return {name: _converted(name, value, str(file)) for name, value in content.items()}
+
+
+def _of_environment(environment: Mapping[str, str]) -> dict[str, Any]:
+    said = {name.removeprefix(PREFIX).lower(): text for name, text in environment.items() if name.startswith(PREFIX)}
+    said.pop(FILE_VARIABLE.removeprefix(PREFIX).lower(), None)
+    return {name: _converted(name, text, variable(name)) for name, text in said.items()}
+
+
+def _converted(name: str, value: object, place: str) -> Any:  # noqa: ANN401 - the setting's type
+    kind = _kinds().get(name)
+    if kind is None:
+        raise SettingsError(f"{place}: there is no setting {name!r}; `python -m catalog_api settings` lists them")
+    try:
+        if isinstance(value, str) and name == "url_templates":
+            value = msgspec.json.decode(value)
+        if kind.type is Path:
+            return Path(msgspec.convert(value, str))
+        converted = msgspec.convert(value.lower() if isinstance(value, str) and kind.type is bool else value, kind.type, strict=False)
+    except msgspec.MsgspecError as error:
+        raise SettingsError(f"{place}: {name} = {value!r}: {error}") from error
+    return _templates(converted, place) if name == "url_templates" else converted
+
+
+def _templates(said: dict[str, str], place: str) -> dict[str, str]:
+    unknown = sorted(set(said) - set(URL_TEMPLATES))
+    broken = sorted(name for name, template in said.items() if "{id}" not in template)
+    if unknown or broken:
+        raise SettingsError(f"{place}: url_templates: unknown platforms {unknown}, templates without {{id}} {broken}")
+    return {**URL_TEMPLATES, **said}
+
+
+def _toml(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float):
+        return str(value)
+    return msgspec.json.encode(str(value)).decode()

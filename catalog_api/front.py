@@ -1,0 +1,82 @@
+"""The outermost layer of the application: gives a request its id, sees it off, notes how it went.
+
+Around everything, the key check too: whatever is answered has an id and is counted. What must not live here: anything that decides an
+answer. What inner layers tell it, they put into `scope["state"]`: `caller`, `route`, `credits` (charged), `code` (of a problem).
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import secrets
+import time
+from typing import TYPE_CHECKING, Any
+
+from litestar.enums import ScopeType
+
+if TYPE_CHECKING:
+    from litestar.types import ASGIApp, Message, Receive, Scope, Send
+
+    from catalog_api.traffic import Traffic
+
+_HARMLESS_ID = re.compile(r"[\w.-]{1,64}", re.ASCII)
+CLIENT_WENT_AWAY = 499
+"""Noted as the status of a request that was never answered."""
+
+
+class Front:
+    """Takes the caller's X-Request-Id if it is harmless, else makes one; the answer, the problem document and the log carry it."""
+
+    def __init__(self, app: ASGIApp, traffic: Traffic) -> None:
+        """`app` answers the request; `traffic` is told of it."""
+        self._app = app
+        self._traffic = traffic
+        # A random start and a count: unique over processes and restarts, and a tenth of the price of a UUID.
+        self._prefix = secrets.token_hex(8)
+        self._numbers = itertools.count(1)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer the request."""
+        if scope["type"] != ScopeType.HTTP:
+            await self._app(scope, receive, send)
+            return
+        state: dict[str, Any] = scope.setdefault("state", {})
+        identity = self._identity(scope["headers"])
+        state["request_id"] = identity
+        header = (b"x-request-id", identity.encode())
+        status = CLIENT_WENT_AWAY
+
+        async def tagged(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [*message["headers"], header]
+            await send(message)
+
+        started = time.perf_counter()
+        try:
+            await self._app(scope, receive, tagged)
+        except Exception:
+            status = 500
+            raise
+        finally:
+            caller = state.get("caller")
+            self._traffic.note(
+                route=state.get("route") or scope.get("path_template"),  # the latter by the framework, of routes that are not declared
+                method=scope["method"],
+                path=scope["path"],
+                status=status,
+                seconds=time.perf_counter() - started,
+                request_id=identity,
+                credits_=state.get("credits", 0),
+                code=state.get("code"),
+                account=None if caller is None else caller.account_id,
+            )
+
+    def _identity(self, headers: Any) -> str:  # noqa: ANN401 - pairs of bytes
+        for name, value in headers:
+            if name == b"x-request-id":
+                sent = value.decode("latin-1")
+                if _HARMLESS_ID.fullmatch(sent):
+                    return str(sent)
+        return f"{self._prefix}-{next(self._numbers):x}"

@@ -1,0 +1,103 @@
+"""The workers' counts as Prometheus metrics, on an address of their own that is not the public one.
+
+The process that watches over the workers serves them (__main__.py); each name stands in docs/operations.md. What must not live here:
+counting (traffic.py).
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+from prometheus_client.registry import Collector
+
+from catalog_api.traffic import BUCKETS, reports
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from prometheus_client import Metric
+
+    from catalog_api.traffic import WorkerReport
+
+SILENT_AFTER_SECONDS = 10.0
+"""A worker that wrote no report for so long has ended, or hangs: its counts stay, its state does not."""
+
+
+class Workers(Collector):
+    """All workers, added up."""
+
+    def __init__(self, folder: Path) -> None:
+        """`folder` is where they write their reports."""
+        self._folder = folder
+
+    def collect(self) -> Iterator[Metric]:
+        """The metrics now."""
+        every = reports(self._folder)
+        yield from _requests(every)
+        refusals = CounterMetricFamily("catalog_api_refusals", "Requests answered with a problem, by its code", labels=["code"])
+        for code, count in sorted(sum((Counter(worker.refusals) for worker in every), Counter()).items()):
+            refusals.add_metric([code], count)
+        yield refusals
+        now = time.time()
+        yield from _state([worker for worker in every if now - worker.at < SILENT_AFTER_SECONDS], now)
+
+    def describe(self) -> list[Metric]:
+        """Nothing in advance: reports come later than the registry."""
+        return []
+
+
+def _requests(every: list[WorkerReport]) -> Iterator[Metric]:
+    requests = CounterMetricFamily("catalog_api_requests", "Requests answered", labels=["route", "method", "status"])
+    credits_ = CounterMetricFamily("catalog_api_credits", "Credits charged", labels=["route"])
+    seconds = HistogramMetricFamily("catalog_api_request_seconds", "Time to answer, in the application", labels=["route"])
+    counts: Counter[tuple[str, str, str]] = Counter()
+    charged: Counter[str] = Counter()
+    took: dict[str, tuple[list[int], float]] = {}
+    for row in (row for worker in every for row in worker.rows):
+        counts[row.route, row.method, str(row.status)] += row.requests
+        charged[row.route] += row.credits
+        buckets, total = took.get(row.route, ([0] * len(row.buckets), 0.0))
+        took[row.route] = ([a + b for a, b in zip(buckets, row.buckets, strict=True)], total + row.seconds)
+    for labels, count in sorted(counts.items()):
+        requests.add_metric(labels, count)
+    for route, count in sorted(charged.items()):
+        credits_.add_metric([route], count)
+    for route, (buckets, total) in sorted(took.items()):
+        seconds.add_metric([route], _cumulative(buckets), total)
+    yield from (requests, credits_, seconds)
+
+
+def _cumulative(buckets: list[int]) -> list[tuple[str, float]]:
+    bounds = [*(str(bound) for bound in BUCKETS), "+Inf"]
+    return [(bound, sum(buckets[: place + 1])) for place, bound in enumerate(bounds)]
+
+
+def _state(alive: list[WorkerReport], now: float) -> Iterator[Metric]:
+    yield GaugeMetricFamily("catalog_api_workers", "Workers that serve", value=len(alive))
+    connections = sum(worker.connections for worker in alive)
+    yield GaugeMetricFamily("catalog_api_connections", "Open connections of clients", value=connections)
+    made = [datetime.fromisoformat(worker.snapshot_made_at).timestamp() for worker in alive if worker.snapshot_made_at]
+    ready = GaugeMetricFamily("catalog_api_workers_with_catalog", "Workers that have a snapshot open", value=len(made))
+    refused = sum(worker.refused_snapshot is not None for worker in alive)
+    yield ready
+    yield GaugeMetricFamily("catalog_api_workers_refusing_snapshot", "Workers that refuse the snapshot `current` names", value=refused)
+    if made:
+        age = now - min(made)
+        yield GaugeMetricFamily("catalog_api_snapshot_age_seconds", "Since the oldest snapshot that is served was made", value=age)
+    live = GaugeMetricFamily("catalog_api_snapshot_workers", "Workers per snapshot that they serve", labels=["snapshot"])
+    for snapshot, count in sorted(Counter(worker.snapshot for worker in alive if worker.snapshot).items()):
+        live.add_metric([snapshot], count)
+    yield live
+
+
+def serve_metrics(folder: Path, host: str, port: int) -> None:
+    """Answer scrapes on an address of their own, in a thread, as long as the process lives. OSError when it is taken."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(Workers(folder))
+    start_http_server(port, host, registry)

@@ -1,0 +1,79 @@
+"""Starts the workers, starts those anew that die, stops them in order, serves the metrics of all.
+
+The listening socket is one, opened here and shared: the kernel gives each connection to a worker that is free. SIGTERM and SIGINT stop:
+nothing new is accepted, requests under way finish (`shutdown_seconds`), then the process ends. SIGHUP replaces the workers one by one.
+What must not live here: anything that a request needs; this process opens no catalog.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import tempfile
+from pathlib import Path
+
+import structlog
+import uvicorn
+from uvicorn.supervisors import Multiprocess
+
+from catalog_api.log import log_json
+from catalog_api.metrics import serve_metrics
+from catalog_api.settings import FILE_VARIABLE, ApiSettings, as_environment
+from catalog_api.traffic import REPORTS_FOLDER
+
+log = structlog.get_logger("catalog_api")
+
+_SILENT_SECONDS = 30
+"""A worker that does not answer the supervisor for so long is replaced: longer than any question may take (a deadline of 5 s)."""
+
+
+class _Workers(Multiprocess):
+    """uvicorn's supervisor, which keeps the listening socket until the end: clients would be taken in and never answered."""
+
+    def terminate_all(self) -> None:
+        """Close it, then tell the workers."""
+        for one in self.sockets:
+            one.close()
+        super().terminate_all()
+
+
+def serve(settings: ApiSettings) -> int:
+    """Serve until told to stop; the exit code. OSError when an address is taken."""
+    log_json(settings.log_level)
+    with tempfile.TemporaryDirectory(prefix="catalog-api-") as reports:
+        # Workers, also those started later, get the settings as they are now, not what the file says by then.
+        os.environ.pop(FILE_VARIABLE, None)
+        os.environ.update({**as_environment(settings), REPORTS_FOLDER: reports})
+        listening = _listen(settings.host, settings.port)
+        if settings.metrics_port:
+            serve_metrics(Path(reports), settings.metrics_host, settings.metrics_port)
+        config = uvicorn.Config(
+            "catalog_api.worker:application",
+            factory=True,
+            host=settings.host,
+            port=settings.port,
+            workers=settings.workers,
+            loop="uvloop",
+            http="catalog_api.edge:GuardedProtocol",
+            ws="none",
+            lifespan="on",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            timeout_graceful_shutdown=settings.shutdown_seconds,
+            timeout_worker_healthcheck=_SILENT_SECONDS,
+        )
+        log.info("serving", url=f"http://{settings.host}:{listening.getsockname()[1]}/v1", workers=settings.workers)
+        _Workers(config, [listening]).run()
+    log.info("stopped")
+    return 0
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listening.bind((host, port))
+    listening.set_inheritable(True)
+    return listening

@@ -1,0 +1,137 @@
+"""What a worker was asked and how it went: counted in plain numbers, logged as one JSON line a request.
+
+Counting must cost a microsecond, not the ten of a metrics library that shares memory between processes: a worker counts for itself and
+writes its `WorkerReport` to a file once a second; metrics.py adds the files up. A line is written some hundred milliseconds later, with
+others. Keys, query strings and bodies never get here. What must not live here: names of metrics (metrics.py).
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from bisect import bisect_left
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+REPORTS_FOLDER = "CATALOG_REPORTS_FOLDER"
+"""Environment variable: where workers write their reports; set by the supervisor."""
+BUCKETS = (0.0005, 0.001, 0.002, 0.004, 0.008, 0.015, 0.03, 0.06, 0.12, 0.25, 0.5, 1.0, 2.5, 5.0)
+"""Upper bounds of the latency histogram, seconds; one more bucket is above them."""
+LINES_AT_ONCE = 200
+UNKNOWN_ROUTE = "-"
+"""Of a path that is no route: paths are the clients' words, and their number has no bound."""
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+
+
+class Row(msgspec.Struct):
+    """Requests of one route, method and status: how many, how long in all (seconds), how many per bucket, credits charged."""
+
+    route: str
+    method: str
+    status: int
+    requests: int = 0
+    seconds: float = 0.0
+    buckets: list[int] = msgspec.field(default_factory=lambda: [0] * (len(BUCKETS) + 1))
+    credits: int = 0
+
+
+class WorkerReport(msgspec.Struct):
+    """One worker's counts since it began; `at` is when they were written (seconds since 1970)."""
+
+    pid: int
+    at: float
+    rows: list[Row]
+    refusals: dict[str, int]
+    connections: int
+    snapshot: str | None
+    snapshot_made_at: str | None
+    refused_snapshot: str | None
+
+
+class Line(msgspec.Struct, omit_defaults=True):
+    """One request in the log."""
+
+    timestamp: str
+    level: str
+    event: str
+    method: str
+    path: str
+    status: int
+    milliseconds: float
+    request_id: str
+    code: str | None = None
+    account: int | None = None
+
+
+class Traffic:
+    """Counts and lines of one worker. Used by its event loop only."""
+
+    def __init__(self, write: Callable[[bytes], object] | None = None) -> None:
+        """`write` takes lines; without it none are made."""
+        self._write = write
+        self._encode = msgspec.json.Encoder().encode
+        self._rows: dict[tuple[str, str, int], Row] = {}
+        self._lines: list[bytes] = []
+        self._second = 0
+        self._second_text = ""
+        self.refusals: dict[str, int] = {}
+
+    def note(
+        self, *, route: str | None, method: str, path: str, status: int, seconds: float, request_id: str, credits_: int = 0,
+        code: str | None = None, account: int | None = None,
+    ) -> None:  # fmt: skip
+        """One request is over; `code` is that of its problem, when it had one."""
+        method_known = method if method in _METHODS else "other"
+        key = (route or UNKNOWN_ROUTE, method_known, status)
+        row = self._rows.get(key)
+        if row is None:
+            row = self._rows[key] = Row(key[0].replace(":str}", "}"), method_known, status)
+        row.requests += 1
+        row.seconds += seconds
+        row.buckets[bisect_left(BUCKETS, seconds)] += 1
+        row.credits += credits_
+        if code is not None:
+            self.refusals[code] = self.refusals.get(code, 0) + 1
+        if self._write is not None:
+            level = "error" if status >= 500 else "info"  # noqa: PLR2004 - our fault
+            line = Line(self._now(), level, "request", method, path, status, round(seconds * 1000, 3), request_id, code, account)
+            self._lines.append(self._encode(line))
+            if len(self._lines) >= LINES_AT_ONCE:
+                self.flush()
+
+    def flush(self) -> None:
+        """Write the lines that wait."""
+        if self._lines and self._write is not None:
+            self._write(b"\n".join(self._lines) + b"\n")
+            self._lines.clear()
+
+    def report(self, *, connections: int, snapshot: tuple[str, str] | None, refused: str | None) -> WorkerReport:
+        """The counts until now."""
+        name, made_at = snapshot or (None, None)
+        return WorkerReport(os.getpid(), time.time(), list(self._rows.values()), self.refusals, connections, name, made_at, refused)
+
+    def _now(self) -> str:
+        now = time.time()
+        if int(now) != self._second:
+            self._second = int(now)
+            self._second_text = datetime.fromtimestamp(self._second, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+        return f"{self._second_text}.{int(now % 1 * 1000):03d}Z"
+
+
+def store(report: WorkerReport, folder: Path) -> None:
+    """Write a report to its file in `folder`, whole or not at all."""
+    file = folder / f"worker-{report.pid}.json"
+    fresh = file.with_suffix(".new")
+    fresh.write_bytes(msgspec.json.encode(report))
+    fresh.replace(file)
+
+
+def reports(folder: Path) -> list[WorkerReport]:
+    """The reports of all workers, those that ended included."""
+    return [msgspec.json.decode(file.read_bytes(), type=WorkerReport) for file in sorted(folder.glob("worker-*.json"))]
