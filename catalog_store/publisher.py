@@ -75,7 +75,7 @@ def publish(
     All catalog tables are required, linkage and quality tables are taken along when given. Parts are hard-linked where the file system
     can, so nobody may write into them in place afterwards. `next_ids` says per kind the smallest id never given out; what earlier
     snapshots say is kept when larger. `attachments` (file name -> file) are copied into the folder. `report` is told each step. The same
-    tables and attachments give the same bytes except for catalog.duckdb and `created_at`.
+    tables and attachments after the same live snapshot give the same bytes except for catalog.duckdb and `created_at`.
     MissingTableError, SnapshotExistsError, PublishBusyError, ValueError for an id of the wrong shape.
     """
     if not ID_SHAPE.fullmatch(snapshot_id):
@@ -90,7 +90,7 @@ def publish(
         if final.exists():
             raise SnapshotExistsError(f"{final} exists: publish under another id, or roll back to it")
         building = final.with_name(_BUILDING + snapshot_id)
-        manifest = _build(tables, building, snapshot_id, _highest(root, next_ids), attachments, report)
+        manifest = _build(tables, building, snapshot_id, _highest(root, next_ids), attachments, report, current_folder(root))
         report("flushing to disk")
         _flush(building)
         next_link = _link_to(root, snapshot_id, _PUBLISHING + snapshot_id)
@@ -108,6 +108,7 @@ def _build(
     next_ids: dict[str, int],
     attachments: Mapping[str, Path],
     report: Callable[[str], None],
+    previous: Path | None,
 ) -> Manifest:
     folder.mkdir()
     names = [name for name in TABLES if name in tables]
@@ -120,7 +121,7 @@ def _build(
     serving = folder / SERVING_FOLDER
     serving.mkdir()
     report("building the serving file")
-    build_serving(published, serving)
+    build_serving(published, serving, snapshot_id=snapshot_id, previous=previous)
     report("building the search index")
     build_search(published, serving / SEARCH_FOLDER)
     for name, file in attachments.items():

@@ -12,20 +12,20 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-import msgspec
-import polars as pl
-
-from catalog_store.cursors import DEFAULT_KEY, CursorCodec, Place
-from catalog_store.errors import CatalogClosedError, NoSnapshotError, UnknownBuildError
+from catalog_store.cursors import DEFAULT_KEY, CursorCodec
+from catalog_store.errors import CatalogClosedError, NoSnapshotError
+from catalog_store.queries import browse as browse_queries
+from catalog_store.queries import changes as change_queries
 from catalog_store.queries import evidence as evidence_queries
 from catalog_store.queries import genres as genre_queries
 from catalog_store.queries import iswc as iswc_queries
 from catalog_store.queries import links as link_queries
-from catalog_store.queries import plain, tracks
+from catalog_store.queries import releases as release_queries
 from catalog_store.queries import search as search_queries
+from catalog_store.queries import tracks
 from catalog_store.queries.browse import DEFAULT_FILTERS
 from catalog_store.queries.changes import MAX_LIMIT as MAX_CHANGES
-from catalog_store.queries.pages import DEFAULT_LIMIT, BodyPage, checked_limit
+from catalog_store.queries.pages import DEFAULT_LIMIT, BodyPage
 from catalog_store.search.index import SearchIndex
 from catalog_store.serving.store import ServingStore
 from catalog_store.snapshot import CURRENT, MANIFEST, SEARCH_FOLDER, SERVING_FOLDER, TABLES_FOLDER, Manifest, verify
@@ -61,7 +61,6 @@ class Catalog:
         self._index: SearchIndex | None = SearchIndex(folder / SERVING_FOLDER / SEARCH_FOLDER)
         self._cursors = CursorCodec(cursor_key)
         self._deadline = deadline
-        self._plain = plain.PlainLists(folder / TABLES_FOLDER)
 
     @property
     def snapshot_id(self) -> str:
@@ -79,6 +78,10 @@ class Catalog:
     def resolve_id(self, recording_id: int) -> int | None:
         """The id under which a recording lives now, redirects followed; None when there is none."""
         return tracks.resolve_id(self._store, recording_id)
+
+    def track_by_isrc(self, isrc: str) -> tuple[int, bytes] | None:
+        """(id, encoded wire JSON) of the track that carries an ISRC, in whatever spelling: `id_for_isrc` and `track_body` in one."""
+        return tracks.track_by_isrc(self._store, isrc)
 
     def id_for_isrc(self, isrc: str) -> int | None:
         """The recording that carries an ISRC."""
@@ -108,9 +111,9 @@ class Catalog:
         """Compositions that a recording performs."""
         return iswc_queries.iswcs(self._store, recording_id)
 
-    def work(self, code: str, limit: int) -> Work | None:
-        """A composition and its `limit` most popular recordings."""
-        return iswc_queries.work(self._store, code, limit)
+    def work(self, code: str, limit: int, cursor: str | None = None) -> Work | None:
+        """A composition and `limit` of its recordings, most popular first; InvalidCursorError."""
+        return iswc_queries.work(self._store, self._cursors, code, limit, cursor)
 
     def slim_bodies(self, recording_ids: Sequence[int]) -> dict[int, SlimBody]:
         """Slim tracks (contract B10) of many ids with their links, in one statement; unknown ids are absent, redirects not followed."""
@@ -128,55 +131,37 @@ class Catalog:
 
         InvalidQueryError for a limit outside 1..100, InvalidCursorError, UnknownGenreError. Unknown labels and artists find nothing.
         """
-        query = ("browse", *map(repr, msgspec.structs.astuple(filters)), str(randomize))
-        items = self._plain.browse(filters)
-        found = [(Place(stamp, 0, one), one) for stamp, one in items]
-        if randomize:
-            seed = int(self._cursors.decode(query, cursor).popularity) if cursor else plain.fresh_seed()
-            found = sorted(((Place(-(hash((seed, one)) & 0xFFFFFFFF), seed, one), one) for _, one in found), key=lambda item: item[0].order)
-        bodies = self.track_bodies([one for _, one in found][:100_000])
-        return plain.page([(place, bodies[one]) for place, one in found], self._cursors, query, limit, cursor)
+        return browse_queries.browse(self._store, self._cursors, filters, limit=limit, cursor=cursor, randomize=randomize)
 
     def new_releases(self, *, today: date, limit: int = DEFAULT_LIMIT, cursor: str | None = None) -> BodyPage:
         """Encoded entries (contract B15) of releases dated `today` (UTC) or before, newest first, then artist popularity, then id.
 
         InvalidQueryError for a limit outside 1..100, InvalidCursorError. `today` is not bound into the cursor.
         """
-        return plain.page(self._plain.releases(plain.released_by(today)), self._cursors, ("new_releases",), limit, cursor)
+        return release_queries.new_releases(self._store, self._cursors, today=today, limit=limit, cursor=cursor)
 
     def artist(self, artist_id: int) -> Artist | None:
         """The artist, or the one it was merged into (its `id` tells); None when there is none."""
-        return self._plain.artist(artist_id)
+        return release_queries.artist(self._store, artist_id)
 
     def artist_releases(self, artist_id: int, *, limit: int = DEFAULT_LIMIT, cursor: str | None = None) -> BodyPage | None:
         """Encoded entries (as new_releases) of an artist's releases, newest first, undated last; None when there is no such artist.
 
         Merged ids as in `artist`. InvalidQueryError for a limit outside 1..100, InvalidCursorError.
         """
-        found = self._plain.artist(artist_id)
-        if found is None:
-            return None
-        listed = self._plain.releases(pl.col("artist_id") == found.id)
-        return plain.page(listed, self._cursors, ("artist_releases", str(found.id)), limit, cursor)
+        return release_queries.releases_of(self._store, self._cursors, "artist", artist_id, limit=limit, cursor=cursor)
 
     def label(self, label_id: int) -> Label | None:
         """The label, or the one it was merged into (its `id` tells); None when there is none."""
-        return self._plain.label(label_id)
+        return release_queries.label(self._store, label_id)
 
     def label_releases(self, label_id: int, *, limit: int = DEFAULT_LIMIT, cursor: str | None = None) -> BodyPage | None:
         """As `artist_releases`, of a label."""
-        found = self._plain.label(label_id)
-        if found is None:
-            return None
-        listed = self._plain.releases(pl.col("label_id") == found.id)
-        return plain.page(listed, self._cursors, ("label_releases", str(found.id)), limit, cursor)
+        return release_queries.releases_of(self._store, self._cursors, "label", label_id, limit=limit, cursor=cursor)
 
     def release(self, release_id: int) -> ReleaseBody | None:
         """The encoded release with all its tracks, or the one it was merged into (its `id` tells); None when there is none."""
-        found = self._plain.release(release_id)
-        if found is None:
-            return None
-        return plain.release_body(*found, self.track_bodies([on["recording_id"] for on in found[1]]))
+        return release_queries.release(self._store, release_id)
 
     def changes(self, since: str, *, limit: int = MAX_CHANGES, cursor: str | None = None) -> ChangePage:
         """What became of ids after the build `since` (a snapshot id) up to this one.
@@ -184,10 +169,7 @@ class Catalog:
         UnknownBuildError when this catalog does not descend from that build or no longer knows, InvalidQueryError for a limit outside
         1..1000, InvalidCursorError.
         """
-        checked_limit(limit, MAX_CHANGES)
-        if cursor is not None:
-            self._cursors.decode(("changes", since), cursor)
-        raise UnknownBuildError(f"this catalog does not know what changed since {since!r}: take everything anew")
+        return change_queries.changes(self._store, self._cursors, since, limit=limit, cursor=cursor)
 
     def genres(self) -> list[Genre]:
         """The canonical genre tree."""

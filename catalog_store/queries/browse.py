@@ -7,7 +7,33 @@ build. Text filters compare name keys: all labels (artists) of that key count to
 
 from __future__ import annotations
 
+import secrets
+from typing import TYPE_CHECKING
+
 import msgspec
+import numpy as np
+
+from catalog_store.cursors import Place
+from catalog_store.errors import UnknownGenreError
+from catalog_store.lists.dates import LAST_YEAR, stamps_of_year
+from catalog_store.lists.index import first_common, members, within
+from catalog_store.lists.shuffle import SEED_BITS, Shuffle
+from catalog_store.queries.names import by_id, by_name
+from catalog_store.queries.pages import BodyPage, checked_limit
+from catalog_store.serving.store import wires
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from catalog_store.cursors import CursorCodec
+    from catalog_store.lists.index import ListIndex, Ranks
+    from catalog_store.serving.store import ServingStore
+
+_WALK_COST = 15
+"""Time to try one place of the permutation, in times that shuffling one known number takes (measured)."""
+_LONGEST_WALK = 65_536
 
 
 class BrowseFilters(msgspec.Struct, frozen=True):
@@ -26,3 +52,122 @@ class BrowseFilters(msgspec.Struct, frozen=True):
 
 
 DEFAULT_FILTERS = BrowseFilters()
+
+
+class _Choice:
+    """The filters as ranks: `lists` that must all hold a track, and the range `start` up to `end`."""
+
+    def __init__(self, store: ServingStore, filters: BrowseFilters) -> None:
+        order = store.lists.tracks
+        self.lists = _lists(store, filters)
+        self.start, self.end = 0, len(order)
+        if filters.year is not None:
+            if not 0 < filters.year <= LAST_YEAR:
+                self.end = 0
+                return
+            first, last = stamps_of_year(filters.year)
+            self.start, self.end = order.since(last), order.before(first)
+
+    def first(self, count: int) -> Ranks:
+        """The first `count` ranks."""
+        if not self.lists:
+            return np.arange(self.start, min(self.end, self.start + count), dtype=np.uint32)
+        return first_common([within(ranks, self.start, self.end) for ranks in self.lists], count)
+
+    def holds(self, ranks: Ranks) -> NDArray[np.bool_]:
+        """Which ranks belong."""
+        inside = (ranks >= self.start) & (ranks < self.end)
+        for listed in self.lists:
+            inside[inside] = members(listed, ranks[inside])
+        return inside
+
+    def most(self) -> int:
+        """At most so many tracks belong; of one list or none exactly so many."""
+        return min((len(within(ranks, self.start, self.end)) for ranks in self.lists), default=max(0, self.end - self.start))
+
+
+def browse(
+    store: ServingStore, cursors: CursorCodec, filters: BrowseFilters, *, limit: int, cursor: str | None, randomize: bool
+) -> BodyPage:
+    """One page of encoded tracks. InvalidQueryError, InvalidCursorError, UnknownGenreError."""
+    checked_limit(limit)
+    query = ("browse", "random" if randomize else "newest", *map(repr, msgspec.structs.astuple(filters)))
+    place = cursors.decode(query, cursor) if cursor is not None else None
+    choice = _Choice(store, filters)
+    page = _random if randomize else _newest
+    ids, rest = page(store.lists, choice, limit, place)
+    return BodyPage(wires(store.tracks(ids).values()), cursors.encode(query, rest) if rest else None)
+
+
+def _newest(lists: ListIndex, choice: _Choice, limit: int, place: Place | None) -> tuple[list[int], Place | None]:
+    order = lists.tracks
+    if place is not None:
+        choice.start = max(choice.start, order.behind(int(place.score), 0, place.id))
+    ranks = choice.first(limit + 1)
+    ids: list[int] = order.ids[ranks[:limit]].tolist()
+    return ids, Place(order.stamp(int(ranks[limit - 1])), 0.0, ids[-1]) if len(ranks) > limit else None
+
+
+def _random(lists: ListIndex, choice: _Choice, limit: int, place: Place | None) -> tuple[list[int], Place | None]:
+    """In the cursor: the seed, the bits and the first place of the next page."""
+    if place is None:
+        place = Place(secrets.randbits(SEED_BITS), lists.largest_id.bit_length() or 1, 0)
+    shuffle = Shuffle(int(place.score), int(place.popularity))
+    most = choice.most()
+    # An intersection may hold far fewer than the shortest of its lists, or nothing: a walk might try every place in vain.
+    is_dense = len(choice.lists) <= 1 and most * most > _WALK_COST * limit * shuffle.size
+    places = _walked(lists, choice, shuffle, place.id, limit + 1, most) if is_dense else _sorted(lists, choice, shuffle, place.id, most)
+    ids = shuffle.back(places[:limit]).tolist()
+    return ids, Place(place.score, place.popularity, int(places[limit])) if len(places) > limit else None
+
+
+def _sorted(lists: ListIndex, choice: _Choice, shuffle: Shuffle, start: int, most: int) -> NDArray[np.uint64]:
+    """All places from `start` on, ascending."""
+    ids = lists.tracks.ids[choice.first(most)]
+    places = shuffle.forth(ids[ids < shuffle.size])
+    return np.sort(places[places >= np.uint64(start)])
+
+
+def _walked(lists: ListIndex, choice: _Choice, shuffle: Shuffle, start: int, count: int, most: int) -> NDArray[np.uint64]:
+    """The first `count` places from `start` on."""
+    found: list[NDArray[np.uint64]] = []
+    while start < shuffle.size and count > 0:
+        step = min(_LONGEST_WALK, 64 + count * shuffle.size * 5 // (most * 4))
+        places = np.arange(start, min(start + step, shuffle.size), dtype=np.uint64)
+        here = places[choice.holds(lists.track_ranks(shuffle.back(places)))][:count]
+        found.append(here)
+        start, count = start + step, count - len(here)
+    return np.concatenate(found) if found else np.zeros(0, dtype=np.uint64)
+
+
+def _lists(store: ServingStore, filters: BrowseFilters) -> list[Ranks]:
+    """The list of each filter given."""
+    found = []
+    if filters.genre_id is not None or filters.genre is not None:
+        found.append(_genre_list(store, filters))
+    for kind, identifier, text in (("label", filters.label_id, filters.label), ("artist", filters.artist_id, filters.artist)):
+        if identifier is not None or text is not None:
+            wanted = [identifier] if identifier is not None else by_name(store, kind, text or "")
+            named = [one for one in (by_id(store, kind, one) for one in wanted) if one is not None]
+            found.append(_together([store.lists.ranks(f"{kind}_tracks", one.tracks_from, one.tracks) for one in named]))
+    return found
+
+
+def _genre_list(store: ServingStore, filters: BrowseFilters) -> Ranks:
+    wanted = [filters.genre_id] if filters.genre_id is not None else by_name(store, "genre", filters.genre or "")
+    marks = ",".join("?" * len(wanted))
+    extents = store.rows(f"SELECT tracks_from, tracks FROM genre WHERE genre_id IN ({marks})", tuple(map(_fitting, wanted)))
+    if not extents:
+        raise UnknownGenreError(f"no genre {wanted[0] if filters.genre_id is not None else filters.genre!r}: the genre tree lists them")
+    return _together([store.lists.ranks("genre_tracks", *extent) for extent in extents])
+
+
+def _fitting(identifier: int) -> int:
+    """An id that SQLite can hold; 0, which is none, for others."""
+    return identifier if 0 < identifier < 1 << 63 else 0
+
+
+def _together(lists: Sequence[Ranks]) -> Ranks:
+    if len(lists) == 1:
+        return lists[0]
+    return np.unique(np.concatenate(lists)) if lists else np.zeros(0, dtype=np.uint32)

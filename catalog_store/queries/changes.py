@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+from catalog_store.cursors import Place
+from catalog_store.errors import UnknownBuildError
+from catalog_store.queries.pages import checked_limit
+from catalog_store.serving.schema import CHANGES, REDIRECT_KINDS
+
+if TYPE_CHECKING:
+    from catalog_store.cursors import CursorCodec
+    from catalog_store.serving.store import ServingStore
 
 MAX_LIMIT = 1_000
+_ORDER = "build, kind, change, old_id, new_id"
+_STEPS = 8
+"""More than there are kinds, and than there are changes."""
 
 
 class Change(NamedTuple):
     """One id that changed in the build `snapshot_id`.
 
     `kind`: recording, artist, release, label. `change`: merged (old_id stands for new_id now), split (new_id is new and took a part of
-    old_id, which lives on), removed (new_id None), restored (a removed or merged old_id lives again; new_id None).
+    old_id), removed (new_id None), restored (an old_id that was merged or removed lives again; new_id None).
     """
 
     snapshot_id: str
@@ -27,3 +39,30 @@ class ChangePage(NamedTuple):
     until: str
     changes: list[Change]
     next_cursor: str | None
+
+
+def changes(store: ServingStore, cursors: CursorCodec, since: str, *, limit: int, cursor: str | None) -> ChangePage:
+    """One page of what happened after the build `since`. UnknownBuildError, InvalidQueryError, InvalidCursorError.
+
+    The place in a cursor tells builds by their distance from `since`, so that it goes on in a later snapshot.
+    """
+    checked_limit(limit, MAX_LIMIT)
+    builds: dict[int, str] = dict(store.rows("SELECT number, snapshot_id FROM build ORDER BY number"))
+    first = next((number for number, snapshot_id in builds.items() if snapshot_id == since), None)
+    if first is None:
+        raise UnknownBuildError(f"this catalog does not know what changed since {since!r}: take everything anew")
+    query = ("changes", since)
+    place = cursors.decode(query, cursor) if cursor is not None else Place(0.0, 0.0, 0)
+    step, sort = divmod(int(place.score), _STEPS * _STEPS)
+    behind = (first + step, *divmod(sort, _STEPS), place.id, int(place.popularity))
+    rows = store.rows(
+        f"SELECT {_ORDER} FROM change WHERE build > ? AND ({_ORDER}) > (?, ?, ?, ?, ?) ORDER BY {_ORDER} LIMIT ?",
+        (first, *behind, limit + 1),
+    )
+    page = rows[:limit]
+    found = [Change(builds[build], REDIRECT_KINDS[kind], CHANGES[change], old, new or None) for build, kind, change, old, new in page]
+    rest = None
+    if len(rows) > limit:
+        build, kind, change, old_id, new_id = page[-1]
+        rest = cursors.encode(query, Place(((build - first) * _STEPS + kind) * _STEPS + change, new_id, old_id))
+    return ChangePage(builds[max(builds)], found, rest)

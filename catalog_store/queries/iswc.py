@@ -6,12 +6,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from catalog_store.cursors import Place
 from catalog_store.identifiers import normalise_iswc
 from catalog_store.serving.keys import iswc_code, iswc_text
-from catalog_store.serving.store import companion
+from catalog_store.serving.store import companion, wires
 
 if TYPE_CHECKING:
+    from catalog_store.cursors import CursorCodec
     from catalog_store.serving.store import ServingStore
+
+_ALL = Place(0.0, 0.0, 0)
 
 
 class WorkTitle(NamedTuple):
@@ -31,12 +35,13 @@ class WorkRecording(NamedTuple):
 
 
 class Work(NamedTuple):
-    """A composition; `total` counts all its recordings, `recordings` holds the first of them, most popular first, ties by id."""
+    """A composition; `total` counts all its recordings, `recordings` is one page of them, most popular first, ties by id."""
 
     iswc: str
     title: str
     total: int
     recordings: list[WorkRecording]
+    next_cursor: str | None
 
 
 class _Named(msgspec.Struct):
@@ -49,27 +54,41 @@ _NAMED = msgspec.json.Decoder(_Named)
 
 def iswcs(store: ServingStore, recording_id: int) -> list[WorkTitle]:
     """Compositions that a recording performs, by code; empty when none is known or the recording does not exist."""
-    found = store.rows(
-        "SELECT iswc, title FROM recording_work JOIN work USING (iswc) WHERE recording_id = ? ORDER BY iswc", (recording_id,)
-    )
+    body = store.track(recording_id)
+    if body is None:
+        return []
+    codes = [int(digits) for digits in companion(body).works]
+    marks = ",".join("?" * len(codes))
+    found = store.rows(f"SELECT iswc, title FROM work WHERE iswc IN ({marks}) ORDER BY iswc", tuple(codes))
     return [WorkTitle(iswc_text(code), title) for code, title in found]
 
 
-def work(store: ServingStore, iswc: str, limit: int) -> Work | None:
-    """The composition of an ISWC in whatever spelling, with its first `limit` recordings; None when unknown or malformed."""
+def work(store: ServingStore, cursors: CursorCodec, iswc: str, limit: int, cursor: str | None) -> Work | None:
+    """The composition of an ISWC in whatever spelling, with `limit` of its recordings; None when unknown or malformed.
+
+    InvalidCursorError for a cursor that is not of this composition.
+    """
     bare = normalise_iswc(iswc)
     if bare is None:
         return None
+    query = ("work", bare)
+    place = cursors.decode(query, cursor) if cursor is not None else _ALL
     code = iswc_code(bare)
     found = store.rows("SELECT title, total FROM work WHERE iswc = ?", (code,))
     if not found:
         return None
-    ids = [row[0] for row in store.rows("SELECT recording_id FROM work_recording WHERE iswc = ? AND rank < ? ORDER BY rank", (code, limit))]
-    bodies = store.bodies(ids)
+    rows = store.rows(
+        "SELECT unheard, recording_id FROM work_recording WHERE iswc = ? AND (unheard, recording_id) > (?, ?) "
+        "ORDER BY unheard, recording_id LIMIT ?",
+        (code, int(place.popularity), place.id, limit + 1),
+    )
+    page = rows[:limit]
+    bodies = store.tracks(recording_id for _, recording_id in page)
+    shown = dict(zip(bodies, wires(bodies.values()), strict=True))
+    recordings = []
+    for _, recording_id in page:
+        named = _NAMED.decode(shown[recording_id])
+        recordings.append(WorkRecording(recording_id, named.isrc, named.title, companion(bodies[recording_id]).credit))
     title, total = found[0]
-    return Work(bare, title, total, [_recording(recording_id, bodies[recording_id]) for recording_id in ids])
-
-
-def _recording(recording_id: int, body: bytes) -> WorkRecording:
-    named = _NAMED.decode(body[: body.index(b"\n")])
-    return WorkRecording(recording_id, named.isrc, named.title, companion(body).credit)
+    rest = cursors.encode(query, Place(0.0, *page[-1])) if len(rows) > limit else None
+    return Work(bare, title, total, recordings, rest)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from catalog_store.serving.store import ServingStore, companion
+from catalog_store.serving.store import companion
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from catalog_store.serving.store import ServingStore
 
 
 class PlatformLink(NamedTuple):
@@ -26,5 +28,5 @@ def links(store: ServingStore, recording_id: int) -> list[PlatformLink]:
 def links_of(store: ServingStore, recording_ids: Sequence[int]) -> dict[int, list[PlatformLink]]:
     """The same for many recordings at once; unknown ids are absent."""
     return {
-        recording_id: [PlatformLink(*link) for link in companion(body).links] for recording_id, body in store.bodies(recording_ids).items()
+        recording_id: [PlatformLink(*link) for link in companion(body).links] for recording_id, body in store.tracks(recording_ids).items()
     }

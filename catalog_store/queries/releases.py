@@ -6,9 +6,30 @@ popularity of the artist, then id.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
+import numpy as np
+
+from catalog_store.cursors import Place
+from catalog_store.lists.dates import latest_stamp
+from catalog_store.lists.index import within
+from catalog_store.queries.names import by_id
+from catalog_store.queries.pages import BodyPage, checked_limit
+from catalog_store.queries.tracks import survivor
+from catalog_store.serving.store import SET_LIMIT, release_rest, wires
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import date
+
+    from catalog_store.cursors import CursorCodec
+    from catalog_store.lists.index import Ranks
+    from catalog_store.queries.names import Named
+    from catalog_store.serving.store import Body, ServingStore
+
+_UNDATED = 0
+_LARGEST_ID = 2**63 - 1
 
 
 class Artist(msgspec.Struct, frozen=True):
@@ -30,9 +51,109 @@ class Label(msgspec.Struct, frozen=True):
 class ReleaseBody(NamedTuple):
     """A release with its tracks as encoded wire JSON; `id` differs from the one asked for when that was merged into this.
 
-    Members: id, title, artist{id, name}, label{id, name}|null, release_date, release_date_precision, release_type, catalog_number, gtin,
-    track_count, tracks[]: each a full track without `releases`, with `disc_number` and `track_number` (null when unknown), in their order.
+    Members: those of an entry, release_type, catalog_number, gtin, and tracks[] in order, each a full track without `releases`, with
+    `disc_number` and `track_number` (null when unknown).
     """
 
     id: int
     body: bytes
+
+
+class _Rest(msgspec.Struct):
+    release_type: str | None
+    catalog_number: str | None
+    gtin: str | None
+    tracks: list[_Listed]
+
+
+class _Listed(msgspec.Struct):
+    id: int
+    title: msgspec.Raw
+    artists: msgspec.Raw
+    isrc: msgspec.Raw
+    duration: msgspec.Raw
+    genre: msgspec.Raw
+    subgenre: msgspec.Raw
+    disc_number: int | None = None
+    track_number: int | None = None
+
+
+_LISTED = msgspec.json.Decoder(_Listed)
+
+
+def artist(store: ServingStore, artist_id: int) -> Artist | None:
+    """The artist, or the one it was merged into."""
+    found = by_id(store, "artist", artist_id)
+    return None if found is None else Artist(found.id, found.name, found.releases)
+
+
+def label(store: ServingStore, label_id: int) -> Label | None:
+    """The label, or the one it was merged into."""
+    found = by_id(store, "label", label_id)
+    return None if found is None else Label(found.id, found.name, found.releases)
+
+
+def releases_of(
+    store: ServingStore, cursors: CursorCodec, kind: str, identifier: int, *, limit: int, cursor: str | None
+) -> BodyPage | None:
+    """One page of the releases of an artist or label (`kind`); None when there is none. InvalidQueryError, InvalidCursorError."""
+    checked_limit(limit)
+    owner = by_id(store, kind, identifier)
+    if owner is None:
+        return None
+    return _page(store, cursors, (f"{kind}_releases", str(owner.id)), _listed(store, kind, owner), limit, cursor)
+
+
+def new_releases(store: ServingStore, cursors: CursorCodec, *, today: date, limit: int, cursor: str | None) -> BodyPage:
+    """One page of the releases dated `today` or before. InvalidQueryError, InvalidCursorError."""
+    checked_limit(limit)
+    order = store.lists.releases
+    return _page(store, cursors, ("new_releases",), range(order.since(latest_stamp(today)), order.since(_UNDATED)), limit, cursor)
+
+
+def release(store: ServingStore, release_id: int) -> ReleaseBody | None:
+    """The release with its tracks, or the one it was merged into."""
+    found = _body(store, release_id)
+    if found is None and (heir := survivor(store, "release", release_id)) is not None:
+        found = _body(store, heir)
+    if found is None:
+        return None
+    told = release_rest(found)
+    ids = [recording_id for recording_id, _, _ in told.tracks]
+    shown: dict[int, bytes] = {}
+    for start in range(0, len(ids), SET_LIMIT):
+        bodies = store.tracks(ids[start : start + SET_LIMIT])
+        shown.update(zip(bodies, wires(bodies.values()), strict=True))
+    tracks = []
+    for recording_id, disc, number in told.tracks:
+        track = _LISTED.decode(shown[recording_id])
+        track.disc_number, track.track_number = disc, number
+        tracks.append(track)
+    rest = msgspec.json.encode(_Rest(told.release_type, told.catalog_number, told.gtin, tracks))
+    return ReleaseBody(found.id, found.wire[:-1] + b"," + rest[1:])
+
+
+def _body(store: ServingStore, release_id: int) -> Body | None:
+    return store.releases([release_id]).get(release_id) if 0 < release_id <= _LARGEST_ID else None
+
+
+def _listed(store: ServingStore, kind: str, owner: Named) -> Ranks:
+    return store.lists.ranks(f"{kind}_releases", owner.releases_from, owner.releases)
+
+
+def _page(
+    store: ServingStore, cursors: CursorCodec, query: Sequence[str], listed: Ranks | range, limit: int, cursor: str | None
+) -> BodyPage:
+    """The page of `listed`, ascending ranks, behind the cursor."""
+    order = store.lists.releases
+    if cursor is not None:
+        place = cursors.decode(query, cursor)
+        start = order.behind(int(place.score), int(place.popularity), place.id)
+        listed = range(max(start, listed.start), listed.stop) if isinstance(listed, range) else within(listed, start, len(order))
+    ranks = np.asarray(listed[: limit + 1], dtype=np.int64)
+    ids = order.ids[ranks[:limit]].tolist()
+    rest = None
+    if len(ranks) > limit:
+        last = int(ranks[limit - 1])
+        rest = cursors.encode(query, Place(order.stamp(last), order.unheard_of(last), ids[-1]))
+    return BodyPage(wires(store.releases(ids).values()), rest)

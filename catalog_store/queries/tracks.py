@@ -1,37 +1,31 @@
-"""Tracks by id, ISRC and platform id, singly and in sets. Nothing here guesses: an unknown or malformed key finds nothing."""
+"""Tracks by id, ISRC and platform id, singly and in sets. Nothing here guesses: an unknown or malformed key finds nothing.
+
+Keys lead to candidates (key_index.py); each is held against what the track says of itself.
+"""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from catalog_store.identifiers import normalise_isrc
-from catalog_store.platforms import CATALOG_B, LINK_SOURCES
+from catalog_store.platforms import LINK_SOURCES
 from catalog_store.queries.links import PlatformLink
-from catalog_store.serving.keys import external_key, isrc_code
+from catalog_store.serving.keys import ISRC, KEY_SPACES, key_hash, spelled
 from catalog_store.serving.schema import REDIRECT_KINDS
-from catalog_store.serving.store import ServingStore, companion, wire_line
+from catalog_store.serving.store import companion, wires
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-_RECORDING = REDIRECT_KINDS.index("recording")
+    from catalog_store.serving.store import Body, ServingStore
+
 _LARGEST_ID = 2**63 - 1
-
-
-def track_body(store: ServingStore, recording_id: int) -> bytes | None:
-    """The encoded wire JSON of the track of exactly that id (no redirects)."""
-    if not 0 < recording_id <= _LARGEST_ID:
-        return None
-    body = store.body(recording_id)
-    return None if body is None else wire_line(body)
-
-
-def track_bodies(store: ServingStore, recording_ids: Sequence[int]) -> dict[int, bytes]:
-    """The same for many ids at once, in one statement; unknown ids are absent."""
-    wanted = [recording_id for recording_id in recording_ids if 0 < recording_id <= _LARGEST_ID]
-    return {recording_id: wire_line(body) for recording_id, body in store.bodies(wanted).items()}
+_ISRC_SPACE = KEY_SPACES.index(ISRC)
+_BARE_ISRC = re.compile(r"[A-Z]{2}[A-Z0-9]{3}(?!0{7})[0-9]{7}")
+"""What `normalise_isrc` would hand back as it is."""
 
 
 class SlimBody(NamedTuple):
@@ -62,41 +56,78 @@ class _SlimTrack(msgspec.Struct):
 _SLIM = msgspec.json.Decoder(_SlimTrack)
 
 
+def track_body(store: ServingStore, recording_id: int) -> bytes | None:
+    """The encoded wire JSON of the track of exactly that id (no redirects)."""
+    body = store.track(recording_id) if 0 < recording_id <= _LARGEST_ID else None
+    return None if body is None else body.wire
+
+
+def track_bodies(store: ServingStore, recording_ids: Sequence[int]) -> dict[int, bytes]:
+    """The same for many ids at once, in one statement; unknown ids are absent."""
+    found = store.tracks(_possible(recording_ids))
+    return dict(zip(found, wires(found.values()), strict=True))
+
+
 def slim_bodies(store: ServingStore, recording_ids: Sequence[int]) -> dict[int, SlimBody]:
     """Slim tracks with their links, in one statement; unknown ids are absent."""
-    wanted = [recording_id for recording_id in recording_ids if 0 < recording_id <= _LARGEST_ID]
-    encode = msgspec.json.encode
+    found = store.tracks(_possible(recording_ids))
+    encode, decode = msgspec.json.encode, _SLIM.decode
     return {
-        recording_id: SlimBody(encode(_SLIM.decode(wire_line(body))), [PlatformLink(*link) for link in companion(body).links])
-        for recording_id, body in store.bodies(wanted).items()
+        body.id: SlimBody(encode(decode(wire)), [PlatformLink(*link) for link in companion(body).links])
+        for body, wire in zip(found.values(), wires(found.values()), strict=True)
     }
+
+
+def _possible(recording_ids: Sequence[int]) -> list[int]:
+    return [recording_id for recording_id in recording_ids if 0 < recording_id <= _LARGEST_ID]
 
 
 def resolve_id(store: ServingStore, recording_id: int) -> int | None:
     """The id under which the recording lives now: its own, that of the recording it was merged into, or None."""
     if not 0 < recording_id <= _LARGEST_ID:
         return None
-    found: int | None = store.value(
-        "SELECT recording_id FROM track WHERE recording_id = ?1 UNION ALL SELECT new_id FROM redirect WHERE kind = ?2 AND old_id = ?1",
-        (recording_id, _RECORDING),
-    )
+    if store.track(recording_id) is not None:
+        return recording_id
+    return survivor(store, "recording", recording_id)
+
+
+def survivor(store: ServingStore, kind: str, old_id: int) -> int | None:
+    """The id that a merged id of that kind (REDIRECT_KINDS) stands for; None when it was not merged or left the catalog."""
+    if not 0 < old_id <= _LARGEST_ID:
+        return None
+    found: int | None = store.value("SELECT new_id FROM redirect WHERE kind = ? AND old_id = ?", (REDIRECT_KINDS.index(kind), old_id))
     return found
+
+
+def track_by_isrc(store: ServingStore, isrc: str) -> tuple[int, bytes] | None:
+    """(id, encoded wire JSON) of the track that carries the ISRC, in whatever spelling."""
+    code = isrc if _BARE_ISRC.fullmatch(isrc) else normalise_isrc(isrc)
+    if code is None:
+        return None
+    for candidate in store.keys.candidates(key_hash(_ISRC_SPACE, code)):
+        body = store.track(candidate)
+        if body is not None and _carries(body, code):
+            return candidate, body.wire
+    return None
 
 
 def id_for_isrc(store: ServingStore, isrc: str) -> int | None:
     """The recording that carries the ISRC, in whatever spelling."""
-    code = normalise_isrc(isrc)
-    if code is None:
-        return None
-    found: int | None = store.value("SELECT recording_id FROM isrc WHERE code = ?", (isrc_code(code),))
-    return found
+    return ids_for_isrcs(store, [isrc]).get(isrc)
 
 
 def ids_for_isrcs(store: ServingStore, isrcs: Sequence[str]) -> dict[str, int]:
     """The same for many ISRCs at once, by the spelling given; unknown and malformed ones are absent."""
-    codes = {isrc: isrc_code(code) for isrc in isrcs if (code := normalise_isrc(isrc))}
-    found = dict(store.rows(f"SELECT code, recording_id FROM isrc WHERE code IN ({_marks(len(codes))})", tuple(codes.values())))
+    codes = {isrc: code for isrc in isrcs if (code := normalise_isrc(isrc))}
+    candidates = {code: store.keys.candidates(key_hash(_ISRC_SPACE, code)) for code in codes.values()}
+    bodies = _read(store, candidates)
+    found = {code: one for code, ids in candidates.items() for one in ids if one in bodies and _carries(bodies[one], code)}
     return {isrc: found[code] for isrc, code in codes.items() if code in found}
+
+
+def _carries(body: Body, code: str) -> bool:
+    # The pieces around the representative ISRC, as fragments.py stores them: texts hold no control characters.
+    return b"\x0e%b\x0f" % code.encode() in body.condensed or code in companion(body).isrcs
 
 
 def ids_for_external(store: ServingStore, source: str, external_id: str) -> list[int]:
@@ -108,16 +139,25 @@ def ids_for_externals(store: ServingStore, source: str, external_ids: Sequence[s
     """The same for many ids of one platform at once, by the spelling given; unknown ones are absent. ValueError for an unknown platform."""
     if source not in LINK_SOURCES:
         raise ValueError(f"unknown platform {source!r}: one of {', '.join(LINK_SOURCES)}")
-    spelling = str.lower if source == CATALOG_B else str
-    keys = {external_id: external_key(spelling(external_id)) for external_id in external_ids}
-    found: dict[int | str | bytes, list[int]] = {}
-    for key, recording_id in store.rows(
-        f"SELECT key, recording_id FROM external_id WHERE source = ? AND key IN ({_marks(len(keys))}) ORDER BY key, rank",
-        (LINK_SOURCES.index(source), *keys.values()),
-    ):
-        found.setdefault(key, []).append(recording_id)
-    return {external_id: found[key] for external_id, key in keys.items() if key in found}
+    asked = {external_id: spelled(source, external_id) for external_id in external_ids}
+    found = _linked(store, source, asked.values())
+    if unknown := [key for key in asked.values() if key not in found]:
+        place = LINK_SOURCES.index(source)
+        marks = ",".join("?" * len(unknown))
+        retired = dict(store.rows(f"SELECT key, new_key FROM retired_key WHERE source = ? AND key IN ({marks})", (place, *unknown)))
+        heirs = _linked(store, source, retired.values()) if retired else {}
+        found |= {key: heirs[heir] for key, heir in retired.items() if heir in heirs}
+    return {external_id: found[key] for external_id, key in asked.items() if key in found}
 
 
-def _marks(count: int) -> str:
-    return ",".join("?" * count)
+def _linked(store: ServingStore, source: str, keys: Iterable[str]) -> dict[str, list[int]]:
+    """The recordings whose links hold each key; keys without any are absent."""
+    space = KEY_SPACES.index(source)
+    candidates = {key: store.keys.candidates(key_hash(space, key)) for key in keys}
+    links = {recording_id: {link[:2] for link in companion(body).links} for recording_id, body in _read(store, candidates).items()}
+    kept = {key: [one for one in ids if one in links and (source, key) in links[one]] for key, ids in candidates.items()}
+    return {key: ids for key, ids in kept.items() if ids}
+
+
+def _read(store: ServingStore, candidates: Mapping[str, list[int]]) -> dict[int, Body]:
+    return store.tracks(one for ids in candidates.values() for one in ids)

@@ -1,117 +1,183 @@
-"""Writes `serving.sqlite` from the tables of a snapshot, with memory bounded by one block of tracks and DuckDB's limit.
+"""Writes `serving/` but the search index: `serving.sqlite`, the keys and the lists, from the tables of a snapshot.
 
-Every table is filled in key order (see schema.py); what does not lie on disk in that order is sorted by DuckDB, which spills. The wire
-lines are in bodies.py. What must not live here: asking.
+Memory is bounded by one block of tracks, a few columns of the size of an id, and DuckDB's limit. Every table is filled in key order (see
+schema.py); what does not lie on disk in that order is sorted by DuckDB, which spills. The lines are in bodies.py. What must not live
+here: asking.
 """
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from contextlib import closing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import duckdb
+import numpy as np
 import polars as pl
 
+from catalog_store.changes import changes_from, earlier_builds
+from catalog_store.lists.build import build_lists
+from catalog_store.lists.dates import unheard_sql
+from catalog_store.name_keys import name_key_expr
 from catalog_store.platforms import LINK_SOURCES
-from catalog_store.serving.bodies import SAMPLES, companions, compress, lines, train
-from catalog_store.serving.keys import EXTERNAL_ID_FORMS, isrc_code_sql
-from catalog_store.serving.schema import DDL, FILE_NAME, FORMAT_VERSION, REDIRECT_KINDS
+from catalog_store.serving.bodies import SAMPLES, companions, compress, release_lines, track_lines, train
+from catalog_store.serving.key_index import build_keys
+from catalog_store.serving.keys import NAME_KINDS, name_hashes
+from catalog_store.serving.schema import DDL, FILE_NAME, FORMAT_VERSION, KEYS_FOLDER, LISTS_FOLDER, REDIRECT_KINDS
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import scan_table, sql_source
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    Tables = Mapping[str, Path]
+    Lengths = Mapping[str, NDArray[np.uint32]]
 
 ROWS_PER_BLOCK = 50_000
 """Tracks encoded at once: about 100 MB of Python and Arrow objects."""
 _SORT_MEMORY = "1GB"
-_SORTED_FROM = ("recording", "recording_isrc", "platform_link", "external_redirect", "work", "work_recording", "redirect", "genre")
+_RESORTED = {
+    "isrcs": "SELECT * FROM recording_isrc WHERE NOT is_representative ORDER BY recording_id, isrc",
+    "works": "SELECT * FROM work_recording ORDER BY recording_id, iswc",
+    "placements": "SELECT * FROM recording_release ORDER BY release_id, recording_id",
+}
+"""Tables in the order in which blocks of tracks or releases want them."""
+_WORK = """
+SELECT substr(iswc, 2)::BIGINT AS code, any_value(title), count(w.iswc)
+FROM work LEFT JOIN work_recording w USING (iswc) GROUP BY code ORDER BY code
+"""
+_WORK_RECORDING = f"""
+SELECT substr(iswc, 2)::BIGINT AS code, {unheard_sql("popularity")} AS unheard, recording_id
+FROM work_recording JOIN recording USING (recording_id) ORDER BY ALL
+"""
 
 
-def build_serving(tables: Mapping[str, Path], folder: Path) -> None:
-    """Write FILE_NAME into `folder` (which exists) from the catalog tables `tables`."""
+def build_serving(tables: Tables, folder: Path, *, snapshot_id: str = "", previous: Path | None = None) -> None:
+    """Write everything but the search index into `folder` (which exists) from the catalog tables `tables`.
+
+    `previous` is the folder of the snapshot that is live now: what became of its ids is told by `change`.
+    """
+    build_keys(tables, folder / KEYS_FOLDER)
+    lengths = build_lists(tables, folder / LISTS_FOLDER)
+    scratch = folder / ".sorting"
+    scratch.mkdir()
     with closing(sqlite3.connect(folder / FILE_NAME, isolation_level=None)) as file:
         # The file is thrown away when anything fails, and flushed by the publisher: no journal, no syncs.
         file.execute("PRAGMA journal_mode = OFF")
         file.execute("PRAGMA synchronous = OFF")
         file.executescript(DDL)
         file.execute("BEGIN")
-        _write_tracks(file, tables)
-        with closing(duckdb.connect(config={"memory_limit": _SORT_MEMORY, "temp_directory": str(folder / ".sorting")})) as sorter:
-            for name in _SORTED_FROM:
+        with closing(duckdb.connect(config={"memory_limit": _SORT_MEMORY, "temp_directory": str(scratch)})) as sorter:
+            for name in ("recording", "recording_isrc", "recording_release", "external_redirect", "work", "work_recording", "redirect"):
                 sorter.execute(f'CREATE VIEW "{name}" AS SELECT * FROM {sql_source(tables[name])}')
-            for table, query in _sorted_tables():
+            for name, query in _RESORTED.items():
+                sorter.execute(f"COPY ({query}) TO '{scratch / name}.parquet' (ROW_GROUP_SIZE {ROWS_PER_BLOCK}, COMPRESSION lz4)")
+            _insert(file, "meta", [("format_version", FORMAT_VERSION)])
+            _write_bodies(file, "track", _ids(tables, "recording"), lambda chosen: _track_lines(tables, scratch, chosen))
+            _write_bodies(file, "release", _ids(tables, "release"), lambda chosen: _release_lines(tables, scratch, chosen))
+            _write_named(file, tables, lengths)
+            for table, query in _queries():
                 for rows in _blocks(sorter, query):
-                    file.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(rows[0]))})", rows)
+                    _insert(file, table, rows)
+        _write_history(file, tables, snapshot_id, previous)
         file.execute("COMMIT")
+    shutil.rmtree(scratch)
 
 
-def _write_tracks(file: sqlite3.Connection, tables: Mapping[str, Path]) -> None:
-    ids = scan_table(TABLES["track"], tables["track"]).select("recording_id").collect().to_series()
-    step = max(1, len(ids) // SAMPLES)
-    dictionary = train(_lines_of(tables, pl.col("recording_id").is_in(ids.gather_every(step).implode())))
-    file.execute("INSERT INTO meta VALUES ('dictionary', ?), ('format_version', ?)", (dictionary, FORMAT_VERSION))
+def _insert(file: sqlite3.Connection, table: str, rows: list[tuple[Any, ...]]) -> None:
+    if rows:
+        file.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(rows[0]))})", rows)
+
+
+def _write_bodies(file: sqlite3.Connection, table: str, ids: pl.Series, lines_of: Callable[[pl.Expr], list[bytes]]) -> None:
+    """Fill `track` or `release`; `ids` ascend, `lines_of` takes a condition on the id."""
+    identifier = pl.col(ids.name)
+    sample = ids.gather_every(max(1, len(ids) // SAMPLES))
+    dictionary = train(lines_of(identifier.is_in(sample.implode())))
+    _insert(file, "meta", [(f"{table}_dictionary", dictionary)])
     for first in range(0, len(ids), ROWS_PER_BLOCK):
         block = ids.slice(first, ROWS_PER_BLOCK)
-        frames = compress(_lines_of(tables, pl.col("recording_id").is_between(block[0], block[-1])), dictionary)
-        file.executemany("INSERT INTO track VALUES (?, ?)", zip(block.to_list(), frames, strict=True))
+        frames = compress(lines_of(identifier.is_between(block[0], block[-1])), dictionary)
+        _insert(file, table, list(zip(block.to_list(), frames, strict=True)))
 
 
-def _lines_of(tables: Mapping[str, Path], chosen: pl.Expr) -> list[bytes]:
-    tracks, recordings, links = (
-        scan_table(TABLES[name], tables[name]).filter(chosen).collect() for name in ("track", "recording", "platform_link")
-    )
-    return lines(tracks, companions(recordings, links))
+def _ids(tables: Tables, entity: str) -> pl.Series:
+    return scan_table(TABLES[entity], tables[entity]).select(f"{entity}_id").collect().to_series()
 
 
-def _sorted_tables() -> Iterator[tuple[str, str]]:
-    """(table, DuckDB query for its rows in key order) for every table but `meta` and `track`, in the order of insertion."""
-    yield "isrc", f"SELECT {isrc_code_sql('isrc')} AS code, recording_id FROM recording_isrc ORDER BY code"
+def _chosen(tables: Tables, name: str, chosen: pl.Expr) -> pl.DataFrame:
+    return scan_table(TABLES[name], tables[name]).filter(chosen).collect()
+
+
+def _track_lines(tables: Tables, scratch: Path, chosen: pl.Expr) -> list[bytes]:
+    tracks, recordings, links = (_chosen(tables, name, chosen) for name in ("track", "recording", "platform_link"))
+    isrcs, works = (pl.scan_parquet(scratch / f"{name}.parquet").filter(chosen).collect() for name in ("isrcs", "works"))
+    return track_lines(tracks, companions(recordings, links, isrcs, works))
+
+
+def _release_lines(tables: Tables, scratch: Path, chosen: pl.Expr) -> list[bytes]:
+    return release_lines(_chosen(tables, "release", chosen), pl.scan_parquet(scratch / "placements.parquet").filter(chosen).collect())
+
+
+def _write_named(file: sqlite3.Connection, tables: Tables, lengths: Lengths) -> None:
+    """Fill `artist`, `label`, `genre` and `name`."""
+    for entity in ("artist", "label"):
+        extents = [extent for of in ("tracks", "releases") for extent in _extents(lengths[f"{entity}_{of}"])]
+        for block in _slices(scan_table(TABLES[entity], tables[entity]).select(f"{entity}_id", "name").collect()):
+            ids = block[f"{entity}_id"].to_numpy()
+            columns = (extent[ids].tolist() for extent in extents)
+            _insert(file, entity, list(zip(ids.tolist(), block["name"].to_list(), *columns, strict=True)))
+    starts, sizes = _extents(lengths["genre_tracks"])
+    genres = scan_table(TABLES["genre"], tables["genre"]).sort("genre_id").collect()
+    for row in genres.iter_rows(named=True):
+        parent = row["main_name"] if row["type"] == "subgenre" else None
+        node = row["genre_id"]
+        _insert(file, "genre", [(node, row["name"], row["type"], parent, int(starts[node]), int(sizes[node]))])
+    for kind, entity in enumerate(NAME_KINDS):
+        _insert_names(file, kind, scan_table(TABLES[entity], tables[entity]).select(id=f"{entity}_id", name="name").collect())
+
+
+def _extents(lengths: NDArray[np.uint32]) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
+    """(where the list of each id begins, how long it is)."""
+    return np.cumsum(lengths, dtype=np.int64) - lengths, lengths
+
+
+def _insert_names(file: sqlite3.Connection, kind: int, named: pl.DataFrame) -> None:
+    blocks = [block.select("id", key=name_key_expr(pl.col("name"))) for block in _slices(named)]
+    hashes = np.concatenate([np.zeros(0, dtype=np.int64), *(name_hashes(kind, block["key"]) for block in blocks)])
+    keyed = pl.DataFrame({"hash": hashes, "id": named["id"]}).sort("hash", "id")
+    for block in _slices(keyed):
+        _insert(file, "name", [(kind, *row) for row in block.iter_rows()])
+
+
+def _slices(frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    return frame.iter_slices(ROWS_PER_BLOCK)
+
+
+def _queries() -> Iterator[tuple[str, str]]:
+    """(table, DuckDB query for its rows in key order)."""
     for position, platform in enumerate(LINK_SOURCES):
-        for condition, key in EXTERNAL_ID_FORMS:
-            yield "external_id", _external_ids(position, platform, condition, key)
-    yield from _WORK_QUERIES
+        yield "retired_key", f"SELECT {position}, old_id, new_id FROM external_redirect WHERE source = '{platform}' ORDER BY old_id"
+    yield "work", _WORK
+    yield "work_recording", _WORK_RECORDING
     for position, kind in enumerate(REDIRECT_KINDS):
         yield "redirect", f"SELECT {position}, old_id, new_id FROM redirect WHERE kind = '{kind}' ORDER BY old_id"
-    yield "genre", "SELECT genre_id, name, type, CASE WHEN type = 'subgenre' THEN main_name END FROM genre ORDER BY genre_id"
 
 
-_WORK_QUERIES = (
-    (
-        "work",
-        """SELECT substr(iswc, 2)::BIGINT AS code, any_value(title), count(w.iswc)
-FROM work LEFT JOIN work_recording w USING (iswc) GROUP BY code ORDER BY code""",
-    ),
-    (
-        "work_recording",
-        """SELECT substr(iswc, 2)::BIGINT AS code,
-    row_number() OVER (PARTITION BY iswc ORDER BY popularity DESC, recording_id) - 1 AS rank, recording_id
-FROM work_recording JOIN recording USING (recording_id) ORDER BY code, rank""",
-    ),
-    ("recording_work", "SELECT recording_id, substr(iswc, 2)::BIGINT AS code FROM work_recording ORDER BY recording_id, code"),
-)
+def _write_history(file: sqlite3.Connection, tables: Tables, snapshot_id: str, previous: Path | None) -> None:
+    builds, changes = earlier_builds(previous) if previous else ([], [])
+    _insert(file, "build", list(enumerate([*builds, snapshot_id])))
+    _insert(file, "change", list(changes))
+    if previous:
+        now = len(builds)
+        _insert(file, "change", [(now, *change) for change in changes_from(previous, tables)])
 
 
-def _external_ids(position: int, platform: str, condition: str, key: str) -> str:
-    """Ids of one platform in one stored form, with the retired ids that now stand for them; an id in use is never overruled."""
-    return f"""WITH live AS (
-    SELECT external_id, recording_id, popularity FROM platform_link JOIN recording USING (recording_id) WHERE source = '{platform}'
-), retired AS (
-    SELECT old_id AS external_id, new_id FROM external_redirect WHERE source = '{platform}'
-), known AS (
-    SELECT * FROM live
-    UNION ALL
-    SELECT r.external_id, recording_id, popularity
-    FROM (FROM retired ANTI JOIN live USING (external_id)) r JOIN live l ON l.external_id = new_id
-)
-SELECT {position}, {key} AS stored, row_number() OVER (PARTITION BY external_id ORDER BY popularity DESC, recording_id) - 1 AS rank,
-    recording_id
-FROM known WHERE {condition} ORDER BY stored, rank"""
-
-
-def _blocks(sorter: duckdb.DuckDBPyConnection, query: str) -> Iterator[list[tuple[object, ...]]]:
+def _blocks(sorter: duckdb.DuckDBPyConnection, query: str) -> Iterable[list[tuple[Any, ...]]]:
     sorter.execute(query)
     while rows := sorter.fetchmany(ROWS_PER_BLOCK):
         yield rows

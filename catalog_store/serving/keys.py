@@ -1,46 +1,84 @@
-"""Lookup keys in their stored form: ISRC and ISWC as integers, platform ids as integer, UUID bytes or text.
+"""Lookup keys as 64-bit hashes: ISRCs and the ids of every platform; name keys; ISWCs as integers.
 
-Each packing exists once for a single value (queries) and once as DuckDB SQL over a column (build); both must agree, and tests hold them
-to it. Values reach these functions normalised and checked by catalog_store/identifiers.py.
+A hash exists once for a single value (queries) and once over a column (build); tests hold both equal. It only says where to look: whoever
+finds something compares the text itself. Values reach these functions normalised and checked by catalog_store/identifiers.py.
 """
 
 from __future__ import annotations
 
-import re
+from typing import TYPE_CHECKING
 
-from catalog_store.identifiers import UUID_SHAPE
+import numpy as np
 
-_NUMBER = "0|[1-9][0-9]{0,17}"
-"""Plain decimal numbers below 10^18: fit a signed 64-bit integer and read back as the same text."""
-_UUID = UUID_SHAPE.strip("^$")
-_number = re.compile(_NUMBER)
-_uuid = re.compile(_UUID)
+from catalog_store.platforms import CATALOG_B, LINK_SOURCES
 
-_DESIGNATIONS = 10**7
-_PREFIX_CHARACTERS = 5
+if TYPE_CHECKING:
+    import polars as pl
+    from numpy.typing import NDArray
 
-_BASE_36 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+ISRC = "isrc"
+KEY_SPACES = (ISRC, *LINK_SOURCES)
+NAME_KINDS = ("artist", "label", "genre")
 
-EXTERNAL_ID_FORMS = (
-    (f"regexp_full_match(external_id, '{_NUMBER}')", "external_id::BIGINT"),
-    (f"NOT regexp_full_match(external_id, '{_NUMBER}|{_UUID}')", "external_id"),
-    (f"regexp_full_match(external_id, '{_UUID}')", "unhex(replace(external_id, '-', ''))"),
-)
-"""(condition, key) in SQL per stored form, in the order in which SQLite sorts the forms: integers, text, blobs."""
-
-
-def isrc_code(isrc: str) -> int:
-    """A normalised ISRC as integer."""
-    return int(isrc[:_PREFIX_CHARACTERS], 36) * _DESIGNATIONS + int(isrc[_PREFIX_CHARACTERS:])
+_WORD_BYTES = 8
+_SPREAD = 0x9E3779B97F4A7C15
+_MIX = 0xD6E8FEB86659FD93
+_HALF = 32
+_MASK = (1 << 64) - 1
+_SPACE_BITS = 8
+_NAME_SPACE = len(KEY_SPACES)
 
 
-def isrc_code_sql(column: str) -> str:
-    """The same over a column of normalised ISRCs."""
-    digits = (
-        f"(instr('{_BASE_36}', substr({column}, {position}, 1)) - 1) * {36 ** (_PREFIX_CHARACTERS - position)}::BIGINT"
-        for position in range(1, _PREFIX_CHARACTERS + 1)
-    )
-    return f"(({' + '.join(digits)}) * {_DESIGNATIONS} + substr({column}, {_PREFIX_CHARACTERS + 1})::BIGINT)"
+def spelled(space: str, text: str) -> str:
+    """A key as the catalog stores it: UUIDs in lower case; half a surrogate pair, which is in no id, replaced."""
+    return (text.lower() if space == CATALOG_B else text).encode(errors="replace").decode()
+
+
+def key_hash(space: int, text: str) -> int:
+    """Hash of a key; `space` is an index in KEY_SPACES."""
+    raw = text.encode()
+    mixed = ((len(raw) << _SPACE_BITS | space) * _SPREAD) & _MASK
+    for at in range(0, len(raw), _WORD_BYTES):
+        mixed = ((mixed ^ int.from_bytes(raw[at : at + _WORD_BYTES], "little")) * _MIX) & _MASK
+        mixed ^= mixed >> _HALF
+    mixed = (mixed * _SPREAD) & _MASK
+    return ((mixed ^ (mixed >> _HALF)) * _MIX) & _MASK
+
+
+def key_hashes(space: int, texts: pl.Series) -> NDArray[np.uint64]:
+    """The same over a column without nulls."""
+    hashes = np.empty(len(texts), dtype=np.uint64)
+    lengths = texts.str.len_bytes().to_numpy()
+    for length in np.unique(lengths).tolist():
+        alike = np.flatnonzero(lengths == length)
+        words = np.zeros((len(alike), -(-length // _WORD_BYTES) * _WORD_BYTES), dtype=np.uint8)
+        if length:
+            joined = "".join(texts.gather(alike).to_list()).encode()
+            words[:, :length] = np.frombuffer(joined, dtype=np.uint8).reshape(len(alike), length)
+        hashes[alike] = _mixed((length << _SPACE_BITS | space) * _SPREAD & _MASK, words.view("<u8"))
+    return hashes
+
+
+def _mixed(start: int, words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    mixed = np.full(len(words), start, dtype=np.uint64)
+    for word in words.T:
+        mixed ^= word
+        mixed *= np.uint64(_MIX)
+        mixed ^= mixed >> np.uint64(_HALF)
+    mixed *= np.uint64(_SPREAD)
+    mixed ^= mixed >> np.uint64(_HALF)
+    mixed *= np.uint64(_MIX)
+    return mixed
+
+
+def name_hash(kind: int, key: str) -> int:
+    """Hash of a name key that SQLite takes as an integer; `kind` is an index in NAME_KINDS."""
+    return key_hash(_NAME_SPACE + kind, key) >> 1
+
+
+def name_hashes(kind: int, keys: pl.Series) -> NDArray[np.int64]:
+    """The same over a column."""
+    return (key_hashes(_NAME_SPACE + kind, keys) >> np.uint64(1)).astype(np.int64)
 
 
 def iswc_code(iswc: str) -> int:
@@ -51,13 +89,3 @@ def iswc_code(iswc: str) -> int:
 def iswc_text(code: int) -> str:
     """The bare ISWC of a stored code."""
     return f"T{code:010d}"
-
-
-def external_key(external_id: str) -> int | str | bytes:
-    """A platform's id in its stored form."""
-    if _number.fullmatch(external_id):
-        return int(external_id)
-    if _uuid.fullmatch(external_id):
-        return bytes.fromhex(external_id.replace("-", ""))
-    # Half a surrogate pair is no text that SQLite takes, and no id either.
-    return external_id.encode(errors="replace").decode()

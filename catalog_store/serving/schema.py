@@ -1,26 +1,40 @@
 """The format of `serving/serving.sqlite`, table by table. Readers open it with `immutable=1`: it never changes after publishing.
 
-Rows are inserted in key order into an empty file, so pages are full and the same tables give the same bytes.
+Rows are inserted in key order into an empty file, so pages are full and the same tables give the same bytes. Beside it lie `serving/keys/`
+(key_index.py: ISRCs and platform ids -> recordings) and `serving/lists/` (catalog_store/lists/layout.py); FORMAT_VERSION covers the keys.
 
     meta(name, value)
-        `format_version`  integer, FORMAT_VERSION
-        `dictionary`      BLOB: the zstd dictionary of all bodies (a trained one, or raw content for small catalogs)
+        `format_version`      integer, FORMAT_VERSION
+        `track_dictionary`, `release_dictionary`
+                              BLOB: the zstd dictionaries of all bodies (trained ones, or raw content for small catalogs)
     track(recording_id, body)
-        body: one zstd frame without magic number, checksum and dictionary id, holding two lines of UTF-8 JSON:
-        1. the track as it goes over the wire: id, title, releases[{id, title, artist{id, name}, label{id, name}|null, release_date,
-           release_date_precision}], artists[{id, name, is_primary, is_remixer}], isrc, duration, genre[], subgenre[]
-        2. what goes with it: {"credit": artist display string, "links": [[source, external id, slug|null], ...]} in answer order
-    isrc(code, recording_id)
-        code: the ISRC as integer: first five characters in base 36, times 10^7, plus the seven digits
-    external_id(source, key, rank, recording_id)
-        source: index in catalog_store.platforms.LINK_SOURCES. key: an integer for plain decimal ids, 16 bytes for lower-case UUIDs, text
-        otherwise. rank: 0, 1, ... by popularity descending, recording id ascending. Ids that a platform merged into others stand here too.
-    work(iswc, title, total) and work_recording(iswc, rank, recording_id) and recording_work(recording_id, iswc)
-        iswc: the ten digits as integer. rank as above; total: number of work_recording rows
+        body: one zstd frame without magic number, checksum and dictionary id, holding two lines of UTF-8 text:
+        1. behind `{"id":<recording_id>,"title":"`, with the pieces of fragments.py put back, the track as it goes over the wire: id, title,
+           releases[{id, title, artist{id, name}, label{id, name}|null, release_date, release_date_precision}],
+           artists[{id, name, is_primary, is_remixer}], isrc, duration, genre[], subgenre[]
+        2. what goes with it, JSON: [artist display string, links, other ISRCs, ISWCs as ten digits]; a link is the index of its platform in
+           LINK_SOURCES (one digit) and the external id, followed, if there is one, by a text of "/" and its slug; in answer order
+    release(release_id, body)
+        body: the same, holding
+        1. behind `{"id":<release_id>,"title":"`: id, title, artist{id, name}, label{id, name}|null, release_date, release_date_precision,
+           track_count
+        2. JSON: {release_type, catalog_number, gtin, tracks[[recording id, disc number|null, track number|null], ...]}, tracks in order
+    artist(artist_id, name, tracks_from, tracks, releases_from, releases) and label(label_id, ...) likewise
+        where the lists of the artist begin in `artist_tracks.npy` and `artist_releases.npy`, and how long they are
+    genre(genre_id, name, type, parent, tracks_from, tracks)
+        parent: name of the main; null for mains; its list in `genre_tracks.npy`
+    name(kind, hash, id)
+        kind: index in keys.NAME_KINDS; hash: keys.name_hash of the name key of the artist's, label's or genre's name
+    retired_key(source, key, new_key)
+        ids that a platform merged into others, and the ids that stand for them now; source: index in LINK_SOURCES
+    work(iswc, title, total) and work_recording(iswc, unheard, recording_id)
+        iswc: the ten digits as integer; unheard: catalog_store/lists/dates.py, so that rows are most popular first, ties by id;
+        total: number of work_recording rows
     redirect(kind, old_id, new_id)
         kind: index in REDIRECT_KINDS; new_id null when the entity left the catalog
-    genre(genre_id, name, type, parent)
-        parent: name of the main; null for mains
+    build(number, snapshot_id) and change(build, kind, change, old_id, new_id)
+        snapshots that this one descends from, oldest first, itself last, and what became of ids in each (catalog_store/changes.py);
+        kind: index in REDIRECT_KINDS; change: index in CHANGES; new_id 0 where there is none
 
 What must not live here: how rows come about (build.py) or are asked for (store.py).
 """
@@ -28,17 +42,33 @@ What must not live here: how rows come about (build.py) or are asked for (store.
 from __future__ import annotations
 
 FILE_NAME = "serving.sqlite"
-FORMAT_VERSION = 1
+KEYS_FOLDER = "keys"
+LISTS_FOLDER = "lists"
+FORMAT_VERSION = 2
 REDIRECT_KINDS = ("recording", "artist", "release", "label")
+CHANGES = ("merged", "split", "removed", "restored")
+PAGE_BYTES = 8192
+"""Twice SQLite's own: a row of the next page is cut off at the end of each, and half as many ends waste half as much."""
 
-DDL = """
+DDL = f"""
+PRAGMA page_size = {PAGE_BYTES};
 CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE track (recording_id INTEGER PRIMARY KEY, body BLOB NOT NULL);
-CREATE TABLE isrc (code INTEGER PRIMARY KEY, recording_id INTEGER NOT NULL);
-CREATE TABLE external_id (source INTEGER, key, rank INTEGER, recording_id INTEGER NOT NULL, PRIMARY KEY (source, key, rank)) WITHOUT ROWID;
+CREATE TABLE release (release_id INTEGER PRIMARY KEY, body BLOB NOT NULL);
+CREATE TABLE artist (
+    artist_id INTEGER PRIMARY KEY, name TEXT NOT NULL, tracks_from INTEGER, tracks INTEGER, releases_from INTEGER, releases INTEGER
+);
+CREATE TABLE label (
+    label_id INTEGER PRIMARY KEY, name TEXT NOT NULL, tracks_from INTEGER, tracks INTEGER, releases_from INTEGER, releases INTEGER
+);
+CREATE TABLE genre (genre_id INTEGER PRIMARY KEY, name TEXT NOT NULL, type TEXT NOT NULL, parent TEXT, tracks_from INTEGER, tracks INTEGER);
+CREATE TABLE name (kind INTEGER, hash INTEGER, id INTEGER, PRIMARY KEY (kind, hash, id)) WITHOUT ROWID;
+CREATE TABLE retired_key (source INTEGER, key TEXT, new_key TEXT NOT NULL, PRIMARY KEY (source, key)) WITHOUT ROWID;
 CREATE TABLE work (iswc INTEGER PRIMARY KEY, title TEXT NOT NULL, total INTEGER NOT NULL);
-CREATE TABLE work_recording (iswc INTEGER, rank INTEGER, recording_id INTEGER NOT NULL, PRIMARY KEY (iswc, rank)) WITHOUT ROWID;
-CREATE TABLE recording_work (recording_id INTEGER, iswc INTEGER, PRIMARY KEY (recording_id, iswc)) WITHOUT ROWID;
+CREATE TABLE work_recording (iswc INTEGER, unheard INTEGER, recording_id INTEGER, PRIMARY KEY (iswc, unheard, recording_id)) WITHOUT ROWID;
 CREATE TABLE redirect (kind INTEGER, old_id INTEGER, new_id INTEGER, PRIMARY KEY (kind, old_id)) WITHOUT ROWID;
-CREATE TABLE genre (genre_id INTEGER PRIMARY KEY, name TEXT NOT NULL, type TEXT NOT NULL, parent TEXT);
+CREATE TABLE build (number INTEGER PRIMARY KEY, snapshot_id TEXT NOT NULL);
+CREATE TABLE change (
+    build INTEGER, kind INTEGER, change INTEGER, old_id INTEGER, new_id INTEGER, PRIMARY KEY (build, kind, change, old_id, new_id)
+) WITHOUT ROWID;
 """

@@ -1,0 +1,91 @@
+"""What became of ids between the snapshot that is live and the one about to be published: merges, splits, removals, returns.
+
+Merges, removals and returns are the difference of two `redirect` tables. A split shows in the source records: one that stood under an id
+and now stands under an id that was never given out before. The history of earlier builds is taken over from the live snapshot's
+`serving.sqlite`. What must not live here: deciding what an id stands for (the pipeline's registry), answering (queries/changes.py).
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from typing import TYPE_CHECKING, NamedTuple
+
+import duckdb
+
+from catalog_store.serving.schema import CHANGES, FILE_NAME, REDIRECT_KINDS
+from catalog_store.snapshot import SERVING_FOLDER, TABLES_FOLDER, read_manifest
+from catalog_store.tables.files import sql_source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+KEPT_BUILDS = 100
+"""A caller who is further behind takes everything anew."""
+MEMBERS = {"recording": "recording_member", "artist": "artist_source", "release": "release_source", "label": "label_source"}
+_MEMORY = "1GB"
+
+_REDIRECTS = """
+SELECT array_position({kinds}, n.kind) - 1, CASE WHEN n.new_id IS NULL THEN {removed} ELSE {merged} END, n.old_id, coalesce(n.new_id, 0)
+FROM {new} n LEFT JOIN {old} o USING (kind, old_id) WHERE o.old_id IS NULL OR o.new_id IS DISTINCT FROM n.new_id
+UNION ALL
+SELECT array_position({kinds}, o.kind) - 1, {restored}, o.old_id, 0 FROM {old} o ANTI JOIN {new} n USING (kind, old_id)
+"""
+_SPLITS = """
+SELECT DISTINCT {kind}, {split}, o.{id}, n.{id}
+FROM (FROM {new} WHERE {id} >= {first_new}) n JOIN {old} o USING (platform, external_id)
+"""
+
+
+class Change(NamedTuple):
+    """A row of `change` but its build: indexes in REDIRECT_KINDS and CHANGES, ids."""
+
+    kind: int
+    change: int
+    old_id: int
+    new_id: int
+
+
+def changes_from(previous: Path, tables: Mapping[str, Path]) -> Iterator[Change]:
+    """What became of ids from the snapshot in `previous` to the tables about to be published, sorted."""
+    before, next_ids = previous / TABLES_FOLDER, read_manifest(previous).next_ids
+    codes: dict[str, int] = {name: code for code, name in enumerate(CHANGES)}
+    queries = [_REDIRECTS.format(new=sql_source(tables["redirect"]), old=sql_source(before / "redirect"), kinds=[*REDIRECT_KINDS], **codes)]
+    for kind, members in MEMBERS.items():
+        if members in tables and (before / members).is_dir() and kind in next_ids:
+            queries.append(
+                _SPLITS.format(
+                    kind=REDIRECT_KINDS.index(kind),
+                    id=f"{kind}_id",
+                    new=sql_source(tables[members]),
+                    old=sql_source(before / members),
+                    first_new=next_ids[kind],
+                    **codes,
+                )
+            )
+    with closing(duckdb.connect(config={"memory_limit": _MEMORY})) as connection:
+        rows = connection.execute(f"{' UNION ALL '.join(f'({query})' for query in queries)} ORDER BY ALL")
+        while block := rows.fetchmany(100_000):
+            yield from (Change(*row) for row in block)
+
+
+def earlier_builds(previous: Path) -> tuple[list[str], list[tuple[int, int, int, int, int]]]:
+    """(the builds that the snapshot in `previous` knows, itself last; their changes, each with the place of its build in that list).
+
+    Of a snapshot whose format knows no history, it alone. At most KEPT_BUILDS.
+    """
+    file = previous / SERVING_FOLDER / FILE_NAME
+    with closing(sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro&immutable=1", uri=True)) as connection:
+        try:
+            builds = connection.execute("SELECT number, snapshot_id FROM build ORDER BY number").fetchall()
+        except sqlite3.OperationalError:
+            return [read_manifest(previous).id], []
+        builds = builds[-KEPT_BUILDS:]
+        first = builds[0][0]
+        # The oldest build is one to ask from: what happened in it, nobody asks.
+        changes = connection.execute(
+            "SELECT build - ?1, kind, change, old_id, new_id FROM change WHERE build > ?1 ORDER BY build, kind, change, old_id, new_id",
+            (first,),
+        ).fetchall()
+    return [snapshot_id for _, snapshot_id in builds], changes

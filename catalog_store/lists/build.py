@@ -1,0 +1,144 @@
+"""Writes `serving/lists/` from the tables of a snapshot. Only id-sized columns are held whole; lists are sorted by postings.py.
+
+What must not live here: the format (layout.py), which rows of `serving.sqlite` point into the lists (serving/build.py).
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+import pyarrow.parquet as pq
+
+from catalog_store.lists.dates import stamp_expr, unheard_expr
+from catalog_store.lists.layout import FORMAT_FILE, FORMAT_VERSION, NO_RANK
+from catalog_store.lists.postings import write_lists
+from catalog_store.search.arrays import ArrayWriter
+from catalog_store.search.layout import smallest_unsigned
+from catalog_store.tables import TABLES
+from catalog_store.tables.files import parts, read_table, scan_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    Tables = Mapping[str, Path]
+    Pairs = Iterator[tuple[NDArray[np.int64], NDArray[np.uint32]]]
+
+ROWS_PER_BATCH = 1_000_000
+_DATED = ("release_date", "release_date_precision")
+
+
+def build_lists(tables: Tables, folder: Path) -> dict[str, NDArray[np.uint32]]:
+    """Write all files into `folder`, which is made; returns for each kind of list how long the list of every id is, by id."""
+    folder.mkdir()
+    scratch = folder / ".sorting"
+    scratch.mkdir()
+    (folder / FORMAT_FILE).write_text(json.dumps({"format_version": FORMAT_VERSION}))
+    track_ranks = _write_tracks(tables, folder)
+    labels = _release_column(tables, "label_id")
+    lengths = {}
+
+    def write(name: str, pairs: partial[Pairs]) -> None:
+        owners = _largest(tables, name.partition("_")[0]) + 1
+        with ArrayWriter(folder / f"{name}.npy", np.uint32) as writer:
+            lengths[name] = write_lists(pairs, owners, writer, scratch)
+
+    write("genre_tracks", partial(_genre_pairs, tables, track_ranks))
+    write("label_tracks", partial(_label_pairs, tables, track_ranks, labels))
+    write("artist_tracks", partial(_artist_pairs, tables, track_ranks))
+    np.save(folder / "track_ranks.npy", track_ranks)
+    del track_ranks
+    release_ranks = _write_releases(tables, folder)
+    write("label_releases", partial(_release_pairs, release_ranks, labels))
+    write("artist_releases", partial(_release_pairs, release_ranks, _release_column(tables, "artist_id")))
+    shutil.rmtree(scratch)
+    return lengths
+
+
+def _write_tracks(tables: Tables, folder: Path) -> NDArray[np.uint32]:
+    """Write the order of all tracks; returns the rank of each recording id."""
+    recordings = scan_table(TABLES["recording"], tables["recording"]).select("recording_id", stamp=stamp_expr(*_DATED)).collect()
+    return _write_order(folder, "track", recordings.rename({"recording_id": "id"}).sort("stamp", "id", descending=[True, False]))
+
+
+def _write_releases(tables: Tables, folder: Path) -> NDArray[np.uint32]:
+    """The same of releases."""
+    artists = scan_table(TABLES["artist"], tables["artist"]).select("artist_id", unheard=unheard_expr("popularity")).collect()
+    releases = (
+        scan_table(TABLES["release"], tables["release"])
+        .select("artist_id", id="release_id", stamp=stamp_expr(*_DATED))
+        .collect()
+        .join(artists, on="artist_id", how="left", maintain_order="left")
+        .select("id", "stamp", pl.col("unheard").fill_null(2**32 - 1))
+        .sort("stamp", "unheard", "id", descending=[True, False, False])
+    )
+    np.save(folder / "release_unheard.npy", releases["unheard"].to_numpy())
+    return _write_order(folder, "release", releases)
+
+
+def _write_order(folder: Path, kind: str, ordered: pl.DataFrame) -> NDArray[np.uint32]:
+    ids = ordered["id"].to_numpy()
+    largest = int(ids.max(initial=0))
+    np.save(folder / f"{kind}_ids.npy", ids.astype(smallest_unsigned(largest)))
+    segments = ordered["stamp"].rle().struct.unnest()
+    np.save(folder / f"{kind}_stamps.npy", segments["value"].to_numpy().astype(np.uint32))
+    starts = np.concatenate([[0], np.cumsum(segments["len"].to_numpy(), dtype=np.int64)])
+    np.save(folder / f"{kind}_starts.npy", starts.astype(np.uint32))
+    ranks = np.full(largest + 1, NO_RANK, dtype=np.uint32)
+    ranks[ids] = np.arange(len(ids), dtype=np.uint32)
+    return ranks
+
+
+def _genre_pairs(tables: Tables, track_ranks: NDArray[np.uint32]) -> Pairs:
+    parents = dict(read_table(TABLES["genre"], tables["genre"]).select("genre_id", "parent_id").iter_rows())
+    above = np.array([parents.get(genre) or 0 for genre in range(max(parents, default=0) + 1)], dtype=np.int64)
+    for recordings, genres in _batches(tables, "recording_genre", "recording_id", "genre_id"):
+        ranks, nodes = track_ranks[recordings], genres
+        while len(nodes):
+            yield nodes, ranks
+            nodes, ranks = above[nodes], ranks[above[nodes] != 0]
+            nodes = nodes[nodes != 0]
+
+
+def _artist_pairs(tables: Tables, track_ranks: NDArray[np.uint32]) -> Pairs:
+    for recordings, artists in _batches(tables, "recording_artist", "recording_id", "artist_id"):
+        yield artists, track_ranks[recordings]
+
+
+def _label_pairs(tables: Tables, track_ranks: NDArray[np.uint32], labels: NDArray[np.uint32]) -> Pairs:
+    for recordings, releases in _batches(tables, "recording_release", "recording_id", "release_id"):
+        owners = labels[releases].astype(np.int64)
+        yield owners[owners != 0], track_ranks[recordings[owners != 0]]
+
+
+def _release_pairs(release_ranks: NDArray[np.uint32], owners: NDArray[np.uint32]) -> Pairs:
+    releases = np.flatnonzero(owners)
+    yield owners[releases].astype(np.int64), release_ranks[releases]
+
+
+def _release_column(tables: Tables, column: str) -> NDArray[np.uint32]:
+    """An id column of `release` by release id, 0 for none."""
+    values = np.zeros(_largest(tables, "release") + 1, dtype=np.uint32)
+    rows = scan_table(TABLES["release"], tables["release"]).select("release_id", pl.col(column).fill_null(0)).collect()
+    values[rows["release_id"].to_numpy()] = rows[column].to_numpy()
+    return values
+
+
+def _largest(tables: Tables, entity: str) -> int:
+    """The largest id of a table; 0 when it is empty."""
+    found: int | None = scan_table(TABLES[entity], tables[entity]).select(pl.col(f"{entity}_id").max()).collect().item()
+    return found or 0
+
+
+def _batches(tables: Tables, table: str, *columns: str) -> Iterator[tuple[NDArray[np.int64], ...]]:
+    for part in parts(tables[table]):
+        with pq.ParquetFile(part) as file:
+            for batch in file.iter_batches(ROWS_PER_BATCH, columns=list(columns)):
+                yield tuple(batch.column(name).to_numpy().astype(np.int64) for name in columns)

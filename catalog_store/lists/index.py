@@ -1,0 +1,89 @@
+"""The lists opened: arrays by memory map, shared by all processes that open them; intersecting lists; testing membership."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from catalog_store.errors import SnapshotInvalidError
+from catalog_store.lists.layout import FORMAT_FILE, FORMAT_VERSION, LISTS, NO_RANK
+from catalog_store.lists.order import DatedOrder
+from catalog_store.search.arrays import mapped
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    Ranks = NDArray[np.uint32]
+
+_FIRST_LOOK = 256
+_LOOK_GROWS = 4
+_LONGEST_LOOK = 65_536
+
+
+class ListIndex:
+    """One snapshot's lists."""
+
+    def __init__(self, folder: Path) -> None:
+        """`folder` holds the files of layout.py; SnapshotInvalidError when they are of another format."""
+        version = json.loads((folder / FORMAT_FILE).read_text())["format_version"]
+        if version != FORMAT_VERSION:
+            raise SnapshotInvalidError(f"{folder} has list format {version}, this program reads {FORMAT_VERSION}")
+        self.tracks = DatedOrder(folder, "track")
+        self.releases = DatedOrder(folder, "release")
+        self._track_ranks = mapped(folder / "track_ranks.npy")
+        self._lists = {name: mapped(folder / f"{name}.npy") for name in LISTS}
+
+    @property
+    def largest_id(self) -> int:
+        """The largest recording id."""
+        return len(self._track_ranks) - 1
+
+    def ranks(self, name: str, first: int, length: int) -> Ranks:
+        """A list by where it begins."""
+        ranks: Ranks = self._lists[name][first : first + length]
+        return ranks
+
+    def track_ranks(self, recording_ids: NDArray[np.uint64]) -> Ranks:
+        """Ranks of recording ids, NO_RANK where there is none."""
+        ranks = np.full(len(recording_ids), NO_RANK, dtype=np.uint32)
+        known = recording_ids < np.uint64(len(self._track_ranks))
+        ranks[known] = self._track_ranks[recording_ids[known]]
+        return ranks
+
+
+def within(ranks: Ranks, start: int, end: int) -> Ranks:
+    """The part of a list from rank `start` up to `end`."""
+    first, last = np.searchsorted(ranks, np.array([start, end], dtype=np.uint32))
+    return ranks[first:last]
+
+
+def members(ranks: Ranks, candidates: Ranks) -> NDArray[np.bool_]:
+    """Which candidates stand on the list."""
+    if not len(ranks):
+        return np.zeros(len(candidates), dtype=np.bool_)
+    at = np.searchsorted(ranks, candidates)
+    at[at == len(ranks)] = 0
+    found: NDArray[np.bool_] = ranks[at] == candidates
+    return found
+
+
+def first_common(lists: Sequence[Ranks], count: int) -> Ranks:
+    """The first `count` ranks that stand on all lists: the shortest is walked in growing steps, the others are searched."""
+    shortest, *others = sorted(lists, key=len)
+    found: list[Ranks] = []
+    at, look = 0, max(count, _FIRST_LOOK)
+    if not others:
+        return shortest[:count]
+    while at < len(shortest) and count > 0:
+        common = shortest[at : at + look]
+        for other in others:
+            common = common[members(within(other, int(common[0]), int(common[-1]) + 1), common)] if len(common) else common
+        found.append(common[:count])
+        count -= len(found[-1])
+        at, look = at + look, min(look * _LOOK_GROWS, _LONGEST_LOOK)
+    return np.concatenate(found) if found else shortest[:0]

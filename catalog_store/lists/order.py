@@ -1,0 +1,51 @@
+"""An order of all tracks or all releases, opened: ids by rank, dates as ranges of ranks, and the rank behind a place."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from catalog_store.search.arrays import mapped
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class DatedOrder:
+    """`ids` by rank; ties within a stamp by `unheard` where there is one, then by id."""
+
+    def __init__(self, folder: Path, kind: str) -> None:
+        """`kind` is track or release."""
+        self.ids = mapped(folder / f"{kind}_ids.npy")
+        # Turned round to ascend; a few ten thousand dates.
+        self._ages = -mapped(folder / f"{kind}_stamps.npy").astype(np.int64)
+        self._starts = mapped(folder / f"{kind}_starts.npy").astype(np.int64)
+        self.unheard = mapped(folder / "release_unheard.npy") if kind == "release" else None
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def stamp(self, rank: int) -> int:
+        """The stamp of a rank."""
+        return -int(self._ages[np.searchsorted(self._starts, rank, side="right") - 1])
+
+    def unheard_of(self, rank: int) -> int:
+        """`unheard` of a rank; 0 where the order knows none."""
+        return 0 if self.unheard is None else int(self.unheard[rank])
+
+    def since(self, stamp: int) -> int:
+        """The first rank whose stamp is `stamp` or earlier."""
+        return int(self._starts[np.searchsorted(self._ages, -stamp)])
+
+    def before(self, stamp: int) -> int:
+        """The first rank whose stamp is earlier than `stamp`."""
+        return int(self._starts[np.searchsorted(self._ages, -stamp, side="right")])
+
+    def behind(self, stamp: int, unheard: int, identifier: int) -> int:
+        """The first rank behind a place, whether or not something stands at it."""
+        start, end = self.since(stamp), self.before(stamp)
+        if self.unheard is not None:
+            tied = self.unheard[start:end]
+            start, end = (start + int(np.searchsorted(tied, np.uint32(unheard), side=side)) for side in ("left", "right"))
+        return start + int(np.searchsorted(self.ids[start:end], self.ids.dtype.type(identifier), side="right"))

@@ -1,0 +1,58 @@
+"""Sorts (owner, rank) pairs into one list of ranks per owner, in bounded memory.
+
+Pairs are counted, spilled into files of about ROWS_PER_BUCKET pairs by owner, and each file is sorted. The result depends neither on
+the order of the pairs nor on the size of buckets. What must not live here: where the pairs come from (build.py).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from catalog_store.search.arrays import ArrayWriter
+
+    Pairs = Callable[[], Iterator[tuple[NDArray[np.int64], NDArray[np.uint32]]]]
+
+ROWS_PER_BUCKET = 8_000_000
+"""64 MB each, and as much again while one is sorted."""
+_RANK_BITS = np.uint64(32)
+_RANK_MASK = np.uint64(0xFFFF_FFFF)
+
+
+def write_lists(pairs: Pairs, owners: int, writer: ArrayWriter, scratch: Path) -> NDArray[np.uint32]:
+    """Append the list of every owner to `writer`, by owner; returns how long each is.
+
+    `pairs` is called twice and yields (owners, ranks) of equal length; owners are below `owners`; `scratch` is an existing folder.
+    """
+    rows = np.zeros(owners, dtype=np.int64)
+    for keys, _ in pairs():
+        rows += np.bincount(keys, minlength=owners)
+    bucket_of = (np.cumsum(rows) // ROWS_PER_BUCKET).astype(np.uint16)
+    files = [scratch / f"{number:05d}.pairs" for number in range(int(bucket_of[-1]) + 1 if owners else 0)]
+    for keys, ranks in pairs():
+        packed = (keys.astype(np.uint64) << _RANK_BITS) | ranks
+        buckets = bucket_of[keys]
+        packed = packed[np.argsort(buckets, kind="stable")]
+        ends = np.cumsum(np.bincount(buckets, minlength=len(files)))
+        for file, start, end in zip(files, [0, *ends[:-1]], ends, strict=True):
+            if start < end:
+                with file.open("ab") as spilled:
+                    spilled.write(packed[start:end].data)
+    lengths = np.zeros(owners, dtype=np.uint32)
+    for file in files:
+        if file.exists():
+            packed = np.fromfile(file, dtype=np.uint64)
+            file.unlink()
+            packed.sort()
+            packed = packed[np.diff(packed, prepend=packed[:1] - np.uint64(1)) != 0]
+            writer.append((packed & _RANK_MASK).astype(np.uint32))
+            held = (packed >> _RANK_BITS).astype(np.int64)
+            lengths[held[0] : held[-1] + 1] += np.bincount(held - held[0]).astype(np.uint32)
+    return lengths

@@ -1,0 +1,50 @@
+"""Artists, labels and genres by id or by name: which entity is meant and where its lists begin."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from catalog_store.name_keys import name_key
+from catalog_store.queries.tracks import survivor
+from catalog_store.serving.keys import NAME_KINDS, name_hash
+
+if TYPE_CHECKING:
+    from catalog_store.serving.store import ServingStore
+
+_LARGEST_ID = 2**63 - 1
+
+
+class Named(NamedTuple):
+    """An artist or label with the extents of its lists."""
+
+    id: int
+    name: str
+    tracks_from: int
+    tracks: int
+    releases_from: int
+    releases: int
+
+
+def by_id(store: ServingStore, kind: str, identifier: int) -> Named | None:
+    """The artist or label (`kind`) of that id, or the one it was merged into."""
+    found = _row(store, kind, identifier)
+    if found is None and (heir := survivor(store, kind, identifier)) is not None:
+        found = _row(store, kind, heir)
+    return found
+
+
+def by_name(store: ServingStore, kind: str, name: str) -> list[int]:
+    """Ids of the artists, labels or genres (`kind`) whose name has the same key, ascending; none for a blank name."""
+    key = name_key(name.encode(errors="replace").decode())
+    rows = store.rows(
+        f"SELECT id, {kind}.name FROM name JOIN {kind} ON {kind}_id = id WHERE kind = ? AND hash = ? ORDER BY id",
+        (NAME_KINDS.index(kind), name_hash(NAME_KINDS.index(kind), key)),
+    )
+    return [identifier for identifier, other in rows if key and name_key(other) == key]
+
+
+def _row(store: ServingStore, kind: str, identifier: int) -> Named | None:
+    if not 0 < identifier <= _LARGEST_ID:
+        return None
+    rows = store.rows(f"SELECT * FROM {kind} WHERE {kind}_id = ?", (identifier,))
+    return Named(*rows[0]) if rows else None

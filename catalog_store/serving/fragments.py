@@ -1,0 +1,52 @@
+"""The recurring pieces of wire JSON, each stored as one control character: a fifth of a compressed track less.
+
+JSON text never holds a control character (they are escaped), so taking the pieces out and putting them back is exact whatever the texts
+say. A change of FRAGMENTS is a change of the format (schema.py). What must not live here: which members a track or release has (bodies.py).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import polars as pl
+
+FRAGMENTS = {
+    "\x01": '","releases":[{"id":',
+    "\x02": '","artist":{"id":',
+    "\x03": '"},"label":{"id":',
+    "\x04": '"},"label":null,"release_date":"',
+    "\x05": '"},"release_date":"',
+    "\x06": '","release_date_precision":"day"}',
+    "\x07": '","release_date_precision":"year"}',
+    "\x08": '],"artists":[{"id":',
+    "\x0b": '","is_primary":true,"is_remixer":false}',
+    "\x0c": '","is_primary":false,"is_remixer":false}',
+    "\x0e": '],"isrc":"',
+    "\x0f": '","duration":',
+    "\x10": ',"genre":["',
+    "\x11": '"],"subgenre":["',
+    "\x12": '"],"subgenre":[]}',
+    "\x13": ',"title":"',
+    "\x14": ',"name":"',
+    "\x15": ',{"id":',
+}
+"""Put back one after the other, each in a scan of the whole text: more of them cost time, fewer cost bytes. No NUL, tab or line end."""
+
+
+def _compiled() -> Callable[[bytes], bytes]:
+    """All replacements in one expression: a loop takes half as long again."""
+    text = "text" + "".join(f".replace({code.encode()!r}, {fragment.encode()!r})" for code, fragment in FRAGMENTS.items())
+    expand: Callable[[bytes], bytes] = eval(f"lambda text: {text}")  # noqa: S307 - our own constants
+    return expand
+
+
+expanded = _compiled()
+"""Stored text -> wire JSON."""
+
+
+def condensed_expr(text: pl.Expr) -> pl.Expr:
+    """Wire JSON -> stored text."""
+    return text.str.replace_many(list(FRAGMENTS.values()), list(FRAGMENTS))

@@ -1,0 +1,128 @@
+"""Key -> recordings: hash buckets as plain arrays, a quarter of the bytes that B-tree tables of the same keys take.
+
+`serving/keys/`, .npy arrays as in catalog_store/search/layout.py, K entries in 2^B buckets, one entry per key and recording:
+
+    starts.npy   uint32 (uint64 when needed) [2^B + 1]  entries of bucket b are starts[b]..starts[b+1]; b: top B bits of the key's hash
+    tags.npy     uint16 [K]                             the next 16 bits, ascending inside a bucket
+    ids.npy      uint32 (uint64 when needed) [K]        recording ids; of one key the most popular first, ties by id
+
+Two keys may share bucket and tag: what is found are candidates, and the caller compares the key with what the track says of itself. The
+format's version is that of schema.py. What must not live here: what a key is (keys.py).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+import pyarrow.parquet as pq
+
+from catalog_store.search.arrays import ArrayWriter, mapped
+from catalog_store.search.layout import smallest_unsigned
+from catalog_store.serving.keys import ISRC, KEY_SPACES, key_hashes
+from catalog_store.tables import TABLES
+from catalog_store.tables.files import parts, row_count, scan_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+ENTRIES_PER_BUCKET = 8
+"""At most, on average."""
+_HASH_BITS, _TAG_BITS = 64, 16
+_TAG_MASK = (1 << _TAG_BITS) - 1
+ROWS_PER_SPILL = 4_000_000
+_ROWS_PER_BATCH = 500_000
+_ENTRY = np.dtype([("hash", "<u8"), ("rank", "<u4")])
+
+
+class KeyIndex:
+    """One snapshot's keys."""
+
+    def __init__(self, folder: Path) -> None:
+        """`folder` holds the arrays."""
+        # Memory views: reading one number of a NumPy array takes three times as long.
+        self._starts, self._tags, self._ids = (mapped(folder / f"{name}.npy").data for name in ("starts", "tags", "ids"))
+        self._bucket_shift = _HASH_BITS - (len(self._starts) - 1).bit_length() + 1
+        self._tag_shift = self._bucket_shift - _TAG_BITS
+
+    def candidates(self, hashed: int) -> list[int]:
+        """Recording ids that a key of this hash may stand for, most popular first."""
+        bucket = hashed >> self._bucket_shift
+        start, end = self._starts[bucket], self._starts[bucket + 1]
+        tag = hashed >> self._tag_shift & _TAG_MASK
+        return [self._ids[start + at] for at, other in enumerate(self._tags[start:end]) if other == tag]
+
+
+def build_keys(tables: Mapping[str, Path], folder: Path) -> None:
+    """Write the arrays into `folder`, which is made; memory is bounded by one spill and a few columns of the size of an id."""
+    folder.mkdir()
+    ids, ranks = _by_popularity(tables)
+    entries = row_count(tables["recording_isrc"]) + row_count(tables["platform_link"])
+    bits = max(1, (max(1, entries // ENTRIES_PER_BUCKET) - 1).bit_length())
+    spills = [folder / f"{number:05d}.spill" for number in range(1 << max(0, (entries // ROWS_PER_SPILL).bit_length()))]
+    spill_shift = np.uint64(_HASH_BITS - (len(spills) - 1).bit_length())
+    for hashes, recordings in _keys(tables):
+        made = np.empty(len(hashes), dtype=_ENTRY)
+        made["hash"], made["rank"] = hashes, ranks[recordings]
+        if len(spills) == 1:
+            _append(spills[0], made)
+            continue
+        number = (hashes >> spill_shift).astype(np.int64)
+        made = made[np.argsort(number, kind="stable")]
+        ends = np.cumsum(np.bincount(number, minlength=len(spills)))
+        for spill, start, end in zip(spills, [0, *ends[:-1]], ends, strict=True):
+            _append(spill, made[start:end])
+    _write(spills, folder, bits, ids)
+
+
+def _write(spills: list[Path], folder: Path, bits: int, ids: NDArray[np.unsignedinteger]) -> None:
+    sizes = np.zeros(1 << bits, dtype=np.uint32)
+    with ArrayWriter(folder / "tags.npy", np.uint16) as tags, ArrayWriter(folder / "ids.npy", ids.dtype) as found:
+        for spill in spills:
+            if not spill.exists():
+                continue
+            entries = np.fromfile(spill, dtype=_ENTRY)
+            spill.unlink()
+            entries = entries[np.lexsort((entries["rank"], entries["hash"]))]
+            buckets = (entries["hash"] >> np.uint64(_HASH_BITS - bits)).astype(np.int64)
+            sizes[buckets[0] : buckets[-1] + 1] += np.bincount(buckets - buckets[0]).astype(np.uint32)
+            tags.append((entries["hash"] >> np.uint64(_HASH_BITS - bits - _TAG_BITS) & np.uint64(_TAG_MASK)).astype(np.uint16))
+            found.append(ids[entries["rank"]])
+        starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+        np.save(folder / "starts.npy", starts.astype(smallest_unsigned(found.length)))
+
+
+def _append(spill: Path, entries: NDArray[np.void]) -> None:
+    if len(entries):
+        with spill.open("ab") as file:
+            file.write(entries.data)
+
+
+def _by_popularity(tables: Mapping[str, Path]) -> tuple[NDArray[np.unsignedinteger], NDArray[np.uint32]]:
+    """(recording ids, most popular first, ties by id; the place of each id in that order)."""
+    recordings = scan_table(TABLES["recording"], tables["recording"]).select("recording_id", "popularity").collect()
+    ordered = recordings.sort("popularity", "recording_id", descending=[True, False])["recording_id"].to_numpy()
+    largest = int(ordered.max(initial=0))
+    places = np.zeros(largest + 1, dtype=np.uint32)
+    places[ordered] = np.arange(len(ordered), dtype=np.uint32)
+    return ordered.astype(smallest_unsigned(largest)), places
+
+
+def _keys(tables: Mapping[str, Path]) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.int64]]]:
+    """(hashes, recording ids) of all keys, block by block."""
+    for rows in _batches(tables["recording_isrc"], "isrc", "recording_id"):
+        yield key_hashes(KEY_SPACES.index(ISRC), rows["isrc"]), rows["recording_id"].to_numpy()
+    for rows in _batches(tables["platform_link"], "source", "external_id", "recording_id"):
+        for (source,), alike in rows.partition_by("source", as_dict=True).items():
+            yield key_hashes(KEY_SPACES.index(source), alike["external_id"]), alike["recording_id"].to_numpy()
+
+
+def _batches(table: Path, *columns: str) -> Iterator[pl.DataFrame]:
+    for part in parts(table):
+        with pq.ParquetFile(part) as file:
+            for batch in file.iter_batches(_ROWS_PER_BATCH, columns=list(columns)):
+                yield pl.DataFrame(batch)
