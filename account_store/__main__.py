@@ -1,66 +1,69 @@
-"""`python -m account_store`: create accounts and keys, list and revoke keys. Answers are JSON lines; errors go to stderr, exit code 1."""
+"""`python -m account_store`: what an operator does with accounts, keys, plans, credits and suggestions.
+
+One record per line with --json, else text for people. Exit code 0: done; 1: refused, the reason on standard error; 2: the command was
+not understood; 3: the database cannot be reached. What the commands do stands in commands.py.
+"""
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from account_store.accounts import Accounts
-from account_store.errors import AccountError
+from account_store.commands import COMMANDS
+from account_store.errors import AccountError, UnavailableError
+from account_store.records import as_text, plain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+REFUSED, UNREACHABLE = 1, 3
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit code."""
     options = _parser().parse_args(arguments)
-    store = Accounts.open(options.accounts)
     try:
-        for answer in _COMMANDS[options.command](store, options):
-            print(json.dumps(answer, default=str))
+        accounts = Accounts.open(options.accounts)
+        try:
+            records = [plain(record) for record in COMMANDS[options.command].run(accounts, options)]
+        finally:
+            accounts.close()
     except AccountError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    finally:
-        store.close()
+        told = json.dumps({"error": {"code": error.code, "message": str(error)}}) if options.json else f"error: {error}"
+        print(told, file=sys.stderr)
+        return UNREACHABLE if isinstance(error, UnavailableError) else REFUSED
+    if options.json:
+        for record in records:
+            print(json.dumps(record, ensure_ascii=False))
+    else:
+        print(as_text(records), end="")
     return 0
 
 
-def _create_account(store: Accounts, options: argparse.Namespace) -> list[dict[str, object]]:
-    return [{"account_id": store.create(options.name).account_id, "name": options.name}]
-
-
-def _create_key(store: Accounts, options: argparse.Namespace) -> list[dict[str, object]]:
-    return [{"key": store.keys.create(store.named(options.name).account_id, options.key).key, "note": "shown once, never again"}]
-
-
-def _list_keys(store: Accounts, options: argparse.Namespace) -> list[dict[str, object]]:
-    return [asdict(key) for key in store.keys.summaries(store.named(options.name).account_id)]
-
-
-def _revoke_key(store: Accounts, options: argparse.Namespace) -> list[dict[str, object]]:
-    store.keys.revoke(options.key_id)
-    return [{"key_id": options.key_id, "revoked": True}]
-
-
-_COMMANDS = {"create-account": _create_account, "create-key": _create_key, "list-keys": _list_keys, "revoke-key": _revoke_key}
-
-
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m account_store", description=__doc__)
-    parser.add_argument("--accounts", default="sqlite:///accounts.db", metavar="URL", help="database of the accounts (default %(default)s)")
-    commands = parser.add_subparsers(dest="command", required=True)
-    for name in ("create-account", "create-key", "list-keys"):
-        command = commands.add_parser(name)
-        command.add_argument("name", help="name of the account")
-        if name == "create-key":
-            command.add_argument("--key", help="use this key instead of a random one (demos and tests only)")
-    commands.add_parser("revoke-key").add_argument("key_id", type=int)
+    parser = argparse.ArgumentParser(
+        prog="python -m account_store", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, parents=[_common()]
+    )
+    parser.set_defaults(accounts=os.environ.get("CATALOG_ACCOUNTS", "sqlite:///accounts.db"), json=False)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, command in COMMANDS.items():
+        sub = commands.add_parser(name, help=command.help, description=command.help, parents=[_common()])
+        for argument, settings in command.arguments.items():
+            sub.add_argument(argument, **settings)
     return parser
+
+
+def _common() -> argparse.ArgumentParser:
+    """What may stand before and after the command's name; a parser each, or the default of one would override what the other read."""
+    told = "database of the accounts: sqlite:///<file> or postgresql://... (default: CATALOG_ACCOUNTS, else sqlite:///accounts.db)"
+    common = argparse.ArgumentParser(add_help=False)
+    common.add_argument("--accounts", default=argparse.SUPPRESS, metavar="URL", help=told)
+    common.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="answer in JSON, one record per line")
+    return common
 
 
 if __name__ == "__main__":

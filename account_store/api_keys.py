@@ -108,6 +108,7 @@ class ApiKeys:
             if "FOREIGN KEY" in str(error.orig).upper():
                 raise UnknownError(f"there is no account {account_id}") from None
             raise TakenError("this key is in use already") from None
+        self._unknown.pop(_digest(key), None)
         return NewKey(new_id(made), key)
 
     def rotate(self, key_id: int, overlap: timedelta = timedelta(0), account_id: int | None = None) -> NewKey:

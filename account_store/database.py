@@ -8,10 +8,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from alembic import command
-from alembic.config import Config
-from alembic.migration import MigrationContext
-from alembic.script import ScriptDirectory
 from sqlalchemy import create_engine, event, inspect, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
@@ -27,6 +23,8 @@ SQLITE = "sqlite"
 POSTGRESQL = "postgresql"
 BUSY_MS = 10_000
 """How long a SQLite writer waits for another process's transaction; they last milliseconds."""
+NEWEST = "0002"
+"""The newest revision in `migrations/versions`: known here so that opening a database that has it need not import Alembic (0.2 s)."""
 _MIGRATIONS = Path(__file__).parent / "migrations"
 _MIGRATION_LOCK = 7_418_529_001
 """Number of the PostgreSQL advisory lock under which one process at a time migrates."""
@@ -76,24 +74,31 @@ def new_id(inserted: CursorResult[Any]) -> int:
 
 def migrate(engine: Engine) -> str:
     """Bring the tables to the newest revision, from empty or any earlier one; the revision. Any number of processes may call it at once."""
-    config = Config()
-    config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
-    newest = ScriptDirectory.from_config(config).get_current_head() or ""
     try:
-        if _revision(engine) == newest:
-            return newest
-        with engine.begin() as connection:
-            if engine.dialect.name == POSTGRESQL:
-                connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _MIGRATION_LOCK})
-            config.attributes["connection"] = connection
-            command.upgrade(config, "head")
+        if revision(engine) != NEWEST:
+            _upgrade(engine)
     except DBAPIError as error:
         raise UnavailableError(f"{engine.url.render_as_string(hide_password=True)}: {error.orig}") from error
-    return newest
+    return NEWEST
 
 
-def _revision(engine: Engine) -> str | None:
+def revision(engine: Engine) -> str | None:
+    """The revision that the tables have; None when there are none, or those of the first version."""
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         if not inspect(connection).has_table("alembic_version"):
             return None
-        return MigrationContext.configure(connection).get_current_revision()
+        number: str | None = connection.scalar(text("SELECT version_num FROM alembic_version"))
+        return number
+
+
+def _upgrade(engine: Engine) -> None:
+    from alembic import command  # noqa: PLC0415 -- see NEWEST
+    from alembic.config import Config  # noqa: PLC0415
+
+    config = Config()
+    config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
+    with engine.begin() as connection:  # on SQLite this takes the write lock: who comes second finds nothing to do
+        if engine.dialect.name == POSTGRESQL:
+            connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _MIGRATION_LOCK})
+        config.attributes["connection"] = connection
+        command.upgrade(config, "head")

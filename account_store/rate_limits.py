@@ -75,6 +75,9 @@ class Buckets(Protocol):
     async def take(self, key_id: int, step: float, burst: int) -> tuple[bool, float]:
         """Take a token from the bucket of `burst` tokens that gains one every `step` seconds; whether there was one, seconds until full."""
 
+    async def close(self) -> None:
+        """Give connections back."""
+
 
 class RateLimiter:
     """Takes tokens for callers."""
@@ -95,6 +98,10 @@ class RateLimiter:
         room = burst - full_after * rate
         wait = 0 if is_allowed else max(math.ceil((1 - room) / rate), 1)
         return Allowance(is_allowed, rate, burst, max(int(room + 1e-6), 0), wait, full_after)
+
+    async def close(self) -> None:
+        """Give connections back."""
+        await self._buckets.close()
 
 
 class MemoryBuckets:
@@ -117,6 +124,9 @@ class MemoryBuckets:
             return False, full - now
         self._full_at[key_id] = full + step
         return True, full + step - now
+
+    async def close(self) -> None:
+        """Nothing to give back."""
 
 
 class RedisBuckets:
@@ -144,3 +154,7 @@ class RedisBuckets:
                 log.warning("rate limits: Redis does not answer, each process counts for itself: %s", error)
                 self._again_at = time.monotonic() + REDIS_PAUSE_SECONDS
         return await self._meanwhile.take(key_id, step, burst)
+
+    async def close(self) -> None:
+        """Hang up."""
+        await self._storage.bridge.get_connection().aclose()

@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING
 
 from account_store.database import SQLITE
 from account_store.errors import UnavailableError
-from account_store.ledger.postgresql_books import PostgresqlBooks
-from account_store.ledger.sqlite_books import SqliteBooks
 
 if TYPE_CHECKING:
     import asyncio
@@ -81,7 +79,7 @@ class Writer:
         while is_open:
             batch, is_open = self._drain(max(sweep_at - time.monotonic(), 0.0))
             try:
-                books = books or (SqliteBooks(self._url) if self._url.get_backend_name() == SQLITE else PostgresqlBooks(self._url))
+                books = books or open_books(self._url)
                 answers: list[Charge | Exception] = list(books.book([order for order, _, _ in batch], self._clock())) if batch else []
             except Exception as error:  # whatever it is, those who wait must hear of it and the thread must live
                 log.exception("credits could not be booked", exc_info=error)
@@ -113,6 +111,17 @@ class Writer:
             self._sweep()
         except Exception as error:  # tried again in some minutes
             log.exception("lapsed reservations could not be returned", exc_info=error)
+
+
+def open_books(url: URL) -> Books:
+    """A connection of the ledger's own; only the driver that is needed is imported."""
+    if url.get_backend_name() == SQLITE:
+        from account_store.ledger.sqlite_books import SqliteBooks  # noqa: PLC0415
+
+        return SqliteBooks(url)
+    from account_store.ledger.postgresql_books import PostgresqlBooks  # noqa: PLC0415
+
+    return PostgresqlBooks(url)
 
 
 def _close(books: Books | None) -> None:

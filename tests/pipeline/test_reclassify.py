@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 import polars as pl
 import pytest
 
+from account_store import Accounts
 from catalog_store.publisher import live_snapshot
+from catalog_store.reader import open_catalog
 from genre_rules.load import FOLDER
 from tests.conftest import run_module
 
@@ -40,6 +42,17 @@ def mains(snapshot: Snapshot, platform: str, string: str) -> set[str]:
     return set(decided.join(pl.read_parquet(tables / "genre" / "*.parquet"), on="genre_id")["main_name"])
 
 
+def suggest(accounts: str, genre: str, file: Path) -> None:
+    """A caller proposes a genre for track 1 and another for track 2; the operator approves the first and rejects the second."""
+    opened = Accounts.open(accounts)
+    account_id = opened.create("radio").account_id
+    first, second = (opened.suggestions.create(account_id, track, "genre", genre).suggestion_id for track in (1, 2))
+    opened.close()
+    run_module("account_store", "--accounts", accounts, "approve-suggestion", str(first))
+    run_module("account_store", "--accounts", accounts, "reject-suggestion", str(second))
+    run_module("account_store", "--accounts", accounts, "export-suggestions", file)
+
+
 def test_a_changed_rule_and_a_suggestion_reach_a_new_snapshot_and_linkage_stays_as_it_is(
     catalog: Path, rules: Path, tmp_path: Path
 ) -> None:
@@ -47,11 +60,10 @@ def test_a_changed_rule_and_a_suggestion_reach_a_new_snapshot_and_linkage_stays_
     assert mains(before, "catalog_a", "Hip Hop") == {"Hip-Hop"}
     with (rules / "rules" / "hip_hop.yaml").open("a", encoding="utf-8") as file:
         file.write("\n- id: try-hip-hop-as-polka\n  match: [Hip Hop]\n  sources: [catalog_a]\n  emit: [Polka]\n  why: to see the change\n")
-    dumps = tmp_path / "dumps" / "suggestions"
-    dumps.mkdir(parents=True)
-    (dumps / "approved.csv").write_text("suggestion_id,entity_kind,entity_id,genre_id\n81,recording,1,25\n", encoding="utf-8")
+    dumps = tmp_path / "dumps"
+    suggest(f"sqlite:///{tmp_path}/accounts.db", "gospel", dumps / "suggestions" / "approved.csv")
 
-    built = run_module("pipeline", "reclassify", "--catalog", catalog, "--rules", rules, "--dumps", dumps.parent)
+    built = run_module("pipeline", "reclassify", "--catalog", catalog, "--rules", rules, "--dumps", dumps)
 
     after = live_snapshot(catalog)
     assert json.loads(built.stdout)["id"] == after.id != before.id
@@ -60,6 +72,8 @@ def test_a_changed_rule_and_a_suggestion_reach_a_new_snapshot_and_linkage_stays_
     }  # fmt: skip
     assert mains(after, "catalog_a", "Hip Hop") == {"World"}
     assert mains(after, "suggestion", "Gospel") == {"Gospel"}
+    with open_catalog(catalog) as opened:
+        assert json.loads(opened.track_body(1) or b"")["genre"] == ["Gospel"], "what was suggested of track 1 is what is served"
     unchanged = {name for name, table in before.manifest.tables.items() if after.manifest.tables[name] == table}
     assert set(before.manifest.tables) - unchanged <= REMADE
     assert {"recording_member", "recording", "id_registry"} <= unchanged

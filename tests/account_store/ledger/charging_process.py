@@ -22,7 +22,8 @@ async def charge(accounts: Accounts, key: str, clients: int, requests: int, pref
     async def client() -> None:
         for number in numbers:
             answer = await accounts.ledger.charge(caller, 1, idempotency_key=f"{prefix}{number}" if prefix else None)
-            print("granted" if answer.granted else "refused", number, flush=True)
+            sys.stdout.write(f"{'granted' if answer.granted else 'refused'} {number}\n")
+            sys.stdout.flush()
 
     await asyncio.gather(*[client() for _ in range(clients)])
 

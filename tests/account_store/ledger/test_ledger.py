@@ -129,7 +129,9 @@ def test_a_reservation_is_settled_for_less_or_given_back(accounts: Accounts) -> 
         accounts.ledger.settle_now(held, 111)
 
 
-def test_a_reservation_whose_holder_died_is_returned_and_one_settled_late_is_paid_all_the_same(accounts: Accounts, clock: HandClock) -> None:
+def test_a_reservation_whose_holder_died_is_returned_and_one_settled_late_is_paid_all_the_same(
+    accounts: Accounts, clock: HandClock
+) -> None:
     caller = new_caller(accounts)
     dead, late = accounts.ledger.reserve_now(caller, 10), accounts.ledger.reserve_now(caller, 20)
     assert dead is not None

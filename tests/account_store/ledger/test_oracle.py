@@ -10,18 +10,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from account_store import Accounts
-from account_store.database import SQLITE, parse_url
+from account_store.database import parse_url
 from account_store.errors import IdempotencyKeyReusedError
 from account_store.ledger.books import REPLAY_SECONDS
 from account_store.ledger.orders import Charge, Kind, Order
-from account_store.ledger.postgresql_books import PostgresqlBooks
-from account_store.ledger.sqlite_books import SqliteBooks
+from account_store.ledger.writer import open_books
 from tests.account_store.conftest import new_caller
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from account_store import Accounts, Caller
     from account_store.ledger.books import Books
 
 ALLOWED = 60
@@ -78,52 +77,64 @@ OPERATIONS = st.tuples(
     st.integers(0, 40),  # credits
     st.integers(0, 2),  # which idempotency key, which earlier charge or reservation
 )
-NIGHTS = st.lists(st.tuples(st.integers(0, 40), st.lists(OPERATIONS, min_size=1, max_size=6)), max_size=8)
+Operation = tuple[str, int, int, int]
+BATCHES = st.lists(st.tuples(st.integers(0, 40), st.lists(OPERATIONS, min_size=1, max_size=6)), max_size=8)
 
 
 @pytest.fixture(scope="module")
 def books(url: str) -> Iterator[Books]:
-    parsed = parse_url(url)
-    opened = SqliteBooks(parsed) if parsed.get_backend_name() == SQLITE else PostgresqlBooks(parsed)
+    opened = open_books(parse_url(url))
     yield opened
     opened.close()
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(batches=NIGHTS)
-def test_the_books_answer_as_the_oracle_does(
-    accounts: Accounts, books: Books, batches: list[tuple[int, list[tuple[str, int, int, int]]]]
-) -> None:
-    callers = [new_caller(accounts), new_caller(accounts)]
+class Client:
+    """Makes orders out of operations, and remembers what it may give back or settle."""
+
+    def __init__(self, callers: list[Caller]) -> None:
+        self.callers = callers
+        self.granted: list[Charge] = []
+        self.reserved: list[tuple[str, Charge]] = []
+        self.number = 0
+
+    def order(self, what: str, who: int, amount: int, which: int) -> Order:
+        place = (self.callers[who].account_id, self.callers[who].key_id, amount, ALLOWED)
+        self.number += 1
+        if what == "refund" and self.granted:
+            back = self.granted.pop(which % len(self.granted))
+            return Order(Kind.REFUND, back.account_id, back.key_id, back.granted, ALLOWED, day=back.day)
+        if what == "settle" and self.reserved:
+            held_id, held = self.reserved.pop(which % len(self.reserved))
+            final = min(amount, held.granted)
+            return Order(Kind.SETTLE, held.account_id, held.key_id, final, ALLOWED, reservation_id=held_id, day=held.day)
+        if what == "reserve":
+            return Order(Kind.RESERVE, *place, reservation_id=f"{self.callers[0].account_id}-{self.number}")
+        if what == "keyed":
+            return Order(Kind.CHARGE, *place, is_partial=bool(amount % 2), idempotency_key=f"k{which}", request_hash=str(amount))
+        return Order(Kind.CHARGE, *place, is_partial=what == "partial")
+
+    def keep(self, order: Order, answer: Charge | Exception) -> None:
+        if isinstance(answer, Exception) or not answer.granted:
+            return
+        if order.kind is Kind.CHARGE and order.idempotency_key is None:
+            self.granted.append(answer)
+        elif order.kind is Kind.RESERVE:
+            self.reserved.append((order.reservation_id, answer))
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(batches=BATCHES)
+def test_the_books_answer_as_the_oracle_does(accounts: Accounts, books: Books, batches: list[tuple[int, list[Operation]]]) -> None:
+    client, oracle = Client([new_caller(accounts), new_caller(accounts)]), Oracle()
     now = datetime(2026, 11, 3, 12, tzinfo=UTC)
-    oracle, granted, reserved = Oracle(), list[Charge](), list[tuple[str, Charge]]()
     for hours, operations in batches:
         now += timedelta(hours=hours * 3, minutes=1)
-        orders = []
-        for number, (what, who, amount, which) in enumerate(operations):
-            place = (callers[who].account_id, callers[who].key_id, amount, ALLOWED)
-            if what == "refund" and granted:
-                back = granted.pop(which % len(granted))
-                orders.append(Order(Kind.REFUND, back.account_id, back.key_id, back.granted, ALLOWED, day=back.day))
-            elif what == "settle" and reserved:
-                held_id, held = reserved.pop(which % len(reserved))
-                final = min(amount, held.granted)
-                orders.append(Order(Kind.SETTLE, held.account_id, held.key_id, final, ALLOWED, reservation_id=held_id, day=held.day))
-            elif what == "reserve":
-                orders.append(Order(Kind.RESERVE, *place, reservation_id=f"{callers[0].account_id}-{now:%d%H}-{number}"))
-            elif what == "keyed":
-                orders.append(Order(Kind.CHARGE, *place, is_partial=bool(amount % 2), idempotency_key=f"k{which}", request_hash=str(amount)))
-            else:
-                orders.append(Order(Kind.CHARGE, *place, is_partial=what == "partial"))
+        orders = [client.order(*operation) for operation in operations]
         expected = oracle.book(orders, now)
         answers = books.book(orders, now)
         assert [-1 if isinstance(answer, IdempotencyKeyReusedError) else answer.granted for answer in answers] == expected
         for order, answer in zip(orders, answers, strict=True):
-            if isinstance(answer, Charge) and answer.granted and not answer.is_replay:
-                if order.kind is Kind.CHARGE and order.idempotency_key is None:
-                    granted.append(answer)
-                elif order.kind is Kind.RESERVE:
-                    reserved.append((order.reservation_id, answer))
+            client.keep(order, answer)
     for (account_id, month), total in oracle.used.items():
         statement = accounts.usage.month_now(account_id, month)
         assert statement.used == total == sum(day.credits for day in statement.days)

@@ -6,6 +6,7 @@ import pytest
 
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import read_table
+from genre_rules import load_book
 from pipeline.dumps.adapters import stage_dump
 from pipeline.dumps.errors import DumpError
 
@@ -49,6 +50,19 @@ def test_suggestions_are_staged_with_normal_ids_and_what_cannot_be_one_is_reject
         ("missing_id", "suggestion_id", "record 2"),
         ("unknown_genre", "99999", "record 8"),
         ("unknown_kind", "label", "record 5"),
+    ]
+
+
+def test_genres_may_be_named_in_any_case_and_a_number_beside_the_name_decides(tmp_path: Path) -> None:
+    heading = "suggestion_id,entity_kind,entity_id,genre,genre_id\n"
+    folder = staged(
+        tmp_path, a=heading + "1,recording,4,acid HOUSE,\n2,recording,5,Acid House,1\n3,recording,6,Acid Horse,\n4,recording,6,,\n"
+    )
+    acid_house = load_book().taxonomy.by_name["Acid House"].id
+    assert rows(folder, "source_suggestion", "suggestion_id", "genre_id") == [("1", acid_house), ("2", 1)]
+    assert sorted(rows(folder, "reject", "reason", "value", "record_id")) == [
+        ("unknown_genre", "", "4"),
+        ("unknown_genre", "Acid Horse", "3"),
     ]
 
 

@@ -1,0 +1,216 @@
+"""The operator's commands: for each its arguments, its help and what it does. Add one here, and to docs/accounts.md.
+
+A command answers records (dataclasses or dictionaries) and raises AccountError. What must not live here: parsing and printing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from account_store.database import NEWEST
+from account_store.errors import InvalidValueError
+from account_store.plans import Terms
+from account_store.suggestions import APPROVED, PENDING, REJECTED, STATUSES
+
+if TYPE_CHECKING:
+    from account_store.accounts import Account, Accounts
+    from account_store.usage import Statement
+
+Options = argparse.Namespace
+Run = Callable[["Accounts", Options], Iterable[object]]
+
+
+@dataclass(frozen=True)
+class Command:
+    """One command; `arguments` as argparse takes them."""
+
+    help: str
+    run: Run
+    arguments: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+
+def _migrate(_accounts: Accounts, _options: Options) -> Iterable[object]:
+    return [{"revision": NEWEST}]  # opening has done it
+
+
+def _plans(accounts: Accounts, _options: Options) -> Iterable[object]:
+    return accounts.plans.plans.values()
+
+
+def _create_account(accounts: Accounts, options: Options) -> Iterable[Account]:
+    return [accounts.create(options.name, options.plan, _terms(options))]
+
+
+def _list_accounts(accounts: Accounts, _options: Options) -> Iterable[Account]:
+    return accounts.all()
+
+
+def _change_plan(accounts: Accounts, options: Options) -> Iterable[Account]:
+    account = accounts.named(options.name)
+    return [accounts.change_plan(account.account_id, options.plan, terms=_terms(options), is_yearly=options.yearly)]
+
+
+def _set_card(accounts: Accounts, options: Options) -> Iterable[Account]:
+    return [accounts.set_card(accounts.named(options.name).account_id, has_card=options.state == "on")]
+
+
+def _create_key(accounts: Accounts, options: Options) -> Iterable[object]:
+    made = accounts.keys.create(accounts.named(options.name).account_id, options.key, options.label)
+    return [{"key_id": made.key_id, "key": made.key, "note": _ONCE}]
+
+
+def _list_keys(accounts: Accounts, options: Options) -> Iterable[object]:
+    return accounts.keys.summaries(accounts.named(options.name).account_id)
+
+
+def _rotate_key(accounts: Accounts, options: Options) -> Iterable[object]:
+    made = accounts.keys.rotate(options.key_id, timedelta(hours=options.overlap_hours))
+    return [{"key_id": made.key_id, "key": made.key, "replaces": options.key_id, "note": _ONCE}]
+
+
+def _revoke_key(accounts: Accounts, options: Options) -> Iterable[object]:
+    accounts.keys.revoke(options.key_id)
+    return [{"key_id": options.key_id, "revoked": True}]
+
+
+def _usage(accounts: Accounts, options: Options) -> Iterable[Statement]:
+    return [accounts.usage.month_now(accounts.named(options.name).account_id, options.month)]
+
+
+def _list_suggestions(accounts: Accounts, options: Options) -> Iterable[object]:
+    account_id = accounts.named(options.account).account_id if options.account else None
+    status = None if options.status == "all" else options.status
+    return accounts.suggestions.page(account_id=account_id, track_id=options.track, status=status, limit=options.limit, after=options.after)
+
+
+def _decide(status: str) -> Run:
+    def decide(accounts: Accounts, options: Options) -> Iterable[object]:
+        value = getattr(options, "value", None)
+        return [accounts.suggestions.decide(options.suggestion_id, status, decided_by=options.by, value=value, note=options.note)]
+
+    return decide
+
+
+def _export_suggestions(accounts: Accounts, options: Options) -> Iterable[object]:
+    text = accounts.suggestions.exported()
+    _replace(options.file, text)
+    return [{"file": str(options.file), "suggestions": text.count("\n") - 1}]
+
+
+def _sweep(accounts: Accounts, _options: Options) -> Iterable[object]:
+    return [{"reservations_returned": accounts.ledger.sweep()}]
+
+
+def _terms(options: Options) -> Terms | None:
+    figures = (options.credits, options.price_eur, options.requests_per_second)
+    if figures == (None, None, None):
+        return None
+    if None in figures:
+        raise InvalidValueError("agreed terms need all of --credits, --price-eur and --requests-per-second")
+    return Terms(*figures)
+
+
+def _price(text: str) -> Decimal:
+    try:
+        return Decimal(text).quantize(Decimal("0.01"))
+    except InvalidOperation:
+        raise argparse.ArgumentTypeError(f"{text!r} is no price") from None
+
+
+def _replace(file: Path, text: str) -> None:
+    """Write the file so that a build that reads meanwhile sees the old one or the new one, never half of it."""
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", encoding="utf-8", newline="", dir=file.parent, prefix=f".{file.name}.", delete=False) as part:
+            part.write(text)
+        Path(part.name).chmod(0o644)
+        os.replace(part.name, file)  # noqa: PTH105 -- a name, not a Path
+    except OSError as error:
+        raise InvalidValueError(f"{file} cannot be written: {error}") from error
+
+
+_ONCE = "shown once, never again"
+_NAME: dict[str, dict[str, Any]] = {"name": {"help": "name of the account"}}
+_KEY_ID: dict[str, dict[str, Any]] = {"key_id": {"type": int, "help": "see list-keys"}}
+_TERMS: dict[str, dict[str, Any]] = {
+    "--credits": {"type": int, "metavar": "N", "help": "agreed credits a month (custom plan)"},
+    "--price-eur": {"type": _price, "metavar": "P", "help": "agreed price a month (custom plan)"},
+    "--requests-per-second": {"type": int, "metavar": "N", "help": "agreed rate (custom plan)"},
+}
+_DECISION: dict[str, dict[str, Any]] = {
+    "suggestion_id": {"type": int, "help": "see list-suggestions"},
+    "--by": {"default": "operator", "metavar": "NAME", "help": "who decides (default %(default)s)"},
+    "--note": {"metavar": "TEXT", "help": "why"},
+}
+
+COMMANDS = {
+    "migrate": Command("Bring the database to the newest revision (every other command and the server do so, too).", _migrate),
+    "plans": Command("Show the table of plans.", _plans),
+    "create-account": Command(
+        "Make an account.", _create_account, _NAME | {"--plan": {"default": "free", "help": "see plans (default %(default)s)"}} | _TERMS
+    ),
+    "list-accounts": Command("Show all accounts.", _list_accounts),
+    "change-plan": Command(
+        "Put an account on another plan, at once.",
+        _change_plan,
+        _NAME | {"plan": {"help": "see plans"}, "--yearly": {"action": "store_true", "help": "billed by the year"}} | _TERMS,
+    ),
+    "set-card": Command(
+        "Note whether a payment card is on file (streams need one).",
+        _set_card,
+        _NAME | {"state": {"choices": ["on", "off"], "help": "on file, or removed"}},
+    ),
+    "create-key": Command(
+        "Make an API key and show it, once.",
+        _create_key,
+        _NAME
+        | {
+            "--label": {"default": "", "help": "by which its owner knows it"},
+            "--key": {"help": "use this key instead of a random one (demos and tests only)"},
+        },
+    ),
+    "list-keys": Command("Show an account's keys (their beginnings).", _list_keys, _NAME),
+    "rotate-key": Command(
+        "Make a new key in the place of a live one.",
+        _rotate_key,
+        _KEY_ID
+        | {"--overlap-hours": {"type": float, "default": 0.0, "metavar": "H", "help": "how long the old one stays good (default 0)"}},
+    ),
+    "revoke-key": Command("Make a key useless; every server sees it within 5 seconds.", _revoke_key, _KEY_ID),
+    "usage": Command(
+        "Show what an account used of a month.",
+        _usage,
+        _NAME | {"--month": {"metavar": "YYYY-MM", "help": "default: the present one, UTC"}},
+    ),
+    "list-suggestions": Command(
+        "Show suggestions, oldest first.",
+        _list_suggestions,
+        {
+            "--status": {"default": PENDING, "choices": [*STATUSES, "all"], "help": "default %(default)s"},
+            "--account": {"metavar": "NAME", "help": "of this account only"},
+            "--track": {"type": int, "metavar": "ID", "help": "on this track only"},
+            "--limit": {"type": int, "default": 100, "metavar": "N", "help": "at most so many (default %(default)s)"},
+            "--after": {"type": int, "default": 0, "metavar": "ID", "help": "those after this suggestion"},
+        },
+    ),
+    "approve-suggestion": Command(
+        "Approve a pending suggestion.",
+        _decide(APPROVED),
+        _DECISION | {"--value": {"metavar": "TEXT", "help": "approve this value instead of the caller's"}},
+    ),
+    "reject-suggestion": Command("Reject a suggestion, pending or approved.", _decide(REJECTED), _DECISION),
+    "export-suggestions": Command(
+        "Write the approved genre suggestions as the dump that a build reads.",
+        _export_suggestions,
+        {"file": {"type": Path, "help": "e.g. dumps/suggestions/approved.csv"}},
+    ),
+    "sweep": Command("Give back reservations of processes that died (a running server does so by itself).", _sweep),
+}

@@ -1,0 +1,66 @@
+"""How a command's answer is written: dataclasses as plain records, records as JSON values or as text for people."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+from account_store.accounts import Account
+from account_store.plans import Plan
+
+Record = dict[str, Any]
+
+
+def plain(thing: Any) -> Record:  # noqa: ANN401 -- any dataclass of this package, or a record already
+    """A record of JSON values: times as RFC 3339, prices as text, an account with its plan's figures in place of the plan."""
+    if isinstance(thing, dict):
+        return {name: _value(value) for name, value in thing.items()}
+    record = {field.name: getattr(thing, field.name) for field in fields(thing)}
+    if isinstance(thing, Account):
+        figures = {name: getattr(thing.plan, name) for name in ("credits", "price_eur", "yearly_price_eur", "requests_per_second")}
+        record |= {"plan": thing.plan.name} | figures
+    return {name: _value(value) for name, value in record.items()}
+
+
+def _value(value: Any) -> Any:  # noqa: ANN401
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    if isinstance(value, Decimal):
+        return f"{value:.2f}"
+    if isinstance(value, Plan):
+        return value.name
+    if isinstance(value, frozenset):
+        return sorted(value)
+    return [plain(one) for one in value] if isinstance(value, list) else value
+
+
+def as_text(records: list[Record]) -> str:
+    """One record as lines of name and value, several as a table; lists within a record as tables below it."""
+    if len(records) != 1:
+        return _table(records) if records else "none\n"
+    [record] = records
+    flat = {name: value for name, value in record.items() if not _is_table(value)}
+    width = max(map(len, flat))
+    lines = [f"{name:<{width}}  {_cell(value)}".rstrip() + "\n" for name, value in flat.items()]
+    tables = [f"\n{name}\n{_table(value)}" for name, value in record.items() if _is_table(value)]
+    return "".join(lines + tables)
+
+
+def _is_table(value: object) -> bool:
+    return isinstance(value, list) and bool(value) and isinstance(value[0], dict)
+
+
+def _table(records: list[Record]) -> str:
+    rows = [list(records[0]), *[[_cell(value) for value in record.values()] for record in records]]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() + "\n" for row in rows)
+
+
+def _cell(value: Any) -> str:  # noqa: ANN401
+    if value is None or value == []:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

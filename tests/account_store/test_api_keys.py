@@ -1,0 +1,178 @@
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+from sqlalchemy import event
+
+from account_store import Accounts, api_keys
+from account_store.api_keys import KEY_CACHE_SECONDS, ApiKeys
+from account_store.errors import InvalidValueError, StateError, TakenError, UnknownError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.account_store.conftest import HandClock
+
+
+class Seconds:
+    """A monotonic clock that is set by hand."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Server:
+    """Another process's view of the keys: its own memory, and a count of what it asks the database."""
+
+    def __init__(self, accounts: Accounts) -> None:
+        self.seconds = Seconds()
+        self.keys = ApiKeys(accounts._engine, accounts._plan_of, accounts._clock, self.seconds)
+        self.statements = 0
+        event.listen(accounts._engine, "before_cursor_execute", self._count)
+        self._remove = lambda: event.remove(accounts._engine, "before_cursor_execute", self._count)
+
+    def _count(self, *_arguments: object) -> None:
+        self.statements += 1
+
+    def stop(self) -> None:
+        self._remove()
+
+
+@pytest.fixture
+def server(accounts: Accounts) -> Iterator[Server]:
+    running = Server(accounts)
+    yield running
+    running.stop()
+
+
+def test_a_key_names_its_caller_with_the_plan_of_the_account(accounts: Accounts) -> None:
+    account = accounts.create("named", "growth")
+    made = accounts.keys.create(account.account_id, label="player")
+    caller = accounts.keys.caller(made.key)
+    assert caller is not None
+    assert (caller.account_id, caller.key_id, caller.plan.name, caller.has_card) == (account.account_id, made.key_id, "growth", False)
+    assert asyncio.run(accounts.keys.authenticate(made.key)) == caller
+    [listed] = accounts.keys.summaries(account.account_id)
+    assert (listed.key_id, listed.label, listed.prefix, listed.revoked_at) == (made.key_id, "player", made.key[:10], None)
+
+
+@pytest.mark.parametrize("key", ["", "mc_unknown", "x" * 201, "schlüssel", "\udcff", "a\0b"])
+def test_what_is_no_key_names_nobody(accounts: Accounts, key: str) -> None:
+    assert accounts.keys.caller(key) is None
+    assert asyncio.run(accounts.keys.authenticate(key)) is None
+
+
+def test_the_key_itself_is_nowhere_in_the_database(accounts: Accounts) -> None:
+    made = accounts.keys.create(accounts.create("secret").account_id)
+    accounts.keys.caller(made.key)
+    with accounts._engine.connect() as connection:
+        dump = str(connection.exec_driver_sql("SELECT * FROM api_key").all())
+    assert made.key not in dump
+    assert made.key[:10] in dump
+
+
+def test_a_revoked_key_is_refused_by_other_processes_within_the_stated_bound(accounts: Accounts, server: Server) -> None:
+    made = accounts.keys.create(accounts.create("revoked").account_id)
+    assert server.keys.caller(made.key) is not None
+    accounts.keys.revoke(made.key_id)
+    assert accounts.keys.caller(made.key) is None, "the process that revokes sees it at once"
+    server.seconds.now += KEY_CACHE_SECONDS - 0.01
+    assert server.keys.caller(made.key) is not None
+    server.seconds.now += 0.01
+    assert server.keys.caller(made.key) is None
+    with pytest.raises(StateError, match="was revoked at 2026-11-21T12:00:00Z"):
+        accounts.keys.revoke(made.key_id)
+
+
+def test_a_changed_plan_and_a_card_reach_other_processes_within_the_same_bound(accounts: Accounts, server: Server) -> None:
+    account = accounts.create("upgrades")
+    made = accounts.keys.create(account.account_id)
+    assert server.keys.caller(made.key)
+    accounts.change_plan(account.account_id, "scale")
+    accounts.set_card(account.account_id, has_card=True)
+    server.seconds.now += KEY_CACHE_SECONDS
+    caller = server.keys.caller(made.key)
+    assert caller is not None
+    assert (caller.plan.name, caller.has_card) == ("scale", True)
+
+
+def test_a_rotated_key_stays_good_for_its_overlap_to_the_second(accounts: Accounts, server: Server, clock: HandClock) -> None:
+    old = accounts.keys.create(accounts.create("rotates").account_id, label="player")
+    new = accounts.keys.rotate(old.key_id, timedelta(seconds=3))
+    assert server.keys.caller(old.key) is not None
+    assert server.keys.caller(new.key) is not None
+    clock.move(seconds=3)
+    server.seconds.now += 3
+    assert server.keys.caller(old.key) is None, "although the bound of the memory has not passed"
+    assert server.keys.caller(new.key) is not None
+    assert [key.label for key in accounts.keys.summaries(server.keys.caller(new.key).account_id)] == ["player", "player"]  # type: ignore[union-attr]
+
+
+def test_only_the_owner_may_touch_a_key_when_an_owner_is_named(accounts: Accounts) -> None:
+    mine, other = accounts.create("mine").account_id, accounts.create("other").account_id
+    key = accounts.keys.create(mine)
+    for touch in (accounts.keys.revoke, lambda key_id, account_id: accounts.keys.rotate(key_id, account_id=account_id)):
+        with pytest.raises(UnknownError, match=f"no key {key.key_id}"):
+            touch(key.key_id, other)
+    assert accounts.keys.caller(key.key) is not None
+    with pytest.raises(UnknownError, match="no account 999999"):
+        accounts.keys.create(999999)
+
+
+def test_keys_in_use_or_too_weak_are_refused(accounts: Accounts) -> None:
+    account_id = accounts.create("chooses").account_id
+    accounts.keys.create(account_id, f"a-known-key-{account_id}")
+    with pytest.raises(TakenError):
+        accounts.keys.create(account_id, f"a-known-key-{account_id}")
+    for weak in ("short", "with a space in it", "tabulated\tkey", "schlüssel-schlüssel", "x" * 201):
+        with pytest.raises(InvalidValueError):
+            accounts.keys.create(account_id, weak)
+
+
+def test_a_live_key_asks_the_database_once_in_the_bound_and_writes_its_use_once_a_minute(
+    accounts: Accounts, server: Server, clock: HandClock
+) -> None:
+    account_id = accounts.create("busy").account_id
+    key = accounts.keys.create(account_id).key
+
+    async def many() -> None:
+        await asyncio.gather(*[server.keys.authenticate(key) for _ in range(100)])
+
+    server.statements = 0
+    asyncio.run(many())
+    assert server.statements <= 3, "a hundred waiting requests share one look-up and one note of use"
+    first_use = clock.now
+    for _ in range(11):
+        clock.move(seconds=5)
+        server.seconds.now += 5
+        server.keys.caller(key)
+    assert accounts.keys.summaries(account_id)[0].last_used_at == first_use
+    clock.move(seconds=5)
+    server.seconds.now += 5
+    server.keys.caller(key)
+    assert accounts.keys.summaries(account_id)[0].last_used_at == clock.now
+
+
+def test_unknown_keys_are_remembered_within_bounds_and_known_at_once_after_being_made(
+    accounts: Accounts, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(api_keys, "REMEMBERED_UNKNOWN", 50)
+    for number in range(200):
+        server.keys.caller(f"mc_guess_{number}")
+    assert len(server.keys._unknown) == 50
+    server.statements = 0
+    server.keys.caller("mc_guess_199")
+    assert server.statements == 0, "remembered"
+    server.keys.caller("mc_guess_1")
+    assert server.statements == 1, "forgotten"
+    account_id = accounts.create("late").account_id
+    name = f"mc_known_late_{account_id}"
+    assert accounts.keys.caller(name) is None
+    accounts.keys.create(account_id, name)
+    assert accounts.keys.caller(name) is not None

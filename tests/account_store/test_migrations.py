@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Column, DateTime, ForeignKey, Integer, MetaData, String, Table
+
+from account_store import Accounts, database
+from account_store.database import NEWEST, open_engine, parse_url, revision
+from account_store.schema import metadata
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sqlalchemy import Engine
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def empty(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A database without any table."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/new/accounts.db"
+    make: Callable[[str], str] = request.getfixturevalue("new_postgresql_database")
+    return make(f"empty_{hashlib.sha256(str(tmp_path).encode()).hexdigest()[:12]}")
+
+
+def first_version(engine: Engine) -> None:
+    """The tables as the first version made them, with an account and a key in them."""
+    first = MetaData()
+    Table("account", first, Column("account_id", Integer, primary_key=True), Column("name", String(200), nullable=False, unique=True),
+          Column("created_at", DateTime, nullable=False))  # fmt: skip
+    Table("api_key", first, Column("key_id", Integer, primary_key=True),
+          Column("account_id", Integer, ForeignKey("account.account_id"), nullable=False, index=True),
+          Column("key_hash", String(64), nullable=False, unique=True), Column("prefix", String(12), nullable=False),
+          Column("created_at", DateTime, nullable=False), Column("last_used_at", DateTime), Column("revoked_at", DateTime))  # fmt: skip
+    first.create_all(engine)
+    row = {"account_id": 1, "key_hash": hashlib.sha256(b"mc_demo_key_of_old").hexdigest(), "prefix": "mc_demo_ke"}
+    with engine.begin() as connection:
+        connection.exec_driver_sql("INSERT INTO account (name, created_at) VALUES ('demo', '2026-11-01 10:00:00')")
+        connection.exec_driver_sql(
+            "INSERT INTO api_key (account_id, key_hash, prefix, created_at, last_used_at) "
+            f"VALUES (1, '{row['key_hash']}', '{row['prefix']}', '2026-11-01 10:00:00', '2026-11-02 10:00:00')"
+        )
+
+
+def test_from_empty_the_revisions_make_exactly_the_tables_of_the_schema(empty: str) -> None:
+    Accounts.open(empty).close()
+    engine = open_engine(parse_url(empty))
+    with engine.connect() as connection:
+        assert compare_metadata(MigrationContext.configure(connection, opts={"compare_type": True}), metadata) == []
+    assert revision(engine) == NEWEST
+    engine.dispose()
+
+
+def test_a_file_of_the_first_version_is_widened_and_its_keys_go_on_working(empty: str) -> None:
+    engine = open_engine(parse_url(empty))
+    first_version(engine)
+    accounts = Accounts.open(empty)
+    caller = accounts.keys.caller("mc_demo_key_of_old")
+    assert caller is not None
+    assert (accounts.named("demo").account_id, caller.plan.name) == (1, "free")
+    assert accounts.ledger.charge_now(caller, 1).used == 1
+    assert accounts.create("next").account_id == 2
+    with engine.connect() as connection:
+        assert compare_metadata(MigrationContext.configure(connection), metadata) == []
+    accounts.close()
+    engine.dispose()
+
+
+def test_processes_that_start_together_migrate_once(empty: str) -> None:
+    code = "import sys; from account_store import Accounts; Accounts.open(sys.argv[1]).close()"
+    started = [subprocess.Popen([sys.executable, "-c", code, empty], cwd=ROOT, stderr=subprocess.PIPE) for _ in range(3)]
+    errors = [process.communicate(timeout=60)[1].decode() for process in started]
+    assert [process.returncode for process in started] == [0] * 3, errors
+    Accounts.open(empty).close()
+
+
+def test_the_newest_revision_is_the_one_that_the_code_expects() -> None:
+    scripts = ScriptDirectory(str(database._MIGRATIONS))
+    assert scripts.get_heads() == [NEWEST]
+
+
+def test_opening_an_up_to_date_database_does_not_import_alembic(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/accounts.db"
+    Accounts.open(url).close()
+    code = "import sys; from account_store import Accounts; Accounts.open(sys.argv[1]).close(); sys.exit('alembic' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code, url], cwd=ROOT, check=False).returncode == 0

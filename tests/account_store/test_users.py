@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import itertools
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+from argon2 import PasswordHasher
+
+from account_store.errors import InvalidValueError, TakenError, TooManyAttemptsError
+from account_store.users import ATTEMPT_WINDOW, ATTEMPTS, ATTEMPTS_OF_ADDRESS, SESSION_LASTS, Users, WrongPasswordError
+
+if TYPE_CHECKING:
+    from account_store import Accounts
+    from tests.account_store.conftest import HandClock
+
+PASSWORD = "correct horse battery"  # noqa: S105 -- of no one
+_numbers = itertools.count(1)
+
+
+@pytest.fixture
+def users(accounts: Accounts, clock: HandClock) -> Users:
+    return Users(accounts._engine, clock, PasswordHasher(time_cost=1, memory_cost=8, parallelism=1))  # quick, and not for use
+
+
+def new_email() -> str:
+    return f"kim{next(_numbers)}@example.org"
+
+
+def test_who_signs_up_gets_an_account_on_the_free_plan_and_may_sign_in(accounts: Accounts, users: Users, clock: HandClock) -> None:
+    email = new_email()
+    user = users.sign_up(f"  {email.upper()} ", PASSWORD)
+    assert (user.email, accounts.account(user.account_id).plan.name) == (email, "free")
+    session = users.sign_in(email.title(), PASSWORD)
+    assert users.signed_in(session.token) == user
+    clock.move(seconds=SESSION_LASTS.total_seconds())
+    assert users.signed_in(session.token) is None
+
+
+def test_signing_out_ends_one_session_and_another_password_ends_all(users: Users) -> None:
+    user = users.sign_up(new_email(), PASSWORD)
+    one, two = users.sign_in(user.email, PASSWORD), users.sign_in(user.email, PASSWORD)
+    users.sign_out(one.token)
+    assert (users.signed_in(one.token), users.signed_in(two.token)) == (None, user)
+    users.change_password(user.user_id, "another password")
+    assert users.signed_in(two.token) is None
+    with pytest.raises(WrongPasswordError):
+        users.sign_in(user.email, PASSWORD)
+    assert users.sign_in(user.email, "another password").user == user
+
+
+def test_neither_password_nor_token_is_in_the_database(accounts: Accounts, users: Users) -> None:
+    user = users.sign_up(new_email(), PASSWORD)
+    token = users.sign_in(user.email, PASSWORD).token
+    with accounts._engine.connect() as connection:
+        kept = str([connection.exec_driver_sql(f"SELECT * FROM {table}").all() for table in ("dashboard_user", "dashboard_session")])
+    assert "$argon2id$" in kept
+    assert PASSWORD not in kept
+    assert token not in kept
+
+
+@pytest.mark.parametrize(
+    "email", ["", "kim", "kim@", "@example.org", "kim@example", "k im@example.org", "kim@example..org", "k" * 250 + "@e.org"]
+)
+def test_what_is_no_email_is_refused(users: Users, email: str) -> None:
+    with pytest.raises(InvalidValueError, match="no e-mail"):
+        users.sign_up(email, PASSWORD)
+
+
+def test_an_email_signs_up_once_and_passwords_have_a_length(users: Users) -> None:
+    email = new_email()
+    for password in ("short", "x" * 257):
+        with pytest.raises(InvalidValueError, match="10 to 256"):
+            users.sign_up(email, password)
+    users.sign_up(email, PASSWORD)
+    with pytest.raises(TakenError):
+        users.sign_up(email.upper(), PASSWORD)
+
+
+def test_after_some_failures_an_email_waits_even_with_the_right_password(users: Users, clock: HandClock) -> None:
+    email = users.sign_up(new_email(), PASSWORD).email
+    for _ in range(ATTEMPTS):
+        with pytest.raises(WrongPasswordError):
+            users.sign_in(email, "wrong password")
+        clock.move(seconds=60)
+    with pytest.raises(TooManyAttemptsError) as refused:
+        users.sign_in(email, PASSWORD)
+    assert timedelta(seconds=refused.value.retry_after) == ATTEMPT_WINDOW - timedelta(minutes=ATTEMPTS)
+    clock.move(seconds=refused.value.retry_after)
+    assert users.sign_in(email, PASSWORD).user.email == email
+    with pytest.raises(WrongPasswordError):
+        users.sign_in(email, "wrong password")  # a good sign-in has cleared the count
+
+
+def test_an_unknown_email_fails_as_a_wrong_password_does_and_is_limited_too(users: Users) -> None:
+    email = new_email()
+    messages = set()
+    for _ in range(ATTEMPTS):
+        with pytest.raises(WrongPasswordError) as failed:
+            users.sign_in(email, PASSWORD)
+        messages.add(str(failed.value))
+    assert messages == {"e-mail and password do not belong together"}
+    with pytest.raises(TooManyAttemptsError):
+        users.sign_in(email, PASSWORD)
+
+
+def test_an_address_that_tries_many_emails_waits(users: Users) -> None:
+    for _ in range(ATTEMPTS_OF_ADDRESS):
+        with pytest.raises(WrongPasswordError):
+            users.sign_in(new_email(), PASSWORD, address="198.51.100.7")
+    email = users.sign_up(new_email(), PASSWORD).email
+    with pytest.raises(TooManyAttemptsError):
+        users.sign_in(email, PASSWORD, address="198.51.100.7")
+    assert users.sign_in(email, PASSWORD, address="198.51.100.8").user.email == email
+
+
+def test_a_hash_with_outdated_parameters_is_renewed_at_the_next_sign_in(accounts: Accounts, users: Users, clock: HandClock) -> None:
+    email = users.sign_up(new_email(), PASSWORD).email
+    stronger = Users(accounts._engine, clock, PasswordHasher(time_cost=2, memory_cost=16, parallelism=1))
+    stronger.sign_in(email, PASSWORD)
+    with accounts._engine.connect() as connection:
+        stored = connection.exec_driver_sql(f"SELECT password_hash FROM dashboard_user WHERE email = '{email}'").scalar_one()
+    assert "m=16,t=2" in stored
