@@ -9,7 +9,8 @@ import multiprocessing
 import os
 from collections import deque
 from concurrent.futures import Future, ProcessPoolExecutor
-from typing import TYPE_CHECKING, TypeVar
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -26,26 +27,53 @@ def worker_count() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def map_ordered(function: Callable[[Item], Result], items: Iterable[Item], *, workers: int | None = None) -> Iterator[Result]:
-    """Yield `function(item)` for each item, in the items' order.
+class Pool(NamedTuple):
+    """Worker processes for several calls of `map_ordered`: each costs half a second of imports. Without `processes` the caller works."""
 
-    `function` and the items must be picklable (a module-level function or a partial of one). An error in a worker is raised here with its
-    own type; what is in flight is dropped. Workers are forked from a clean server process, because forking a process that runs Polars or
-    DuckDB threads can deadlock.
+    workers: int
+    processes: ProcessPoolExecutor | None
+
+
+@contextmanager
+def worker_pool(workers: int | None = None) -> Iterator[Pool]:
+    """So many worker processes (default: one for each processor), ended with the block.
+
+    They are forked from a clean server process, because forking a process that runs Polars or DuckDB threads can deadlock.
     """
     workers = workers or worker_count()
     if workers == 1:
+        yield Pool(1, None)
+        return
+    with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("forkserver")) as processes:
+        try:
+            yield Pool(workers, processes)
+        finally:
+            processes.shutdown(wait=True, cancel_futures=True)
+
+
+def map_ordered(
+    function: Callable[[Item], Result], items: Iterable[Item], *, workers: int | None = None, pool: Pool | None = None
+) -> Iterator[Result]:
+    """Yield `function(item)` for each item, in the items' order; in `pool`, or in `workers` processes of its own.
+
+    `function` and the items must be picklable (a module-level function or a partial of one). An error in a worker is raised here with its
+    own type; what is in flight is dropped.
+    """
+    if pool is None:
+        with worker_pool(workers) as own:
+            yield from map_ordered(function, items, pool=own)
+        return
+    if pool.processes is None:
         yield from map(function, items)
         return
-    context = multiprocessing.get_context("forkserver")
-    with ProcessPoolExecutor(workers, mp_context=context) as pool:
-        waiting: deque[Future[Result]] = deque()
-        try:
-            for item in items:
-                waiting.append(pool.submit(function, item))
-                if len(waiting) >= workers * IN_FLIGHT_PER_WORKER:
-                    yield waiting.popleft().result()
-            while waiting:
+    waiting: deque[Future[Result]] = deque()
+    try:
+        for item in items:
+            waiting.append(pool.processes.submit(function, item))
+            if len(waiting) >= pool.workers * IN_FLIGHT_PER_WORKER:
                 yield waiting.popleft().result()
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        for future in waiting:
+            future.cancel()

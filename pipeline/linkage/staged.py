@@ -35,8 +35,11 @@ class Slice(NamedTuple):
 
     def read(self) -> pl.DataFrame:
         """LINKED_COLUMNS and content_hash."""
-        rows = pl.scan_parquet(self.part).select(*LINKED_COLUMNS, "content_hash").slice(self.start, self.rows).collect()
-        return with_content_hash(rows)
+        return with_content_hash(self.columns(*LINKED_COLUMNS, "content_hash"))
+
+    def columns(self, *names: str) -> pl.DataFrame:
+        """Some columns of the table."""
+        return pl.scan_parquet(self.part).select(names).slice(self.start, self.rows).collect()
 
 
 def record_parts(paths: BuildPaths) -> list[Path]:
@@ -86,13 +89,6 @@ def artist_names(paths: BuildPaths) -> pl.DataFrame:
     columns = TABLES["artist_name"].column_names
     found = [scan_table(TABLES["source_artist"], folder).select(columns).collect() for folder in folders]
     return pl.concat([TABLES["artist_name"].empty(), *found]).sort(TABLES["artist_name"].order)
-
-
-def names_of_all(paths: BuildPaths) -> pl.DataFrame:
-    """Names on all staged records: name, has_id."""
-    found = [_no_names()]
-    found += [names_of(pl.read_parquet(part, columns=["artists", "artist_credit"])) for part in record_parts(paths)]
-    return pl.concat(found).unique()
 
 
 def names_and_records(paths: BuildPaths, hashes: pl.Series, artists: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:

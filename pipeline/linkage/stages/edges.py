@@ -21,7 +21,7 @@ from pipeline.linkage.link_edges import link_edges
 from pipeline.linkage.night import Night, current_night
 from pipeline.linkage.overrides import load_overrides, must_edges
 from pipeline.linkage.position_edges import contested_places, position_edges
-from pipeline.linkage.stages.atoms import Facts, bucket_count, spilled
+from pipeline.linkage.stages.atoms import Facts, bucket_count, spilled, unspilled
 from pipeline.linkage.typo_edges import crowded_blocks, same_artist_edges, same_title_edges, without_contradiction
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def _spread(paths: BuildPaths, placed: pl.DataFrame) -> Iterator[tuple[int, pl.D
     for number, atoms in enumerate(_artist_chunks(paths)):
         spilled(atoms.join(placed, on="atom_id"), spill, number)
     for folder in sorted(spill.glob("*")):
-        yield int(folder.name), pl.read_parquet(sorted(folder.glob("*.parquet")))
+        yield int(folder.name), unspilled(folder)
     shutil.rmtree(spill, ignore_errors=True)
 
 

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from pipeline.engine.local import map_ordered, worker_count
+from pipeline.engine.local import map_ordered, worker_count, worker_pool
 from pipeline.engine.usage import measured
 
 
@@ -50,6 +50,13 @@ def test_inputs_are_drawn_only_as_fast_as_results_are_taken() -> None:
     next(results)
     assert len(drawn) <= 8
     results.close()  # type: ignore[attr-defined]
+
+
+def test_one_pool_serves_several_calls_with_the_same_processes() -> None:
+    with worker_pool(2) as pool:
+        seen = [set(map_ordered(process, range(12), pool=pool)) for _ in range(2)]
+    assert os.getpid() not in seen[0] | seen[1]
+    assert len(seen[0] | seen[1]) <= 2
 
 
 def test_there_is_at_least_one_worker() -> None:
