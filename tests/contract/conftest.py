@@ -1,0 +1,163 @@
+"""The server under test: a live process on loopback over the awkward catalog, with its accounts in SQLite and in PostgreSQL.
+
+Every test makes an account of its own, so that credits and rate of one test do not touch another.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import socket
+import subprocess
+import sys
+import time
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+from filelock import FileLock
+
+from account_store.accounts import Accounts
+from account_store.plans import Terms
+from tests.conftest import ROOT
+from tests.contract.awkward import publish_both
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+UNHURRIED = Terms(credits=1_000_000, price_eur=Decimal(1), requests_per_second=100_000)
+"""For tests that are not about credits or rates."""
+_names = itertools.count(1)
+
+
+@dataclass
+class Api:
+    """A running server: `/v1` as a caller meets it, and the operator's door to its accounts."""
+
+    base: str
+    accounts: Accounts
+    http: httpx.Client
+    key: str = ""
+
+    def as_caller(self, plan: str = "custom", terms: Terms | None = None) -> Api:
+        """The same server with a new account's key."""
+        return Api(self.base, self.accounts, self.http, self.new_key(plan, terms))
+
+    def new_key(self, plan: str = "custom", terms: Terms | None = None) -> str:
+        terms = terms or (UNHURRIED if plan == "custom" else None)
+        account = self.accounts.create(f"account {next(_names)}", plan, terms)
+        return self.accounts.keys.create(account.account_id).key
+
+    def with_credits(self, credits_: int) -> Api:
+        return self.as_caller(terms=Terms(credits=credits_, price_eur=Decimal(1), requests_per_second=100_000))
+
+    def request(
+        self, method: str, path: str, *, key: str | None = "", headers: dict[str, str] | None = None, **options: object
+    ) -> httpx.Response:
+        sent = dict(headers or {})
+        if key is not None:
+            sent["x-api-key"] = key or self.key
+        return self.http.request(method, self.base + path, headers=sent, **options)  # type: ignore[arg-type]
+
+    def get(self, path: str, *, key: str | None = "", headers: dict[str, str] | None = None, **query: object) -> httpx.Response:
+        return self.request("GET", path, key=key, headers=headers, **({"params": query} if query else {}))
+
+    def ask(self, path: str, **query: object) -> Any:  # noqa: ANN401 - JSON
+        """The body of an answer that must be a 200."""
+        answer = self.get(path, **query)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def post(self, path: str, body: object, **options: object) -> httpx.Response:
+        return self.request("POST", path, json=body, **options)
+
+    def refused(self, path: str, **query: object) -> tuple[int, str, list[str]]:
+        """Status, code and the bad parameters of an answer that must be a problem."""
+        return problem(self.get(path, **query))
+
+
+def problem(answer: httpx.Response) -> tuple[int, str, list[str]]:
+    """Status, code and the bad parameters of a problem, whose form is checked on the way."""
+    assert answer.headers["content-type"] == "application/problem+json", answer.text
+    body = answer.json()
+    assert set(body) >= {"type", "title", "status", "detail", "instance", "code", "request_id"}
+    assert body["status"] == answer.status_code
+    assert body["request_id"] == answer.headers["x-request-id"]
+    assert all(set(one) == {"in", "name", "message"} for one in body.get("errors", []))
+    return answer.status_code, body["code"], [one["name"] for one in body.get("errors", [])]
+
+
+def free_port() -> int:
+    with closing(socket.socket()) as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@contextmanager
+def serving(catalog: Path, accounts_url: str, place: Path, *options: str) -> Iterator[Api]:
+    """A server process; its log must not hold a key."""
+    port = free_port()
+    command = [sys.executable, "-m", "catalog_api", "serve", "--catalog", str(catalog), "--accounts", accounts_url]
+    log = place / f"server-{port}.log"
+    with log.open("w") as stderr, closing(Accounts.open(accounts_url)) as accounts, httpx.Client(timeout=60) as http:
+        server = subprocess.Popen([*command, "--port", str(port), *options], cwd=ROOT, stderr=stderr)
+        api = Api(f"http://127.0.0.1:{port}", accounts, http)
+        api.key = api.new_key()
+        try:
+            _wait(api, server, log)
+            yield api
+        finally:
+            server.terminate()
+            server.wait(timeout=30)
+    assert api.key not in log.read_text()
+    assert "Traceback" not in log.read_text()
+
+
+def _wait(api: Api, server: subprocess.Popen[bytes], log: Path) -> None:
+    for _ in range(600):
+        if server.poll() is not None:
+            pytest.fail(f"the server stopped:\n{log.read_text()[-3000:]}")
+        try:
+            if api.http.get(f"{api.base}/readyz").status_code == 200:
+                return
+        except httpx.TransportError:
+            pass
+        time.sleep(0.05)
+    pytest.fail(f"the server did not become ready:\n{log.read_text()[-3000:]}")
+
+
+@pytest.fixture(scope="session")
+def awkward_catalog(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
+    """Shared by all workers of a run: read it, never publish into it."""
+    base = tmp_path_factory.getbasetemp()
+    base = base if worker_id == "master" else base.parent
+    root, done = base / "awkward", base / "awkward.json"
+    with FileLock(base / "awkward.lock"):
+        if not done.exists():
+            publish_both(root, base / "awkward_tables")
+            done.write_text(json.dumps("done"))
+    return root
+
+
+@pytest.fixture(scope="session", params=["sqlite", "postgresql"])
+def server(
+    request: pytest.FixtureRequest, awkward_catalog: Path, tmp_path_factory: pytest.TempPathFactory, worker_id: str
+) -> Iterator[Api]:
+    place = tmp_path_factory.mktemp("contract")
+    url = f"sqlite:///{place}/accounts.db"
+    if request.param == "postgresql":
+        new_database: Callable[[str], str] = request.getfixturevalue("new_postgresql_database")
+        url = new_database(f"contract_{worker_id}")
+    with serving(awkward_catalog, url, place) as api:
+        yield api
+
+
+@pytest.fixture
+def api(server: Api) -> Api:
+    """The server as a new paying account meets it, in no hurry about credits and rates."""
+    return server.as_caller()

@@ -1,0 +1,386 @@
+"""Section A of the contract: what holds on every route."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from datetime import UTC, datetime
+from decimal import Decimal
+
+import httpx
+import pytest
+
+from account_store.plans import Terms, load_plans
+from catalog_api.changelog import deprecation_headers
+from catalog_api.problems import CODES
+from catalog_api.wire import InterfaceChange
+from tests.contract.awkward import MERGED, WORK, isrc
+from tests.contract.conftest import Api, problem
+
+READ_PATHS = (
+    "/v1/tracks/search?artist=The+Velvet+Foxes&title=Midnight+Running",
+    f"/v1/tracks/isrc/{isrc(1)}",
+    "/v1/tracks/1",
+    "/v1/tracks/links?id=1",
+    "/v1/tracks/iswc?id=1",
+    f"/v1/tracks/iswc/{WORK}",
+    "/v1/tracks/browse",
+    "/v1/releases/new",
+    "/v1/releases/1",
+    "/v1/artists/1",
+    "/v1/artists/1/releases",
+    "/v1/labels/1",
+    "/v1/labels/1/releases",
+    "/v1/genres",
+    "/v1/changes?since=first",
+)
+PAID_PATHS = ("/v1/tracks/browse", "/v1/releases/new", "/v1/tracks/1/suggestions", "/v1/suggestions")
+TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+
+
+def test_a1_unknown_paths_are_404_and_wrong_methods_405_with_allow(api: Api) -> None:
+    assert problem(api.get("/v1/nothing")) == (404, "not_found", [])
+    assert problem(api.get("/v2/genres")) == (404, "not_found", [])
+    wrong = api.post("/v1/genres", {})
+    assert problem(wrong) == (405, "method_not_allowed", [])
+    assert "GET" in wrong.headers["allow"]
+    not_read = api.get("/v1/tracks/resolve")
+    assert problem(not_read) == (405, "method_not_allowed", [])
+    assert "POST" in not_read.headers["allow"]
+
+
+def test_a1_the_description_and_the_reference_need_no_key_and_no_other_site(api: Api) -> None:
+    document = api.get("/v1/openapi.json", key=None).json()
+    assert document["openapi"].startswith("3.1")
+    served = {(path, method) for path, item in document["paths"].items() for method in item}
+    assert {("/v1/tracks/search", "get"), ("/v1/tracks/{id}", "get"), ("/v1/tracks/resolve", "post"), ("/v1/usage", "get")} <= served
+    page = api.get("/v1/docs", key=None)
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+    assert "default-src 'none'" in page.headers["content-security-policy"]
+    assert all(path in page.text for path in document["paths"])
+    assert not re.search(r"<script|(src|href)=\"(https?:)?//", page.text)
+    for local in re.findall(r"(?:src|href)=\"(/[^\"#]+)\"", page.text):
+        assert api.get(local, key=None).status_code == 200, local
+
+
+def test_a2_answers_are_json_in_utf_8(api: Api) -> None:
+    for path in (*READ_PATHS, "/v1/usage"):
+        assert api.get(path).headers["content-type"] == "application/json; charset=utf-8", path
+
+
+@pytest.mark.parametrize(
+    "content_type", ["text/plain", "application/xml", "application/x-www-form-urlencoded", "", "application/json; charset=latin-1"]
+)
+def test_a2_a_body_of_another_type_is_415(api: Api, content_type: str) -> None:
+    body = b'{"input_type":"isrc","items":["GBAYE2600100"]}'
+    answer = api.request("POST", "/v1/tracks/resolve", content=body, headers={"content-type": content_type})
+    assert problem(answer) == (415, "unsupported_media_type", [])
+
+
+def test_a3_a_live_key_is_needed_in_the_header(api: Api) -> None:
+    for path in (*READ_PATHS, "/v1/usage", "/v1/nothing", "/v1/tracks/abc"):
+        assert problem(api.get(path, key=None)) == (401, "missing_api_key", []), path
+        assert problem(api.get(path, key="mc_" + "x" * 32)) == (401, "invalid_api_key", []), path
+    assert api.get(f"/v1/genres?x-api-key={api.key}", key=None).status_code == 401
+    assert api.get(f"/v1/genres?api_key={api.key}", key=None).status_code == 401
+    assert api.get("/v1/genres", key=None, headers={"authorization": f"Bearer {api.key}"}).status_code == 401
+    assert api.get("//v1/genres", key=None).status_code in {401, 404}
+    assert api.get("/v1/docs/../genres", key=None).status_code in {401, 404}
+
+
+def test_a3_a_revoked_key_is_refused_and_use_is_noted(api: Api) -> None:
+    account = api.accounts.create("revoked" + api.key[-8:]).account_id
+    made = api.accounts.keys.create(account)
+    assert api.get("/v1/genres", key=made.key).status_code == 200
+    assert api.accounts.keys.summaries(account)[0].last_used_at is not None
+    api.accounts.keys.revoke(made.key_id)
+    until = time.monotonic() + 20  # other processes see it within a few seconds: docs/accounts.md
+    while (answer := api.get("/v1/genres", key=made.key)).status_code == 200 and time.monotonic() < until:
+        time.sleep(0.2)
+    assert problem(answer) == (401, "invalid_api_key", [])
+
+
+def test_a4_a_free_key_reads_and_is_refused_what_is_paid_before_anything_is_looked_at(server: Api) -> None:
+    free = server.as_caller("free")
+    for path in PAID_PATHS:
+        assert problem(free.get(f"{path}?limit=abc&cursor=x&genreId=zero")) == (403, "plan_required", []), path
+    unread = free.request("POST", "/v1/tracks/abc/suggestions", content=b"\xff{", headers={"content-type": "text/plain"})
+    assert problem(unread) == (403, "plan_required", [])
+    free = server.as_caller("free")
+    for path in [path for path in READ_PATHS if not path.startswith(PAID_PATHS)][:8]:
+        assert free.get(path).status_code == 200, path
+    assert server.as_caller("free").get("/v1/usage").status_code == 200
+    assert server.as_caller("free").post("/v1/tracks/resolve", {"input_type": "isrc", "items": [isrc(1)]}).status_code == 200
+
+
+def test_a4_every_paying_plan_reads_it_all(server: Api) -> None:
+    for plan in ("starter", "growth", "scale"):
+        paying = server.as_caller(plan)
+        assert [paying.get(path).status_code for path in PAID_PATHS] == [200] * len(PAID_PATHS), plan
+
+
+def test_a5_a_problem_names_all_bad_parameters_at_once_and_its_code_is_listed(api: Api) -> None:
+    answer = api.get("/v1/tracks/search?limit=0&artist=%20")
+    assert problem(answer) == (400, "invalid_parameter", ["artist", "title", "limit"])
+    assert [one["in"] for one in answer.json()["errors"]] == ["query"] * 3
+    assert answer.json()["instance"] == "/v1/tracks/search"
+    body = api.post("/v1/tracks/0/suggestions", {"field": "mood", "value": " "})
+    assert problem(body)[0:2] == (400, "invalid_parameter")
+    listed = api.get("/v1/errors", key=None).json()["errors"]
+    assert {one["code"]: one["status"] for one in listed} == {name: code.status for name, code in CODES.items()}
+    assert all(re.fullmatch(r"[a-z]+(_[a-z]+)*", one["code"]) and one["advice"] for one in listed)
+    assert answer.json()["type"].startswith("/v1/errors#")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v1/tracks/9223372036854775807",
+        "/v1/tracks/isrc/ZZZZZ9999999",
+        "/v1/tracks/iswc/T0000000020",
+        "/v1/tracks/links?store_a_id=999999999999",
+        "/v1/tracks/links?catalog_b_id=00000000-0000-4000-8000-00000000dead",
+        "/v1/tracks/iswc?isrc=ZZZZZ9999999",
+        "/v1/artists/77777",
+        "/v1/labels/77777/releases",
+        "/v1/releases/77777",
+        "/v1/tracks/77777/suggestions",
+    ],
+)
+def test_a6_what_is_not_known_is_404(api: Api, path: str) -> None:
+    if path.endswith("suggestions"):
+        assert problem(api.post(path, {"field": "genre", "value": "House"})) == (404, "not_found", [])
+    else:
+        assert api.refused(path) == (404, "not_found", [])
+
+
+@pytest.mark.parametrize(
+    ("path", "names"),
+    [
+        ("/v1/tracks/search", ["artist", "title"]),
+        ("/v1/tracks/search?artist=a&title=%FF", ["title"]),
+        ("/v1/tracks/search?artist=a&artist=b&title=c", ["artist"]),
+        ("/v1/tracks/abc", ["id"]),
+        ("/v1/tracks/0", ["id"]),
+        ("/v1/tracks/-1", ["id"]),
+        ("/v1/tracks/1.0", ["id"]),
+        ("/v1/tracks/99999999999999999999", ["id"]),
+        ("/v1/tracks/%D9%A1", ["id"]),
+        ("/v1/tracks/isrc/GBAYE00000", ["isrc"]),
+        ("/v1/tracks/iswc/T123", ["iswc"]),
+        ("/v1/tracks/browse?year=nineteen&genreId=x&randomize=maybe", ["genreId", "year", "randomize"]),
+        ("/v1/artists/abc", ["id"]),
+        ("/v1/artists/abc/releases?limit=x", ["id", "limit"]),
+        ("/v1/labels/abc", ["id"]),
+        ("/v1/releases/abc", ["id"]),
+        ("/v1/changes?since=../../etc", ["since"]),
+    ],
+)
+def test_a6_what_cannot_be_meant_is_400(api: Api, path: str, names: list[str]) -> None:
+    assert api.refused(path) == (400, "invalid_parameter", names)
+
+
+@pytest.mark.parametrize(
+    ("path", "largest"),
+    [
+        ("/v1/tracks/search?artist=a&title=b", 100),
+        (f"/v1/tracks/iswc/{WORK}?", 200),
+        ("/v1/tracks/browse?", 100),
+        ("/v1/releases/new?", 100),
+        ("/v1/artists/1/releases?", 100),
+        ("/v1/labels/1/releases?", 100),
+        ("/v1/suggestions?", 100),
+    ],
+)
+def test_a7_a_limit_out_of_range_is_refused_never_clamped(api: Api, path: str, largest: int) -> None:
+    for bad in ("0", "-1", str(largest + 1), "1.5", "ten", "", "1e1", "999999999999999999999"):
+        assert api.refused(f"{path}&limit={bad}") == (400, "invalid_parameter", ["limit"]), bad
+    for good in (1, largest):
+        assert api.get(f"{path}&limit={good}").status_code == 200
+
+
+def test_a7_unknown_parameters_are_ignored_unless_strict_handling_is_preferred(api: Api) -> None:
+    assert api.get("/v1/tracks/1?colour=red&_=123").status_code == 200
+    strict = {"prefer": "handling=strict"}
+    assert problem(api.get("/v1/tracks/1?colour=red", headers=strict)) == (400, "invalid_parameter", ["colour"])
+    assert api.get("/v1/tracks/1", headers=strict).status_code == 200
+    assert api.get("/v1/tracks/search?artist=a&title=b", headers={"prefer": "respond-async, handling=strict"}).status_code == 200
+
+
+def test_a8_checks_come_in_their_order(server: Api) -> None:
+    spent = server.with_credits(1)
+    assert spent.get("/v1/genres").status_code == 200
+    bad = "/v1/tracks/search?limit=0"
+    assert spent.get(bad, key=None).status_code == 401
+    assert server.as_caller("free").get("/v1/tracks/browse?limit=0").status_code == 403
+    assert spent.get(bad).status_code == 400
+    assert problem(spent.get("/v1/genres"))[1] == "quota_exceeded"
+    slow = server.as_caller(terms=Terms(credits=1, price_eur=Decimal(1), requests_per_second=1))
+    codes = [slow.get("/v1/genres").status_code for _ in range(2)]
+    assert codes == [200, 429]
+    answers = [slow.get("/v1/genres") for _ in range(6)]
+    assert "rate_limited" in {problem(answer)[1] for answer in answers}
+    assert slow.get(bad).status_code == 400
+    post = slow.request("POST", "/v1/tracks/resolve", content=b"x", headers={"content-type": "text/plain"})
+    assert post.status_code == 415
+
+
+def test_a9_too_fast_is_429_with_retry_after_and_the_rate(server: Api) -> None:
+    free = server.as_caller("free")
+    answers = [free.get("/v1/usage") for _ in range(40)]
+    limited = next(answer for answer in answers if answer.status_code == 429)
+    assert problem(limited) == (429, "rate_limited", [])
+    assert int(limited.headers["retry-after"]) >= 1
+    assert limited.headers["ratelimit-policy"] == '"plan";q=10;w=2'
+    assert re.fullmatch(r'"plan";r=0;t=\d+', limited.headers["ratelimit"])
+    first = answers[0]
+    assert first.status_code == 200
+    assert re.fullmatch(r'"plan";r=\d+;t=\d+', first.headers["ratelimit"])
+    assert server.as_caller("free").get("/v1/usage").status_code == 200, "a bucket is a key's own"
+
+
+def test_a9_the_rates_of_the_plans_stand_in_the_description(api: Api) -> None:
+    table = {plan.name: (plan.requests_per_second, plan.burst) for plan in load_plans().plans.values()}
+    assert table == {"free": (5, 10), "starter": (20, 40), "growth": (50, 100), "scale": (200, 400)}
+    text = api.get("/v1/openapi.json", key=None).json()["info"]["description"]
+    for name, (rate, burst) in table.items():
+        assert re.search(rf"\| {name} \|.*\| {rate} \| {burst} \|", text)
+
+
+def test_a10_plans_have_their_prices_and_credits() -> None:
+    table = {plan.name: (plan.credits, plan.price_eur, plan.yearly_price_eur) for plan in load_plans().plans.values()}
+    assert table == {
+        "free": (1_000, Decimal(0), Decimal(0)),
+        "starter": (50_000, Decimal(29), Decimal("278.40")),
+        "growth": (500_000, Decimal(99), Decimal("950.40")),
+        "scale": (5_000_000, Decimal(249), Decimal("2390.40")),
+    }
+
+
+def test_a10_a_credit_for_an_answer_and_for_a_404_of_a_lookup_nothing_for_the_rest(server: Api) -> None:
+    caller = server.with_credits(100)
+    free_key = server.new_key("free")
+    tag = caller.get("/v1/tracks/1").headers["etag"]
+    before = caller.ask("/v1/usage")
+    for path in READ_PATHS:
+        answer = caller.get(path)
+        assert answer.headers["x-credits-used"] == "1", path
+    unknown = caller.get("/v1/tracks/77777")
+    assert (unknown.status_code, unknown.headers["x-credits-used"]) == (404, "1")
+    after = caller.ask("/v1/usage")
+    assert after["credits_used"] - before["credits_used"] == len(READ_PATHS) + 1
+    assert after["credits_remaining"] == int(unknown.headers["x-credits-remaining"]) == 100 - after["credits_used"]
+    for answer, status in (
+        (caller.get("/v1/tracks/abc"), 400),
+        (caller.get("/v1/tracks/search?artist=a&title=b&cursor=forged"), 400),
+        (caller.get("/v1/tracks/browse?genre=Wobblecore%3F"), 400),
+        (caller.get("/v1/nothing"), 404),
+        (caller.get("/v1/tracks/1", key=None), 401),
+        (caller.get("/v1/tracks/browse", key=free_key), 403),
+        (caller.get("/v1/tracks/1", headers={"if-none-match": tag}), 304),
+        (caller.post("/v1/tracks/resolve", {"input_type": "isrc", "items": []}), 400),
+    ):
+        assert answer.status_code == status
+        assert answer.headers.get("x-credits-used", "0") == "0"
+    assert caller.ask("/v1/usage")["credits_used"] == after["credits_used"]
+    assert TIMESTAMP.fullmatch(after["resets_at"])
+
+
+def test_a11_what_exceeds_the_credits_is_429_and_does_nothing(server: Api) -> None:
+    caller = server.with_credits(2)
+    assert [caller.get("/v1/genres").status_code for _ in range(2)] == [200, 200]
+    answer = caller.get("/v1/genres")
+    assert problem(answer) == (429, "quota_exceeded", [])
+    body = answer.json()
+    assert (body["credits_required"], body["credits_remaining"]) == (1, 0)
+    now = datetime.now(UTC)
+    resets_at = datetime.fromisoformat(body["resets_at"])
+    assert resets_at > now
+    assert (resets_at.day, resets_at.hour, resets_at.minute) == (1, 0, 0)
+    assert 1 <= int(answer.headers["retry-after"]) <= 31 * 86_400
+    suggested = caller.post("/v1/tracks/19/suggestions", {"field": "genre", "value": "House"})
+    assert problem(suggested)[1] == "quota_exceeded"
+    assert caller.ask("/v1/usage")["credits_used"] == 2
+    assert server.accounts.suggestions.page(track_id=19) == []
+
+
+def test_a12_credits_are_exact_under_concurrency(server: Api) -> None:
+    caller, statuses = server.with_credits(60), []
+
+    def ask() -> None:
+        with httpx.Client(timeout=60) as http:
+            statuses.extend(http.get(f"{server.base}/v1/tracks/1", headers={"x-api-key": caller.key}).status_code for _ in range(10))
+
+    threads = [threading.Thread(target=ask) for _ in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (statuses.count(200), statuses.count(429)) == (60, 60)
+    assert caller.ask("/v1/usage")["credits_used"] == 60
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
+def test_a13_catalog_paths_are_read_only(api: Api, method: str) -> None:
+    for path in READ_PATHS:
+        answer = api.request(method, path.partition("?")[0], json={})
+        assert answer.status_code == 405, path
+        assert "GET" in answer.headers["allow"]
+
+
+def test_a13_nothing_of_artwork_previews_lyrics_or_audio_features(api: Api) -> None:
+    document = api.get("/v1/openapi.json", key=None).json()
+    members = {name for schema in document["components"]["schemas"].values() for name in schema.get("properties", {})}
+    assert not members & {"artwork", "image", "cover", "preview", "preview_url", "lyrics", "bpm", "tempo", "mood", "energy", "danceability"}
+
+
+def test_a14_dates_are_whole_and_say_how_much_of_them_is_known(api: Api) -> None:
+    dates = {number: api.ask(f"/v1/tracks/{number}")["releases"][0] for number in (14, 15, 16, 18)}
+    shown = {number: (one["release_date"], one["release_date_precision"]) for number, one in dates.items()}
+    assert shown == {14: ("1999-01-01", "year"), 15: ("1999-05-01", "month"), 16: ("1999-01-02", "day"), 18: (None, None)}
+    in_1999 = [track["id"] for track in api.ask("/v1/tracks/browse", year=1999)["results"]]
+    assert in_1999 == [15, 16, 14], "dates known to the month or year come behind the full dates of that period"
+    made = api.post("/v1/tracks/1/suggestions", {"field": "genre", "value": "House"}).json()
+    assert TIMESTAMP.fullmatch(made["created_at"])
+
+
+def test_a15_no_cross_origin_headers_and_every_answer_has_its_id(api: Api) -> None:
+    for path in ("/v1/genres", "/v1/nothing", "/v1/tracks/abc", "/v1/openapi.json"):
+        answer = api.get(path, headers={"origin": "https://example.org"})
+        assert not [name for name in answer.headers if name.startswith("access-control")]
+    preflight = api.request("OPTIONS", "/v1/genres", headers={"origin": "https://example.org", "access-control-request-method": "GET"})
+    assert not [name for name in preflight.headers if name.startswith("access-control")]
+    assert api.get("/v1/genres", headers={"x-request-id": "mine-1"}).headers["x-request-id"] == "mine-1"
+    made = api.get("/v1/nothing", headers={"x-request-id": "bad id {}"})
+    assert made.headers["x-request-id"] == made.json()["request_id"] != "bad id {}"
+
+
+def test_a16_answers_have_strong_tags_and_what_is_held_is_304(api: Api) -> None:
+    for path in READ_PATHS:
+        answer = api.get(path)
+        tag = answer.headers["etag"]
+        assert re.fullmatch(r'"[^"]+"', tag), path
+        assert "cache-control" in answer.headers
+        for held in (tag, f'"other", {tag}', f"W/{tag}", "*"):
+            unchanged = api.get(path, headers={"if-none-match": held})
+            assert (unchanged.status_code, unchanged.content, unchanged.headers["etag"]) == (304, b"", tag), (path, held)
+        assert api.get(path, headers={"if-none-match": '"other"'}).status_code == 200
+    assert api.get("/v1/genres").headers["cache-control"] == "max-age=86400"
+    assert api.get("/v1/tracks/1").headers["vary"] == "x-api-key"
+    merged = api.get(f"/v1/tracks/{MERGED}", headers={"if-none-match": api.get("/v1/tracks/1").headers["etag"]})
+    assert (merged.status_code, merged.headers["content-location"]) == (304, "/v1/tracks/1")
+
+
+def test_a17_changes_of_the_interface_are_told_and_deprecations_carry_their_headers(api: Api) -> None:
+    changes = api.get("/v1/changelog", key=None).json()["changes"]
+    assert changes
+    assert all(set(one) >= {"date", "kind", "path", "note"} for one in changes)
+    leaving = InterfaceChange("2027-01-01", "deprecated", "/v1/old", "Use /v1/new.", "2027-07-01", "https://example.org/new")
+    headers = deprecation_headers((leaving,), "/v1/old")
+    assert headers == {
+        "deprecation": "@1798761600",
+        "sunset": "Thu, 01 Jul 2027 00:00:00 GMT",
+        "link": '<https://example.org/new>; rel="deprecation"',
+    }
+    assert deprecation_headers((leaving,), "/v1/new") == {}
