@@ -17,6 +17,7 @@ GENRE = Table(
         Column("parent_id", INT32, "Node above; null for mains.", nullable=True),
         Column("main_id", INT32, "The main it belongs to; its own id for mains."),
         Column("main_name", TEXT, "Name of that main."),
+        Column("description", TEXT, "What it sounds like, for a reader; names no platform."),
     ),
     primary_key=("genre_id",),
 )

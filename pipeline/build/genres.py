@@ -62,6 +62,7 @@ def genre_rows(taxonomy: Taxonomy) -> pl.DataFrame:
             "parent_id": node.parent_id,
             "main_id": node.main_id,
             "main_name": node.main_name,
+            "description": node.description,
         }
         for node in taxonomy.nodes
     )

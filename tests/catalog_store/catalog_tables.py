@@ -106,7 +106,8 @@ def _genres(rows: dict[str, list[dict[str, Any]]]) -> None:
     for genre_id, name, parent, level in GENRES:
         rows["genre"].append(
             {"genre_id": genre_id, "name": name, "type": "subgenre" if level else "main", "level": level, "parent_id": parent,
-             "main_id": mains[genre_id], "main_name": names[mains[genre_id]]}
+             "main_id": mains[genre_id], "main_name": names[mains[genre_id]],
+             "description": f"Music that people call {name}"}
         )  # fmt: skip
 
 
