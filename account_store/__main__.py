@@ -48,7 +48,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m account_store", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, parents=[_common()]
     )
-    parser.set_defaults(accounts=os.environ.get("CATALOG_ACCOUNTS", "sqlite:///accounts.db"), json=False)
+    parser.set_defaults(accounts=os.environ.get("CATALOG_API_ACCOUNTS_URL", "sqlite:///accounts.db"), json=False)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, command in COMMANDS.items():
         sub = commands.add_parser(name, help=command.help, description=command.help, parents=[_common()])
@@ -59,7 +59,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _common() -> argparse.ArgumentParser:
     """What may stand before and after the command's name; a parser each, or the default of one would override what the other read."""
-    told = "database of the accounts: sqlite:///<file> or postgresql://... (default: CATALOG_ACCOUNTS, else sqlite:///accounts.db)"
+    told = "database of the accounts: sqlite:///<file> or postgresql://... (default: CATALOG_API_ACCOUNTS_URL, else sqlite:///accounts.db)"
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument("--accounts", default=argparse.SUPPRESS, metavar="URL", help=told)
     common.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="answer in JSON, one record per line")

@@ -135,7 +135,7 @@ def test_people_read_tables(url: str, capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_the_environment_names_the_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setenv("CATALOG_ACCOUNTS", f"sqlite:///{tmp_path}/here.db")
+    monkeypatch.setenv("CATALOG_API_ACCOUNTS_URL", f"sqlite:///{tmp_path}/here.db")
     assert main(["create-account", "radio"]) == 0
     assert (tmp_path / "here.db").exists()
     assert "radio" in capsys.readouterr().out

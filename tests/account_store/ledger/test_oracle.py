@@ -122,7 +122,7 @@ class Client:
             self.reserved.append((order.reservation_id, answer))
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(batches=BATCHES)
 def test_the_books_answer_as_the_oracle_does(accounts: Accounts, books: Books, batches: list[tuple[int, list[Operation]]]) -> None:
     client, oracle = Client([new_caller(accounts), new_caller(accounts)]), Oracle()
