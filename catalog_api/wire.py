@@ -166,6 +166,7 @@ class WorkRecordings(msgspec.Struct):
     title: str
     total: Annotated[int, Meta(ge=0)]
     recordings: list[RecordingEntry]
+    next_cursor: str | None
 
 
 class SlimLabel(msgspec.Struct):

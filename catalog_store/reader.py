@@ -87,6 +87,10 @@ class Catalog:
         """The recording that carries an ISRC."""
         return tracks.id_for_isrc(self._store, isrc)
 
+    def isrcs(self, recording_id: int) -> list[str]:
+        """Every ISRC of a recording, the representative one first."""
+        return tracks.isrcs(self._store, recording_id)
+
     def ids_for_isrcs(self, isrcs: Sequence[str]) -> dict[str, int]:
         """The recordings that carry many ISRCs, by the spelling given."""
         return tracks.ids_for_isrcs(self._store, isrcs)

@@ -34,12 +34,9 @@ def body_of(catalog: Catalog, track_id: int) -> tuple[int, bytes]:
     return survivor, body
 
 
-def id_of_isrc(catalog: Catalog, isrc: str) -> int:
-    """The track that carries the code; ApiError `not_found`."""
-    found = catalog.id_for_isrc(isrc)
-    if found is None:
-        raise ApiError("not_found", f"No track carries the ISRC {isrc}.")
-    return found
+def unknown_isrc(isrc: str) -> ApiError:
+    """What to raise when no track carries the code."""
+    return ApiError("not_found", f"No track carries the ISRC {isrc}.")
 
 
 def ids_of_external(catalog: Catalog, named: Named) -> list[int]:
@@ -55,7 +52,10 @@ def ids_named(catalog: Catalog, asked: Asked, by: Parameter[Any]) -> list[int]:
     if by is OF_ID:
         return [asked[OF_ID]]
     if by is OF_ISRC:
-        return [id_of_isrc(catalog, asked[OF_ISRC])]
+        found = catalog.id_for_isrc(asked[OF_ISRC])
+        if found is None:
+            raise unknown_isrc(asked[OF_ISRC])
+        return [found]
     platform = next(name for name, parameter in OF_PLATFORM.items() if parameter is by)
     return ids_of_external(catalog, Named(platform, asked[OF_PLATFORM[platform]]))
 

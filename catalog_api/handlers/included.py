@@ -11,22 +11,19 @@ from catalog_api.wire import FieldProvenance, Provenance, SourceRecord
 from catalog_store.queries.evidence import Evidence
 from catalog_store.reader import Catalog
 
-
-def reads_tables(wanted: frozenset[str]) -> bool:
-    """Whether including these asks the Parquet tables: for seconds, in a large catalog."""
-    return bool(wanted & {"isrcs", "provenance"})
+PROVENANCE = "provenance"
+"""Read from the tables of the snapshot, which takes up to seconds in a large catalog: not on the event loop."""
 
 
 def included(service: Service, catalog: Catalog, track_id: int, body: bytes, wanted: frozenset[str]) -> bytes:
     """The stored track with the members of `wanted` (of parameters.INCLUDABLE)."""
-    evidence = catalog.evidence(track_id) if reads_tables(wanted) else None
     members: dict[str, object] = {}
     if "isrcs" in wanted:
-        members["isrcs"] = sorted({code for atom in evidence.atoms for code in atom.isrcs}) if evidence else []
+        members["isrcs"] = catalog.isrcs(track_id)
     if "links" in wanted:
         members["links"] = written(catalog.links(track_id), service.settings.url_templates)
-    if evidence is not None and "provenance" in wanted:
-        members["provenance"] = _provenance(evidence)
+    if PROVENANCE in wanted and (evidence := catalog.evidence(track_id)) is not None:
+        members[PROVENANCE] = _provenance(evidence)
     return with_members(body, {name: msgspec.json.encode(value) for name, value in members.items()})
 
 

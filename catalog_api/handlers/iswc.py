@@ -5,7 +5,7 @@ from __future__ import annotations
 from catalog_api.answers import Answer, encoded
 from catalog_api.handlers.found import body_of, ids_named, shown
 from catalog_api.metering import Lookup, Question
-from catalog_api.parameters import ISWC, OF_ID, OF_ISRC, WORK_LIMIT, Asked
+from catalog_api.parameters import CURSOR, ISWC, OF_ID, OF_ISRC, WORK_LIMIT, Asked
 from catalog_api.problems import ApiError
 from catalog_api.routes import reads
 from catalog_api.service import Service
@@ -41,18 +41,18 @@ def iswcs_of_track(asked: Asked) -> Question:
     WorkRecordings,
     tag="Works",
     summary="Tracks of an ISWC",
-    parameters=(ISWC, WORK_LIMIT),
-    failures=("not_found",),
+    parameters=(ISWC, WORK_LIMIT, CURSOR),
+    failures=("not_found", "invalid_cursor"),
 )
 def tracks_of_iswc(asked: Asked) -> Question:
     """The recordings of a work, most popular first, ties by id. `total` counts all, whatever the page."""
-    code, limit = asked[ISWC], asked[WORK_LIMIT]
+    code = asked[ISWC]
 
     def work(catalog: Catalog, _service: Service) -> Answer:
-        found = catalog.work(code, limit)
+        found = catalog.work(code, asked[WORK_LIMIT], asked[CURSOR])
         if found is None:
             raise ApiError("not_found", f"No recording of the ISWC {code} is known.")
         recordings = [RecordingEntry(*recording) for recording in found.recordings]
-        return encoded(WorkRecordings(found.iswc, found.title, found.total, recordings))
+        return encoded(WorkRecordings(found.iswc, found.title, found.total, recordings, found.next_cursor))
 
     return Lookup(work)

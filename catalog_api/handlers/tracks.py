@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from catalog_api.answers import Answer
-from catalog_api.handlers.found import body_of, id_of_isrc
-from catalog_api.handlers.included import included, reads_tables
+from catalog_api.handlers.found import body_of, unknown_isrc
+from catalog_api.handlers.included import PROVENANCE, included
 from catalog_api.metering import Lookup, Question
 from catalog_api.parameters import INCLUDE, ISRC, TRACK_ID, Asked
 from catalog_api.routes import reads
@@ -24,7 +24,7 @@ def track_by_id(asked: Asked) -> Question:
             body = included(service, catalog, survivor, body, wanted)
         return Answer(body, {"content-location": f"/v1/tracks/{survivor}"} if survivor != track_id else None)
 
-    return Lookup(work, is_slow=reads_tables(wanted))
+    return Lookup(work, is_slow=PROVENANCE in wanted)
 
 
 @reads("/v1/tracks/isrc/{isrc:str}", Track, tag="Tracks", summary="A track by ISRC", parameters=(ISRC, INCLUDE), failures=("not_found",))
@@ -33,9 +33,12 @@ def track_by_isrc(asked: Asked) -> Question:
     code, wanted = asked[ISRC], asked[INCLUDE]
 
     def work(catalog: Catalog, service: Service) -> Answer:
-        track_id, body = body_of(catalog, id_of_isrc(catalog, code))
+        found = catalog.track_by_isrc(code)
+        if found is None:
+            raise unknown_isrc(code)
+        track_id, body = found
         if wanted:
             body = included(service, catalog, track_id, body, wanted)
         return Answer(b'%s,"matched_isrc":"%s"}' % (body[:-1], code.encode()))
 
-    return Lookup(work, is_slow=reads_tables(wanted))
+    return Lookup(work, is_slow=PROVENANCE in wanted)

@@ -78,6 +78,15 @@ def slim_bodies(store: ServingStore, recording_ids: Sequence[int]) -> dict[int, 
     }
 
 
+def isrcs(store: ServingStore, recording_id: int) -> list[str]:
+    """Every ISRC of the track, the one that it shows first; empty when it has none or does not exist."""
+    body = store.track(recording_id)
+    if body is None:
+        return []
+    shown = _SLIM.decode(body.wire).isrc
+    return [*([shown] if shown else []), *companion(body).isrcs]
+
+
 def _possible(recording_ids: Sequence[int]) -> list[int]:
     return [recording_id for recording_id in recording_ids if 0 < recording_id <= _LARGEST_ID]
 

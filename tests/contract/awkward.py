@@ -1,7 +1,7 @@
 """A small catalog of awkward records, made on purpose: what the rows of the contract are shown on.
 
-Ids are chosen, so that tests can name them. `first` and `second` are two builds of it: in the second, 41 was merged into 1, 42 left, 44
-took a part of 43, which lives on.
+Ids are chosen, so that tests can name them. `first` and `second` are two builds of it: in the second, 41 was merged into 1, 42 left,
+1000 took a part of 43, which lives on.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ ARTISTS = {
 OLD_ARTIST, OLD_LABEL, OLD_RELEASE = 901, 902, 903
 """Merged into FOXES, label 1, release 1."""
 
-MERGED, RETIRED, SPLIT, SPLIT_OFF = 41, 42, 43, 44
+MERGED, RETIRED, SPLIT, SPLIT_OFF = 41, 42, 43, 1000
 OLD_RECORDING_UUID = "00000000-0000-4000-8000-0000000000ff"
 """Merged upstream into that of recording 1."""
 SHARED_RELEASE = "7007"
@@ -132,7 +132,6 @@ SPECS = (
     Spec(31, "Side One", by(MERIDIAN), popularity=0.2, links=(("catalog_a", SHARED_RELEASE),)),
     Spec(32, "Side Two", by(MERIDIAN), popularity=0.7, links=(("catalog_a", SHARED_RELEASE),)),
     Spec(33, "Side Three", by(MERIDIAN), popularity=0.7, links=(("catalog_a", SHARED_RELEASE),)),
-    Spec(SPLIT, "Twin Rivers", by(TRUNK)),
     Spec(50, "Glass City", by(TRUNK), popularity=0.6, genres=("Trance",), release_ids=(11,)),
     *(
         Spec(
@@ -151,8 +150,16 @@ SPECS = (
         )
     ),
 )
-FIRST_ONLY = (Spec(MERGED, "Midnight Runing", by(FOXES), (), links=()), Spec(RETIRED, "Withdrawn", by(SALT), (), links=()))
-SECOND_ONLY = (Spec(SPLIT_OFF, "Twin Rivers (Live)", by(TRUNK), variant="live"),)
+WHOLE = (("streamsvc_a", streamsvc_a_id(SPLIT)), ("store_a", "5000043"))
+FIRST_ONLY = (
+    Spec(SPLIT, "Twin Rivers", by(TRUNK), links=WHOLE),
+    Spec(MERGED, "Midnight Runing", by(FOXES), (), links=()),
+    Spec(RETIRED, "Withdrawn", by(SALT), (), links=()),
+)
+SECOND_ONLY = (
+    Spec(SPLIT, "Twin Rivers", by(TRUNK), links=WHOLE[:1]),
+    Spec(SPLIT_OFF, "Twin Rivers (Live)", by(TRUNK), (), variant="live", links=WHOLE[1:]),
+)
 
 RELEASES: dict[int, tuple[str, int, int | None, str | None, str | None]] = {
     1: ("Night Trains", FOXES, 1, "2021-03-05", "day"),
@@ -195,12 +202,8 @@ def publish_both(root: Path, tables: Path) -> None:
     tables.mkdir(parents=True)
     for name in ("first", "second"):
         frames = make_frames(is_second=name == "second")
-        publish(
-            frames.write(tables / name),
-            root,
-            snapshot_id=name,
-            next_ids={"recording": 1000, "artist": 1000, "release": 1000, "label": 1000},
-        )
+        next_ids = dict.fromkeys(("recording", "artist", "release", "label"), SPLIT_OFF + (name == "second"))
+        publish(frames.write(tables / name), root, snapshot_id=name, next_ids=next_ids)
 
 
 def make_frames(*, is_second: bool) -> Frames:
@@ -297,7 +300,8 @@ def _recording(frames: Frames, spec: Spec, genre_ids: dict[str, int]) -> None:
         slug = f"track-{spec.id}" if source == "store_a" else None
         frames.add("platform_link", recording_id=spec.id, source=source, external_id=external_id, slug=slug)
         if source != "video_a":
-            frames.add("recording_member", platform=source, external_id=f"{external_id}-{spec.id}", recording_id=spec.id)
+            record = f"{external_id}-{spec.id}" if source == "catalog_a" else external_id
+            frames.add("recording_member", platform=source, external_id=record, recording_id=spec.id)
 
 
 def _track(frames: Frames, spec: Spec, releases: list[int], shared: dict[str, object]) -> None:

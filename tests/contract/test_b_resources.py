@@ -1,0 +1,258 @@
+"""Section B of the contract: resources and their fields."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pytest
+
+from catalog_store.platforms import CATALOG_PLATFORMS, LINK_SOURCES
+from tests.contract.awkward import FOXES, GLASS_REMIXES, KLINE, MERGED, RETIRED, SPLIT, SPLIT_OFF, TRUNK, WORK, WORK_ALONE, isrc, uuid
+from tests.contract.conftest import Api, problem, serving
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.conftest import BuiltWorld
+
+TRACK = ["id", "title", "releases", "artists", "isrc", "duration", "genre", "subgenre"]
+
+
+@pytest.fixture(scope="module")
+def built(built_world: BuiltWorld, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
+    """A server over a catalog that was built from dumps: for rows about what a build does."""
+    place = tmp_path_factory.mktemp("built")
+    with serving(built_world.catalog, f"sqlite:///{place}/accounts.db", place) as api:
+        yield api
+
+
+def table(world: BuiltWorld, name: str) -> pl.DataFrame:
+    return pl.read_parquet(world.catalog / "current" / "tables" / name / "*.parquet")
+
+
+@pytest.fixture(scope="module")
+def members(built_world: BuiltWorld) -> pl.DataFrame:
+    """The staged records of every recording, as the dumps told them."""
+    work = built_world.catalog / "work" / "staging"
+    staged = [
+        pl.read_parquet(files[0].parent / "*.parquet").select("platform", "external_id", "isrcs", "duration_ms")
+        for platform in CATALOG_PLATFORMS
+        if (files := sorted((work / platform / "source_recording").glob("*.parquet")))
+    ]
+    return pl.concat(staged).join(table(built_world, "recording_member"), on=["platform", "external_id"])
+
+
+@pytest.mark.parametrize("number", [1, 6, 7, 18, 19])
+def test_b1_a_track_has_all_its_fields_always(api: Api, number: int) -> None:
+    track = api.ask(f"/v1/tracks/{number}")
+    assert list(track) == TRACK
+    assert isinstance(track["id"], int)
+    assert all(isinstance(track[name], list) for name in ("releases", "artists", "genre", "subgenre"))
+
+
+def test_b1_what_is_included_is_added(api: Api) -> None:
+    track = api.ask("/v1/tracks/1", include="isrcs,links,provenance")
+    assert track["isrcs"] == [isrc(1), isrc(1, 1), isrc(1, 2)]
+    assert [link["source"] for link in track["links"]] == list(LINK_SOURCES)
+    assert {record["source"] for record in track["provenance"]["records"]} == set(CATALOG_PLATFORMS)
+    assert list(api.ask("/v1/tracks/1", include="links")) == [*TRACK, "links"]
+    assert api.ask("/v1/tracks/6", include="isrcs")["isrcs"] == []
+    assert api.ask(f"/v1/tracks/isrc/{isrc(1, 2)}", include="isrcs")["isrcs"] == [isrc(1), isrc(1, 1), isrc(1, 2)]
+    assert api.refused("/v1/tracks/1", include="lyrics") == (400, "invalid_parameter", ["include"])
+
+
+def test_b2_the_representative_isrc_has_most_sources_then_the_earliest_year(
+    built: Api, built_world: BuiltWorld, members: pl.DataFrame
+) -> None:
+    carried = table(built_world, "recording_isrc")
+    several = carried.filter(pl.len().over("recording_id") > 1)["recording_id"].unique().sort().head(15)
+    assert len(several) > 5
+    told = members.explode("isrcs").group_by("recording_id", "isrcs").agg(pl.col("platform").n_unique().alias("platforms"))
+    for number in several:
+        codes = carried.filter(pl.col("recording_id") == number)["isrc"].to_list()
+        platforms = dict(told.filter(pl.col("recording_id") == number).select("isrcs", "platforms").iter_rows())
+        expected = min(codes, key=lambda code: (-platforms.get(code, 0), (int(code[5:7]) + 60) % 100, code))
+        assert built.ask(f"/v1/tracks/{number}")["isrc"] == expected, (codes, platforms)
+
+
+def test_b2_a_track_without_a_code_has_null(api: Api) -> None:
+    assert api.ask("/v1/tracks/6")["isrc"] is None
+
+
+def test_b3_a_duration_is_the_median_in_whole_seconds_half_up(built: Api, built_world: BuiltWorld, members: pl.DataFrame) -> None:
+    medians = members.drop_nulls("duration_ms").group_by("recording_id").agg(pl.col("duration_ms").median()).sort("recording_id")
+    for number, median in medians.sample(25, seed=1).iter_rows():
+        assert built.ask(f"/v1/tracks/{number}")["duration"] == int((int(median) + 500) // 1000)
+    assert table(built_world, "recording")["duration_seconds"].min() >= 1
+
+
+def test_b3_an_unknown_duration_is_null_and_halves_go_up(api: Api) -> None:
+    assert [api.ask(f"/v1/tracks/{number}")["duration"] for number in (7, 1, 6)] == [None, 179, 200]
+
+
+def test_b4_genres_are_names_of_the_tree_or_absent(api: Api, built: Api, built_world: BuiltWorld) -> None:
+    nodes = {node["name"]: node["type"] for node in api.ask("/v1/genres")["genres"]}
+    track = api.ask("/v1/tracks/1")
+    assert (track["genre"], track["subgenre"]) == (["House"], ["Deep House"])
+    assert nodes["House"], nodes["Deep House"] == ("main", "subgenre")
+    assert [api.ask("/v1/tracks/19")[name] for name in ("genre", "subgenre")] == [[], []]
+    numbers = table(built_world, "track")["recording_id"].sort().head(60)
+    told = [built.ask(f"/v1/tracks/{number}") for number in numbers]
+    assert all(nodes[name] == "main" for track in told for name in track["genre"])
+    assert all(nodes[name] == "subgenre" for track in told for name in track["subgenre"])
+    assert any(track["genre"] for track in told)
+
+
+def test_b5_a_release_names_artist_label_and_date(api: Api) -> None:
+    assert api.ask("/v1/tracks/1")["releases"][0] == {
+        "id": 1,
+        "title": "Night Trains",
+        "artist": {"id": FOXES, "name": "The Velvet Foxes"},
+        "label": {"id": 1, "name": "Amber Records"},
+        "release_date": "2021-03-05",
+        "release_date_precision": "day",
+    }
+    assert api.ask("/v1/tracks/3")["releases"][0]["label"] is None
+    assert api.ask("/v1/tracks/18")["releases"][0]["release_date"] is None
+
+
+def test_b6_artists_say_who_leads_and_who_remixed(api: Api) -> None:
+    roles = {
+        number: [(one["id"], one["is_primary"], one["is_remixer"]) for one in api.ask(f"/v1/tracks/{number}")["artists"]]
+        for number in (2, 6, 13)
+    }
+    assert roles[2] == [(FOXES, True, False), (TRUNK, False, True)]
+    assert roles[6] == [(KLINE, True, False), (FOXES, False, False)]
+    assert roles[13] == [(KLINE, True, True)], "one artist may be both"
+
+
+def test_b6_every_built_track_has_a_primary_artist_and_remixers_are_found(built: Api, built_world: BuiltWorld) -> None:
+    tracks = table(built_world, "track").sort("recording_id")
+    remixes = tracks.filter(pl.col("title").str.contains(r"\((\w+ )+Remix\)")).head(10)["recording_id"]
+    assert len(remixes) > 3
+    for number in [*tracks["recording_id"].head(30), *remixes]:
+        artists = built.ask(f"/v1/tracks/{number}")["artists"]
+        assert any(one["is_primary"] for one in artists)
+        assert number not in set(remixes) or any(one["is_remixer"] for one in artists), number
+
+
+def test_b7_any_isrc_finds_the_track_in_any_spelling(api: Api) -> None:
+    for code in (isrc(1), isrc(1, 1), isrc(1, 2)):
+        dashed = f"{code[:2]}-{code[2:5]}-{code[5:7]}-{code[7:]}"
+        for spelling in (code, code.lower(), dashed, dashed.replace("-", "%20").lower()):
+            answer = api.ask(f"/v1/tracks/isrc/{spelling}")
+            assert (answer["id"], answer["matched_isrc"]) == (1, code)
+    for bad in ("GBAYE26001", "GBAYE260010011", "1BAYE2600100", "GB%C3%84YE2600100", "GBAYE26001OO"):
+        assert api.refused(f"/v1/tracks/isrc/{bad}") == (400, "invalid_parameter", ["isrc"]), bad
+
+
+def test_b7_no_two_tracks_share_a_code_and_conflicts_are_kept_aside(built: Api, built_world: BuiltWorld) -> None:
+    codes = table(built_world, "recording_isrc")
+    assert codes["isrc"].is_unique().all()
+    assert {"isrc", "recording_id", "owner_recording_id", "reason"} <= set(table(built_world, "isrc_conflict").columns)
+    for code, number in codes.select("isrc", "recording_id").head(10).iter_rows():
+        assert built.ask(f"/v1/tracks/isrc/{code}")["id"] == number
+
+
+def test_b8_commercial_variants_stay_two_tracks_although_search_absorbs_their_tags(api: Api) -> None:
+    assert [api.ask(f"/v1/tracks/isrc/{isrc(number)}")["id"] for number in (4, 5)] == [4, 5]
+    found = {track["id"] for track in api.ask("/v1/tracks/search", artist="Nova Kline", title="Silver Morning")["results"]}
+    assert found == {4, 5}
+
+
+def test_b9_an_iswc_is_read_in_its_spellings_and_works_are_n_to_m(api: Api) -> None:
+    for spelling in ("T-034.524.680-1", "T0345246801", "t-034.524.680-1", "t0345246801"):
+        answer = api.ask(f"/v1/tracks/iswc/{spelling}")
+        assert (answer["iswc"], answer["total"]) == (WORK, 3)
+    assert {work["iswc"] for work in api.ask("/v1/tracks/iswc", id=6)["iswcs"]} == {WORK, "T0000000010"}
+    for bad in ("T034524680", "X0345246801", "T03452468012", "0345246801"):
+        assert api.refused(f"/v1/tracks/iswc/{bad}") == (400, "invalid_parameter", ["iswc"]), bad
+    for unknown in ("T0345246802", "T0000000020"):
+        assert api.refused(f"/v1/tracks/iswc/{unknown}") == (404, "not_found", []), unknown
+    assert not any("iswc" in name for name in api.ask("/v1/tracks/1"))
+    assert api.ask(f"/v1/tracks/iswc/{WORK_ALONE}")["total"] == 0
+
+
+def test_b10_a_slim_track_has_its_fields(api: Api) -> None:
+    row = api.post("/v1/tracks/resolve", {"input_type": "isrc", "items": [isrc(1)]}).json()["results"][0]
+    assert row["track"] == {
+        "id": 1,
+        "title": "Midnight Running",
+        "isrc": isrc(1),
+        "releases": [
+            {"title": "Night Trains", "label": {"name": "Amber Records"}, "release_date": "2021-03-05"},
+            {"title": "Night Trains and Harbours", "label": {"name": "Blue Door"}, "release_date": "2022-06-01"},
+        ],
+        "genre": ["House"],
+    }
+
+
+def test_b12_links_stand_in_a_fixed_order_with_absolute_urls(api: Api) -> None:
+    links = api.ask("/v1/tracks/links", id=1)["links"]
+    assert [link["source"] for link in links] == list(LINK_SOURCES)
+    assert all(set(link) == {"source", "external_id", "url"} for link in links)
+    assert all(link["url"].startswith("https://") and link["external_id"] in link["url"] and "{" not in link["url"] for link in links)
+
+
+def test_b12_templates_are_the_operators(awkward_catalog: Path, tmp_path: Path) -> None:
+    settings = tmp_path / "settings.toml"
+    settings.write_text('[url_templates]\nstore_a = "https://shop.example/t/{id}-{slug}"\n')
+    with serving(awkward_catalog, f"sqlite:///{tmp_path}/accounts.db", tmp_path, "--settings", str(settings)) as own:
+        links = {link["source"]: link["url"] for link in own.ask("/v1/tracks/links", id=2)["links"]}
+        assert links["store_a"] == "https://shop.example/t/5000002-track-2"
+        assert own.ask("/v1/tracks/links", url="https://shop.example/t/5000002-track-2")["track_id"] == 2
+
+
+def test_b13_the_id_of_a_work_entry_is_an_integer(api: Api) -> None:
+    assert api.ask("/v1/tracks/iswc", id=1)["sonovault_id"] == 1
+    assert all(isinstance(entry["sonovault_id"], int) for entry in api.ask(f"/v1/tracks/iswc/{WORK}")["recordings"])
+
+
+def test_b14_the_genre_tree_has_25_mains_and_names_each_nodes_main(api: Api) -> None:
+    nodes = api.ask("/v1/genres")["genres"]
+    mains = {node["name"] for node in nodes if node["type"] == "main"}
+    assert len(mains) == 25
+    assert {"House", "Techno", "Trance", "DnB", "Dubstep", "Breakbeat", "Garage", "Hardstyle", "Hardcore"} <= mains
+    assert {node["type"] for node in nodes} == {"main", "subgenre"}
+    assert all(node["parent"] is None if node["type"] == "main" else node["parent"] in mains for node in nodes)
+    assert all(set(node) >= {"id", "name", "type", "parent"} for node in nodes)
+    assert len({node["id"] for node in nodes}) == len(nodes)
+
+
+def test_b15_a_new_release_has_its_fields(api: Api) -> None:
+    entries = api.ask("/v1/releases/new")["results"]
+    for entry in entries:
+        assert set(entry) >= {"id", "title", "artist", "label", "release_date", "track_count"}
+        assert set(entry["artist"]) == {"id", "name"}
+        assert entry["track_count"] >= 1
+    assert {entry["id"]: entry["label"] for entry in entries}[3] is None
+
+
+def test_b16_merged_ids_answer_with_the_survivor_and_split_ids_live_on(api: Api) -> None:
+    merged = api.get(f"/v1/tracks/{MERGED}")
+    assert (merged.status_code, merged.json()["id"], merged.headers["content-location"]) == (200, 1, "/v1/tracks/1")
+    assert "content-location" not in api.get("/v1/tracks/1").headers
+    assert api.ask("/v1/tracks/links", id=MERGED)["track_id"] == 1
+    assert api.ask("/v1/tracks/iswc", id=MERGED)["sonovault_id"] == 1
+    assert api.ask(f"/v1/tracks/{SPLIT}")["id"] == SPLIT
+    assert api.refused(f"/v1/tracks/{RETIRED}") == (404, "not_found", [])
+    assert api.ask("/v1/tracks/links", catalog_b_id=uuid(1))["track_id"] == 1
+
+
+def test_b16_changes_tell_merges_splits_and_removals_since_a_build(api: Api) -> None:
+    told = api.ask("/v1/changes", since="first")
+    found = {(one["kind"], one["change"], one["id"], one["new_id"]) for one in told["results"]}
+    assert ("track", "merged", MERGED, 1) in found
+    assert ("track", "removed", RETIRED, None) in found
+    assert ("track", "split", SPLIT, SPLIT_OFF) in found
+    assert (told["since"], told["build"], told["next_cursor"]) == ("first", "second", None)
+    assert api.ask("/v1/changes", since="second")["results"] == []
+    assert api.ask("/v1/changes")["build"] == "second"
+    page = api.ask("/v1/changes", since="first", limit=1)
+    assert len(page["results"]) == 1
+    rest = api.ask("/v1/changes", since="first", cursor=page["next_cursor"])
+    assert [*page["results"], *rest["results"]] == told["results"]
+    assert problem(api.get("/v1/changes", since="never")) == (404, "not_found", [])
+    assert len(GLASS_REMIXES) == 30
