@@ -96,10 +96,15 @@ def running(folder: Path, **settings: str) -> Iterator[Server]:
 def install() -> Path:
     """The folder of the newest installed server's programs; installs Debian's package when there is none (needs root)."""
     if not _installed():
-        for arguments in (["update", "-qq"], ["install", "-y", "-qq", "--no-install-recommends", "postgresql", "postgresql-contrib"]):
-            quiet = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
-            subprocess.run(["/usr/bin/apt-get", *arguments], check=True, stdout=sys.stderr, env=quiet)
+        install_packages("postgresql", "postgresql-contrib")
     return max(_installed(), key=lambda folder: float(folder.parent.name))
+
+
+def install_packages(*names: str) -> None:
+    """Install packages of Debian; needs root."""
+    for arguments in (["update", "-qq"], ["install", "-y", "-qq", "--no-install-recommends", *names]):
+        quiet = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
+        subprocess.run(["/usr/bin/apt-get", *arguments], check=True, stdout=sys.stderr, env=quiet)
 
 
 def _installed() -> list[Path]:

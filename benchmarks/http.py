@@ -1,0 +1,350 @@
+"""The server over HTTP beside FastAPI over PostgreSQL, beside itself without metering, and beside the least that it can answer.
+
+    python -m benchmarks.http CATALOG            # a catalog root with a published snapshot, such as benchmarks.catalog_world makes
+
+One worker a side, all servers pinned to one core, the load generator (wrk, Debian's package) and PostgreSQL to the other. Sides are
+measured in turns, in every round in another order; a ratio is the median of its rounds. CPU is that of the server's process, PostgreSQL's
+beside it. Needs `.venv-bench` (scripts/setup .venv-bench requirements-bench.lock).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import signal
+import statistics
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from shutil import which
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+import polars as pl
+import psycopg
+
+from account_store.accounts import Accounts
+from account_store.plans import Terms
+from benchmarks import postgres
+from catalog_store import open_catalog
+from pipeline.simulate.queries import queries
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+ROOT = Path(__file__).resolve().parent.parent
+TASKSET = "/usr/bin/taskset"
+SERVER_CORE, OTHER_CORE = "0", "1"
+SAMPLED_CODES = 50_000
+SAMPLED_QUERIES_PER_CLASS = 600
+_START_SECONDS = 90
+_BATCH = 1_000
+
+LUA = """
+local paths = {}
+for line in io.lines("%(paths)s") do paths[#paths + 1] = line end
+local place = %(start)d
+wrk.headers["x-api-key"] = "%(key)s"
+request = function()
+  place = place %% #paths + 1
+  return wrk.format("GET", paths[place])
+end
+%(delay)s
+done = function(summary, latency, requests)
+  io.write(string.format('{"requests": %%d, "microseconds": %%d, "errors": %%d, "p50": %%d, "p99": %%d, "worst": %%d}\\n',
+    summary.requests, summary.duration, summary.errors.status + summary.errors.read + summary.errors.write
+    + summary.errors.connect + summary.errors.timeout, latency:percentile(50), latency:percentile(99), latency.max))
+end
+"""
+
+
+@dataclass(frozen=True)
+class Load:
+    """Asked over and over by `clients` connections, each with `pause_ms` between answer and next request."""
+
+    paths: Path
+    key: str
+    clients: int
+    seconds: int
+    pause_ms: int = 0
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Of one side in one round. Rates are requests a second; latencies milliseconds."""
+
+    rate: float
+    rate_per_cpu: float
+    p50: float
+    p99: float
+    errors: int
+    database_share: float
+    """CPU seconds of PostgreSQL per CPU second of the server."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """A server that runs, and the process that answers."""
+
+    name: str
+    port: int
+    process: int
+    database: postgres.Server | None = None
+
+    def cpu_seconds(self) -> float:
+        """CPU time of the process that answers."""
+        fields = Path(f"/proc/{self.process}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def measure(side: Side, load: Load, folder: Path, start: int) -> Measured:
+    """Load one side; SystemExit when an answer was not 200: an error is quick, and no figure."""
+    script = folder / "load.lua"
+    delay = f"delay = function() return {load.pause_ms} end" if load.pause_ms else ""
+    script.write_text(LUA % {"paths": load.paths, "start": start, "key": load.key, "delay": delay})
+    command = [TASKSET, "-c", OTHER_CORE, "wrk", "-t1", f"-c{load.clients}", f"-d{load.seconds}s", "--timeout", "10s"]
+    before = side.cpu_seconds(), side.database.cpu_seconds() if side.database else 0.0
+    done = subprocess.run([*command, "-s", str(script), f"http://127.0.0.1:{side.port}"], check=True, capture_output=True, text=True)
+    cpu = side.cpu_seconds() - before[0]
+    database = side.database.cpu_seconds() - before[1] if side.database else 0.0
+    facts = json.loads(done.stdout.splitlines()[-1])
+    if facts["errors"]:
+        raise SystemExit(f"error: {side.name}: {facts['errors']} of {facts['requests']} answers were errors")
+    rate = facts["requests"] / facts["microseconds"] * 1e6
+    return Measured(rate, facts["requests"] / cpu, facts["p50"] / 1000, facts["p99"] / 1000, facts["errors"], database / cpu)
+
+
+def rounds(sides: Sequence[Side], load: Load, count: int, folder: Path) -> dict[str, list[Measured]]:
+    """Every side once a round, in an order that changes from round to round."""
+    measured: dict[str, list[Measured]] = {side.name: [] for side in sides}
+    for number in range(count):
+        shift = number % len(sides)
+        for side in [*sides[shift:], *sides[:shift]]:
+            measured[side.name].append(measure(side, load, folder, number * 1_000))
+    return measured
+
+
+def print_table(measured: dict[str, list[Measured]]) -> None:
+    """Medians over the rounds, and how far the rounds lie apart."""
+    print("| side | requests/s | per CPU-second (least to most) | p50 ms | p99 ms | PostgreSQL's CPU per second of the server's |")
+    print("|---|---|---|---|---|---|")
+    for name, of_side in measured.items():
+        rates = [one.rate_per_cpu for one in of_side]
+        per_cpu = f"{statistics.median(rates):,.0f} ({min(rates):,.0f} to {max(rates):,.0f})"
+        others = [f"{_median(of_side, figure):.2f}" for figure in ("p50", "p99", "database_share")]
+        print(f"| {name} | {_median(of_side, 'rate'):,.0f} | {per_cpu} | {' | '.join(others)} |")
+
+
+def print_ratios(measured: dict[str, list[Measured]], pairs: Sequence[tuple[str, str, str]]) -> None:
+    """(what, numerator, denominator): median over the rounds of both ratios."""
+    print("\n| ratio | requests/s | per CPU-second |\n|---|---|---|")
+    for what, above, below in pairs:
+        both = list(zip(measured[above], measured[below], strict=True))
+        by_time = statistics.median(a.rate / b.rate for a, b in both)
+        by_cpu = statistics.median(a.rate_per_cpu / b.rate_per_cpu for a, b in both)
+        print(f"| {what} | {by_time:.2f} | {by_cpu:.2f} |")
+
+
+def _median(of_side: list[Measured], name: str) -> float:
+    return float(statistics.median(getattr(one, name) for one in of_side))
+
+
+@contextmanager
+def started(name: str, command: list[str], port: int, path: str, key: str, environment: dict[str, str]) -> Iterator[Side]:
+    """A server pinned to its core, once it answers `path` with 200."""
+    with tempfile.TemporaryFile() as log:
+        process = subprocess.Popen(
+            [TASKSET, "-c", SERVER_CORE, *command], cwd=ROOT, env={**os.environ, **environment}, stdout=log, stderr=log
+        )
+        try:
+            until = time.monotonic() + _START_SECONDS
+            while not _answers(port, path, key):
+                if process.poll() is not None or time.monotonic() > until:
+                    log.seek(0)
+                    raise SystemExit(f"error: {name} did not start:\n{log.read().decode()[-3000:]}")
+                time.sleep(0.1)
+            yield Side(name, port, process.pid)
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait()
+
+
+def _answers(port: int, path: str, key: str) -> bool:
+    request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", headers={"x-api-key": key})
+    try:
+        with urllib.request.urlopen(request, timeout=5) as answer:  # noqa: S310 - loopback
+            return bool(answer.status == 200)
+    except OSError:
+        return False
+
+
+def _ours(application: str, *, is_factory: bool = True) -> Callable[[int], list[str]]:
+    options = [
+        "--loop",
+        "uvloop",
+        "--http",
+        "catalog_api.edge:GuardedProtocol",
+        "--ws",
+        "none",
+        "--log-level",
+        "warning",
+        "--no-access-log",
+    ]
+    command = [sys.executable, "-m", "uvicorn", application, *options, "--no-server-header", "--no-proxy-headers"]
+    return lambda port: [*command, *(["--factory"] if is_factory else []), "--port", str(port)]
+
+
+def _peer(port: int) -> list[str]:
+    return [str(ROOT / ".venv-bench/bin/python"), "-m", "benchmarks.http_peer", str(port), sysconfig.get_path("purelib")]
+
+
+def load_database(url: str, catalog: Path, key: str) -> int:
+    """Put tracks, codes, the key and its credits into PostgreSQL; how many tracks."""
+    codes = _codes(catalog)
+    ids = codes["recording_id"].unique().sort().to_list()
+    with psycopg.connect(url) as database, open_catalog(catalog) as opened:
+        database.execute("CREATE TABLE track (recording_id bigint PRIMARY KEY, body text NOT NULL)")
+        database.execute("CREATE TABLE recording_isrc (isrc text PRIMARY KEY, recording_id bigint NOT NULL)")
+        database.execute("CREATE TABLE api_key (key_hash bytea PRIMARY KEY, account_id bigint NOT NULL, revoked_at timestamptz)")
+        database.execute("CREATE TABLE credit (account_id bigint PRIMARY KEY, granted bigint NOT NULL, used bigint NOT NULL)")
+        with database.cursor().copy("COPY track FROM STDIN") as copy:
+            for first in range(0, len(ids), _BATCH):
+                for recording_id, body in opened.track_bodies(ids[first : first + _BATCH]).items():
+                    copy.write_row((recording_id, body.decode()))
+        with database.cursor().copy("COPY recording_isrc FROM STDIN") as copy:
+            for row in codes.iter_rows():
+                copy.write_row(row)
+        database.execute("INSERT INTO api_key SELECT sha256(%s::bytea), 1, NULL", (key.encode(),))
+        database.execute("INSERT INTO credit VALUES (1, 1000000000, 0)")
+    with psycopg.connect(url, autocommit=True) as database:
+        database.execute("VACUUM ANALYZE")
+    return len(ids)
+
+
+def _codes(catalog: Path) -> pl.DataFrame:
+    return pl.read_parquet(catalog / "current/tables/recording_isrc/*.parquet", columns=["isrc", "recording_id"])
+
+
+def write_paths(catalog: Path, folder: Path, seed: int) -> tuple[Path, Path]:
+    """Files of paths, shuffled: of codes that exist, and of searches in all classes."""
+    chance = random.Random(seed)  # noqa: S311 - a sample
+    codes = _codes(catalog)["isrc"].sort().to_list()
+    lookups = [f"/v1/tracks/isrc/{code}" for code in chance.sample(codes, min(SAMPLED_CODES, len(codes)))]
+    names = pl.scan_parquet(catalog / "current/tables/track/*.parquet")
+    asked = queries(names, SAMPLED_QUERIES_PER_CLASS, seed)
+    searches = [f"/v1/tracks/search?{urlencode(row)}" for row in asked.select("artist", "title").to_dicts()]
+    chance.shuffle(searches)
+    files = folder / "lookups.txt", folder / "searches.txt"
+    for file, paths in zip(files, (lookups, searches), strict=True):
+        file.write_text("\n".join(paths) + "\n")
+    return files
+
+
+def new_key(url: str) -> str:
+    """A key whose plan limits nothing that is measured here."""
+    accounts = Accounts.open(url)
+    account = accounts.create("benchmark", "custom", Terms(10**12, Decimal(1), 10**6))
+    key = accounts.keys.create(account.account_id).key
+    accounts.close()
+    return key
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("catalog", type=Path)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=int, default=5, help="of load per side and round")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--folder", type=Path, help="for PostgreSQL's data and the accounts; a temporary one when not given")
+    chosen = parser.parse_args()
+    if not which("wrk"):
+        postgres.install_packages("wrk")
+    os.sched_setaffinity(0, {int(OTHER_CORE)})
+    with ExitStack() as stack:
+        folder = chosen.folder or Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        folder.mkdir(parents=True, exist_ok=True)
+        folder.chmod(0o755)  # PostgreSQL's user must pass
+        _run(stack, chosen, folder)
+
+
+def _run(stack: ExitStack, chosen: argparse.Namespace, folder: Path) -> None:
+    accounts = f"sqlite:///{folder}/accounts.db"
+    key = new_key(accounts)
+    lookups, searches = write_paths(chosen.catalog, folder, chosen.seed)
+    database = stack.enter_context(postgres.running(folder / "postgres"))
+    tracks = load_database(database.url(), chosen.catalog, key)
+    first = lookups.read_text().split("\n", 1)[0]
+    ours = {"CATALOG_API_CATALOG": str(chosen.catalog.resolve()), "CATALOG_API_ACCOUNTS_URL": accounts}
+    peer = {"PEER_DATABASE": database.url()}
+    ports = iter(range(18_100, 18_200))
+
+    def start(name: str, command: Callable[[int], list[str]], environment: dict[str, str], path: str = first) -> Side:
+        port = next(ports)
+        return stack.enter_context(started(name, command(port), port, path, key, environment))
+
+    hello = start("hello world, no framework", _ours("benchmarks.http_apps:hello", is_factory=False), {})
+    framework = start("hello world, Litestar", _ours("benchmarks.http_apps:hello_framework"), {}, "/hello/you")
+    whole = start("ours", _ours("catalog_api.worker:application"), ours)
+    unmetered = start("ours, neither key check nor metering", _ours("benchmarks.http_apps:unmetered"), ours)
+    checked = _on(start("FastAPI + PostgreSQL, key check", _peer, peer), database)
+    metered = _on(start("FastAPI + PostgreSQL, key check and metering", _peer, {**peer, "PEER_METERING": "1"}), database)
+    greeting = folder / "hello.txt"
+    greeting.write_text("/hello/you\n")
+    _same_answers(lookups, whole, checked, key)
+
+    print(
+        f"{tracks:,} tracks; load of the machine {os.getloadavg()[0]:.1f}; {chosen.rounds} rounds of {chosen.seconds} s; seed {chosen.seed}"
+    )
+    print("\n## ISRC, 32 clients\n", flush=True)
+    load = Load(lookups, key, 32, chosen.seconds)
+    measured = rounds([whole, unmetered, checked, metered, hello], load, chosen.rounds, folder)
+    measured |= rounds([framework], Load(greeting, key, 32, chosen.seconds), chosen.rounds, folder)
+    print_table(measured)
+    pairs = [
+        ("ours / FastAPI with key check (goal 3)", whole, checked),
+        ("ours / FastAPI with key check and metering (goal 3)", whole, metered),
+        ("ours without / FastAPI with key check", unmetered, checked),
+        ("ours / ours without key check and metering (goal 0.65)", whole, unmetered),
+        ("ours / hello world, no framework", whole, hello),
+        ("ours without / hello world, no framework", unmetered, hello),
+        ("ours / hello world, Litestar", whole, framework),
+    ]
+    print_ratios(measured, [(what, above.name, below.name) for what, above, below in pairs])
+    print("\n## Search, 50 clients (goal: p99 15 ms)\n", flush=True)
+    for name, pause in (("as fast as they can", 0), ("each 50 ms after its last answer", 50), ("each 25 ms after its last answer", 25)):
+        of_search = rounds([whole], Load(searches, key, 50, chosen.seconds, pause), chosen.rounds, folder)
+        print(f"{name}:\n")
+        print_table(of_search)
+        print(flush=True)
+
+
+def _on(side: Side, database: postgres.Server) -> Side:
+    return Side(side.name, side.port, side.process, database)
+
+
+def _same_answers(lookups: Path, ours: Side, peer: Side, key: str) -> None:
+    for path in lookups.read_text().splitlines()[:20]:
+        bodies = [_body(side.port, path, key) for side in (ours, peer)]
+        if bodies[0] != bodies[1]:
+            raise SystemExit(f"error: {path}: ours and the peer answer differently: {bodies}")
+
+
+def _body(port: int, path: str, key: str) -> Any:  # noqa: ANN401 - any JSON
+    request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", headers={"x-api-key": key})
+    with urllib.request.urlopen(request, timeout=5) as answer:  # noqa: S310 - loopback
+        return json.loads(answer.read())
+
+
+if __name__ == "__main__":
+    main()
