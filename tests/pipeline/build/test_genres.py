@@ -31,6 +31,7 @@ def test_the_tree_has_25_mains_and_subgenres_name_their_main(world: World) -> No
     assert tree.filter(type="main").height == 25
     organic = tree.filter(name="Organic House").row(0, named=True)
     assert (organic["level"], organic["main_name"]) == (2, "House")
+    assert organic["description"].startswith("Deep house with acoustic instruments")
     assert tree.filter(genre_id=organic["parent_id"])["name"].item() == "Deep House"
 
 
