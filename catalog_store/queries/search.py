@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from catalog_store.cursors import CursorCodec, Place
 from catalog_store.errors import DeadlineExceededError, InvalidQueryError
+from catalog_store.search.calibration import calibrated
 from catalog_store.search.candidates import by_other_readings, by_words
 from catalog_store.search.rerank import Match, match
 from catalog_store.search.wanted import wanted
@@ -27,7 +28,7 @@ MAX_LIMIT = 100
 DEFAULT_LIMIT = 20
 CANDIDATES = 50
 """Documents compared name by name; when every one of them is good, all candidates are."""
-GOOD_SCORE = 0.88
+GOOD_SCORE = calibrated(0.88)
 """A best score below it has words read in other ways, too."""
 
 

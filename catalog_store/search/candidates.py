@@ -56,14 +56,17 @@ def by_words(index: SearchIndex, asked: Wanted) -> Look:
 
 
 def by_other_readings(index: SearchIndex, look: Look) -> Documents:
-    """Documents that hold pairs of the words as they may have been meant; empty when every word was met as typed."""
+    """Documents that hold pairs of the words as they may have been meant; empty when every word was met as typed.
+
+    Where one side has unmet words and the other has none, a word of the other one may be met by chance, so all of those are read, too.
+    """
     if not (look.unmet_artist or look.unmet_title):
         return look.documents[:0]
-    left, right = (_near(index, unmet) for unmet in (look.unmet_artist, look.unmet_title))
-    left_parts = [*joined(look.artist_words), *(part for word in look.unmet_artist[:_WIDENED_WORDS] for part in parts(word))]
-    right_parts = [*joined(look.title_words), *(part for word in look.unmet_title[:_WIDENED_WORDS] for part in parts(word))]
-    grids = [(left + left_parts, look.title_words), (look.artist_words, right + right_parts), (left, right)]
-    return _by_evidence(*_posted(index, grids))
+    artist, title = (
+        (unmet or words)[:_WIDENED_WORDS] for unmet, words in ((look.unmet_artist, look.artist_words), (look.unmet_title, look.title_words))
+    )
+    left, right = (_readings(index, words, unsure) for words, unsure in ((look.artist_words, artist), (look.title_words, title)))
+    return _by_evidence(*_posted(index, [(left, look.title_words), (look.artist_words, right), (left, right)]))
 
 
 def _others(words: Sequence[str], held: NDArray[np.bool_], axis: int) -> list[str]:
@@ -75,9 +78,11 @@ def _looked_up(index: SearchIndex, words: Sequence[str]) -> list[str]:
     return list(words) if len(words) <= WORDS_PER_SIDE else index.vocabulary.rarest(words, WORDS_PER_SIDE)
 
 
-def _near(index: SearchIndex, unmet: Sequence[str]) -> list[str]:
-    chosen = unmet[:_WIDENED_WORDS]
-    return [other for word in chosen for other in neighbours(index.vocabulary, word)[: _READINGS // len(chosen)]]
+def _readings(index: SearchIndex, words: Sequence[str], unsure: Sequence[str]) -> list[str]:
+    """Other readings of the unsure ones of some words: words near them, and what is left when spaces went missing or came between."""
+    near = [other for word in unsure for other in neighbours(index.vocabulary, word)[: _READINGS // len(unsure)]]
+    pieces = [*joined(words), *(part for word in unsure for part in parts(word))]
+    return list(dict.fromkeys((*near, *filter(index.vocabulary.has, pieces))))
 
 
 def _posted(index: SearchIndex, grids: Sequence[Grid]) -> tuple[Documents, NDArray[np.int64]]:

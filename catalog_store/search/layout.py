@@ -20,7 +20,7 @@ them in titles, L lists of artists, A artist names. All arrays are .npy, little 
     pair_starts.npy         uint32 or uint64 [2^B + 1]       entries of hash bucket b are pair_starts[b]..pair_starts[b+1]
     pair_tags.npy           uint16 [E]                       next 16 bits of the pair's hash, ascending inside a bucket
     pair_documents.npy      uint32 [E]                       ascending per tag, at most POSTINGS_CAP of them
-    vocabulary.bin                                           all words of titles and pairs in UTF-8, a newline behind each, by number of
+    vocabulary.bin                                           all words of titles and pairs in UTF-8 between newlines, by number of
                                                              characters (255 for more), then bytes
     vocabulary_starts.npy   uint32 or uint64 [V+1]           word i begins at byte starts[i]; the last is the size
     vocabulary_counts.npy   uint8 [V]                        8 log2(1 + documents that pair the word), rounded up

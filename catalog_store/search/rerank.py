@@ -10,7 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from rapidfuzz import fuzz
+from rapidfuzz.distance import OSA
 
+from catalog_store.search.calibration import calibrated
 from catalog_store.search.variants import SAME_PERFORMANCE, note_fit, variant_fit, wordings
 from catalog_store.search.wanted import comparable
 
@@ -20,19 +22,25 @@ if TYPE_CHECKING:
     from catalog_store.search.index import DocumentNames
     from catalog_store.search.wanted import Wanted
 
-FLOOR = 0.74
-"""Below it nothing is returned."""
-DECIMALS = 4
-"""Scores are rounded so that a cursor finds its place on every machine."""
+    _Likeness = tuple[float, str]
+
+FLOOR = 0.78
+"""Likeness below which nothing is returned: answers there are wrong more often than right."""
 
 _WEAKER_SHARE = 0.65
 """Weight of the worse of the two similarities."""
 _REORDERED, _SUBSET, _HALF, _ONE_OF_SEVERAL, _STEM = 0.985, 0.90, 0.80, 0.97, 0.97
 """What words in another order, words left out, the longer of two words left out, one of several artists and a title without its subtitle
 are worth of a full match."""
+_GUEST_UNKNOWN, _GUEST_ALONE = 0.985, 0.85
+"""What the right artist beside a guest that the document lacks is worth, and the right guest beside another artist."""
 _LONGEST_SUBSET_RATIO = 2.0
 """A text more than so many times longer than the other is not the other with words left out, unless just one is."""
 _FULL = 100.0
+_BEGINNING, _SHORTEST_BEGINNING = 0.7, 5
+"""What a name is worth that the other begins with, and letters that it must have: `Sonic Vision orignal mx` asked, `Sonic Vision` found."""
+_BOTH_PARTIAL = 0.9
+"""Words left out of artist and title, both."""
 _READ_NOTE, _LEAST_WITH_NOTE = 0.98, 0.85
 """A note that is nothing but the variant found: what it is worth at least. Likeness that title and note together must have."""
 _STRONG = 0.90
@@ -58,20 +66,23 @@ def match(asked: Wanted, names: DocumentNames) -> Match | None:
         return None
     artist, artist_reason = _artists(asked, names)
     variant, variant_reason = fit or variant_fit(asked.variant, names.variant)
-    score = round((_WEAKER_SHARE * min(artist, title) + (1 - _WEAKER_SHARE) * max(artist, title)) * variant, DECIMALS)
-    if score < FLOOR:
+    if artist_reason == "artist_partial" and title_reason == "title_partial":
+        variant *= _BOTH_PARTIAL
+    likeness = (_WEAKER_SHARE * min(artist, title) + (1 - _WEAKER_SHARE) * max(artist, title)) * variant
+    if likeness < FLOOR:
         return None
-    kind = "exact" if score >= SAME_PERFORMANCE else "strong" if score >= _STRONG else "fuzzy"
-    return Match(score, kind, (artist_reason, title_reason, variant_reason))
+    kind = "exact" if likeness >= SAME_PERFORMANCE else "strong" if likeness >= _STRONG else "fuzzy"
+    return Match(calibrated(likeness), kind, (artist_reason, title_reason, variant_reason))
 
 
-def _title(asked: Wanted, found: str) -> tuple[float, str]:
+def _title(asked: Wanted, found: str) -> _Likeness:
     if asked.title == found or asked.compact_title == found.replace(" ", ""):
         return 1.0, "title_equal"
-    likeness = _likeness(asked.title, found)
+    likeness, is_whole = _likeness(asked.title, found)
     if asked.stem != asked.title:
-        likeness = max(likeness, _STEM * _likeness(asked.stem, found))
-    return likeness, "title_similar"
+        of_stem, is_whole_stem = _likeness(asked.stem, found)
+        likeness, is_whole = max((likeness, is_whole), (_STEM * of_stem, is_whole_stem))
+    return likeness, "title_similar" if is_whole else "title_partial"
 
 
 def _with_note(asked: Wanted, names: DocumentNames, title: float) -> tuple[float, tuple[float, str] | None]:
@@ -86,30 +97,54 @@ def _with_note(asked: Wanted, names: DocumentNames, title: float) -> tuple[float
     return (whole, (SAME_PERFORMANCE, "variant_similar")) if whole > max(title, _LEAST_WITH_NOTE) else (title, None)
 
 
-def _likeness(asked: str, found: str) -> float:
-    shorter, longer = sorted((len(asked), len(found)))
-    subset = fuzz.token_set_ratio(asked, found)
-    if longer <= _LONGEST_SUBSET_RATIO * shorter:
-        subset *= _SUBSET
-    else:
-        subset *= _HALF if subset == _FULL and abs(asked.count(" ") - found.count(" ")) == 1 else 0
-    return max(fuzz.ratio(asked, found), _REORDERED * fuzz.token_sort_ratio(asked, found), subset) / 100
+def _likeness(asked: str, found: str) -> tuple[float, bool]:
+    """(likeness, whether the whole of both was compared, no words left out)."""
+    edits = OSA.normalized_similarity(asked, found)
+    if " " in asked and " " in found and edits < _REORDERED:
+        edits = max(edits, _REORDERED * OSA.normalized_similarity(_sorted(asked), _sorted(found)))
+    partial = _partial(asked, found)
+    return (edits, True) if edits >= partial else (partial, False)
 
 
-def _artists(asked: Wanted, names: DocumentNames) -> tuple[float, str]:
+def _partial(asked: str, found: str) -> float:
+    """Likeness of the words that both have."""
+    shorter, longer = sorted((asked, found), key=len)
+    subset = fuzz.token_set_ratio(asked, found) / _FULL
+    if len(longer) <= _LONGEST_SUBSET_RATIO * len(shorter):
+        return _SUBSET * subset
+    if subset == 1 and abs(asked.count(" ") - found.count(" ")) == 1:
+        return _HALF
+    is_telling = len(shorter) >= _SHORTEST_BEGINNING and (shorter is found or " " in shorter)
+    return _BEGINNING if is_telling and longer.startswith(shorter + " ") else 0.0
+
+
+def _sorted(words: str) -> str:
+    return " ".join(sorted(words.split(" ")))
+
+
+def _artists(asked: Wanted, names: DocumentNames) -> _Likeness:
     primary = comparable(" ".join(names.artists))
     everyone = comparable(" ".join((*names.artists, *names.featured)))
     if asked.everyone in {primary, everyone} or set(asked.artists) == set(names.artists):
         return 1.0, "artist_equal"
-    found = [(_likeness(asked.everyone, primary), "artist_similar")]
-    each = (asked.whole, *asked.artists, *asked.guests)
+    found = [_named(asked.everyone, primary)]
+    if asked.alone != asked.everyone:
+        found.append(_named(asked.alone, primary, _GUEST_UNKNOWN))
+    each = (asked.whole, *asked.artists)
     if names.featured:
-        found.append((_likeness(asked.everyone, everyone), "artist_similar"))
+        found.append(_named(asked.everyone, everyone))
         found.append((_ONE_OF_SEVERAL * _closest(each, names.featured), "featured_artist"))
-    if len(names.artists) > 1 or len(asked.artists) + len(asked.guests) > 1:
+    if len(names.artists) > 1 or len(asked.artists) > 1:
         found.append((_ONE_OF_SEVERAL * _closest(each, names.artists), "one_of_artists"))
+    if asked.guests:
+        found.append((_GUEST_ALONE * _closest(asked.guests, (*names.artists, *names.featured)), "featured_artist"))
     return max(found)
 
 
+def _named(asked: str, found: str, worth: float = 1.0) -> _Likeness:
+    likeness, is_whole = _likeness(asked, found)
+    return worth * likeness, "artist_similar" if is_whole else "artist_partial"
+
+
 def _closest(asked: Iterable[str], found: Sequence[str]) -> float:
-    return max(fuzz.ratio(one, other) for one in asked for other in found) / 100
+    return max(OSA.normalized_similarity(one, other) for one in asked for other in found)

@@ -60,8 +60,8 @@ def _close(word: str, others: Sequence[str], edits: int) -> list[tuple[str, int]
 
 def parts(word: str) -> list[str]:
     """Beginnings and ends of a word: what its words can be when a space between them went missing or became a letter."""
-    last = len(word) - SHORTEST_PART
-    return [word[:place] for place in range(SHORTEST_PART, last + 1)] + [word[place:] for place in range(SHORTEST_PART, last + 1)]
+    length = len(word)
+    return [word[:place] for place in range(SHORTEST_PART, length)] + [word[place:] for place in range(1, length - SHORTEST_PART + 1)]
 
 
 def joined(words: Sequence[str]) -> list[str]:

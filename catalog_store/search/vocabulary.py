@@ -1,6 +1,6 @@
 """All words of an index in order of length and text, and again by reversed texts: words with a common beginning or end are neighbours.
 
-Texts are kept word by word with a newline behind each, so that a run of words is read as one slice. Every STRIDE-th word is held in memory
+Texts stand between newlines, so that a run of words is read as one slice. Every STRIDE-th word is held in memory
 when the files are opened, which finds a run's ends without touching the rest. layout.py names the files. What must not live here: what a
 word means to a query (typos.py).
 """
@@ -53,13 +53,13 @@ def write_vocabulary(folder: Path, words: pl.DataFrame) -> None:
 
 def _write_texts(folder: Path, name: str, words: pl.Series, stride: int) -> None:
     """`<name>.bin`, and where every `stride`-th word begins, the end included."""
-    size = int(words.str.len_bytes().sum() or 0) + len(words)
     lengths = words.str.len_bytes().to_numpy().astype(np.uint64) + np.uint64(1)
-    starts = np.concatenate([[np.uint64(0)], np.cumsum(lengths, dtype=np.uint64)])
-    kept = starts[:-1][::stride]
-    with ArrayWriter(folder / f"{name}_starts.npy", smallest_unsigned(size)) as array, (folder / f"{name}.bin").open("wb") as texts:
-        array.append(kept)
-        array.append(np.array([size], dtype=np.uint64))
+    starts = np.uint64(1) + np.concatenate([[np.uint64(0)], np.cumsum(lengths, dtype=np.uint64)])
+    dtype = smallest_unsigned(int(starts[-1]))
+    with ArrayWriter(folder / f"{name}_starts.npy", dtype) as array, (folder / f"{name}.bin").open("wb") as texts:
+        array.append(starts[:-1][::stride])
+        array.append(starts[-1:])
+        texts.write(b"\n")
         for first in range(0, len(words), _WRITTEN_AT_ONCE):
             texts.write("".join(f"{word}\n" for word in words[first : first + _WRITTEN_AT_ONCE]).encode())
 
@@ -83,17 +83,15 @@ class _Sorted:
     def place(self, word: str) -> int | None:
         """Number of a word, None when it is none."""
         key = order_key(word)
-        first, last = self._stretch(key, key)
-        words = self._texts[self._starts[first] : self._starts[last]].split(b"\n")
-        try:
-            return first * STRIDE + words.index(word.encode())
-        except ValueError:
-            return None
+        stride = max(0, bisect_right(self._heads, key) - 1)
+        begin, end = self._starts[stride] - 1, self._starts[min(stride + 1, len(self._heads))]
+        found = self._texts.find(b"\n" + key[1:] + b"\n", begin, end)
+        return None if found < 0 else stride * STRIDE + self._texts[begin:found].count(b"\n")
 
     def _stretch(self, low: bytes, high: bytes) -> tuple[int, int]:
         """First and last + 1 of the strides that hold all words between two keys."""
         first = max(0, bisect_right(self._heads, low) - 1)
-        return first, max(first, bisect_left(self._heads, high), bisect_right(self._heads, high) if low == high else 0)
+        return first, max(first, bisect_left(self._heads, high))
 
 
 class Vocabulary:

@@ -13,16 +13,26 @@ from catalog_store.name_keys import fold, name_key, title_keys
 from catalog_store.name_keys.joints import taken_apart
 from catalog_store.search.words import words
 
+_NOISE = frozenset(
+    {"official", "music", "video", "videoclip", "audio", "lyric", "lyrics", "hd", "hq", "4k", "mv", "visualizer", "mp3", "full"}
+    | {"explicit", "clean", "dirty", "remaster", "remastered", "radio", "edit"}
+)
+"""What people type behind a title, most of it copied from videos and files; a song may end in one, so the title as typed counts, too."""
 _TEMPO = re.compile(r" [(\[]?[0-9]{2,3} ?bpm[)\]]?$", re.IGNORECASE)
 CONNECTIVES = frozenset({"and", "x", "vs", "with", "feat", "ft", "featuring", "the"})
 """Words that join names or lead them: they never tell two artists apart, unless a name has no others."""
 
 
 class Wanted(NamedTuple):
-    """What is asked for: the artists one by one, as one name, and with the guests as one comparable text; the title and its variant."""
+    """What is asked for.
+
+    `artists` one by one, `whole` as one name, `guests` of the artist field; as one comparable text `alone`, and `everyone` with all guests.
+    `stem`: the title without what may not belong to it.
+    """
 
     artists: tuple[str, ...]
     whole: str
+    alone: str
     everyone: str
     guests: tuple[str, ...]
     title: str
@@ -38,17 +48,18 @@ def wanted(artist: str, title: str) -> Wanted:
     joined = taken_apart(fold(artist))
     artists = _keys(joined.names) or (name_key(artist),)
     keys = title_keys(_title_alone(title, {name_key(artist), *artists}))
-    guests = _keys(joined.guests) + ((keys.credits,) if keys.credits else ())
+    guests = _keys(joined.guests)
     whole = name_key(joined.primary) or name_key(artist)
-    artist_words = dict.fromkeys(word for name in (whole, *artists, *guests) for word in words(name))
+    artist_words = dict.fromkeys(word for name in (whole, *artists, *guests, keys.credits) for word in words(name))
     return Wanted(
         artists=artists,
         whole=whole,
-        everyone=comparable(" ".join((whole, *guests))),
+        alone=comparable(whole),
+        everyone=comparable(" ".join((whole, *guests, keys.credits)).rstrip(" ")),
         guests=guests,
         title=keys.core,
         compact_title=keys.core.replace(" ", ""),
-        stem=keys.stem,
+        stem=keys.stem if keys.stem != keys.core else _without_noise(keys.core),
         variant=keys.variant,
         artist_words=tuple(artist_words),
         title_words=tuple(words(keys.core)),
@@ -61,6 +72,14 @@ def _title_alone(title: str, artists: set[str]) -> str:
     if dash and behind.strip() and name_key(before) in artists:
         title = behind
     return _TEMPO.sub("", title.rstrip()) or title
+
+
+def _without_noise(title: str) -> str:
+    """The key of a title without the words of videos and files at its end; never without all."""
+    kept = title.split(" ")
+    while len(kept) > 1 and kept[-1] in _NOISE:
+        kept.pop()
+    return " ".join(kept)
 
 
 def comparable(names: str) -> str:

@@ -48,6 +48,11 @@ def test_every_name_of_every_script_is_found_first(catalog: Catalog, recording_i
         ("ASAP Roddy", "Symphony No 5 in C-Minor", 14),
         ("Pink Lemonade", "Around the Glob", 16),
         ("Earth Wind & Water", "봄날", 5),
+        ("VelvetFoxes", "MidnightRunning", 1),
+        ("velvet foxes", "velvet foxes - midnight running official video", 1),
+        ("Velvte Foxse", "Midnihgt Runinng", 1),
+        ("Vel vet Foxes", "Mid night Running", 1),
+        ("Paper Planes", "Nina Kraviz", None),
         ("Kino", "Группа крови", None),
     ],
 )
@@ -77,6 +82,14 @@ def test_unrelated_names_find_nothing(catalog: Catalog, artist: str, title: str)
 def test_values_that_make_no_sense_are_named(catalog: Catalog, wrong: dict[str, Any], named: str) -> None:
     with pytest.raises(InvalidQueryError, match=named):
         catalog.search(**{"artist": "Sade", "title": "Intro", **wrong})
+
+
+def test_long_queries_are_answered(catalog: Catalog) -> None:
+    filler = " ".join(f"word{n}" for n in range(70))
+    names = (f"Nina Kraviz-Lund {filler}"[:500], f"Paper Planes Over Paris {filler}"[:500])
+    assert catalog.search(artist=names[0], title=names[1]).hits == []
+    assert found(catalog, "Nina Kraviz-Lund", "Paper Planes Over Paris (" + "la " * 150 + ")") == [13]
+    assert found(catalog, "x " * 250, "東" * 500) == []
 
 
 def test_cursors_belong_to_their_query(catalog: Catalog) -> None:

@@ -34,12 +34,35 @@ def test_a_name_with_and_in_it_is_kept_whole_beside_its_parts() -> None:
     assert {"earth", "wind", "water"} <= set(asked.artist_words)
 
 
-def test_guests_of_the_title_are_guests() -> None:
+def test_guests_of_the_title_are_with_everyone_but_alone_no_artist() -> None:
     asked = wanted("Sade", "No Ordinary Love (feat. MØ) [Live at Wembley]")
-    assert asked.guests == ("mo",)
+    assert (asked.alone, asked.everyone, asked.guests) == ("sade", "sade mo", ())
+    assert "mo" in asked.artist_words
     assert (asked.title, asked.variant) == ("no ordinary love", "live:wembley")
 
 
 @pytest.mark.parametrize(("names", "key"), [("the the", "the the"), ("and one", "one"), ("x", "x"), ("", "")])
 def test_a_name_never_becomes_empty(names: str, key: str) -> None:
     assert comparable(names) == key
+
+
+@pytest.mark.parametrize(
+    ("title", "core", "stem"),
+    [
+        ("Sade - Intro", "intro", "intro"),
+        ("Intro 128 BPM ", "intro", "intro"),
+        ("Smooth Operator official video HD", "smooth operator official video hd", "smooth operator"),
+        ("Come Clean", "come clean", "come"),
+        ("Video", "video", "video"),
+        ("128 BPM", "128 bpm", "128 bpm"),
+        ("Sade -", "sade", "sade"),
+    ],
+)
+def test_what_users_copy_into_the_title(title: str, core: str, stem: str) -> None:
+    asked = wanted("Sade", title)
+    assert (asked.title, asked.stem) == (core, stem)
+
+
+def test_all_words_of_a_long_name_are_kept() -> None:
+    asked = wanted(" ".join(f"name{n}" for n in range(60)), " ".join(f"word{n}" for n in range(60)))
+    assert (len(asked.artist_words), len(asked.title_words)) == (60, 60)
