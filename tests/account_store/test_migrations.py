@@ -94,3 +94,9 @@ def test_opening_an_up_to_date_database_does_not_import_alembic(tmp_path: Path) 
     Accounts.open(url).close()
     code = "import sys; from account_store import Accounts; Accounts.open(sys.argv[1]).close(); sys.exit('alembic' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code, url], cwd=ROOT, check=False).returncode == 0
+
+
+@pytest.mark.parametrize("table", metadata.sorted_tables, ids=lambda table: table.name)
+def test_every_column_stands_in_the_operators_page(table: Table) -> None:
+    [line] = [line for line in (ROOT / "docs" / "accounts.md").read_text().splitlines() if line.startswith(f"| `{table.name}` |")]
+    assert [column.name for column in table.columns if f"`{column.name}`" not in line] == []
