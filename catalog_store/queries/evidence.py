@@ -15,6 +15,7 @@ import polars as pl
 from catalog_store.identifiers import normalise_isrc
 from catalog_store.platforms import LINK_SOURCES
 from catalog_store.tables import TABLES
+from catalog_store.tables.atoms import ATOM_TABLES, live_atoms
 from catalog_store.tables.files import scan_table
 
 if TYPE_CHECKING:
@@ -209,12 +210,15 @@ def evidence(tables: Path, recording_id: int) -> Evidence | None:
 
 
 def _scan(tables: Path, name: str) -> pl.LazyFrame:
-    return scan_table(TABLES[name], tables / name) if (tables / name).is_dir() else TABLES[name].empty().lazy()
+    if not (tables / name).is_dir():
+        return TABLES[name].empty().lazy()
+    return live_atoms(name, tables.joinpath) if name in ATOM_TABLES else scan_table(TABLES[name], tables / name)
 
 
 def _rows(tables: Path, name: str, *conditions: pl.Expr) -> pl.DataFrame:
     """Rows of a published table that meet all conditions, in the table's order; none when it was not published."""
-    return _scan(tables, name).filter(*conditions).collect()
+    rows = _scan(tables, name).filter(*conditions).collect()
+    return rows.sort(TABLES[name].order, maintain_order=True) if name in ATOM_TABLES else rows
 
 
 def _with_atoms(tables: Path, member: pl.DataFrame) -> pl.DataFrame:

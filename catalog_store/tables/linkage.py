@@ -54,9 +54,9 @@ ARTIST_NAME = Table(
 ATOM = Table(
     "atom",
     "linkage",
-    "Source records that agree on artist key, title key, variant and (within seconds) duration.",
+    "Source records that agree on artist key, title key, variant and (within seconds) duration. Atoms that `atom_gone` names do not count.",
     (
-        Column("atom_id", INT64, "Id of the atom: its bucket, and a hash of its smallest source key.", minimum=0),
+        Column("atom_id", INT64, "Id of the atom: its bucket, and a hash of all that it holds.", minimum=0),
         Column("artist_key", TEXT, "Normal form of the lead artist, without spaces; empty when no artist is known."),
         Column("title_key", TEXT, "Normal form of the core title, without spaces."),
         Column("stem_key", TEXT, "The same without bracketed subtitles; equal to `title_key` when there are none."),
@@ -73,7 +73,7 @@ ATOM = Table(
 ATOM_MEMBER = Table(
     "atom_member",
     "linkage",
-    "Which source record is in which atom.",
+    "Which source record is in which atom; a record is in one atom that counts.",
     (
         _PLATFORM,
         _EXTERNAL_ID,
@@ -81,19 +81,27 @@ ATOM_MEMBER = Table(
         Column("release_id", TEXT, "The release that the record names.", nullable=True),
         Column("content_hash", INT64, "Hash of what linkage read of the record."),
     ),
-    primary_key=("platform", "external_id"),
+    primary_key=("atom_id", "platform", "external_id"),
     sort_key=("atom_id",),
 )
 
 ATOM_CHANGE = Table(
     "atom_change",
     "linkage",
-    "Atoms of the snapshot built on that are gone, and atoms that came, when only changes were linked; one that was made again is both.",
+    "Atoms of the snapshot built on that are gone, and atoms that came, when only changes were linked.",
     (
         Column("atom_id", INT64, "The atom."),
         Column("change", TEXT, "What became of it.", values=("gone", "made")),
     ),
-    primary_key=("change", "atom_id"),
+    primary_key=("atom_id",),
+)
+
+ATOM_GONE = Table(
+    "atom_gone",
+    "linkage",
+    "Atoms that count no more although `atom`, `atom_member` and `atom_isrc` still hold them: those three are added to, not written anew.",
+    (Column("atom_id", INT64, "The atom."),),
+    primary_key=("atom_id",),
 )
 
 ATOM_ISRC = Table(
@@ -206,6 +214,7 @@ LINKAGE_TABLES = (
     ARTIST_NAME,
     ATOM,
     ATOM_CHANGE,
+    ATOM_GONE,
     ATOM_MEMBER,
     ATOM_ISRC,
     EDGE,

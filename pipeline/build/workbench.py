@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from catalog_store.tables import ALL_TABLES, TABLES
+from catalog_store.tables.atoms import ATOM_TABLES, live_atoms_sql
 from catalog_store.tables.files import parts, sql_source, write_table
 from pipeline.engine.duckdb_session import bounded_duckdb, frame, stream
 
@@ -51,6 +52,8 @@ class Workbench:
         self.connection.execute(f'CREATE OR REPLACE VIEW "{table.name}" AS SELECT * FROM {source}')
 
     def _source(self, table: Table) -> str | None:
+        if table.name in ATOM_TABLES and self.paths.table(table.name).is_dir():
+            return f"({live_atoms_sql(table.name, self.paths.table)})"
         if table.layer != "staging":
             folder = self.paths.table(table.name)
             return sql_source(folder) if folder.is_dir() else None

@@ -10,7 +10,7 @@ from pipeline.linkage import stages
 
 EDGE_FACTS = ("override_edges", "isrc_edges", "link_edges", "position_edges", "typo_edges", "key_edges")
 """What joined atoms to one another, for the plot."""
-ATOM_TABLES = ("linkage_version", "credit_name", "artist_name", "atom", "atom_change", "atom_member", "atom_isrc")
+ATOM_TABLES = ("linkage_version", "credit_name", "artist_name", "atom", "atom_change", "atom_gone", "atom_member", "atom_isrc")
 
 
 def steps() -> list[TableStep]:

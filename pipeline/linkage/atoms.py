@@ -5,8 +5,9 @@ apart than GAP_MS, and chains longer than SPAN_MS are cut again. A record withou
 one that shares its ISRC, or one that outweighs the others by DOMINANCE; else it waits in an atom of its own for an edge. Namesakes whom a
 platform tells apart are parted (namesakes.py).
 
-An atom's id is made of its bucket (the first BUCKET_BITS of the hash of its artist) and the smallest hash of a member's name. So it depends
-on nothing but the atom: the same for any number of buckets, and from night to night for whoever was not touched.
+An atom's id is made of its bucket (the first BUCKET_BITS of the hash of its artist) and a hash of all that it holds: what its records say
+and how their names are read. So it depends on nothing but the atom, the same for any number of buckets and on any night, and an atom that
+has changed in anything is another atom.
 """
 
 from __future__ import annotations
@@ -75,8 +76,8 @@ def make_atoms(records: pl.DataFrame, moves: pl.DataFrame | None = None) -> Atom
 def _numbers(records: pl.DataFrame) -> pl.DataFrame:
     """What places a record, in numbers, because strings cost ten times as much to sort.
 
-    row, key and check (two hashes of the key), name_hash, artist_hash, duration_ms (unknown: NO_DURATION). A record without a known artist
-    shares a key only with those that share its first ISRC.
+    row, key and check (two hashes of the key), name_hash, content (of all that an atom keeps of the record), artist_hash, duration_ms
+    (unknown: NO_DURATION). A record without a known artist shares a key only with those that share its first ISRC.
     """
     salt = pl.when(pl.col("artist_key") == "").then(stand_in_artist()).otherwise(pl.lit(""))
     return records.with_columns(salt=salt).select(
@@ -86,6 +87,7 @@ def _numbers(records: pl.DataFrame) -> pl.DataFrame:
         key=hashed([*_KEY, "salt"], ATOM_SEED),
         check=hashed([*_KEY, "salt"], ATOM_SEED + 1),
         name_hash=hashed(["platform", "external_id"], ATOM_SEED),
+        content=hashed(["content_hash", "artist_key", "variant", "names"], ATOM_SEED),
     )
 
 
@@ -113,7 +115,8 @@ def _named(placed: pl.DataFrame) -> pl.DataFrame:
     starts = run_starts(placed["part"].to_numpy())
     names, checks = placed["name_hash"].to_numpy(), placed["check"].to_numpy()
     prefix = (placed["artist_hash"].to_numpy()[starts] >> (32 - BUCKET_BITS)).astype(np.int64) << HASH_BITS
-    ids = prefix + (np.minimum.reduceat(names, starts) >> np.uint64(64 - HASH_BITS)).astype(np.int64)
+    held = np.bitwise_xor.reduceat(placed["content"].to_numpy(), starts)
+    ids = prefix + (held >> np.uint64(64 - HASH_BITS)).astype(np.int64)
     order = np.argsort(ids)
     is_one = np.array_equal(np.minimum.reduceat(checks, starts), np.maximum.reduceat(checks, starts))
     if not is_one or (np.diff(ids[order]) == 0).any():

@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from catalog_store.tables import TABLES
-from catalog_store.tables.files import read_table, write_table
+from catalog_store.tables.atoms import ATOM_TABLES, live_atoms
+from catalog_store.tables.files import read_table, scan_table, write_table
 
 if TYPE_CHECKING:
     from pipeline.paths import BuildPaths
@@ -30,6 +31,7 @@ BASE_TABLES = (
     "credit_name",
     "artist_name",
     "atom",
+    "atom_gone",
     "atom_member",
     "atom_isrc",
     "edge",
@@ -45,7 +47,13 @@ MOST_CHANGED = 0.05
 """Share of changed records above which linking everything costs less than finding out what they touch."""
 
 _ROOT = Path(__file__).resolve().parents[2]
-_CODE = ("pipeline/linkage", "catalog_store/name_keys", "catalog_store/tables/linkage.py", "pipeline/dumps/content_hash.py")
+_CODE = (
+    "pipeline/linkage",
+    "catalog_store/name_keys",
+    "catalog_store/tables/atoms.py",
+    "catalog_store/tables/linkage.py",
+    "pipeline/dumps/content_hash.py",
+)
 _LIBRARIES = ("polars", "rapidfuzz", "scipy")
 
 
@@ -56,11 +64,15 @@ class Night:
     base: Path | None
     reason: str = ""
 
-    def table(self, name: str) -> pl.LazyFrame:
-        """A table of the base."""
+    def folder(self, name: str) -> Path:
+        """The folder of a table of the base."""
         if self.base is None:
             raise ValueError(f"this night has no base to read {name} from: {self.reason}")
-        return pl.scan_parquet(self.base / name / "part-*.parquet")
+        return self.base / name
+
+    def table(self, name: str) -> pl.LazyFrame:
+        """A table of the base; of atoms those that count."""
+        return live_atoms(name, self.folder) if name in ATOM_TABLES else scan_table(TABLES[name], self.folder(name))
 
 
 def begin(paths: BuildPaths) -> Night:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from catalog_store.tables import TABLES
-from catalog_store.tables.files import parts, read_table, scan_table, write_table
+from catalog_store.tables.atoms import live_atoms, live_parts
+from catalog_store.tables.files import read_table, write_table
 from pipeline.linkage import clusters as clustering
 from pipeline.linkage.overrides import cannot_atoms, load_overrides
 
@@ -25,8 +26,7 @@ def clusters(paths: BuildPaths) -> Facts:
     edges = read_table(TABLES["edge"], paths.table("edge"))
     ends = clustering.ends(edges)
     atoms, every = [], []
-    for part in parts(paths.table("atom")):
-        rows = pl.read_parquet(part, columns=["atom_id", "duration_ms", "variant", "record_count"])
+    for rows in live_parts("atom", paths.table, ["atom_id", "duration_ms", "variant", "record_count"]):
         every.append(rows["atom_id"])
         atoms.append(rows.join(ends, on="atom_id", how="semi"))
     found = clustering.clusters(pl.concat(atoms), edges, _cannot(paths), atom_ids=pl.concat(every))
@@ -38,6 +38,6 @@ def _cannot(paths: BuildPaths) -> pl.DataFrame | None:
     if not paths.overrides.is_file():
         return None
     overrides = load_overrides(paths.overrides)
-    members = scan_table(TABLES["atom_member"], paths.table("atom_member"))
+    members = live_atoms("atom_member", paths.table)
     named = members.join(overrides.records.lazy(), on=["platform", "external_id"], how="semi").collect()
     return cannot_atoms(overrides, named)

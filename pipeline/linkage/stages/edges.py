@@ -13,6 +13,7 @@ import polars as pl
 
 from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.tables import TABLES
+from catalog_store.tables.atoms import live_atoms, live_parts
 from catalog_store.tables.files import parts, row_count, scan_table, write_table
 from pipeline.linkage.clusters import components
 from pipeline.linkage.isrc_edges import isrc_edges
@@ -43,7 +44,8 @@ def edges(paths: BuildPaths, *, buckets: int | None = None) -> Facts:
     found = pl.concat([found, _override_edges(paths), _link_edges(paths), _position_edges(paths), TABLES["edge"].empty()])
     atom_ids = _atom(paths).select("atom_id").collect()["atom_id"]
     so_far = components(atom_ids, found)
-    found = pl.concat([found, *(key_edges(atoms, so_far) for atoms in _artist_chunks(paths, KEY_COLUMNS))])
+    chunks = _artist_chunks(paths, KEY_COLUMNS) if night.base is None else [_atom(paths).select(KEY_COLUMNS).collect()]
+    found = pl.concat([found, *(key_edges(atoms, so_far) for atoms in chunks)])
     write_table(TABLES["edge"], paths.table("edge"), found)
     return {"edges": found.height, **{f"{kind}_edges": count for kind, count in found.group_by("kind").len().sort("kind").iter_rows()}}
 
@@ -110,19 +112,19 @@ def _codes_of(claims: pl.LazyFrame, atoms: pl.LazyFrame) -> pl.DataFrame:
 
 
 def _atom(paths: BuildPaths) -> pl.LazyFrame:
-    return scan_table(TABLES["atom"], paths.table("atom"))
+    return live_atoms("atom", paths.table)
 
 
 def _claims(paths: BuildPaths) -> pl.LazyFrame:
-    return scan_table(TABLES["atom_isrc"], paths.table("atom_isrc"))
+    return live_atoms("atom_isrc", paths.table)
 
 
 def _members(paths: BuildPaths) -> pl.LazyFrame:
-    return scan_table(TABLES["atom_member"], paths.table("atom_member"))
+    return live_atoms("atom_member", paths.table)
 
 
 def _artist_chunks(paths: BuildPaths, columns: list[str] | None = None) -> Iterator[pl.DataFrame]:
-    """The atoms in chunks that keep known artists together: each part of the table was one bucket of artists."""
+    """The atoms in chunks that keep known artists together: each part of the table was one bucket of artists, if nothing was taken over."""
     for part in parts(paths.table("atom")):
         yield pl.read_parquet(part, columns=columns)
 
@@ -195,8 +197,7 @@ def _link_edges(paths: BuildPaths) -> pl.DataFrame:
             found.select(platform="target_platform", external_id="target_id"),
         ]
     ).unique()
-    columns = ["platform", "external_id", "atom_id"]
-    member_parts = (pl.read_parquet(part, columns=columns) for part in parts(paths.table("atom_member")))
+    member_parts = live_parts("atom_member", paths.table, ["platform", "external_id", "atom_id"])
     members = pl.concat([rows.join(ends, on=["platform", "external_id"], how="semi") for rows in member_parts])
     atoms = _of_atoms(paths, "atom", members["atom_id"].unique())
     return link_edges(atoms, members, found)
@@ -210,7 +211,7 @@ def _position_edges(paths: BuildPaths) -> pl.DataFrame:
     places = contested_places(
         _frames(staged["source_release"], ["platform", "release_id", "gtin"]),
         _frames(staged["source_release_track"], ["platform", "release_id", "external_id", "disc_number", "track_number"]),
-        _frames([paths.table("atom_member")], ["platform", "external_id", "atom_id"]),
+        lambda: live_parts("atom_member", paths.table, ["platform", "external_id", "atom_id"]),
         buckets=1 + tracks // TRACKS_PER_BUCKET,
     )
     atoms = _of_atoms(paths, "atom", places["atom_id"].unique())

@@ -12,6 +12,7 @@ import polars as pl
 
 from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.tables import TABLES
+from catalog_store.tables.atoms import live_atoms
 from catalog_store.tables.files import TableWriter, read_table, row_count, scan_table, write_table
 from pipeline.linkage.atoms import source_key
 from pipeline.linkage.id_rules import assign_changed
@@ -133,7 +134,7 @@ def _take_over_owners(paths: BuildPaths, night: Night, reach: _Reach) -> None:
     atoms = reach.members.select("atom_id").unique().lazy()
     former = reach.gone.select("atom_id").unique().lazy()
     change = scan_table(TABLES["atom_change"], paths.table("atom_change")).filter(pl.col("change") == "gone").select("atom_id")
-    claims = scan_table(TABLES["atom_isrc"], paths.table("atom_isrc")).select("isrc", "atom_id")
+    claims = live_atoms("atom_isrc", paths.table).select("isrc", "atom_id")
     base_claims = night.table("atom_isrc").select("isrc", "atom_id")
     found = [claims.join(atoms, on="atom_id", how="semi"), *(base_claims.join(ids, on="atom_id", how="semi") for ids in (former, change))]
     codes = pl.concat(found).select("isrc").unique().collect()
@@ -151,17 +152,17 @@ def _groups(cluster: pl.DataFrame) -> pl.DataFrame:
 
 
 def _members(paths: BuildPaths) -> pl.LazyFrame:
-    return scan_table(TABLES["atom_member"], paths.table("atom_member")).select(*SOURCE, "atom_id")
+    return live_atoms("atom_member", paths.table).select(*SOURCE, "atom_id")
 
 
 def _owners(paths: BuildPaths, recordings: pl.DataFrame, codes: pl.DataFrame | None) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Tables `isrc_owner` and `isrc_conflict`, of some `codes` or of all; `recordings` gives the recording_id of each atom_id."""
-    claims = scan_table(TABLES["atom_isrc"], paths.table("atom_isrc"))
+    claims = live_atoms("atom_isrc", paths.table)
     if codes is not None:
         claims = claims.join(codes.lazy(), on="isrc", how="semi")
     claimed = claims.collect().join(recordings, on="atom_id", how="left")
     shared = claimed.filter(pl.col("isrc").is_duplicated()).select("isrc", "recording_id").unique()
     contested = shared.filter(pl.col("isrc").is_duplicated()).select("isrc").unique()
     involved = claimed.join(contested, on="isrc", how="semi").select("atom_id").unique().lazy()
-    atoms = scan_table(TABLES["atom"], paths.table("atom")).join(involved, on="atom_id", how="semi").collect()
+    atoms = live_atoms("atom", paths.table).join(involved, on="atom_id", how="semi").collect()
     return isrc_owners(claimed, atoms)
