@@ -1,6 +1,6 @@
 """The normal form of titles and artist names: ONE implementation for linkage (columns, at build time) and search (single strings).
 
-`folding`  characters: case, marks, widths, apostrophes, dashes, "&"
+`folding`  characters: case, marks, widths, apostrophes, dashes, "&"; `characters` the same over whole columns, by table
 `vocabulary`  what version words, credits and DJ-pool tags mean: data only; add a word there, with a line in the test
 `versions`  the words of a version note -> its tags; `mending` sets misspelt ones right
 `segments`  one bracket or dash segment of a title -> tags, credit, notes, or part of the title
@@ -16,8 +16,8 @@ thresholds, anything that needs a second string.
 
 from __future__ import annotations
 
-from catalog_store.name_keys.folding import compact, compact_expr, fold, fold_expr
-from catalog_store.name_keys.names import name_key, name_key_expr
+from catalog_store.name_keys.folding import compact, compact_expr, fold, fold_expr, fold_series
+from catalog_store.name_keys.names import name_key, name_key_expr, name_key_series
 from catalog_store.name_keys.titles import (
     TitleKeys,
     display_title,
@@ -38,8 +38,10 @@ __all__ = [
     "display_title_expr",
     "fold",
     "fold_expr",
+    "fold_series",
     "name_key",
     "name_key_expr",
+    "name_key_series",
     "title_keys",
     "title_keys_frame",
     "title_segments",

@@ -15,10 +15,17 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING
 
+import numpy as np
 import polars as pl
+
+from catalog_store.name_keys.characters import HARD, SPACED, STYLED, CharacterTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    import numpy.typing as npt
+
+    from catalog_store.name_keys.characters import Flags
 
 _APOSTROPHES = r"['`\u00b4\u2018\u2019\u201b\u02b9\u02bb\u02bc\u2032\uff07]"
 """Left out, not spaced: `Don't`, `Don’t` and `Dont` are one. Before NFKD, which turns U+00B4 into a space and a mark."""
@@ -51,6 +58,8 @@ _SEPARATORS = f"[{_SIGNS}][ {_SIGNS}]*| [ {_SIGNS}]+"
 _AND = r"[&+\uff06\uff0b]"
 _ROCK_N_ROLL = r"([a-z][a-z]) n ([a-z][a-z])"
 """`Rock 'n' Roll`, `Guns N' Roses`, `Salt-N-Pepa`; not the letters of `T.N.T.`. Applied twice: matches may share a word."""
+NOT_WORDS = rf"[{_SIGNS}]|  |^ | $| n "
+"""Folded text that does not match is its own `words`."""
 _AMPERSANDS = r"&(?:amp;)+"
 
 _APOSTROPHES_RE, _MARKS_RE, _INVISIBLE_RE, _DASHES_RE, _SPACES_RE, _QUOTES_RE, _SEPARATORS_RE, _AND_RE = (
@@ -63,18 +72,23 @@ _STYLED_RE = tuple((re.compile(pattern), re.sub(r"\$\{(\d)\}", r"\\\1", into)) f
 
 def fold(text: str) -> str:
     """Lower case, no accents, one kind of dash, quote and space; punctuation kept. May be empty (only marks, only apostrophes)."""
-    if not text.isascii():
-        text = unicodedata.normalize("NFKD", _APOSTROPHES_RE.sub("", _INVISIBLE_RE.sub("", text)))
-    text = _APOSTROPHES_RE.sub("", text).lower()
-    if not text.isascii():
-        text = _MARKS_RE.sub("", text).translate(_LETTERS_TABLE)
-        text = _QUOTES_RE.sub('"', _DASHES_RE.sub("-", text))
+    text = _lettered(text)
     if "&" in text:
         text = _AMPERSANDS_RE.sub("&", text)
     if "$" in text or "!" in text:
         for pattern, into in _STYLED_RE:
             text = pattern.sub(into, text)
     return _SPACES_RE.sub(" ", text).strip(" ")
+
+
+def _lettered(text: str) -> str:
+    """The part of folding that minds no neighbours; but for marks that stay, which NFKD puts in order, each character is read by itself."""
+    if not text.isascii():
+        text = unicodedata.normalize("NFKD", _APOSTROPHES_RE.sub("", _INVISIBLE_RE.sub("", text)))
+    text = _APOSTROPHES_RE.sub("", text).lower()
+    if text.isascii():
+        return text
+    return _QUOTES_RE.sub('"', _DASHES_RE.sub("-", _MARKS_RE.sub("", text).translate(_LETTERS_TABLE)))
 
 
 def fold_expr(text: pl.Expr) -> pl.Expr:
@@ -89,19 +103,24 @@ def fold_expr(text: pl.Expr) -> pl.Expr:
     return text.str.replace_all(_SPACES, " ").str.strip_chars(" ")
 
 
+_CHARACTERS = CharacterTable(_lettered, f"[{_ODD_SPACES}]", f"[{_SIGNS}]|{_AND}")
+
+
 def fold_series(texts: pl.Series) -> pl.Series:
-    """As `fold`, over a whole column: most of what folding costs is asked only of values that are not ASCII."""
-    is_ascii = texts.str.len_bytes() == texts.str.len_chars()
-    return _where(
-        _where(texts, is_ascii, _fold_ascii),
-        ~is_ascii,
-        lambda others: others.to_frame("text").select(fold_expr(pl.col("text"))).to_series(),
-    )
+    """As `fold`, over a whole column without nulls."""
+    return fold_flagged(texts)[0]
 
 
-def _fold_ascii(texts: pl.Series) -> pl.Series:
-    folded = texts.str.replace_all(_APOSTROPHES, "").str.to_lowercase()
-    return _where(folded, folded.str.contains("[&$!]"), _styled).str.replace_all(_SPACES, " ").str.strip_chars(" ")
+def fold_flagged(texts: pl.Series) -> tuple[pl.Series, Flags]:
+    """As `fold_series`, and the flags of each text (see `characters`): a text without flags is its own `words`, rock 'n' roll aside."""
+    folded, flags = _CHARACTERS.folded(texts)
+    hard, styled = (flags & HARD) != 0, (flags & STYLED) != 0
+    folded = _where(folded, ~hard & styled, _styled)
+    folded = _where(folded, ~hard & (styled | ((flags & SPACED) != 0)), _single_spaced)
+    if hard.any():
+        original = texts.filter(pl.Series(hard))
+        folded = _where(folded, hard, lambda _: original.to_frame("text").select(fold_expr(pl.col("text"))).to_series())
+    return folded, flags
 
 
 def _styled(texts: pl.Series) -> pl.Series:
@@ -111,12 +130,17 @@ def _styled(texts: pl.Series) -> pl.Series:
     return texts
 
 
-def _where(texts: pl.Series, is_meant: pl.Series, change: Callable[[pl.Series], pl.Series]) -> pl.Series:
+def _single_spaced(texts: pl.Series) -> pl.Series:
+    return texts.str.replace_all(_SPACES, " ").str.strip_chars(" ")
+
+
+def _where(texts: pl.Series, is_meant: npt.NDArray[np.bool_], change: Callable[[pl.Series], pl.Series]) -> pl.Series:
     """`change` applied to the values that are meant, in their places."""
     if not is_meant.any():
         return texts
-    places = pl.concat([(~is_meant).arg_true(), is_meant.arg_true()]).arg_sort()
-    return pl.concat([texts.filter(~is_meant), change(texts.filter(is_meant))]).gather(places)
+    places = np.arange(len(texts))
+    places[is_meant] = len(texts) + np.arange(np.count_nonzero(is_meant))
+    return pl.concat([texts, change(texts.filter(pl.Series(is_meant)))]).gather(places)
 
 
 def even(text: str) -> str:

@@ -34,9 +34,28 @@ def name_key(name: str) -> str:
 def name_key_expr(name: pl.Expr) -> pl.Expr:
     """As `name_key`, over a column."""
     folded = fold_expr(name)
+    return _first_filled(_key(folded), words_expr(folded), compact_expr(folded), name.str.strip_chars(" "))
+
+
+def name_key_series(names: pl.Series, folded: pl.Series) -> pl.Series:
+    """As `name_key`, over a whole column without nulls and what `fold_series` makes of it: in a third of the time of the expression."""
+    found = pl.DataFrame({"name": names, "folded": folded}).with_columns(key=_key(pl.col("folded")))
+    if not (found["key"] == "").any():
+        return found["key"]
+    rest = found.with_row_index("place").filter(pl.col("key") == "")
+    rest = rest.select("place", other=name_key_expr(pl.col("name")))
+    return (
+        found.with_row_index("place")
+        .join(rest, on="place", how="left", maintain_order="left")
+        .select(pl.coalesce("other", "key"))
+        .to_series()
+    )
+
+
+def _key(folded: pl.Expr) -> pl.Expr:
+    """Empty where the name is nothing but symbols, or `The`."""
     bare = folded.str.replace(_SUFFIX, "").str.replace(_TRAILING_THE, "${1}")
-    key = words_expr(bare).str.replace(_LEADING_THE, "").str.replace(_JUNIOR, "${1} jr").str.replace(_ORCHESTRA, " orchestra")
-    return _first_filled(key, words_expr(folded), compact_expr(folded), name.str.strip_chars(" "))
+    return words_expr(bare).str.replace(_LEADING_THE, "").str.replace(_JUNIOR, "${1} jr").str.replace(_ORCHESTRA, " orchestra")
 
 
 def _first_filled(*candidates: pl.Expr) -> pl.Expr:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import polars as pl
 
 from catalog_store.name_keys.awkward import CLOSING, ENTITY, MAY_BE_AWKWARD, OPENING, rewritten, without_entities
-from catalog_store.name_keys.folding import compact, even, even_expr, fold, fold_series, words, words_expr
+from catalog_store.name_keys.folding import NOT_WORDS, compact, even, even_expr, fold, fold_flagged, words, words_expr
 from catalog_store.name_keys.parts import MAY_HAVE_PARTS, with_numbered_parts
 from catalog_store.name_keys.segments import BRACKET, CREDIT, Segment, read_segment
 from catalog_store.name_keys.tails import MAY_HAVE_TAIL, without_tail
@@ -27,6 +27,12 @@ _SET_OFF = (
     (r"([ (-])(?:feat|ft|featuring)\.? ", "${1}\x1ff"),
 )
 _LEADING_BRACKET = r"^ *(?:\x1f[()f-] *)+([^\x1f]*)(?:\x1f\))?"
+_CUT = "\x1e"
+_FIRST_SET_OFF = "|".join(pattern.replace(" ?", "") for pattern, _ in _SET_OFF)
+"""Where the song ends and the tail begins."""
+_MAY_NEED_MORE = f"(?:{MAY_HAVE_PARTS})|(?:{MAY_HAVE_TAIL})"
+_MAY_NOT_BE_PLAIN = rf"{_MAY_NEED_MORE}| n | (?:feat|ft|featuring) "
+"""Titles of letters, digits and single spaces that match none of these are read as they are."""
 _SET_OFF_RE = tuple((re.compile(pattern, re.IGNORECASE), re.sub(r"\$\{(\d)\}", r"\\\1", into)) for pattern, into in _SET_OFF)
 _LEADING_BRACKET_RE = re.compile(_LEADING_BRACKET)
 
@@ -99,22 +105,37 @@ def title_segments_expr(title: pl.Expr) -> pl.Expr:
 def title_keys_frame(titles: pl.Series) -> pl.DataFrame:
     """As `title_keys`, over a column of display titles: core, stem, variant, credits, notes, row for row; a null counts as blank.
 
-    Meant for distinct titles; repeated ones cost as much again.
+    Meant for distinct titles; repeated ones cost as much again. Titles of letters, digits and single spaces are their own core; of the
+    others the song is read for itself, and what is set off behind it once for all titles that end alike.
     """
     shown = titles.cast(pl.String).fill_null("")
-    frame = pl.DataFrame({"shown": shown, "folded": fold_series(shown)}).with_row_index("row")
-    marked = pl.col("folded")
-    for pattern, into in _SET_OFF:
-        marked = marked.str.replace_all(pattern, into)
-    frame = frame.with_columns(parts=marked.str.replace(_LEADING_BRACKET, "${1} ").str.split(_MARKER))
-    frame = frame.with_columns(song=words_expr(pl.col("parts").list.first()))
-    frame = frame.join(_read_all(frame), on="row", how="left", maintain_order="left")
+    folded, flags = fold_flagged(shown)
+    is_plain = pl.Series(flags == 0) & (folded != "") & ~folded.str.contains(_MAY_NOT_BE_PLAIN)
+    plain = folded.filter(is_plain)
+    nothing = pl.repeat("", len(plain), dtype=pl.String, eager=True)
+    found = pl.DataFrame({"core": plain, "stem": plain, "variant": nothing, "credits": nothing, "notes": nothing})
+    others = _read_titles(shown.filter(~is_plain), folded.filter(~is_plain))
+    return pl.concat([found, others]).select(pl.all().gather(pl.concat([is_plain.arg_true(), (~is_plain).arg_true()]).arg_sort()))
+
+
+def _read_titles(shown: pl.Series, folded: pl.Series) -> pl.DataFrame:
+    """The keys of titles of any kind."""
+    cut = folded.str.replace(_FIRST_SET_OFF, f"{_CUT}${{0}}").str.splitn(_CUT, 2).struct.unnest()
+    frame = pl.DataFrame({"shown": shown, "folded": folded, "base": cut["field_0"].str.strip_chars(" "), "tail": cut["field_1"]})
+    frame = frame.with_row_index("row").with_columns(is_whole=pl.col("tail").is_not_null() & (pl.col("base") == ""))
+    frame = frame.with_columns(tail=pl.when("is_whole").then("folded").otherwise("tail"))
+    tails = frame.drop_nulls("tail").select("tail", "is_whole").unique()
+    read = [_read_tails(tails.filter(pl.col("is_whole") == whole)["tail"], is_whole=whole) for whole in (False, True)]
+    frame = frame.join(pl.concat(read), on=["tail", "is_whole"], how="left", maintain_order="left")
+    song = pl.when(pl.col("base").str.contains(NOT_WORDS)).then(words_expr(pl.col("base"))).otherwise("base")
+    frame = frame.with_columns(song=pl.when("is_whole").then("song").otherwise(song))
     frame = frame.with_columns(core=_spaced("song", "kept"), stem=_spaced("song", "stem_kept"))
-    frame = frame.with_columns(stem=pl.when(pl.col("stem") == "").then("core").otherwise("stem"), is_careful=_needs_care())
+    frame = frame.with_columns(stem=pl.when(pl.col("stem") == "").then("core").otherwise("stem"))
+    frame = frame.with_columns(is_careful=_needs_care())
     careful = frame.filter("is_careful").select("row", "shown")
-    read = pl.DataFrame([title_keys(title) for title in careful["shown"]], schema=_KEYS_SCHEMA, orient="row")
+    each = pl.DataFrame([title_keys(title) for title in careful["shown"]], schema=_KEYS_SCHEMA, orient="row")
     bulk = frame.filter(~pl.col("is_careful")).select("row", *(pl.col(name).fill_null("") for name in TitleKeys._fields))
-    return pl.concat([bulk, careful.select("row").hstack(read)]).sort("row").drop("row")
+    return pl.concat([bulk, careful.select("row").hstack(each)]).sort("row").drop("row")
 
 
 _KEYS_SCHEMA = dict.fromkeys(TitleKeys._fields, pl.String())
@@ -126,8 +147,29 @@ def _needs_care() -> pl.Expr:
         pl.col("core") == "",
         pl.col("shown").str.contains(ENTITY),
         pl.col("folded").str.contains(MAY_BE_AWKWARD),
-        *(pl.col(key).str.contains(pattern) for key in ("core", "stem") for pattern in (MAY_HAVE_PARTS, MAY_HAVE_TAIL)),
+        pl.col("core").str.contains(_MAY_NEED_MORE),
+        pl.when(pl.col("stem") != pl.col("core")).then("stem").str.contains(_MAY_NEED_MORE).fill_null(value=False),
     )
+
+
+def _read_tails(tails: pl.Series, *, is_whole: bool) -> pl.DataFrame:
+    """What distinct tails say: tail, is_whole, song, kept, stem_kept, variant, credits, notes.
+
+    A tail is a folded title from its first segment on; `is_whole`: or all of it, beginning with a bracket or a dash, and then it holds the
+    song, too. In front of the first segment of other tails stands at most what sets it off.
+    """
+    marked = pl.col("tail")
+    for pattern, into in _SET_OFF:
+        marked = marked.str.replace_all(pattern, into)
+    if is_whole:
+        marked = marked.str.replace(_LEADING_BRACKET, "${1} ")
+    frame = tails.to_frame("tail").with_row_index("row").with_columns(parts=marked.str.split(_MARKER))
+    song = words_expr(pl.col("parts").list.first()) if is_whole else pl.lit("")
+    frame = frame.join(_read_all(frame), on="row", how="left", maintain_order="left")
+    return frame.select("tail", is_whole=pl.lit(is_whole), song=song, kept="kept", stem_kept="stem_kept", **{n: pl.col(n) for n in _SAID})
+
+
+_SAID = ("variant", "credits", "notes")
 
 
 def _read_all(frame: pl.DataFrame) -> pl.DataFrame:

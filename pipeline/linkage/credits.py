@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from catalog_store.name_keys import compact_expr, fold_expr, name_key_expr
+from catalog_store.name_keys import compact_expr, fold_series, name_key_expr, name_key_series
 from catalog_store.name_keys.joints import ACCOMPANIMENT, NAME_GUEST_JOINT, NAME_JOINT, TIGHT_COMMA
 
 PLACEHOLDERS = ("various", "variousartists", "unknown", "unknownartist", "noartist", "anonymous", "va", "diverse", "traditional", "data")
@@ -119,8 +119,10 @@ def _without_overlaps(taken: pl.DataFrame) -> pl.DataFrame:
 
 def name_forms(names: pl.Series) -> pl.DataFrame:
     """What distinct names mean by themselves: name, name_key, parts."""
-    folded = pl.DataFrame({"name": names}, schema={"name": pl.String()}).with_columns(folded=fold_expr(pl.col("name")))
-    keyed = folded.with_columns(name_key=compact_expr(name_key_expr(pl.col("name"))))
+    names = names.cast(pl.String)
+    folded = fold_series(names)
+    keyed = pl.DataFrame({"name": names, "folded": folded, "name_key": name_key_series(names, folded)})
+    keyed = keyed.with_columns(compact_expr(pl.col("name_key")))
     keyed = keyed.with_columns(name_key=pl.when(pl.col("name_key").is_in(PLACEHOLDERS)).then(pl.lit("")).otherwise("name_key"))
     spaced = keyed.with_columns(pl.col("folded").str.replace_all(TIGHT_COMMA, "${1}, ${2}"))
     joined = spaced.filter(pl.col("folded").str.contains(_JOINT))

@@ -11,8 +11,10 @@ from catalog_store.name_keys import (
     display_title_expr,
     fold,
     fold_expr,
+    fold_series,
     name_key,
     name_key_expr,
+    name_key_series,
     title_keys,
     title_keys_frame,
     title_segments,
@@ -533,6 +535,7 @@ def test_columns_and_single_strings_give_the_same_keys(batch: list[str]) -> None
     text = pl.col("t")
     columns = frame.select(folded=fold_expr(text), words=words_expr(fold_expr(text)), name=name_key_expr(text))
     assert columns.rows() == [(fold(value), words(fold(value)), name_key(value)) for value in batch]
+    assert name_key_series(frame["t"], fold_series(frame["t"])).to_list() == [name_key(value) for value in batch]
     assert title_keys_frame(frame["t"]).rows() == [tuple(title_keys(value)) for value in batch]
     assert frame.select(title_segments_expr(text)).to_series().to_list() == [title_segments(value) for value in batch]
 
