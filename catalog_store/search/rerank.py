@@ -39,7 +39,9 @@ _LONGEST_SUBSET_RATIO = 2.0
 _FULL = 100.0
 _BEGINNING, _SHORTEST_BEGINNING = 0.7, 5
 """What a name is worth that the other begins with, and letters that it must have: `Sonic Vision orignal mx` asked, `Sonic Vision` found."""
-_BOTH_PARTIAL = 0.9
+_SURE_TITLE, _LOOSELY_ALIKE = 0.9, 0.75
+"""Beside such a title an artist with words left out may be misspelt, too; how much alike its words must be."""
+_BOTH_PARTIAL = 0.95
 """Words left out of artist and title, both."""
 _READ_NOTE, _LEAST_WITH_NOTE = 0.98, 0.85
 """A note that is nothing but the variant found: what it is worth at least. Likeness that title and note together must have."""
@@ -65,6 +67,8 @@ def match(asked: Wanted, names: DocumentNames) -> Match | None:
     if title < _LEAST_TITLE:
         return None
     artist, artist_reason = _artists(asked, names)
+    if artist < _LEAST_TITLE and title >= _SURE_TITLE:
+        artist, artist_reason = max((artist, artist_reason), (_loosely(asked.alone, comparable(" ".join(names.artists))), "artist_partial"))
     variant, variant_reason = fit or variant_fit(asked.variant, names.variant)
     if artist_reason == "artist_partial" and title_reason == "title_partial":
         variant *= _BOTH_PARTIAL
@@ -116,6 +120,15 @@ def _partial(asked: str, found: str) -> float:
         return _HALF
     is_telling = len(shorter) >= _SHORTEST_BEGINNING and (shorter is found or " " in shorter)
     return _BEGINNING if is_telling and longer.startswith(shorter + " ") else 0.0
+
+
+def _loosely(asked: str, found: str) -> float:
+    """Likeness of a name with words left out and others misspelt; 0 when its words are not among the found ones, or none was left out."""
+    some, all_ = sorted((asked.split(" "), found.split(" ")), key=len)
+    if len(some) == len(all_):
+        return 0.0
+    alike = sum(len(word) * max(OSA.normalized_similarity(word, other) for other in all_) for word in some) / sum(map(len, some))
+    return _HALF * alike if alike >= _LOOSELY_ALIKE else 0.0
 
 
 def _sorted(words: str) -> str:

@@ -116,3 +116,8 @@ def test_words_left_out_on_both_sides_count_more_than_on_one() -> None:
 def test_calibration_changes_no_order(one: float, other: float) -> None:
     assert calibrated(min(one, other)) <= calibrated(max(one, other))
     assert (calibrated(KNOTS[0][0]), calibrated(1.0)) == (KNOTS[0][1], 1.0)
+
+
+def test_one_word_of_the_artist_may_be_all_there_is_and_misspelt() -> None:
+    assert score("Fxoes", "Midnight Running", (("velvet foxes",), (), "midnight running", "")) > 0.5
+    assert score("Trunk", "Midnight Running", (("velvet foxes",), (), "midnight running", "")) == 0
