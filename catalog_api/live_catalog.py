@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 import threading
 import time
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import structlog
@@ -23,7 +22,6 @@ from catalog_store.reader import open_catalog
 from catalog_store.snapshot import CURRENT, MANIFEST, SERVING_FOLDER, verify
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from catalog_store.reader import Catalog
@@ -71,28 +69,26 @@ class LiveCatalog:
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
 
-    @contextmanager
-    def hold(self) -> Iterator[Catalog]:
-        """The live catalog, the same one until the block ends; ApiError `catalog_unavailable` while there is none."""
+    def hold(self) -> _Hold:
+        """`with live.hold() as catalog:` the live catalog, the same until the block ends; ApiError `catalog_unavailable` without one."""
+        return _Hold(self)
+
+    def take(self) -> _Open:
+        """What `hold` holds: count one holder more."""
         with self._lock:
             held = self._open
-            if held is not None:
-                held.holders += 1
-        if held is None:
-            raise ApiError("catalog_unavailable", "No catalog is published yet.", headers={"Retry-After": "30"})
-        try:
-            yield held.catalog
-        finally:
-            with self._lock:
-                held.holders -= 1
-                is_last = held.is_superseded and held.holders == 0
-            if is_last:
-                _free(held.catalog)
+            if held is None:
+                raise ApiError("catalog_unavailable", "No catalog is published yet.", headers={"retry-after": "30"})
+            held.holders += 1
+        return held
 
-    def get(self) -> Catalog:
-        """The live catalog without holding it: for handlers that do not `hold()` yet."""
-        with self.hold() as catalog:
-            return catalog
+    def give_back(self, held: _Open) -> None:
+        """Count one holder less; the last one of a superseded snapshot frees it."""
+        with self._lock:
+            held.holders -= 1
+            is_last = held.is_superseded and held.holders == 0
+        if is_last:
+            _free(held.catalog)
 
     @property
     def snapshot(self) -> tuple[str, str] | None:
@@ -181,6 +177,22 @@ class LiveCatalog:
         if not is_known:
             live = self.snapshot
             log.error("snapshot refused", folder=str(target[0]), reason=str(error), live=live and live[0])
+
+
+class _Hold:
+    """A block that holds a snapshot. A class, not a generator: every request passes here."""
+
+    __slots__ = ("_held", "_live")
+
+    def __init__(self, live: LiveCatalog) -> None:
+        self._live = live
+
+    def __enter__(self) -> Catalog:
+        self._held = self._live.take()
+        return self._held.catalog
+
+    def __exit__(self, *_: object) -> None:
+        self._live.give_back(self._held)
 
 
 def _free(catalog: Catalog) -> None:

@@ -55,7 +55,7 @@ class ApiSettings:
     shutdown_seconds: Annotated[Count, "How long requests under way may take to finish when the server is stopped."] = 30
     head_seconds: Annotated[Seconds, "A request's head must have arrived after so long."] = 10.0
     body_seconds: Annotated[Seconds, "A body that has not arrived by then must go on at 4 KiB a second or more."] = 10.0
-    read_seconds: Annotated[Seconds, "A client that takes nothing of its answer for so long is cut off."] = 20.0
+    read_seconds: Annotated[Seconds, "A client that takes less than 4 KiB a second of its answer for so long is cut off."] = 20.0
     idle_seconds: Annotated[Seconds, "A connection without a request is closed after so long; more than the load balancer's own limit."] = (
         65.0
     )

@@ -23,6 +23,8 @@ _SHORTEST_GTIN = 7
 """Digits that must remain without leading zeros: shorter ones are fillers, not barcodes."""
 
 _JUNK_ISRC = r"^[A-Z]{2}[A-Z0-9]{3}0{7}$"
+_BARE_ISRC = re.compile(r"(?!ISRC)[A-Z]{2}[A-Z0-9]{3}(?!0{7})[0-9]{7}")
+"""An ISRC as it is stored: what lookups are mostly given, told with one pattern instead of four."""
 
 
 def isrc_expr(value: pl.Expr) -> pl.Expr:
@@ -36,6 +38,8 @@ def isrc_expr(value: pl.Expr) -> pl.Expr:
 
 def normalise_isrc(value: str) -> str | None:
     """As `isrc_expr` for one value."""
+    if _BARE_ISRC.fullmatch(value):
+        return value
     code = re.sub(_SEPARATORS, "", re.sub(_ISRC_PREFIX, "", value.strip().upper()))
     return code if re.fullmatch(ISRC_SHAPE, code) and not re.search(_JUNK_ISRC, code) else None
 
