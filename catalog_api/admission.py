@@ -6,7 +6,7 @@ live here: what a request costs (metering.py).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from litestar.enums import ScopeType
 
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
     from account_store.api_keys import ApiKeys, Caller
 
+NO_METHOD = "NONE"
+"""What the framework is told instead of OPTIONS, which it would answer by itself: keys stay off clients, so no other site's page may ask
+(contract A15), and everybody else reads the description."""
 OPEN_TO_ALL = "open_to_all"
 """Handler option: this route needs no key (documentation, health). Everything else does, unknown paths too."""
 
@@ -39,6 +42,8 @@ class KeyCheck:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Check the key."""
         if scope["type"] == ScopeType.HTTP:
+            if scope["method"] == "OPTIONS":
+                scope = cast("Scope", {**scope, "method": NO_METHOD})
             path = scope["path"]
             if not (path in self._open_paths or (self._open_folders and path.startswith(self._open_folders))):
                 try:

@@ -23,9 +23,32 @@ if TYPE_CHECKING:
 API_VERSION = "1.0.0"
 """Of the machine-readable description (specification, part 9)."""
 
-_ALWAYS = ("missing_api_key", "invalid_api_key", "invalid_parameter", "rate_limited", "internal_error", "catalog_unavailable")
+_ALWAYS = (
+    *("missing_api_key", "invalid_api_key", "invalid_parameter", "rate_limited", "internal_error", "catalog_unavailable"),
+    *("accounts_unavailable", "request_timeout", "headers_too_large"),
+)
 _METERED = ("quota_exceeded",)
 _WITH_BODY = ("invalid_body", "body_too_large", "unsupported_media_type")
+_HEADER_SCHEMAS = {"Idempotency-Key": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": r"^\S+$"}}
+_FOLLOWED_BY: dict[str, dict[str, tuple[str, str]]] = {
+    "Track": {
+        "": ("track_by_id", "/id"),
+        "Links": ("links", "/id"),
+        "Iswcs": ("iswcs_of_track", "/id"),
+        "Code": ("track_by_isrc", "/isrc"),
+    },
+    "TrackPage": {"": ("track_by_id", "/results/0/id"), "Release": ("release", "/results/0/releases/0/id")},
+    "TrackLinks": {"": ("track_by_id", "/track_id")},
+    "TrackIswcs": {"": ("tracks_of_iswc", "/iswcs/0/iswc")},
+    "WorkRecordings": {"": ("track_by_id", "/recordings/0/sonovault_id")},
+    "ReleasePage": {"": ("release", "/results/0/id"), "Artist": ("artist", "/results/0/artist/id")},
+    "Release": {"Artist": ("artist_releases", "/artist/id"), "Track": ("track_by_id", "/tracks/0/id")},
+    "Artist": {"Releases": ("artist_releases", "/id")},
+    "Label": {"Releases": ("label_releases", "/id")},
+    "Suggestion": {"": ("suggestions_of_track", "/track_id")},
+    "Changes": {"": ("changes", "/build")},
+}
+"""What an answer of a type leads to: the operation, and where in the answer its first parameter stands."""
 _SCHEMA_PLACE = "#/components/schemas/{name}"
 
 _HEADERS = {
@@ -47,8 +70,9 @@ def description(routes: Sequence[Route], plans: PlanTable) -> dict[str, Any]:
     types = sorted(wire, key=lambda kind: kind.__name__)
     _, schemas = msgspec.json.schema_components(types, ref_template=_SCHEMA_PLACE)
     paths: dict[str, Any] = {}
+    first = {route.name: _key(route.parameters[0]) for route in routes if route.parameters}
     for route in routes:
-        paths.setdefault(template(route.path), {})[route.method.lower()] = _operation(route)
+        paths.setdefault(template(route.path), {})[route.method.lower()] = _operation(route, first)
     return {
         "openapi": "3.1.0",
         "info": {"title": "Music metadata service", "version": API_VERSION, "description": _introduction(plans)},
@@ -81,14 +105,14 @@ def _introduction(plans: PlanTable) -> str:
     )
 
 
-def _operation(route: Route) -> dict[str, Any]:
+def _operation(route: Route, first: Mapping[str, str]) -> dict[str, Any]:
     operation: dict[str, Any] = {
         "operationId": route.name,
         "tags": [route.tag],
         "summary": route.summary,
         "description": " ".join(line.strip() for line in route.description.strip().splitlines()),
         "parameters": [*(_parameter(parameter, route) for parameter in route.parameters), *_header_parameters(route)],
-        "responses": _responses(route),
+        "responses": _responses(route, first),
     }
     if route.feature:
         operation["description"] += " Part of the paid plans."
@@ -110,25 +134,33 @@ def _parameter(parameter: Parameter[Any], route: Route) -> dict[str, Any]:
     }
 
 
+def _key(parameter: Parameter[Any]) -> str:
+    return f"{parameter.place}.{parameter.name}"
+
+
 def _header_parameters(route: Route) -> list[dict[str, Any]]:
-    headers = {"If-None-Match": "ETag of the answer that you hold."} if route.method == "GET" else {}
+    headers = {"If-None-Match": "ETag of the answer that you hold."} if route.is_about_catalog else {}
     if route.takes_idempotency_key:
         headers["Idempotency-Key"] = "For 24 hours, repeats under the same key get the first answer and are not charged."
     return [
-        {"name": name, "in": "header", "required": False, "description": text, "schema": {"type": "string"}}
+        {"name": name, "in": "header", "required": False, "description": text, "schema": _HEADER_SCHEMAS.get(name, {"type": "string"})}
         for name, text in headers.items()
     ]
 
 
-def _responses(route: Route) -> dict[str, Any]:
+def _responses(route: Route, first: Mapping[str, str]) -> dict[str, Any]:
     codes = [*_ALWAYS, *(() if route.is_free else _METERED), *(_WITH_BODY if route.body is not None else ()), *route.failures]
     if route.feature:
         codes.append("plan_required")
     always = ["X-Request-Id", "RateLimit-Policy", "RateLimit", "Cache-Control"]
     metered = [*always, *([] if route.is_free else ["X-Credits-Used", "X-Credits-Remaining"])]
-    validated = ["ETag"] if route.method == "GET" and not route.is_free else []
+    validated = ["ETag"] if route.is_about_catalog else []
     answer = {"application/json": {"schema": {"$ref": _SCHEMA_PLACE.format(name=route.answers.__name__)}}}
     responses: dict[str, Any] = {"200": _response("The answer.", answer, [*metered, *validated])}
+    responses["200"]["links"] = {
+        f"{operation}{name and 'By'}{name}": {"operationId": operation, "parameters": {first[operation]: f"$response.body#{place}"}}
+        for name, (operation, place) in _FOLLOWED_BY.get(route.answers.__name__, {}).items()
+    }
     if validated:
         responses["304"] = _response("What you hold is current. Free.", None, [*metered, *validated])
     for status in sorted({CODES[code].status for code in codes}):

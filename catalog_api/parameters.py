@@ -154,7 +154,7 @@ def _whole_number(smallest: int, largest: int) -> Callable[[str], int]:
 
 def _url(value: str) -> str:
     """An address of any site: one that is no platform's is simply unknown."""
-    if len(value) > URL_CHARACTERS or not re.match(r"https?://[^/\s]+/\S+$", value):
+    if len(value) > URL_CHARACTERS or not re.fullmatch(r"https?://\S+", value):
         raise ValueError(f"an http or https address of at most {URL_CHARACTERS} characters, got {_shown(value)}")
     return value
 
@@ -235,7 +235,10 @@ OF_PLATFORM = {
 }
 """By platform key, the parameter that names a track by the platform's id."""
 OF_URL = Parameter(
-    "url", _url, {"type": "string", "format": "uri", "maxLength": URL_CHARACTERS}, "Address of a track on one of the platforms."
+    "url",
+    _url,
+    {"type": "string", "format": "uri", "pattern": r"^https?://\S+$", "maxLength": URL_CHARACTERS},
+    "Address of a track on one of the platforms.",
 )
 
 GENRE_ID = _id("genreId", "Genre id from `/v1/genres`; wins over `genre`. A main includes its subgenres.")

@@ -56,6 +56,7 @@ CODES = {
     "too_many_items": Code(400, "Too many items", "Send at most 100 items; make several requests of the rest."),
     "not_found": Code(404, "Not found", "There is no such path, or the catalog does not hold what was asked for."),
     "method_not_allowed": Code(405, "Method not allowed", "Use one of the methods in the Allow header."),
+    "request_timeout": Code(408, "Too slow", "Send the request faster: its head within seconds, its body without long pauses."),
     "idempotency_key_reused": Code(409, "Idempotency key in use", "The key belongs to another request of yours: use a new key."),
     "body_too_large": Code(413, "Body too large", "Send fewer or shorter items."),
     "unsupported_media_type": Code(415, "Unsupported media type", "Send the body as application/json in UTF-8."),
@@ -143,7 +144,8 @@ def _as_api_error(error: Exception) -> ApiError | None:
         detail = str(error)[0].upper() + str(error)[1:] + "."
         return ApiError(code, detail, headers=RETRY_SOON if CODES[code].status == HTTPStatus.SERVICE_UNAVAILABLE else {})
     if isinstance(error, HTTPException) and error.status_code in _BY_STATUS:
-        headers = {"allow": error.headers["allow"]} if error.headers and "allow" in error.headers else {}
+        allowed = error.headers["allow"].split(", ") if error.headers and "allow" in error.headers else []
+        headers = {"allow": ", ".join(sorted(method for method in allowed if method != "OPTIONS"))} if allowed else {}
         return ApiError(_BY_STATUS[error.status_code], error.detail or HTTPStatus(error.status_code).phrase, headers=headers)
     return None
 

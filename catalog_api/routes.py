@@ -31,7 +31,8 @@ ROUTE = "route"
 class Route:
     """What is declared of a route. `failures` are codes of its own, beyond those that follow from the other members.
 
-    `feature` names what the account's plan must allow; `is_free` routes cost no credits; `body` is the JSON Schema of a request body.
+    `feature` names what the account's plan must allow; `is_free` routes cost no credits; answers
+    `is_about_catalog` have entity tags; `body` is the JSON Schema of a request body.
     """
 
     method: str
@@ -44,6 +45,7 @@ class Route:
     failures: tuple[str, ...] = ()
     feature: str | None = None
     is_free: bool = False
+    is_about_catalog: bool = True
     takes_idempotency_key: bool = False
     body: Mapping[str, Any] | None = None
     name: str = ""

@@ -69,6 +69,7 @@ class _Found(msgspec.Struct):
     summary="Bulk resolve",
     failures=("too_many_items", "idempotency_key_reused", "too_slow"),
     body=_BODY,
+    is_about_catalog=False,
     takes_idempotency_key=True,
 )
 def resolve(_asked: Asked, body: object) -> Question:

@@ -40,6 +40,7 @@ _CURSORS = CursorCodec()
     parameters=(TRACK_ID,),
     failures=("not_found", "idempotency_key_reused"),
     feature=_FEATURE,
+    is_about_catalog=False,
     body=_BODY,
     takes_idempotency_key=True,
 )
@@ -70,6 +71,7 @@ def suggest(asked: Asked, body: object) -> Question:
     parameters=(TRACK_ID, LIMIT, CURSOR),
     failures=("invalid_cursor",),
     feature=_FEATURE,
+    is_about_catalog=False,
 )
 def suggestions_of_track(asked: Asked) -> Question:
     """The account's suggestions for the track, oldest first."""
@@ -84,6 +86,7 @@ def suggestions_of_track(asked: Asked) -> Question:
     parameters=(LIMIT, CURSOR),
     failures=("invalid_cursor",),
     feature=_FEATURE,
+    is_about_catalog=False,
 )
 def suggestions(asked: Asked) -> Question:
     """The account's suggestions, oldest first."""

@@ -11,7 +11,7 @@ from catalog_api.service import Service
 from catalog_api.wire import DayUse, Usage
 
 
-@reads("/v1/usage", Usage, tag="Account", summary="Credits and rate", is_free=True)
+@reads("/v1/usage", Usage, tag="Account", summary="Credits and rate", is_free=True, is_about_catalog=False)
 def usage(_asked: Asked) -> Question:
     """What the account used of its credits this month, by day and key. Free."""
     return Free(_statement)

@@ -1,0 +1,37 @@
+"""The OpenAPI document against the running server: requests made up by schemathesis, valid and not, in all its phases.
+
+No 5xx, no answer that breaks its schema, no status that is not described, nothing invalid accepted, nothing valid refused. A longer run,
+with another seed each time, is told in docs/api.md.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+from tests.contract.conftest import Api
+
+SECONDS = 10
+PHASES = "examples,coverage,fuzzing,stateful"
+
+
+@pytest.fixture
+def program() -> str:
+    return str(Path(sys.executable).with_name("schemathesis"))
+
+
+def test_made_up_requests_get_what_is_described(server: Api, program: str, tmp_path: Path) -> None:
+    caller = server.as_caller()
+    command = [program, "run", f"{server.base}/v1/openapi.json", "--header", f"x-api-key: {caller.key}", "--checks", "all", "--seed", "1"]
+    limits = ["--max-time", str(SECONDS), "--phases", PHASES, "--continue-on-failure", "--generation-database", "none"]
+    hooks = {"SCHEMATHESIS_HOOKS": "tests.contract.schemathesis_hooks", "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [*command, *limits], cwd=tmp_path, capture_output=True, text=True, check=False, env={**os.environ, **hooks}, timeout=180
+    )
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+    assert "Tested: 20" in done.stdout, done.stdout[-2000:]
