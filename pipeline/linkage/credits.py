@@ -10,14 +10,25 @@ somewhere and is none as a whole: `Earth, Wind & Fire` stays one, also in `Earth
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+import numpy as np
 import polars as pl
+import pyarrow as pa
 
 from catalog_store.name_keys import compact_expr, fold_series, name_key_expr, name_key_series
 from catalog_store.name_keys.joints import ACCOMPANIMENT, NAME_GUEST_JOINT, NAME_JOINT, TIGHT_COMMA
+from pipeline.linkage.runs import hashed, run_starts
+
+if TYPE_CHECKING:
+    from pipeline.linkage.runs import Places
 
 PLACEHOLDERS = ("various", "variousartists", "unknown", "unknownartist", "noartist", "anonymous", "va", "diverse", "traditional", "data")
 _CUT = "\x1f"
 _JOINT = f"{NAME_GUEST_JOINT}|{NAME_JOINT}"
+_NONE = -1
+_NUMBER_BITS, _NUMBER = 32, (1 << 32) - 1
+"""How a row and the number of a key stand in one number."""
 LONGEST_RUN = 4
 """Parts that one name inside a joined string can have: `Crosby, Stills, Nash & Young`."""
 
@@ -136,31 +147,72 @@ def _parts_of(joined: pl.DataFrame) -> pl.DataFrame:
     return parts.group_by("name", maintain_order=True).agg(parts="part")
 
 
+CREDITED_SCHEMA = pl.Schema(
+    {"row": pl.UInt32(), "artist_key": pl.String(), "lead": pl.Int64(), "names": pl.List(pl.String), "remixer_key": pl.String()}
+)
+
+
 def credited(credits_: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFrame) -> pl.DataFrame:
     """Lead and names of each row that is credited to someone.
 
     Args:
-        credits_: as `credits_of` gives.
-        names: as `name_table` gives, over all names of the build.
+        credits_: as `credits_of` gives: the credits of one row stand together.
+        names: as `name_table` gives, over all names of the build; or those of them that stand on these rows and artists.
         artists: `platform`, `artist_id`, `name` (rows of `source_artist`): the name behind a credited one (`L. Marlin` for Linda Marlin),
             which leads when it is known. May be empty.
 
     Returns:
-        row, artist_key (empty: none or a placeholder), lead (a number for the platform's id of that artist; null: none), names (list of
-        keys, sorted, distinct), remixer_key (remixers joined; null: none).
+        CREDITED_SCHEMA: row, artist_key (empty: none or a placeholder), lead (a number for the platform's id of that artist; null: none),
+        names (list of keys, sorted, distinct), remixer_key (remixers joined; null: none).
     """
-    own = artists.select("platform", "artist_id", own="name").join(names.select(own="name", own_key="name_key"), on="own").drop("own")
-    flat = credits_.join(names.select("name", "name_key", "part_keys"), on="name", how="left", maintain_order="left")
-    flat = flat.join(own, on=["platform", "artist_id"], how="left", maintain_order="left")
-    flat = flat.with_columns(first_key=pl.coalesce("own_key", pl.col("part_keys").list.first(), "name_key"))
-    by_role = flat.with_columns(rank=(pl.col("role") != "primary").cast(pl.Int8))
-    leads = by_role.sort("row", "rank", maintain_order=True).unique("row", keep="first", maintain_order=True)
-    remixers = flat.filter(pl.col("role") == "remixer").unique(["row", "name_key"], keep="first", maintain_order=True)
-    remixers = remixers.group_by("row", maintain_order=True).agg("name_key").select("row", remixer_key=pl.col("name_key").list.join(""))
-    parts = flat.filter(pl.col("part_keys").is_not_null()).select("row", name_key="part_keys").explode("name_key", empty_as_null=False)
-    others = flat.filter(pl.col("own_key") != pl.col("name_key")).select("row", name_key="own_key")
-    everyone = pl.concat([flat.select("row", "name_key"), others, parts]).filter(pl.col("name_key") != "")
-    gathered = everyone.group_by("row").agg("name_key").select("row", names=pl.col("name_key").list.unique().list.sort())
+    if credits_.is_empty():
+        return CREDITED_SCHEMA.to_frame()
+    # Keys are numbered in their order; what is compared, sorted and made distinct from here on are numbers.
+    keys = pl.concat([names["name_key"], names["part_keys"].explode(empty_as_null=False).drop_nulls()]).unique().sort()
+    number = pl.DataFrame({"name_key": keys}).with_row_index("number")
+    key_of = names.select("name_key").join(number, on="name_key", how="left", maintain_order="left")["number"].to_numpy().astype(np.int64)
+    parts = names.select("part_keys").with_row_index("place").drop_nulls().explode("part_keys", empty_as_null=False)
+    parts = parts.join(number, left_on="part_keys", right_on="name_key", how="left", maintain_order="left")
+    first_part = np.full(names.height, _NONE)
+    first_part[parts["place"].to_numpy()[::-1]] = parts["number"].to_numpy()[::-1]
+
+    place, own = _places(credits_, names, artists)
+    key, own_key = key_of[place], np.where(own == _NONE, _NONE, key_of[own])
+    first = np.where(own_key != _NONE, own_key, np.where(first_part[place] != _NONE, first_part[place], key))
+    rows, behind = credits_["row"].to_numpy(), (credits_["role"] != "primary").to_numpy()
+    starts = run_starts(rows)
+    run = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(rows)))
+    leading = np.minimum.reduceat(np.arange(len(rows)) + len(rows) * behind, starts) % len(rows)
+
+    joined = pl.DataFrame({"run": run, "place": place.astype(np.uint32)}).join(parts.select("place", "number"), on="place")
+    others = own_key != _NONE
+    listed = [run << _NUMBER_BITS | key, run[others] << _NUMBER_BITS | own_key[others]]
+    everyone = np.sort(np.concatenate([*listed, joined["run"].to_numpy() << _NUMBER_BITS | joined["number"].to_numpy()]))
+    everyone = everyone[run_starts(everyone)]  # numpy.unique takes ten times as long: it hashes
+    if len(keys) and keys[0] == "":
+        everyone = everyone[everyone & _NUMBER != 0]
+    offsets = np.searchsorted(everyone, np.arange(len(starts) + 1) << _NUMBER_BITS)
+    gathered = pa.LargeListArray.from_arrays(pa.array(offsets, pa.int64()), keys.gather(everyone & _NUMBER).to_arrow())
+    artist_id = credits_["artist_id"].gather(leading)
     lead = pl.when(pl.col("artist_id").is_not_null()).then(pl.col("artist_id").hash().reinterpret(signed=True))
-    leads = leads.select("row", artist_key=pl.col("first_key").fill_null(""), lead=lead).join(gathered, on="row", how="left")
-    return leads.join(remixers, on="row", how="left").with_columns(pl.col("names").fill_null([]))
+    found = pl.DataFrame({"row": rows[starts], "artist_key": keys.gather(first[leading]), "artist_id": artist_id, "names": gathered})
+    found = found.with_columns(lead=lead).join(_remixers(credits_, names), on="row", how="left", maintain_order="left")
+    return found.select(pl.col(name).cast(dtype) for name, dtype in CREDITED_SCHEMA.items())
+
+
+def _places(credits_: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFrame) -> tuple[Places, Places]:
+    """Of each credit the row of `names` that it names, and the row of the name that the platform keeps for its artist, or _NONE."""
+    by_name = names.select(name=pl.col("name").hash(), place=pl.int_range(pl.len()))
+    own = artists.select(artist=hashed(("platform", "artist_id")), name=pl.col("name").hash()).join(by_name, on="name")
+    flat = credits_.select(name=pl.col("name").hash(), artist=hashed(("platform", "artist_id")))
+    flat = flat.join(by_name, on="name", how="left", maintain_order="left")
+    flat = flat.join(own.select("artist", own="place"), on="artist", how="left", maintain_order="left")
+    return flat["place"].to_numpy(), flat["own"].fill_null(_NONE).to_numpy()
+
+
+def _remixers(credits_: pl.DataFrame, names: pl.DataFrame) -> pl.DataFrame:
+    """row, remixer_key of the rows that credit a remixer."""
+    remixers = credits_.filter(pl.col("role") == "remixer").select("row", "name")
+    remixers = remixers.join(names.select("name", "name_key"), on="name", how="left", maintain_order="left")
+    remixers = remixers.unique(["row", "name_key"], keep="first", maintain_order=True)
+    return remixers.group_by("row", maintain_order=True).agg("name_key").select("row", remixer_key=pl.col("name_key").list.join(""))

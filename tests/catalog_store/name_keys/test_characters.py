@@ -11,8 +11,8 @@ from catalog_store.name_keys import fold, title_keys, title_keys_frame
 from catalog_store.name_keys.folding import fold_flagged, fold_series, words
 
 _PIECES = """
-Song love ( ) [ ] 【 】 （ ） - ~ – feat. ft Featuring (feat.X) Remix Radio Edit (Live) Part II vol No One v I & &amp; $ ! A$AP P!nk P!n!k ' ’
-n Rock Roll ん が か\u3099 한국 e\u0301 é ß İ Σ ς ﬁ ＡＢ \u0e33 f**k medley / May 1978 \u0301 x with &#252; … ª \u200b \ufeff +
+Song love ( ) [ ] 【 】 （ ） - ~ – feat. ft Featuring (feat.X) Remix Radio Edit (Live) Part II vol No One v I & &amp; $ ! A$AP P!nk P!n!k '
+’ n Rock Roll ん が か\u3099 한국 e\u0301 é ß İ Σ ς ﬁ ＡＢ \u0e33 f**k medley / May 1978 \u0301 x with &#252; … ª \u200b \ufeff +
 中文 Loca the Mix
 """
 PIECES = _PIECES.split()
