@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 import pyarrow.parquet as pq
 
-from catalog_store.lists.dates import stamp_expr, unheard_expr
+from catalog_store.lists.dates import LEAST_HEARD, stamp_expr, unheard_expr
 from catalog_store.lists.layout import FORMAT_FILE, FORMAT_VERSION, NO_RANK
 from catalog_store.lists.postings import write_lists
 from catalog_store.search.arrays import ArrayWriter
@@ -76,7 +76,7 @@ def _write_releases(tables: Tables, folder: Path) -> NDArray[np.uint32]:
         .select("artist_id", id="release_id", stamp=stamp_expr(*_DATED))
         .collect()
         .join(artists, on="artist_id", how="left", maintain_order="left")
-        .select("id", "stamp", pl.col("unheard").fill_null(2**32 - 1))
+        .select("id", "stamp", pl.col("unheard").fill_null(LEAST_HEARD))
         .sort("stamp", "unheard", "id", descending=[True, False, False])
     )
     np.save(folder / "release_unheard.npy", releases["unheard"].to_numpy())

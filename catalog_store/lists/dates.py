@@ -2,7 +2,7 @@
 
 A *stamp* is year, month and day as one decimal number, times four, plus what is known: the day 3, the month 2, the year 1. Descending, a
 date that is known to the month or year only stands behind all full dates of that period; no date is 0. *Unheard* is a popularity turned
-round, so that ascending is most popular first. What must not live here: reading dates of dumps (the build has done that).
+round, in 2^23 steps, so that ascending is most popular first. What must not live here: reading dates of dumps (the build has done that).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _KNOWN = {"day": 3, "month": 2, "year": 1}
 _STEPS = 4
 _YEAR = 10_000 * _STEPS
-_LARGEST = 2**32 - 1
+LEAST_HEARD = 2**23 - 1
 LAST_YEAR = 9_999
 
 
@@ -39,10 +39,10 @@ def latest_stamp(day: date) -> int:
 
 def unheard_expr(popularity: str) -> pl.Expr:
     """`unheard` over a column of popularities 0..1; no popularity is 0."""
-    heard = (pl.col(popularity).fill_null(0).clip(0, 1) * _LARGEST).floor().cast(pl.UInt32)
-    return pl.lit(_LARGEST, pl.UInt32) - heard
+    heard = (pl.col(popularity).fill_null(0).clip(0, 1) * LEAST_HEARD).floor().cast(pl.UInt32)
+    return pl.lit(LEAST_HEARD, pl.UInt32) - heard
 
 
 def unheard_sql(popularity: str) -> str:
     """The same in SQL."""
-    return f"{_LARGEST} - floor({popularity} * {_LARGEST})::BIGINT"
+    return f"{LEAST_HEARD} - floor({popularity} * {LEAST_HEARD})::BIGINT"

@@ -20,7 +20,7 @@ from catalog_store.lists.index import first_common, members, within
 from catalog_store.lists.shuffle import SEED_BITS, Shuffle
 from catalog_store.queries.names import by_id, by_name
 from catalog_store.queries.pages import BodyPage, checked_limit
-from catalog_store.serving.store import wires
+from catalog_store.serving.stored import track_wires
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -96,7 +96,7 @@ def browse(
     choice = _Choice(store, filters)
     page = _random if randomize else _newest
     ids, rest = page(store.lists, choice, limit, place)
-    return BodyPage(wires(store.tracks(ids).values()), cursors.encode(query, rest) if rest else None)
+    return BodyPage(track_wires(store.tracks(ids).values()), cursors.encode(query, rest) if rest else None)
 
 
 def _newest(lists: ListIndex, choice: _Choice, limit: int, place: Place | None) -> tuple[list[int], Place | None]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
+import numpy as np
 
 from catalog_store.cursors import Place
 from catalog_store.identifiers import normalise_iswc
 from catalog_store.serving.keys import iswc_code, iswc_text
-from catalog_store.serving.store import companion, wires
+from catalog_store.serving.schema import WORK_ID_BITS
+from catalog_store.serving.stored import companion, track_wires
 
 if TYPE_CHECKING:
     from catalog_store.cursors import CursorCodec
@@ -73,22 +75,17 @@ def work(store: ServingStore, cursors: CursorCodec, iswc: str, limit: int, curso
         return None
     query = ("work", bare)
     place = cursors.decode(query, cursor) if cursor is not None else _ALL
-    code = iswc_code(bare)
-    found = store.rows("SELECT title, total FROM work WHERE iswc = ?", (code,))
+    found = store.rows("SELECT title, recordings FROM work WHERE iswc = ?", (iswc_code(bare),))
     if not found:
         return None
-    rows = store.rows(
-        "SELECT unheard, recording_id FROM work_recording WHERE iswc = ? AND (unheard, recording_id) > (?, ?) "
-        "ORDER BY unheard, recording_id LIMIT ?",
-        (code, int(place.popularity), place.id, limit + 1),
-    )
-    page = rows[:limit]
+    title, packed = found[0][0], np.frombuffer(found[0][1], dtype="<u8")
+    start = int(np.searchsorted(packed, np.uint64(int(place.popularity) << WORK_ID_BITS | place.id), side="right"))
+    page = [divmod(one, 1 << WORK_ID_BITS) for one in packed[start : start + limit].tolist()]
     bodies = store.tracks(recording_id for _, recording_id in page)
-    shown = dict(zip(bodies, wires(bodies.values()), strict=True))
+    shown = dict(zip(bodies, track_wires(bodies.values()), strict=True))
     recordings = []
     for _, recording_id in page:
         named = _NAMED.decode(shown[recording_id])
         recordings.append(WorkRecording(recording_id, named.isrc, named.title, companion(bodies[recording_id]).credit))
-    title, total = found[0]
-    rest = cursors.encode(query, Place(0.0, *page[-1])) if len(rows) > limit else None
-    return Work(bare, title, total, recordings, rest)
+    rest = cursors.encode(query, Place(0.0, *page[-1])) if start + limit < len(packed) else None
+    return Work(bare, title, len(packed), recordings, rest)

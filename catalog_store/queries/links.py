@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from catalog_store.serving.store import companion
+from catalog_store.serving.stored import companion
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

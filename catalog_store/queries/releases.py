@@ -17,7 +17,8 @@ from catalog_store.lists.index import within
 from catalog_store.queries.names import by_id
 from catalog_store.queries.pages import BodyPage, checked_limit
 from catalog_store.queries.tracks import survivor
-from catalog_store.serving.store import SET_LIMIT, release_rest, wires
+from catalog_store.serving.store import SET_LIMIT
+from catalog_store.serving.stored import release_rest, release_wires, track_wires
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
     from catalog_store.cursors import CursorCodec
     from catalog_store.lists.index import Ranks
     from catalog_store.queries.names import Named
-    from catalog_store.serving.store import Body, ServingStore
+    from catalog_store.serving.store import ServingStore
+    from catalog_store.serving.stored import Stored
 
 _UNDATED = 0
 _LARGEST_ID = 2**63 - 1
@@ -119,21 +121,21 @@ def release(store: ServingStore, release_id: int) -> ReleaseBody | None:
     if found is None:
         return None
     told = release_rest(found)
-    ids = [recording_id for recording_id, _, _ in told.tracks]
+    ids = told.recording_ids
     shown: dict[int, bytes] = {}
     for start in range(0, len(ids), SET_LIMIT):
         bodies = store.tracks(ids[start : start + SET_LIMIT])
-        shown.update(zip(bodies, wires(bodies.values()), strict=True))
+        shown.update(zip(bodies, track_wires(bodies.values()), strict=True))
     tracks = []
-    for recording_id, disc, number in told.tracks:
+    for recording_id, disc, number in told.tracks():
         track = _LISTED.decode(shown[recording_id])
         track.disc_number, track.track_number = disc, number
         tracks.append(track)
     rest = msgspec.json.encode(_Rest(told.release_type, told.catalog_number, told.gtin, tracks))
-    return ReleaseBody(found.id, found.wire[:-1] + b"," + rest[1:])
+    return ReleaseBody(found.id, release_wires([found])[0][:-1] + b"," + rest[1:])
 
 
-def _body(store: ServingStore, release_id: int) -> Body | None:
+def _body(store: ServingStore, release_id: int) -> Stored | None:
     return store.releases([release_id]).get(release_id) if 0 < release_id <= _LARGEST_ID else None
 
 
@@ -156,4 +158,4 @@ def _page(
     if len(ranks) > limit:
         last = int(ranks[limit - 1])
         rest = cursors.encode(query, Place(order.stamp(last), order.unheard_of(last), ids[-1]))
-    return BodyPage(wires(store.releases(ids).values()), rest)
+    return BodyPage(release_wires(store.releases(ids).values()), rest)

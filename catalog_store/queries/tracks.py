@@ -15,12 +15,13 @@ from catalog_store.platforms import LINK_SOURCES
 from catalog_store.queries.links import PlatformLink
 from catalog_store.serving.keys import ISRC, KEY_SPACES, key_hash, spelled
 from catalog_store.serving.schema import REDIRECT_KINDS
-from catalog_store.serving.store import companion, wires
+from catalog_store.serving.stored import companion, is_linked, track_wire, track_wires
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from catalog_store.serving.store import Body, ServingStore
+    from catalog_store.serving.store import ServingStore
+    from catalog_store.serving.stored import Stored
 
 _LARGEST_ID = 2**63 - 1
 _ISRC_SPACE = KEY_SPACES.index(ISRC)
@@ -59,13 +60,13 @@ _SLIM = msgspec.json.Decoder(_SlimTrack)
 def track_body(store: ServingStore, recording_id: int) -> bytes | None:
     """The encoded wire JSON of the track of exactly that id (no redirects)."""
     body = store.track(recording_id) if 0 < recording_id <= _LARGEST_ID else None
-    return None if body is None else body.wire
+    return None if body is None else track_wire(body)
 
 
 def track_bodies(store: ServingStore, recording_ids: Sequence[int]) -> dict[int, bytes]:
     """The same for many ids at once, in one statement; unknown ids are absent."""
     found = store.tracks(_possible(recording_ids))
-    return dict(zip(found, wires(found.values()), strict=True))
+    return dict(zip(found, track_wires(found.values()), strict=True))
 
 
 def slim_bodies(store: ServingStore, recording_ids: Sequence[int]) -> dict[int, SlimBody]:
@@ -74,7 +75,7 @@ def slim_bodies(store: ServingStore, recording_ids: Sequence[int]) -> dict[int, 
     encode, decode = msgspec.json.encode, _SLIM.decode
     return {
         body.id: SlimBody(encode(decode(wire)), [PlatformLink(*link) for link in companion(body).links])
-        for body, wire in zip(found.values(), wires(found.values()), strict=True)
+        for body, wire in zip(found.values(), track_wires(found.values()), strict=True)
     }
 
 
@@ -83,7 +84,7 @@ def isrcs(store: ServingStore, recording_id: int) -> list[str]:
     body = store.track(recording_id)
     if body is None:
         return []
-    shown = _SLIM.decode(body.wire).isrc
+    shown = _SLIM.decode(track_wire(body)).isrc
     return [*([shown] if shown else []), *companion(body).isrcs]
 
 
@@ -116,7 +117,7 @@ def track_by_isrc(store: ServingStore, isrc: str) -> tuple[int, bytes] | None:
     for candidate in store.keys.candidates(key_hash(_ISRC_SPACE, code)):
         body = store.track(candidate)
         if body is not None and _carries(body, code):
-            return candidate, body.wire
+            return candidate, track_wire(body)
     return None
 
 
@@ -134,7 +135,7 @@ def ids_for_isrcs(store: ServingStore, isrcs: Sequence[str]) -> dict[str, int]:
     return {isrc: found[code] for isrc, code in codes.items() if code in found}
 
 
-def _carries(body: Body, code: str) -> bool:
+def _carries(body: Stored, code: str) -> bool:
     # The pieces around the representative ISRC, as fragments.py stores them: texts hold no control characters.
     return b"\x0e%b\x0f" % code.encode() in body.condensed or code in companion(body).isrcs
 
@@ -163,10 +164,10 @@ def _linked(store: ServingStore, source: str, keys: Iterable[str]) -> dict[str, 
     """The recordings whose links hold each key; keys without any are absent."""
     space = KEY_SPACES.index(source)
     candidates = {key: store.keys.candidates(key_hash(space, key)) for key in keys}
-    links = {recording_id: {link[:2] for link in companion(body).links} for recording_id, body in _read(store, candidates).items()}
-    kept = {key: [one for one in ids if one in links and (source, key) in links[one]] for key, ids in candidates.items()}
+    bodies, place = _read(store, candidates), LINK_SOURCES.index(source)
+    kept = {key: [one for one in ids if one in bodies and is_linked(bodies[one], place, key)] for key, ids in candidates.items()}
     return {key: ids for key, ids in kept.items() if ids}
 
 
-def _read(store: ServingStore, candidates: Mapping[str, list[int]]) -> dict[int, Body]:
+def _read(store: ServingStore, candidates: Mapping[str, list[int]]) -> dict[int, Stored]:
     return store.tracks(one for ids in candidates.values() for one in ids)

@@ -24,7 +24,7 @@ from catalog_store.platforms import LINK_SOURCES
 from catalog_store.serving.bodies import SAMPLES, companions, compress, release_lines, track_lines, train
 from catalog_store.serving.key_index import build_keys
 from catalog_store.serving.keys import NAME_KINDS, name_hashes
-from catalog_store.serving.schema import DDL, FILE_NAME, FORMAT_VERSION, KEYS_FOLDER, LISTS_FOLDER, REDIRECT_KINDS
+from catalog_store.serving.schema import DDL, FILE_NAME, FORMAT_VERSION, KEYS_FOLDER, LISTS_FOLDER, REDIRECT_KINDS, WORK_ID_BITS
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import scan_table, sql_source
 
@@ -40,19 +40,16 @@ if TYPE_CHECKING:
 ROWS_PER_BLOCK = 50_000
 """Tracks encoded at once: about 100 MB of Python and Arrow objects."""
 _SORT_MEMORY = "1GB"
+_PACKED_BYTES = 8
 _RESORTED = {
     "isrcs": "SELECT * FROM recording_isrc WHERE NOT is_representative ORDER BY recording_id, isrc",
     "works": "SELECT * FROM work_recording ORDER BY recording_id, iswc",
     "placements": "SELECT * FROM recording_release ORDER BY release_id, recording_id",
 }
 """Tables in the order in which blocks of tracks or releases want them."""
-_WORK = """
-SELECT substr(iswc, 2)::BIGINT AS code, any_value(title), count(w.iswc)
-FROM work LEFT JOIN work_recording w USING (iswc) GROUP BY code ORDER BY code
-"""
-_WORK_RECORDING = f"""
-SELECT substr(iswc, 2)::BIGINT AS code, {unheard_sql("popularity")} AS unheard, recording_id
-FROM work_recording JOIN recording USING (recording_id) ORDER BY ALL
+_WORK = f"""
+SELECT substr(iswc, 2)::BIGINT AS code, work.title, (({unheard_sql("popularity")})::UBIGINT << {WORK_ID_BITS}) | recording_id::UBIGINT AS packed
+FROM work LEFT JOIN (FROM work_recording JOIN recording USING (recording_id)) USING (iswc) ORDER BY code, packed
 """
 
 
@@ -80,6 +77,7 @@ def build_serving(tables: Tables, folder: Path, *, snapshot_id: str = "", previo
             _write_bodies(file, "track", _ids(tables, "recording"), lambda chosen: _track_lines(tables, scratch, chosen))
             _write_bodies(file, "release", _ids(tables, "release"), lambda chosen: _release_lines(tables, scratch, chosen))
             _write_named(file, tables, lengths)
+            _write_works(file, sorter)
             for table, query in _queries():
                 for rows in _blocks(sorter, query):
                     _insert(file, table, rows)
@@ -154,6 +152,28 @@ def _insert_names(file: sqlite3.Connection, kind: int, named: pl.DataFrame) -> N
         _insert(file, "name", [(kind, *row) for row in block.iter_rows()])
 
 
+def _write_works(file: sqlite3.Connection, sorter: duckdb.DuckDBPyConnection) -> None:
+    begun: pl.DataFrame | None = None
+    for batch in sorter.sql(_WORK).to_arrow_reader(ROWS_PER_BLOCK):
+        rows = pl.DataFrame(batch)
+        rows = rows if begun is None else pl.concat([begun, rows])
+        # The last work may go on in the next batch.
+        is_last = pl.col("code") == rows["code"][-1]
+        begun = rows.filter(is_last)
+        _insert(file, "work", _work_rows(rows.filter(~is_last)))
+    if begun is not None:
+        _insert(file, "work", _work_rows(begun))
+
+
+def _work_rows(rows: pl.DataFrame) -> list[tuple[int, str, bytes]]:
+    works = rows.group_by("code", maintain_order=True).agg(pl.col("title").first(), pl.col("packed").drop_nulls())
+    held = works["packed"].explode(empty_as_null=False).to_numpy().astype("<u8").tobytes()
+    ends = (works["packed"].list.len().cast(pl.Int64).cum_sum() * _PACKED_BYTES).to_list()
+    starts = [0, *ends[:-1]]
+    recordings = [held[start:end] for start, end in zip(starts, ends, strict=True)]
+    return list(zip(works["code"].to_list(), works["title"].to_list(), recordings, strict=True))
+
+
 def _slices(frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
     return frame.iter_slices(ROWS_PER_BLOCK)
 
@@ -162,8 +182,6 @@ def _queries() -> Iterator[tuple[str, str]]:
     """(table, DuckDB query for its rows in key order)."""
     for position, platform in enumerate(LINK_SOURCES):
         yield "retired_key", f"SELECT {position}, old_id, new_id FROM external_redirect WHERE source = '{platform}' ORDER BY old_id"
-    yield "work", _WORK
-    yield "work_recording", _WORK_RECORDING
     for position, kind in enumerate(REDIRECT_KINDS):
         yield "redirect", f"SELECT {position}, old_id, new_id FROM redirect WHERE kind = '{kind}' ORDER BY old_id"
 

@@ -18,7 +18,8 @@ Rows are inserted in key order into an empty file, so pages are full and the sam
         body: the same, holding
         1. behind `{"id":<release_id>,"title":"`: id, title, artist{id, name}, label{id, name}|null, release_date, release_date_precision,
            track_count
-        2. JSON: {release_type, catalog_number, gtin, tracks[[recording id, disc number|null, track number|null], ...]}, tracks in order
+        2. JSON: [release_type, catalog_number, gtin, recording ids, places]; places: disc and track number of each, null where unknown, one
+           after the other; empty when all are on disc 1 and numbered from 1 on
     artist(artist_id, name, tracks_from, tracks, releases_from, releases) and label(label_id, ...) likewise
         where the lists of the artist begin in `artist_tracks.npy` and `artist_releases.npy`, and how long they are
     genre(genre_id, name, type, parent, tracks_from, tracks)
@@ -27,9 +28,9 @@ Rows are inserted in key order into an empty file, so pages are full and the sam
         kind: index in keys.NAME_KINDS; hash: keys.name_hash of the name key of the artist's, label's or genre's name
     retired_key(source, key, new_key)
         ids that a platform merged into others, and the ids that stand for them now; source: index in LINK_SOURCES
-    work(iswc, title, total) and work_recording(iswc, unheard, recording_id)
-        iswc: the ten digits as integer; unheard: catalog_store/lists/dates.py, so that rows are most popular first, ties by id;
-        total: number of work_recording rows
+    work(iswc, title, recordings)
+        iswc: the ten digits as integer; recordings: uint64, little endian, ascending: `unheard` (catalog_store/lists/dates.py) times 2^40
+        plus the recording id, so most popular first, ties by id
     redirect(kind, old_id, new_id)
         kind: index in REDIRECT_KINDS; new_id null when the entity left the catalog
     build(number, snapshot_id) and change(build, kind, change, old_id, new_id)
@@ -46,9 +47,10 @@ KEYS_FOLDER = "keys"
 LISTS_FOLDER = "lists"
 FORMAT_VERSION = 2
 REDIRECT_KINDS = ("recording", "artist", "release", "label")
+WORK_ID_BITS = 40
 CHANGES = ("merged", "split", "removed", "restored")
 PAGE_BYTES = 8192
-"""Twice SQLite's own: a row of the next page is cut off at the end of each, and half as many ends waste half as much."""
+"""Twice SQLite's own: what is left free at the end of each page is half as much of it."""
 
 DDL = f"""
 PRAGMA page_size = {PAGE_BYTES};
@@ -64,8 +66,7 @@ CREATE TABLE label (
 CREATE TABLE genre (genre_id INTEGER PRIMARY KEY, name TEXT NOT NULL, type TEXT NOT NULL, parent TEXT, tracks_from INTEGER, tracks INTEGER);
 CREATE TABLE name (kind INTEGER, hash INTEGER, id INTEGER, PRIMARY KEY (kind, hash, id)) WITHOUT ROWID;
 CREATE TABLE retired_key (source INTEGER, key TEXT, new_key TEXT NOT NULL, PRIMARY KEY (source, key)) WITHOUT ROWID;
-CREATE TABLE work (iswc INTEGER PRIMARY KEY, title TEXT NOT NULL, total INTEGER NOT NULL);
-CREATE TABLE work_recording (iswc INTEGER, unheard INTEGER, recording_id INTEGER, PRIMARY KEY (iswc, unheard, recording_id)) WITHOUT ROWID;
+CREATE TABLE work (iswc INTEGER PRIMARY KEY, title TEXT NOT NULL, recordings BLOB NOT NULL);
 CREATE TABLE redirect (kind INTEGER, old_id INTEGER, new_id INTEGER, PRIMARY KEY (kind, old_id)) WITHOUT ROWID;
 CREATE TABLE build (number INTEGER PRIMARY KEY, snapshot_id TEXT NOT NULL);
 CREATE TABLE change (

@@ -12,18 +12,17 @@ import sqlite3
 import threading
 import time
 import weakref
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import msgspec
 
 from catalog_store.errors import CatalogClosedError, DeadlineExceededError, SnapshotInvalidError
 from catalog_store.lists.index import ListIndex
-from catalog_store.platforms import LINK_SOURCES
-from catalog_store.serving.bodies import SLUG_MARK, decompressor
-from catalog_store.serving.fragments import expanded
+from catalog_store.serving.bodies import decompressor
 from catalog_store.serving.key_index import KeyIndex
 from catalog_store.serving.schema import FILE_NAME, FORMAT_VERSION, KEYS_FOLDER, LISTS_FOLDER
+from catalog_store.serving.stored import Stored
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -33,37 +32,6 @@ SET_LIMIT = 1_000
 """Keys per set-based call: bounds one statement's time (100 keys cost about 0.4 ms)."""
 _OPCODES_PER_CLOCK_READ = 5_000
 """SQLite asks for the deadline after so many virtual-machine steps: well under a millisecond."""
-
-
-class Companion(NamedTuple):
-    """Second line of a track's body: display string of the artists, links as (source, external id, slug), other ISRCs, ISWCs as digits."""
-
-    credit: str
-    links: tuple[tuple[str, str, str | None], ...]
-    isrcs: list[str]
-    works: list[str]
-
-
-class ReleaseRest(msgspec.Struct, frozen=True):
-    """Second line of a release's body: `tracks` are (recording id, disc number, track number)."""
-
-    release_type: str | None
-    catalog_number: str | None
-    gtin: str | None
-    tracks: list[tuple[int, int | None, int | None]]
-
-
-class Body(NamedTuple):
-    """A track or release as stored: condensed wire JSON behind the title's first quote, and what goes with it."""
-
-    id: int
-    condensed: bytes
-    rest: bytes
-
-    @property
-    def wire(self) -> bytes:
-        """The wire JSON."""
-        return b'{"id":%d,"title":"%b' % (self.id, expanded(self.condensed))
 
 
 class _Deadline:
@@ -88,7 +56,7 @@ class _Session:
         self.deadline = _Deadline()
         self.connection = sqlite3.connect(uri, uri=True, check_same_thread=False, isolation_level=None, cached_statements=64)
         self.connection.set_progress_handler(self.deadline.is_over, _OPCODES_PER_CLOCK_READ)
-        self.recent: dict[int, Body] = {}
+        self.recent: dict[int, Stored] = {}
         """Tracks that the last question read: whoever finds an id by its track asks for the track next."""
         self.decompress: dict[str, Callable[[bytes], bytes]] = {}
         for table in ("track", "release"):
@@ -150,7 +118,7 @@ class ServingStore:
         found = self.rows(statement, parameters)
         return found[0][0] if found else None
 
-    def track(self, recording_id: int) -> Body | None:
+    def track(self, recording_id: int) -> Stored | None:
         """A track, or None."""
         session = self._session()
         if recording_id not in session.recent:
@@ -158,10 +126,10 @@ class ServingStore:
             if not found:
                 return None
             condensed, _, rest = session.decompress["track"](found[0][0]).partition(b"\n")
-            session.recent = {recording_id: Body(recording_id, condensed, rest)}
+            session.recent = {recording_id: Stored(recording_id, condensed, rest)}
         return session.recent[recording_id]
 
-    def tracks(self, recording_ids: Iterable[int]) -> dict[int, Body]:
+    def tracks(self, recording_ids: Iterable[int]) -> dict[int, Stored]:
         """Each track that exists, by id."""
         session = self._session()
         wanted = dict.fromkeys(recording_ids)
@@ -170,11 +138,11 @@ class ServingStore:
             recent = session.recent = self._bodies("track", "recording_id", wanted)
         return {identifier: recent[identifier] for identifier in wanted if identifier in recent}
 
-    def releases(self, release_ids: Iterable[int]) -> dict[int, Body]:
+    def releases(self, release_ids: Iterable[int]) -> dict[int, Stored]:
         """Each release that exists, by id."""
         return self._bodies("release", "release_id", release_ids)
 
-    def _bodies(self, table: str, key: str, ids: Iterable[int]) -> dict[int, Body]:
+    def _bodies(self, table: str, key: str, ids: Iterable[int]) -> dict[int, Stored]:
         wanted = msgspec.json.encode(list(ids)).decode()
         found = self.rows(f"SELECT {key}, body FROM json_each(?) JOIN {table} ON {key} = value", (wanted,))
         if not found:
@@ -183,7 +151,7 @@ class ServingStore:
         bodies = {}
         for identifier, frame in found:
             condensed, _, rest = decompress(frame).partition(b"\n")
-            bodies[identifier] = Body(identifier, condensed, rest)
+            bodies[identifier] = Stored(identifier, condensed, rest)
         return bodies
 
     def close(self) -> None:
@@ -215,30 +183,3 @@ def _close(sessions: list[_Session]) -> None:
     for session in sessions:
         session.connection.close()
     sessions.clear()
-
-
-def wires(bodies: Iterable[Body]) -> list[bytes]:
-    """The wire JSON of many bodies at once: pieces are put back in one text, a fifth of the time."""
-    together = b"\n".join([b'{"id":%d,"title":"%b' % (body.id, body.condensed) for body in bodies])
-    return expanded(together).split(b"\n") if together else []
-
-
-_COMPANION = msgspec.json.Decoder(tuple[str, list[str], list[str], list[str]])
-_RELEASE_REST = msgspec.json.Decoder(ReleaseRest)
-
-
-def companion(body: Body) -> Companion:
-    """What goes with a track."""
-    credit, told, isrcs, works = _COMPANION.decode(body.rest)
-    links: list[tuple[str, str, str | None]] = []
-    for text in told:
-        if text[0] == SLUG_MARK:
-            links[-1] = (*links[-1][:2], text[1:])
-        else:
-            links.append((LINK_SOURCES[int(text[0])], text[1:], None))
-    return Companion(credit, tuple(links), isrcs, works)
-
-
-def release_rest(body: Body) -> ReleaseRest:
-    """What goes with a release."""
-    return _RELEASE_REST.decode(body.rest)
