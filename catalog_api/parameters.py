@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 from urllib.parse import parse_qsl
 
 from catalog_api.problems import ApiError, ParameterProblem
-from catalog_store.identifiers import NUMBER_SHAPE, STREAMSVC_A_SHAPE, UUID_SHAPE, normalise_isrc, normalise_iswc
+from catalog_store.identifiers import NUMBER_SHAPE, STREAMSVC_A_SHAPE, UUID_SHAPE, normalise_iswc, shaped_isrc
 from catalog_store.platforms import CATALOG_B, CATALOG_PLATFORMS, STREAMSVC_A
 
 if TYPE_CHECKING:
@@ -160,9 +160,9 @@ def _url(value: str) -> str:
 
 
 def _isrc(value: str) -> str:
-    code = normalise_isrc(value)
+    code = shaped_isrc(value)
     if code is None:
-        raise ValueError(f"two letters, three letters or digits, seven digits, which are not all zero; got {_shown(value)}")
+        raise ValueError(f"two letters, three letters or digits, seven digits; got {_shown(value)}")
     return code
 
 

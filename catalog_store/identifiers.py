@@ -38,10 +38,16 @@ def isrc_expr(value: pl.Expr) -> pl.Expr:
 
 def normalise_isrc(value: str) -> str | None:
     """As `isrc_expr` for one value."""
+    code = shaped_isrc(value)
+    return code if code and not re.search(_JUNK_ISRC, code) else None
+
+
+def shaped_isrc(value: str) -> str | None:
+    """The same, whatever its digits: a code that nobody can carry has the right shape, so a lookup answers 404, not 400."""
     if _BARE_ISRC.fullmatch(value):
         return value
     code = re.sub(_SEPARATORS, "", re.sub(_ISRC_PREFIX, "", value.strip().upper()))
-    return code if re.fullmatch(ISRC_SHAPE, code) and not re.search(_JUNK_ISRC, code) else None
+    return code if re.fullmatch(ISRC_SHAPE, code) else None
 
 
 def iswc_expr(value: pl.Expr) -> pl.Expr:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from catalog_api.answers import Answer, encoded
 from catalog_api.metering import Lookup, Question
 from catalog_api.parameters import CHANGES_LIMIT, CURSOR, SINCE, Asked
+from catalog_api.problems import ApiError
 from catalog_api.routes import reads
 from catalog_api.service import Service
 from catalog_api.wire import Change, Changes
@@ -30,6 +31,8 @@ def changes(asked: Asked) -> Question:
     since = asked[SINCE]
 
     def work(catalog: Catalog, _service: Service) -> Answer:
+        if since is None and asked[CURSOR] is not None:
+            raise ApiError("invalid_cursor", "A cursor goes with the since of the page before.")
         if since is None:
             return encoded(Changes(None, catalog.snapshot_id, [], None))
         found = catalog.changes(since, limit=asked[CHANGES_LIMIT], cursor=asked[CURSOR])

@@ -26,7 +26,7 @@ _BODY = {
         "field": {"type": "string", "enum": list(FIELDS)},
         "value": {"type": "string", "minLength": 1, "maxLength": LONGEST_VALUE, "pattern": r"\S"},
         "note": {"type": ["string", "null"], "maxLength": LONGEST_NOTE},
-        "source_url": {"type": ["string", "null"], "maxLength": LONGEST_NOTE, "pattern": "^https?://"},
+        "source_url": {"type": ["string", "null"], "maxLength": LONGEST_NOTE, "pattern": r"^https?://\S+$"},
     },
 }
 _CURSORS = CursorCodec()

@@ -144,17 +144,25 @@ def awkward_catalog(tmp_path_factory: pytest.TempPathFactory, worker_id: str) ->
     return root
 
 
-@pytest.fixture(scope="session", params=["sqlite", "postgresql"])
-def server(
-    request: pytest.FixtureRequest, awkward_catalog: Path, tmp_path_factory: pytest.TempPathFactory, worker_id: str
-) -> Iterator[Api]:
-    place = tmp_path_factory.mktemp("contract")
-    url = f"sqlite:///{place}/accounts.db"
-    if request.param == "postgresql":
-        new_database: Callable[[str], str] = request.getfixturevalue("new_postgresql_database")
-        url = new_database(f"contract_{worker_id}")
-    with serving(awkward_catalog, url, place) as api:
+@pytest.fixture(scope="session")
+def on_sqlite(awkward_catalog: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
+    place = tmp_path_factory.mktemp("on_sqlite")
+    with serving(awkward_catalog, f"sqlite:///{place}/accounts.db", place) as api:
         yield api
+
+
+@pytest.fixture(scope="session")
+def on_postgresql(
+    awkward_catalog: Path, tmp_path_factory: pytest.TempPathFactory, new_postgresql_database: Callable[[str], str], worker_id: str
+) -> Iterator[Api]:
+    with serving(awkward_catalog, new_postgresql_database(f"contract_{worker_id}"), tmp_path_factory.mktemp("on_postgresql")) as api:
+        yield api
+
+
+@pytest.fixture(params=["on_sqlite", "on_postgresql"])
+def server(request: pytest.FixtureRequest) -> Api:
+    api: Api = request.getfixturevalue(request.param)
+    return api
 
 
 @pytest.fixture

@@ -146,6 +146,7 @@ def test_b7_any_isrc_finds_the_track_in_any_spelling(api: Api) -> None:
             assert (answer["id"], answer["matched_isrc"]) == (1, code)
     for bad in ("GBAYE26001", "GBAYE260010011", "1BAYE2600100", "GB%C3%84YE2600100", "GBAYE26001OO"):
         assert api.refused(f"/v1/tracks/isrc/{bad}") == (400, "invalid_parameter", ["isrc"]), bad
+    assert api.refused("/v1/tracks/isrc/GBAYE0000000") == (404, "not_found", []), "of the right shape, and nobody's"
 
 
 def test_b7_no_two_tracks_share_a_code_and_conflicts_are_kept_aside(built: Api, built_world: BuiltWorld) -> None:

@@ -10,11 +10,14 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.conftest import ROOT
-from tests.contract.conftest import Api
+
+if TYPE_CHECKING:
+    from tests.contract.conftest import Api
 
 SECONDS = 10
 PHASES = "examples,coverage,fuzzing,stateful"
@@ -25,9 +28,19 @@ def program() -> str:
     return str(Path(sys.executable).with_name("schemathesis"))
 
 
-def test_made_up_requests_get_what_is_described(server: Api, program: str, tmp_path: Path) -> None:
-    caller = server.as_caller()
-    command = [program, "run", f"{server.base}/v1/openapi.json", "--header", f"x-api-key: {caller.key}", "--checks", "all", "--seed", "1"]
+def test_made_up_requests_get_what_is_described(on_sqlite: Api, program: str, tmp_path: Path) -> None:
+    caller = on_sqlite.as_caller()
+    command = [
+        program,
+        "run",
+        f"{on_sqlite.base}/v1/openapi.json",
+        "--header",
+        f"x-api-key: {caller.key}",
+        "--checks",
+        "all",
+        "--seed",
+        "1",
+    ]
     limits = ["--max-time", str(SECONDS), "--phases", PHASES, "--continue-on-failure", "--generation-database", "none"]
     hooks = {"SCHEMATHESIS_HOOKS": "tests.contract.schemathesis_hooks", "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
