@@ -32,7 +32,7 @@ Housekeeping = Callable[[Traffic, LiveCatalog], AbstractAsyncContextManager[None
 def build_app(settings: ApiSettings, traffic: Traffic, housekeeping: Housekeeping = lambda _traffic, _live: nullcontext()) -> ASGIApp:
     """The ASGI application for one catalog and one account store; `traffic` is told of every request."""
     accounts = Accounts.open(settings.accounts_url)
-    live = LiveCatalog(settings.catalog, verify_contents=settings.verify_contents)
+    live = LiveCatalog(settings.catalog, verify_contents=settings.verify_contents, look_seconds=settings.look_seconds)
     document = description(declared(ROUTES), accounts.plans)
     service = Service(
         live, accounts, RateLimiter.open(settings.rate_limits_url), settings, msgspec.json.encode(document), reference_page(document)

@@ -1,6 +1,6 @@
 """The catalog that is live right now, one object per process: follows `current`, hands its snapshot to requests, frees it after the last.
 
-A thread of its own looks at `current` once a second. A new target is verified (presence and size of all files, contents of those that
+A thread of its own looks at `current` every second or so. A new target is verified (presence and size of all files, contents of those that
 requests read) before any request sees it; one that fails is refused, told once with the reason, and the snapshot in use stays. A request
 holds one snapshot for its whole life. A superseded snapshot is closed, files and memory maps and all, when its last holder is done.
 
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger("catalog_api")
 
-LOOK_AGAIN_SECONDS = 1.0
+FIRST_WAIT_SECONDS = 1.0
 LONGEST_WAIT_SECONDS = 300.0
-"""Between tries at a snapshot that could not be opened for a reason that may pass."""
+"""Between tries at a snapshot that could not be opened for a reason that may pass: the first, doubled to the longest."""
 _NICENESS = 10
 """Of the thread that reads a new snapshot's files through: requests go first."""
 
@@ -59,9 +59,10 @@ class _Refusal:
 class LiveCatalog:
     """Hands out the open snapshot. `follow()` starts the thread, `close()` ends it."""
 
-    def __init__(self, root: Path, *, verify_contents: bool = True) -> None:
+    def __init__(self, root: Path, *, verify_contents: bool = True, look_seconds: float = 1.0) -> None:
         """`root` is a catalog root (with `current`) or a snapshot folder; without `verify_contents` only sizes are checked."""
         self._root = root
+        self._look_seconds = look_seconds
         self._contents: bool | str = SERVING_FOLDER if verify_contents else False
         self._lock = threading.Lock()
         self._open: _Open | None = None
@@ -125,7 +126,7 @@ class LiveCatalog:
             self._switch(catalog)
 
     def follow(self) -> None:
-        """Look now, then every second in a thread, until `close()`."""
+        """Look now, then again and again in a thread, until `close()`."""
         self._thread = threading.Thread(target=self._follow, name="follow-current", daemon=True)
         self._thread.start()
 
@@ -140,7 +141,7 @@ class LiveCatalog:
         thread = threading.get_native_id()  # on Linux niceness is a thread's own
         os.setpriority(os.PRIO_PROCESS, thread, max(_NICENESS, os.getpriority(os.PRIO_PROCESS, thread)))
         self.look()
-        while not self._stopping.wait(LOOK_AGAIN_SECONDS):
+        while not self._stopping.wait(self._look_seconds):
             self.look()
 
     def _target(self) -> tuple[Path, object]:
@@ -172,7 +173,7 @@ class LiveCatalog:
         is_known = before is not None and before.target == target and before.reason == str(error)
         seconds = float("inf")
         if may_pass:
-            seconds = min(2 * before.seconds, LONGEST_WAIT_SECONDS) if before is not None and is_known else LOOK_AGAIN_SECONDS
+            seconds = min(2 * before.seconds, LONGEST_WAIT_SECONDS) if before is not None and is_known else FIRST_WAIT_SECONDS
         self._refusal = _Refusal(target, str(error), seconds)
         if not is_known:
             live = self.snapshot

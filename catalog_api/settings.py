@@ -49,6 +49,7 @@ class ApiSettings:
     metrics_port: Annotated[Port, "Port of the metrics, `/metrics`; 0 serves none."] = 0
     log_level: Annotated[Level, "What is logged on standard error."] = "info"
     log_requests: Annotated[bool, "Whether each request is a line of the log."] = True
+    look_seconds: Annotated[Seconds, "How often the server looks whether another snapshot is live."] = 1.0
     verify_contents: Annotated[
         bool, "Read a new snapshot's serving files through before they are used (about 1 s per GB); else sizes only."
     ] = True

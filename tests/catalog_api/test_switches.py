@@ -1,0 +1,28 @@
+"""A running server, several workers, mixed requests: the snapshot changes three times under them, once to a damaged one."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from benchmarks.switches import DAMAGED, EDITIONS, mixed_requests, publish_editions, serving, switched_under_load, until
+from catalog_store.tables import CATALOG_TABLES
+from tests.catalog_store.catalog_tables import make_tables
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+WORKERS = 2
+
+
+def test_no_answer_fails_or_mixes_snapshots_while_they_change_and_the_old_ones_are_freed(tmp_path: Path) -> None:
+    made = make_tables(tmp_path / "tables", 60)
+    tables = {table.name: made[table.name] for table in CATALOG_TABLES}
+    publish_editions(tables, tmp_path / "catalog", tmp_path / "editions")
+    with serving(tmp_path / "catalog", WORKERS, tmp_path) as server:
+        requests = mixed_requests(tables, seed=1)
+        verdict = asyncio.run(switched_under_load(server, WORKERS, requests, clients=8, seconds=1))
+        assert (verdict.failed, verdict.mixed) == ([], [])
+        assert set(verdict.by_edition) == set(EDITIONS) - {DAMAGED}
+        assert server.told("snapshot refused", DAMAGED) == WORKERS
+        until(lambda: server.opened() == {EDITIONS[0]}, "the superseded snapshots to be freed")
