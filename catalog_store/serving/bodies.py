@@ -17,9 +17,9 @@ from catalog_store.serving.fragments import RELEASE_FRAGMENTS, TRACK_FRAGMENTS, 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-DICTIONARY_BYTES = 112 * 1024
-"""Twice as much saves another 4 % and costs cache misses on every lookup."""
-SAMPLES = 8_192
+DICTIONARY_BYTES = 256 * 1024
+"""Half as much costs 4 % more bytes and saves 0.1 us of a lookup."""
+SAMPLES = 16_384
 LEVEL = 5
 """The next one takes twice the time and saves 1 %."""
 HEAD = '{"title":"'

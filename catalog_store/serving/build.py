@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     Tables = Mapping[str, Path]
     Lengths = Mapping[str, NDArray[np.uint32]]
 
-ROWS_PER_BLOCK = 50_000
-"""Tracks encoded at once: about 100 MB of Python and Arrow objects."""
+ROWS_PER_BLOCK = 120_000
+"""Tracks encoded at once: about 300 MB of Python and Arrow objects. Smaller blocks read the parts of a table more often."""
 _SORT_MEMORY = "1GB"
 _PACKED_BYTES = 8
 _RESORTED = {

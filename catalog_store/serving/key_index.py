@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-ENTRIES_PER_BUCKET = 8
+ENTRIES_PER_BUCKET = 16
 """At most, on average."""
 _HASH_BITS, _TAG_BITS = 64, 16
 _TAG_MASK = (1 << _TAG_BITS) - 1
