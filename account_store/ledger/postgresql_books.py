@@ -28,7 +28,7 @@ WITH wanted AS (
     INSERT INTO credit_month AS m (account_id, month, used, allowed)
     SELECT account_id, month, used, allowed FROM wanted WHERE used <= allowed ORDER BY account_id, month
     ON CONFLICT (account_id, month) DO UPDATE SET used = m.used + excluded.used, allowed = excluded.allowed
-        WHERE m.used + excluded.used <= excluded.allowed OR excluded.used <= 0
+        WHERE m.used + excluded.used <= excluded.allowed
     RETURNING account_id, month, used
 ), dated AS (
     INSERT INTO credit_day AS d (account_id, day, key_id, credits, requests)

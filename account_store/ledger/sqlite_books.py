@@ -28,7 +28,7 @@ _ADD_MONTHS = """
 INSERT INTO credit_month AS m (account_id, month, used, allowed)
 SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3 FROM json_each(?) WHERE value ->> 2 <= value ->> 3
 ON CONFLICT (account_id, month) DO UPDATE SET used = m.used + excluded.used, allowed = excluded.allowed
-    WHERE m.used + excluded.used <= excluded.allowed OR excluded.used <= 0
+    WHERE m.used + excluded.used <= excluded.allowed
 RETURNING account_id, month, used
 """
 _ADD_DAYS = """

@@ -88,8 +88,15 @@ def test_after_some_failures_an_email_waits_even_with_the_right_password(users: 
     assert timedelta(seconds=refused.value.retry_after) == ATTEMPT_WINDOW - timedelta(minutes=ATTEMPTS)
     clock.move(seconds=refused.value.retry_after)
     assert users.sign_in(email, PASSWORD).user.email == email
-    with pytest.raises(WrongPasswordError):
-        users.sign_in(email, "wrong password")  # a good sign-in has cleared the count
+
+
+def test_a_good_sign_in_forgives_the_failures_before_it(users: Users) -> None:
+    email = users.sign_up(new_email(), PASSWORD).email
+    for _ in range(3):
+        for _ in range(ATTEMPTS - 1):
+            with pytest.raises(WrongPasswordError):
+                users.sign_in(email, "wrong password")
+        assert users.sign_in(email, PASSWORD).user.email == email
 
 
 def test_an_unknown_email_fails_as_a_wrong_password_does_and_is_limited_too(users: Users) -> None:

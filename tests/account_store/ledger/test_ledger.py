@@ -141,6 +141,7 @@ def test_a_reservation_whose_holder_died_is_returned_and_one_settled_late_is_pai
     clock.move(seconds=1)
     assert return_lapsed(accounts._engine, clock()) == 2
     assert used(accounts, caller.account_id) == 0
+    assert [day.requests for day in accounts.usage.month_now(caller.account_id).days] == [0]
     assert accounts.ledger.settle_now(late, 20).used == 20
     assert used(accounts, caller.account_id) == 20
 

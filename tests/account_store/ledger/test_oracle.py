@@ -41,7 +41,7 @@ class Oracle:
         for month in set(months):
             mine = [place for place, other in enumerate(months) if other == month and plain[place]]
             total = sum(orders[place].credits * (1 if orders[place].kind is Kind.CHARGE else -1) for place in mine)
-            if mine and (self.used[month] + total <= ALLOWED or total <= 0):
+            if mine and self.used[month] + total <= ALLOWED:
                 self.used[month] += total
                 for place in mine:
                     answers[place] = orders[place].credits if orders[place].kind is Kind.CHARGE else 0
