@@ -101,7 +101,7 @@ _NO_NAMES = pl.DataFrame(schema={"document": pl.UInt32, "artists": pl.String, "t
 
 
 def _count_words(folder: Path, work: Path, ranges: int) -> pl.DataFrame:
-    """Step 3: artists are written; returns [word, count, title_count, hash, number] of all words, in_order; number = position."""
+    """Step 3: artists are written; returns [rarity, word, count, title_count, hash, number] of all words, in_order; number = position."""
     size = sum(file.stat().st_size for file in work.glob("names-*"))
     lists: dict[str, int] = {}
     counts = pl.DataFrame(schema={"word": pl.String, "count": pl.UInt32, "title_count": pl.UInt32})
@@ -109,14 +109,15 @@ def _count_words(folder: Path, work: Path, ranges: int) -> pl.DataFrame:
         for part in range(ranges):
             names = _names(work, part)
             credit_of.append(np.fromiter((lists.setdefault(text, len(lists)) for text in names["artists"]), np.uint32, names.height))
-            paired = pl.concat([_artist_words(names).select("document", "word"), _paired_title_words(names)])
+            credited = _artist_words(names.group_by("artists").agg(count=pl.len()).with_row_index("list"))
             found = [
-                paired.group_by("word").agg(pl.len().alias("count"), pl.lit(0, dtype=pl.UInt32).alias("title_count")),
+                credited.group_by("word").agg(pl.col("count").sum(), pl.lit(0, dtype=pl.UInt32).alias("title_count")),
+                _paired_title_words(names).group_by("word").agg(pl.len().alias("count"), pl.lit(0, dtype=pl.UInt32).alias("title_count")),
                 title_words(names).group_by("word").agg(pl.lit(0, dtype=pl.UInt32).alias("count"), pl.len().alias("title_count")),
             ]
             counts = pl.concat([counts, *found]).group_by("word").agg(pl.col("count", "title_count").sum())
     _write_credits(folder, lists, size)
-    counts = in_order(counts)
+    counts = in_order(counts.sort("count", "word").with_row_index("rarity"))
     hashes = np.fromiter(map(word_hash.__wrapped__, counts["word"]), np.uint64, counts.height)
     return counts.with_columns(hash=pl.Series(hashes, dtype=pl.UInt64)).with_row_index("number")
 
@@ -149,8 +150,8 @@ def _write_titles(folder: Path, work: Path, ranges: int, counts: pl.DataFrame) -
 
 
 def _artist_words(names: pl.DataFrame) -> pl.DataFrame:
-    """[document, place, is_featured, word]: the distinct words of each artist of each document."""
-    return words_of(artists_of(names.select("document", "artists"), "artists"), "key")
+    """`names` with artists replaced by place, is_featured, word: the distinct words of each artist of each list of artists."""
+    return words_of(artists_of(names, "artists"), "key")
 
 
 def _paired_title_words(names: pl.DataFrame) -> pl.DataFrame:
@@ -181,15 +182,18 @@ def _part_pairs(counts: pl.DataFrame, work: Path, ranges: int, partitions: int) 
 
 
 def _pairs(names: pl.DataFrame, counts: pl.DataFrame) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.uint64]]]:
-    artists = _rarest(_artist_words(names).join(counts, on="word"), ARTIST_WORDS, "document", "place")
-    titles = _rarest(_paired_title_words(names).join(counts, on="word"), TITLE_WORDS, "document")
+    words = counts.select("word", "rarity", "hash")
+    lists = names.select(pl.col("artists").unique()).with_row_index("list")
+    credited = _rarest(_artist_words(lists).join(words, on="word"), ARTIST_WORDS, "list", "place")
+    artists = names.select("document", "artists").join(lists, on="artists").select("document", "list").join(credited, on="list")
+    titles = _rarest(_paired_title_words(names).join(words, on="word"), TITLE_WORDS, "document")
     yield _product(artists.filter(~pl.col("is_featured")), titles)
     yield _product(artists.filter("is_featured"), titles.filter(pl.col("rank") < TITLE_WORDS_BESIDE_FEATURED))
 
 
 def _rarest(found: pl.DataFrame, budget: int, *name: str) -> pl.DataFrame:
     """The `budget` rarest words of each `name`, with their rank in it, 0 for the rarest."""
-    ordered = found.sort(*name, "count", "word")
+    ordered = found.sort(*name, "rarity")
     ranked = ordered.with_columns(rank=pl.int_range(pl.len()).over(name, order_by=None))
     return ranked.filter(pl.col("rank") < budget)
 

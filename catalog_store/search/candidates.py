@@ -87,9 +87,7 @@ def _readings(index: SearchIndex, words: Sequence[str], unsure: Sequence[str]) -
 
 def _posted(index: SearchIndex, grids: Sequence[Grid]) -> tuple[Documents, NDArray[np.int64]]:
     """Postings of all pairs of each grid."""
-    hashes = [
-        pair_hashes(np.repeat(_hashes(left), len(right)), np.tile(_hashes(right), len(left))) for left, right in grids if left and right
-    ]
+    hashes = [pair_hashes(_hashes(left)[:, np.newaxis], _hashes(right)).ravel() for left, right in grids if left and right]
     return index.postings(np.concatenate(hashes) if len(hashes) != 1 else hashes[0]) if hashes else _NOTHING
 
 

@@ -71,7 +71,7 @@ def word_hash(word: str) -> int:
 
 
 def pair_hashes(artist_words: NDArray[np.uint64], title_words: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Hashes of the pairs (artist_words[i], title_words[i]); not symmetric."""
+    """Hashes of the pairs (artist_words[i], title_words[i]), broadcast; not symmetric."""
     mixed: NDArray[np.uint64] = artist_words ^ (title_words * _MIX_TITLE)
     mixed = (mixed ^ (mixed >> _SHIFT)) * _MIX
     mixed ^= mixed >> _SHIFT

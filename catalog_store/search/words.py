@@ -36,14 +36,18 @@ def words_of(keys: pl.DataFrame, key: str) -> pl.DataFrame:
 
     All other columns together must tell the rows apart.
     """
+    has_cjk = pl.col(key).str.contains(f"[{_CJK}]")
+    spaced = keys.filter(~has_cjk).with_columns(pl.col(key).str.split(" ").list.unique()).explode(key, empty_as_null=False)
+    spaced = spaced.rename({key: "word"}).filter(pl.col("word") != "")
+    unspaced = keys.filter(has_cjk)
+    return pl.concat([spaced, _cut(unspaced, key)]) if unspaced.height else spaced
+
+
+def _cut(keys: pl.DataFrame, key: str) -> pl.DataFrame:
     others = [name for name in keys.columns if name != key]
     runs = keys.with_columns(pl.col(key).str.extract_all(_RUN)).explode(key, empty_as_null=False).rename({key: "word"})
-    is_cjk = pl.col("word").str.contains(_CJK_RUN) & (pl.col("word").str.len_chars() > _PAIR)
-    spaced = runs.filter(~is_cjk)
-    unspaced = runs.filter(is_cjk)
-    if unspaced.height:
-        spaced = pl.concat([spaced, _in_twos(unspaced)])
-    return spaced.unique([*others, "word"])
+    is_long = pl.col("word").str.contains(_CJK_RUN) & (pl.col("word").str.len_chars() > _PAIR)
+    return pl.concat([runs.filter(~is_long), _in_twos(runs.filter(is_long))]).unique([*others, "word"])
 
 
 def _in_twos(runs: pl.DataFrame) -> pl.DataFrame:
