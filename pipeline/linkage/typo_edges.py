@@ -7,6 +7,8 @@ too: two atoms that both carry codes and share none, or that stand on one releas
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, NamedTuple
+
 import numpy as np
 import polars as pl
 
@@ -23,6 +25,11 @@ from pipeline.linkage.guards import (
 )
 from pipeline.linkage.runs import hashed, packed_with_duration, places_in_order, run_starts
 
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from pipeline.linkage.runs import Places
+
 NAME_END = 3
 """Characters at either end of an artist's name: one typing error spares one of the ends."""
 TITLE_END = 4
@@ -38,9 +45,10 @@ def same_artist_edges(atoms: pl.DataFrame, changed: pl.Series | None = None) -> 
     `changed`: ids of atoms; only pairs with one of them are looked at.
     """
     known = atoms.filter(pl.col("artist_key") != "")
-    pairs = _with_changed([_pairs_in_blocks(blocked, changed) for blocked in _timed_artist_blocks(known)], changed)
+    titles = _Titles.of(known)
+    pairs = _with_changed([_pairs_in_blocks(blocked, changed, titles) for blocked in _timed_artist_blocks(known)], changed)
     pairs += _with_changed([_untimed_pairs(blocked) for blocked in _untimed_artist_blocks(known)], changed)
-    found = compared(_alike_in_title(pl.concat(pairs), known).unique(), known).filter(_close_or_unknown())
+    found = compared(_alike_in_title(pl.concat(pairs), known, titles).unique(), known).filter(_close_or_unknown())
     stems = (pl.col("a_stem_key") == pl.col("b_title_key")) | (pl.col("b_stem_key") == pl.col("a_title_key"))
     found = found.filter((pl.col("is_typo") & _long_or_timed("title_key")) | (stems & (duration_gap() <= STEM_DURATION_MS)))
     return _as_edges(with_similarities(found.filter(variants_match(found))))
@@ -147,9 +155,9 @@ def _untimed_title_blocks(shared: pl.DataFrame) -> list[pl.DataFrame]:
 
 
 def _with_slots(atoms: pl.DataFrame, keys: list[str | pl.Expr]) -> pl.DataFrame:
-    """Block number and duration slot; neighbours in duration lie in one slot or the next."""
-    timed = atoms.filter(pl.col("duration_ms").is_not_null())
-    return timed.select("atom_id", "duration_ms", block=_block(keys), slot=pl.col("duration_ms") // TYPO_DURATION_MS)
+    """Block number, duration slot and place among the atoms; neighbours in duration lie in one slot or the next."""
+    timed = atoms.with_row_index("place").filter(pl.col("duration_ms").is_not_null())
+    return timed.select("place", "atom_id", "duration_ms", block=_block(keys), slot=pl.col("duration_ms") // TYPO_DURATION_MS)
 
 
 def _blocked(atoms: pl.DataFrame, keys: list[str | pl.Expr]) -> pl.DataFrame:
@@ -161,10 +169,10 @@ def _block(keys: list[str | pl.Expr]) -> pl.Expr:
     return hashed(keys)
 
 
-def _pairs_in_blocks(blocked: pl.DataFrame, changed: pl.Series | None) -> pl.DataFrame:
-    """Pairs with close durations; none twice."""
+def _pairs_in_blocks(blocked: pl.DataFrame, changed: pl.Series | None, titles: _Titles | None = None) -> pl.DataFrame:
+    """Pairs with close durations; none twice. Of `titles` those may be left out that are not worth a look."""
     if changed is None:
-        return _neighbours(blocked)
+        return _neighbours(blocked, titles)
     blocked = blocked.filter(pl.len().over("block", "slot") <= LARGEST_BLOCK)
     few = blocked.filter(pl.col("atom_id").is_in(changed.implode()))
     around = [few.with_columns(pl.col("slot") + step).join(blocked, on=["block", "slot"], suffix="_b") for step in (-1, 0, 1)]
@@ -172,8 +180,11 @@ def _pairs_in_blocks(blocked: pl.DataFrame, changed: pl.Series | None) -> pl.Dat
     return _ordered(pairs.filter((pl.col("duration_ms") - pl.col("duration_ms_b")).abs() <= TYPO_DURATION_MS))
 
 
-def _neighbours(blocked: pl.DataFrame) -> pl.DataFrame:
-    """All pairs of atoms in one block whose durations are close: sorted by duration they lie side by side."""
+def _neighbours(blocked: pl.DataFrame, titles: _Titles | None = None) -> pl.DataFrame:
+    """All pairs of atoms in one block whose durations are close: sorted by duration they lie side by side.
+
+    Of two and a half million pairs nearly all are not worth a look by their `titles` (of each `place`) and are left out when they are met.
+    """
     blocks, durations = blocked["block"].to_numpy(), blocked["duration_ms"].to_numpy()
     order = places_in_order(packed_with_duration(blocks, durations), blocks, durations)
     blocks, durations, ids = blocks[order], durations[order], blocked["atom_id"].to_numpy()[order]
@@ -181,12 +192,14 @@ def _neighbours(blocked: pl.DataFrame) -> pl.DataFrame:
     sizes = np.diff(starts, append=len(ids))
     is_looked_into = np.repeat(sizes <= LARGEST_BLOCK, sizes)
     blocks, durations, ids = blocks[is_looked_into], durations[is_looked_into], ids[is_looked_into]
+    here = titles.at(blocked["place"].to_numpy()[order][is_looked_into]) if titles else None
     place, step, found = np.arange(len(ids)), 1, [np.empty((2, 0), dtype=np.int64)]
     while len(place):
         place = place[: np.searchsorted(place, len(ids) - step)]
         beyond = place + step
         place = place[(blocks[place] == blocks[beyond]) & (durations[beyond] - durations[place] <= TYPO_DURATION_MS)]
-        found.append(ids[np.stack([place, place + step])])
+        worth = place if here is None else place[here.are_worth_a_look(place, place + step)]
+        found.append(ids[np.stack([worth, worth + step])])
         step += 1
     one, other = np.concatenate(found, axis=1)
     return pl.DataFrame({"a": np.minimum(one, other), "b": np.maximum(one, other)})
@@ -210,24 +223,51 @@ def _ordered(pairs: pl.DataFrame) -> pl.DataFrame:
     return pairs.select(a=pl.min_horizontal("atom_id", "atom_id_b"), b=pl.max_horizontal("atom_id", "atom_id_b"))
 
 
-def _alike_in_title(pairs: pl.DataFrame, atoms: pl.DataFrame) -> pl.DataFrame:
-    """Pairs a, b that can be one title misspelt, or a title and its stem, with `is_typo`.
+class _Titles(NamedTuple):
+    """Numbers that tell which pairs of atoms can be one title misspelt, or a title and its stem: texts cost a hundred times as much."""
 
-    Of 2.5 million pairs nearly all are thrown out by numbers: distances of texts cost a hundred times as much.
-    """
-    numbers = atoms.select(
-        "atom_id", **{name: pl.col(f"{name}_key" if name != "variant" else name).hash() for name in ("title", "stem", "number", "variant")}
+    title: npt.NDArray[np.uint64]
+    stem: npt.NDArray[np.uint64]
+    number: npt.NDArray[np.uint64]
+    variant: npt.NDArray[np.uint64]
+    letters: Letters
+
+    @classmethod
+    def of(cls, atoms: pl.DataFrame) -> _Titles:
+        """Of atoms, by their place."""
+        title, stem, number, variant = (atoms[name].hash().to_numpy() for name in ("title_key", "stem_key", "number_key", "variant"))
+        return cls(title, stem, number, variant, Letters.of(atoms["title_key"]))
+
+    def at(self, places: Places) -> _Titles:
+        """Those of some places."""
+        letters = Letters(self.letters.lengths[places], self.letters.sets[places])
+        return _Titles(self.title[places], self.stem[places], self.number[places], self.variant[places], letters)
+
+    def are_stems(self, one: Places, other: Places) -> npt.NDArray[np.bool_]:
+        """Which lack only a subtitle of the other."""
+        found: npt.NDArray[np.bool_] = (self.stem[one] == self.title[other]) | (self.stem[other] == self.title[one])
+        return found
+
+    def are_worth_a_look(self, one: Places, other: Places) -> npt.NDArray[np.bool_]:
+        """Which can be typing errors of one another, or stems; equal titles only as other variants."""
+        alike = self.letters.may_be_typos(one, other) | self.are_stems(one, other)
+        same = self.title[one] == self.title[other]
+        found: npt.NDArray[np.bool_] = (
+            alike & ~(same & (self.variant[one] == self.variant[other])) & (self.number[one] == self.number[other])
+        )
+        return found
+
+
+def _alike_in_title(pairs: pl.DataFrame, atoms: pl.DataFrame, titles: _Titles) -> pl.DataFrame:
+    """Pairs a, b that can be one title misspelt, or a title and its stem, with `is_typo`. `titles`: those of the atoms."""
+    order = atoms["atom_id"].arg_sort()
+    ids = atoms["atom_id"].gather(order)
+    one, other = (order.gather(ids.search_sorted(pairs[side])).to_numpy() for side in ("a", "b"))
+    worth = titles.are_worth_a_look(one, other)
+    pairs, one, other = pairs.filter(pl.Series(worth)), one[worth], other[worth]
+    found = pairs.with_columns(
+        is_typo=is_typo(atoms["title_key"].gather(one), atoms["title_key"].gather(other)), stems=pl.Series(titles.are_stems(one, other))
     )
-    order = numbers["atom_id"].arg_sort()
-    numbers, titles = numbers[order], atoms["title_key"].gather(order)
-    places = pl.DataFrame({side: numbers["atom_id"].search_sorted(pairs[side]) for side in ("a", "b")})
-    one, other = (numbers[places[side]] for side in ("a", "b"))
-    near = pl.Series(Letters.of(titles).may_be_typos(places["a"].to_numpy(), places["b"].to_numpy()))
-    stems = (one["stem"] == other["title"]) | (other["stem"] == one["title"])
-    same_title = one["title"] == other["title"]
-    worth = ((same_title & (one["variant"] != other["variant"])) | (~same_title & (near | stems))) & (one["number"] == other["number"])
-    pairs, places = pairs.with_columns(stems=stems).filter(worth), places.filter(worth)
-    found = pairs.with_columns(is_typo=is_typo(titles.gather(places["a"]), titles.gather(places["b"])))
     return found.filter(pl.col("is_typo") | pl.col("stems")).drop("stems")
 
 
