@@ -96,10 +96,11 @@ class Books(ABC):
             allowed[month] = order.allowed
             place = (order.account_id, order.day, order.key_id)
             credits_by_day[place] += amount
-            requests_by_day[place] += 1 if order.kind is Kind.CHARGE else -1
+            requests_by_day[place] += _sign(amount)
         if not sums:
             return [None] * len(orders)
-        days = [(*place, credits_by_day[place], requests_by_day[place]) for place in sorted(credits_by_day)]
+        counted = sorted(place for place in credits_by_day if credits_by_day[place] or requests_by_day[place])
+        days = [(*place, credits_by_day[place], requests_by_day[place]) for place in counted]
         used = self.add([(*month, sums[month], allowed[month]) for month in sorted(sums)], days)
         running = {month: used[month] - sums[month] for month in used}
         answers: list[Charge | Exception | None] = []
@@ -217,9 +218,15 @@ def _amount(order: Order) -> int:
     return order.credits if order.kind is Kind.CHARGE else -order.credits
 
 
+def _sign(amount: int) -> int:
+    return (amount > 0) - (amount < 0)
+
+
 def _requests(order: Order, answer: Charge | Exception) -> int:
     """By how much an order changes the number of requests that were paid for."""
-    if order.kind is Kind.REFUND or (order.kind is Kind.SETTLE and not order.credits):
+    if order.kind is Kind.REFUND:
+        return -1 if order.credits else 0
+    if order.kind is Kind.SETTLE and not order.credits:
         return -1
     if order.kind is Kind.SETTLE or isinstance(answer, Exception) or answer.is_replay:
         return 0

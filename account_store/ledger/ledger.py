@@ -52,7 +52,7 @@ class Ledger:
     async def charge(
         self, caller: Caller, price: int, *, partial: bool = False, idempotency_key: str | None = None, request_hash: str = ""
     ) -> Charge:
-        """Take `price` credits (>= 0), all or none; `partial`: what is left of the month when it is less.
+        """Take `price` credits (>= 0), all or none; `partial`: what is left of the month when it is less. 0 only tells what is left.
 
         Under an `idempotency_key` (<= 255 characters, of this account) the same request is charged once in 24 hours, whatever crashed
         in between; IdempotencyKeyReusedError when `request_hash` is another than the first time.
@@ -114,8 +114,9 @@ def _refund(charge: Charge) -> Order:
 
 
 def _reserve(caller: Caller, price: int) -> Order:
-    plan = caller.plan
-    return Order(Kind.RESERVE, caller.account_id, caller.key_id, _counted(price), plan.credits, reservation_id=uuid.uuid4().hex)
+    if price < 1:
+        raise ValueError(f"{price} credits cannot be reserved")
+    return Order(Kind.RESERVE, caller.account_id, caller.key_id, price, caller.plan.credits, reservation_id=uuid.uuid4().hex)
 
 
 def _reservation(order: Order, charge: Charge) -> Reservation | None:

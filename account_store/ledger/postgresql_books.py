@@ -66,7 +66,7 @@ class PostgresqlBooks(Books):
 
     def add(self, months: list[MonthSum], days: list[DaySum]) -> dict[Month, int]:
         """One statement for any number of accounts."""
-        columns = [list(column) for column in (*zip(*months, strict=True), *zip(*days, strict=True))]
+        columns = [[month[place] for month in months] for place in range(4)] + [[day[place] for day in days] for place in range(5)]
         return {(account_id, month): used for account_id, month, used in self._connection.execute(_ADD, columns)}
 
     def run(self, statement: str, values: dict[str, Any] | Sequence[dict[str, Any]]) -> list[tuple[Any, ...]]:

@@ -41,6 +41,12 @@ def test_what_does_not_fit_takes_nothing_and_partial_takes_what_is_left(accounts
     assert accounts.ledger.charge_now(caller, 100, partial=True).granted == 0
     assert accounts.ledger.charge_now(caller, 0).used == 1000, "what costs nothing is never refused"
     assert used(accounts, caller.account_id) == 1000
+    assert [day.requests for day in accounts.usage.month_now(caller.account_id).days] == [2], "those that took credits"
+
+
+def test_asking_what_is_left_is_no_request(accounts: Accounts) -> None:
+    caller = new_caller(accounts)
+    assert (accounts.ledger.charge_now(caller, 0).remaining, accounts.usage.month_now(caller.account_id).days) == (1000, [])
 
 
 def test_a_first_charge_beyond_the_plan_is_refused_too(accounts: Accounts) -> None:
