@@ -1,7 +1,10 @@
-"""Puts the application together. From the outside in: front (ids, counts, log), key check, express lane, the framework's routes."""
+"""Puts the application together. From the outside in: front (ids, counts, log), doors (dashboard or API), key check, express lane,
+the framework's routes.
+"""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 
@@ -13,6 +16,7 @@ from litestar.types import ASGIApp
 from account_store.accounts import Accounts
 from account_store.rate_limits import RateLimiter
 from catalog_api.admission import KeyCheck
+from catalog_api.dashboard.site import Doors, dashboard, open_desk
 from catalog_api.description import description
 from catalog_api.express import ExpressLane
 from catalog_api.front import Front
@@ -40,9 +44,11 @@ def build_app(settings: ApiSettings, traffic: Traffic, housekeeping: Housekeepin
 
     @asynccontextmanager
     async def opened(_app: Litestar) -> AsyncIterator[None]:
+        await asyncio.to_thread(live.look)  # a worker takes requests when it can answer them: the others go on meanwhile
         live.follow()
         async with housekeeping(traffic, live):
             yield
+        desk.close()
         live.close()
         accounts.close()
 
@@ -54,7 +60,10 @@ def build_app(settings: ApiSettings, traffic: Traffic, housekeeping: Housekeepin
         logging_config=None,
         state=State({"service": service}),
     )
-    return Front(KeyCheck(ExpressLane(routes, ROUTES), accounts.keys, ROUTES), traffic)
+    lane = ExpressLane(routes, ROUTES)
+    desk = open_desk(service, lane)
+    api = KeyCheck(lane, accounts.keys, ROUTES)
+    return Front(Doors(api, dashboard(desk)) if settings.dashboard else api, traffic)
 
 
 def _rendered(request: Request[object, object, State], error: Exception) -> Response[bytes]:

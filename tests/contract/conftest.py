@@ -42,10 +42,12 @@ class Api:
     accounts: Accounts
     http: httpx.Client
     key: str = ""
+    pid: int = 0
+    """Of the server's first process; its workers are its children."""
 
     def as_caller(self, plan: str = "custom", terms: Terms | None = None) -> Api:
         """The same server with a new account's key."""
-        return Api(self.base, self.accounts, self.http, self.new_key(plan, terms))
+        return Api(self.base, self.accounts, self.http, self.new_key(plan, terms), self.pid)
 
     def new_key(self, plan: str = "custom", terms: Terms | None = None) -> str:
         terms = terms or (UNHURRIED if plan == "custom" else None)
@@ -106,7 +108,7 @@ def serving(catalog: Path, accounts_url: str, place: Path, *options: str) -> Ite
     log = place / f"server-{port}.log"
     with log.open("w") as stderr, closing(Accounts.open(accounts_url)) as accounts, httpx.Client(timeout=60) as http:
         server = subprocess.Popen([*command, "--port", str(port), *options], cwd=ROOT, stderr=stderr)
-        api = Api(f"http://127.0.0.1:{port}", accounts, http)
+        api = Api(f"http://127.0.0.1:{port}", accounts, http, pid=server.pid)
         api.key = api.new_key()
         try:
             _wait(api, server, log)

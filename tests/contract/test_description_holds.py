@@ -41,7 +41,7 @@ def test_made_up_requests_get_what_is_described(on_sqlite: Api, program: str, tm
         "--seed",
         "1",
     ]
-    limits = ["--max-time", str(SECONDS), "--phases", PHASES, "--continue-on-failure", "--generation-database", "none"]
+    limits = ["--seed", "1", "--max-time", str(SECONDS), "--phases", PHASES, "--continue-on-failure", "--generation-database", "none"]
     hooks = {"SCHEMATHESIS_HOOKS": "tests.contract.schemathesis_hooks", "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
         [*command, *limits], cwd=tmp_path, capture_output=True, text=True, check=False, env={**os.environ, **hooks}, timeout=180

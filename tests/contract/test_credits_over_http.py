@@ -1,0 +1,102 @@
+"""Credits over HTTP, under several workers: exact for many callers at once, and through the death of a worker."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.contract.awkward import isrc
+from tests.contract.conftest import Api, serving
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+CLIENTS, WORKERS, CREDITS = 64, 4, 1_000
+REQUESTS_EACH = 20
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def workers(request: pytest.FixtureRequest, awkward_catalog: Path, tmp_path: Path, worker_id: str) -> Iterator[Api]:
+    """A server of several worker processes."""
+    url = f"sqlite:///{tmp_path}/accounts.db"
+    if request.param == "postgresql":
+        new_database: Callable[[str], str] = request.getfixturevalue("new_postgresql_database")
+        url = new_database(f"credits_{request.node.originalname[-20:]}_{worker_id}")
+    with serving(awkward_catalog, url, tmp_path, "--workers", str(WORKERS)) as api:
+        yield api
+
+
+def asked(api: Api, method: str, path: str, body: bytes | None = None, **headers: str) -> int | None:
+    """The status of one request on a connection of its own, so that it may meet any worker; None when no answer came."""
+    address = urlsplit(api.base)
+    connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=60)
+    try:
+        connection.request(method, path, body, {"x-api-key": api.key, **headers})
+        answer = connection.getresponse()
+        answer.read()
+    except (OSError, http.client.HTTPException):
+        return None
+    else:
+        return answer.status
+    finally:
+        connection.close()
+
+
+def all_at_once(work: Callable[[int], None], count: int) -> None:
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def test_64_clients_on_4_workers_get_exactly_the_1000_answers_that_are_paid_for(workers: Api) -> None:
+    caller, statuses = workers.with_credits(CREDITS), []
+
+    def client(_number: int) -> None:
+        statuses.extend(asked(caller, "GET", "/v1/tracks/1") for _ in range(REQUESTS_EACH))
+
+    all_at_once(client, CLIENTS)
+    assert {status: statuses.count(status) for status in set(statuses)} == {200: CREDITS, 429: CLIENTS * REQUESTS_EACH - CREDITS}
+    month = caller.ask("/v1/usage")
+    assert (month["credits_used"], month["credits_remaining"]) == (CREDITS, 0)
+
+
+def test_a_killed_worker_loses_no_charge_and_nothing_is_charged_twice_under_a_key(workers: Api) -> None:
+    caller = workers.as_caller()
+    body = json.dumps({"input_type": "isrc", "items": [isrc(1), isrc(2), "unknown"]}).encode()
+    keys, answered = 60, []
+    started = threading.Event()
+
+    def client(number: int) -> None:
+        for key in range(number, keys, 6):
+            for _ in range(200):
+                sent = {"content-type": "application/json", "idempotency-key": f"batch-{key}"}
+                if asked(caller, "POST", "/v1/tracks/resolve", body, **sent) == 200:
+                    answered.append(key)
+                    started.set()
+                    break
+                time.sleep(0.05)
+
+    def kill() -> None:
+        started.wait(30)
+        for _ in range(2):
+            victims = Path(f"/proc/{workers.pid}/task/{workers.pid}/children").read_text().split()
+            os.kill(int(victims[0]), signal.SIGKILL)
+            time.sleep(0.2)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    all_at_once(client, 6)
+    killer.join()
+    assert sorted(answered) == list(range(keys))
+    assert caller.ask("/v1/usage")["credits_used"] == 3 * keys
