@@ -32,6 +32,8 @@ ATTEMPTS = 5
 """Failures in ATTEMPT_WINDOW after which an e-mail waits."""
 ATTEMPTS_OF_ADDRESS = 50
 """The same for an address, behind which many people may sit."""
+SIGN_UPS_OF_ADDRESS = 20
+"""Tries to sign up in ATTEMPT_WINDOW, those that failed included: each costs 50 ms of CPU, and a new account has new credits."""
 ATTEMPT_WINDOW = timedelta(minutes=15)
 SESSION_LASTS = timedelta(days=14)
 PASSWORD_CHARACTERS = (10, 256)
@@ -73,12 +75,14 @@ class Users:
         self._hasher = hasher or PasswordHasher()
         self._nobody = ""
 
-    def sign_up(self, email: str, password: str) -> User:
-        """A new user with a new account on the free plan. InvalidValueError, or TakenError when the e-mail has one."""
+    def sign_up(self, email: str, password: str, address: str = "") -> User:
+        """A new user with a new account on the free plan. InvalidValueError, TakenError when the e-mail has one, TooManyAttemptsError."""
         email = _normal_email(email)
         shortest, longest = PASSWORD_CHARACTERS
         if not shortest <= len(password) <= longest:
             raise InvalidValueError(f"a password has {shortest} to {longest} characters")
+        if address:
+            self._count_sign_up(f"sign-up:{address[:100]}")
         hashed = self._hasher.hash(password)
         try:
             with self._engine.begin() as connection:
@@ -142,6 +146,12 @@ class Users:
         with self._engine.begin() as connection:
             connection.execute(dashboard_user.update().where(dashboard_user.c.user_id == user_id).values(password_hash=hashed))
             connection.execute(delete(dashboard_session).where(dashboard_session.c.user_id == user_id))
+
+    def _count_sign_up(self, subject: str) -> None:
+        now = self._clock()
+        with self._engine.begin() as connection:
+            _refuse_the_hasty(connection, subject, SIGN_UPS_OF_ADDRESS, now)
+            connection.execute(sign_in_failure.insert().values(subject=subject, failed_at=now))
 
     def _fits(self, stored: str, password: str) -> bool:
         if len(password) > PASSWORD_CHARACTERS[1]:

@@ -1,6 +1,4 @@
-"""Puts the application together. From the outside in: front (ids, counts, log), doors (dashboard or API), key check, express lane,
-the framework's routes.
-"""
+"""Puts the application together: front (ids, counts, log), doors (dashboard or API), key check, express lane, the framework's routes."""
 
 from __future__ import annotations
 

@@ -61,6 +61,14 @@ class ApiSettings:
         65.0
     )
     connections: Annotated[Count, "Open connections per worker; more are answered 503. Each needs a file handle."] = 4096
+    dashboard: Annotated[bool, "Whether the dashboard for key holders is served, at `/dashboard`."] = True
+    dashboard_sign_up: Annotated[bool, "Whether people may sign up there; else only who has an account gets in."] = True
+    dashboard_origin: Annotated[
+        str, "Where browsers see the dashboard, `https://host`: forms from elsewhere are refused. Empty: whatever host they ask."
+    ] = ""
+    client_address_header: Annotated[
+        str, "Header whose last value is the client's address, as the load balancer in front writes it. Empty: the connection's address."
+    ] = ""
     url_templates: Annotated[dict[str, str], "Per platform the address of a link, with `{id}` and, where it has one, `{slug}`."] = field(
         default_factory=lambda: dict(URL_TEMPLATES)
     )

@@ -1,0 +1,47 @@
+"""The genre tree, free; and for paid plans the tracks of a genre, the same question as `GET /v1/tracks/browse` for the same credit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from litestar import Response, get
+from litestar.exceptions import NotFoundException
+
+from catalog_api.dashboard.visits import Visit
+from catalog_store.queries.genres import Genre
+
+_LIMIT = 20
+_MAIN = "main"
+
+
+@get("/genres")
+async def genres(visit: Visit) -> Response[Any]:
+    """The tree: main genres, each with its subgenres."""
+    assert visit.person  # noqa: S101 - refuses who is not signed in
+    nodes = await _nodes(visit)
+    tree = {node: [one for one in nodes if one.parent == node.name] for node in nodes if node.type == _MAIN}
+    return visit.page("genres.html", tree=tree)
+
+
+@get("/genres/{genre_id:int}")
+async def genre(visit: Visit, genre_id: int) -> Response[Any]:
+    """A genre's place in the tree, and its newest tracks."""
+    assert visit.person  # noqa: S101 - refuses who is not signed in
+    nodes = await _nodes(visit)
+    node = next((one for one in nodes if one.id == genre_id), None)
+    if node is None:
+        raise NotFoundException("There is no such genre.")
+    main = next((one for one in nodes if one.type == _MAIN and one.name == node.parent), None)
+    below = [one for one in nodes if one.parent == node.name and node.type == _MAIN]
+    cursor = visit.request.query_params.get("cursor", "")
+    query: dict[str, str | int] = {"genreId": genre_id, "limit": _LIMIT}
+    told = await visit.ask("/v1/tracks/browse", {**query, "cursor": cursor} if cursor else query)
+    return visit.page("genre.html", told.status, node=node, main=main, below=below, told=told)
+
+
+async def _nodes(visit: Visit) -> list[Genre]:
+    def read() -> list[Genre]:
+        with visit.service.live.hold() as catalog:
+            return catalog.genres()
+
+    return await visit.desk.store.do(read)

@@ -1,0 +1,158 @@
+"""Puts the dashboard together: its routes, its files, every error as a page, the policy on every answer; and the way to it beside /v1."""
+
+from __future__ import annotations
+
+import logging
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from litestar import Litestar, Request, Response, get
+from litestar.datastructures import State
+from litestar.di import Provide
+from litestar.exceptions import HTTPException
+
+from account_store.errors import UnavailableError
+from catalog_api.answers import Answer
+from catalog_api.dashboard import entrance, genres, keys, overview, search, suggestions, tracks
+from catalog_api.dashboard.asking import RefusedError
+from catalog_api.dashboard.lanes import BusyError, Lane, TooSlowError
+from catalog_api.dashboard.pages import POLICY, rendered, see_other, shipped
+from catalog_api.dashboard.visits import HOME, VISIT, Desk, KeyNeededError, SignInNeededError, Visit, visit
+from catalog_api.problems import CODES, ApiError, request_id
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
+    from litestar.types import ASGIApp, Message, Receive, Scope, Send
+
+    from catalog_api.service import Service
+
+log = logging.getLogger("catalog_api")
+
+EVIDENCE_SECONDS = 10.0
+_LARGEST_FORM = 32 * 1024
+_STYLE, _ICON = shipped("style.css"), shipped("icon.svg")
+_FOR_A_WHILE = {"cache-control": "max-age=300"}
+
+
+@get("/style.css", sync_to_thread=False)
+def style() -> Response[bytes]:
+    """How pages look."""
+    return Response(_STYLE, media_type="text/css", headers=_FOR_A_WHILE)
+
+
+@get("/icon.svg", sync_to_thread=False)
+def icon() -> Response[bytes]:
+    """The icon of the browser's tab."""
+    return Response(_ICON, media_type="image/svg+xml", headers=_FOR_A_WHILE)
+
+
+PAGES = [
+    *(entrance.sign_in_form, entrance.sign_in, entrance.sign_out, entrance.sign_up_form, entrance.sign_up),
+    *(overview.overview, overview.password_form, overview.change_password),
+    *(keys.keys, keys.create_key, keys.rotate_key, keys.revoke_key),
+    *(search.search, tracks.track, tracks.evidence, genres.genres, genres.genre),
+    *(suggestions.suggestions, suggestions.suggestion_form, suggestions.suggest),
+    *(style, icon),
+]
+
+
+def open_desk(service: Service, api: ASGIApp) -> Desk:
+    """What the pages work with; `api` answers /v1 behind the key check."""
+    return Desk(
+        service,
+        api,
+        Lane("store", threads=4, waiting=64, seconds=15),
+        # A password takes 50 ms of processor time and 64 MB: two at once leave room for /v1.
+        Lane("passwords", threads=2, waiting=16, seconds=15),
+        Lane("tables", threads=1, waiting=3, seconds=EVIDENCE_SECONDS),
+    )
+
+
+def dashboard(desk: Desk) -> Litestar:
+    """The application below `/dashboard`."""
+    return Litestar(
+        route_handlers=PAGES,
+        path=HOME,
+        dependencies={"visit": Provide(visit)},
+        exception_handlers={Exception: _told},
+        openapi_config=None,
+        logging_config=None,
+        request_max_body_size=_LARGEST_FORM,
+        state=State({"desk": desk}),
+    )
+
+
+class Doors:
+    """In front of /v1 and the dashboard: `/` leads to the dashboard, and no answer of it leaves without its policy."""
+
+    def __init__(self, api: ASGIApp, pages: ASGIApp) -> None:
+        """`api` gets whatever is not the dashboard's."""
+        self._api = api
+        self._pages = pages
+
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        """Not a coroutine itself: requests to /v1 pass with one comparison."""
+        path = scope.get("path", "")
+        if path == "/":
+            return Answer(b"", {"location": HOME}, status=302)(scope, receive, send)
+        if path == HOME or path.startswith(HOME + "/"):
+            return self._page(scope, receive, send)
+        return self._api(scope, receive, send)
+
+    async def _page(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                have = {name.lower() for name, _ in message["headers"]}
+                policy = POLICY | ({} if b"cache-control" in have else {"cache-control": "no-store"})
+                message["headers"] = [*message["headers"], *((name.encode(), value.encode()) for name, value in policy.items())]
+            await send(message)
+
+        await self._pages(scope, receive, guarded)
+
+
+_NOT_NOW: dict[type[Exception], tuple[str, str]] = {
+    UnavailableError: ("Accounts unavailable", "Accounts cannot be looked up at the moment: try again later."),
+    BusyError: ("Busy", "Too many people ask for this at the moment: try again in a few seconds."),
+    TooSlowError: ("Took too long", "The answer was not ready in time: try again later."),
+}
+
+
+def _told(request: Request[Any, Any, State], error: Exception) -> Response[Any]:
+    """Any error as a page; what nobody foresaw is logged with its trace and told without."""
+    if isinstance(error, SignInNeededError):
+        return see_other(f"{HOME}/sign-in{_next(request)}")
+    guest: Visit | None = request.scope["state"].get(VISIT)
+    page = rendered if guest is None else guest.page
+    if isinstance(error, KeyNeededError):
+        return page("no_key.html", HTTPStatus.CONFLICT)
+    status, title, detail = _words(request, error)
+    return page("error.html", status, number=status, title=title, detail=detail, request_id=request_id(request.scope))
+
+
+def _words(request: Request[Any, Any, State], error: Exception) -> tuple[int, str, str]:
+    if isinstance(error, RefusedError):
+        return error.told.status, error.told.document["title"], error.told.document["detail"]
+    if isinstance(error, ApiError):
+        return CODES[error.code].status, CODES[error.code].title, error.detail
+    if type(error) in _NOT_NOW:
+        return 503, *_NOT_NOW[type(error)]
+    if isinstance(error, HTTPException) and error.status_code < HTTPStatus.INTERNAL_SERVER_ERROR:
+        return error.status_code, HTTPStatus(error.status_code).phrase, _detail(error)
+    log.error("unhandled error", exc_info=error, extra={"request_id": request_id(request.scope)})
+    return 500, "Something went wrong", "Our fault. Quote the number below when you report it."
+
+
+def _detail(error: HTTPException) -> str:
+    if error.status_code == HTTPStatus.NOT_FOUND and error.detail == HTTPStatus.NOT_FOUND.phrase:
+        return "There is no such page."
+    return error.detail
+
+
+def _next(request: Request[Any, Any, State]) -> str:
+    """Where to go on after signing in, of a page that was asked for."""
+    if request.method != "GET" or request.url.path == HOME:
+        return ""
+    query = request.scope["query_string"].decode("latin-1")
+    return "?next=" + quote(request.url.path + (f"?{query}" if query else ""), safe="/")
