@@ -199,7 +199,8 @@ SOURCE_CREDIT = Table(
 ID_REGISTRY = Table(
     "id_registry",
     "linkage",
-    "Memory between builds, so that ids stay: the id that each source entity last had as its own, and what ids were merged into.",
+    "Memory between builds, so that ids stay: the id that each source entity last had as its own, and what ids were merged into. Of source "
+    "records it holds what `recording_member` does not say.",
     (
         Column("kind", TEXT, "What the id names.", values=("recording", "artist", "release", "label")),
         Column("source_key", TEXT, "`<platform>:<external id>`; entities known by name only: `name:<key>`; ids merged away: `id:<id>`."),

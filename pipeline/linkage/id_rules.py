@@ -28,7 +28,7 @@ What must not live here: deciding what is one entity; where the memory lies on d
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import polars as pl
@@ -66,12 +66,12 @@ class Registry:
 
     def current(self) -> pl.DataFrame:
         """source_key, entity_id: the id that each key has by now, links followed."""
-        return self.keys.with_columns(entity_id=_followed("entity_id", self.links))
+        return self.keys.with_columns(entity_id=followed("entity_id", self.links))
 
     def part(self, source_keys: pl.Series) -> Registry:
         """What it has to say of these keys: every key, absent ones too, that shares an id with one of them, and the links among those."""
-        rooted = self.keys.with_columns(root=_followed("entity_id", self.links))
-        ends = self.links.with_columns(root=_followed("old_id", self.links))
+        rooted = self.keys.with_columns(root=followed("entity_id", self.links))
+        ends = self.links.with_columns(root=followed("old_id", self.links))
         involved = rooted.join(source_keys.to_frame("source_key"), on="source_key", how="semi").select("root").unique()
         return Registry(
             rooted.join(involved, on="root", how="semi", maintain_order="left").drop("root"),
@@ -149,29 +149,23 @@ def assign_ids(members: pl.DataFrame, registry: Registry, next_id: int) -> Assig
     )
 
 
-def assign_changed(changed: pl.Series, members: pl.DataFrame, registry: Registry, redirects: pl.DataFrame, next_id: int) -> Assignment:
+def assign_changed(members: pl.DataFrame, known: Registry, redirects: pl.DataFrame, next_id: int) -> Assignment:
     """What `assign_ids` would say of all groups, from those that changed since the last published build.
 
     Args:
-        changed: source keys of all members, old and new, of every group that came, went or changed.
-        members: as for `assign_ids`, of every group that holds one of these keys or of those in `registry.part(changed)`.
-        registry: as of the last published build, whole.
+        members: as for `assign_ids`, of every group that came, went or changed, and of every group that holds a key of `known`.
+        known: what the registry as of the last published build has to say (`Registry.part`) of these members and of all members, old and
+            new, of the groups that changed.
         redirects: the redirects of that build: old_id, new_id.
         next_id: the first free id.
 
     Returns:
-        The assignment, whole but for `ids`, which has these groups only.
+        `ids` and `registry` of these groups only, to be put in the place of `known` (`Registry.patched`); all redirects.
     """
-    known = registry.part(pl.concat([changed.rename("source_key"), members["source_key"]]))
-    assigned = assign_ids(members, known, free_id(registry, next_id))
+    assigned = assign_ids(members, known, free_id(known, next_id))
     named = [known.keys["entity_id"], known.links["old_id"], known.links["new_id"], assigned.ids["entity_id"]]
     others = redirects.join(pl.concat([ids.rename("old_id") for ids in named]).to_frame(), on="old_id", how="anti")
-    return Assignment(
-        ids=assigned.ids,
-        registry=registry.patched(known, assigned.registry),
-        redirects=pl.concat([others, assigned.redirects]).sort("old_id"),
-        next_id=assigned.next_id,
-    )
+    return replace(assigned, redirects=pl.concat([others, assigned.redirects]).sort("old_id"))
 
 
 def free_id(registry: Registry, next_id: int) -> int:
@@ -210,7 +204,7 @@ def tally(rows: pl.DataFrame, first_rank: int = 0) -> pl.DataFrame:
 def resolve(tallied: pl.DataFrame, links: pl.DataFrame, next_id: int) -> Resolution:
     """The rules, on numbers alone: `tallied` as from `tally`, `links` as in Registry."""
     votes = tallied.group_by("group", "home").agg(pl.col("held").cast(pl.Int64).sum(), pl.col("rank").min())
-    known = votes.drop_nulls("home").with_columns(root=_followed("home", links))
+    known = votes.drop_nulls("home").with_columns(root=followed("home", links))
     # Most groups hold one id and most ids one group: they are settled without asking anybody, on any number of rows in little memory.
     settled = (pl.col("home") == pl.col("root")) & ~pl.col("root").is_duplicated() & ~pl.col("group").is_duplicated()
     contested = known.filter(~settled)
@@ -248,7 +242,7 @@ def _choice(owners: pl.DataFrame) -> pl.DataFrame:
 def rehomed(rows: pl.DataFrame, resolution: Resolution) -> pl.DataFrame:
     """Matched rows after a decision: source_key, group, home, entity_id (null: absent). A key keeps a home that leads to its id."""
     rows = rows.with_columns(entity_id=resolution.id_of(rows["group"]))
-    stays = pl.col("group").is_null() | (_followed("home", resolution.links) == pl.col("entity_id")).fill_null(value=False)
+    stays = pl.col("group").is_null() | (followed("home", resolution.links) == pl.col("entity_id")).fill_null(value=False)
     return rows.with_columns(home=pl.when(stays).then("home").otherwise("entity_id"))
 
 
@@ -257,12 +251,12 @@ def redirects(doubtful: pl.Series, resolution: Resolution) -> pl.DataFrame:
     in_use, links = resolution.ids["entity_id"], resolution.links
     known = pl.concat([doubtful.rename("old_id"), links["old_id"], links["new_id"].rename("old_id")]).unique().sort().to_frame()
     idle = known.join(in_use.to_frame("old_id"), on="old_id", how="anti", maintain_order="left")
-    ends = idle.with_columns(new_id=_followed("old_id", resolution.links))
+    ends = idle.with_columns(new_id=followed("old_id", resolution.links))
     live = ends.join(in_use.to_frame("new_id"), on="new_id", how="semi")
     return ends.select("old_id").join(live, on="old_id", how="left", maintain_order="left")
 
 
-def _followed(name: str, links: pl.DataFrame) -> pl.Expr:
+def followed(name: str, links: pl.DataFrame) -> pl.Expr:
     """The column `name` of ids, each replaced by the end of its links."""
     ends = links.filter(pl.col("old_id") != pl.col("new_id"))
     while ends.height:

@@ -17,7 +17,7 @@ from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import TableWriter, parts, row_count_of
 from pipeline.linkage.id_rules import KEY_SCHEMA, matched, redirects, rehomed, resolve, tally
-from pipeline.linkage.registry import LINK, RegistryWriter, StoredRegistry, conclude, work_folder
+from pipeline.linkage.registry import LINK, RegistryWriter, StoredRegistry, conclude, is_exception, work_folder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -146,7 +146,7 @@ def _write(paths: BuildPaths, ranges: list[_Range], spill: Path, resolution: Res
             for number in (number for number, place in enumerate(ranges) if place.platform == platform):
                 rows = rehomed(pl.read_parquet(_matched(spill, number)), resolution)
                 doubtful.append(rows.filter(pl.col("entity_id").ne_missing(pl.col("home")))["home"].unique())
-                keys.write(KIND, rows.select("source_key", entity_id="home"))
+                keys.write(KIND, rows.filter(is_exception()).select("source_key", entity_id="home"))
                 external_id = pl.col("source_key").str.slice(len(platform) + 1)
                 rows = rows.filter(pl.col("group").is_not_null())
                 present.append(rows.select(platform=pl.lit(platform), external_id=external_id, recording_id="entity_id"))

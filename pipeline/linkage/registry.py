@@ -2,8 +2,9 @@
 
 Between builds: tables `id_registry` and `redirect` of the live snapshot, and `next_ids` in the manifests of all snapshots, because after
 a rollback the live snapshot does not know of ids that a later one gave out. Rows of `id_registry` are the homes of source keys and, as
-`id:<old id>`, the links of id_rules.py. Between the stages of one build: `<root>/work/registry/<kind>/{id_registry,redirect}/` and
-`next_id.json` (`{"next_id": n}`).
+`id:<old id>`, the links of id_rules.py. The home of a record is its id in `recording_member` of the same snapshot unless `id_registry` says
+otherwise: that holds the few that are absent, or whose home was merged into the id that they carry. Between the stages of one build:
+`<root>/work/registry/<kind>/{id_registry,redirect}/` and `next_id.json` (`{"next_id": n}`).
 
 Ids never start anew while there is a snapshot: a live snapshot whose registry is lost or damaged stops the build, until
 `rebuild_registry` has read it off the snapshot's other tables into `<root>/work/registry/rebuilt/<snapshot id>/id_registry/` (a snapshot
@@ -23,7 +24,7 @@ from catalog_store.errors import NoSnapshotError
 from catalog_store.snapshot import Manifest, read_manifest, sha256
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import TableWriter, join_tables, parts, scan_table, write_table
-from pipeline.linkage.id_rules import FIRST_ID, KEY_SCHEMA, Assignment, Registry, assign_ids
+from pipeline.linkage.id_rules import FIRST_ID, KEY_SCHEMA, Assignment, Registry, assign_ids, followed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,6 +45,8 @@ LINK = "id:"
 _AFTER_LINKS = "id;"
 """The smallest string behind all that begin with `id:`."""
 _ROWS_PER_PART = 1_000_000
+_SOURCE_KEY = pl.concat_str("platform", pl.lit(":"), "external_id")
+_NO_MEMBERS = TABLES["recording_member"].empty().lazy()
 
 
 class RegistryError(ValueError):
@@ -67,25 +70,96 @@ class StoredRegistry:
         table = TABLES["id_registry"]
         rows = table.empty().lazy() if folder is None else scan_table(table, folder)
         self._rows = rows.filter(pl.col("kind") == kind).select(KEY_SCHEMA.names())
+        self._members = _live_members(paths) if kind == "recording" else _NO_MEMBERS
         stored = self._rows.filter(pl.col("source_key").is_between(pl.lit(LINK), pl.lit(_AFTER_LINKS))).collect()
         links = stored.select(old_id=pl.col("source_key").str.strip_prefix(LINK).cast(pl.Int64), new_id="entity_id")
         self.links = pl.concat([links, self._links_of_redirects(published_redirects(paths, kind), links)]).sort("old_id")
-        largest = self._rows.select(pl.col("entity_id").max()).collect().item() or 0
+        largest = [rows.select(pl.col(name).max()).collect().item() or 0 for rows, name in self._tables()]
         given = [manifest.next_ids.get(kind, FIRST_ID) for manifest in _manifests(paths)]
-        self.next_id = max([FIRST_ID, largest + 1, Registry(links=self.links).largest_id + 1, *given])
+        self.next_id = max([FIRST_ID, *(number + 1 for number in largest), Registry(links=self.links).largest_id + 1, *given])
 
     def keys(self, start: str = "", end: str | None = None) -> pl.DataFrame:
         """Keys as in Registry, from `start` on, up to `end`."""
-        here = pl.col("source_key") >= start
-        rows = self._rows.filter(here if end is None else here & (pl.col("source_key") < end)).collect()
+        rows = _between(self._rows, start, end).collect()
         first, last = (rows["source_key"].search_sorted(key) for key in (LINK, _AFTER_LINKS))
-        return pl.concat([rows[:first], rows[last:]])
+        rows = pl.concat([rows[:first], rows[last:]])
+        platforms = pl.col("platform") >= start.partition(":")[0]
+        if end is not None:
+            platforms &= pl.col("platform") <= end.partition(":")[0]
+        members = self._members.filter(platforms).select(source_key=_SOURCE_KEY, entity_id="recording_id")
+        return _over(_between(members, start, end).collect(), rows)
+
+    def part(self, records: pl.DataFrame, members: pl.DataFrame) -> Registry:
+        """`Registry.part` of these records (platform, external_id), without making a key of every record there is.
+
+        `members`: table `recording_member` of the live snapshot, in its order.
+        """
+        rows = self._rows.filter(~pl.col("source_key").str.starts_with(LINK)).collect()
+        keys = records.select(source_key=_SOURCE_KEY)
+        homes = [members["recording_id"].gather(member_places(members, records).drop_nulls())]
+        homes.append(rows.join(keys, on="source_key", how="semi")["entity_id"])
+        ends = self.links.select("old_id", end=followed("old_id", self.links))
+        known = pl.concat([ids.rename("home") for ids in homes]).unique().to_frame().select("home", end=followed("home", self.links))
+        joined = pl.concat([known["home"], known["end"].rename("home"), ends.join(known, on="end", how="semi")["old_id"].rename("home")])
+        involved = joined.unique().implode()
+        held = members.filter(pl.col("recording_id").is_in(involved)).select(source_key=_SOURCE_KEY, entity_id="recording_id")
+        rough = _over(held.sort("source_key"), rows.filter(pl.col("entity_id").is_in(involved)), everywhere=rows)
+        return Registry(rough, self.links).part(keys["source_key"])
+
+    def exceptions(self) -> pl.DataFrame:
+        """The keys that table `id_registry` itself holds, as in Registry."""
+        return self._rows.filter(~pl.col("source_key").str.starts_with(LINK)).collect()
+
+    def _tables(self) -> list[tuple[pl.LazyFrame, str]]:
+        return [(self._rows, "entity_id"), (self._members, "recording_id")]
 
     def _links_of_redirects(self, redirects: pl.DataFrame, links: pl.DataFrame) -> pl.DataFrame:
         """Redirects of ids that the registry does not know (it was rebuilt, or written before links were remembered), as links."""
         unknown = redirects.join(links, on="old_id", how="anti")
-        homes = self._rows.select(old_id="entity_id").join(unknown.lazy(), on="old_id", how="semi").unique().collect()
-        return unknown.join(homes, on="old_id", how="anti").select("old_id", new_id=pl.coalesce("new_id", "old_id"))
+        if unknown.is_empty():
+            return unknown
+        homes = pl.concat([rows.select(old_id=name).join(unknown.lazy(), on="old_id", how="semi") for rows, name in self._tables()])
+        return unknown.join(homes.unique().collect(), on="old_id", how="anti").select("old_id", new_id=pl.coalesce("new_id", "old_id"))
+
+
+def member_places(members: pl.DataFrame, records: pl.DataFrame) -> pl.Series:
+    """In which row of `recording_member`, whole and in its order, each record (platform, external_id) stands; null where it does not.
+
+    A search for some thousands of names: a join would hash all members first.
+    """
+    platforms = members["platform"]
+    found = []
+    for (platform,), rows in records.with_row_index("_row").partition_by("platform", as_dict=True).items():
+        first, end = (int(platforms.search_sorted(str(platform), side=side)) for side in ("left", "right"))
+        names = members["external_id"].slice(first, end - first)
+        place = names.search_sorted(rows["external_id"])
+        hits = names.gather(place.clip(upper_bound=max(0, len(names) - 1))) == rows["external_id"] if len(names) else None
+        place = (place + first).cast(pl.Int64)
+        known = pl.repeat(value=False, n=rows.height, eager=True) if hits is None else hits & (place < end)
+        found.append(rows.select("_row").with_columns(place=place.zip_with(known, pl.Series([None], dtype=pl.Int64))))
+    return pl.concat([pl.DataFrame(schema={"_row": pl.UInt32, "place": pl.Int64}), *found]).sort("_row")["place"]
+
+
+def is_exception() -> pl.Expr:
+    """Of rows as from `id_rules.rehomed`: what `recording_member` does not say."""
+    return pl.col("group").is_null() | (pl.col("home") != pl.col("entity_id"))
+
+
+def _between(rows: pl.LazyFrame, start: str, end: str | None) -> pl.LazyFrame:
+    here = pl.col("source_key") >= start
+    return rows.filter(here if end is None else here & (pl.col("source_key") < end))
+
+
+def _over(members: pl.DataFrame, rows: pl.DataFrame, everywhere: pl.DataFrame | None = None) -> pl.DataFrame:
+    """These rows of the registry, and members for which it has none (`everywhere`, when these rows are not all of it); all sorted."""
+    others = members.join(rows if everywhere is None else everywhere, on="source_key", how="anti", maintain_order="left")
+    return others.merge_sorted(rows, key="source_key")
+
+
+def _live_members(paths: BuildPaths) -> pl.LazyFrame:
+    table = TABLES["recording_member"]
+    folder = paths.current / "tables" / table.name
+    return scan_table(table, folder) if folder.is_dir() else _NO_MEMBERS
 
 
 def previous_registry(paths: BuildPaths, kind: str) -> tuple[Registry, int]:
@@ -189,7 +263,7 @@ def rebuild_registry(paths: BuildPaths) -> dict[str, object]:
     found = [(kind, Registry(_keys_of_members(live, kind))) for kind in KINDS]
     with RegistryWriter(_rebuilt(paths, live)) as writer:
         for kind, registry in found:
-            writer.write(kind, registry.keys)
+            writer.write(kind, registry.keys if kind != "recording" else registry.keys.clear())
     return {"snapshot": live.name, "rebuilt": True, "why": fault, **{kind: registry.keys.height for kind, registry in found}}
 
 
@@ -234,17 +308,17 @@ def _live(paths: BuildPaths) -> Path | None:
 
 
 def _fault(live: Path, *, contents: bool) -> str | None:
-    """What is wrong with the registry of a snapshot."""
+    """What is wrong with the registry of a snapshot, or with the table that it leaves most to."""
     folder = live / "tables" / "id_registry"
     try:
         parts(folder)
     except FileNotFoundError:
         return "the table is missing"
     try:
-        stored = read_manifest(live).tables.get("id_registry")
+        tables = read_manifest(live).tables
     except NoSnapshotError:
         return None  # laid down without a manifest: there is nothing to compare with
-    for part in stored.files if stored else ():
+    for part in (part for name in ("id_registry", "recording_member") if name in tables for part in tables[name].files):
         path = live / part.path
         if not path.is_file():
             return f"{part.path} is missing"

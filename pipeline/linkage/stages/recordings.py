@@ -8,21 +8,30 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
 import polars as pl
 
 from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.tables import TABLES
 from catalog_store.tables.atoms import live_atoms
-from catalog_store.tables.files import TableWriter, read_table, row_count, scan_table, write_table
+from catalog_store.tables.files import TableWriter, read_table, row_count, write_table
 from pipeline.linkage.atoms import source_key
-from pipeline.linkage.id_rules import assign_changed
+from pipeline.linkage.id_rules import Registry, assign_changed
 from pipeline.linkage.isrc_owners import isrc_owners
 from pipeline.linkage.night import Night, current_night
 from pipeline.linkage.record_ids import RecordIds, assign_records
-from pipeline.linkage.registry import previous_registry, published_redirects, save_assignment
+from pipeline.linkage.registry import (
+    RegistryWriter,
+    StoredRegistry,
+    conclude,
+    is_exception,
+    member_places,
+    published_redirects,
+    work_folder,
+)
 
 if TYPE_CHECKING:
-    from pipeline.linkage.id_rules import Registry
+    from pipeline.linkage.id_rules import Assignment
     from pipeline.linkage.stages.atoms import Facts
     from pipeline.paths import BuildPaths
 
@@ -57,57 +66,80 @@ def _assign_all(paths: BuildPaths, cluster: pl.DataFrame) -> RecordIds:
 
 def _assign_changes(paths: BuildPaths, night: Night, cluster: pl.DataFrame) -> RecordIds:
     """Ids for the groups that have changed: everything else is taken over."""
-    registry, next_id = previous_registry(paths, KIND)
-    reach = _reach(paths, night, cluster, registry)
-    gone = reach.gone.select(source_key=source_key())["source_key"]
-    members = reach.members.select("group", "source_key")
-    assignment = assign_changed(gone, members, registry, published_redirects(paths, KIND), next_id)
-    save_assignment(paths, KIND, assignment)
-    ids = assignment.ids.rename({"entity_id": "recording_id"})
-    member = reach.members.join(ids, on="group", how="left").select(*SOURCE, "recording_id")
-    left = pl.concat([reach.gone.select(SOURCE), member.select(SOURCE)])
+    stored, before = StoredRegistry(paths, KIND), night.table("recording_member").collect()
+    reach = _reach(paths, night, cluster, stored, before)
+    redirects = published_redirects(paths, KIND)
+    assigned = assign_changed(reach.members.select("group", "source_key"), reach.known, redirects, stored.next_id)
+    rows = reach.members.join(assigned.ids.rename({"entity_id": "recording_id"}), on="group", how="left")
+    _lay_down(paths, stored, reach.known, assigned, rows)
+    after = _with_changes(before, reach.gone, rows.select(*SOURCE, "recording_id"))
     with TableWriter(TABLES["recording_member"], paths.table("recording_member")) as writer:
         for platform in sorted(CATALOG_PLATFORMS):
-            here = pl.col("platform") == platform
-            kept = (
-                night.table("recording_member")
-                .filter(here)
-                .collect()
-                .join(left.filter(here), on="external_id", how="anti", maintain_order="left")
-            )
-            writer.write(kept.merge_sorted(member.filter(here).sort("external_id"), key="external_id"))
-    _take_over_owners(paths, night, reach)
-    return RecordIds(assignment.ids, assignment.next_id - next_id, assignment.redirects.height)
+            first, end = (int(after["platform"].search_sorted(platform, side=side)) for side in ("left", "right"))
+            writer.write(after[first:end])
+    _take_over_owners(paths, night, reach, after)
+    return RecordIds(assigned.ids, assigned.next_id - stored.next_id, assigned.redirects.height)
+
+
+def _lay_down(paths: BuildPaths, stored: StoredRegistry, known: Registry, assigned: Assignment, rows: pl.DataFrame) -> None:
+    """Put into the registry what was assigned in the place of what was known. `rows`: source_key, group, recording_id of records in reach."""
+    present = rows.select("source_key", "group", entity_id="recording_id")
+    keys = assigned.registry.keys.rename({"entity_id": "home"}).join(present, on="source_key", how="left").filter(is_exception())
+    exceptions = Registry(stored.exceptions(), stored.links).patched(
+        known, Registry(keys.select("source_key", entity_id="home").sort("source_key"), assigned.registry.links)
+    )
+    folder = work_folder(paths, KIND)
+    with RegistryWriter(folder / "id_registry") as writer:
+        writer.write(KIND, exceptions.keys, exceptions.links)
+    conclude(folder, KIND, assigned.redirects, assigned.next_id)
+
+
+def _with_changes(before: pl.DataFrame, gone: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
+    """`recording_member` without records that are gone and with these rows; in its order."""
+    places = member_places(before, rows)
+    ids = before["recording_id"].to_numpy(writable=True)
+    ids[places.drop_nulls().to_numpy()] = rows.filter(places.is_not_null())["recording_id"].to_numpy()
+    stays = np.ones(before.height, dtype=bool)
+    stays[member_places(before, gone).drop_nulls().to_numpy()] = False
+    after = before.with_columns(recording_id=pl.Series(ids)).filter(pl.Series(stays))
+    new = rows.filter(places.is_null())
+    merged = []
+    for platform in sorted(CATALOG_PLATFORMS):
+        here = pl.col("platform") == platform
+        merged.append(after.filter(here).merge_sorted(new.filter(here).sort("external_id"), key="external_id"))
+    return pl.concat(merged)
 
 
 class _Reach(NamedTuple):
     """What tonight's changes reach.
 
     `members`: platform, external_id, atom_id, group, source_key of groups that must be looked at again, sorted by source_key. `gone`:
-    platform, external_id, atom_id of records of the base that no dump holds.
+    platform, external_id, atom_id of records of the base that no dump holds. `known`: what the registry has to say of both.
     """
 
     members: pl.DataFrame
     gone: pl.DataFrame
+    known: Registry
 
 
-def _reach(paths: BuildPaths, night: Night, cluster: pl.DataFrame, registry: Registry) -> _Reach:
-    change = read_table(TABLES["atom_change"], paths.table("atom_change")).select("atom_id").unique()
-    before = night.table("cluster").rename({"cluster_id": "before"}).collect()
-    both = _groups(cluster).join(before, on="atom_id", how="full", coalesce=True)
+def _reach(paths: BuildPaths, night: Night, cluster: pl.DataFrame, stored: StoredRegistry, before: pl.DataFrame) -> _Reach:
+    """`before`: table `recording_member` of the base."""
+    change = read_table(TABLES["atom_change"], paths.table("atom_change")).select("atom_id")
+    last = night.table("cluster").rename({"cluster_id": "before"}).collect()
+    both = _groups(cluster).join(last, on="atom_id", how="full", coalesce=True)
     moved = both.filter(pl.col("group").ne_missing(pl.col("before"))).select("atom_id")
     dirty = pl.concat([change, moved]).unique()
-    base_members = night.table("atom_member").select(*SOURCE, "atom_id")
-    former = base_members.join(change.lazy(), on="atom_id", how="semi").collect()
+    former = night.table("atom_member").select(*SOURCE, "atom_id").filter(pl.col("atom_id").is_in(change["atom_id"].implode())).collect()
     while True:
         dirty = _closed(both, dirty)
         here = dirty.join(_groups(cluster), on="atom_id")
-        members = _members(paths).join(here.lazy(), on="atom_id").collect().with_columns(source_key=source_key()).sort("source_key")
+        members = _members(paths).filter(pl.col("atom_id").is_in(here["atom_id"].implode())).collect().join(here, on="atom_id")
+        members = members.with_columns(source_key=source_key()).sort("source_key")
         gone = former.join(members, on=SOURCE, how="anti")
-        part = registry.part(pl.concat([members["source_key"], gone.select(source_key=source_key())["source_key"]]))
-        back = _elsewhere(paths, part, members)
+        known = stored.part(pl.concat([members.select(SOURCE), gone.select(SOURCE)]), before)
+        back = _elsewhere(paths, known, members, gone)
         if back.is_empty():
-            return _Reach(members, gone)
+            return _Reach(members, gone, known)
         dirty = pl.concat([dirty, back])
 
 
@@ -122,29 +154,33 @@ def _closed(both: pl.DataFrame, dirty: pl.DataFrame) -> pl.DataFrame:
         dirty = wider
 
 
-def _elsewhere(paths: BuildPaths, part: Registry, members: pl.DataFrame) -> pl.DataFrame:
+def _elsewhere(paths: BuildPaths, known: Registry, members: pl.DataFrame, gone: pl.DataFrame) -> pl.DataFrame:
     """Atoms outside of `members` with records that share an id with them: a record came back whose id others still carry."""
-    keys = part.keys.join(members, on="source_key", how="anti")
+    keys = known.keys.join(members, on="source_key", how="anti")
     key = keys.select(platform=pl.col("source_key").str.extract("^([^:]*):"), external_id=pl.col("source_key").str.extract("^[^:]*:(.*)$"))
+    key = key.join(gone, on=SOURCE, how="anti")
+    if key.is_empty():
+        return pl.DataFrame(schema={"atom_id": pl.Int64})
     return _members(paths).join(key.lazy(), on=SOURCE, how="semi").select("atom_id").unique().collect()
 
 
-def _take_over_owners(paths: BuildPaths, night: Night, reach: _Reach) -> None:
+def _take_over_owners(paths: BuildPaths, night: Night, reach: _Reach, member: pl.DataFrame) -> None:
     """Write `isrc_owner` and `isrc_conflict`: settled anew for every code that a record in reach has or had."""
-    atoms = reach.members.select("atom_id").unique().lazy()
-    former = reach.gone.select("atom_id").unique().lazy()
-    change = scan_table(TABLES["atom_change"], paths.table("atom_change")).filter(pl.col("change") == "gone").select("atom_id")
-    claims = live_atoms("atom_isrc", paths.table).select("isrc", "atom_id")
-    base_claims = night.table("atom_isrc").select("isrc", "atom_id")
-    found = [claims.join(atoms, on="atom_id", how="semi"), *(base_claims.join(ids, on="atom_id", how="semi") for ids in (former, change))]
-    codes = pl.concat(found).select("isrc").unique().collect()
-    claimants = claims.join(codes.lazy(), on="isrc", how="semi").select("atom_id").unique()
-    speakers = _members(paths).join(claimants, on="atom_id", how="semi").unique("atom_id", keep="any")
-    member = scan_table(TABLES["recording_member"], paths.table("recording_member"))
-    recordings = speakers.join(member, on=SOURCE).select("atom_id", "recording_id").collect()
-    for name, rows in zip(("isrc_owner", "isrc_conflict"), _owners(paths, recordings, codes), strict=True):
-        kept = night.table(name).join(codes.lazy(), on="isrc", how="anti", maintain_order="left").collect()
+    change = read_table(TABLES["atom_change"], paths.table("atom_change")).filter(pl.col("change") == "gone")["atom_id"]
+    claims = live_atoms("atom_isrc", paths.table).select("isrc", "atom_id").collect()
+    former = pl.col("atom_id").is_in(pl.concat([reach.gone["atom_id"], change]).unique().implode())
+    found = [_of(claims, "atom_id", reach.members["atom_id"]), night.table("atom_isrc").select("isrc", "atom_id").filter(former).collect()]
+    codes = pl.concat(found)["isrc"].unique()
+    claimants = pl.col("atom_id").is_in(_of(claims, "isrc", codes)["atom_id"].unique().implode())
+    speakers = _members(paths).filter(claimants).collect().unique("atom_id", keep="any")
+    recordings = speakers.select("atom_id", recording_id=member["recording_id"].gather(member_places(member, speakers)))
+    for name, rows in zip(("isrc_owner", "isrc_conflict"), _owners(paths, recordings, codes.to_frame()), strict=True):
+        kept = night.table(name).filter(~pl.col("isrc").is_in(codes.implode())).collect()
         write_table(TABLES[name], paths.table(name), [kept.merge_sorted(rows, key="isrc")])
+
+
+def _of(rows: pl.DataFrame, column: str, values: pl.Series) -> pl.DataFrame:
+    return rows.filter(pl.col(column).is_in(values.unique().implode()))
 
 
 def _groups(cluster: pl.DataFrame) -> pl.DataFrame:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -212,7 +213,9 @@ def test_only_what_changed_gets_the_ids_that_a_full_assignment_gives(
     reached = last.registry.part(changed_keys).keys["source_key"].to_list()
     touched = rows.filter(pl.col("source_key").is_in([*changed, *reached]))["group"]
     part = rows.filter(pl.col("group").is_in(touched.implode()))
-    assigned = assign_changed(changed_keys, part, last.registry, last.redirects, last.next_id)
+    known = last.registry.part(pl.concat([changed_keys.rename("source_key"), part["source_key"]]))
+    assigned = assign_changed(part, known, last.redirects, last.next_id)
+    assigned = replace(assigned, registry=last.registry.patched(known, assigned.registry))
 
     assert set(assigned.ids.rows()) <= set(full.ids.rows())
     assert set(full.ids["entity_id"]) - set(assigned.ids["entity_id"]) <= set(last.ids["entity_id"])
