@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import create_engine, event, inspect, text
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.exc import ArgumentError, InterfaceError, OperationalError
 
 from account_store.errors import InvalidValueError, UnavailableError
 
 if TYPE_CHECKING:
     import sqlite3
 
-    from sqlalchemy import URL, Connection, CursorResult, Engine
+    from sqlalchemy import URL, Connection, CursorResult, Engine, ExceptionContext
 
 SQLITE = "sqlite"
 POSTGRESQL = "postgresql"
@@ -45,24 +45,37 @@ def parse_url(url: str) -> URL:
 
 
 def open_engine(url: URL) -> Engine:
-    """Connections for everything but the ledger's own. Transactions on SQLite take the write lock at once: they never fail half-way."""
+    """Connections for everything but the ledger's own; a database that does not answer raises UnavailableError wherever it is asked.
+
+    Transactions on SQLite take the write lock at once: they never fail half-way.
+    """
     if url.get_backend_name() == POSTGRESQL:
-        return create_engine(url, pool_pre_ping=True)
-    Path(str(url.database)).parent.mkdir(parents=True, exist_ok=True)
-    engine = create_engine(url, connect_args={"timeout": BUSY_MS / 1000})
-
-    @event.listens_for(engine, "connect")
-    def prepare(connection: sqlite3.Connection, _record: object) -> None:
-        connection.isolation_level = None  # the driver's own BEGINs come too late and are deferred
-        for pragma in ("journal_mode=WAL", "foreign_keys=ON", "synchronous=FULL"):
-            connection.execute(f"PRAGMA {pragma}")
-
-    @event.listens_for(engine, "begin")
-    def begin(connection: Connection) -> None:
-        if connection.get_execution_options().get("isolation_level") != "AUTOCOMMIT":
-            connection.exec_driver_sql("BEGIN IMMEDIATE")
-
+        engine = create_engine(url, pool_pre_ping=True)
+    else:
+        Path(str(url.database)).parent.mkdir(parents=True, exist_ok=True)
+        engine = create_engine(url, connect_args={"timeout": BUSY_MS / 1000})
+        event.listen(engine, "connect", _prepare_sqlite)
+        event.listen(engine, "begin", _begin_sqlite)
+    event.listen(engine, "handle_error", _tell_unavailable)
     return engine
+
+
+def _prepare_sqlite(connection: sqlite3.Connection, _record: object) -> None:
+    connection.isolation_level = None  # the driver's own BEGINs come too late and are deferred
+    for pragma in ("journal_mode=WAL", "foreign_keys=ON", "synchronous=FULL"):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    if connection.get_execution_options().get("isolation_level") != "AUTOCOMMIT":
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+
+def _tell_unavailable(context: ExceptionContext) -> None:
+    if isinstance(context.sqlalchemy_exception, (OperationalError, InterfaceError)) and not context.is_pre_ping:
+        raise UnavailableError(
+            f"the database of the accounts does not answer: {context.original_exception}"
+        ) from context.original_exception
 
 
 def new_id(inserted: CursorResult[Any]) -> int:
@@ -74,11 +87,8 @@ def new_id(inserted: CursorResult[Any]) -> int:
 
 def migrate(engine: Engine) -> str:
     """Bring the tables to the newest revision, from empty or any earlier one; the revision. Any number of processes may call it at once."""
-    try:
-        if revision(engine) != NEWEST:
-            _upgrade(engine)
-    except DBAPIError as error:
-        raise UnavailableError(f"{engine.url.render_as_string(hide_password=True)}: {error.orig}") from error
+    if revision(engine) != NEWEST:
+        _upgrade(engine)
     return NEWEST
 
 

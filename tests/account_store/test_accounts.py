@@ -3,13 +3,18 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
+import psycopg
 import pytest
 
 from account_store import Accounts
 from account_store.errors import InvalidValueError, TakenError, UnavailableError, UnknownError
 from account_store.plans import Terms
+from tests.account_store.conftest import new_caller
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
     from tests.account_store.conftest import HandClock
 
 
@@ -62,6 +67,36 @@ def test_custom_terms_stand_in_the_account_and_go_when_a_listed_plan_is_taken(ac
 def test_addresses_that_cannot_hold_accounts_are_refused(address: str, message: str) -> None:
     with pytest.raises(InvalidValueError, match=message):
         Accounts.open(address)
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_whatever_is_asked_of_a_database_that_is_lost_says_so(
+    kind: str, clock: HandClock, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    file = tmp_path / "accounts.db"
+    url = f"sqlite:///{file}"
+    if kind == "postgresql":
+        make: Callable[[str], str] = request.getfixturevalue("new_postgresql_database")
+        url = make("lost")
+    accounts = Accounts.open(url, clock=clock)
+    caller = new_caller(accounts)
+    if kind == "sqlite":
+        accounts._engine.dispose()
+        file.unlink()
+        file.mkdir()
+    else:
+        with psycopg.connect(url.replace("/lost?", "/postgres?"), autocommit=True) as server:
+            server.execute(b"DROP DATABASE lost WITH (FORCE)")
+    for ask in (
+        lambda: accounts.keys.caller("mc_some_key_or_other"),
+        lambda: accounts.usage.month_now(caller.account_id),
+        lambda: accounts.replays.get_now(caller.account_id, "k", "h"),
+        accounts.suggestions.page,
+        lambda: accounts.ledger.charge_now(caller, 1),
+    ):
+        with pytest.raises(UnavailableError):
+            ask()
+    accounts.close()
 
 
 def test_a_server_that_is_not_there_is_told_as_such_without_the_password(clock: HandClock) -> None:

@@ -1,1 +1,1 @@
-"""Alembic revisions of the account store's tables, shipped with the package; `database.migrate` runs them."""
+"""The revisions, one file each, in order of their numbers. What must not live here: the tables as code knows them (schema.py)."""
