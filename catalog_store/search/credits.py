@@ -6,6 +6,7 @@ number per artist: twice the number of the name, plus one when featured. layout.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from catalog_store.search.index import TextPool
+
+
+_CACHED_NAMES = 65_536
 
 
 def artists_of(lists: pl.DataFrame, text: str) -> pl.DataFrame:
@@ -66,17 +70,16 @@ class CreditPool:
         """Arrays as in `Encoded`."""
         self._starts = starts
         self._numbers = numbers
-        self._names = names
+        self._name = lru_cache(_CACHED_NAMES)(lambda number: names[number].decode())
 
     def artists(self, lists: NDArray[Any]) -> list[tuple[list[str], list[str]]]:
         """(primary, featured) of several lists."""
-        starts, ends = self._starts[lists].astype(np.int64), self._starts[lists + 1].astype(np.int64)
-        sizes = ends - starts
-        behind = np.cumsum(sizes)
-        numbers = self._numbers[np.arange(sizes.sum()) + np.repeat(starts - behind + sizes, sizes)]
-        names = self._names.texts(numbers >> 1)
-        # Primary artists come first: a list is cut where its featured ones begin.
-        primary = np.concatenate([[0], np.cumsum((numbers & 1) == 0)])
-        middle = behind - sizes + primary[behind] - primary[behind - sizes]
-        cuts = zip((behind - sizes).tolist(), middle.tolist(), behind.tolist(), strict=True)
-        return [(names[first:cut], names[cut:last]) for first, cut, last in cuts]
+        # One by one: most queries ask for a handful, for which a dozen array operations cost more than the lists.
+        starts, ends = self._starts[lists].tolist(), self._starts[lists + 1].tolist()
+        return [self._artists(self._numbers[start:end].tolist()) for start, end in zip(starts, ends, strict=True)]
+
+    def _artists(self, numbers: list[int]) -> tuple[list[str], list[str]]:
+        names = [self._name(number >> 1) for number in numbers]
+        featured = sum(number & 1 for number in numbers)
+        # Primary artists come first.
+        return names[: len(names) - featured], names[len(names) - featured :]

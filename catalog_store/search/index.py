@@ -37,12 +37,6 @@ class TextPool:
     def __getitem__(self, number: int) -> bytes:
         return self._bytes[self._starts[number] : self._starts[number + 1]]
 
-    def texts(self, numbers: NDArray[Any]) -> list[str]:
-        """The texts of several numbers."""
-        whole = self._bytes
-        first, last = self._starts[numbers].tolist(), self._starts[numbers + 1].tolist()
-        return [whole[start:end].decode() for start, end in zip(first, last, strict=True)]
-
 
 class DocumentNames:
     """Names of one document as keys."""

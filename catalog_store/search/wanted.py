@@ -7,6 +7,7 @@ and guests in one string, which a build gets apart. Splitting may go wrong (`Ear
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 from catalog_store.name_keys import fold, name_key, title_keys
@@ -18,6 +19,7 @@ _NOISE = frozenset(
     | {"explicit", "clean", "dirty", "remaster", "remastered", "radio", "edit"}
 )
 """What people type behind a title, most of it copied from videos and files; a song may end in one, so the title as typed counts, too."""
+_AFTER_TEMPO = frozenset("mM)] ")
 _TEMPO = re.compile(r" [(\[]?[0-9]{2,3} ?bpm[)\]]?$", re.IGNORECASE)
 CONNECTIVES = frozenset({"and", "x", "vs", "with", "feat", "ft", "featuring", "the"})
 """Words that join names or lead them: they never tell two artists apart, unless a name has no others."""
@@ -47,9 +49,10 @@ def wanted(artist: str, title: str) -> Wanted:
     """Read both fields as typed; neither may be blank."""
     joined = taken_apart(fold(artist))
     artists = _keys(joined.names) or (name_key(artist),)
-    keys = title_keys(_title_alone(title, {name_key(artist), *artists}))
+    # Keys are half of what reading costs: most fields name one artist, and its key is the whole's.
+    whole = artists[0] if joined.names == (joined.primary,) else name_key(joined.primary) or name_key(artist)
+    keys = title_keys(_title_alone(title, artist, (whole, *artists)))
     guests = _keys(joined.guests)
-    whole = name_key(joined.primary) or name_key(artist)
     artist_words = dict.fromkeys(word for name in (whole, *artists, *guests, keys.credits) for word in words(name))
     return Wanted(
         artists=artists,
@@ -66,12 +69,12 @@ def wanted(artist: str, title: str) -> Wanted:
     )
 
 
-def _title_alone(title: str, artists: set[str]) -> str:
+def _title_alone(title: str, artist: str, artists: tuple[str, ...]) -> str:
     """Without the artist before a dash, as videos are named, and the tempo behind, as pools do; never without all."""
     before, dash, behind = title.partition(" - ")
-    if dash and behind.strip() and name_key(before) in artists:
+    if dash and behind.strip() and (name_key(before) in artists or fold(before) == fold(artist)):
         title = behind
-    return _TEMPO.sub("", title.rstrip()) or title
+    return (_TEMPO.sub("", title.rstrip()) or title) if title[-1:] in _AFTER_TEMPO else title
 
 
 def _without_noise(title: str) -> str:
@@ -82,6 +85,7 @@ def _without_noise(title: str) -> str:
     return " ".join(kept)
 
 
+@lru_cache(maxsize=16_384)
 def comparable(names: str) -> str:
     """Keys of one or several names, joined by spaces, without connectives; never empty for a non-empty text."""
     return " ".join(word for word in names.split(" ") if word not in CONNECTIVES) or names

@@ -12,7 +12,6 @@ from catalog_store.search.credits import CreditPool, artists_of, encode
 if TYPE_CHECKING:
     from random import Random
 
-    from numpy.typing import NDArray
 
 NAMES = st.lists(st.sampled_from(["sade", "mo", "東京事変", "earth wind and water", "!!!"]), max_size=3)
 
@@ -23,8 +22,8 @@ class Texts:
     def __init__(self, names: list[str]) -> None:
         self.names = names
 
-    def texts(self, numbers: NDArray[np.uint32]) -> list[str]:
-        return [self.names[number] for number in numbers.tolist()]
+    def __getitem__(self, number: int) -> bytes:
+        return self.names[number].encode()
 
 
 def text(primary: list[str], featured: list[str]) -> str:
