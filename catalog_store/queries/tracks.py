@@ -165,7 +165,9 @@ def _linked(store: ServingStore, source: str, keys: Iterable[str]) -> dict[str, 
     space = KEY_SPACES.index(source)
     candidates = {key: store.keys.candidates(key_hash(space, key)) for key in keys}
     bodies, place = _read(store, candidates), LINK_SOURCES.index(source)
-    kept = {key: [one for one in ids if one in bodies and is_linked(bodies[one], place, key)] for key, ids in candidates.items()}
+    kept = {
+        key: [one for one in dict.fromkeys(ids) if one in bodies and is_linked(bodies[one], place, key)] for key, ids in candidates.items()
+    }
     return {key: ids for key, ids in kept.items() if ids}
 
 

@@ -96,7 +96,8 @@ def release_lines(releases: pl.DataFrame, placements: pl.DataFrame) -> list[byte
     listed = (
         placements.sort("release_id", "disc_number", "track_number", "recording_id", nulls_last=True)
         .group_by("release_id", maintain_order=True)
-        .agg("recording_id", places=pl.when(~is_plain).then(pl.concat_list(disc, number)).explode())
+        .agg("recording_id", is_plain=is_plain, places=pl.concat_list(disc, number).explode())
+        .with_columns(places=pl.when(~pl.col("is_plain")).then("places"))
     )
     wire = pl.struct(
         title="title",

@@ -48,7 +48,8 @@ _RESORTED = {
 }
 """Tables in the order in which blocks of tracks or releases want them."""
 _WORK = f"""
-SELECT substr(iswc, 2)::BIGINT AS code, work.title, (({unheard_sql("popularity")})::UBIGINT << {WORK_ID_BITS}) | recording_id::UBIGINT AS packed
+SELECT substr(iswc, 2)::BIGINT AS code, work.title,
+    (({unheard_sql("popularity")})::UBIGINT << {WORK_ID_BITS}) | recording_id::UBIGINT AS packed
 FROM work LEFT JOIN (FROM work_recording JOIN recording USING (recording_id)) USING (iswc) ORDER BY code, packed
 """
 

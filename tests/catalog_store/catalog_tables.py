@@ -40,7 +40,11 @@ OLD_CATALOG_B_ID = "00000000-0000-4000-8000-0000000000ff"
 
 def make_tables(root: Path, recordings: int = 120, seed: int = 1) -> dict[str, Path]:
     """Write all catalog tables, recording_member, isrc_conflict and id_registry below `root`; returns name -> folder."""
-    frames = make_frames(recordings, seed)
+    return write_frames(root, make_frames(recordings, seed))
+
+
+def write_frames(root: Path, frames: dict[str, list[dict[str, Any]]]) -> dict[str, Path]:
+    """Write rows by table below `root`; returns name -> folder."""
     folders = {}
     for name, rows in frames.items():
         folders[name] = root / name

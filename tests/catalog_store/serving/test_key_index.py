@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from catalog_store.queries import tracks
+from catalog_store.serving import key_index
+from catalog_store.serving.build import build_serving
+from catalog_store.serving.store import ServingStore
+from tests.catalog_store.catalog_tables import OLD_CATALOG_B_ID, catalog_b_id, isrc, make_frames, make_tables, write_frames
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import polars as pl
+    import pytest
+    from numpy.typing import NDArray
+
+
+def asked(store: ServingStore) -> list[object]:
+    codes = [isrc(number, variant) for number in range(1, 45) for variant in (0, 1)]
+    ids = [str(number) for number in range(990, 1030)]
+    return [
+        tracks.ids_for_isrcs(store, codes),
+        [tracks.id_for_isrc(store, code) for code in codes],
+        [tracks.track_by_isrc(store, code) for code in codes],
+        tracks.ids_for_externals(store, "catalog_a", ids),
+        tracks.ids_for_externals(store, "store_a", [*ids, "5000001", "5000003"]),
+        tracks.ids_for_external(store, "catalog_b", catalog_b_id(3)),
+        tracks.ids_for_external(store, "catalog_b", OLD_CATALOG_B_ID),
+        tracks.ids_for_external(store, "streamsvc_a", "1001"),
+    ]
+
+
+def test_keys_that_all_hash_alike_are_told_apart_by_what_the_tracks_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tables = make_tables(tmp_path / "tables", 40)
+    (tmp_path / "true").mkdir()
+    build_serving(tables, tmp_path / "true")
+    expected = asked(ServingStore(tmp_path / "true", 5.0))
+
+    def alike(_space: int, texts: pl.Series) -> NDArray[np.uint64]:
+        return np.full(len(texts), 5 << 40, dtype=np.uint64)
+
+    monkeypatch.setattr(key_index, "key_hashes", alike)
+    monkeypatch.setattr(tracks, "key_hash", lambda _space, _text: 5 << 40)
+    (tmp_path / "alike").mkdir()
+    build_serving(tables, tmp_path / "alike")
+    assert asked(ServingStore(tmp_path / "alike", 5.0)) == expected
+    assert all(expected[at] for at in (0, 3, 5, 6))
+    assert expected[-1] == []
+
+
+def test_an_artist_called_like_a_key_is_no_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = make_frames(10, 1)
+    # The title looks like the text around a stored code, the credit like a link of streamsvc_a.
+    rows["track"][0]["title"] = '],"isrc":"GBAYE9999999","duration":'
+    rows["recording"][0]["artist_credit"] = "0abc"
+    monkeypatch.setattr(key_index, "key_hashes", lambda _space, texts: np.zeros(len(texts), dtype=np.uint64))
+    monkeypatch.setattr(tracks, "key_hash", lambda _space, _text: 0)
+    (tmp_path / "serving").mkdir()
+    build_serving(write_frames(tmp_path / "tables", rows), tmp_path / "serving")
+    store = ServingStore(tmp_path / "serving", 5.0)
+    assert tracks.id_for_isrc(store, "GBAYE9999999") is None
+    assert tracks.ids_for_external(store, "streamsvc_a", "abc") == []
+    assert tracks.id_for_isrc(store, isrc(1)) == 1
