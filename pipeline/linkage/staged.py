@@ -69,8 +69,12 @@ def content_hashes(paths: BuildPaths) -> pl.Series:
 
 def records_with(paths: BuildPaths, hashes: pl.Series) -> pl.DataFrame:
     """LINKED_COLUMNS and content_hash of the staged records that have one of these content hashes."""
-    wanted = pl.DataFrame({"content_hash": hashes.unique()})
-    return pl.concat([_no_records(), *(_records_of(part).join(wanted, on="content_hash", how="semi") for part in record_parts(paths))])
+    wanted = pl.col("content_hash").is_in(hashes.unique().implode())
+    found = [_no_records()]
+    for part in record_parts(paths) if len(hashes) else []:
+        rows = pl.scan_parquet(part).select(*LINKED_COLUMNS, "content_hash").filter(wanted | pl.col("content_hash").is_null()).collect()
+        found.append(with_content_hash(rows).filter(wanted))
+    return pl.concat(found)
 
 
 def _columns_of(part: Path, *columns: str) -> pl.DataFrame:

@@ -79,10 +79,14 @@ def bucket_count(rows: int) -> int:
 
 
 class _Changes(NamedTuple):
-    """Records of the base that are gone or must be looked at again (rows of `atom_member`), and the staged ones that must."""
+    """Records of the base that are gone or must be looked at again (rows of `atom_member`), and the staged ones that must.
+
+    `doubtful`: ids of atoms with a record that is as it was and may have to be read otherwise.
+    """
 
     gone: pl.DataFrame
     fresh: pl.DataFrame
+    doubtful: pl.Series
     share: float
 
 
@@ -98,10 +102,19 @@ def _changes(paths: BuildPaths, night: Night) -> _Changes:
     names = write_names(paths, artists, credited, known)
     read_otherwise = _differing(known.select("name", "part_keys"), names.select("name", "part_keys"), ["name"])
     read_otherwise = read_otherwise.join(known, on="name", how="semi").join(names, on="name", how="semi")
-    records = pl.concat([records, staged.records_crediting(paths, read_otherwise["name"])]).unique("content_hash", keep="any")
-    again = pl.concat([gone, records["content_hash"]]).unique().to_frame("content_hash").lazy()
-    rows = night.table("atom_member").join(again, on="content_hash", how="semi").collect()
-    return _Changes(rows, records, max(records.height, rows.height) / max(1, len(after)))
+    keys = known.join(read_otherwise, on="name", how="semi")["name_key"].unique()
+    if "" in keys:  # an atom keeps no placeholder among its names
+        nameless = known.filter(pl.col("name_key") == "").join(read_otherwise, on="name", how="semi")["name"]
+        records = pl.concat([records, staged.records_crediting(paths, nameless)]).unique("content_hash", keep="any")
+    again = pl.concat([gone, records["content_hash"]]).unique().implode()
+    rows = night.table("atom_member").filter(pl.col("content_hash").is_in(again)).collect()
+    return _Changes(rows, records, _atoms_naming(night, keys), max(records.height, rows.height) / max(1, len(after)))
+
+
+def _atoms_naming(night: Night, keys: pl.Series) -> pl.Series:
+    """atom_id of the atoms of the base with a record that credits one of these names."""
+    names = night.table("atom").select("atom_id", key="names").explode("key", empty_as_null=False)
+    return names.filter(pl.col("key").is_in(keys.implode())).select("atom_id").unique().collect()["atom_id"]
 
 
 def _differing_ids(before: pl.Series, after: pl.Series) -> tuple[pl.Series, pl.Series]:
@@ -147,12 +160,17 @@ def _link_all(paths: BuildPaths, overrides: Overrides, buckets: int, workers: in
 
 def _link_changes(paths: BuildPaths, night: Night, changes: _Changes, overrides: Overrides, buckets: int) -> pl.DataFrame:
     """Rows of `atom_change`. What people have decided on is always made again: a decision can reach from one key to another."""
-    fresh = _normalised(paths, changes.fresh)
+    rows = _normalised(paths, changes.fresh)
     named = _members_named(overrides, night.table)
-    keys = _keys_of(night.table, pl.concat([changes.gone["atom_id"], named["atom_id"]]))
-    touched = _atoms_with_keys(night.table, pl.concat([keys, fresh.select(KEY)]).unique())
-    stays = _hashes_in(night.table, touched).to_frame().join(changes.gone, on="content_hash", how="anti")["content_hash"]
-    rows = pl.concat([fresh, _normal(paths, stays)])
+    keys = _keys_of(night.table, pl.concat([changes.gone["atom_id"], changes.doubtful, named["atom_id"]]))
+    touched = reached = _atoms_with_keys(night.table, pl.concat([keys, rows.select(KEY)]).unique())
+    while reached.height:
+        stays = _hashes_in(night.table, reached).to_frame().join(changes.gone, on="content_hash", how="anti")["content_hash"]
+        others = _normal(paths, stays)
+        rows = pl.concat([rows, others])
+        # A name that is read otherwise can have taken a record to another key.
+        reached = _atoms_with_keys(night.table, others.select(KEY).unique()).join(touched, on="atom_id", how="anti")
+        touched = pl.concat([touched, reached])
     made = make_atoms(rows)
     moves = apart(overrides, made.member.select("platform", "external_id", "atom_id"))
     if moves.height:
@@ -179,7 +197,7 @@ def _atoms_with_keys(tables: Callable[[str], pl.LazyFrame], keys: pl.DataFrame) 
 
 
 def _hashes_in(tables: Callable[[str], pl.LazyFrame], atoms: pl.DataFrame) -> pl.Series:
-    rows = tables("atom_member").select("atom_id", "content_hash").join(atoms.lazy(), on="atom_id", how="semi")
+    rows = tables("atom_member").select("atom_id", "content_hash").filter(pl.col("atom_id").is_in(atoms["atom_id"].implode()))
     return rows.select("content_hash").collect()["content_hash"]
 
 

@@ -82,7 +82,7 @@ def _assign_changes(paths: BuildPaths, night: Night, cluster: pl.DataFrame) -> R
 
 
 def _lay_down(paths: BuildPaths, stored: StoredRegistry, known: Registry, assigned: Assignment, rows: pl.DataFrame) -> None:
-    """Put into the registry what was assigned in the place of what was known. `rows`: source_key, group, recording_id of records in reach."""
+    """Put into the registry what was assigned in the place of what was known. `rows`: source_key, group, recording_id of those in reach."""
     present = rows.select("source_key", "group", entity_id="recording_id")
     keys = assigned.registry.keys.rename({"entity_id": "home"}).join(present, on="source_key", how="left").filter(is_exception())
     exceptions = Registry(stored.exceptions(), stored.links).patched(
