@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
-KNOTS = ((0.74, 0.20), (0.78, 0.45), (0.82, 0.80), (0.86, 0.94), (0.90, 0.97), (0.95, 0.99), (1.0, 1.0))
+KNOTS = ((0.78, 0.20), (0.80, 0.70), (0.82, 0.90), (0.86, 0.97), (0.90, 0.987), (0.95, 0.995), (1.0, 1.0))
 """(likeness, score), both rising; straight lines between."""
 DECIMALS = 6
 """Scores are rounded so that a cursor finds its place on every machine."""

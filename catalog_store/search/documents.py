@@ -35,6 +35,7 @@ def read_names(tables: Mapping[str, Path], first_id: int, last_id: int) -> pl.Da
         .filter(chosen)
         .select("recording_id", "position", "name", "is_primary")
         .collect()
+        .sort("recording_id", "position")
     )
     keyed = credits_.join(_keyed(credits_["name"]), on="name", how="left", maintain_order="left")
     artists = keyed.group_by("recording_id", maintain_order=True).agg(

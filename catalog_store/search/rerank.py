@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     _Likeness = tuple[float, str]
 
-FLOOR = 0.78
+FLOOR = 0.79
 """Likeness below which nothing is returned: answers there are wrong more often than right."""
 
 _WEAKER_SHARE = 0.65

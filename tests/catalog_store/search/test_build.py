@@ -100,3 +100,16 @@ def test_posting_lists_keep_the_most_popular(tables: dict[str, Path], tmp_path: 
     popular = [one for one in index.ids.tolist() if one in set(sade["recording_id"])]
     assert len(popular) > 3
     assert holders(index, "sade", "same") == popular[:3]
+
+
+def test_the_order_of_rows_in_the_tables_does_not_matter(tables: dict[str, Path], tmp_path: Path) -> None:
+    build_search(tables, tmp_path / "sorted")
+    shuffled = dict(tables)
+    for name in ("recording", "recording_artist"):
+        shuffled[name] = tmp_path / name
+        mixed = read_table(TABLES[name], tables[name]).sample(fraction=1, shuffle=True, seed=7)
+        shuffled[name].mkdir()
+        mixed.write_parquet(shuffled[name] / "part-00000.parquet")
+    build_search(shuffled, tmp_path / "mixed")
+    for path in sorted((tmp_path / "sorted").iterdir()):
+        assert path.read_bytes() == (tmp_path / "mixed" / path.name).read_bytes(), path.name

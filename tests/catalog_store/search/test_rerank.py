@@ -119,5 +119,6 @@ def test_calibration_changes_no_order(one: float, other: float) -> None:
 
 
 def test_one_word_of_the_artist_may_be_all_there_is_and_misspelt() -> None:
-    assert score("Foxess", "Midnight Running", (("velvet foxes",), (), "midnight running", "")) > 0
-    assert score("Trunk", "Midnight Running", (("velvet foxes",), (), "midnight running", "")) == 0
+    document = (("electric nightingale",), (), "midnight running", "")
+    assert score("Nightingele", "Midnight Running", document) > 0.5
+    assert score("Nightshade", "Midnight Running", document) == 0
