@@ -7,6 +7,7 @@ from pathlib import Path
 
 from catalog_store.tables.reference import table_reference
 from pipeline.dumps.rejects import Reason
+from scripts.contract_page import contract_page
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 
@@ -23,7 +24,7 @@ def rejects_page() -> str:
     )
 
 
-PAGES = {"table_reference.md": table_reference, "rejects.md": rejects_page}
+PAGES = {"table_reference.md": table_reference, "rejects.md": rejects_page, "contract.md": contract_page}
 
 
 def main() -> int:

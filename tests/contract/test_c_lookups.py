@@ -83,6 +83,7 @@ def test_c2_pages_go_on_where_they_were_when_a_new_build_is_published(awkward_ca
         query = {"artist": "Daft Trunk", "title": "Glass City", "limit": 10}
         first = hot.ask(SEARCH, **query)
         listed = hot.ask("/v1/tracks/browse", limit=10)
+        tags = {number: hot.get(f"/v1/tracks/{number}").headers["etag"] for number in (1, 50)}
         folders = make_frames(is_second=True).write(tmp_path / "tables")
         publish(folders, root, snapshot_id="third", next_ids={})
         for _ in range(400):
@@ -94,6 +95,7 @@ def test_c2_pages_go_on_where_they_were_when_a_new_build_is_published(awkward_ca
         third = hot.ask(SEARCH, cursor=second["next_cursor"], **query)
         ids = [track["id"] for page in (first, second, third) for track in page["results"]]
         assert len(ids) == len(set(ids)) == 30
+        assert tags == {number: hot.get(f"/v1/tracks/{number}").headers["etag"] for number in tags}, "these records did not change (A16)"
         going_on = hot.ask("/v1/tracks/browse", limit=10, cursor=listed["next_cursor"])
         assert not {one["id"] for one in listed["results"]} & {one["id"] for one in going_on["results"]}
 

@@ -1,0 +1,57 @@
+"""docs/contract.md: every row of the contract with the tests that show it, from docs/contract.yaml and the names of the tests."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).resolve().parent.parent
+ROWS = ROOT / "docs" / "contract.yaml"
+TESTS = ROOT / "tests" / "contract"
+_ROW_OF_TEST = re.compile(r"test_([a-g]\d+)_")
+
+
+def rows() -> dict[str, Any]:
+    """Row id -> its entry; a section's letter -> its heading."""
+    loaded: dict[str, Any] = yaml.safe_load(ROWS.read_text(encoding="utf-8"))
+    return loaded
+
+
+def shown_by() -> dict[str, list[tuple[str, str]]]:
+    """Row id -> (file, test) of every test that names it, in the order of the files."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for file in sorted(TESTS.glob("test_[a-g]_*.py")):
+        for node in ast.parse(file.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.FunctionDef) and (row := _ROW_OF_TEST.match(node.name)):
+                found.setdefault(row[1].upper(), []).append((file.name, node.name))
+    return found
+
+
+def contract_page() -> str:
+    """The page."""
+    by_row, lines = shown_by(), [_HEAD]
+    for row, entry in rows().items():
+        if isinstance(entry, str):
+            lines.append(f"\n## {row}. {entry}\n| row | what holds | and further | shown by |\n|---|---|---|---|")
+        elif "follows" in entry:
+            lines.append(f"| {row} | follows with {entry['follows']}: not served | | |")
+        else:
+            names = "<br>".join(_link(file, name) for file, name in by_row.get(row, []))
+            lines.append(f"| {row} | {entry['holds']} | {entry.get('beyond', '')} | {names} |")
+    return "\n".join(lines) + "\n"
+
+
+def _link(file: str, name: str) -> str:
+    return f"[{name.partition('_')[2].partition('_')[2]}](../tests/contract/{file})"
+
+
+_HEAD = """# The contract of /v1
+
+Every row runs as a test of its name against a live server process on loopback, once with the accounts in SQLite and once in PostgreSQL.
+`tests/contract/awkward.py` is the catalog that they are asked of; rows about what a build does are asked of one built from dumps. Beside
+them: hostile and made-up requests (`test_hostile_requests.py`), the OpenAPI document against the server (`test_description_holds.py`),
+credits under several workers (`test_credits_over_http.py`). This page is generated from [contract.yaml](contract.yaml) and the tests."""

@@ -1,0 +1,24 @@
+"""No row of the contract without a test, no test of a row that is not there."""
+
+from __future__ import annotations
+
+from scripts.contract_page import contract_page, rows, shown_by
+
+SECTIONS = {"A": 17, "B": 16, "C": 13, "D": 4, "E": 6, "F": 6, "G": 9}
+"""How many rows each section has."""
+
+
+def test_every_row_stands_in_the_list() -> None:
+    expected = {f"{section}{number}" for section, count in SECTIONS.items() for number in range(1, count + 1)}
+    assert {row for row, entry in rows().items() if not isinstance(entry, str)} == expected
+
+
+def test_every_row_that_is_served_has_a_test_and_no_other_has() -> None:
+    served = {row for row, entry in rows().items() if not isinstance(entry, str) and "holds" in entry}
+    assert set(shown_by()) == served
+    assert served >= {row for row in rows() if row[0] in "ACDF" and len(row) > 1}
+
+
+def test_the_page_names_every_test() -> None:
+    page = contract_page()
+    assert all(name.partition("_")[2].partition("_")[2] in page for tests in shown_by().values() for _, name in tests)
