@@ -33,11 +33,14 @@ _SCANNED = 2_048
 
 
 def neighbours(vocabulary: Vocabulary, word: str) -> list[str]:
-    """Words one edit from `word`, then words two edits away if it is long, itself not among them; a few with two edits may be missed."""
+    """Words one edit from `word`, then words two edits away if it is long and no word itself, which two slips seldom make of another.
+
+    Itself not among them; a few with two edits may be missed.
+    """
     length = len(word)
     if length < SHORTEST:
         return []
-    edits = 2 if length >= SHORTEST_TWO_EDITS else 1
+    edits = 2 if length >= SHORTEST_TWO_EDITS and not vocabulary.has(word) else 1
     kept = length // 2 if edits == 1 else max(_LEAST_KEPT, length // 3)
     backwards = word[::-1]
     lengths = range(max(kept, length - edits), length + edits + 1)
