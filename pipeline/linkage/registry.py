@@ -127,17 +127,24 @@ def member_places(members: pl.DataFrame, records: pl.DataFrame) -> pl.Series:
 
     A search for some thousands of names: a join would hash all members first.
     """
-    platforms = members["platform"]
-    found = []
-    for (platform,), rows in records.with_row_index("_row").partition_by("platform", as_dict=True).items():
-        first, end = (int(platforms.search_sorted(str(platform), side=side)) for side in ("left", "right"))
-        names = members["external_id"].slice(first, end - first)
-        place = names.search_sorted(rows["external_id"])
-        hits = names.gather(place.clip(upper_bound=max(0, len(names) - 1))) == rows["external_id"] if len(names) else None
-        place = (place + first).cast(pl.Int64)
-        known = pl.repeat(value=False, n=rows.height, eager=True) if hits is None else hits & (place < end)
-        found.append(rows.select("_row").with_columns(place=place.zip_with(known, pl.Series([None], dtype=pl.Int64))))
-    return pl.concat([pl.DataFrame(schema={"_row": pl.UInt32, "place": pl.Int64}), *found]).sort("_row")["place"]
+    if members.is_empty():
+        return pl.Series("place", [None], dtype=pl.Int64).new_from_index(0, records.height)
+    place = insertion_places(members, records)
+    at = place.clip(upper_bound=members.height - 1)
+    same = [members[name].gather(at) == records[name] for name in ("platform", "external_id")]
+    return place.zip_with(same[0] & same[1], pl.Series([None], dtype=pl.Int64))
+
+
+def insertion_places(members: pl.DataFrame, records: pl.DataFrame) -> pl.Series:
+    """Before which row of `recording_member`, whole and in its order, each record (platform, external_id) belongs."""
+    found = [pl.DataFrame(schema={"_row": pl.UInt32, "place": pl.Int64})]
+    for (platform,), rows in (
+        records.select("platform", "external_id").with_row_index("_row").partition_by("platform", as_dict=True).items()
+    ):
+        first, end = (int(members["platform"].search_sorted(str(platform), side=side)) for side in ("left", "right"))
+        place = members["external_id"].slice(first, end - first).search_sorted(rows["external_id"])
+        found.append(rows.select("_row", place=(place + first).cast(pl.Int64)))
+    return pl.concat(found).sort("_row")["place"]
 
 
 def is_exception() -> pl.Expr:

@@ -61,11 +61,10 @@ def normalise_and_atoms(paths: BuildPaths, *, buckets: int | None = None, worker
     else:
         changed = _link_changes(paths, night, changes, overrides, buckets)
     write_table(TABLES["atom_change"], paths.table("atom_change"), changed)
-    counts = {name: live_atoms(name, paths.table).select(pl.len()).collect().item() for name in ATOM_TABLES}
     return {
-        "records": counts["atom_member"],
-        "atoms": counts["atom"],
-        "isrc_claims": counts["atom_isrc"],
+        "records": records,
+        "atoms": row_count(paths.table("atom")) - row_count(paths.table("atom_gone")),
+        "isrc_claims": live_atoms("atom_isrc", paths.table).select(pl.len()).collect().item(),
         "buckets": buckets,
         "is_in_full": int(night.base is None),
         "changed_records": changes.fresh.height if changes is not None else records,

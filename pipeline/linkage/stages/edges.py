@@ -14,7 +14,7 @@ import polars as pl
 from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.tables import TABLES
 from catalog_store.tables.atoms import live_atoms, live_parts
-from catalog_store.tables.files import parts, row_count, scan_table, write_table
+from catalog_store.tables.files import parts, read_table, row_count, scan_table, write_table
 from pipeline.linkage.clusters import components
 from pipeline.linkage.isrc_edges import isrc_edges
 from pipeline.linkage.key_edges import KEY_COLUMNS, key_edges
@@ -67,12 +67,12 @@ BLOCKED_BY = ["atom_id", "artist_key", "title_key", "number_key", "duration_ms",
 
 def _edges_of_changes(paths: BuildPaths, night: Night) -> pl.DataFrame:
     """Edges from codes and typing errors: those of the base that no changed atom can have touched, and what is found around the others."""
-    change = scan_table(TABLES["atom_change"], paths.table("atom_change"))
+    change = read_table(TABLES["atom_change"], paths.table("atom_change"))
     gone, made = (change.filter(pl.col("change") == kind).select("atom_id") for kind in ("gone", "made"))
     codes = pl.concat([_codes_of(night.table("atom_isrc"), gone), _codes_of(_claims(paths), made)]).unique()
-    claims = _claims(paths).join(codes.lazy(), on="isrc", how="semi").collect()
-    former = night.table("atom").select(BLOCKED_BY).join(gone, on="atom_id", how="semi").collect()
-    latter = _atom(paths).select(BLOCKED_BY).join(made, on="atom_id", how="semi").collect()
+    claims = _claims(paths).filter(pl.col("isrc").is_in(codes["isrc"].implode())).collect()
+    former = night.table("atom").select(BLOCKED_BY).filter(_among(gone)).collect()
+    latter = _atom(paths).select(BLOCKED_BY).filter(_among(made)).collect()
     by_artist, by_title = (
         pl.col(name).is_in(pl.concat([former[name], latter[name]]).unique().implode()) for name in ("artist_key", "title_key")
     )
@@ -107,8 +107,13 @@ def _outside(typos: pl.DataFrame, near: pl.DataFrame, whole: dict[str, pl.Series
     return typos.filter(~in_whole.fill_null(value=False)).select(TABLES["edge"].column_names)
 
 
-def _codes_of(claims: pl.LazyFrame, atoms: pl.LazyFrame) -> pl.DataFrame:
-    return claims.select("isrc", "atom_id").join(atoms, on="atom_id", how="semi").select("isrc").unique().collect()
+def _codes_of(claims: pl.LazyFrame, atoms: pl.DataFrame) -> pl.DataFrame:
+    return claims.select("isrc", "atom_id").filter(_among(atoms)).select("isrc").unique().collect()
+
+
+def _among(atoms: pl.DataFrame) -> pl.Expr:
+    """Pushed down into the reading, unlike a join."""
+    return pl.col("atom_id").is_in(atoms["atom_id"].implode())
 
 
 def _atom(paths: BuildPaths) -> pl.LazyFrame:
@@ -173,7 +178,8 @@ def _without_contradiction(paths: BuildPaths, found: list[pl.DataFrame]) -> pl.D
 def _of_atoms(paths: BuildPaths, table: str, atom_ids: pl.Series, columns: list[str] | None = None) -> pl.DataFrame:
     """The rows of some atoms; read part by part, because a scan holds the whole table."""
     wanted = pl.col("atom_id").is_in(atom_ids.implode())
-    return pl.concat([pl.read_parquet(part, columns=columns).filter(wanted) for part in parts(paths.table(table))])
+    scans = (pl.scan_parquet(part).select(columns or TABLES[table].column_names) for part in parts(paths.table(table)))
+    return pl.concat([scan.filter(wanted).collect() for scan in scans])
 
 
 def _override_edges(paths: BuildPaths) -> pl.DataFrame:
@@ -198,7 +204,8 @@ def _link_edges(paths: BuildPaths) -> pl.DataFrame:
         ]
     ).unique()
     member_parts = live_parts("atom_member", paths.table, ["platform", "external_id", "atom_id"])
-    members = pl.concat([rows.join(ends, on=["platform", "external_id"], how="semi") for rows in member_parts])
+    named = pl.col("external_id").is_in(ends["external_id"].unique().implode())
+    members = pl.concat([rows.filter(named).join(ends, on=["platform", "external_id"], how="semi") for rows in member_parts])
     atoms = _of_atoms(paths, "atom", members["atom_id"].unique())
     return link_edges(atoms, members, found)
 

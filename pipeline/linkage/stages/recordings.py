@@ -24,6 +24,7 @@ from pipeline.linkage.registry import (
     RegistryWriter,
     StoredRegistry,
     conclude,
+    insertion_places,
     is_exception,
     member_places,
     published_redirects,
@@ -101,13 +102,13 @@ def _with_changes(before: pl.DataFrame, gone: pl.DataFrame, rows: pl.DataFrame) 
     ids[places.drop_nulls().to_numpy()] = rows.filter(places.is_not_null())["recording_id"].to_numpy()
     stays = np.ones(before.height, dtype=bool)
     stays[member_places(before, gone).drop_nulls().to_numpy()] = False
-    after = before.with_columns(recording_id=pl.Series(ids)).filter(pl.Series(stays))
-    new = rows.filter(places.is_null())
-    merged = []
-    for platform in sorted(CATALOG_PLATFORMS):
-        here = pl.col("platform") == platform
-        merged.append(after.filter(here).merge_sorted(new.filter(here).sort("external_id"), key="external_id"))
-    return pl.concat(merged)
+    # Insert the new ones in their places: a merge would compare every name there is.
+    new = rows.filter(places.is_null()).sort(SOURCE)
+    after = pl.concat([before.with_columns(recording_id=pl.Series(ids)), new])
+    at = insertion_places(before, new).to_numpy()
+    order = np.insert(np.arange(before.height), at, np.arange(before.height, after.height))
+    merged: pl.DataFrame = after[order[np.insert(stays, at, values=True)]]
+    return merged
 
 
 class _Reach(NamedTuple):
@@ -174,7 +175,7 @@ def _take_over_owners(paths: BuildPaths, night: Night, reach: _Reach, member: pl
     claimants = pl.col("atom_id").is_in(_of(claims, "isrc", codes)["atom_id"].unique().implode())
     speakers = _members(paths).filter(claimants).collect().unique("atom_id", keep="any")
     recordings = speakers.select("atom_id", recording_id=member["recording_id"].gather(member_places(member, speakers)))
-    for name, rows in zip(("isrc_owner", "isrc_conflict"), _owners(paths, recordings, codes.to_frame()), strict=True):
+    for name, rows in zip(("isrc_owner", "isrc_conflict"), _owners(paths, recordings, codes), strict=True):
         kept = night.table(name).filter(~pl.col("isrc").is_in(codes.implode())).collect()
         write_table(TABLES[name], paths.table(name), [kept.merge_sorted(rows, key="isrc")])
 
@@ -191,14 +192,14 @@ def _members(paths: BuildPaths) -> pl.LazyFrame:
     return live_atoms("atom_member", paths.table).select(*SOURCE, "atom_id")
 
 
-def _owners(paths: BuildPaths, recordings: pl.DataFrame, codes: pl.DataFrame | None) -> tuple[pl.DataFrame, pl.DataFrame]:
+def _owners(paths: BuildPaths, recordings: pl.DataFrame, codes: pl.Series | None) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Tables `isrc_owner` and `isrc_conflict`, of some `codes` or of all; `recordings` gives the recording_id of each atom_id."""
     claims = live_atoms("atom_isrc", paths.table)
     if codes is not None:
-        claims = claims.join(codes.lazy(), on="isrc", how="semi")
+        claims = claims.filter(pl.col("isrc").is_in(codes.implode()))
     claimed = claims.collect().join(recordings, on="atom_id", how="left")
     shared = claimed.filter(pl.col("isrc").is_duplicated()).select("isrc", "recording_id").unique()
     contested = shared.filter(pl.col("isrc").is_duplicated()).select("isrc").unique()
-    involved = claimed.join(contested, on="isrc", how="semi").select("atom_id").unique().lazy()
-    atoms = live_atoms("atom", paths.table).join(involved, on="atom_id", how="semi").collect()
+    involved = claimed.join(contested, on="isrc", how="semi")["atom_id"].unique()
+    atoms = live_atoms("atom", paths.table).filter(pl.col("atom_id").is_in(involved.implode())).collect()
     return isrc_owners(claimed, atoms)
