@@ -12,6 +12,7 @@ from catalog_store.queries.genres import Genre
 
 _LIMIT = 20
 _MAIN = "main"
+_FEATURE = "browse"
 
 
 @get("/genres")
@@ -33,10 +34,14 @@ async def genre(visit: Visit, genre_id: int) -> Response[Any]:
         raise NotFoundException("There is no such genre.")
     main = next((one for one in nodes if one.type == _MAIN and one.name == node.parent), None)
     below = [one for one in nodes if one.parent == node.name and node.type == _MAIN]
+    plan = (await visit.desk.store.do(visit.service.accounts.account, visit.person.account_id)).plan
+    values = {"node": node, "main": main, "below": below, "plan": plan}
+    if not plan.allows(_FEATURE):
+        return visit.page("genre.html", told=None, **values)
     cursor = visit.request.query_params.get("cursor", "")
     query: dict[str, str | int] = {"genreId": genre_id, "limit": _LIMIT}
     told = await visit.ask("/v1/tracks/browse", {**query, "cursor": cursor} if cursor else query)
-    return visit.page("genre.html", told.status, node=node, main=main, below=below, told=told)
+    return visit.page("genre.html", told.status, told=told, **values)
 
 
 async def _nodes(visit: Visit) -> list[Genre]:

@@ -10,7 +10,7 @@ from urllib.parse import quote
 from litestar import Litestar, Request, Response, get
 from litestar.datastructures import State
 from litestar.di import Provide
-from litestar.exceptions import HTTPException
+from litestar.exceptions import HTTPException, NotFoundException
 
 from account_store.errors import UnavailableError
 from catalog_api.answers import Answer
@@ -48,13 +48,19 @@ def icon() -> Response[bytes]:
     return Response(_ICON, media_type="image/svg+xml", headers=_FOR_A_WHILE)
 
 
+@get("/{rest:path}")
+async def no_page(visit: Visit, rest: str) -> Response[Any]:  # noqa: ARG001 - part of the path
+    """Told in the look of the other pages, their links included."""
+    raise NotFoundException("There is no such page.")
+
+
 PAGES = [
     *(entrance.sign_in_form, entrance.sign_in, entrance.sign_out, entrance.sign_up_form, entrance.sign_up),
     *(overview.overview, overview.password_form, overview.change_password),
     *(keys.keys, keys.create_key, keys.rotate_key, keys.revoke_key),
     *(search.search, tracks.track, tracks.evidence, genres.genres, genres.genre),
     *(suggestions.suggestions, suggestions.suggestion_form, suggestions.suggest),
-    *(style, icon),
+    *(style, icon, no_page),
 ]
 
 
@@ -139,15 +145,9 @@ def _words(request: Request[Any, Any, State], error: Exception) -> tuple[int, st
     if type(error) in _NOT_NOW:
         return 503, *_NOT_NOW[type(error)]
     if isinstance(error, HTTPException) and error.status_code < HTTPStatus.INTERNAL_SERVER_ERROR:
-        return error.status_code, HTTPStatus(error.status_code).phrase, _detail(error)
+        return error.status_code, HTTPStatus(error.status_code).phrase, error.detail
     log.error("unhandled error", exc_info=error, extra={"request_id": request_id(request.scope)})
     return 500, "Something went wrong", "Our fault. Quote the number below when you report it."
-
-
-def _detail(error: HTTPException) -> str:
-    if error.status_code == HTTPStatus.NOT_FOUND and error.detail == HTTPStatus.NOT_FOUND.phrase:
-        return "There is no such page."
-    return error.detail
 
 
 def _next(request: Request[Any, Any, State]) -> str:

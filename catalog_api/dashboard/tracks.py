@@ -13,7 +13,7 @@ from litestar import Response, get
 from account_store.suggestions import FIELDS
 from catalog_api.dashboard.visits import Visit
 from catalog_api.live_catalog import LiveCatalog
-from catalog_store.queries.evidence import Evidence
+from catalog_store.queries.evidence import Edge, Evidence
 
 MOST_SHOWN = 200
 """Of each kind of evidence: a release that a hundred samplers carry has thousands of records."""
@@ -38,7 +38,10 @@ async def evidence(visit: Visit, track_id: int) -> Response[Any]:
     known = await visit.desk.tables.do(_evidence, visit.service.live, track["id"])
     letters = {} if known is None else {atom.atom_id: letter(place) for place, atom in enumerate(known.atoms)}
     atoms = {} if known is None else {atom.atom_id: atom for atom in known.atoms}
-    values = {"track": track, "known": known, "letters": letters, "atoms": atoms, "most": MOST_SHOWN}
+    pairs: dict[tuple[int, int], list[Edge]] = {}
+    for edge in [] if known is None else known.edges:
+        pairs.setdefault((edge.atom_id_a, edge.atom_id_b), []).append(edge)
+    values = {"track": track, "known": known, "letters": letters, "atoms": atoms, "pairs": pairs, "most": MOST_SHOWN}
     return visit.page("evidence.html", told=told, asked_id=track_id, **values)
 
 
