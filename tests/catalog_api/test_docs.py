@@ -1,0 +1,20 @@
+"""What developers read of the interface is what is served."""
+
+from __future__ import annotations
+
+from catalog_api.description import template
+from catalog_api.handlers import ROUTES
+from catalog_api.problems import CODES
+from catalog_api.routes import declared
+from tests.conftest import ROOT
+
+
+def test_every_error_code_stands_in_the_guide_with_its_status_and_advice() -> None:
+    page = (ROOT / "docs" / "api.md").read_text()
+    assert [name for name, code in CODES.items() if f"| `{name}` | {code.status} | {code.advice} |" not in page] == []
+
+
+def test_every_route_stands_in_the_guide() -> None:
+    page = (ROOT / "docs" / "api.md").read_text()
+    beginnings = {template(route.path).partition("{")[0] for route in declared(ROUTES)}
+    assert [path for path in beginnings if path not in page] == []
