@@ -24,8 +24,8 @@ SHORTEST, SHORTEST_TWO_EDITS = 3, 7
 """Shorter words are never widened: half the vocabulary would be within so many edits."""
 NEIGHBOURS = 24
 """Words kept per word, the closest: bounds the pairs looked up."""
-SHORTEST_PART = 3
-"""Of a word that lacks a space."""
+SHORTEST_PART, LONGEST_PARTED = 3, 60
+"""Letters of a part, and of a word that may lack a space."""
 _LEAST_KEPT = 3
 """Characters at the beginning or end that two edits must leave."""
 _SCANNED = 2_048
@@ -64,6 +64,8 @@ def _close(word: str, others: Sequence[str], edits: int) -> list[tuple[str, int]
 def parts(word: str) -> list[str]:
     """Beginnings and ends of a word: what its words can be when a space between them went missing or became a letter."""
     length = len(word)
+    if length > LONGEST_PARTED:
+        return []
     return [word[:place] for place in range(SHORTEST_PART, length)] + [word[place:] for place in range(1, length - SHORTEST_PART + 1)]
 
 
