@@ -127,7 +127,6 @@ def problem(scope: Any, error: Exception) -> Answer:  # noqa: ANN401 - any ASGI 
 
 
 _OF_STORES: dict[type[Exception], str] = {
-    UnavailableError: "accounts_unavailable",
     InvalidCursorError: "invalid_cursor",
     InvalidQueryError: "invalid_parameter",
     UnknownBuildError: "not_found",
@@ -139,6 +138,9 @@ _OF_STORES: dict[type[Exception], str] = {
 def _as_api_error(error: Exception) -> ApiError | None:
     if isinstance(error, ApiError):
         return error
+    if isinstance(error, UnavailableError):
+        log.warning("accounts do not answer: %s", error)  # the reason names machines of ours: not for callers
+        return ApiError("accounts_unavailable", "The database of the accounts does not answer.", headers=RETRY_SOON)
     if type(error) in _OF_STORES:
         code = _OF_STORES[type(error)]
         detail = str(error)[0].upper() + str(error)[1:] + "."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from catalog_api.settings import settings_page
 from catalog_store.tables.reference import table_reference
 from pipeline.dumps.rejects import Reason
 from scripts.contract_page import contract_page
@@ -24,7 +25,7 @@ def rejects_page() -> str:
     )
 
 
-PAGES = {"table_reference.md": table_reference, "rejects.md": rejects_page, "contract.md": contract_page}
+PAGES = {"table_reference.md": table_reference, "rejects.md": rejects_page, "contract.md": contract_page, "settings.md": settings_page}
 
 
 def main() -> int:

@@ -14,6 +14,8 @@ from catalog_api.service import Service
 from catalog_api.wire import Changelog, ErrorCode, ErrorCodes
 
 _OPEN = {OPEN_TO_ALL: True}
+_NOBODYS_KEY = "readyz"
+"""Asked of the accounts: that it is unknown is remembered for some seconds, so that probes cost nothing."""
 _PAGE_POLICY = {
     "content-security-policy": "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     "x-content-type-options": "nosniff",
@@ -61,11 +63,13 @@ def alive() -> Answer:
     return Answer(b'{"status":"ok"}')
 
 
-@get("/readyz", opt=_OPEN, sync_to_thread=False)
-def ready(scope: Scope) -> Answer:
-    """A catalog is open; 503 while there is none."""
-    with service_of(scope).live.hold():
-        return Answer(b'{"status":"ready"}')
+@get("/readyz", opt=_OPEN)
+async def ready(scope: Scope) -> Answer:
+    """A catalog is open and the accounts answer; 503 while either is not so."""
+    service = service_of(scope)
+    with service.live.hold():
+        await service.accounts.keys.authenticate(_NOBODYS_KEY)
+    return Answer(b'{"status":"ready"}')
 
 
 def service_of(scope: Scope) -> Service:

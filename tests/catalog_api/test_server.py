@@ -1,0 +1,206 @@
+"""The server as an operator runs it: several workers, metrics, log, a worker that dies, stopping while requests are under way."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from account_store.accounts import Accounts
+from catalog_store.publisher import publish
+from catalog_store.tables import CATALOG_TABLES
+from tests.catalog_store.catalog_tables import isrc, make_tables
+from tests.conftest import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+WORKERS = 2
+FOUND = f"/v1/tracks/isrc/{isrc(1)}"
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@dataclass
+class Served:
+    port: int
+    metrics_port: int
+    key: str
+    process: subprocess.Popen[bytes]
+    log: Path
+
+    def get(self, path: str, key: str | None = None, port: int | None = None) -> tuple[int, str]:
+        request = urllib.request.Request(f"http://127.0.0.1:{port or self.port}{path}", headers={"x-api-key": key} if key else {})
+        try:
+            with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310 - loopback
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, error.read().decode()
+
+    def metrics(self) -> dict[tuple[str, ...], float]:
+        """(name, label values by the labels' names ...) -> value."""
+        _, text = self.get("/metrics", port=self.metrics_port)
+        samples = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
+        return {(sample.name, *(sample.labels[label] for label in sorted(sample.labels))): sample.value for sample in samples}
+
+    def workers(self) -> set[int]:
+        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
+        return {int(child) for child in children if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()}
+
+    def lines(self) -> list[dict[str, object]]:
+        return [json.loads(line) for line in self.log.read_text().splitlines()]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A published catalog and an account."""
+    place = tmp_path_factory.mktemp("served")
+    made = make_tables(place / "tables", 30)
+    tables = {table.name: made[table.name] for table in CATALOG_TABLES}
+    publish(tables, place / "catalog", snapshot_id="first", next_ids={"recording": 1000, "artist": 50})
+    return place
+
+
+@pytest.fixture(scope="module")
+def served(place: Path) -> Iterator[Served]:
+    accounts = Accounts.open(f"sqlite:///{place}/accounts.db")
+    key = accounts.keys.create(accounts.create("tester", "scale").account_id).key
+    accounts.close()
+    port, metrics_port = free_port(), free_port()
+    settings = place / "settings.toml"
+    settings.write_text(
+        f'catalog = "{place}/catalog"\naccounts_url = "sqlite:///{place}/accounts.db"\nworkers = {WORKERS}\nport = 1\n', encoding="utf-8"
+    )
+    command = [sys.executable, "-m", "catalog_api", "serve", "--settings", str(settings), "--metrics-port", str(metrics_port)]
+    log = place / "server.log"
+    with log.open("wb") as lines:
+        process = subprocess.Popen(command, cwd=ROOT, stderr=lines, env={**os.environ, "CATALOG_API_PORT": str(port)})
+    served = Served(port, metrics_port, key, process, log)
+    try:
+        until(lambda: log.read_text().count("snapshot is live") == WORKERS)
+        yield served
+    finally:
+        process.kill()
+        process.wait()
+
+
+def until(holds: Callable[[], object]) -> None:
+    end = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < end, "waited a minute in vain"
+        time.sleep(0.05)
+
+
+def test_metrics_add_up_what_all_workers_did(served: Served) -> None:
+    for _ in range(40):
+        assert served.get(FOUND, served.key)[0] == 200
+    for _ in range(3):
+        assert served.get("/v1/genres")[0] == 401
+    assert served.get("/v1/tracks/isrc/nonsense", served.key)[0] == 400
+    assert served.get("/no/such/path", served.key)[0] == 404
+    route = "/v1/tracks/isrc/{isrc}"
+    # 45 and those by which the server was found to be up.
+    until(lambda: sum(value for (name, *_), value in served.metrics().items() if name == "catalog_api_requests_total") >= 45)
+    metrics = served.metrics()
+    assert metrics["catalog_api_requests_total", "GET", route, "200"] == 40
+    assert metrics["catalog_api_requests_total", "GET", route, "400"] == 1
+    assert metrics["catalog_api_credits_total", route] == 40
+    assert metrics["catalog_api_request_seconds_count", route] == 41
+    assert metrics["catalog_api_request_seconds_bucket", "+Inf", route] == 41
+    assert metrics["catalog_api_refusals_total", "missing_api_key"] == 3
+    assert metrics["catalog_api_refusals_total", "not_found"] == 1
+    assert metrics["catalog_api_workers",] == metrics["catalog_api_workers_with_catalog",] == WORKERS
+    assert metrics["catalog_api_snapshot_workers", "first"] == WORKERS
+    assert 0 < metrics["catalog_api_snapshot_age_seconds",] < 3600
+    assert metrics["catalog_api_workers_refusing_snapshot",] == 0
+
+
+def test_metrics_are_not_on_the_public_address(served: Served) -> None:
+    assert served.get("/metrics")[0] == 401
+    assert served.get("/metrics", served.key)[0] == 404
+
+
+def test_each_request_is_a_line_without_key_or_query(served: Served) -> None:
+    assert served.get(f"{FOUND}?include=nothing&x-api-key={served.key}", served.key)[0] == 400
+    until(lambda: any(line.get("status") == 400 and line.get("path") == FOUND for line in served.lines()))
+    line = next(line for line in served.lines() if line.get("status") == 400 and line.get("path") == FOUND)
+    assert {"timestamp", "level", "event", "method", "milliseconds", "request_id", "account"} <= set(line)
+    assert line["code"] == "invalid_parameter"
+    assert served.key not in served.log.read_text()
+
+
+def test_the_server_is_alive_and_ready(served: Served) -> None:
+    assert served.get("/healthz") == (200, '{"status":"ok"}')
+    assert served.get("/readyz") == (200, '{"status":"ready"}')
+
+
+def test_a_worker_that_dies_is_replaced_and_what_it_counted_stays(served: Served) -> None:
+    refused = ("catalog_api_refusals_total", "missing_api_key")
+    until(lambda: served.metrics()[refused] == 4)
+    victim = min(served.workers())
+    os.kill(victim, signal.SIGKILL)
+    until(lambda: victim not in served.workers() and len(served.workers()) == WORKERS)
+    until(lambda: served.log.read_text().count("snapshot is live") == WORKERS + 1)
+    assert served.get(FOUND, served.key)[0] == 200
+    assert served.metrics()[refused] == 4
+
+
+def test_stopping_lets_a_request_finish_and_takes_no_new_one(served: Served) -> None:
+    body = json.dumps({"input_type": "isrc", "items": [isrc(1)]}).encode()
+    head = ["POST /v1/tracks/resolve HTTP/1.1", "host: x", f"x-api-key: {served.key}", "content-type: application/json"]
+    with socket.create_connection(("127.0.0.1", served.port), timeout=10) as slow:
+        slow.sendall("\r\n".join([*head, f"content-length: {len(body)}", "", ""]).encode() + body[:10])
+        time.sleep(0.3)
+        served.process.send_signal(signal.SIGTERM)
+
+        def is_refused() -> bool:
+            try:
+                socket.create_connection(("127.0.0.1", served.port), timeout=1).close()
+            except OSError:
+                return True
+            return False
+
+        until(is_refused)
+        slow.sendall(body[10:])
+        answer = slow.recv(65536)
+    assert answer.startswith(b"HTTP/1.1 200")
+    assert b"connection: close" in answer
+    assert served.process.wait(timeout=30) == 0
+    assert "stopped" in served.lines()[-1].values()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--catalog", "nowhere"], "no published catalog"),
+        (["--settings", "nowhere.toml"], "cannot be read"),
+        (["--workers", "0"], "workers"),
+        (["--accounts", "mysql://x/y"], "no database for accounts"),
+    ],
+)
+def test_what_cannot_be_served_is_told_in_a_line(place: Path, arguments: list[str], said: str) -> None:
+    catalog = [] if "--catalog" in arguments else ["--catalog", str(place / "catalog")]
+    command = [sys.executable, "-m", "catalog_api", "serve", *catalog, *arguments]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: ")
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1
