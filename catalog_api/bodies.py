@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from litestar.types import Receive, Scope
 
+NUL = "\0"
+"""The one character that PostgreSQL's text cannot hold."""
 LARGEST_BODY = 2 * 2**20
 """Bytes: 100 rows of artist and title of 500 characters each, every character escaped, fit in."""
 _CLOSE = {"connection": "close"}
@@ -116,10 +118,10 @@ class Members:
     def text(self, name: str, longest: int) -> str:
         """A text that is not blank."""
         value = self._value(name)
-        if isinstance(value, str) and value.strip() and len(value) <= longest:
+        if isinstance(value, str) and value.strip() and len(value) <= longest and NUL not in value:
             return value
         if self._members is not None:
-            self.complain(name, f"a text of 1 to {longest} characters that is not blank")
+            self.complain(name, f"a text of 1 to {longest} characters that is not blank and holds no NUL")
         return ""
 
     def optional_text(self, name: str, longest: int, pattern: str = "") -> str | None:
@@ -127,7 +129,7 @@ class Members:
         value = self._value(name)
         if value is None:
             return None
-        if isinstance(value, str) and len(value) <= longest and re.match(pattern, value):
+        if isinstance(value, str) and len(value) <= longest and re.match(pattern, value) and NUL not in value:
             return value
         self.complain(name, f"a text of at most {longest} characters" + (f" like {pattern}" if pattern else ""))
         return None

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from catalog_api.problems import CODES, PROBLEM_TYPE
+from catalog_api.routes import template
 from catalog_api.wire import Problem, QuotaProblem
 
 if TYPE_CHECKING:
@@ -88,11 +89,6 @@ def description(routes: Sequence[Route], plans: PlanTable) -> dict[str, Any]:
     }
 
 
-def template(path: str) -> str:
-    """The path as OpenAPI writes it: `/v1/tracks/{id:str}` is `/v1/tracks/{id}`."""
-    return path.replace(":str}", "}")
-
-
 def _introduction(plans: PlanTable) -> str:
     rows = "\n".join(
         f"| {plan.name} | {plan.price_eur} EUR | {plan.yearly_price_eur} EUR | {plan.credits} | {plan.requests_per_second} | {plan.burst} |"
@@ -114,6 +110,8 @@ def _operation(route: Route, first: Mapping[str, str]) -> dict[str, Any]:
         "parameters": [*(_parameter(parameter, route) for parameter in route.parameters), *_header_parameters(route)],
         "responses": _responses(route, first),
     }
+    if route.deprecation:
+        operation["deprecated"] = True
     if route.feature:
         operation["description"] += " Part of the paid plans."
     if route.body is not None:

@@ -13,10 +13,11 @@ import asyncio
 import hashlib
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
 from http import HTTPStatus
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -42,12 +43,15 @@ PaidWork = Callable[["Service", "Caller", "Charge"], Awaitable[Answer]]
 FreeWork = Callable[["Service", "Caller"], Awaitable[Answer]]
 
 VARY = "x-api-key"
+NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 class Question(ABC):
     """A request that was understood. An ASGI application: called, it is metered, asked and answered."""
 
-    __slots__ = ()
+    __slots__ = ("told",)
+    told: Mapping[str, str]
+    """Headers that the route tells with every answer: its deprecation. Set by routes.py where there is one."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer; every error as a problem document, with the headers of the meter."""
@@ -58,6 +62,7 @@ class Question(ABC):
             answer = await self.answer(service, caller, scope) if allowance.is_allowed else problem(scope, _rate_limited(allowance))
         except Exception as error:  # noqa: BLE001 - whatever went wrong: the caller is told in the one form, and it is logged there
             answer = problem(scope, error)
+        answer.headers |= self.told
         answer.headers["ratelimit-policy"] = _policy(allowance.requests_per_second, allowance.burst)
         answer.headers["ratelimit"] = f'"plan";r={allowance.remaining};t={math.ceil(allowance.full_after)}'
         await answer(scope, receive, send)
@@ -74,6 +79,7 @@ class Lookup(Question):
 
     def __init__(self, work: LookupWork, *, is_slow: bool = False) -> None:
         """`is_slow` work reads tables: it is done in a thread, so that others need not wait for it."""
+        self.told = NOTHING
         self._work = work
         self._is_slow = is_slow
 
@@ -113,6 +119,7 @@ class Paid(Question):
 
     def __init__(self, price: int, work: PaidWork, *, is_partial: bool = False, body: object = None) -> None:
         """`price` in credits; `is_partial` work is done as far as they last. `body` is what makes two requests under one key the same."""
+        self.told = NOTHING
         self._price = price
         self._work = work
         self._is_partial = is_partial
@@ -157,6 +164,7 @@ class Free(Question):
 
     def __init__(self, work: FreeWork) -> None:
         """`work` answers it."""
+        self.told = NOTHING
         self._work = work
 
     async def answer(self, service: Service, caller: Caller, scope: Scope) -> Answer:  # noqa: ARG002 - the common form

@@ -20,7 +20,8 @@ from litestar.types import Scope
 
 from catalog_api.admission import check_plan
 from catalog_api.bodies import read_json
-from catalog_api.metering import Question
+from catalog_api.changelog import CHANGES, deprecation_headers
+from catalog_api.metering import NOTHING, Question
 from catalog_api.parameters import Asked, Parameter, check, read
 
 ROUTE = "route"
@@ -50,6 +51,13 @@ class Route:
     body: Mapping[str, Any] | None = None
     name: str = ""
     description: str = ""
+    deprecation: Mapping[str, str] = NOTHING
+    """Headers that its answers carry when the changelog calls it deprecated (contract A17)."""
+
+    def told_by(self, question: Question) -> Question:
+        """The question, whose answer tells the deprecation."""
+        question.told = self.deprecation
+        return question
 
     def read(self, scope: Scope) -> Asked:
         """The parameters of a request whose plan allows it; ApiError `plan_required`, or naming everything that is wrong with them."""
@@ -78,7 +86,7 @@ def reads(
         route = _route("GET", path, answers, handler, declared)
 
         def answer(scope: Scope) -> Question:
-            return handler(route.read(scope))
+            return route.told_by(handler(route.read(scope)))
 
         return get(path, opt={ROUTE: route}, name=route.name, sync_to_thread=False)(answer)
 
@@ -97,7 +105,7 @@ def writes(
 
         async def answer(request: Request[Any, Any, Any]) -> Question:
             asked = route.read(request.scope)
-            return handler(asked, await read_json(request.scope, request.receive))
+            return route.told_by(handler(asked, await read_json(request.scope, request.receive)))
 
         return post(path, opt={ROUTE: route}, name=route.name, status_code=200)(answer)
 
@@ -106,7 +114,15 @@ def writes(
 
 def _route(method: str, path: str, answers: type[msgspec.Struct], handler: Callable[..., Question], declared: Mapping[str, Any]) -> Route:
     name = handler.__name__
-    return Route(method=method, path=path, answers=answers, name=name, description=handler.__doc__ or "", **declared)
+    deprecation = deprecation_headers(CHANGES, template(path))
+    return Route(
+        method=method, path=path, answers=answers, name=name, description=handler.__doc__ or "", deprecation=deprecation, **declared
+    )
+
+
+def template(path: str) -> str:
+    """The path as the description writes it: `/v1/tracks/{id:str}` is `/v1/tracks/{id}`."""
+    return path.replace(":str}", "}")
 
 
 def declared(handlers: Sequence[HTTPRouteHandler]) -> list[Route]:

@@ -30,13 +30,8 @@ LONGEST_CODE = 200
 """Characters of a row that is a code; no code of a platform comes near."""
 SKIPPED_MESSAGE = "The month's credits did not last: rows with status skipped_no_credits were not tried."
 
-_NAME = {
-    "type": "object",
-    "required": ["artist", "title"],
-    "properties": {
-        name: {"type": "string", "minLength": 1, "maxLength": TEXT_CHARACTERS, "pattern": r"\S"} for name in ("artist", "title")
-    },
-}
+_TEXT = {"type": "string", "minLength": 1, "maxLength": TEXT_CHARACTERS, "pattern": r"^[^\x00]*\S[^\x00]*$"}
+_NAME = {"type": "object", "required": ["artist", "title"], "properties": {"artist": _TEXT, "title": _TEXT}}
 _BODY = {
     "oneOf": [
         {

@@ -24,9 +24,9 @@ _BODY = {
     "required": ["field", "value"],
     "properties": {
         "field": {"type": "string", "enum": list(FIELDS)},
-        "value": {"type": "string", "minLength": 1, "maxLength": LONGEST_VALUE, "pattern": r"\S"},
-        "note": {"type": ["string", "null"], "maxLength": LONGEST_NOTE},
-        "source_url": {"type": ["string", "null"], "maxLength": LONGEST_NOTE, "pattern": r"^https?://\S+$"},
+        "value": {"type": "string", "minLength": 1, "maxLength": LONGEST_VALUE, "pattern": r"^[^\x00]*\S[^\x00]*$"},
+        "note": {"type": ["string", "null"], "maxLength": LONGEST_NOTE, "pattern": r"^[^\x00]*$"},
+        "source_url": {"type": ["string", "null"], "maxLength": LONGEST_NOTE, "pattern": r"^https?://[^\s\x00]+$"},
     },
 }
 _CURSORS = CursorCodec()

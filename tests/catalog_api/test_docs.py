@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from catalog_api.description import template
 from catalog_api.handlers import ROUTES
 from catalog_api.problems import CODES
-from catalog_api.routes import declared
+from catalog_api.routes import declared, template
 from tests.conftest import ROOT
 
 

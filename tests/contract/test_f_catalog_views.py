@@ -137,6 +137,7 @@ def test_f6_a_suggestion_is_taken_listed_and_decided_by_an_operator(server: Api)
     page = caller.ask("/v1/suggestions", limit=1)
     assert caller.ask("/v1/suggestions", cursor=page["next_cursor"])["results"][0]["id"] == second["id"]
     assert server.as_caller().ask("/v1/suggestions")["results"] == [], "another account's are its own"
+    assert caller.ask("/v1/tracks/9223372036854775807/suggestions")["results"] == []
     server.accounts.suggestions.decide(body["id"], "approved")
     assert caller.ask("/v1/suggestions")["results"][0]["status"] == "approved"
     assert f"{body['id']},recording,1,Acid House" in server.accounts.suggestions.exported()
@@ -149,6 +150,7 @@ def test_f6_a_suggestion_is_taken_listed_and_decided_by_an_operator(server: Api)
         ({"field": "mood", "value": "x"}, ["field"]),
         ({"field": "genre", "value": ""}, ["value"]),
         ({"field": "genre", "value": "x" * 501, "note": 5, "source_url": "javascript:alert(1)"}, ["value", "note", "source_url"]),
+        ({"field": "genre", "value": "Ho\0use"}, ["value"]),
         ([], ["body"]),
     ],
 )
