@@ -218,6 +218,17 @@ def test_a_snapshot_that_lost_its_members_too_cannot_give_a_registry(paths: Buil
     assert "roll back to another snapshot" in refused.stderr
 
 
+def test_a_snapshot_that_lost_the_members_of_its_recordings_gives_no_id_anew(paths: BuildPaths) -> None:
+    for kind in KINDS:
+        build(paths, kind, "ab")
+    publish(paths, "one")
+    damage(paths.snapshots / "one" / "tables" / "recording_member", "lost")
+    with pytest.raises(RegistryError, match=r"recording_member.* is missing"):
+        require_registry(paths)
+    with pytest.raises(RegistryError, match=r"roll back to another snapshot"):
+        rebuild_registry(paths)
+
+
 def test_ids_do_not_start_anew_when_snapshots_are_there_and_none_is_live(paths: BuildPaths) -> None:
     build(paths, "recording", "a")
     publish(paths, "one")

@@ -127,7 +127,7 @@ def publish(paths: BuildPaths, name: str) -> None:
     """What a publish does with the registry."""
     collect_registry(paths)
     tables = paths.snapshots / name / "tables"
-    for table in ("id_registry", "redirect"):
+    for table in ("id_registry", "recording_member", "redirect"):
         write_table(TABLES[table], tables / table, read_table(TABLES[table], paths.table(table)))
     paths.current.unlink(missing_ok=True)
     paths.current.symlink_to(paths.snapshots / name)
