@@ -10,7 +10,7 @@ anything is counted, and nothing is asked before it is (contract A8). What must 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -21,7 +21,7 @@ from litestar.types import Scope
 from catalog_api.admission import check_plan
 from catalog_api.bodies import read_json
 from catalog_api.changelog import CHANGES, deprecation_headers
-from catalog_api.metering import NOTHING, Question
+from catalog_api.metering import Question
 from catalog_api.parameters import Asked, Parameter, check, read
 
 ROUTE = "route"
@@ -51,7 +51,7 @@ class Route:
     body: Mapping[str, Any] | None = None
     name: str = ""
     description: str = ""
-    deprecation: Mapping[str, str] = NOTHING
+    deprecation: Mapping[str, str] = field(default_factory=dict)
     """Headers that its answers carry when the changelog calls it deprecated (contract A17)."""
 
     def told_by(self, question: Question) -> Question:
