@@ -35,7 +35,7 @@ async def genre(visit: Visit, genre_id: int) -> Response[Any]:
     main = next((one for one in nodes if one.type == _MAIN and one.name == node.parent), None)
     below = [one for one in nodes if one.parent == node.name and node.type == _MAIN]
     plan = (await visit.desk.store.do(visit.service.accounts.account, visit.person.account_id)).plan
-    values = {"node": node, "main": main, "below": below, "plan": plan}
+    values: dict[str, Any] = {"node": node, "main": main, "below": below, "plan": plan}
     if not plan.allows(_FEATURE):
         return visit.page("genre.html", told=None, **values)
     cursor = visit.request.query_params.get("cursor", "")

@@ -118,6 +118,7 @@ class Doors:
         await self._pages(scope, receive, guarded)
 
 
+_DETAILS = {405: "This page is not asked for like this.", 413: "The form is larger than any of ours."}
 _NOT_NOW: dict[type[Exception], tuple[str, str]] = {
     UnavailableError: ("Accounts unavailable", "Accounts cannot be looked up at the moment: try again later."),
     BusyError: ("Busy", "Too many people ask for this at the moment: try again in a few seconds."),
@@ -145,7 +146,7 @@ def _words(request: Request[Any, Any, State], error: Exception) -> tuple[int, st
     if type(error) in _NOT_NOW:
         return 503, *_NOT_NOW[type(error)]
     if isinstance(error, HTTPException) and error.status_code < HTTPStatus.INTERNAL_SERVER_ERROR:
-        return error.status_code, HTTPStatus(error.status_code).phrase, error.detail
+        return error.status_code, HTTPStatus(error.status_code).phrase, _DETAILS.get(error.status_code, error.detail)
     log.error("unhandled error", exc_info=error, extra={"request_id": request_id(request.scope)})
     return 500, "Something went wrong", "Our fault. Quote the number below when you report it."
 
