@@ -30,6 +30,14 @@ START_SECONDS = 60
 SUPERUSER = "postgres"
 OTHER_USER = "nobody"
 _OPTIONS = ("-F", "-c", "listen_addresses=", "-c", "max_connections=200", "-c", "shared_buffers=64MB", "-c", "max_wal_size=256MB")
+# A run that is killed stops nothing: the shell beside the server looks every second whether it lives ($0 is its process).
+_WATCHED = """
+"$@" & server=$!
+while kill -0 $server 2>/dev/null; do
+    [ -d /proc/$0 ] || [ ! -d /proc/self ] || { kill -INT $server; wait $server; rm -rf "$5"; }
+    sleep 1
+done
+"""
 
 
 @contextmanager
@@ -65,7 +73,8 @@ def _start() -> dict[str, Any]:
     binaries = _programs(folder)
     data = folder / "data"
     _run(binaries / "initdb", "-D", data, "-U", SUPERUSER, "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync")
-    command = [binaries / "postgres", "-D", data, "-k", folder, *_OPTIONS]
+    run = os.getppid() if "PYTEST_XDIST_WORKER" in os.environ else os.getpid()
+    command = ["/bin/sh", "-c", _WATCHED, str(run), binaries / "postgres", "-D", data, "-k", folder, *_OPTIONS]
     with (folder / "log").open("ab") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True, **_unprivileged())
     until = time.monotonic() + START_SECONDS
@@ -77,8 +86,9 @@ def _start() -> dict[str, Any]:
                 raise RuntimeError(f"PostgreSQL did not start:\n{(folder / 'log').read_text()[-2000:]}") from None
             time.sleep(0.05)
         else:
+            postmaster = int((data / "postmaster.pid").read_text().split()[0])
             process.returncode = 0  # another worker may be the one that stops it: no warning of a process left behind
-            return {"folder": str(folder), "process": process.pid, "holders": 0}
+            return {"folder": str(folder), "process": postmaster, "holders": 0}
 
 
 def _stop(server: dict[str, Any]) -> None:
