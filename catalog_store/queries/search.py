@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from catalog_store.cursors import CursorCodec, Place
 from catalog_store.errors import DeadlineExceededError, InvalidQueryError
 from catalog_store.search.calibration import calibrated
-from catalog_store.search.candidates import by_other_readings, by_words
+from catalog_store.search.candidates import FEW, by_other_readings, by_words
 from catalog_store.search.rerank import Match, match
 from catalog_store.search.wanted import wanted
 
@@ -26,8 +26,6 @@ MAX_NAME_CHARACTERS = 500
 """Contract C1."""
 MAX_LIMIT = 100
 DEFAULT_LIMIT = 20
-CANDIDATES = 50
-"""Documents compared name by name; when every one of them is good, all candidates are."""
 GOOD_SCORE = calibrated(0.88)
 """A best score below it has words read in other ways, too."""
 
@@ -98,15 +96,15 @@ def _ranked(index: SearchIndex, request: Request, until: float) -> list[_Found]:
     found = _compared(index, asked, look.documents, until)
     if max((one.place.score for one in found), default=0.0) < GOOD_SCORE:
         _check(until)
-        found += _compared(index, asked, by_other_readings(index, look), until)
+        found += _compared(index, asked, by_other_readings(index, asked, look), until)
     return list({one.place.id: one for one in found}.values())
 
 
 def _compared(index: SearchIndex, asked: Wanted, candidates: NDArray[np.uint32], until: float) -> list[_Found]:
-    found = _good(index, asked, candidates[:CANDIDATES])
-    if len(found) == CANDIDATES and len(candidates) > CANDIDATES:
+    found = _good(index, asked, candidates[:FEW])
+    if len(found) == FEW and len(candidates) > FEW:
         _check(until)
-        found += _good(index, asked, candidates[CANDIDATES:])
+        found += _good(index, asked, candidates[FEW:])
     return found
 
 

@@ -27,8 +27,10 @@ if TYPE_CHECKING:
 
 WORDS_PER_SIDE = 10
 """Words of one field that are looked up: the rarest, which are the ones that were indexed."""
-MANY = 1_000
-"""Documents handed over at most."""
+FEW, MANY = 50, 1_000
+"""Documents compared at once, and handed over at most."""
+_PER_WORD, _MOST_WORDS = 0.009, 10
+"""Evidence that a word more or less in the title takes: all together less than the least pair gives."""
 _WIDENED_WORDS = 4
 """Words of one side that are read in other ways."""
 _READINGS = 48
@@ -52,10 +54,10 @@ def by_words(index: SearchIndex, asked: Wanted) -> Look:
     held = np.zeros(len(left) * len(right), dtype=bool)
     held[which] = True
     grid = held.reshape(len(left), len(right))
-    return Look(_by_evidence(documents, which), left, right, _others(left, grid, 1), _others(right, grid, 0))
+    return Look(_by_evidence(index, documents, which, _size(asked)), left, right, _others(left, grid, 1), _others(right, grid, 0))
 
 
-def by_other_readings(index: SearchIndex, look: Look) -> Documents:
+def by_other_readings(index: SearchIndex, asked: Wanted, look: Look) -> Documents:
     """Documents that hold pairs of the words as they may have been meant; empty when every word was met as typed.
 
     Where one side has unmet words and the other has none, a word of the other one may be met by chance, so all of those are read, too.
@@ -66,7 +68,13 @@ def by_other_readings(index: SearchIndex, look: Look) -> Documents:
         (unmet or words)[:_WIDENED_WORDS] for unmet, words in ((look.unmet_artist, look.artist_words), (look.unmet_title, look.title_words))
     )
     left, right = (_readings(index, words, unsure) for words, unsure in ((look.artist_words, artist), (look.title_words, title)))
-    return _by_evidence(*_posted(index, [(left, look.title_words), (look.artist_words, right), (left, right)]))
+    found = _posted(index, [(left, look.title_words), (look.artist_words, right), (left, right)])
+    return _by_evidence(index, *found, _size(asked))
+
+
+def _size(asked: Wanted) -> int:
+    """Words of the title, as `SearchIndex.title_sizes` counts them."""
+    return asked.title.count(" ") + 1 + bool(asked.variant)
 
 
 def _others(words: Sequence[str], held: NDArray[np.bool_], axis: int) -> list[str]:
@@ -98,8 +106,8 @@ def _hashes(words: Sequence[str]) -> NDArray[np.uint64]:
     return np.array([word_hash(word) for word in words], dtype=np.uint64)
 
 
-def _by_evidence(documents: Documents, which: NDArray[np.int64]) -> Documents:
-    """Distinct documents, those in more and rarer pairs first, ties by popularity."""
+def _by_evidence(index: SearchIndex, documents: Documents, which: NDArray[np.int64], size: int) -> Documents:
+    """Distinct documents, those in more and rarer pairs first, then those with titles of about `size` words, ties by popularity."""
     if not len(documents):
         return documents
     sizes = np.bincount(which)
@@ -109,6 +117,9 @@ def _by_evidence(documents: Documents, which: NDArray[np.int64]) -> Documents:
     first = np.flatnonzero(np.concatenate([_TRUE, ordered[1:] != ordered[:-1]]))
     distinct = ordered[first]
     weight = np.add.reduceat(evidence[order], first)
+    if len(distinct) > FEW:
+        # An artist with a hundred sonatas: the one that is called `Sonata` and no more must be among those that are compared.
+        weight -= _PER_WORD * np.minimum(np.abs(index.title_sizes(distinct) - size), _MOST_WORDS)
     if len(distinct) > MANY:
         kept = weight >= np.partition(weight, -MANY)[-MANY]
         distinct, weight = distinct[kept], weight[kept]

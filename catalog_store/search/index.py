@@ -85,6 +85,10 @@ class SearchIndex:
         found = self._tags[entries] == tags[which]
         return self._posted[entries[found]], which[found]
 
+    def title_sizes(self, documents: NDArray[Any]) -> NDArray[np.int64]:
+        """Words of the documents' titles, about; a variant is one."""
+        return self._titles.sizes(documents)
+
     def names(self, documents: NDArray[Any]) -> list[DocumentNames]:
         """Names of the documents, in their order."""
         artists = self._credits.artists(self._credit_of[documents])

@@ -55,6 +55,11 @@ class TitlePool:
         self._starts = starts
         self._word = lru_cache(_CACHED_WORDS)(lambda rank: vocabulary[int(ranked[rank])])
 
+    def sizes(self, documents: NDArray[Any]) -> NDArray[np.int64]:
+        """Units of several documents' titles: about a word each, a variant among them."""
+        sizes: NDArray[np.int64] = self._starts[documents + 1].astype(np.int64) - self._starts[documents].astype(np.int64)
+        return sizes
+
     def texts(self, documents: NDArray[Any]) -> list[tuple[str, str]]:
         """(core, variant) of several documents."""
         return [

@@ -202,3 +202,12 @@ def test_a_cursor_of_another_query_is_refused(crowd: tuple[dict[str, Path], Sear
     cursor = page(index, 5).next_cursor
     with pytest.raises(InvalidCursorError):
         page(index, 5, cursor, title="Same Songs")
+
+
+def test_the_short_title_is_found_among_many_long_ones_of_the_artist(tmp_path: Path) -> None:
+    tables = crowded(tmp_path)
+    long = pl.format("Sonata {} Movement{}", "recording_id", "recording_id")
+    titles = pl.when(pl.col("recording_id") == 1).then(pl.lit("Sonata")).otherwise(long)
+    recordings = read_table(TABLES["recording"], tables["recording"]).with_columns(title=titles, variant=pl.lit(""))
+    write_table(TABLES["recording"], tables["recording"], recordings.with_columns(popularity=pl.col("recording_id") / 1_000))
+    assert page(indexed(tables, tmp_path / "search"), 5, title="Sonata").hits[0].id == 1
