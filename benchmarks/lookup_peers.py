@@ -66,7 +66,7 @@ class DuckdbPeer:
         wanted, values = [], []
         if filters.genre_id is not None:
             wanted.append(
-                "recording_id IN (SELECT recording_id FROM recording_genre JOIN genre g USING (genre_id) WHERE ? IN (g.genre_id, g.main_id))"
+                "recording_id IN (SELECT recording_id FROM recording_genre JOIN genre USING (genre_id) WHERE ? IN (genre_id, main_id))"
             )
             values.append(filters.genre_id)
         if filters.artist_id is not None:

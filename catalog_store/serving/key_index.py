@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-ENTRIES_PER_BUCKET = 16
+ENTRIES_PER_BUCKET = 12
 """At most, on average."""
 _HASH_BITS, _TAG_BITS = 64, 16
 _TAG_MASK = (1 << _TAG_BITS) - 1
@@ -45,7 +45,8 @@ class KeyIndex:
     def __init__(self, folder: Path) -> None:
         """`folder` holds the arrays."""
         # Memory views: reading one number of a NumPy array takes three times as long.
-        self._starts, self._tags, self._ids = (mapped(folder / f"{name}.npy").data for name in ("starts", "tags", "ids"))
+        self._arrays = starts, tags, ids = tuple(mapped(folder / f"{name}.npy") for name in ("starts", "tags", "ids"))
+        self._starts, self._tags, self._ids = starts.data, tags.data, ids.data
         self._bucket_shift = _HASH_BITS - (len(self._starts) - 1).bit_length() + 1
         self._tag_shift = self._bucket_shift - _TAG_BITS
 
@@ -54,7 +55,31 @@ class KeyIndex:
         bucket = hashed >> self._bucket_shift
         start, end = self._starts[bucket], self._starts[bucket + 1]
         tag = hashed >> self._tag_shift & _TAG_MASK
-        return [self._ids[start + at] for at, other in enumerate(self._tags[start:end]) if other == tag]
+        tags = self._tags[start:end].tolist()
+        found = tags.count(tag)
+        if not found:
+            return []
+        # Equal tags stand together.
+        first = start + tags.index(tag)
+        return self._ids[first : first + found].tolist()
+
+    def candidates_of(self, hashes: NDArray[np.uint64]) -> list[list[int]]:
+        """The same of many hashes at once."""
+        found: list[list[int]] = [[] for _ in hashes]
+        starts, tags, ids = self._arrays
+        if not len(ids) or not found:
+            return found
+        buckets = hashes >> np.uint64(self._bucket_shift)
+        first = starts[buckets].astype(np.int64)[:, None]
+        end = starts[buckets + np.uint64(1)].astype(np.int64)[:, None]
+        entries = first + np.arange(int((end - first).max()))
+        inside = entries < end
+        entries[~inside] = 0
+        wanted = (hashes >> np.uint64(self._tag_shift)).astype(np.uint16)[:, None]
+        which, where = np.nonzero(inside & (tags[entries] == wanted))
+        for asked, one in zip(which.tolist(), ids[entries[which, where]].tolist(), strict=True):
+            found[asked].append(one)
+        return found
 
 
 def build_keys(tables: Mapping[str, Path], folder: Path) -> None:

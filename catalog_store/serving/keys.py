@@ -13,6 +13,8 @@ import numpy as np
 from catalog_store.platforms import CATALOG_B, LINK_SOURCES
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import polars as pl
     from numpy.typing import NDArray
 
@@ -24,6 +26,7 @@ _WORD_BYTES = 8
 _SPREAD = 0x9E3779B97F4A7C15
 _MIX = 0xD6E8FEB86659FD93
 _HALF = 32
+_LONGEST_TOGETHER = 64
 _MASK = (1 << 64) - 1
 _SPACE_BITS = 8
 _NAME_SPACE = len(KEY_SPACES)
@@ -41,8 +44,25 @@ def key_hash(space: int, text: str) -> int:
     for at in range(0, len(raw), _WORD_BYTES):
         mixed = ((mixed ^ int.from_bytes(raw[at : at + _WORD_BYTES], "little")) * _MIX) & _MASK
         mixed ^= mixed >> _HALF
-    mixed = (mixed * _SPREAD) & _MASK
-    return ((mixed ^ (mixed >> _HALF)) * _MIX) & _MASK
+    return (mixed * _SPREAD) & _MASK
+
+
+def few_hashes(space: int, texts: Sequence[str]) -> NDArray[np.uint64]:
+    """The same of the keys of a query."""
+    raw = [text.encode() for text in texts]
+    longest = max(map(len, raw), default=0)
+    if longest > _LONGEST_TOGETHER:
+        return np.array([key_hash(space, text) for text in texts], dtype=np.uint64)
+    width = -(-longest // _WORD_BYTES)
+    words = np.frombuffer(b"".join([one.ljust(width * _WORD_BYTES, b"\0") for one in raw]), dtype="<u8").reshape(len(raw), width)
+    lengths = np.array([len(one) for one in raw], dtype=np.uint64)
+    mixed = (lengths << np.uint64(_SPACE_BITS) | np.uint64(space)) * np.uint64(_SPREAD)
+    for number, word in enumerate(words.T):
+        further = (mixed ^ word) * np.uint64(_MIX)
+        further ^= further >> np.uint64(_HALF)
+        mixed = np.where(lengths > number * _WORD_BYTES, further, mixed)
+    mixed *= np.uint64(_SPREAD)
+    return mixed
 
 
 def key_hashes(space: int, texts: pl.Series) -> NDArray[np.uint64]:
@@ -66,8 +86,6 @@ def _mixed(start: int, words: NDArray[np.uint64]) -> NDArray[np.uint64]:
         mixed *= np.uint64(_MIX)
         mixed ^= mixed >> np.uint64(_HALF)
     mixed *= np.uint64(_SPREAD)
-    mixed ^= mixed >> np.uint64(_HALF)
-    mixed *= np.uint64(_MIX)
     return mixed
 
 

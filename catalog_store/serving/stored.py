@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 
-class Stored(NamedTuple):
+class Stored(msgspec.Struct, frozen=True, gc=False):
     """Both lines of a body: the wire JSON, condensed, behind the first quote of the title; what goes with it."""
 
     id: int

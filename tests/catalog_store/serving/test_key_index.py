@@ -44,6 +44,7 @@ def test_keys_that_all_hash_alike_are_told_apart_by_what_the_tracks_say(tmp_path
 
     monkeypatch.setattr(key_index, "key_hashes", alike)
     monkeypatch.setattr(tracks, "key_hash", lambda _space, _text: 5 << 40)
+    monkeypatch.setattr(tracks, "few_hashes", lambda _space, texts: np.full(len(texts), 5 << 40, dtype=np.uint64))
     (tmp_path / "alike").mkdir()
     build_serving(tables, tmp_path / "alike")
     assert asked(ServingStore(tmp_path / "alike", 5.0)) == expected

@@ -6,13 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from catalog_store.serving.keys import KEY_SPACES, iswc_code, iswc_text, key_hash, key_hashes, name_hash, name_hashes, spelled
+from catalog_store.serving.keys import KEY_SPACES, few_hashes, iswc_code, iswc_text, key_hash, key_hashes, name_hash, name_hashes, spelled
 
 TEXTS = st.one_of(
     st.integers(0, 10**19).map(str),
     st.uuids().map(str),
     st.from_regex(r"[0-9A-Za-z]{22}", fullmatch=True),
     st.text(st.characters(exclude_categories=("Cs",)), max_size=40),
+    st.just("x" * 99),
 )
 
 
@@ -21,6 +22,7 @@ TEXTS = st.one_of(
 def test_query_and_build_hash_keys_alike(texts: list[str], space: int) -> None:
     column = pl.Series(texts, dtype=pl.String)
     assert key_hashes(space, column).tolist() == [key_hash(space, text) for text in texts]
+    assert few_hashes(space, texts).tolist() == [key_hash(space, text) for text in texts]
     assert name_hashes(1, column).tolist() == [name_hash(1, text) for text in texts]
     assert all(0 <= one < 2**63 for one in name_hashes(1, column).tolist())
 
