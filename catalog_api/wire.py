@@ -90,10 +90,21 @@ class SourceRecord(msgspec.Struct):
     external_id: str
 
 
+class GenreProvenance(msgspec.Struct):
+    """Why a track has a genre: what `source` said of the `entity_kind`, and the rule that read it."""
+
+    name: str
+    source: str
+    entity_kind: str
+    said: str
+    rule: str
+
+
 class Provenance(msgspec.Struct):
-    """Where a track comes from: its fields and the records that were merged into it."""
+    """Where a track comes from: its fields, its genres, and the records that were merged into it."""
 
     fields: list[FieldProvenance]
+    genres: list[GenreProvenance]
     records: list[SourceRecord]
 
 

@@ -17,6 +17,7 @@ from catalog_store.errors import CatalogClosedError, NoSnapshotError
 from catalog_store.queries import browse as browse_queries
 from catalog_store.queries import changes as change_queries
 from catalog_store.queries import evidence as evidence_queries
+from catalog_store.queries import genre_evidence as genre_evidence_queries
 from catalog_store.queries import genres as genre_queries
 from catalog_store.queries import iswc as iswc_queries
 from catalog_store.queries import links as link_queries
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from catalog_store.queries.browse import BrowseFilters
     from catalog_store.queries.changes import ChangePage
     from catalog_store.queries.evidence import Evidence
+    from catalog_store.queries.genre_evidence import GenreEvidence
     from catalog_store.queries.genres import Genre
     from catalog_store.queries.iswc import Work, WorkTitle
     from catalog_store.queries.links import PlatformLink
@@ -192,6 +194,10 @@ class Catalog:
         For people, not for the hot path: it reads Parquet, up to seconds, and no deadline stops it.
         """
         return evidence_queries.evidence(self.folder / TABLES_FOLDER, recording_id)
+
+    def genre_evidence(self, recording_id: int) -> list[GenreEvidence]:
+        """Why the recording of exactly that id has its genres, most trusted first. As `evidence`, for people: it reads Parquet."""
+        return genre_evidence_queries.genre_evidence(self.folder / TABLES_FOLDER, recording_id)
 
     def close(self) -> None:
         """Give back files and memory; queries that run meanwhile may raise CatalogClosedError."""

@@ -24,14 +24,17 @@ CLIENTS, WORKERS, CREDITS = 64, 4, 1_000
 REQUESTS_EACH = 20
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def workers(request: pytest.FixtureRequest, awkward_catalog: Path, tmp_path: Path, worker_id: str) -> Iterator[Api]:
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def workers(
+    request: pytest.FixtureRequest, awkward_catalog: Path, tmp_path_factory: pytest.TempPathFactory, worker_id: str
+) -> Iterator[Api]:
     """A server of several worker processes."""
-    url = f"sqlite:///{tmp_path}/accounts.db"
+    place = tmp_path_factory.mktemp("workers")
+    url = f"sqlite:///{place}/accounts.db"
     if request.param == "postgresql":
         new_database: Callable[[str], str] = request.getfixturevalue("new_postgresql_database")
-        url = new_database(f"credits_{request.node.originalname[-20:]}_{worker_id}")
-    with serving(awkward_catalog, url, tmp_path, "--workers", str(WORKERS)) as api:
+        url = new_database(f"workers_{worker_id}")
+    with serving(awkward_catalog, url, place, "--workers", str(WORKERS)) as api:
         yield api
 
 

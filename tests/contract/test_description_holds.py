@@ -19,7 +19,7 @@ from tests.conftest import ROOT
 if TYPE_CHECKING:
     from tests.contract.conftest import Api
 
-SECONDS = 10
+SECONDS = 8
 PHASES = "examples,coverage,fuzzing,stateful"
 
 

@@ -24,6 +24,13 @@ def test_f1_the_genre_tree_is_whole_and_flat(api: Api) -> None:
     assert {node["parent"] for node in nodes if node["name"] == "Deep House"} == {"House"}
 
 
+def test_f1_the_rule_behind_a_genre_is_told(api: Api) -> None:
+    told = api.ask("/v1/tracks/1", include="provenance")["provenance"]["genres"]
+    assert [genre["name"] for genre in told] == ["House", "Deep House"]
+    assert told[0] == {"name": "House", "source": "store_a", "entity_kind": "recording", "said": "House", "rule": "test"}
+    assert api.ask("/v1/tracks/19", include="provenance")["provenance"]["genres"] == []
+
+
 def test_f2_filters_narrow_and_hold_together(api: Api) -> None:
     genres = {node["name"]: node["id"] for node in api.ask("/v1/genres")["genres"]}
     everything = ids(api, BROWSE)
