@@ -167,6 +167,11 @@ class Server:
         lines = [json.loads(line) for line in self._log.read_text().splitlines() if f'"{event}"' in line]
         return sum(edition in {line.get("snapshot"), Path(line.get("folder", "")).name} for line in lines)
 
+    def is_listening(self) -> bool:
+        """Whether it takes connections."""
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", self.port)) == 0
+
     def opened(self) -> set[str]:
         """Editions of which any worker has a file open or mapped."""
         workers = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children").read_text().split()
@@ -192,7 +197,7 @@ def serving(root: Path, workers: int, folder: Path) -> Iterator[Server]:
         process = subprocess.Popen(command, cwd=ROOT, stderr=lines, env={**os.environ, **_SETTINGS})
     server = Server(root, port, key, process, log)
     try:
-        until(lambda: server.told("snapshot is live", EDITIONS[0]) == workers, "the server to start")
+        until(lambda: server.told("snapshot is live", EDITIONS[0]) == workers and server.is_listening(), "the server to start")
         yield server
     finally:
         process.send_signal(signal.SIGTERM)

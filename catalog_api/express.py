@@ -31,8 +31,9 @@ class ExpressLane:
         self._whole: dict[str, Callable[..., Any]] = {}
         self._by_folder: dict[str, tuple[str, str, Callable[..., Any]]] = {}
         every = list(handlers)
-        # A fixed path is never taken for a value, whatever its method (contract C9).
-        self._fixed = frozenset(path for handler in every for path in handler.paths if "{" not in path)
+        # A fixed path, or a part of one, is never taken for a value, whatever its method (contract C9).
+        fixed = [path.partition("{")[0].rstrip("/").split("/") for handler in every for path in handler.paths]
+        self._fixed = frozenset("/".join(parts[:length]) for parts in fixed for length in range(1, len(parts) + 1))
         for handler in every:
             route: Route | None = handler.opt.get(ROUTE)
             if route is None or route.method != "GET" or handler.middleware:

@@ -61,6 +61,13 @@ class Served:
         samples = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
         return {(sample.name, *(sample.labels[label] for label in sorted(sample.labels))): sample.value for sample in samples}
 
+    def is_listening(self) -> bool:
+        try:
+            socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+        except OSError:
+            return False
+        return True
+
     def workers(self) -> set[int]:
         children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
         return {int(child) for child in children if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()}
@@ -96,6 +103,7 @@ def served(place: Path) -> Iterator[Served]:
     served = Served(port, metrics_port, key, process, log)
     try:
         until(lambda: log.read_text().count("snapshot is live") == WORKERS)
+        until(served.is_listening)
         yield served
     finally:
         process.kill()
@@ -171,14 +179,7 @@ def test_stopping_lets_a_request_finish_and_takes_no_new_one(served: Served) -> 
         time.sleep(0.3)
         served.process.send_signal(signal.SIGTERM)
 
-        def is_refused() -> bool:
-            try:
-                socket.create_connection(("127.0.0.1", served.port), timeout=1).close()
-            except OSError:
-                return True
-            return False
-
-        until(is_refused)
+        until(lambda: not served.is_listening())
         slow.sendall(body[10:])
         answer = slow.recv(65536)
     assert answer.startswith(b"HTTP/1.1 200")

@@ -1,0 +1,70 @@
+"""Settings: where they may be said, which place wins, what is refused; the page and the printed file are the settings themselves."""
+
+from __future__ import annotations
+
+import tomllib
+from typing import TYPE_CHECKING
+
+import pytest
+
+from catalog_api.settings import ApiSettings, SettingsError, as_environment, as_file, load_settings, settings_page
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_options_beat_the_environment_which_beats_the_file_which_beats_the_defaults(tmp_path: Path) -> None:
+    file = tmp_path / "api.toml"
+    file.write_text('port = 1\nworkers = 2\nhost = "file"\n[url_templates]\nstore_a = "https://example.org/{id}"\n', encoding="utf-8")
+    environment = {"CATALOG_API_SETTINGS": str(file), "CATALOG_API_PORT": "11", "CATALOG_API_WORKERS": "12", "HOME": "/"}
+    settings = load_settings(environment, {"port": 21, "host": None})
+    assert (settings.port, settings.workers, settings.host, settings.idle_seconds) == (21, 12, "file", ApiSettings().idle_seconds)
+    assert settings.url_templates["store_a"] == "https://example.org/{id}"
+    assert settings.url_templates["catalog_a"] == ApiSettings().url_templates["catalog_a"]
+
+
+def test_workers_get_the_settings_by_the_environment_unchanged(tmp_path: Path) -> None:
+    settings = load_settings(
+        {},
+        {
+            "catalog": str(tmp_path / "c d"),
+            "log_requests": False,
+            "head_seconds": 0.5,
+            "log_level": "error",
+            "url_templates": '{"store_a": "x{id}"}',
+        },
+    )
+    assert load_settings(as_environment(settings)) == settings
+
+
+def test_what_is_printed_is_a_file_that_says_the_same(tmp_path: Path) -> None:
+    settings = load_settings({}, {"catalog": 'a "quoted" folder', "verify_contents": False})
+    file = tmp_path / "api.toml"
+    file.write_text(as_file(settings), encoding="utf-8")
+    assert load_settings({"CATALOG_API_SETTINGS": str(file)}) == settings
+
+
+def test_the_page_names_every_setting_with_its_variable() -> None:
+    page = settings_page()
+    for name in tomllib.loads(as_file(ApiSettings())):
+        assert f"| `{name}` | `CATALOG_API_{name.upper()}` |" in page
+
+
+@pytest.mark.parametrize(
+    ("environment", "said"),
+    [
+        ({"CATALOG_API_PROT": "1"}, "CATALOG_API_PROT: there is no setting 'prot'"),
+        ({"CATALOG_API_PORT": "http"}, "CATALOG_API_PORT: port = 'http'"),
+        ({"CATALOG_API_PORT": "70000"}, "port"),
+        ({"CATALOG_API_WORKERS": "0"}, "workers"),
+        ({"CATALOG_API_LOG_REQUESTS": "perhaps"}, "log_requests"),
+        ({"CATALOG_API_LOG_LEVEL": "loud"}, "log_level"),
+        ({"CATALOG_API_URL_TEMPLATES": '{"nowhere": "{id}"}'}, "nowhere"),
+        ({"CATALOG_API_URL_TEMPLATES": '{"store_a": "no id"}'}, "store_a"),
+        ({"CATALOG_API_SETTINGS": "/no/such/file"}, "cannot be read"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_with_its_place(environment: dict[str, str], said: str) -> None:
+    with pytest.raises(SettingsError) as raised:
+        load_settings(environment)
+    assert said in str(raised.value)
