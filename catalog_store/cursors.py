@@ -4,9 +4,9 @@ Layout, base64url without padding over 48 bytes, little endian:
 
     0   1 byte    version, CURSOR_VERSION
     1   7 bytes   digest of the query the page belongs to
-    8   8 bytes   float64 score of the last item
-    16  8 bytes   float64 popularity of the last item
-    24  8 bytes   uint64 id of the last item
+    8   8 bytes   float64 score of the last item; in lists its stamp (lists/dates.py), in random order the seed
+    16  8 bytes   float64 popularity of the last item; in lists `unheard` (lists/dates.py), in random order the bits
+    24  8 bytes   uint64 id of the last item; in random order the first place of the next page (lists/shuffle.py)
     32  16 bytes  keyed BLAKE2b over bytes 0..31
 
 The place is a value, not a row number (keyset), so a cursor goes on where it stopped after a new snapshot was published. The key keeps

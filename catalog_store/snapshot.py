@@ -7,6 +7,8 @@ A snapshot is one folder, never changed after it got its final name:
         tables/<table>/part-00000.parquet ...
         catalog.duckdb           the same tables for analysts, with comments and views (catalog_store/analyst_file.py)
         serving/serving.sqlite   lookups (format: catalog_store/serving/schema.py)
+        serving/keys/*           ISRCs and platform ids (format: catalog_store/serving/key_index.py)
+        serving/lists/*          lists in order (format: catalog_store/lists/layout.py)
         serving/search/*         search arrays (format: catalog_store/search/layout.py)
         <attachment>             files beside the catalog, such as report.html: nothing reads them to answer
     <root>/current               symbolic link to the live snapshot, relative to <root>: the root can be moved

@@ -1,5 +1,6 @@
-"""Lookups by key: `serving.sqlite`, built with the snapshot, opened read-only by any number of processes and threads.
+"""Lookups by key, built with the snapshot, opened read-only by any number of processes and threads (docs/serving.md).
 
-schema.py specifies the file, keys.py packs the keys, bodies.py encodes tracks, build.py writes it, store.py reads it. What a question
-means (redirects, order, limits) belongs to catalog_store/queries.
+schema.py specifies `serving.sqlite`, keys.py hashes keys, key_index.py holds them as arrays, bodies.py encodes tracks and releases,
+fragments.py takes their recurring pieces out, build.py writes it all, store.py reads it, stored.py decodes. What a question means
+(redirects, order, limits) belongs to catalog_store/queries.
 """
