@@ -50,10 +50,10 @@ def open_engine(url: URL) -> Engine:
     Transactions on SQLite take the write lock at once: they never fail half-way.
     """
     if url.get_backend_name() == POSTGRESQL:
-        engine = create_engine(url, pool_pre_ping=True)
+        engine = create_engine(url, hide_parameters=True, pool_pre_ping=True)
     else:
         Path(str(url.database)).parent.mkdir(parents=True, exist_ok=True)
-        engine = create_engine(url, connect_args={"timeout": BUSY_MS / 1000})
+        engine = create_engine(url, hide_parameters=True, connect_args={"timeout": BUSY_MS / 1000})
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
     event.listen(engine, "handle_error", _tell_unavailable)
