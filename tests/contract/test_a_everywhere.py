@@ -359,6 +359,7 @@ def test_a15_no_cross_origin_headers_and_every_answer_has_its_id(api: Api) -> No
         assert not [name for name in answer.headers if name.startswith("access-control")]
     preflight = api.request("OPTIONS", "/v1/genres", headers={"origin": "https://example.org", "access-control-request-method": "GET"})
     assert not [name for name in preflight.headers if name.startswith("access-control")]
+    assert problem(preflight)[0] == 405
     assert api.get("/v1/genres", headers={"x-request-id": "mine-1"}).headers["x-request-id"] == "mine-1"
     made = api.get("/v1/nothing", headers={"x-request-id": "bad id {}"})
     assert made.headers["x-request-id"] == made.json()["request_id"] != "bad id {}"
