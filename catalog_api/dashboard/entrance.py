@@ -12,13 +12,13 @@ from litestar import Response, get, post
 
 from account_store.errors import InvalidValueError, TakenError, TooManyAttemptsError
 from account_store.users import PASSWORD_CHARACTERS, WrongPasswordError
-from catalog_api.dashboard.visits import HOME, Visit
+from catalog_api.dashboard.visits import HOME, Guest, Visit
 
 _CLOSED = "Sign-up is switched off here: ask the operator for an account."
 
 
 @get("/sign-in")
-async def sign_in_form(visit: Visit) -> Response[Any]:
+async def sign_in_form(visit: Guest) -> Response[Any]:
     """The form; who is signed in goes on."""
     if visit.user is not None:
         return visit.to(HOME)
@@ -26,7 +26,7 @@ async def sign_in_form(visit: Visit) -> Response[Any]:
 
 
 @post("/sign-in", status_code=200)
-async def sign_in(visit: Visit) -> Response[Any]:
+async def sign_in(visit: Guest) -> Response[Any]:
     """A new session, whatever the browser held before."""
     users = visit.service.accounts.users
     email, password, next_path = (visit.form.get(name, "") for name in ("email", "password", "next"))
@@ -46,13 +46,13 @@ async def sign_in(visit: Visit) -> Response[Any]:
 
 
 @post("/sign-out", status_code=200)
-async def sign_out(visit: Visit) -> Response[Any]:
+async def sign_out(visit: Guest) -> Response[Any]:
     """End the session."""
     return await visit.sign_out()
 
 
 @get("/sign-up")
-async def sign_up_form(visit: Visit) -> Response[Any]:
+async def sign_up_form(visit: Guest) -> Response[Any]:
     """The form; who is signed in goes on."""
     if visit.user is not None:
         return visit.to(HOME)
@@ -60,7 +60,7 @@ async def sign_up_form(visit: Visit) -> Response[Any]:
 
 
 @post("/sign-up", status_code=200)
-async def sign_up(visit: Visit) -> Response[Any]:
+async def sign_up(visit: Guest) -> Response[Any]:
     """A new user with an account on the free plan, signed in."""
     if not visit.service.settings.dashboard_sign_up:
         return _sign_up_page(visit, 403)

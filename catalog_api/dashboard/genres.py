@@ -6,8 +6,9 @@ from typing import Any
 
 from litestar import Response, get
 from litestar.exceptions import NotFoundException
+from litestar.params import FromPath
 
-from catalog_api.dashboard.visits import Visit
+from catalog_api.dashboard.visits import Guest, Visit
 from catalog_store.queries.genres import Genre
 
 _LIMIT = 20
@@ -16,7 +17,7 @@ _FEATURE = "browse"
 
 
 @get("/genres")
-async def genres(visit: Visit) -> Response[Any]:
+async def genres(visit: Guest) -> Response[Any]:
     """The tree: main genres, each with its subgenres."""
     assert visit.person  # noqa: S101 - refuses who is not signed in
     nodes = await _nodes(visit)
@@ -25,7 +26,7 @@ async def genres(visit: Visit) -> Response[Any]:
 
 
 @get("/genres/{genre_id:int}")
-async def genre(visit: Visit, genre_id: int) -> Response[Any]:
+async def genre(visit: Guest, genre_id: FromPath[int]) -> Response[Any]:
     """A genre's place in the tree, and its newest tracks."""
     assert visit.person  # noqa: S101 - refuses who is not signed in
     nodes = await _nodes(visit)

@@ -7,12 +7,13 @@ from typing import Any
 
 from litestar import Response, get, post
 from litestar.exceptions import NotFoundException
+from litestar.params import FromPath
 
 from account_store.api_keys import NewKey
 from account_store.clock import utc_now
 from account_store.errors import StateError, UnknownError
 from catalog_api.dashboard.asking import live_keys
-from catalog_api.dashboard.visits import HOME, Visit
+from catalog_api.dashboard.visits import HOME, Guest, Visit
 
 MOST_KEYS = 10
 """Live ones of an account: the rate is a key's, so keys without end would be rate without end."""
@@ -25,13 +26,13 @@ _LARGEST_ID = 2**31 - 1
 
 
 @get("/keys")
-async def keys(visit: Visit) -> Response[Any]:
+async def keys(visit: Guest) -> Response[Any]:
     """The account's keys and the form for another."""
     return await _page(visit)
 
 
 @post("/keys", status_code=200)
-async def create_key(visit: Visit) -> Response[Any]:
+async def create_key(visit: Guest) -> Response[Any]:
     """A new key, shown once."""
     accounts, account_id = visit.service.accounts, visit.person.account_id
     label = visit.form.get("label", "").strip()
@@ -44,7 +45,7 @@ async def create_key(visit: Visit) -> Response[Any]:
 
 
 @post("/keys/{key_id:int}/rotate", status_code=200)
-async def rotate_key(visit: Visit, key_id: int) -> Response[Any]:
+async def rotate_key(visit: Guest, key_id: FromPath[int]) -> Response[Any]:
     """A new key in the place of one, which stays good for as long as was chosen."""
     hours = visit.form.get("overlap", "0")
     overlap = timedelta(hours=int(hours if hours in OVERLAPS else 0))
@@ -61,7 +62,7 @@ async def rotate_key(visit: Visit, key_id: int) -> Response[Any]:
 
 
 @post("/keys/{key_id:int}/revoke", status_code=200)
-async def revoke_key(visit: Visit, key_id: int) -> Response[Any]:
+async def revoke_key(visit: Guest, key_id: FromPath[int]) -> Response[Any]:
     """Make a key useless."""
     revoke, account_id = visit.service.accounts.keys.revoke, visit.person.account_id
     try:

@@ -9,11 +9,11 @@ from litestar import Response, get, post
 from account_store.errors import InvalidValueError, TooManyAttemptsError
 from account_store.users import PASSWORD_CHARACTERS, WrongPasswordError
 from catalog_api.dashboard.asking import live_keys
-from catalog_api.dashboard.visits import HOME, Visit
+from catalog_api.dashboard.visits import HOME, Guest, Visit
 
 
 @get("/")
-async def overview(visit: Visit) -> Response[Any]:
+async def overview(visit: Guest) -> Response[Any]:
     """Credits and rate."""
     accounts, account_id = visit.service.accounts, visit.person.account_id
     month, account, keys = await visit.desk.store.do(
@@ -24,14 +24,14 @@ async def overview(visit: Visit) -> Response[Any]:
 
 
 @get("/password")
-async def password_form(visit: Visit) -> Response[Any]:
+async def password_form(visit: Guest) -> Response[Any]:
     """The form to change the password."""
     assert visit.person  # noqa: S101 - refuses who is not signed in
     return _password_page(visit)
 
 
 @post("/password", status_code=200)
-async def change_password(visit: Visit) -> Response[Any]:
+async def change_password(visit: Guest) -> Response[Any]:
     """Another password, for who knows the present one. All other sessions end."""
     users, person = visit.service.accounts.users, visit.person
     present, following = visit.form.get("present", ""), visit.form.get("following", "")

@@ -6,14 +6,14 @@ from typing import Any
 
 from litestar import Response, get
 
-from catalog_api.dashboard.visits import Visit
+from catalog_api.dashboard.visits import Guest
 
 _LIMIT = 20
 _ASKED = ("artist", "title", "cursor")
 
 
 @get("/search")
-async def search(visit: Visit) -> Response[Any]:
+async def search(visit: Guest) -> Response[Any]:
     """The form, and what was found when it was filled in."""
     _, key = await visit.as_caller()
     asked = {name: visit.request.query_params.get(name, "").strip() for name in _ASKED}

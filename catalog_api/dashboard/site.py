@@ -11,6 +11,7 @@ from litestar import Litestar, Request, Response, get
 from litestar.datastructures import State
 from litestar.di import Provide
 from litestar.exceptions import HTTPException, NotFoundException
+from litestar.params import FromPath
 
 from account_store.errors import UnavailableError
 from catalog_api.answers import Answer
@@ -18,7 +19,7 @@ from catalog_api.dashboard import entrance, genres, keys, overview, search, sugg
 from catalog_api.dashboard.asking import RefusedError
 from catalog_api.dashboard.lanes import BusyError, Lane, TooSlowError
 from catalog_api.dashboard.pages import POLICY, rendered, see_other, shipped
-from catalog_api.dashboard.visits import HOME, VISIT, Desk, KeyNeededError, SignInNeededError, Visit, visit
+from catalog_api.dashboard.visits import HOME, VISIT, Desk, Guest, KeyNeededError, SignInNeededError, Visit, visit
 from catalog_api.problems import CODES, ApiError, request_id
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def icon() -> Response[bytes]:
 
 
 @get("/{rest:path}")
-async def no_page(visit: Visit, rest: str) -> Response[Any]:  # noqa: ARG001 - part of the path
+async def no_page(visit: Guest, rest: FromPath[str]) -> Response[Any]:  # noqa: ARG001 - part of the path
     """Told in the look of the other pages, their links included."""
     raise NotFoundException("There is no such page.")
 

@@ -6,17 +6,18 @@ import secrets
 from typing import Any
 
 from litestar import Response, get, post
+from litestar.params import FromPath
 
 from account_store.suggestions import FIELDS, LONGEST_NOTE, LONGEST_VALUE
 from catalog_api.dashboard.asking import Told
-from catalog_api.dashboard.visits import HOME, Visit
+from catalog_api.dashboard.visits import HOME, Guest, Visit
 
 _PAGE = 50
 _OPTIONAL = ("note", "source_url")
 
 
 @get("/suggestions")
-async def suggestions(visit: Visit) -> Response[Any]:
+async def suggestions(visit: Guest) -> Response[Any]:
     """The account's own, oldest first."""
     accounts, account_id = visit.service.accounts, visit.person.account_id
     text = visit.request.query_params.get("after", "0")
@@ -30,13 +31,13 @@ async def suggestions(visit: Visit) -> Response[Any]:
 
 
 @get("/tracks/{track_id:int}/suggestions")
-async def suggestion_form(visit: Visit, track_id: int) -> Response[Any]:
+async def suggestion_form(visit: Guest, track_id: FromPath[int]) -> Response[Any]:
     """The form for one track; a plan that may not is told why."""
     return await _form_page(visit, track_id)
 
 
 @post("/tracks/{track_id:int}/suggestions", status_code=200)
-async def suggest(visit: Visit, track_id: int) -> Response[Any]:
+async def suggest(visit: Guest, track_id: FromPath[int]) -> Response[Any]:
     """Send it. The form carries an idempotency key: sent twice, it is one suggestion and one credit."""
     form = visit.form
     body = {"field": form.get("field", ""), "value": form.get("value", "").strip()}

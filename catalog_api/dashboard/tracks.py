@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 from litestar import Response, get
+from litestar.params import FromPath
 
 from account_store.suggestions import FIELDS
-from catalog_api.dashboard.visits import Visit
+from catalog_api.dashboard.visits import Guest
 from catalog_api.live_catalog import LiveCatalog
 from catalog_store.queries.evidence import Edge, Evidence
 
@@ -21,7 +22,7 @@ _ALPHABET = 26
 
 
 @get("/tracks/{track_id:int}")
-async def track(visit: Visit, track_id: int) -> Response[Any]:
+async def track(visit: Guest, track_id: FromPath[int]) -> Response[Any]:
     """The track, as `GET /v1/tracks/{id}?include=isrcs,links` tells it, for the same credit."""
     told = (await visit.ask(f"/v1/tracks/{track_id}", {"include": "isrcs,links"})).or_refused()
     plan = (await visit.as_caller())[0].plan
@@ -31,7 +32,7 @@ async def track(visit: Visit, track_id: int) -> Response[Any]:
 
 
 @get("/tracks/{track_id:int}/evidence")
-async def evidence(visit: Visit, track_id: int) -> Response[Any]:
+async def evidence(visit: Guest, track_id: FromPath[int]) -> Response[Any]:
     """Why its records are one track. The track is asked first, for its credit; an id that was merged leads to its survivor."""
     told = (await visit.ask(f"/v1/tracks/{track_id}")).or_refused()
     track = told.document

@@ -18,6 +18,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from litestar import Request, Response
 from litestar.datastructures import State
+from litestar.di import NamedDependency
 from litestar.exceptions import ClientException, PermissionDeniedException
 from litestar.types import ASGIApp
 
@@ -142,6 +143,10 @@ class Visit:
         answer.set_cookie(
             cookie_name(is_secure=is_secure), token, max_age=seconds, path="/", secure=is_secure, httponly=True, samesite="lax"
         )
+
+
+Guest = NamedDependency[Visit]
+"""How a page asks for its visit."""
 
 
 async def visit(request: Request[Any, Any, State]) -> Visit:
