@@ -10,12 +10,11 @@ setup: ## install everything into .venv (only what changed)
 run: setup ## build the demo catalog, serve it on 127.0.0.1:8000, print a ready request
 	@scripts/demo
 test: setup ## run all tests
-	@scripts/system_packages
-	@.venv/bin/python -m pytest -n 2 --dist loadfile -q
+	@scripts/system_packages && .venv/bin/python -m pytest -n 2 --dist loadfile -q
 check: setup ## lint, types, import rules
 	@.venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/mypy && .venv/bin/lint-imports
-bench: setup ## print the benchmark tables (takes a while)
-	@scripts/setup .venv-bench requirements-bench.lock && .venv/bin/python -m benchmarks.parse_dumps && .venv/bin/python -m benchmarks.linkage && .venv/bin/python -m benchmarks.genres
+bench: setup ## print the benchmark tables (takes hours; each section can be run alone)
+	@scripts/benchmarks
 dev: setup ## Dagster's web interface on http://127.0.0.1:3000
 	@mkdir -p .dagster_home && cp dagster.yaml .dagster_home/ && DAGSTER_HOME=$(CURDIR)/.dagster_home .venv/bin/dagster dev -w workspace.yaml
 docs: setup ## rewrite the generated pages
