@@ -81,6 +81,16 @@ def _revoke_key(accounts: Accounts, options: Options) -> Iterable[object]:
     return [{"key_id": options.key_id, "revoked": True}]
 
 
+def _invite_user(accounts: Accounts, options: Options) -> Iterable[object]:
+    user, password = accounts.users.invite(accounts.named(options.name).account_id, options.email)
+    return [{"user_id": user.user_id, "email": user.email, "password": password, "note": _ONCE}]
+
+
+def _reset_password(accounts: Accounts, options: Options) -> Iterable[object]:
+    user, password = accounts.users.reset_password(options.email)
+    return [{"user_id": user.user_id, "email": user.email, "password": password, "note": _ONCE}]
+
+
 def _usage(accounts: Accounts, options: Options) -> Iterable[Statement]:
     return [accounts.usage.month_now(accounts.named(options.name).account_id, options.month)]
 
@@ -139,6 +149,7 @@ def _replace(file: Path, text: str) -> None:
 
 _ONCE = "shown once, never again"
 _NAME: dict[str, dict[str, Any]] = {"name": {"help": "name of the account"}}
+_EMAIL: dict[str, dict[str, Any]] = {"email": {"help": "what the person signs in with"}}
 _KEY_ID: dict[str, dict[str, Any]] = {"key_id": {"type": int, "help": "see list-keys"}}
 _TERMS: dict[str, dict[str, Any]] = {
     "--credits": {"type": int, "metavar": "N", "help": "agreed credits a month (custom plan)"},
@@ -168,6 +179,8 @@ COMMANDS = {
         _set_card,
         _NAME | {"state": {"choices": ["on", "off"], "help": "on file, or removed"}},
     ),
+    "invite-user": Command("Let a person sign in to the dashboard of an account.", _invite_user, _NAME | _EMAIL),
+    "reset-password": Command("Give a person of the dashboard another password; their sessions end.", _reset_password, _EMAIL),
     "create-key": Command(
         "Make an API key and show it, once.",
         _create_key,

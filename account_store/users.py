@@ -20,7 +20,7 @@ from sqlalchemy import delete, func, select
 from sqlalchemy.exc import IntegrityError
 
 from account_store.database import new_id
-from account_store.errors import AccountError, InvalidValueError, TakenError, TooManyAttemptsError
+from account_store.errors import AccountError, InvalidValueError, TakenError, TooManyAttemptsError, UnknownError
 from account_store.schema import account, dashboard_session, dashboard_user, sign_in_failure
 
 if TYPE_CHECKING:
@@ -37,6 +37,8 @@ SIGN_UPS_OF_ADDRESS = 20
 ATTEMPT_WINDOW = timedelta(minutes=15)
 SESSION_LASTS = timedelta(days=14)
 PASSWORD_CHARACTERS = (10, 256)
+MADE_PASSWORD_BYTES = 15
+"""Random bytes of a password that we make: 20 characters."""
 LONGEST_EMAIL = 254
 _EMAIL = re.compile(r"^[^@\s]+@[^@\s.]+(\.[^@\s.]+)+$")
 
@@ -84,13 +86,37 @@ class Users:
         if address:
             self._count_sign_up(f"sign-up:{address[:100]}")
         hashed = self._hasher.hash(password)
+        return self._add(None, email, hashed)
+
+    def invite(self, account_id: int, email: str) -> tuple[User, str]:
+        """A further user of an account, and the password made for them, seen here only. UnknownError, InvalidValueError, TakenError."""
+        email, password = _normal_email(email), secrets.token_urlsafe(MADE_PASSWORD_BYTES)
+        return self._add(account_id, email, self._hasher.hash(password)), password
+
+    def reset_password(self, email: str) -> tuple[User, str]:
+        """Another password for who lost theirs, seen here only; ends their sessions and their waiting. UnknownError."""
+        email = email.strip().lower()
+        with self._engine.begin() as connection:
+            row = connection.execute(select(dashboard_user).where(dashboard_user.c.email == email)).one_or_none()
+            connection.execute(delete(sign_in_failure).where(sign_in_failure.c.subject == f"email:{email}"))
+        if row is None:
+            raise UnknownError(f"nobody signs in as {email!r}")
+        password = secrets.token_urlsafe(MADE_PASSWORD_BYTES)
+        self.change_password(row.user_id, password)
+        return User(row.user_id, row.account_id, row.email), password
+
+    def _add(self, account_id: int | None, email: str, password_hash: str) -> User:
+        """Without an account they get one of their own."""
+        now = self._clock()
         try:
             with self._engine.begin() as connection:
-                owner = connection.execute(account.insert().values(name=email[:200], created_at=self._clock()))
-                account_id = new_id(owner)
-                row = {"account_id": account_id, "email": email, "password_hash": hashed, "created_at": self._clock()}
+                if account_id is None:
+                    account_id = new_id(connection.execute(account.insert().values(name=email[:200], created_at=now)))
+                row = {"account_id": account_id, "email": email, "password_hash": password_hash, "created_at": now}
                 made = connection.execute(dashboard_user.insert().values(row))
-        except IntegrityError:
+        except IntegrityError as error:
+            if "FOREIGN KEY" in str(error.orig).upper():
+                raise UnknownError(f"there is no account {account_id}") from None
             raise TakenError("this e-mail has an account already") from None
         return User(new_id(made), account_id, email)
 

@@ -7,8 +7,16 @@ from typing import TYPE_CHECKING
 import pytest
 from argon2 import PasswordHasher
 
-from account_store.errors import InvalidValueError, TakenError, TooManyAttemptsError
-from account_store.users import ATTEMPT_WINDOW, ATTEMPTS, ATTEMPTS_OF_ADDRESS, SESSION_LASTS, Users, WrongPasswordError
+from account_store.errors import InvalidValueError, TakenError, TooManyAttemptsError, UnknownError
+from account_store.users import (
+    ATTEMPT_WINDOW,
+    ATTEMPTS,
+    ATTEMPTS_OF_ADDRESS,
+    SESSION_LASTS,
+    SIGN_UPS_OF_ADDRESS,
+    Users,
+    WrongPasswordError,
+)
 
 if TYPE_CHECKING:
     from account_store import Accounts
@@ -128,3 +136,38 @@ def test_a_hash_with_outdated_parameters_is_renewed_at_the_next_sign_in(accounts
     with accounts._engine.connect() as connection:
         stored = connection.exec_driver_sql(f"SELECT password_hash FROM dashboard_user WHERE email = '{email}'").scalar_one()
     assert "m=16,t=2" in stored
+
+
+def test_tries_to_sign_up_are_limited_per_address_however_they_end(users: Users, clock: HandClock) -> None:
+    taken = users.sign_up(new_email(), PASSWORD).email
+    for number in range(SIGN_UPS_OF_ADDRESS):
+        if number % 2:
+            users.sign_up(new_email(), PASSWORD, "203.0.113.50")
+        else:
+            with pytest.raises(TakenError):
+                users.sign_up(taken, PASSWORD, "203.0.113.50")
+    with pytest.raises(TooManyAttemptsError):
+        users.sign_up(new_email(), PASSWORD, "203.0.113.50")
+    users.sign_up(new_email(), PASSWORD, "203.0.113.51")
+    clock.move(seconds=ATTEMPT_WINDOW.total_seconds() + 1)
+    users.sign_up(new_email(), PASSWORD, "203.0.113.50")
+
+
+def test_an_operator_lets_a_person_into_an_account_and_in_again_who_lost_the_password(accounts: Accounts, users: Users) -> None:
+    account = accounts.create(f"radio of {new_email()}", "starter")
+    user, first = users.invite(account.account_id, new_email())
+    assert users.sign_in(user.email, first).user == user
+    assert user.account_id == account.account_id
+    with pytest.raises(TakenError):
+        users.invite(account.account_id, user.email)
+    with pytest.raises(UnknownError):
+        users.invite(10**6, new_email())
+    session = users.sign_in(user.email, first)
+    for _ in range(ATTEMPTS):
+        with pytest.raises(WrongPasswordError):
+            users.sign_in(user.email, "lost")
+    _, second = users.reset_password(user.email.upper())
+    assert users.signed_in(session.token) is None
+    assert users.sign_in(user.email, second).user == user
+    with pytest.raises(UnknownError):
+        users.reset_password("nobody@example.org")
