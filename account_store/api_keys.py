@@ -2,8 +2,8 @@
 
 A key is random and shown once; the database holds its SHA-256 and a prefix by which its owner tells keys apart. A check costs a dictionary
 look-up: what the database says of a key holds for KEY_CACHE_SECONDS, so a revocation, a rotation's end or a changed plan is seen by every
-process within that time. Unknown keys are remembered as long, and no more than REMEMBERED_UNKNOWN of them, so that a flood of made-up keys
-costs a look-up each, not memory.
+process within that time; the ledger asks about revocations anew, so that a revoked key is charged for nothing from the moment on. Unknown
+keys are remembered as long, and no more than REMEMBERED_UNKNOWN of them, so that a flood of made-up keys costs a look-up each, not memory.
 
 What must not live here: what a caller may do (plans.py) or has left (ledger/).
 """
@@ -44,7 +44,7 @@ LONGEST_KEY = 200
 """Characters; ours have 35. Longer ones are unknown without being hashed."""
 USE_RESOLUTION = timedelta(minutes=1)
 """How exact `last_used_at` is: a write per request would make every read a write."""
-KEY_CACHE_SECONDS = 5.0
+KEY_CACHE_SECONDS = 1.0
 """The bound within which every process sees a revocation, a changed plan, a card put on file."""
 REMEMBERED_KEYS = 100_000
 REMEMBERED_UNKNOWN = 10_000

@@ -197,7 +197,7 @@ COMMANDS = {
         _KEY_ID
         | {"--overlap-hours": {"type": float, "default": 0.0, "metavar": "H", "help": "how long the old one stays good (default 0)"}},
     ),
-    "revoke-key": Command("Make a key useless; every server sees it within 5 seconds.", _revoke_key, _KEY_ID),
+    "revoke-key": Command("Make a key useless; it is charged for nothing from now on.", _revoke_key, _KEY_ID),
     "usage": Command(
         "Show what an account used of a month.",
         _usage,

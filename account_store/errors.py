@@ -36,6 +36,12 @@ class StateError(AccountError):
     code = "wrong_state"
 
 
+class KeyRevokedError(AccountError):
+    """The key was revoked while a process still remembered it as good: nothing was charged."""
+
+    code = "key_revoked"
+
+
 class IdempotencyKeyReusedError(AccountError):
     """The idempotency key was used for another request within its 24 hours."""
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from account_store.errors import IdempotencyKeyReusedError
+from account_store.errors import IdempotencyKeyReusedError, KeyRevokedError
 from account_store.replays import LONGEST_IDEMPOTENCY_KEY, StoredAnswer
 from catalog_api.answers import NOT_KEPT, REVALIDATE, Answer, etag, is_current
 from catalog_api.problems import ApiError, ParameterProblem, problem
@@ -60,6 +60,9 @@ class Question(ABC):
         allowance = await service.limiter.take(caller)
         try:
             answer = await self.answer(service, caller, scope) if allowance.is_allowed else problem(scope, _rate_limited(allowance))
+        except KeyRevokedError:
+            service.accounts.keys.forget()
+            answer = problem(scope, ApiError("invalid_api_key", "The key was revoked."))
         except Exception as error:  # noqa: BLE001 - whatever went wrong: the caller is told in the one form, and it is logged there
             answer = problem(scope, error)
         answer.headers |= self.told

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from account_store.clock import day_of
-from account_store.errors import IdempotencyKeyReusedError
+from account_store.errors import IdempotencyKeyReusedError, KeyRevokedError
 from account_store.ledger.orders import Charge, Kind, Order
 
 if TYPE_CHECKING:
@@ -33,6 +33,8 @@ MonthSum = tuple[int, str, int, int]
 DaySum = tuple[int, str, int, int, int]
 """Account id, day, key id, credits to add, requests to add."""
 _PLAIN = (Kind.CHARGE, Kind.REFUND)
+_TAKING = (Kind.CHARGE, Kind.RESERVE)
+"""Orders that a revoked key may not give; what it has begun may be settled."""
 
 
 @dataclass(slots=True)
@@ -65,6 +67,10 @@ class Books(ABC):
     def run(self, statement: str, values: dict[str, Any] | Sequence[dict[str, Any]]) -> list[tuple[Any, ...]]:
         """One statement of this module (`:name` parameters), or the same for several rows; what it returned."""
 
+    @abstractmethod
+    def revoked(self, key_ids: list[int], moment: str) -> set[int]:
+        """Which of the keys were revoked at `moment` (`2026-11-21 18:00:00`, UTC), asked of the database in this batch."""
+
     lock_suffix = ""
 
     def book(self, orders: list[Order], now: datetime) -> list[Charge | Exception]:
@@ -73,13 +79,22 @@ class Books(ABC):
         for order in orders:
             order.day = order.day or today
         with self.batch():
-            answers = self._add_plain(orders)
-            rest = [place for place, answer in enumerate(answers) if answer is None]
-            if rest:
-                with self.careful():
-                    decided = self._decide_all([orders[place] for place in rest], int(now.timestamp()))
-                for place, answer in zip(rest, decided, strict=True):
-                    answers[place] = answer
+            taking = sorted({order.key_id for order in orders if order.kind in _TAKING})
+            revoked = self.revoked(taking, now.strftime("%Y-%m-%d %H:%M:%S")) if taking else set()
+            if not revoked:
+                return self._book(orders, now)
+            is_refused = [order.kind in _TAKING and order.key_id in revoked for order in orders]
+            booked = iter(self._book([order for order, refused in zip(orders, is_refused, strict=True) if not refused], now))
+            return [KeyRevokedError("the key was revoked: nothing was charged") if refused else next(booked) for refused in is_refused]
+
+    def _book(self, orders: list[Order], now: datetime) -> list[Charge | Exception]:
+        answers = self._add_plain(orders)
+        rest = [place for place, answer in enumerate(answers) if answer is None]
+        if rest:
+            with self.careful():
+                decided = self._decide_all([orders[place] for place in rest], int(now.timestamp()))
+            for place, answer in zip(rest, decided, strict=True):
+                answers[place] = answer
         return answers  # type: ignore[return-value]
 
     def _add_plain(self, orders: list[Order]) -> list[Charge | Exception | None]:

@@ -69,6 +69,11 @@ class PostgresqlBooks(Books):
         columns = [[month[place] for month in months] for place in range(4)] + [[day[place] for day in days] for place in range(5)]
         return {(account_id, month): used for account_id, month, used in self._connection.execute(_ADD, columns)}
 
+    def revoked(self, key_ids: list[int], moment: str) -> set[int]:
+        """One more round trip a batch."""
+        found = self._connection.execute("SELECT key_id FROM api_key WHERE key_id = ANY(%s) AND revoked_at <= %s", (key_ids, moment))
+        return {key_id for (key_id,) in found}
+
     def run(self, statement: str, values: dict[str, Any] | Sequence[dict[str, Any]]) -> list[tuple[Any, ...]]:
         """As this driver writes parameters: `%(name)s`."""
         with self._connection.cursor() as cursor:

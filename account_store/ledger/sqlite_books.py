@@ -36,6 +36,10 @@ INSERT INTO credit_day AS d (account_id, day, key_id, credits, requests)
 SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4 FROM json_each(?) WHERE true
 ON CONFLICT (account_id, day, key_id) DO UPDATE SET credits = d.credits + excluded.credits, requests = d.requests + excluded.requests
 """
+# Moments are stored as text with microseconds behind the second, always 0.
+_REVOKED = """
+SELECT key_id FROM api_key WHERE key_id IN (SELECT value FROM json_each(?)) AND revoked_at IS NOT NULL AND substr(revoked_at, 1, 19) <= ?
+"""
 
 
 class SqliteBooks(Books):
@@ -79,6 +83,10 @@ class SqliteBooks(Books):
         if fitting:
             self._connection.execute(_ADD_DAYS, (json.dumps(fitting),))
         return used
+
+    def revoked(self, key_ids: list[int], moment: str) -> set[int]:
+        """By primary key: some microseconds a batch."""
+        return {key_id for (key_id,) in self._connection.execute(_REVOKED, (json.dumps(key_ids), moment))}
 
     def run(self, statement: str, values: dict[str, Any] | Sequence[dict[str, Any]]) -> list[tuple[Any, ...]]:
         """SQLite reads `:name` itself."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from account_store import Accounts
-from account_store.errors import IdempotencyKeyReusedError, UnavailableError
+from account_store.errors import IdempotencyKeyReusedError, KeyRevokedError, UnavailableError
 from account_store.ledger.reservations import RESERVATION_SECONDS, return_lapsed
 from tests.account_store.conftest import new_caller
 
@@ -54,6 +54,20 @@ def test_a_first_charge_beyond_the_plan_is_refused_too(accounts: Accounts) -> No
     assert accounts.ledger.charge_now(caller, 1001).granted == 0
     assert used(accounts, caller.account_id) == 0
     assert accounts.ledger.charge_now(caller, 1000).granted == 1000
+
+
+def test_a_key_revoked_elsewhere_is_charged_for_nothing_though_it_is_remembered(accounts: Accounts) -> None:
+    caller, other = new_caller(accounts), new_caller(accounts)
+    kept = accounts.ledger.charge_now(caller, 1)
+    begun = accounts.ledger.reserve_now(caller, 10)
+    assert begun is not None
+    accounts.keys.revoke(caller.key_id)
+    for order in (lambda: accounts.ledger.charge_now(caller, 1), lambda: accounts.ledger.reserve_now(caller, 10)):
+        with pytest.raises(KeyRevokedError):
+            order()
+    assert accounts.ledger.charge_now(other, 1).granted == 1
+    assert accounts.ledger.settle_now(begun, 4).used == 5, "what was begun before is settled"
+    assert accounts.ledger.release_now(kept).used == 4
 
 
 def test_a_released_charge_can_be_taken_again(accounts: Accounts) -> None:
