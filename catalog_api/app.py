@@ -18,6 +18,7 @@ from catalog_api.dashboard.site import Doors, dashboard, open_desk
 from catalog_api.description import description
 from catalog_api.express import ExpressLane
 from catalog_api.front import Front
+from catalog_api.genre_names import GenreNames
 from catalog_api.handlers import ROUTES
 from catalog_api.live_catalog import LiveCatalog
 from catalog_api.problems import problem
@@ -36,9 +37,9 @@ def build_app(settings: ApiSettings, traffic: Traffic, housekeeping: Housekeepin
     accounts = Accounts.open(settings.accounts_url)
     live = LiveCatalog(settings.catalog, verify_contents=settings.verify_contents, look_seconds=settings.look_seconds)
     document = description(declared(ROUTES), accounts.plans)
-    service = Service(
-        live, accounts, RateLimiter.open(settings.rate_limits_url), settings, msgspec.json.encode(document), reference_page(document)
-    )
+    limiter = RateLimiter.open(settings.rate_limits_url)
+    encoded = msgspec.json.encode(document)
+    service = Service(live, accounts, limiter, settings, encoded, reference_page(document), GenreNames())
 
     @asynccontextmanager
     async def opened(_app: Litestar) -> AsyncIterator[None]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from account_store.accounts import Accounts
     from account_store.rate_limits import RateLimiter
+    from catalog_api.genre_names import GenreNames
     from catalog_api.live_catalog import LiveCatalog
     from catalog_api.settings import ApiSettings
 
@@ -24,3 +25,5 @@ class Service:
     """The OpenAPI document, encoded."""
     reference: bytes
     """The reference page, HTML."""
+    genre_names: GenreNames
+    """What callers write for genres."""

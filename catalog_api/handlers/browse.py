@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from catalog_api.answers import Answer
 from catalog_api.handlers.pages import page
 from catalog_api.metering import Lookup, Question
@@ -51,12 +53,14 @@ _FILTERS: dict[str, Parameter[Any]] = {
     feature="browse",
 )
 def browse(asked: Asked) -> Question:
-    """Tracks that pass all filters, newest first by their earliest release, undated last. An unknown genre is a 400."""
+    """Tracks that pass all filters, newest first by their earliest release, undated last. `genre` takes any common name; an unknown one is a 400."""
     filters = BrowseFilters(**{name: asked[parameter] for name, parameter in _FILTERS.items()})
 
-    def work(catalog: Catalog, _service: Service) -> Answer:
+    def work(catalog: Catalog, service: Service) -> Answer:
+        meant = None if filters.genre is None or filters.genre_id is not None else service.genre_names.node_id(filters.genre)
+        wanted = filters if meant is None else msgspec.structs.replace(filters, genre_id=meant)
         try:
-            found = catalog.browse(filters, limit=asked[LIMIT], cursor=asked[CURSOR], randomize=asked[RANDOMIZE])
+            found = catalog.browse(wanted, limit=asked[LIMIT], cursor=asked[CURSOR], randomize=asked[RANDOMIZE])
         except UnknownGenreError as error:
             name = GENRE.name if filters.genre_id is None else GENRE_ID.name
             check([ParameterProblem("query", name, str(error))])

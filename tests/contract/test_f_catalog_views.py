@@ -38,6 +38,7 @@ def test_f2_filters_narrow_and_hold_together(api: Api) -> None:
     assert set(ids(api, BROWSE, genreId=genres["House"])) == {1, 6}
     assert ids(api, BROWSE, genreId=genres["Deep House"]) == [1]
     assert set(ids(api, BROWSE, genre="house")) == {1, 6}
+    assert set(ids(api, BROWSE, genre="House Music")) == {1, 6}, "as users write it"
     assert ids(api, BROWSE, genreId=genres["Deep House"], genre="techno") == [1], "the id wins"
     assert set(ids(api, BROWSE, genre="trance", year=2021)) == {50, *GLASS_REMIXES}
     assert ids(api, BROWSE, genre="trance", year=1999) == []

@@ -1,0 +1,35 @@
+"""What callers write for a genre -> a node of the canonical tree: its own name first, else what the genre rules read in a user's tag.
+
+So `drum & bass` finds DnB. Rules are those of the installed package; ids of nodes never change meaning, so they fit every snapshot.
+What must not live here: asking the catalog (catalog_store/queries/browse.py).
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from catalog_store.name_keys import name_key
+from catalog_store.platforms import CATALOG_B
+from genre_rules import Classifier, compile_book, load_book
+
+REMEMBERED = 10_000
+"""Texts whose node is kept: callers ask for few, and a rule takes some 30 us."""
+
+
+class GenreNames:
+    """Made once per process: reading the rules takes some 0.3 s of CPU."""
+
+    def __init__(self) -> None:
+        """Read the shipped rules."""
+        book = load_book()
+        self._own = {name_key(node.name): node.id for node in book.taxonomy.nodes}
+        self._classifier = Classifier(compile_book(book))
+        self.node_id = lru_cache(REMEMBERED)(self._node_id)
+
+    def _node_id(self, text: str) -> int | None:
+        """The node that `text` means; None when it means none, or several."""
+        own = self._own.get(name_key(text))
+        if own is not None:
+            return own
+        tags = self._classifier.classify(CATALOG_B, text).tags
+        return tags[0].node.id if len(tags) == 1 else None
