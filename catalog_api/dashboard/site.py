@@ -102,10 +102,10 @@ class Doors:
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """Not a coroutine itself: requests to /v1 pass with one comparison."""
         path = scope.get("path", "")
+        if path.startswith(HOME) and path[len(HOME) :][:1] in {"", "/"}:
+            return self._page(scope, receive, send)
         if path == "/":
             return Answer(b"", {"location": HOME}, status=302)(scope, receive, send)
-        if path == HOME or path.startswith(HOME + "/"):
-            return self._page(scope, receive, send)
         return self._api(scope, receive, send)
 
     async def _page(self, scope: Scope, receive: Receive, send: Send) -> None:

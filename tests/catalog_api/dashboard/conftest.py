@@ -16,7 +16,7 @@ from account_store.clock import utc_now
 from account_store.users import Users
 from catalog_store.publisher import publish
 from catalog_store.tables import TABLES
-from tests.contract.awkward import SPLIT_OFF, isrc, make_frames
+from tests.contract.awkward import SPLIT_OFF, Frames, isrc, make_frames
 from tests.contract.conftest import Api, serving
 
 if TYPE_CHECKING:
@@ -51,29 +51,34 @@ def hostile_catalog(root: Path, tables: Path) -> Path:
     for name in ("atom", "atom_member", "atom_isrc", "edge"):
         frames.rows[name] = []
     for track_id in (1, HOSTILE_TRACK):
-        hostile = HOSTILE if track_id == HOSTILE_TRACK else ""
-        for number, title in ((0, "midnightrunning"), (1, "midnightruning")):
-            atom_id = 10 * track_id + number
-            keys = {"artist_key": "velvetfoxes" + hostile, "title_key": title + hostile, "stem_key": title, "number_key": ""}
-            counts = {"record_count": 1, "platform_count": 1, "names": [hostile or "The Velvet Foxes"]}
-            frames.add("atom", atom_id=atom_id, variant=hostile, duration_ms=178_500 + number, **keys, **counts)
-            frames.add("atom_isrc", isrc=isrc(track_id), atom_id=atom_id, platforms=["store_a"], record_count=1)
-        told = {"kind": "typo", "score": 0.97, "evidence": f"runing ~ running {hostile}"}
-        frames.add("edge", atom_id_a=10 * track_id, atom_id_b=10 * track_id + 1, **told)
-        records = [row for row in frames.rows["recording_member"] if row["recording_id"] == track_id]
-        if track_id == HOSTILE_TRACK:
-            frames.add("recording_member", platform="store_a", external_id=HOSTILE, recording_id=track_id)
-            records = [frames.rows["recording_member"][-1]]
-        for number, row in enumerate(records):
-            place = {"platform": row["platform"], "external_id": row["external_id"]}
-            frames.add("atom_member", atom_id=10 * track_id + number % 2, release_id="", content_hash=number, **place)
-        named = {"platform": "store_a", "id": hostile or "5000001", "reason": "priority", "agreed": 1, "entity": "recording"}
-        columns = [name for name in TABLES["recording_provenance"].polars_schema if name != "recording_id"]
-        told_by = {name: named[name.rpartition("_")[2]] for name in columns}
-        frames.add("recording_provenance", recording_id=track_id, **told_by)
+        add_evidence(frames, track_id, HOSTILE if track_id == HOSTILE_TRACK else "")
     next_ids = dict.fromkeys(("recording", "artist", "release", "label"), SPLIT_OFF + 1)
     publish(frames.write(tables), root, snapshot_id="hostile", next_ids=next_ids)
     return root
+
+
+def add_evidence(frames: Frames, track_id: int, hostile: str) -> None:
+    """Two groups of records with a typo between them; `hostile` stands in all texts."""
+    for number, title in ((0, "midnightrunning"), (1, "midnightruning")):
+        atom_id = 10 * track_id + number
+        keys = {"artist_key": "velvetfoxes" + hostile, "title_key": title + hostile, "stem_key": title, "number_key": ""}
+        counts = {"record_count": 1, "platform_count": 1, "names": [hostile or "The Velvet Foxes"]}
+        frames.add("atom", atom_id=atom_id, variant=hostile, duration_ms=178_500 + number, **keys, **counts)
+        frames.add("atom_isrc", isrc=isrc(track_id), atom_id=atom_id, platforms=["store_a"], record_count=1)
+    told = {"kind": "typo", "score": 0.97, "evidence": f"runing ~ running {hostile}"}
+    frames.add("edge", atom_id_a=10 * track_id, atom_id_b=10 * track_id + 1, **told)
+    records = [row for row in frames.rows["recording_member"] if row["recording_id"] == track_id]
+    if hostile:
+        for external_id in (HOSTILE, HOSTILE + "2"):
+            frames.add("recording_member", platform="store_a", external_id=external_id, recording_id=track_id)
+        records = frames.rows["recording_member"][-2:]
+    for number, row in enumerate(records):
+        place = {"platform": row["platform"], "external_id": row["external_id"]}
+        frames.add("atom_member", atom_id=10 * track_id + number % 2, release_id="", content_hash=number, **place)
+    named = {"platform": "store_a", "id": hostile or "5000001", "reason": "priority", "agreed": 1, "entity": "recording"}
+    columns = [name for name in TABLES["recording_provenance"].polars_schema if name != "recording_id"]
+    told_by = {name: named[name.rpartition("_")[2]] for name in columns}
+    frames.add("recording_provenance", recording_id=track_id, **told_by)
 
 
 @dataclass

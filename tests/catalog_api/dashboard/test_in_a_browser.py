@@ -1,9 +1,14 @@
-"""The main flow in a real browser, on a phone and on a desk, in light and dark. Skipped where no Chromium is installed."""
+"""The main flow in a real browser, on a phone and on a desk, in light and dark. Skipped where no Chromium is installed.
+
+With DASHBOARD_PICTURES=<folder> every page that is looked at is left there as a picture, for a person to look at.
+"""
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,13 +18,13 @@ from tests.catalog_api.dashboard.conftest import HOSTILE_TRACK, PASSWORD
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
     from typing import Literal
 
     from playwright.sync_api import Browser, Page
 
     from tests.contract.conftest import Api
 
+PICTURES = os.environ.get("DASHBOARD_PICTURES")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 QUIET = (
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
@@ -70,10 +75,10 @@ LOOK = """() => {
 class Visitor:
     """A page of the browser. Everything it is led to is looked at."""
 
-    def __init__(self, page: Page, base: str, pictures: Path) -> None:
+    def __init__(self, page: Page, base: str, name: str) -> None:
         self.page = page
         self.base = base
-        self.pictures = pictures
+        self.name = name
         self.complaints: list[str] = []
         page.set_default_timeout(20_000)
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
@@ -82,7 +87,8 @@ class Visitor:
 
     def look(self, name: str) -> None:
         assert self.page.evaluate(LOOK) == [], name
-        self.page.screenshot(path=self.pictures / f"{name}.png", full_page=True)
+        if PICTURES:
+            self.page.screenshot(path=Path(PICTURES) / f"{name}-{self.name}.png", full_page=True)
 
     def go(self, path: str, name: str) -> None:
         self.page.goto(self.base + path)
@@ -109,9 +115,9 @@ def chromium() -> Iterator[Browser]:
 
 
 @pytest.mark.parametrize(("width", "colours"), [(360, "light"), (1280, "dark")])
-def test_a_key_holders_day(chromium: Browser, server: Api, tmp_path: Path, width: int, colours: Literal["light", "dark"]) -> None:
+def test_a_key_holders_day(chromium: Browser, server: Api, width: int, colours: Literal["light", "dark"]) -> None:
     context = chromium.new_context(viewport={"width": width, "height": 800}, color_scheme=colours)
-    visitor = Visitor(context.new_page(), server.base, tmp_path)
+    visitor = Visitor(context.new_page(), server.base, f"{width}-{colours}")
     email = f"visitor{width}@example.org"
     sign_up(visitor, email)
     make_and_lose_keys(visitor, server)

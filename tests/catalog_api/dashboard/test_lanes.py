@@ -16,7 +16,7 @@ def test_work_that_takes_too_long_is_told_and_keeps_its_place_until_it_ends() ->
 
     async def scene(lane: Lane) -> None:
         with pytest.raises(TooSlowError):
-            await lane.do(may_end.wait)
+            await lane.do(may_end.wait, 10)
         with pytest.raises(BusyError):
             await lane.do(int)
         may_end.set()
@@ -37,7 +37,7 @@ def test_what_waits_too_long_is_never_begun() -> None:
     may_end, begun = threading.Event(), threading.Event()
 
     async def scene(lane: Lane) -> None:
-        first = asyncio.create_task(lane.do(may_end.wait))
+        first = asyncio.create_task(lane.do(may_end.wait, 10))
         await asyncio.sleep(0)
         with pytest.raises(TooSlowError):
             await lane.do(begun.set)

@@ -255,9 +255,8 @@ def test_hostile_texts_stay_texts_on_every_page(paying: Browser, server: Api) ->
         answer = paying.http.get(address)
         assert answer.status_code < 500, address
         Page(answer.text).check()
-        assert "7 * 7" in answer.text or "49" not in answer.text
     assert Page(paying.http.get(addresses[0]).text).text.count(HOSTILE) >= 4
-    assert Page(paying.http.get(addresses[1]).text).text.count(HOSTILE) >= 6
+    assert Page(paying.http.get(addresses[1]).text).text.count(HOSTILE) >= 20
     with httpx.Client(base_url=server.base) as visitor:
         for path in ("/dashboard/sign-in", "/dashboard/sign-up"):
             page = visitor.get(path, params={"next": HOSTILE})
