@@ -53,7 +53,7 @@ _FILTERS: dict[str, Parameter[Any]] = {
     feature="browse",
 )
 def browse(asked: Asked) -> Question:
-    """Tracks that pass all filters, newest first by their earliest release, undated last. `genre` takes any common name; an unknown one is a 400."""
+    """Tracks that pass all filters, newest first by earliest release, undated last. A genre that nothing calls so is a 400."""
     filters = BrowseFilters(**{name: asked[parameter] for name, parameter in _FILTERS.items()})
 
     def work(catalog: Catalog, service: Service) -> Answer:
