@@ -118,7 +118,7 @@ def chromium() -> Iterator[Browser]:
 def test_a_key_holders_day(chromium: Browser, server: Api, width: int, colours: Literal["light", "dark"]) -> None:
     context = chromium.new_context(viewport={"width": width, "height": 800}, color_scheme=colours)
     visitor = Visitor(context.new_page(), server.base, f"{width}-{colours}")
-    email = f"visitor{width}@example.org"
+    email = f"visitor{width}.with.an.address.too.long.for.phones@example.org"
     sign_up(visitor, email)
     make_and_lose_keys(visitor, server)
     find_a_track(visitor)
