@@ -54,7 +54,7 @@ _CODE = (
     "catalog_store/tables/linkage.py",
     "pipeline/dumps/content_hash.py",
 )
-_LIBRARIES = ("polars", "rapidfuzz", "scipy")
+_LIBRARIES = ("polars", "rapidfuzz")
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 DISC_BITS, TRACK_BITS = 6, 10
 """Of a place, behind the barcode. No real release has more discs or tracks; what claims to is no evidence."""
 _PLATFORM = pl.Enum(CATALOG_PLATFORMS)
+NO_PLACES = pl.DataFrame(schema={"place": pl.String, "platform": pl.String, "atom_id": pl.Int64})
 
 
 def contested_places(releases: Frames, tracks: Frames, members: Frames, buckets: int = 1) -> pl.DataFrame:
@@ -54,20 +55,23 @@ def _named(column: str) -> pl.Expr:
 def _contested(releases: pl.DataFrame, tracks: Frames, members: Frames) -> pl.DataFrame:
     disc, track = pl.col("disc_number").fill_null(1).cast(pl.Int64), pl.col("track_number").cast(pl.Int64)
     numbered = disc.is_between(0, (1 << DISC_BITS) - 1) & track.is_between(0, (1 << TRACK_BITS) - 1)
-    place = (pl.col("gtin") * (1 << DISC_BITS) + disc) * (1 << TRACK_BITS) + track
+    spot = pl.when(numbered).then(disc * (1 << TRACK_BITS) + track)
+    place = pl.col("gtin") * (1 << DISC_BITS + TRACK_BITS) + pl.col("spot")
     placed = pl.concat(
         [
-            frame.filter(numbered)
-            .with_columns(release=_named("release_id"))
+            frame.select(release=_named("release_id"), record=_named("external_id"), spot=spot)
+            .drop_nulls("spot")
             .join(releases, on="release")
-            .select(place=place, record=_named("external_id"))
+            .select("record", place=place)
             for frame in tracks()
         ]
     )
     placed = placed.filter(pl.col("place").is_duplicated())
     standing = pl.concat(
         [
-            frame.select("atom_id", record=_named("external_id"), platform=pl.col("platform").cast(_PLATFORM)).join(placed, on="record")
+            placed.join(
+                frame.select("atom_id", record=_named("external_id"), platform=pl.col("platform").cast(_PLATFORM)), on="record"
+            ).drop("record")
             for frame in members()
         ]
     )

@@ -45,10 +45,14 @@ def same_artist_edges(atoms: pl.DataFrame, changed: pl.Series | None = None) -> 
     `changed`: ids of atoms; only pairs with one of them are looked at.
     """
     known = atoms.filter(pl.col("artist_key") != "")
-    titles = _Titles.of(known)
+    titles = _Titles.of(known) if changed is None else None
     pairs = _with_changed([_pairs_in_blocks(blocked, changed, titles) for blocked in _timed_artist_blocks(known)], changed)
     pairs += _with_changed([_untimed_pairs(blocked) for blocked in _untimed_artist_blocks(known)], changed)
-    found = compared(_alike_in_title(pl.concat(pairs), known, titles).unique(), known).filter(_close_or_unknown())
+    met = pl.concat(pairs)
+    if titles is None:  # few of the atoms are in a pair
+        known = known.filter(pl.col("atom_id").is_in(met["a"].implode()) | pl.col("atom_id").is_in(met["b"].implode()))
+        titles = _Titles.of(known)
+    found = compared(_alike_in_title(met, known, titles).unique(), known).filter(_close_or_unknown())
     stems = (pl.col("a_stem_key") == pl.col("b_title_key")) | (pl.col("b_stem_key") == pl.col("a_title_key"))
     found = found.filter((pl.col("is_typo") & _long_or_timed("title_key")) | (stems & (duration_gap() <= STEM_DURATION_MS)))
     return _as_edges(with_similarities(found.filter(variants_match(found))))
@@ -79,13 +83,21 @@ def crowded_blocks(atoms: pl.DataFrame) -> pl.DataFrame:
         ("artist_key", _timed_artist_blocks, _untimed_artist_blocks),
         ("title_key", _timed_title_blocks, _untimed_title_blocks),
     ):
-        many = atoms.filter(pl.col("artist_key") != "", pl.len().over(by) > LARGEST_BLOCK)
+        hashes = atoms[by].hash()
+        times = hashes.value_counts().filter(pl.col("count") > LARGEST_BLOCK)[by]
+        many = atoms.filter(pl.col("artist_key") != "", hashes.is_in(times.implode()))
         names = many.select("atom_id", name=by)
         many = many if by == "artist_key" else _shared_titles(many)
         blocks = [*timed(many), *(blocked.with_columns(slot=pl.lit(None, pl.Int32)) for blocked in untimed(many))]
-        crowded = [blocked.filter(pl.len().over("block", "slot") > LARGEST_BLOCK).select("atom_id", "block", "slot") for blocked in blocks]
-        found.append(pl.concat(crowded).join(names, on="atom_id").select("name", "block", "slot", by=pl.lit(by)))
+        found.append(pl.concat(map(_crowded, blocks)).join(names, on="atom_id").select("name", "block", "slot", by=pl.lit(by)))
     return pl.concat(found).unique().sort("by", "name", "block", "slot")
+
+
+def _crowded(blocked: pl.DataFrame) -> pl.DataFrame:
+    """atom_id, block, slot of the atoms in blocks that hold too many."""
+    blocks = blocked.select(block=hashed(("block", "slot"))).to_series()
+    full = blocks.value_counts().filter(pl.col("count") > LARGEST_BLOCK)["block"]
+    return blocked.filter(blocks.is_in(full.implode())).select("atom_id", "block", "slot")
 
 
 def without_contradiction(edges: pl.DataFrame, claims: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:

@@ -12,7 +12,6 @@ import shutil
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-import numpy as np
 import polars as pl
 
 from catalog_store.tables import TABLES
@@ -25,6 +24,7 @@ from pipeline.linkage.names_at_hand import hand_out_names, names_at_hand, write_
 from pipeline.linkage.night import MOST_CHANGED, Night, begin, settle
 from pipeline.linkage.normalise import hash_bucket, names_of, normalise
 from pipeline.linkage.overrides import NO_OVERRIDES, apart, load_overrides
+from pipeline.linkage.runs import hashed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -117,10 +117,8 @@ def _atoms_naming(night: Night, keys: pl.Series) -> pl.Series:
 
 
 def _differing_ids(before: pl.Series, after: pl.Series) -> tuple[pl.Series, pl.Series]:
-    """The numbers that stand in `before` only, and those in `after` only. Sorting them costs a fifth of two joins."""
-    numbers, times = np.unique(np.concatenate([before.to_numpy(), after.to_numpy()]), return_counts=True)
-    alone = pl.Series(numbers[times == 1]).implode()
-    return before.filter(before.is_in(alone)), after.filter(after.is_in(alone))
+    """The numbers that stand in `before` only, and those in `after` only. A tenth of what two joins cost."""
+    return before.filter(~before.is_in(after.implode())), after.filter(~after.is_in(before.implode()))
 
 
 def _differing(before: pl.DataFrame, after: pl.DataFrame, key: list[str]) -> pl.DataFrame:
@@ -192,7 +190,9 @@ def _keys_of(tables: Callable[[str], pl.LazyFrame], atom_ids: pl.Series) -> pl.D
 
 
 def _atoms_with_keys(tables: Callable[[str], pl.LazyFrame], keys: pl.DataFrame) -> pl.DataFrame:
-    return tables("atom").select("atom_id", *KEY).join(keys.lazy(), on=KEY, how="semi").select("atom_id").collect()
+    """atom_id of the atoms of these keys; by hash: an atom more, 1 time in 2^64, would be made again as it was."""
+    wanted = hashed(KEY).is_in(keys.select(hashed(KEY)).to_series().implode())
+    return tables("atom").select("atom_id", *KEY).filter(wanted).select("atom_id").collect()
 
 
 def _hashes_in(tables: Callable[[str], pl.LazyFrame], atoms: pl.DataFrame) -> pl.Series:

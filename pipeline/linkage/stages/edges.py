@@ -21,7 +21,8 @@ from pipeline.linkage.key_edges import KEY_COLUMNS, key_edges
 from pipeline.linkage.link_edges import link_edges
 from pipeline.linkage.night import Night, current_night
 from pipeline.linkage.overrides import load_overrides, must_edges
-from pipeline.linkage.position_edges import contested_places, position_edges
+from pipeline.linkage.position_edges import NO_PLACES, contested_places, position_edges
+from pipeline.linkage.runs import hashed
 from pipeline.linkage.stages.atoms import Facts, bucket_count, spilled, unspilled
 from pipeline.linkage.typo_edges import crowded_blocks, same_artist_edges, same_title_edges, without_contradiction
 
@@ -41,7 +42,7 @@ def edges(paths: BuildPaths, *, buckets: int | None = None) -> Facts:
     night = current_night(paths)
     buckets = buckets or bucket_count(row_count(paths.table("atom")))
     found = _edges_of_all(paths, buckets) if night.base is None else _edges_of_changes(paths, night)
-    found = pl.concat([found, _override_edges(paths), _link_edges(paths), _position_edges(paths), TABLES["edge"].empty()])
+    found = pl.concat([found, _override_edges(paths), *_edges_between_platforms(paths), TABLES["edge"].empty()])
     atom_ids = _atom(paths).select("atom_id").collect()["atom_id"]
     so_far = components(atom_ids, found)
     chunks = _artist_chunks(paths, KEY_COLUMNS) if night.base is None else [_atom(paths).select(KEY_COLUMNS).collect()]
@@ -190,39 +191,39 @@ def _override_edges(paths: BuildPaths) -> pl.DataFrame:
     return must_edges(overrides, named)
 
 
-def _link_edges(paths: BuildPaths) -> pl.DataFrame:
+def _edges_between_platforms(paths: BuildPaths) -> list[pl.DataFrame]:
+    """Those from cross-links and those from places: the atoms of both are read at once."""
+    links, places = _links(paths), _places(paths)
+    named = _members_linked(paths, links)
+    atoms = _of_atoms(paths, "atom", pl.concat([named["atom_id"], places["atom_id"]]).unique())
+    return [link_edges(atoms, named, links), position_edges(atoms, places)]
+
+
+def _links(paths: BuildPaths) -> pl.DataFrame:
     staged = paths.staged("source_link", CATALOG_PLATFORMS)
-    if not staged:
-        return TABLES["edge"].empty()
-    links = pl.concat([scan_table(TABLES["source_link"], folder) for folder in staged])
+    links = pl.concat([TABLES["source_link"].empty().lazy(), *(scan_table(TABLES["source_link"], folder) for folder in staged)])
     links = links.filter(pl.col("entity_kind") == "recording", pl.col("target_kind") == "recording")
-    found = links.select("platform", "entity_id", "target_platform", "target_id").collect()
-    ends = pl.concat(
-        [
-            found.select("platform", external_id="entity_id"),
-            found.select(platform="target_platform", external_id="target_id"),
-        ]
-    ).unique()
-    member_parts = live_parts("atom_member", paths.table, ["platform", "external_id", "atom_id"])
-    named = pl.col("external_id").is_in(ends["external_id"].unique().implode())
-    members = pl.concat([rows.filter(named).join(ends, on=["platform", "external_id"], how="semi") for rows in member_parts])
-    atoms = _of_atoms(paths, "atom", members["atom_id"].unique())
-    return link_edges(atoms, members, found)
+    return links.select("platform", "entity_id", "target_platform", "target_id").collect()
 
 
-def _position_edges(paths: BuildPaths) -> pl.DataFrame:
+def _members_linked(paths: BuildPaths, links: pl.DataFrame) -> pl.DataFrame:
+    """platform, external_id, atom_id of the records at either end; by hash, so that one in 2^64 may be among them by chance."""
+    ends = [links.select(hashed(("platform", "entity_id"))), links.select(hashed(("target_platform", "target_id")))]
+    is_end = hashed(("platform", "external_id")).is_in(pl.concat([rows.to_series() for rows in ends]).implode())
+    return pl.concat([rows.filter(is_end) for rows in live_parts("atom_member", paths.table, ["platform", "external_id", "atom_id"])])
+
+
+def _places(paths: BuildPaths) -> pl.DataFrame:
     staged = {name: paths.staged(name, CATALOG_PLATFORMS) for name in ("source_release", "source_release_track")}
     if not all(staged.values()):
-        return TABLES["edge"].empty()
+        return NO_PLACES
     tracks = sum(row_count(folder) for folder in staged["source_release_track"])
-    places = contested_places(
+    return contested_places(
         _frames(staged["source_release"], ["platform", "release_id", "gtin"]),
         _frames(staged["source_release_track"], ["platform", "release_id", "external_id", "disc_number", "track_number"]),
         lambda: live_parts("atom_member", paths.table, ["platform", "external_id", "atom_id"]),
         buckets=1 + tracks // TRACKS_PER_BUCKET,
     )
-    atoms = _of_atoms(paths, "atom", places["atom_id"].unique())
-    return position_edges(atoms, places)
 
 
 def _frames(folders: list[Path], columns: list[str]) -> Callable[[], Iterator[pl.DataFrame]]:

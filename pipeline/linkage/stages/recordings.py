@@ -59,7 +59,7 @@ def _assign_all(paths: BuildPaths, cluster: pl.DataFrame) -> RecordIds:
     assigned = assign_records(paths, _groups(cluster))
     ids = assigned.ids.rename({"entity_id": "recording_id"})
     recordings = cluster.join(ids, left_on="cluster_id", right_on="group", how="left").select("atom_id", "recording_id")
-    owner, conflict = _owners(paths, recordings, None)
+    owner, conflict = _owners(paths, live_atoms("atom_isrc", paths.table).collect(), recordings)
     write_table(TABLES["isrc_owner"], paths.table("isrc_owner"), [owner])
     write_table(TABLES["isrc_conflict"], paths.table("isrc_conflict"), [conflict])
     return assigned
@@ -168,14 +168,18 @@ def _elsewhere(paths: BuildPaths, known: Registry, members: pl.DataFrame, gone: 
 def _take_over_owners(paths: BuildPaths, night: Night, reach: _Reach, member: pl.DataFrame) -> None:
     """Write `isrc_owner` and `isrc_conflict`: settled anew for every code that a record in reach has or had."""
     change = read_table(TABLES["atom_change"], paths.table("atom_change")).filter(pl.col("change") == "gone")["atom_id"]
-    claims = live_atoms("atom_isrc", paths.table).select("isrc", "atom_id").collect()
+    claims = live_atoms("atom_isrc", paths.table).collect()
     former = pl.col("atom_id").is_in(pl.concat([reach.gone["atom_id"], change]).unique().implode())
-    found = [_of(claims, "atom_id", reach.members["atom_id"]), night.table("atom_isrc").select("isrc", "atom_id").filter(former).collect()]
+    found = [
+        _of(claims, "atom_id", reach.members["atom_id"]).select("isrc", "atom_id"),
+        night.table("atom_isrc").select("isrc", "atom_id").filter(former).collect(),
+    ]
     codes = pl.concat(found)["isrc"].unique()
-    claimants = pl.col("atom_id").is_in(_of(claims, "isrc", codes)["atom_id"].unique().implode())
+    claims = _of(claims, "isrc", codes)
+    claimants = pl.col("atom_id").is_in(claims["atom_id"].unique().implode())
     speakers = _members(paths).filter(claimants).collect().unique("atom_id", keep="any")
     recordings = speakers.select("atom_id", recording_id=member["recording_id"].gather(member_places(member, speakers)))
-    for name, rows in zip(("isrc_owner", "isrc_conflict"), _owners(paths, recordings, codes), strict=True):
+    for name, rows in zip(("isrc_owner", "isrc_conflict"), _owners(paths, claims, recordings), strict=True):
         kept = night.table(name).filter(~pl.col("isrc").is_in(codes.implode())).collect()
         write_table(TABLES[name], paths.table(name), [kept.merge_sorted(rows, key="isrc")])
 
@@ -192,12 +196,9 @@ def _members(paths: BuildPaths) -> pl.LazyFrame:
     return live_atoms("atom_member", paths.table).select(*SOURCE, "atom_id")
 
 
-def _owners(paths: BuildPaths, recordings: pl.DataFrame, codes: pl.Series | None) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Tables `isrc_owner` and `isrc_conflict`, of some `codes` or of all; `recordings` gives the recording_id of each atom_id."""
-    claims = live_atoms("atom_isrc", paths.table)
-    if codes is not None:
-        claims = claims.filter(pl.col("isrc").is_in(codes.implode()))
-    claimed = claims.collect().join(recordings, on="atom_id", how="left")
+def _owners(paths: BuildPaths, claims: pl.DataFrame, recordings: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Tables `isrc_owner` and `isrc_conflict` of the codes in `claims`: rows of `atom_isrc`. `recordings`: atom_id, recording_id."""
+    claimed = claims.join(recordings, on="atom_id", how="left")
     shared = claimed.filter(pl.col("isrc").is_duplicated()).select("isrc", "recording_id").unique()
     contested = shared.filter(pl.col("isrc").is_duplicated()).select("isrc").unique()
     involved = claimed.join(contested, on="isrc", how="semi")["atom_id"].unique()
