@@ -81,18 +81,15 @@ def _edges_of_changes(paths: BuildPaths, night: Night) -> pl.DataFrame:
     before = pl.concat([near.select(BLOCKED_BY).join(latter, on="atom_id", how="anti"), former])
     crowded = pl.concat([crowded_blocks(before), crowded_blocks(near.select(BLOCKED_BY))])
     turned = crowded.filter(crowded.is_unique())
-    whole = {by: turned.filter(pl.col("by") == by)["name"].unique().implode() for by in ("artist_key", "title_key")}
-    candidates = [
-        same_artist_edges(near.filter(by_artist), latter["atom_id"]),
-        same_title_edges(near.filter(by_title), latter["atom_id"]),
-        same_artist_edges(near.filter(pl.col("artist_key").is_in(whole["artist_key"]))),
-        same_title_edges(near.filter(pl.col("title_key").is_in(whole["title_key"]))),
-    ]
+    candidates = [same_artist_edges(near.filter(by_artist), latter["atom_id"]), same_title_edges(near.filter(by_title), latter["atom_id"])]
     base = night.table("edge").collect()
     by_code = base.filter(pl.col("kind") == "isrc").join(codes, left_on="evidence", right_on="isrc", how="anti")
     touched = pl.concat([former["atom_id"], latter["atom_id"]]).implode()
     typos = base.filter(pl.col("kind") == "typo", ~pl.col("atom_id_a").is_in(touched), ~pl.col("atom_id_b").is_in(touched))
     if turned.height:
+        whole = {by: turned.filter(pl.col("by") == by)["name"].unique().implode() for by in ("artist_key", "title_key")}
+        candidates.append(same_artist_edges(near.filter(pl.col("artist_key").is_in(whole["artist_key"]))))
+        candidates.append(same_title_edges(near.filter(pl.col("title_key").is_in(whole["title_key"]))))
         typos = _outside(typos, near, whole)
     return pl.concat([by_code, typos, isrc_edges(near, claims), _without_contradiction(paths, candidates)])
 

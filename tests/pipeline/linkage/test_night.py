@@ -14,7 +14,7 @@ from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.tables import TABLES
 from catalog_store.tables.atoms import ATOM_TABLES, live_atoms
 from catalog_store.tables.files import read_table, row_count, write_table
-from pipeline.linkage import night, stages
+from pipeline.linkage import night, stages, typo_edges
 from pipeline.linkage.night import BASE_TABLES, current_night
 from pipeline.linkage.registry import collect_registry
 from pipeline.linkage.stages import atoms as atoms_stage
@@ -29,6 +29,7 @@ TITLES = ("Take On Me", "Take on Mee", "Another Day", "Another Day in Paradise",
 VERSIONS = (None, None, None, "Live", "Radio Edit", "Dido Remix", "Remix")
 DURATIONS = (None, 200_000, 201_500, 204_000, 207_000, 211_000, 216_000, 240_000)
 CODES = tuple(f"GBABC20{number:05d}" for number in range(25))
+LINKING = "catalog_b"
 DECISIONS = """
 - {sense}: [streamsvc_a:r0, streamsvc_b:r1]
   why: two takes
@@ -75,8 +76,8 @@ class Days:
             "traits": [],
         }
 
-    def _place(self) -> tuple[str, int]:
-        return f"rel{int(self.rng.integers(RELEASES))}", int(self.rng.integers(1, 5))
+    def _place(self) -> str:
+        return f"rel{int(self.rng.integers(RELEASES))}"
 
     def pass_by(self) -> None:
         """One night: records change, leave and return, an artist takes another name, releases get other barcodes and places."""
@@ -109,13 +110,21 @@ class Days:
                 if there == platform and (platform, release) not in self.withdrawn
             ]
             self._write(paths, platform, "source_release", [{"platform": platform, **release} for release in releases])
-            placed = [(row["external_id"], *self.places[str(row["external_id"])]) for row in rows]
+            placed = [(row["external_id"], self.places[str(row["external_id"])], TITLES.index(str(row["title"])) // 2) for row in rows]
             tracks = [
                 {"platform": platform, "release_id": release, "external_id": record, "disc_number": 1, "track_number": track}
                 for record, release, track in placed
                 if (platform, release) not in self.withdrawn
             ]
             self._write(paths, platform, "source_release_track", tracks)
+            self._write(paths, platform, "source_link", [self._link(row) for row in rows if platform == LINKING])
+
+    def _link(self, row: dict[str, object]) -> dict[str, object]:
+        """To a record of the platform before it, under the same title if there is one."""
+        others = [other for other in self.rows.values() if other["platform"] == CATALOG_PLATFORMS[CATALOG_PLATFORMS.index(LINKING) - 1]]
+        target = min(others, key=lambda other: (other["title"] != row["title"], other["artists"] != row["artists"]))
+        ends = {"entity_id": row["external_id"], "target_platform": target["platform"], "target_id": target["external_id"]}
+        return {"platform": LINKING, "entity_kind": "recording", **ends, "target_kind": "recording", "url": "https://example.org"}
 
     def _artist(self, platform: str, artist_id: str, name: str) -> dict[str, object]:
         return {"platform": platform, "artist_id": artist_id, "name": name, "aliases": [], "is_placeholder": False}
@@ -170,12 +179,13 @@ def test_a_night_that_builds_on_a_snapshot_equals_one_that_links_everything(
 ) -> None:
     monkeypatch.setattr(atoms_stage, "MOST_CHANGED", 1.0)
     monkeypatch.setattr(atoms_stage, "MOST_GONE", (100.0, 0.0)[seed % 2])
+    monkeypatch.setattr(typo_edges, "LARGEST_BLOCK", (400, 3)[seed // 2])
     days, paths = Days(seed), BuildPaths(tmp_path / "catalog")
     days.stage(paths)
     paths.overrides.write_text(DECISIONS.format(sense="cannot_link"))
     link_in_stages(paths)
     publish(paths, "night-0")
-    retired = 0
+    retired, kinds = 0, set[str]()
     for number in range(1, 4):
         days.pass_by()
         days.stage(paths)
@@ -184,10 +194,13 @@ def test_a_night_that_builds_on_a_snapshot_equals_one_that_links_everything(
         assert 0 < facts["changed_records"] < facts["records"]
         other = anew(paths, tmp_path / f"anew-{number}")
         assert content(paths) == content(other)
+        kinds |= set(read_table(TABLES["edge"], paths.table("edge"))["kind"])
         assert bool(row_count(paths.table("atom_gone"))) == (seed % 2 == 0)
         retired += read_table(TABLES["redirect"], paths.table("redirect")).height
         publish(paths, f"night-{number}")
     assert retired > 0
+    assert kinds >= {"override", "link", "typo"}
+    assert kinds & {"isrc", "position"}
 
 
 @pytest.fixture
