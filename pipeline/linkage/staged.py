@@ -103,15 +103,14 @@ def names_and_records(paths: BuildPaths, hashes: pl.Series, artists: pl.DataFram
     names, records = [_no_names()], [_no_records()]
     ids = {platform: rows["artist_id"] for (platform,), rows in artists.partition_by("platform", as_dict=True).items()}
     wanted = hashes.unique().implode()
-    for folder in paths.staged("source_recording", CATALOG_PLATFORMS):
-        renamed = ids.get(folder.parent.name)
-        for part in parts(folder):
-            rows = _records_of(part)
-            names.append(names_of(rows))
-            chosen = rows["content_hash"].is_in(wanted)
-            if renamed is not None:
-                chosen |= _crediting(rows, "artist_id", renamed)
-            records.append(rows.filter(chosen))
+    for piece in slices(paths):
+        rows = piece.read()
+        names.append(names_of(rows))
+        chosen = rows["content_hash"].is_in(wanted)
+        renamed = ids.get(rows["platform"][0])
+        if renamed is not None:
+            chosen |= _crediting(rows, "artist_id", renamed)
+        records.append(rows.filter(chosen))
     return pl.concat(names).unique(), pl.concat(records)
 
 
