@@ -10,7 +10,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-from catalog_api.parameters import check
+from catalog_api.parameters import VISIBLE, check
 from catalog_api.problems import ApiError, ParameterProblem
 
 if TYPE_CHECKING:
@@ -118,18 +118,18 @@ class Members:
     def text(self, name: str, longest: int) -> str:
         """A text that is not blank."""
         value = self._value(name)
-        if isinstance(value, str) and value.strip() and len(value) <= longest and NUL not in value:
+        if isinstance(value, str) and re.search(VISIBLE, value) and len(value) <= longest and NUL not in value:
             return value
         if self._members is not None:
             self.complain(name, f"a text of 1 to {longest} characters that is not blank and holds no NUL")
         return ""
 
     def optional_text(self, name: str, longest: int, pattern: str = "") -> str | None:
-        """A text, or None when it is absent or null; `pattern` must match it whole from its beginning."""
+        """A text, or None when it is absent or null; `pattern`, if any, must match it whole."""
         value = self._value(name)
         if value is None:
             return None
-        if isinstance(value, str) and len(value) <= longest and re.match(pattern, value) and NUL not in value:
+        if isinstance(value, str) and len(value) <= longest and (not pattern or re.fullmatch(pattern, value)) and NUL not in value:
             return value
         self.complain(name, f"a text of at most {longest} characters" + (f" like {pattern}" if pattern else ""))
         return None

@@ -24,6 +24,9 @@ T = TypeVar("T")
 TEXT_CHARACTERS = 500
 """Longest artist, title, label, genre (contract C1)."""
 URL_CHARACTERS = 2_000
+VISIBLE = r"[^\x00-\x20\x7f-\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]"
+"""One character that is no blank, spelled out: `\\s` is not the same set in Python and in JSON Schema, and callers check by the latter."""
+URL_PATTERN = rf"^https?://{VISIBLE}+$"
 LARGEST_ID = 2**63 - 1
 YEARS = (1860, 2100)
 """The first sound was recorded in 1860."""
@@ -136,7 +139,7 @@ def _shown(value: str) -> str:
 
 
 def _text(value: str) -> str:
-    if not value.strip():
+    if not re.search(VISIBLE, value):
         raise ValueError("must not be blank")
     if len(value) > TEXT_CHARACTERS:
         raise ValueError(f"at most {TEXT_CHARACTERS} characters, got {len(value)}")
@@ -154,7 +157,7 @@ def _whole_number(smallest: int, largest: int) -> Callable[[str], int]:
 
 def _url(value: str) -> str:
     """An address of any site: one that is no platform's is simply unknown."""
-    if len(value) > URL_CHARACTERS or not re.fullmatch(r"https?://\S+", value):
+    if len(value) > URL_CHARACTERS or not re.fullmatch(URL_PATTERN, value):
         raise ValueError(f"an http or https address of at most {URL_CHARACTERS} characters, got {_shown(value)}")
     return value
 
@@ -205,7 +208,7 @@ def _limit(smallest: int, largest: int, default: int) -> Parameter[int]:
     return Parameter("limit", _whole_number(smallest, largest), schema, "Items on a page.", default=default)
 
 
-_TEXT = {"type": "string", "minLength": 1, "maxLength": TEXT_CHARACTERS, "pattern": r"\S"}
+_TEXT = {"type": "string", "minLength": 1, "maxLength": TEXT_CHARACTERS, "pattern": VISIBLE}
 _ISRC_SCHEMA = {"type": "string", "pattern": r"^[A-Za-z]{2}-?[A-Za-z0-9]{3}-?[0-9]{2}-?[0-9]{5}$", "examples": ["GBAYE0601498"]}
 _ISWC_SCHEMA = {"type": "string", "pattern": r"^[Tt]-?[0-9]{3}\.?[0-9]{3}\.?[0-9]{3}-?[0-9]$", "examples": ["T-034.524.680-1"]}
 
@@ -237,7 +240,7 @@ OF_PLATFORM = {
 OF_URL = Parameter(
     "url",
     _url,
-    {"type": "string", "format": "uri", "pattern": r"^https?://\S+$", "maxLength": URL_CHARACTERS},
+    {"type": "string", "format": "uri", "pattern": URL_PATTERN, "maxLength": URL_CHARACTERS},
     "Address of a track on one of the platforms.",
 )
 

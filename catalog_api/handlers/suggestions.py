@@ -12,7 +12,7 @@ from catalog_api.answers import Answer, encoded
 from catalog_api.bodies import Members
 from catalog_api.handlers.found import body_of
 from catalog_api.metering import Paid, Question, timestamp
-from catalog_api.parameters import CURSOR, LIMIT, TRACK_ID, Asked
+from catalog_api.parameters import CURSOR, LIMIT, TRACK_ID, URL_PATTERN, VISIBLE, Asked
 from catalog_api.routes import reads, writes
 from catalog_api.service import Service
 from catalog_api.wire import Suggestion, SuggestionPage
@@ -24,9 +24,9 @@ _BODY = {
     "required": ["field", "value"],
     "properties": {
         "field": {"type": "string", "enum": list(FIELDS)},
-        "value": {"type": "string", "minLength": 1, "maxLength": LONGEST_VALUE, "pattern": r"^[^\x00]*\S[^\x00]*$"},
+        "value": {"type": "string", "minLength": 1, "maxLength": LONGEST_VALUE, "pattern": rf"^[^\x00]*{VISIBLE}[^\x00]*$"},
         "note": {"type": ["string", "null"], "maxLength": LONGEST_NOTE, "pattern": r"^[^\x00]*$"},
-        "source_url": {"type": ["string", "null"], "maxLength": LONGEST_NOTE, "pattern": r"^https?://[^\s\x00]+$"},
+        "source_url": {"type": ["string", "null"], "maxLength": LONGEST_NOTE, "pattern": URL_PATTERN},
     },
 }
 _CURSORS = CursorCodec()
@@ -50,7 +50,7 @@ def suggest(asked: Asked, body: object) -> Question:
     field = members.choice("field", FIELDS)
     value = members.text("value", LONGEST_VALUE)
     note = members.optional_text("note", LONGEST_NOTE)
-    source_url = members.optional_text("source_url", LONGEST_NOTE, pattern=r"https?://\S+$")
+    source_url = members.optional_text("source_url", LONGEST_NOTE, pattern=URL_PATTERN)
     members.check()
 
     async def work(service: Service, caller: Caller, _charge: Charge) -> Answer:

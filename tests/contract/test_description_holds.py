@@ -42,6 +42,8 @@ def test_made_up_requests_get_what_is_described(on_sqlite: Api, program: str, tm
         "1",
     ]
     limits = ["--seed", "1", "--max-time", str(SECONDS), "--phases", PHASES, "--continue-on-failure", "--generation-database", "none"]
+    # Links that it infers by names would ask for an ISRC of 71; those that the description tells are followed.
+    (tmp_path / "schemathesis.toml").write_text("[phases.stateful.inference]\nalgorithms = []\n")
     hooks = {"SCHEMATHESIS_HOOKS": "tests.contract.schemathesis_hooks", "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
         [*command, *limits], cwd=tmp_path, capture_output=True, text=True, check=False, env={**os.environ, **hooks}, timeout=180
