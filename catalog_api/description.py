@@ -31,6 +31,7 @@ _ALWAYS = (
 _METERED = ("quota_exceeded",)
 _WITH_BODY = ("invalid_body", "body_too_large", "unsupported_media_type")
 _HEADER_SCHEMAS = {"Idempotency-Key": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": r"^\S+$"}}
+# What is told goes into the first parameter that the other operation declares.
 _FOLLOWED_BY: dict[str, dict[str, tuple[str, str]]] = {
     "Track": {
         "": ("track_by_id", "/id"),

@@ -12,7 +12,7 @@ from catalog_api.service import Service
 from catalog_api.wire import IswcEntry, RecordingEntry, TrackIswcs, WorkRecordings
 from catalog_store.reader import Catalog
 
-_ONE_OF = (OF_ISRC, OF_ID)
+_ONE_OF = (OF_ID, OF_ISRC)
 
 
 @reads(
