@@ -35,6 +35,7 @@ from pipeline.simulate.releases import RELEASES_PER_RECORDING
 from pipeline.simulate.rows import CREDITS, world_of
 from pipeline.simulate.settings import SimulationSettings
 from pipeline.simulate.songs import NOBODY
+from pipeline.simulate.wording import version_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -132,18 +133,11 @@ def _recordings(world: World, names: pl.Series) -> pl.DataFrame:
     songs = world.made.songs[recordings["song"].to_numpy()]
     frame = pl.concat([recordings.drop("variant"), songs.drop("twin")], how="horizontal").rename({"true_id": "recording_id"})
     remixer = names.gather(frame.select(pl.when(pl.col("remixer") != NOBODY).then("remixer")).to_series())
-    before = pl.col("before")
-    subject = (
-        pl.when(pl.col("kind") == "remix")
-        .then(pl.col("remixer_name"))
-        .when(before.str.ends_with(" "))
-        .then(pl.col("place"))
-        .otherwise(pl.lit(""))
-    )
     frame = frame.with_columns(remixer_name=remixer)
-    version = pl.concat_str(before, subject, "after").str.strip_chars()
     frame = frame.with_columns(
-        title=pl.when(pl.col("kind") == "original").then("title").otherwise(pl.concat_str("title", pl.lit(" ("), version, pl.lit(")")))
+        title=pl.when(pl.col("kind") == "original")
+        .then("title")
+        .otherwise(pl.concat_str("title", pl.lit(" ("), version_words(), pl.lit(")")))
     )
     distinct = frame["title"].unique()
     variants = pl.DataFrame({"title": distinct, "variant": title_keys_frame(distinct)["variant"]})

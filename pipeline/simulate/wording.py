@@ -37,6 +37,19 @@ COSMETIC = ("Album Version", "Original Version", "Bonus Track")
 COSMETIC_SHARE = 0.015
 
 
+def version_words() -> pl.Expr:
+    """The words of a variant, with its remixer (`remixer_name`) or place where its wording has one."""
+    before = pl.col("before")
+    subject = (
+        pl.when(pl.col("kind") == "remix")
+        .then(pl.col("remixer_name"))
+        .when(before.str.ends_with(" "))
+        .then(pl.col("place"))
+        .otherwise(pl.lit(""))
+    )
+    return pl.concat_str(before, subject, "after").str.strip_chars()
+
+
 def with_versions(settings: SimulationSettings, platform: str, of: PlatformRows) -> pl.DataFrame:
     """The rows with `version` (words without brackets, null for plain originals) and the artists' names of this platform: `<credit>_name`.
 
@@ -48,13 +61,6 @@ def with_versions(settings: SimulationSettings, platform: str, of: PlatformRows)
         for credit in ("artist", "second_artist", "guest", "second_guest", "remixer")
     )
     before = pl.col("before")
-    subject = (
-        pl.when(pl.col("kind") == "remix")
-        .then(pl.col("remixer_name"))
-        .when(before.str.ends_with(" "))
-        .then(pl.col("place"))
-        .otherwise(pl.lit(""))
-    )
     year = pl.col("remaster_year").cast(pl.String)
     remaster = (
         pl.when(pl.col("wording") < 0.4)  # noqa: PLR2004 - shares of the remaster wordings
@@ -75,7 +81,7 @@ def with_versions(settings: SimulationSettings, platform: str, of: PlatformRows)
         .with_columns(before=pl.when("takes_alias").then(before.replace(ALIASES)).otherwise(before))
         .with_columns(
             version=pl.when(pl.col("kind") != "original")
-            .then(pl.concat_str(before, subject, "after").str.strip_chars())
+            .then(version_words())
             .when(pl.col("remaster_year") > 0)
             .then(remaster)
             .when("is_cosmetic")
