@@ -14,7 +14,7 @@ import pytest
 from pipeline.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("account_store", "catalog_api", "catalog_store", "genre_rules", "pipeline")
+PACKAGES = ("account_store", "audio_recognition", "catalog_api", "catalog_store", "genre_rules", "pipeline", "stream_monitor")
 
 
 def run(*command: str) -> subprocess.CompletedProcess[str]:
