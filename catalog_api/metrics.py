@@ -1,6 +1,6 @@
-"""The workers' counts as Prometheus metrics, on an address of their own that is not the public one.
+"""The workers' counts and the companions' metrics for Prometheus, on an address of their own that is not the public one.
 
-The process that watches over the workers serves them (__main__.py); each name stands in docs/operations.md. What must not live here:
+The process that watches over the workers serves them (supervisor.py); each name stands in docs/operations.md. What must not live here:
 counting (traffic.py).
 """
 
@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client import CollectorRegistry, Metric, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
 
 from catalog_api.traffic import BUCKETS, reports
@@ -21,8 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from prometheus_client import Metric
-
+    from catalog_api.companions import Companions
     from catalog_api.traffic import WorkerReport
 
 SILENT_AFTER_SECONDS = 10.0
@@ -49,6 +50,34 @@ class Workers(Collector):
 
     def describe(self) -> list[Metric]:
         """Nothing in advance: reports come later than the registry."""
+        return []
+
+
+class OfCompanions(Collector):
+    """Whether companions run, and what they tell themselves, each sample labelled with the `companion` that told it."""
+
+    def __init__(self, companions: Companions) -> None:
+        """`companions` of this process."""
+        self._companions = companions
+
+    def collect(self) -> Iterator[Metric]:
+        """The metrics now."""
+        states = self._companions.states()
+        up = GaugeMetricFamily("catalog_api_companion_up", "Whether the companion process runs", labels=["companion"])
+        restarts = CounterMetricFamily("catalog_api_companion_restarts", "How often it was started anew", labels=["companion"])
+        told: dict[str, Metric] = {}
+        for state in states:
+            up.add_metric([state.name], state.is_up)
+            restarts.add_metric([state.name], state.restarts)
+            # A file that is not there yet, or not ours to understand, must not take all other metrics with it.
+            with suppress(OSError, ValueError):
+                for family in list(text_string_to_metric_families(state.metrics.read_text(encoding="utf-8"))):
+                    merged = told.setdefault(family.name, Metric(family.name, family.documentation, family.type))
+                    merged.samples += [sample._replace(labels={"companion": state.name, **sample.labels}) for sample in family.samples]
+        yield from (up, restarts, *told.values())
+
+    def describe(self) -> list[Metric]:
+        """Nothing in advance."""
         return []
 
 
@@ -96,8 +125,9 @@ def _state(alive: list[WorkerReport], now: float) -> Iterator[Metric]:
     yield live
 
 
-def serve_metrics(folder: Path, host: str, port: int) -> None:
+def serve_metrics(folder: Path, companions: Companions, host: str, port: int) -> None:
     """Answer scrapes on an address of their own, in a thread, as long as the process lives. OSError when it is taken."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(Workers(folder))
+    registry.register(OfCompanions(companions))
     start_http_server(port, host, registry)

@@ -61,6 +61,10 @@ class ApiSettings:
         65.0
     )
     connections: Annotated[Count, "Open connections per worker; more are answered 503. Each needs a file handle."] = 4096
+    matcher: Annotated[bool, "Whether the matcher process of `/v1/tracks/identify` is started beside the workers."] = False
+    matcher_socket: Annotated[
+        str, "Unix socket of the matcher. Empty: in a temporary folder; say one if other programs ask it too, or if it is run alone."
+    ] = ""
     dashboard: Annotated[bool, "Whether the dashboard for key holders is served, at `/dashboard`."] = True
     dashboard_sign_up: Annotated[bool, "Whether people may sign up there; else only who has an account gets in."] = True
     dashboard_origin: Annotated[

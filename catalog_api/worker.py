@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 
 from catalog_api.app import build_app
 from catalog_api.edge import GuardedProtocol, Limits, sweep
-from catalog_api.log import log_json
 from catalog_api.settings import load_settings
 from catalog_api.traffic import REPORTS_FOLDER, Traffic, store
+from catalog_store.log import log_json
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -36,7 +36,7 @@ _COLLECT_AFTER = 50_000
 def application() -> ASGIApp:
     """The application of this worker."""
     settings = load_settings(os.environ)
-    log_json(settings.log_level)
+    log_json(settings.log_level, quiet=["uvicorn"])  # its coming and going is told by supervisor.py and live_catalog.py
     GuardedProtocol.limits = Limits(
         head_seconds=settings.head_seconds,
         body_seconds=settings.body_seconds,

@@ -1,15 +1,21 @@
-"""The log: one JSON object a line on standard error, whoever speaks: our code, the framework, the server.
+"""The log of every process that serves: one JSON object a line on standard error, whoever speaks: our code, a framework, a server.
 
 Every line has `timestamp` (UTC), `level`, `event`; those of a request its `request_id`. Keys never appear: nothing that is given a key
-logs its arguments. The lines of requests are written by traffic.py in the same form, without this machinery.
+logs its arguments. Code below catalog_api speaks through `logging`, figures in `extra`. The lines of requests are written by
+catalog_api/traffic.py in the same form, without this machinery. It stands in the lowest package because companions of the server that may
+not import the server's speak too. What must not live here: what is said.
 """
 
 from __future__ import annotations
 
 import logging
 import sys
+from typing import TYPE_CHECKING
 
 import structlog
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _SHARED = (
     structlog.stdlib.ExtraAdder(),
@@ -19,8 +25,8 @@ _SHARED = (
 )
 
 
-def log_json(level: str) -> None:
-    """Set up the process's log; `level` is one of Python's names, in any case."""
+def log_json(level: str, *, quiet: Sequence[str] = ()) -> None:
+    """Set up the process's log; `level` is one of Python's names, in any case. Of the loggers `quiet` only warnings are told."""
     number = logging.getLevelNamesMapping()[level.upper()]
     structlog.configure(
         processors=[*_SHARED[1:], structlog.processors.JSONRenderer()],
@@ -36,5 +42,5 @@ def log_json(level: str) -> None:
         )
     )
     logging.basicConfig(level=number, handlers=[handler], force=True)
-    # The server's own coming and going is told by supervisor.py and live_catalog.py.
-    logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    for name in quiet:
+        logging.getLogger(name).setLevel(max(number, logging.WARNING))

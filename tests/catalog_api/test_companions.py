@@ -1,0 +1,152 @@
+"""Companion processes: real ones that die, hang, refuse to stop, or lose their supervisor."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+from prometheus_client import CollectorRegistry, generate_latest
+
+from catalog_api.companions import FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS, SILENT_SECONDS, STEADY_SECONDS, Companion, Companions
+from catalog_api.metrics import OfCompanions
+from tests.conftest import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+PROGRAM = "tests.catalog_api.companion_program"
+
+
+@pytest.fixture
+def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Companions]]:
+    """Companions by name and wishes; all are gone after the test."""
+    monkeypatch.chdir(ROOT)
+    every: list[Companions] = []
+
+    def make(**wishes: str) -> Companions:
+        made = [Companion(name, (PROGRAM, str(tmp_path / name), *wish.split()), stop_seconds=0.3) for name, wish in wishes.items()]
+        every.append(Companions(made, tmp_path))
+        return every[-1]
+
+    yield make
+    for one in every:
+        one.stop()
+
+
+def until(holds: Callable[[], object]) -> None:
+    end = time.monotonic() + 30
+    while not holds():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.01)
+
+
+def words(diary: Path) -> list[str]:
+    return [line.split()[0] for line in diary.read_text().splitlines()] if diary.exists() else []
+
+
+def pid(diary: Path) -> int:
+    until(lambda: words(diary))
+    return int(diary.read_text().splitlines()[-1].split()[1])
+
+
+def is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_one_that_is_killed_is_started_anew(made: Callable[..., Companions], tmp_path: Path) -> None:
+    companions = made(one="")
+    companions.start()
+    os.kill(pid(tmp_path / "one"), signal.SIGKILL)
+
+    def looked() -> bool:
+        companions.look()
+        return words(tmp_path / "one") == ["began", "began"]
+
+    until(looked)
+    assert [(state.is_up, state.restarts) for state in companions.states()] == [(True, 1)]
+
+
+def test_one_that_dies_again_and_again_is_waited_for_longer_each_time_until_it_runs_for_a_while(
+    made: Callable[..., Companions], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("catalog_api.companions.sys.executable", "/bin/false")  # dies at once
+    now, waits = 0.0, []
+    monkeypatch.setattr("catalog_api.companions.time.monotonic", lambda: now)
+    companions = made(one="")
+    [run] = companions._runs
+    companions.start()
+    for ran in (1.0,) * 8 + (STEADY_SECONDS, 1.0):
+        until(lambda: not run.is_up)
+        now += ran
+        companions.look()
+        before, died_at = run.restarts, now
+        while run.restarts == before:
+            now += FIRST_WAIT_SECONDS / 2
+            companions.look()
+        waits.append(now - died_at)
+    assert waits == [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, LONGEST_WAIT_SECONDS, LONGEST_WAIT_SECONDS, FIRST_WAIT_SECONDS, 1.0]
+
+
+def test_they_end_in_order_the_last_first_and_who_refuses_is_killed(made: Callable[..., Companions], tmp_path: Path) -> None:
+    companions = made(first="", second="stubborn", third="")
+    companions.start()
+    pids = [pid(tmp_path / name) for name in ("first", "second", "third")]
+    companions.stop()
+    assert [words(tmp_path / name) for name in ("first", "second", "third")] == [["began", "ended"], ["began"], ["began", "ended"]]
+    assert not any(is_alive(one) for one in pids)
+    assert (tmp_path / "third").stat().st_mtime_ns + 3e8 <= (tmp_path / "first").stat().st_mtime_ns  # the second had its 0.3 s between
+
+
+def test_one_that_leaves_its_metrics_alone_hangs_and_is_killed(made: Callable[..., Companions], tmp_path: Path) -> None:
+    companions = made(one="")
+    companions.start()
+    process = pid(tmp_path / "one")
+    companions.look()
+    assert is_alive(process)
+    [state] = companions.states()
+    os.utime(state.metrics, (0, time.time() - SILENT_SECONDS - 1))
+
+    def looked() -> bool:
+        companions.look()
+        return words(tmp_path / "one") == ["began", "began"]  # killed: it did not write that it ended
+
+    until(looked)
+    assert not is_alive(process)
+
+
+def test_none_outlives_a_supervisor_that_was_killed(tmp_path: Path) -> None:
+    supervisor = subprocess.Popen([sys.executable, "-m", PROGRAM, str(tmp_path / "below"), "supervises"], cwd=ROOT)
+    process = pid(tmp_path / "below")
+    supervisor.kill()
+    supervisor.wait()
+    until(lambda: words(tmp_path / "below") == ["began", "ended"])
+    until(lambda: not is_alive(process))
+
+
+def test_what_they_tell_is_shown_with_their_names_and_what_is_no_metric_is_left_out(
+    made: Callable[..., Companions], tmp_path: Path
+) -> None:
+    companions = made(one="", two="", three="")
+    companions.start()
+    for name in ("one", "two", "three"):
+        pid(tmp_path / name)
+    *_, broken = companions.states()
+    broken.metrics.write_text('rounds_total{place="here} 7\n')
+    registry = CollectorRegistry()
+    registry.register(OfCompanions(companions))
+    lines = generate_latest(registry).decode().splitlines()
+    assert {'rounds_total{companion="one",place="here"} 7.0', 'rounds_total{companion="two",place="here"} 7.0'} <= set(lines)
+    assert sum(line.startswith("# TYPE rounds_total") for line in lines) == 1
+    assert not any(line.startswith('rounds_total{companion="three') for line in lines)
+    assert {f'catalog_api_companion_up{{companion="{name}"}} 1.0' for name in ("one", "two", "three")} <= set(lines)
+    assert 'catalog_api_companion_restarts_total{companion="one"} 0.0' in lines
