@@ -1,4 +1,4 @@
-"""The only state of the service that changes: accounts, API keys, credits, rate limits, suggestions, stored answers, dashboard users.
+"""The only state of the service that changes: accounts, keys, credits, rate limits, suggestions, stored answers, users, streams, airings.
 
 Start at `Accounts.open(url)` (accounts.py). Everything is kept in SQLite by default, in PostgreSQL by URL; nothing here knows HTTP, the
 catalog's tables or the pipeline. What every request needs (key check, rate limit, charge) never goes through SQLAlchemy.

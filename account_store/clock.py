@@ -24,6 +24,11 @@ def day_of(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%d")
 
 
+def rfc3339(moment: datetime) -> str:
+    """`2026-11-21T19:44:55Z`."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
 def end_of_month(month: str) -> datetime:
     """When the credits of `2026-11` lapse and new ones are granted: the first moment of the month after."""
     year, number = int(month[:4]), int(month[5:])

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from datetime import UTC, datetime
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
 from account_store.accounts import Account
+from account_store.clock import rfc3339
 from account_store.plans import Plan
 
 Record = dict[str, Any]
@@ -26,7 +27,7 @@ def plain(thing: Any) -> Record:  # noqa: ANN401 -- any dataclass of this packag
 
 def _value(value: Any) -> Any:  # noqa: ANN401
     if isinstance(value, datetime):
-        return value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return rfc3339(value)
     if isinstance(value, Decimal):
         return f"{value:.2f}"
     if isinstance(value, Plan):

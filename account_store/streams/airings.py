@@ -1,0 +1,151 @@
+"""Airings as a worker writes them: one row for one play of one recording, however often and by however many workers it was heard.
+
+    start ... extend ... extend ... close_open        one airing of a stream is open at a time (an index of the database holds it)
+
+Two rows never stand for one airing: `start` goes on with the row of the same recording whose anchor is within SAME_AIRING_MS, open or
+ended. The caller's transaction holds the stream's row (leases.hold, or the registry's lock), so two workers never look and write at once.
+What must not live here: when a detection is good enough (`stream_monitor`), reading for reports (history.py, report.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import select
+
+from account_store.database import new_id
+from account_store.streams import events
+from account_store.streams.tables import airing, stream
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Row
+
+SAME_AIRING_MS = 3000
+"""Anchors of one airing differ by decoding, buffering and clocks; those of two plays of one recording by the time in between."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlayedTrack:
+    """What the catalog says of a recording at the time of its airing: kept, whatever becomes of the recording."""
+
+    recording_id: int
+    title: str
+    artist: str
+    isrc: str | None = None
+    seconds: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Hearing:
+    """What is known of one play so far. Times are Unix milliseconds, on the air."""
+
+    anchor_ms: int
+    """When the recording's first sample was or would have been on the air."""
+    started_ms: int
+    heard_ms: int
+    """Until when."""
+    confidence: float
+    """The best of its detections, .5 to 1."""
+    detection_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Airing:
+    """A row, for the worker that goes on with it."""
+
+    airing_id: int
+    stream_id: str
+    track: PlayedTrack
+    hearing: Hearing
+    is_open: bool
+
+
+def start(connection: Connection, stream_id: str, track: PlayedTrack, hearing: Hearing) -> int:
+    """The id of this airing's row: a new one, announced as `stream.track_started`, or the one that it goes on with.
+
+    Another airing that is open ends where it was heard last, or where this one begins when that is earlier.
+    """
+    same = _same(connection, stream_id, track.recording_id, hearing.anchor_ms)
+    close_open(connection, stream_id, latest_ms=hearing.started_ms, but=same.airing_id if same else None)
+    if same is not None:
+        extend(connection, same.airing_id, hearing)
+        return int(same.airing_id)
+    columns = {"stream_id": stream_id, "recording_id": track.recording_id, "title": track.title, "artist": track.artist, "isrc": track.isrc}
+    values = {**columns, "track_seconds": track.seconds, "started_at": _moment(hearing.started_ms), **_columns(hearing)}
+    airing_id = new_id(connection.execute(airing.insert().values(values)))
+    events.track_started(connection, _row(connection, airing_id))
+    return airing_id
+
+
+def extend(connection: Connection, airing_id: int, hearing: Hearing) -> None:
+    """It was heard until later. An airing that had ended (a long talk-over) is open again; nothing is announced twice."""
+    row = _row(connection, airing_id)
+    heard_ms = max(hearing.heard_ms, row.heard_ms)
+    confidence = max(hearing.confidence, row.confidence)
+    values = {"anchor_ms": hearing.anchor_ms, "heard_ms": heard_ms, "confidence": confidence, "ended_at": None}
+    values |= {
+        "duration_seconds": _seconds(heard_ms - row.started_ms),
+        "detection_count": max(hearing.detection_count, row.detection_count),
+    }
+    connection.execute(airing.update().where(airing.c.airing_id == airing_id).values(values))
+    recognized = {"last_recognized_at": _moment(heard_ms)}
+    connection.execute(stream.update().where(stream.c.stream_id == row.stream_id).values(recognized))
+
+
+def close_open(
+    connection: Connection, stream_id: str, *, ended_ms: int | None = None, latest_ms: int | None = None, but: int | None = None
+) -> int | None:
+    """End the stream's open airing, if any, and announce `stream.track_ended`; its id.
+
+    It ends at `ended_ms`, else where it was heard last, but not after `latest_ms`. `but`: an airing to leave open.
+    """
+    is_open = (airing.c.stream_id == stream_id) & airing.c.ended_at.is_(None)
+    row = connection.execute(select(airing).where(is_open)).one_or_none()
+    if row is None or row.airing_id == but:
+        return None
+    end = row.heard_ms if ended_ms is None else ended_ms
+    end = max(row.started_ms, end if latest_ms is None else min(end, latest_ms))
+    duration = _seconds(end - row.started_ms)
+    ended_at = _moment(row.started_ms + duration * 1000)
+    values = {"heard_ms": end, "duration_seconds": duration, "ended_at": ended_at}
+    connection.execute(airing.update().where(airing.c.airing_id == row.airing_id).values(values))
+    events.track_ended(connection, _row(connection, row.airing_id))
+    return int(row.airing_id)
+
+
+def latest(connection: Connection, stream_id: str) -> Airing | None:
+    """The airing of the stream that was heard last, open or ended: what a worker that takes over goes on with."""
+    query = select(airing).where(airing.c.stream_id == stream_id).order_by(airing.c.started_at.desc(), airing.c.airing_id.desc()).limit(1)
+    row = connection.execute(query).one_or_none()
+    if row is None:
+        return None
+    track = PlayedTrack(row.recording_id, row.title, row.artist, row.isrc, row.track_seconds)
+    hearing = Hearing(row.anchor_ms, row.started_ms, row.heard_ms, row.confidence, row.detection_count)
+    return Airing(row.airing_id, stream_id, track, hearing, row.ended_at is None)
+
+
+def _same(connection: Connection, stream_id: str, recording_id: int, anchor_ms: int) -> Row[Any] | None:
+    is_theirs = (airing.c.stream_id == stream_id) & (airing.c.recording_id == recording_id)
+    is_near = airing.c.anchor_ms.between(anchor_ms - SAME_AIRING_MS, anchor_ms + SAME_AIRING_MS)
+    return connection.execute(select(airing).where(is_theirs & is_near).order_by(airing.c.airing_id.desc()).limit(1)).one_or_none()
+
+
+def _row(connection: Connection, airing_id: int) -> Row[Any]:
+    return connection.execute(select(airing).where(airing.c.airing_id == airing_id)).one()
+
+
+def _columns(hearing: Hearing) -> dict[str, Any]:
+    duration = _seconds(hearing.heard_ms - hearing.started_ms)
+    numbers = {"anchor_ms": hearing.anchor_ms, "started_ms": hearing.started_ms, "heard_ms": hearing.heard_ms}
+    return {**numbers, "duration_seconds": duration, "confidence": hearing.confidence, "detection_count": hearing.detection_count}
+
+
+def _seconds(milliseconds: int) -> int:
+    return max(0, (milliseconds + 500) // 1000)
+
+
+def _moment(milliseconds: int) -> datetime:
+    """To the nearest second: columns of times hold whole seconds."""
+    return datetime.fromtimestamp(_seconds(milliseconds), UTC)

@@ -1,0 +1,49 @@
+"""What subscribers are told of streams: the payloads of `stream.track_started`, `stream.track_ended` and `stream.status_changed`.
+
+Each goes into the outbox in the transaction that changes the row it tells of: none is lost, none tells of what did not happen. An airing
+that ended and then goes on (a long talk-over) is announced as ended once more: the later event with the same `airing_id` replaces the
+earlier. What must not live here: how events are delivered (account_store/webhooks).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import select
+
+from account_store.clock import rfc3339
+from account_store.streams.tables import stream
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from sqlalchemy import Connection, Row
+
+TRACK_STARTED, TRACK_ENDED, STATUS_CHANGED = "stream.track_started", "stream.track_ended", "stream.status_changed"
+
+
+def track_started(connection: Connection, airing: Row[Any]) -> None:
+    """A row of `airing` is new."""
+    _emit(connection, airing.stream_id, TRACK_STARTED, _airing(airing), airing.started_at)
+
+
+def track_ended(connection: Connection, airing: Row[Any]) -> None:
+    """A row of `airing` has ended."""
+    payload = {**_airing(airing), "ended_at": rfc3339(airing.ended_at), "duration_seconds": airing.duration_seconds}
+    _emit(connection, airing.stream_id, TRACK_ENDED, payload, airing.ended_at)
+
+
+def status_changed(connection: Connection, stream_id: str, before: str, changed_at: datetime) -> None:
+    """The stream's `runtime_status` is another than `before`."""
+    row = connection.execute(select(stream).where(stream.c.stream_id == stream_id)).one()
+    payload = {"runtime_status": row.runtime_status, "previous_runtime_status": before, "status": row.status, "last_error": row.last_error}
+    _emit(connection, stream_id, STATUS_CHANGED, payload, changed_at)
+
+
+def _airing(row: Row[Any]) -> dict[str, Any]:
+    track = {"id": str(row.recording_id), "title": row.title, "isrc": row.isrc, "artist": row.artist, "duration": row.track_seconds}
+    return {"airing_id": str(row.airing_id), "track": track, "started_at": rfc3339(row.started_at), "confidence": row.confidence}
+
+
+def _emit(_connection: Connection, _stream_id: str, _event_type: str, _payload: dict[str, Any], _occurred_at: datetime) -> None:
+    """Into the outbox, as soon as account_store/webhooks has one."""

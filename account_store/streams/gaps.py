@@ -1,0 +1,40 @@
+"""Times at which an active stream was not listened to, for who reconciles the report: what aired then is not in it.
+
+One gap of a stream is open at a time. The caller's transaction holds the stream's row. What must not live here: why a source went away in
+detail (the stream's `last_error`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlalchemy import select
+
+from account_store.streams.tables import stream_gap
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from sqlalchemy import Connection
+
+SOURCE, MONITOR = CAUSES = ("source", "monitor")
+"""The stream was away, or refused us, or sent no sound; no worker had it, or its worker died."""
+
+
+def open_gap(connection: Connection, stream_id: str, cause: str, started_at: datetime, detail: str | None = None) -> None:
+    """A gap begins, unless one is open."""
+    if _is_open(connection, stream_id):
+        return
+    row = {"stream_id": stream_id, "cause": cause, "started_at": started_at, "detail": detail}
+    connection.execute(stream_gap.insert().values(row))
+
+
+def close(connection: Connection, stream_id: str, ended_at: datetime) -> None:
+    """The open gap, if any, ends."""
+    is_open = (stream_gap.c.stream_id == stream_id) & stream_gap.c.ended_at.is_(None)
+    connection.execute(stream_gap.update().where(is_open).values(ended_at=ended_at))
+
+
+def _is_open(connection: Connection, stream_id: str) -> bool:
+    is_open = (stream_gap.c.stream_id == stream_id) & stream_gap.c.ended_at.is_(None)
+    return connection.execute(select(stream_gap.c.gap_id).where(is_open)).first() is not None

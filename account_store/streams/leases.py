@@ -1,0 +1,149 @@
+"""Who monitors which stream: workers claim streams for a while, renew, and take over what a dead worker held.
+
+    leases = Leases(engine, "host-4711", capacity=100)
+    mine = leases.claim()                       # streams that are free, up to this worker's share
+    lost = leases.renew(mine)                   # every few seconds; the lost ones belong to another by now
+    with engine.begin() as connection:
+        hold(connection, lease)                 # LeaseLostError: write nothing
+        airings.extend(connection, ...)
+
+Every claim counts the stream's `lease_token` up, and `hold` compares it under the row's lock: a worker that was away (suspended, cut off)
+and comes back can write nothing. Time is the database's, so that clocks of machines need not agree. Workers share by capacity: none takes
+more than its part of the active streams, so one that starts later gets some, too.
+What must not live here: sound (`stream_monitor`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from sqlalchemy import ColumnElement, func, or_, select, text
+
+from account_store.database import SQLITE
+from account_store.errors import AccountError
+from account_store.streams.registry import ACTIVE
+from account_store.streams.tables import monitor_worker, stream
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from sqlalchemy import Connection, Engine
+
+LEASE_SECONDS = 10.0
+"""A worker that died is taken over from after so long; renew at a fifth of it."""
+
+
+class LeaseLostError(AccountError):
+    """The stream was stopped, or another worker has it: whoever held it must write no more."""
+
+    code = "lease_lost"
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """A stream that this worker monitors."""
+
+    stream_id: str
+    account_id: int
+    url: str
+    name: str
+    token: int
+    created_at: datetime
+    listened_ms: int | None
+    """Until when an earlier worker listened, Unix milliseconds; None for a stream that was never heard."""
+
+
+class Leases:
+    """The leases of one worker. Calls come from one thread."""
+
+    def __init__(self, engine: Engine, worker_id: str, capacity: int, seconds: float = LEASE_SECONDS) -> None:
+        """`worker_id` is this process's alone; `capacity`: how many streams it can take; `seconds`: how long a lease holds."""
+        self._engine = engine
+        self._worker_id = worker_id
+        self._capacity = capacity
+        self._milliseconds = round(seconds * 1000)
+
+    def claim(self, held: int = 0) -> list[Lease]:
+        """Free streams, longest waiting first, for a worker that has `held`: no more than its share. Tells that the worker lives."""
+        with self._engine.begin() as connection:
+            now = now_ms(connection)
+            self._tell_alive(connection, now)
+            wanted = self._share(connection, now) - held
+            if wanted <= 0:
+                return []
+            is_free = or_(stream.c.worker_id.is_(None), stream.c.lease_ends_ms < now)
+            free = select(stream.c.stream_id).where(stream.c.status == ACTIVE, is_free)
+            free = free.order_by(stream.c.lease_ends_ms, stream.c.stream_id).limit(wanted).with_for_update(skip_locked=True)
+            ids = list(connection.scalars(free))
+            values = {"worker_id": self._worker_id, "lease_ends_ms": now + self._milliseconds, "lease_token": stream.c.lease_token + 1}
+            connection.execute(stream.update().where(stream.c.stream_id.in_(ids)).values(values))
+            names = ("stream_id", "account_id", "url", "name", "lease_token", "created_at", "listened_ms")
+            rows = connection.execute(select(*(stream.c[name] for name in names)).where(stream.c.stream_id.in_(ids))).all()
+        return [Lease(*row) for row in rows]
+
+    def surplus(self, held: int) -> int:
+        """How many of `held` streams are more than this worker's share: others have room for them."""
+        with self._engine.begin() as connection:
+            return max(0, held - self._share(connection, now_ms(connection)))
+
+    def renew(self, leases: Iterable[Lease], listened_ms: Mapping[str, int] | None = None) -> list[Lease]:
+        """Hold them for longer; those that are no longer this worker's. `listened_ms`: per stream until when it was listened to."""
+        leases = list(leases)
+        with self._engine.begin() as connection:
+            now = now_ms(connection)
+            self._tell_alive(connection, now)
+            is_mine = stream.c.worker_id == self._worker_id
+            tokens = dict(connection.execute(select(stream.c.stream_id, stream.c.lease_token).where(is_mine)).tuples().all())
+            kept = [lease for lease in leases if tokens.get(lease.stream_id) == lease.token]
+            for lease in kept:
+                values = {"lease_ends_ms": now + self._milliseconds}
+                if listened_ms and lease.stream_id in listened_ms:
+                    values["listened_ms"] = listened_ms[lease.stream_id]
+                connection.execute(stream.update().where(_is_held(lease)).values(values))
+        return [lease for lease in leases if lease not in kept]
+
+    def release(self, leases: Iterable[Lease]) -> None:
+        """Give them up: another worker may take them at once."""
+        with self._engine.begin() as connection:
+            for lease in leases:
+                connection.execute(stream.update().where(_is_held(lease)).values(worker_id=None, lease_ends_ms=None))
+
+    def leave(self) -> None:
+        """This worker ends: it counts no longer when streams are shared."""
+        with self._engine.begin() as connection:
+            connection.execute(monitor_worker.delete().where(monitor_worker.c.worker_id == self._worker_id))
+
+    def _tell_alive(self, connection: Connection, now: int) -> None:
+        is_me = monitor_worker.c.worker_id == self._worker_id
+        values = {"capacity": self._capacity, "alive_until_ms": now + self._milliseconds}
+        if not connection.execute(monitor_worker.update().where(is_me).values(values)).rowcount:
+            started_at = datetime.fromtimestamp(now // 1000, UTC)
+            connection.execute(monitor_worker.insert().values(worker_id=self._worker_id, started_at=started_at, **values))
+            dead = monitor_worker.c.alive_until_ms < now - 10 * self._milliseconds
+            connection.execute(monitor_worker.delete().where(dead))
+
+    def _share(self, connection: Connection, now: int) -> int:
+        alive = monitor_worker.c.alive_until_ms >= now
+        capacities = connection.scalar(select(func.sum(monitor_worker.c.capacity)).where(alive)) or self._capacity
+        active = connection.scalar(select(func.count()).select_from(stream).where(stream.c.status == ACTIVE)) or 0
+        return min(self._capacity, -(-active * self._capacity // capacities))
+
+
+def hold(connection: Connection, lease: Lease) -> None:
+    """Lock the stream's row for this transaction and make sure that it is still the lease's; LeaseLostError when not."""
+    mine = select(stream.c.stream_id).where(_is_held(lease)).with_for_update()
+    if connection.execute(mine).first() is None:
+        raise LeaseLostError(f"stream {lease.stream_id} was stopped or is another worker's")
+
+
+def now_ms(connection: Connection) -> int:
+    """The database's time, Unix milliseconds."""
+    if connection.dialect.name == SQLITE:
+        return int(connection.scalar(text("SELECT CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)")) or 0)
+    return int(connection.scalar(text("SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)")) or 0)
+
+
+def _is_held(lease: Lease) -> ColumnElement[bool]:
+    return (stream.c.stream_id == lease.stream_id) & (stream.c.lease_token == lease.token) & (stream.c.status == ACTIVE)

@@ -1,0 +1,124 @@
+"""The streams of accounts: registered, listed, stopped. What a worker tells of them is in leases.py, what was heard in airings.py.
+
+    made = accounts.streams.create(account_id, "https://radio.example.org/live.mp3", "Radio")
+    accounts.streams.stop(account_id, made.stream_id)
+
+A new stream is monitored as soon as a worker looks (a second or so). A stopped one stays, with its airings, and is never monitored again.
+What must not live here: whether the account may have streams (a card), whether the address may be asked (account_store/outbound).
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import select
+
+from account_store.errors import InvalidValueError, UnknownError
+from account_store.streams import airings, events, gaps
+from account_store.streams.tables import stream
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from sqlalchemy import Connection, Engine, Row
+
+    from account_store.clock import Clock
+
+ACTIVE, STOPPED = "active", "stopped"
+STARTING, RUNNING, RECONNECTING, FAILED = "starting", "running", "reconnecting", "failed"
+RUNTIME_STATUSES = (STARTING, RUNNING, RECONNECTING, FAILED, STOPPED)
+"""Failed: it needs somebody; a worker still tries now and then (contract G2)."""
+LONGEST_NAME = 200
+LONGEST_URL = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """A stream as its account sees it."""
+
+    stream_id: str
+    account_id: int
+    url: str
+    name: str
+    status: str
+    """ACTIVE or STOPPED."""
+    detection_mode: str
+    created_at: datetime
+    stopped_at: datetime | None
+    runtime_status: str
+    """One of RUNTIME_STATUSES."""
+    last_error: str | None
+    """Why it is not running, or the last time was not."""
+    last_error_at: datetime | None
+    last_recognized_at: datetime | None
+    audio_format: str | None
+    """As found when it was last opened: `mp3, 44100 Hz, stereo`."""
+
+
+_COLUMNS = [stream.c[field.name] for field in fields(Stream)]
+
+
+class Streams:
+    """The streams of one database."""
+
+    def __init__(self, engine: Engine, clock: Clock) -> None:
+        """Over an open database."""
+        self._engine = engine
+        self._clock = clock
+
+    def create(self, account_id: int, url: str, name: str) -> Stream:
+        """A new, active stream that waits for a worker. InvalidValueError for a text that is blank or too long."""
+        if not name.strip() or len(name) > LONGEST_NAME:
+            raise InvalidValueError(f"a stream's name has 1 to {LONGEST_NAME} characters")
+        if not url.strip() or len(url) > LONGEST_URL:
+            raise InvalidValueError(f"a stream's address has 1 to {LONGEST_URL} characters")
+        row = {"stream_id": str(uuid.uuid4()), "account_id": account_id, "url": url.strip(), "name": name.strip()}
+        with self._engine.begin() as connection:
+            connection.execute(stream.insert().values({**row, "created_at": self._clock()}))
+        return self.get(account_id, row["stream_id"])  # type: ignore[arg-type]
+
+    def get(self, account_id: int, stream_id: str) -> Stream:
+        """One stream of the account, stopped or not; UnknownError when it has none of that id."""
+        with self._engine.connect() as connection:
+            return _stream(_row(connection, account_id, stream_id))
+
+    def page(self, account_id: int, *, status: str | None = None, limit: int = 100, after: str | None = None) -> list[Stream]:
+        """The account's streams, newest first, at most `limit`, those behind the stream `after` in that order."""
+        query = select(*_COLUMNS).where(stream.c.account_id == account_id)
+        query = query.order_by(stream.c.created_at.desc(), stream.c.stream_id).limit(limit)
+        if status is not None:
+            query = query.where(stream.c.status == status)
+        with self._engine.connect() as connection:
+            if after is not None:
+                last = _row(connection, account_id, after)
+                is_next = (stream.c.created_at == last.created_at) & (stream.c.stream_id > after)
+                query = query.where((stream.c.created_at < last.created_at) | is_next)
+            return [_stream(row) for row in connection.execute(query)]
+
+    def stop(self, account_id: int, stream_id: str) -> Stream:
+        """Monitor it no longer, from this moment on: its worker can write no more, its airing ends. Stopping twice changes nothing."""
+        now = self._clock()
+        with self._engine.begin() as connection:
+            found = _row(connection, account_id, stream_id, lock=True)
+            if found.status == ACTIVE:
+                airings.close_open(connection, stream_id)
+                gaps.close(connection, stream_id, now)
+                fence = {"worker_id": None, "lease_ends_ms": None, "lease_token": stream.c.lease_token + 1}
+                values = {"status": STOPPED, "stopped_at": now, "runtime_status": STOPPED, **fence}
+                connection.execute(stream.update().where(stream.c.stream_id == stream_id).values(values))
+                events.status_changed(connection, stream_id, found.runtime_status, now)
+        return self.get(account_id, stream_id)
+
+
+def _row(connection: Connection, account_id: int, stream_id: str, *, lock: bool = False) -> Row[Any]:
+    query = select(*_COLUMNS).where(stream.c.account_id == account_id, stream.c.stream_id == stream_id)
+    row = connection.execute(query.with_for_update() if lock else query).one_or_none()
+    if row is None:
+        raise UnknownError(f"there is no stream {stream_id!r}")
+    return row
+
+
+def _stream(row: Row[Any]) -> Stream:
+    return Stream(**row._mapping)  # noqa: SLF001 -- the public name for a row as a mapping

@@ -1,0 +1,44 @@
+"""What a worker tells of a stream that it monitors: how it goes, what is wrong, what it sounds like. The caller holds the lease.
+
+What must not live here: airings, gaps, leases.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import select
+
+from account_store.streams import events
+from account_store.streams.tables import stream
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from sqlalchemy import Connection
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """How monitoring goes."""
+
+    runtime_status: str
+    """One of registry.RUNTIME_STATUSES."""
+    error: str | None = None
+    """What is wrong, in words that lead somewhere; None keeps the last one, which stays readable when all is well again."""
+    audio_format: str | None = None
+    """None: as before."""
+
+
+def tell(connection: Connection, stream_id: str, state: State, now: datetime) -> None:
+    """Note the state; a change of `runtime_status` is announced."""
+    before = connection.execute(select(stream.c.runtime_status).where(stream.c.stream_id == stream_id)).scalar_one()
+    values: dict[str, Any] = {"runtime_status": state.runtime_status}
+    if state.error is not None:
+        values |= {"last_error": state.error, "last_error_at": now}
+    if state.audio_format is not None:
+        values["audio_format"] = state.audio_format
+    connection.execute(stream.update().where(stream.c.stream_id == stream_id).values(values))
+    if before != state.runtime_status:
+        events.status_changed(connection, stream_id, before, now)
