@@ -1,0 +1,66 @@
+"""What the operator allows beyond the public internet: receivers and streams inside their own network.
+
+A list of `host:port` and `network:port`, separated by commas or blanks; the port may be `*`:
+
+    ACCOUNT_OUTBOUND_ALLOW="icecast.studio.lan:8000, 10.20.0.0/16:443, [fd00:20::]/64:*, 127.0.0.1:9000"
+
+A name is allowed wherever it resolves to; a network allows every name that resolves into it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from ipaddress import IPv4Network, IPv6Network, ip_network
+from typing import TYPE_CHECKING
+
+from account_store.errors import InvalidValueError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from account_store.outbound.addresses import IpAddress
+
+ALLOW_VARIABLE = "ACCOUNT_OUTBOUND_ALLOW"
+ANY_PORT = None
+_ENTRY = re.compile(r"(?P<host>\[[0-9a-f:.]+\](?:/[0-9]{1,3})?|[^\[\]:]+):(?P<port>[0-9]{1,5}|\*)")
+
+
+@dataclass(frozen=True)
+class AllowList:
+    """Names and networks, each with a port or ANY_PORT."""
+
+    names: frozenset[tuple[str, int | None]] = frozenset()
+    networks: tuple[tuple[IPv4Network | IPv6Network, int | None], ...] = ()
+
+    def allows_name(self, host: str, port: int) -> bool:
+        """Whether this name is allowed with this port, wherever it resolves to."""
+        return (host, port) in self.names or (host, ANY_PORT) in self.names
+
+    def allows(self, address: IpAddress, port: int) -> bool:
+        """Whether this address is allowed with this port."""
+        return any(address in network and allowed in (port, ANY_PORT) for network, allowed in self.networks)
+
+
+def allowed_by(environment: Mapping[str, str]) -> AllowList:
+    """The operator's list out of ALLOW_VARIABLE; empty when it is not set. InvalidValueError names an entry that cannot be read."""
+    return parse_allow_list(environment.get(ALLOW_VARIABLE, ""))
+
+
+def parse_allow_list(text: str) -> AllowList:
+    """As `allowed_by`, out of a text."""
+    names: set[tuple[str, int | None]] = set()
+    networks: list[tuple[IPv4Network | IPv6Network, int | None]] = []
+    for entry in text.lower().replace(",", " ").split():
+        match = _ENTRY.fullmatch(entry)
+        if match is None:
+            raise InvalidValueError(f"{ALLOW_VARIABLE}: {entry!r} is not host:port or network:port (10.0.0.0/8:443, [fd00::]/8:*)")
+        port = ANY_PORT if match["port"] == "*" else int(match["port"])
+        host = match["host"].replace("[", "").replace("]", "")
+        try:
+            networks.append((ip_network(host), port))
+        except ValueError as error:
+            if "/" in host or ":" in host:
+                raise InvalidValueError(f"{ALLOW_VARIABLE}: {entry!r}: {error}") from None
+            names.add((host, port))
+    return AllowList(frozenset(names), tuple(networks))

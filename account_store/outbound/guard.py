@@ -1,0 +1,131 @@
+"""Resolves a caller's address, judges every IP address behind it, and connects to one of those and nowhere else.
+
+The name is resolved once, by `check`; `connect` uses what was judged. A name server that answers another address a moment later (DNS
+rebinding) changes nothing. A name with one address inside and one outside is refused whole.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import ssl
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from ipaddress import ip_address
+
+import certifi
+
+from account_store.errors import AccountError
+from account_store.outbound.addresses import not_public
+from account_store.outbound.allowed import AllowList
+from account_store.outbound.targets import DEFAULT_PORTS, Target, is_usual_port, parse_target
+
+Resolver = Callable[[str, int], Sequence[str]]
+"""(host, port) -> its IP addresses as text, best first; OSError when there is none. Blocks."""
+_MOST_TRIED = 4
+"""Addresses of a name that are tried: a name with hundreds must not hold a connection attempt for hours."""
+
+
+class RefusedAddressError(AccountError):
+    """The address lies in a network that is not to be reached through us, or has a port that is not."""
+
+    code = "address_refused"
+
+
+class UnreachableError(AccountError):
+    """The name does not resolve, or none of its addresses answers: may pass."""
+
+    code = "unreachable"
+
+
+@dataclass(frozen=True, slots=True)
+class Vetted:
+    """An address that was resolved and found allowed. `addresses` are the only ones to connect to, best first."""
+
+    target: Target
+    addresses: tuple[str, ...]
+
+
+def resolve(host: str, port: int) -> Sequence[str]:
+    """The addresses of a host as the system finds them."""
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+
+
+class Outbound:
+    """The way out, by the operator's rules. Thread-safe; keep one per process."""
+
+    def __init__(self, allowed: AllowList | None = None, resolver: Resolver = resolve, tls: ssl.SSLContext | None = None) -> None:
+        """`tls` verifies certificates and host names; by default against the file SSL_CERT_FILE, else the usual authorities."""
+        self._allowed = allowed or AllowList()
+        self._resolver = resolver
+        self._tls = tls
+
+    @property
+    def tls(self) -> ssl.SSLContext:
+        """What https connections are verified by."""
+        if self._tls is None:
+            self._tls = ssl.create_default_context(cafile=os.environ.get("SSL_CERT_FILE") or certifi.where())
+        return self._tls
+
+    def check(self, url: str, *, https_only: bool = False) -> Vetted:
+        """Resolve and judge. Blocks on the name server.
+
+        InvalidValueError: no address in a spelling that we take; RefusedAddressError: not public and not allowed, or, with `https_only`,
+        http to a machine that the operator does not allow; UnreachableError: the name does not resolve.
+        """
+        target = parse_target(url)
+        is_trusted = self._allowed.allows_name(target.host, target.port)
+        addresses = self._addresses(target)
+        if not is_trusted:
+            for address in addresses:
+                self._judge(target, address, https_only=https_only)
+        return Vetted(target, tuple(addresses[:_MOST_TRIED]))
+
+    def connect(self, vetted: Vetted, timeout_seconds: float) -> socket.socket:
+        """A connection to one of the vetted addresses, with TLS for the target's name where it is https. UnreachableError.
+
+        `timeout_seconds` holds for each step (connecting, TLS) and stays set on the socket.
+        """
+        failure: OSError = OSError("no address")
+        for address in vetted.addresses:
+            try:
+                return self._opened(vetted.target, address, timeout_seconds)
+            except OSError as error:
+                failure = error
+        raise UnreachableError(f"{vetted.target.authority}: {failure}") from failure
+
+    def _opened(self, target: Target, address: str, timeout_seconds: float) -> socket.socket:
+        plain = socket.create_connection((address, target.port), timeout_seconds)
+        if target.scheme == "http":
+            return plain
+        try:
+            return self.tls.wrap_socket(plain, server_hostname=target.host)
+        except BaseException:
+            plain.close()
+            raise
+
+    def _addresses(self, target: Target) -> Sequence[str]:
+        with suppress(ValueError):
+            return [str(ip_address(target.host))]
+        try:
+            addresses = self._resolver(target.host, target.port)
+        except (OSError, UnicodeError) as error:
+            raise UnreachableError(f"{target.host} does not resolve: {error}") from error
+        if not addresses:
+            raise UnreachableError(f"{target.host} does not resolve")
+        return addresses
+
+    def _judge(self, target: Target, text: str, *, https_only: bool) -> None:
+        address = ip_address(text)
+        if self._allowed.allows(address, target.port):
+            return
+        # The address itself is not told: it would map our network, name by name.
+        if kind := not_public(address):
+            raise RefusedAddressError(f"{target.host} is not a public address: {kind}")
+        if not is_usual_port(target.port):
+            usual = " and ".join(str(port) for port in DEFAULT_PORTS.values())
+            raise RefusedAddressError(f"port {target.port} is not reached: only {usual} and those from 1024")
+        if https_only and target.scheme != "https":
+            raise RefusedAddressError("an https address is needed")

@@ -1,0 +1,92 @@
+"""Reads the addresses that callers give: one strict spelling, so that what is checked and what is connected to cannot be read differently.
+
+Refused are user names and passwords, ports that a public http service does not have, hosts that are not plain names, and IPv4 addresses in
+any spelling but four decimal numbers (2130706433, 0x7f.1, 0177.0.0.1, 127.1): libraries disagree about those.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from ipaddress import AddressValueError, IPv4Address, IPv6Address
+from urllib.parse import urljoin
+
+from account_store.errors import InvalidValueError
+
+LONGEST_URL = 2_000
+DEFAULT_PORTS = {"http": 80, "https": 443}
+_FIRST_OPEN_PORT = 1024
+"""Ports below, but 80 and 443, are other services' (mail, shells): speaking http to them for a stranger is an attack on them."""
+_URL = re.compile(
+    r"(?P<scheme>https?)://(?:(?P<user>[^/?#]*)@)?(?P<host>\[[0-9A-Fa-f:.]+\]|[^\[\]/?#@:\\]+)(?::(?P<port>[0-9]{1,5}))?(?P<rest>[/?][!-~]*)?",
+    re.IGNORECASE,
+)
+_NAME = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)(?:\.(?!-)[a-z0-9_-]{1,63}(?<!-))*")
+_NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
+_LONGEST_NAME = 253
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """An http address, taken apart. `host` is a lower-case name or an IP address (IPv6 without brackets)."""
+
+    scheme: str
+    host: str
+    port: int
+    path: str
+    """With the query; begins with `/`."""
+
+    @property
+    def authority(self) -> str:
+        """Host and port as the `Host` header writes them: the port only where it is not the scheme's own."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
+
+    @property
+    def url(self) -> str:
+        """The address in its one spelling."""
+        return f"{self.scheme}://{self.authority}{self.path}"
+
+    def follow(self, location: str) -> str:
+        """Where a redirect leads, absolute; to be checked like any other address."""
+        return urljoin(self.url, location.strip())
+
+
+def parse_target(url: str) -> Target:
+    """The address, taken apart; what follows a `#` is left out. InvalidValueError says what is wrong with it, without its user part."""
+    if len(url) > LONGEST_URL:
+        raise InvalidValueError(f"an address has at most {LONGEST_URL} characters")
+    match = _URL.fullmatch(url.partition("#")[0])
+    if match is None:
+        raise InvalidValueError("not an http or https address in plain ASCII (blanks and other letters percent-encoded, names as xn--...)")
+    if match["user"] is not None:
+        raise InvalidValueError("an address must not hold a user name or password")
+    scheme = match["scheme"].lower()
+    port = int(match["port"] or DEFAULT_PORTS[scheme])
+    if not 0 < port < 2**16:
+        raise InvalidValueError(f"there is no port {port}")
+    rest = match["rest"] or "/"
+    return Target(scheme, _host(match["host"].lower()), port, rest if rest.startswith("/") else f"/{rest}")
+
+
+def is_usual_port(port: int) -> bool:
+    """Whether a public http service may have this port."""
+    return port in DEFAULT_PORTS.values() or port >= _FIRST_OPEN_PORT
+
+
+def _host(text: str) -> str:
+    if text.startswith("["):
+        try:
+            return IPv6Address(text[1:-1]).compressed
+        except AddressValueError:
+            raise InvalidValueError(f"{text} is no IPv6 address") from None
+    name = text.removesuffix(".")
+    if len(name) > _LONGEST_NAME or not _NAME.fullmatch(name):
+        raise InvalidValueError(f"{text[:60]!a} is no host name; names in other letters are written xn--...")
+    # As browsers do: a name that ends in a number is an IPv4 address or nothing.
+    if _NUMBER.fullmatch(name.rpartition(".")[2]):
+        try:
+            return str(IPv4Address(name))
+        except AddressValueError:
+            raise InvalidValueError(f"{text!a}: an IPv4 address is written as four decimal numbers") from None
+    return name

@@ -1,0 +1,57 @@
+"""httpx over vetted addresses: `guarded_client` makes a client that cannot reach anything else, whatever a name resolves to by then.
+
+Every request is checked and connected to anew: no connection is kept, no redirect followed, no proxy or cookie taken from the environment.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TYPE_CHECKING
+
+import httpx
+
+if TYPE_CHECKING:
+    from account_store.outbound.guard import Outbound
+
+
+class GuardedTransport(httpx.AsyncBaseTransport):
+    """Resolves and judges a request's address, then sends it to the very address that was judged."""
+
+    def __init__(self, outbound: Outbound, *, https_only: bool, lookups: int) -> None:
+        """`lookups`: names that may be resolved at once, each in a thread: a name server that hangs holds one."""
+        self._check = partial(outbound.check, https_only=https_only)
+        self._names = ThreadPoolExecutor(lookups, thread_name_prefix="names")
+        # No kept connections: one that was made for another name on the same machine was verified for that name.
+        self._inner = httpx.AsyncHTTPTransport(verify=outbound.tls, trust_env=False, limits=httpx.Limits(max_keepalive_connections=0))
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Send it. The errors of `Outbound.check`, and httpx' own."""
+        vetted = await asyncio.get_running_loop().run_in_executor(self._names, self._check, str(request.url))
+        failure: httpx.TransportError = httpx.ConnectError("no address")
+        for address in vetted.addresses:
+            # The Host header was made from the name; SNI and the certificate's name are the name, too.
+            direct = httpx.Request(
+                request.method,
+                httpx.URL(vetted.target.url).copy_with(host=address),
+                headers=request.headers,
+                stream=request.stream,
+                extensions={**request.extensions, "sni_hostname": vetted.target.host},
+            )
+            try:
+                return await self._inner.handle_async_request(direct)
+            except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+                failure = error
+        raise failure
+
+    async def aclose(self) -> None:
+        """Let go."""
+        self._names.shutdown(wait=False, cancel_futures=True)
+        await self._inner.aclose()
+
+
+def guarded_client(outbound: Outbound, *, timeout_seconds: float, https_only: bool = False, lookups: int = 8) -> httpx.AsyncClient:
+    """A client for callers' addresses; `timeout_seconds` holds for each step (bound the whole by `asyncio.timeout`)."""
+    transport = GuardedTransport(outbound, https_only=https_only, lookups=lookups)
+    return httpx.AsyncClient(transport=transport, timeout=timeout_seconds, follow_redirects=False, trust_env=False)
