@@ -1,0 +1,123 @@
+"""An index opened: arrays by memory map, shared by all processes that open it; looking up codes, reading stored items.
+
+Sizes are checked against each other when it is opened, so a truncated file is refused and not read beyond its end. Checksums are the
+snapshot's matter.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+
+from audio_recognition.index.errors import IndexInvalidError
+from audio_recognition.index.layout import ADDRESS_BITS, FORMAT, FORMAT_VERSION, INDEX_FILE, SAMPLE_BITS, SEGMENT_FILE, VOID
+from catalog_store.search.arrays import mapped
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+
+class _IndexFile(msgspec.Struct, frozen=True):
+    format: str
+    format_version: int
+    segments: tuple[str, ...]
+
+
+class SegmentFacts(msgspec.Struct, frozen=True):
+    """segment.json, field by field as in layout.py."""
+
+    recordings: int
+    items: int
+    stored: int
+    postings: int
+    bucket_bits: int
+    ordinal_bits: int
+
+
+@dataclass(frozen=True)
+class Found:
+    """Postings found: posting i is of probe probes[i], in fingerprint ordinals[i] at position places[i]."""
+
+    probes: NDArray[np.int64]
+    ordinals: NDArray[np.int64]
+    places: NDArray[np.int64]
+
+
+class Segment:
+    """One segment, opened."""
+
+    def __init__(self, folder: Path) -> None:
+        """IndexInvalidError when files are missing, truncated or do not fit together."""
+        self.name = folder.name
+        try:
+            self.facts = facts = msgspec.json.decode((folder / SEGMENT_FILE).read_bytes(), type=SegmentFacts)
+        except (OSError, msgspec.MsgspecError) as error:
+            raise IndexInvalidError(f"{folder / SEGMENT_FILE} cannot be read: {error}; build the index anew") from error
+        self.ids = _column(folder / "ids.npy", np.dtype(np.int64), facts.recordings)
+        self.seconds = _column(folder / "seconds.npy", np.dtype(np.uint16), facts.recordings)
+        self.store = _column(folder / "store.npy", np.dtype(np.uint32), facts.stored)
+        self.store_starts = _column(folder / "store_starts.npy", None, facts.recordings + 1)
+        self._bucket_starts = _column(folder / "bucket_starts.npy", None, (1 << facts.bucket_bits) + 1)
+        self._words = _column(folder / "posting_words.npy", np.dtype(np.uint32), facts.postings)
+        self._places = _column(folder / "posting_places.npy", np.dtype(np.uint16), facts.postings)
+        if self.store_starts[-1] != facts.stored or self._bucket_starts[-1] != facts.postings:
+            raise IndexInvalidError(f"{folder}: starts do not end where the arrays do; build the index anew")
+
+    def find(self, codes: NDArray[np.uint32], *, longest: int) -> Found:
+        """Postings of sampled codes, in their order. Buckets of more than `longest` postings tell nothing and are passed over."""
+        tag_bits = ADDRESS_BITS - self.facts.bucket_bits
+        addresses = codes >> np.uint32(SAMPLE_BITS)
+        buckets = addresses >> np.uint32(tag_bits)
+        starts = self._bucket_starts[buckets].astype(np.int64)
+        lengths = self._bucket_starts[buckets + np.uint32(1)].astype(np.int64) - starts
+        lengths[lengths > longest] = 0
+        probes = np.repeat(np.arange(len(codes)), lengths)
+        at = np.arange(len(probes)) + (starts - np.cumsum(lengths) + lengths)[probes]
+        words = self._words[at]
+        tags = addresses & np.uint32((1 << tag_bits) - 1)
+        fits = (words >> np.uint32(self.facts.ordinal_bits)) == tags[probes] if tag_bits else np.ones(len(at), np.bool_)
+        words, probes, at = words[fits], probes[fits], at[fits]
+        ordinals = (words & np.uint32((1 << self.facts.ordinal_bits) - 1)).astype(np.int64)
+        return Found(probes, ordinals, self._places[at].astype(np.int64))
+
+
+class Index:
+    """Segments, oldest first."""
+
+    def __init__(self, segments: tuple[Segment, ...]) -> None:
+        """Use `open`."""
+        self.segments = segments
+
+    @classmethod
+    def open(cls, folder: Path) -> Index:
+        """IndexInvalidError, naming the file, when it is no whole index of this format."""
+        try:
+            content = msgspec.json.decode((folder / INDEX_FILE).read_bytes(), type=_IndexFile)
+        except (OSError, msgspec.MsgspecError) as error:
+            raise IndexInvalidError(f"{folder / INDEX_FILE} cannot be read: {error}") from error
+        if (content.format, content.format_version) != (FORMAT, FORMAT_VERSION):
+            found = f"{content.format} {content.format_version}"
+            raise IndexInvalidError(f"{folder} has format {found}, this program reads {FORMAT} {FORMAT_VERSION}; build the index anew")
+        return cls(tuple(Segment(folder / name) for name in content.segments))
+
+    @property
+    def recordings(self) -> int:
+        """Fingerprints that can be found."""
+        return sum(int((segment.ids != VOID).sum()) for segment in self.segments)
+
+
+def _column(path: Path, dtype: np.dtype[Any] | None, length: int) -> NDArray[Any]:
+    try:
+        column = mapped(path)
+    except (OSError, ValueError, EOFError) as error:
+        raise IndexInvalidError(f"{path} cannot be read: {error}; build the index anew") from error
+    if column.ndim != 1 or len(column) != length:
+        raise IndexInvalidError(f"{path} holds {column.shape} values where {length} are expected; build the index anew")
+    if column.dtype != dtype and (dtype is not None or column.dtype not in (np.dtype(np.uint32), np.dtype(np.uint64))):
+        raise IndexInvalidError(f"{path} holds values of type {column.dtype}; build the index anew")
+    return column

@@ -1,0 +1,97 @@
+"""The format of an index of fingerprints, and the hash function that addresses it.
+
+    index.json              {"format": "fingerprint-index", "format_version", "segments": [names, oldest first]}
+    <segment>/              `base`, then `delta-0001` ...: each a whole index of some fingerprints, never changed but for its ids
+
+An *ordinal* is the number of a fingerprint in its segment: by recording id ascending, then by items. N fingerprints, I items stored,
+P postings, B bucket bits. All arrays are .npy, little endian, one dimension, opened by memory map:
+
+    <segment>/segment.json  {"recordings": N, "items": items given, "stored": I, "postings": P, "bucket_bits": B, "ordinal_bits": O}
+    ids.npy                 int64 [N]       recording id of each ordinal; VOID where a later segment replaced or removed it. It stands
+                                            apart from all else: a merge of recordings or a removal changes this column alone
+    seconds.npy             uint16 [N]      how long the audio lasts of which the fingerprint is (the beginning); 0 for unknown
+    store_starts.npy        uint32 or uint64 [N+1]  stored items of ordinal i are store[starts[i]:starts[i + 1]]
+    store.npy               uint32 [I]      items 0, STORE_STRIDE, 2 STORE_STRIDE ... of each fingerprint: what a candidate is compared with
+    bucket_starts.npy       uint32 or uint64 [2^B + 1]  postings of bucket b are those from starts[b] up to starts[b + 1]
+    posting_words.npy       uint32 [P]      (tag << O) | ordinal, ascending inside a bucket
+    posting_places.npy      uint16 [P]      position of the item in its fingerprint, ascending per word
+
+An item has 32 bits; its upper HASH_BITS are hashed by `codes`, a permutation, so equal codes are equal bits. An item is posted when the
+lowest SAMPLE_BITS of its code are zero: chosen by content, so a query chooses the same ones wherever it begins. The other ADDRESS_BITS
+are the address: the upper B the bucket, the rest the tag. Not posted: the code of silence, and an item equal (in those bits) to the one
+before it. Fingerprints longer than MAXIMUM_ITEMS are cut. Change anything here and FORMAT_VERSION together.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+FORMAT = "fingerprint-index"
+FORMAT_VERSION = 1
+INDEX_FILE = "index.json"
+SEGMENT_FILE = "segment.json"
+BASE = "base"
+
+VOID = -1
+"""In place of a recording id: this fingerprint is no longer part of the index."""
+
+HASH_BITS = 28
+"""The lowest four bits, of the last two classifiers, are the most easily changed: AcoustID leaves them out as well."""
+SAMPLE_BITS = 2
+"""One item in four is posted."""
+ADDRESS_BITS = HASH_BITS - SAMPLE_BITS
+POSTINGS_PER_BUCKET = 16
+WORD_BITS = 32
+PLACE_BITS = 16
+MAXIMUM_ITEMS = 1 << PLACE_BITS
+"""Two and a quarter hours."""
+STORE_STRIDE = 2
+
+SILENCE = 627_964_279
+"""The item of digital silence."""
+
+_MASK = np.uint32((1 << HASH_BITS) - 1)
+_SHIFT = np.uint32(32 - HASH_BITS)
+_HALF = np.uint32(HASH_BITS // 2)
+_MIX = np.uint32(0x2545F49)
+_MIX_AGAIN = np.uint32(0x6C8E94D)
+
+
+def codes(items: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """HASH_BITS of each item, well mixed; no two values share a code."""
+    mixed = items >> _SHIFT
+    mixed ^= mixed >> _HALF
+    mixed *= _MIX
+    mixed &= _MASK
+    mixed ^= mixed >> _HALF
+    mixed *= _MIX_AGAIN
+    mixed &= _MASK
+    mixed ^= mixed >> _HALF
+    return mixed
+
+
+def is_sampled(codes_of_items: NDArray[np.uint32]) -> NDArray[np.bool_]:
+    """Which codes are posted."""
+    chosen: NDArray[np.bool_] = (codes_of_items & np.uint32((1 << SAMPLE_BITS) - 1)) == 0
+    chosen &= codes_of_items != SILENCE_CODE
+    return chosen
+
+
+SILENCE_CODE = codes(np.array([SILENCE], dtype=np.uint32))[0]
+
+
+def ordinal_bits(fingerprints: int) -> int:
+    """O for a segment of so many fingerprints."""
+    return max(1, (max(1, fingerprints) - 1).bit_length())
+
+
+def bucket_bits(items: int, bits_of_ordinals: int) -> int:
+    """B for a segment of so many items: at most POSTINGS_PER_BUCKET postings a bucket on average, and tags that fit beside ordinals."""
+    postings = items >> SAMPLE_BITS
+    wanted = (postings // POSTINGS_PER_BUCKET).bit_length()
+    return min(ADDRESS_BITS, max(wanted, bits_of_ordinals + ADDRESS_BITS - WORD_BITS, 1))

@@ -1,0 +1,74 @@
+"""Writes one segment of an index; the format is that of layout.py."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from audio_recognition.index.layout import SEGMENT_FILE, STORE_STRIDE, bucket_bits, ordinal_bits
+from audio_recognition.index.postings import Postings, fewest_part_bits, part_bits
+from audio_recognition.index.spool import Spool
+from catalog_store.search.arrays import ArrayWriter
+from catalog_store.search.layout import smallest_unsigned
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from audio_recognition.index.batches import FingerprintBatch
+
+ITEMS_PER_BLOCK = 8_000_000
+"""Read and posted at once: about 250 MB."""
+
+
+def write_segment(batches: Iterable[FingerprintBatch], folder: Path, *, partitions: int | None = None) -> NDArray[np.int64]:
+    """Write the new folder `folder`; returns the recording ids of the ordinals.
+
+    `partitions` is how many parts are sorted apart, rounded up to a power of two; the files are the same for any number.
+    """
+    folder.mkdir(parents=True)
+    work = folder / ".parts"
+    work.mkdir()
+    spool = Spool(batches, work / "spool")
+    items = int(spool.lengths.sum())
+    bits = ordinal_bits(len(spool))
+    buckets = bucket_bits(items, bits)
+    parts = part_bits(items, bits, buckets) if partitions is None else max((partitions - 1).bit_length(), fewest_part_bits(bits))
+    postings = Postings(work, bits_of_ordinals=bits, bits_of_parts=min(parts, buckets))
+    with ArrayWriter(folder / "ids.npy", np.int64) as ids:
+        ids.append(spool.recording_ids)
+    with ArrayWriter(folder / "seconds.npy", np.uint16) as seconds:
+        seconds.append(spool.seconds)
+    stored = _write_store(spool, folder, postings)
+    postings.write(folder, buckets)
+    shutil.rmtree(work)
+    content = {
+        "recordings": len(spool),
+        "items": items,
+        "stored": stored,
+        "postings": postings.count,
+        "bucket_bits": buckets,
+        "ordinal_bits": bits,
+    }
+    (folder / SEGMENT_FILE).write_text(json.dumps(content) + "\n")
+    return spool.recording_ids
+
+
+def _write_store(spool: Spool, folder: Path, postings: Postings) -> int:
+    """Write the store; everything read is posted on the way. Returns the number of items stored."""
+    stored_lengths = -(-spool.lengths // STORE_STRIDE)
+    stored = int(stored_lengths.sum())
+    with ArrayWriter(folder / "store_starts.npy", smallest_unsigned(stored)) as starts:
+        starts.append(np.cumsum(stored_lengths) - stored_lengths)
+        starts.append(np.array([stored]))
+    with ArrayWriter(folder / "store.npy", np.uint32) as store:
+        for first, lengths, items in spool.blocks(ITEMS_PER_BLOCK):
+            postings.add(first, lengths, items)
+            within = np.arange(len(items)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+            store.append(items[within % STORE_STRIDE == 0])
+    return stored

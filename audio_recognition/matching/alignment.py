@@ -1,0 +1,46 @@
+"""How well a query fits at a place: the share of differing bits over the items that lie on each other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from audio_recognition.index.layout import STORE_STRIDE
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from audio_recognition.index.index import Segment
+
+BITS = 32
+
+
+def compare(
+    segment: Segment,
+    query: NDArray[np.uint32],
+    rows: NDArray[np.int64],
+    ordinals: NDArray[np.int64],
+    offsets: NDArray[np.int64],
+    *,
+    every: int = 1,
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Bit error rates and overlaps (in items of the query) where item 0 of query[rows[i]] lies on item offsets[i] of ordinals[i].
+
+    query: uint32 [phases, items]. Only one in `every` stored items is looked at. Without any overlap the rate is 1.
+    """
+    starts = segment.store_starts[ordinals].astype(np.int64)
+    stored = segment.store_starts[ordinals + 1].astype(np.int64) - starts
+    items = query.shape[1]
+    first = -(-offsets // STORE_STRIDE)
+    in_query = (first * STORE_STRIDE - offsets)[:, None] + np.arange(0, items, STORE_STRIDE * every)
+    in_store = first[:, None] + np.arange(0, -(-items // STORE_STRIDE), every)
+    inside = (in_store >= 0) & (in_store < stored[:, None]) & (in_query < items)
+    at = np.where(inside, starts[:, None] + in_store, 0)
+    differing = np.bitwise_count(segment.store[at] ^ query[rows[:, None], np.minimum(in_query, items - 1)])
+    compared = inside.sum(axis=1)
+    errors = (differing * inside).sum(axis=1, dtype=np.int64)
+    rates = np.where(compared > 0, errors / (BITS * np.maximum(compared, 1)), 1.0)
+    lengths = stored * STORE_STRIDE
+    overlaps = np.minimum(items, lengths - offsets) - np.maximum(0, -offsets)
+    return rates, np.maximum(overlaps, 0)

@@ -1,0 +1,88 @@
+"""Matches a query against an index: candidates, a quick comparison of all of them, a thorough one of the best, a verdict."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from audio_recognition.chromaprint import HOP_SAMPLES, PHASES, SAMPLE_RATE
+from audio_recognition.matching.alignment import compare
+from audio_recognition.matching.answers import Answer, Match, Reason
+from audio_recognition.matching.candidates import candidates, probes
+from audio_recognition.matching.confidence import ACCEPTED, WHOLE_FILE_GATE, confidences, gates
+from audio_recognition.matching.query import FEWEST_ITEMS, refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from audio_recognition.index.index import Index, Segment
+
+NEAR_TIE = 0.01
+"""Bit error rates this close cannot tell two recordings apart."""
+_QUICK_ITEMS = 32
+_QUICK_GATE = 0.4
+_THOROUGH = 16
+"""Places compared with all phases, one item to either side as well."""
+_SAME_DURATION_SECONDS = 7
+_WHOLE_FILE_OFFSET_ITEMS = 16
+
+
+class Matcher:
+    """Answers queries out of one index; keeps nothing between them, so threads may share it."""
+
+    def __init__(self, index: Index) -> None:
+        """`index` stays open as long as the matcher lives."""
+        self._index = index
+
+    def match(self, fingerprints: Sequence[NDArray[np.uint32]], *, duration_seconds: int | None = None, limit: int = 5) -> Answer:
+        """The recordings that this audio is a piece of.
+
+        `fingerprints` is the same audio at each of `chromaprint.PHASES`, or at the first of them alone. `duration_seconds` is how long the
+        file lasts of which it is the beginning: it prefers recordings of that length aligned with their beginning, and excludes none.
+        """
+        refused = refusal(fingerprints)
+        if refused is not None:
+            return Answer(reason=refused)
+        items = min(len(one) for one in fingerprints)
+        query = np.stack([one[:items] for one in fingerprints])
+        found = [match for segment in self._index.segments for match in _search(segment, query, duration_seconds)]
+        best = _told_apart(found, limit)
+        return Answer(matches=best) if best else Answer(reason=Reason.NOT_FOUND)
+
+
+def _search(segment: Segment, query: NDArray[np.uint32], duration_seconds: int | None) -> list[Match]:
+    """All recordings of a segment that pass the gate."""
+    seen = candidates(segment, probes(list(query)))
+    every = max(1, query.shape[1] // (2 * _QUICK_ITEMS))
+    rates, overlaps = compare(segment, query, seen.phases, seen.ordinals, seen.offsets, every=every)
+    rates = np.where(overlaps >= FEWEST_ITEMS, rates, 1.0)
+    best = np.argsort(rates, kind="stable")[:_THOROUGH]
+    best = best[rates[best] <= _QUICK_GATE]
+    phases, steps = (grid.ravel() for grid in np.meshgrid(np.arange(len(query)), (-1, 0, 1), indexing="ij"))
+    tried = len(phases)
+    ordinals = np.repeat(seen.ordinals[best], tried)
+    offsets = np.repeat(seen.offsets[best], tried) + np.tile(steps, len(best))
+    rows = np.tile(phases, len(best))
+    rates, overlaps = compare(segment, query, rows, ordinals, offsets)
+    allowed = gates(overlaps)
+    if duration_seconds is not None:
+        same = np.abs(segment.seconds[ordinals].astype(np.int64) - duration_seconds) <= _SAME_DURATION_SECONDS
+        allowed = np.where(same & (np.abs(offsets) <= _WHOLE_FILE_OFFSET_ITEMS), WHOLE_FILE_GATE, allowed)
+    worth = np.where(overlaps >= FEWEST_ITEMS, confidences(rates, allowed), 0.0)
+    seconds = (offsets * HOP_SAMPLES - np.array(PHASES)[rows]) / SAMPLE_RATE
+    return [
+        Match(int(segment.ids[ordinals[at]]), float(worth[at]), float(rates[at]), float(seconds[at]), int(overlaps[at]))
+        for at in np.flatnonzero((worth >= ACCEPTED) & (segment.ids[ordinals] >= 0))
+    ]
+
+
+def _told_apart(found: list[Match], limit: int) -> tuple[Match, ...]:
+    """Each recording once, best first, as far as they are near ties of the best."""
+    recordings: dict[int, Match] = {}
+    for match in sorted(found, key=lambda one: (-one.confidence, one.bit_error_rate, one.recording_id, one.offset_seconds)):
+        recordings.setdefault(match.recording_id, match)
+    ordered = list(recordings.values())
+    return tuple(one for one in ordered[:limit] if one.bit_error_rate <= ordered[0].bit_error_rate + NEAR_TIE)

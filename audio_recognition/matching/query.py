@@ -1,0 +1,33 @@
+"""What is asked: the fingerprint of one piece of audio at one or more phases, and whether anything can be said about it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from audio_recognition.chromaprint import SILENCE_ITEM
+from audio_recognition.matching.answers import Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+FEWEST_ITEMS = 40
+"""Below, unrelated recordings are too often alike: 40 items are 7.5 s of audio."""
+_MOST_SILENCE = 0.3
+_LEAST_DIVERSITY = 0.4
+_DIVERSITY_SHIFT = np.uint32(16)
+
+
+def refusal(fingerprints: Sequence[NDArray[np.uint32]]) -> Reason | None:
+    """Why nothing can be said about this audio, judged by its first phase; None when something can."""
+    items = fingerprints[0] if len(fingerprints) else np.zeros(0, np.uint32)
+    if len(items) < FEWEST_ITEMS:
+        return Reason.TOO_SHORT
+    if np.count_nonzero(items == SILENCE_ITEM) > _MOST_SILENCE * len(items):
+        return Reason.SILENCE
+    if len(np.unique(items >> _DIVERSITY_SHIFT)) < _LEAST_DIVERSITY * len(items):
+        return Reason.LOW_DIVERSITY
+    return None
