@@ -1,0 +1,228 @@
+"""What is live right now, one object per process: follows `current`, hands what it opened to whoever asks, frees it after the last.
+
+A thread of its own looks at `current` every second or so. A new target is verified (presence and size of all files, contents of those that
+are read) before anybody sees it; one that fails is refused, told once with the reason, and what is in use stays. A holder holds one
+snapshot to the end of its block. What was superseded is closed, files and memory maps and all, when its last holder is done.
+
+    live = LiveSnapshot(root, open_catalog, what="snapshot", contents=True, absent=...)
+    live.follow()
+    with live.hold() as catalog: ...
+
+What must not live here: what is opened (reader.py, the recognition index), HTTP, questions (catalog_store/queries).
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+
+import structlog
+
+from catalog_store.errors import SnapshotInvalidError
+from catalog_store.snapshot import CURRENT, MANIFEST, verify
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from catalog_store.snapshot import Manifest
+
+log = structlog.get_logger("catalog_store")
+
+FIRST_WAIT_SECONDS = 1.0
+LONGEST_WAIT_SECONDS = 300.0
+"""Between tries at a snapshot that could not be opened for a reason that may pass: the first, doubled to the longest."""
+_NICENESS = 10
+"""Of the thread that reads a new snapshot's files through: requests go first."""
+
+
+class _Closeable(Protocol):
+    def close(self) -> None:
+        """Give files and memory back."""
+
+
+Opened = TypeVar("Opened", bound=_Closeable)
+
+
+class _Open(Generic[Opened]):
+    """What was opened and how many hold it. Counts change under the lock of its LiveSnapshot only."""
+
+    __slots__ = ("folder", "holders", "is_superseded", "manifest", "opened")
+
+    def __init__(self, folder: Path, manifest: Manifest, opened: Opened) -> None:
+        self.folder = folder
+        self.manifest = manifest
+        self.opened = opened
+        self.holders = 0
+        self.is_superseded = False
+
+
+class _Refusal:
+    """A target that did not become live, why, and when to try again."""
+
+    def __init__(self, target: tuple[Path, object], reason: str, seconds: float) -> None:
+        self.target = target
+        self.reason = reason
+        self.seconds = seconds
+        self.again_at = time.monotonic() + seconds
+
+
+class LiveSnapshot(Generic[Opened]):
+    """Hands out what is open. `follow()` starts the thread, `close()` ends it."""
+
+    def __init__(
+        self,
+        root: Path,
+        open_: Callable[[Path], Opened],
+        *,
+        what: str,
+        contents: bool | str,
+        absent: Callable[[], Exception],
+        look_seconds: float = 1.0,
+    ) -> None:
+        """`root` is a catalog root (with `current`) or a snapshot folder; `open_` opens a snapshot's folder.
+
+        `what` names in the log what is opened; `contents` is as in `snapshot.verify`; `absent` makes what is raised while nothing is open.
+        """
+        self._root = root
+        self._open_one = open_
+        self._says = {"live": f"{what} is live", "freed": f"{what} is freed", "refused": f"{what} refused"}
+        self._contents = contents
+        self._absent = absent
+        self._look_seconds = look_seconds
+        self._lock = threading.Lock()
+        self._open: _Open[Opened] | None = None
+        self._refusal: _Refusal | None = None
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def hold(self) -> _Hold[Opened]:
+        """`with live.hold() as opened:` what is live, the same until the block ends; the `absent` error when nothing is."""
+        return _Hold(self)
+
+    def take(self) -> _Open[Opened]:
+        """What `hold` holds: count one holder more."""
+        with self._lock:
+            held = self._open
+            if held is None:
+                raise self._absent()
+            held.holders += 1
+        return held
+
+    def give_back(self, held: _Open[Opened]) -> None:
+        """Count one holder less; the last one of what was superseded frees it."""
+        with self._lock:
+            held.holders -= 1
+            is_last = held.is_superseded and held.holders == 0
+        if is_last:
+            self._free(held)
+
+    @property
+    def snapshot(self) -> tuple[str, str] | None:
+        """Id and time of making (RFC 3339) of the live snapshot; None while there is none."""
+        live = self._open
+        return None if live is None else (live.manifest.id, live.manifest.created_at)
+
+    @property
+    def refused(self) -> str | None:
+        """Why the snapshot that `current` names is not the live one; None when it is."""
+        return None if self._refusal is None else self._refusal.reason
+
+    def look(self) -> None:
+        """Make what `current` names the live snapshot, if it is not and can be. Never raises for a bad snapshot."""
+        try:
+            target = self._target()
+        except OSError as error:
+            self._refuse((self._root, None), error, may_pass=True)
+            return
+        live, refusal = self._open, self._refusal
+        if live is not None and live.folder == target[0]:
+            self._refusal = None
+            return
+        if refusal is not None and refusal.target == target and time.monotonic() < refusal.again_at:
+            return
+        try:
+            manifest = verify(target[0], contents=self._contents)
+            opened = self._open_one(target[0])
+        except SnapshotInvalidError as error:
+            self._refuse(target, error, may_pass=False)
+        except Exception as error:  # noqa: BLE001 - whatever is wrong with it: what is in use stays, and this thread lives
+            self._refuse(target, error, may_pass=True)
+        else:
+            self._switch(_Open(target[0], manifest, opened))
+
+    def follow(self) -> None:
+        """Look now, then again and again in a thread, until `close()`."""
+        self._thread = threading.Thread(target=self._follow, name="follow-current", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop following and free what is open; holders keep theirs."""
+        self._stopping.set()
+        if self._thread is not None:
+            self._thread.join()
+        self._supersede(None)
+
+    def _follow(self) -> None:
+        thread = threading.get_native_id()  # on Linux niceness is a thread's own
+        os.setpriority(os.PRIO_PROCESS, thread, max(_NICENESS, os.getpriority(os.PRIO_PROCESS, thread)))
+        self.look()
+        while not self._stopping.wait(self._look_seconds):
+            self.look()
+
+    def _target(self) -> tuple[Path, object]:
+        """The folder that should be live, and what tells a manifest that was mended from the one that was refused."""
+        link = self._root / CURRENT
+        folder = (link if link.is_symlink() else self._root).resolve()
+        manifest = folder / MANIFEST
+        facts = manifest.stat() if manifest.exists() else None
+        return folder, facts and (facts.st_ino, facts.st_mtime_ns, facts.st_size)
+
+    def _switch(self, following: _Open[Opened]) -> None:
+        before = self.snapshot
+        self._refusal = None
+        self._supersede(following)
+        log.info(self._says["live"], snapshot=following.manifest.id, before=before and before[0])
+
+    def _supersede(self, following: _Open[Opened] | None) -> None:
+        with self._lock:
+            superseded, self._open = self._open, following
+            if superseded is not None:
+                superseded.is_superseded = True
+            is_idle = superseded is not None and superseded.holders == 0
+        if superseded is not None and is_idle:
+            self._free(superseded)
+
+    def _free(self, superseded: _Open[Opened]) -> None:
+        superseded.opened.close()
+        log.info(self._says["freed"], snapshot=superseded.manifest.id)
+
+    def _refuse(self, target: tuple[Path, object], error: Exception, *, may_pass: bool) -> None:
+        """Remember and tell once. A damaged snapshot is not tried again until it or `current` changes."""
+        before = self._refusal
+        is_known = before is not None and before.target == target and before.reason == str(error)
+        seconds = float("inf")
+        if may_pass:
+            seconds = min(2 * before.seconds, LONGEST_WAIT_SECONDS) if before is not None and is_known else FIRST_WAIT_SECONDS
+        self._refusal = _Refusal(target, str(error), seconds)
+        if not is_known:
+            live = self.snapshot
+            log.error(self._says["refused"], folder=str(target[0]), reason=str(error), live=live and live[0])
+
+
+class _Hold(Generic[Opened]):
+    """A block that holds what is live. A class, not a generator: every request passes here."""
+
+    __slots__ = ("_held", "_live")
+
+    def __init__(self, live: LiveSnapshot[Opened]) -> None:
+        self._live = live
+
+    def __enter__(self) -> Opened:
+        self._held = self._live.take()
+        return self._held.opened
+
+    def __exit__(self, *_: object) -> None:
+        self._live.give_back(self._held)
