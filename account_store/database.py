@@ -23,7 +23,7 @@ SQLITE = "sqlite"
 POSTGRESQL = "postgresql"
 BUSY_MS = 10_000
 """How long a SQLite writer waits for another process's transaction; they last milliseconds."""
-NEWEST = "0003"
+NEWEST = "0004"
 """The newest revision in `migrations/versions`: known here so that opening a database that has it need not import Alembic (0.2 s)."""
 _MIGRATIONS = Path(__file__).parent / "migrations"
 _MIGRATION_LOCK = 7_418_529_001

@@ -16,9 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select
 
+from account_store.clock import rfc3339
 from account_store.database import new_id
 from account_store.errors import InvalidValueError, StateError, UnknownError
 from account_store.schema import suggestion
+from account_store.webhooks.events import SUGGESTION_DECIDED
+from account_store.webhooks.outbox import emit
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -103,7 +106,10 @@ class Suggestions:
     def decide(
         self, suggestion_id: int, status: str, *, decided_by: str = "operator", value: str | None = None, note: str | None = None
     ) -> Suggestion:
-        """Approve or reject; `value` puts another value in the caller's place (a slip mended). StateError where NEXT leads nowhere."""
+        """Approve or reject; `value` puts another value in the caller's place (a slip mended). StateError where NEXT leads nowhere.
+
+        The account's webhooks are told.
+        """
         if status not in (APPROVED, REJECTED):
             raise InvalidValueError(f"a decision is {APPROVED} or {REJECTED}, not {status!r}")
         with self._engine.begin() as connection:
@@ -113,9 +119,11 @@ class Suggestions:
                 raise UnknownError(f"there is no suggestion {suggestion_id}")
             if status not in NEXT[row.status]:
                 raise StateError(f"suggestion {suggestion_id} is {row.status} and cannot become {status}")
-            changes = {"status": status, "decided_at": self._clock(), "decided_by": decided_by, "decision_note": note}
-            changes["value"] = value or row.value
+            now = self._clock()
+            changes = {"status": status, "decided_at": now, "decided_by": decided_by, "decision_note": note, "value": value or row.value}
             connection.execute(suggestion.update().where(suggestion.c.suggestion_id == suggestion_id).values(changes))
+            decided = _suggestion(connection.execute(found).one())
+            emit(connection, decided.account_id, SUGGESTION_DECIDED, _told(decided), occurred_at=now)
         return self.one(suggestion_id)
 
     def exported(self) -> str:
@@ -128,6 +136,11 @@ class Suggestions:
         writer.writerow(EXPORT_COLUMNS)
         writer.writerows((row.suggestion_id, "recording", row.track_id, row.value) for row in rows)
         return text.getvalue()
+
+
+def _told(decided: Suggestion) -> dict[str, Any]:
+    facts = {name: getattr(decided, name) for name in ("status", "track_id", "field", "value")}
+    return {"id": decided.suggestion_id, **facts, "created_at": rfc3339(decided.created_at)}
 
 
 def _suggestion(row: Row[Any]) -> Suggestion:

@@ -1,0 +1,26 @@
+"""The kinds of events that webhooks tell of, and the form in which they are told (Standard Webhooks 1.0: type, timestamp, data)."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from account_store.clock import rfc3339
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+TRACK_STARTED, TRACK_ENDED, STATUS_CHANGED = "stream.track_started", "stream.track_ended", "stream.status_changed"
+CATALOG_PUBLISHED = "catalog.published"
+SUGGESTION_DECIDED = "suggestion.decided"
+EVENT_TYPES = (TRACK_STARTED, TRACK_ENDED, STATUS_CHANGED, CATALOG_PUBLISHED, SUGGESTION_DECIDED)
+"""What an endpoint can ask for (contract G8)."""
+PING = "webhook.ping"
+"""Sent on request only, to one endpoint, whatever it asks for."""
+
+
+def encoded(event_type: str, occurred_at: datetime, payload: Mapping[str, Any]) -> str:
+    """The body of a message: JSON without blanks. It is signed and sent to the letter as it comes out here."""
+    body = {"type": event_type, "timestamp": rfc3339(occurred_at), "data": payload}
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False)

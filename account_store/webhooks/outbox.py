@@ -1,0 +1,83 @@
+"""The outbox: an event is written in the transaction that makes it happen, so that none is lost and none is told that did not happen.
+
+    with engine.begin() as connection:
+        ...                                                             # what happens
+        emit(connection, account_id, TRACK_STARTED, {...}, occurred_at=moment)
+
+An event is written once with one delivery for each endpoint of the account that asks for its kind; what nobody asks for is not written.
+Deliveries to a disabled endpoint are held, so that a replay finds them. Sending is deliverer.py's.
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import select
+from sqlalchemy.exc import IntegrityError
+
+from account_store.webhooks.events import EVENT_TYPES, encoded
+from account_store.webhooks.tables import webhook_announcement, webhook_delivery, webhook_endpoint, webhook_event
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    from sqlalchemy import Connection, Row
+
+PENDING, DELIVERED, FAILED, HELD = DELIVERY_STATUSES = ("pending", "delivered", "failed", "held")
+"""Waiting for its (next) attempt; answered 2xx; given up after the last attempt; not sent because the endpoint was disabled."""
+_MESSAGE_LABEL = "msg_"
+
+
+def emit(connection: Connection, account_id: int, event_type: str, payload: Mapping[str, Any], *, occurred_at: datetime) -> str | None:
+    """Tell the account's endpoints that ask for `event_type`, in the caller's transaction; the event's id, None when none asks.
+
+    `payload` is JSON; `occurred_at` is when it happened. ValueError: `event_type` is none of EVENT_TYPES.
+    """
+    if event_type not in EVENT_TYPES:
+        raise ValueError(f"there is no event {event_type!r}")
+    found = select(webhook_endpoint).where(webhook_endpoint.c.account_id == account_id, webhook_endpoint.c.deleted_at.is_(None))
+    endpoints = [row for row in connection.execute(found) if _asks_for(row, event_type)]
+    return write(connection, account_id, event_type, payload, occurred_at, endpoints) if endpoints else None
+
+
+def announce(connection: Connection, occasion: str, event_type: str, payload: Mapping[str, Any], *, occurred_at: datetime) -> bool:
+    """As `emit`, to all accounts, once for the occasion (<= 200 characters) however often and from wherever it is called; whether now."""
+    try:
+        with connection.begin_nested():
+            connection.execute(webhook_announcement.insert().values(occasion=occasion, announced_at=occurred_at))
+    except IntegrityError:
+        return False
+    asked = select(webhook_endpoint.c.account_id).where(webhook_endpoint.c.deleted_at.is_(None)).distinct()
+    for account_id in connection.scalars(asked.order_by(webhook_endpoint.c.account_id)).all():
+        emit(connection, account_id, event_type, payload, occurred_at=occurred_at)
+    return True
+
+
+def write(
+    connection: Connection,
+    account_id: int,
+    event_type: str,
+    payload: Mapping[str, Any],
+    occurred_at: datetime,
+    endpoints: Sequence[Row[Any]],
+) -> str:
+    """The event with a delivery for each of the endpoints, whatever they ask for; its id."""
+    event_id = _MESSAGE_LABEL + uuid.uuid4().hex
+    facts = {"event_id": event_id, "account_id": account_id, "event_type": event_type, "occurred_at": occurred_at}
+    body = encoded(event_type, occurred_at, payload)
+    connection.execute(webhook_event.insert().values(**facts, body=body))
+    rows = [_delivery(row, event_id, occurred_at) for row in endpoints]
+    connection.execute(webhook_delivery.insert(), rows)
+    return event_id
+
+
+def _asks_for(endpoint: Row[Any], event_type: str) -> bool:
+    return not endpoint.event_types or event_type in endpoint.event_types.split()
+
+
+def _delivery(endpoint: Row[Any], event_id: str, at: datetime) -> dict[str, Any]:
+    is_held = endpoint.disabled_at is not None
+    status = {"status": HELD, "due_at": None} if is_held else {"status": PENDING, "due_at": at}
+    return {"endpoint_id": endpoint.endpoint_id, "event_id": event_id, "created_at": at, **status}
