@@ -24,7 +24,9 @@ from account_store.ledger import Ledger
 from account_store.plans import Plan, PlanTable, Terms, current_plans
 from account_store.replays import Replays
 from account_store.schema import account
+from account_store.streams.history import History
 from account_store.streams.registry import Streams
+from account_store.streams.report import Airplay
 from account_store.suggestions import Suggestions
 from account_store.usage import Usage
 from account_store.users import Users
@@ -63,6 +65,8 @@ class Accounts:
         self.ledger = Ledger(url, self._engine, clock)
         self.replays = Replays(self._engine, clock)
         self.streams = Streams(self._engine, clock)
+        self.history = History(self._engine, clock)
+        self.airplay = Airplay(self._engine, clock)
         self.suggestions = Suggestions(self._engine, clock)
         self.usage = Usage(self._engine, self.account, clock)
         self.users = Users(self._engine, clock)

@@ -6,7 +6,7 @@ the whole seconds that are reported. What must not live here: tables of webhooks
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, Float, ForeignKey, Index, Integer, String, Table, Text, UniqueConstraint, text
+from sqlalchemy import BigInteger, Column, Float, ForeignKey, Index, Integer, LargeBinary, String, Table, Text, UniqueConstraint, text
 
 from account_store.schema import UtcDateTime, metadata
 
@@ -73,6 +73,16 @@ stream_gap = Table(
     Index("stream_gap_by_time", "stream_id", "started_at"),
 )
 """Time of an active stream that nobody listened to: `source` (the stream was away) or `monitor` (we were). Open while it lasts."""
+
+airplay_day = Table(
+    "airplay_day",
+    metadata,
+    Column("stream_id", String(36), ForeignKey("stream.stream_id"), primary_key=True),
+    Column("day", String(10), primary_key=True),
+    Column("airings", LargeBinary, nullable=False),
+)
+"""The airings that began on a settled UTC day, packed: what reports of months read (report.py has the layout). Made from `airing`, whenever
+it is missing."""
 
 monitor_worker = Table(
     "monitor_worker",

@@ -1,4 +1,4 @@
-"""Streams, their airings and gaps, the workers that monitor them."""
+"""Streams, their airings (and those of settled days, packed) and gaps, the workers that monitor them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ROW_NUMBER = sa.BigInteger().with_variant(sa.Integer, "sqlite")
 
 
 def upgrade() -> None:
-    """Make the four tables."""
+    """Make the five tables."""
     _streams()
     _airings()
     op.create_table(
@@ -27,6 +27,12 @@ def upgrade() -> None:
         sa.Column("detail", sa.Text),
     )
     op.create_index("stream_gap_by_time", "stream_gap", ["stream_id", "started_at"])
+    op.create_table(
+        "airplay_day",
+        sa.Column("stream_id", sa.String(36), sa.ForeignKey("stream.stream_id"), primary_key=True),
+        sa.Column("day", sa.String(10), primary_key=True),
+        sa.Column("airings", sa.LargeBinary, nullable=False),
+    )
     op.create_table(
         "monitor_worker",
         sa.Column("worker_id", sa.String(200), primary_key=True),

@@ -1,0 +1,134 @@
+"""What was heard on a stream, airing by airing: the running log, what is on now, when nobody listened. Reads only.
+
+    accounts.history.page(stream_id, limit=20)          # newest first
+    accounts.history.on_air([stream_id, ...])           # by stream, what is heard at this moment
+
+Titles are those that the catalog had when the track aired; what it calls it now is the API's to say. Whose stream it is was checked by
+registry.py. What must not live here: writing (airings.py, gaps.py), months of airings at once (report.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sqlalchemy import literal, select, tuple_
+
+from account_store.streams.tables import airing, stream, stream_gap
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from sqlalchemy import Connection, Engine, Row
+
+    from account_store.clock import Clock
+
+STILL_HEARD_SECONDS = 30
+"""How long ago an airing was heard that is on now: windows of 12 s are looked at every 5 s, so two that found nothing may lie between."""
+
+
+@dataclass(frozen=True, slots=True)
+class Airing:
+    """One play of one recording. `duration_seconds` is its length so far while `ended_at` is None."""
+
+    airing_id: int
+    stream_id: str
+    recording_id: int
+    isrc: str | None
+    title: str
+    artist: str
+    track_seconds: int | None
+    started_at: datetime
+    ended_at: datetime | None
+    duration_seconds: int
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Time that nobody listened to; open while `ended_at` is None."""
+
+    started_at: datetime
+    ended_at: datetime | None
+    cause: str
+    """`source`: the stream was away; `monitor`: we were."""
+    detail: str | None
+
+
+class Place(NamedTuple):
+    """Where a page of airings ended."""
+
+    started_at: datetime
+    airing_id: int
+
+
+_COLUMNS = [airing.c[field.name] for field in fields(Airing)]
+_GAP_COLUMNS = [stream_gap.c[field.name] for field in fields(Gap)]
+
+
+class History:
+    """What was heard on the streams of one database."""
+
+    def __init__(self, engine: Engine, clock: Clock) -> None:
+        """Over an open database."""
+        self._engine = engine
+        self._clock = clock
+
+    def page(
+        self,
+        stream_id: str,
+        *,
+        limit: int = 100,
+        behind: Place | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+    ) -> list[Airing]:
+        """Newest first, at most `limit`, those after the place `behind` in that order; that began from `since` and before `until`."""
+        query = select(*_COLUMNS).where(airing.c.stream_id == stream_id)
+        query = query.order_by(airing.c.started_at.desc(), airing.c.airing_id.desc()).limit(limit)
+        if behind is not None:
+            query = query.where(tuple_(airing.c.started_at, airing.c.airing_id) < tuple_(*_bound(behind)))
+        if since is not None:
+            query = query.where(airing.c.started_at >= since)
+        if until is not None:
+            query = query.where(airing.c.started_at < until)
+        with self._reading() as connection:
+            return [_airing(row) for row in connection.execute(query)]
+
+    def on_air(self, stream_ids: Sequence[str]) -> dict[str, Airing]:
+        """By stream what is heard now; a stream that plays nothing known, or that nobody hears at the moment, is absent."""
+        heard_since = int(self._clock().timestamp() * 1000) - STILL_HEARD_SECONDS * 1000
+        query = select(*_COLUMNS).join(stream, stream.c.stream_id == airing.c.stream_id)
+        query = query.where(airing.c.ended_at.is_(None), airing.c.heard_ms >= heard_since, stream.c.runtime_status == "running")
+        with self._reading() as connection:
+            rows = [connection.execute(query.where(airing.c.stream_id.in_(some))).all() for some in _slices(stream_ids)]
+        return {row.stream_id: _airing(row) for part in rows for row in part}
+
+    def gaps(self, stream_id: str, since: datetime, until: datetime) -> list[Gap]:
+        """Oldest first, those that have a part in the time from `since` to before `until`."""
+        query = select(*_GAP_COLUMNS).where(stream_gap.c.stream_id == stream_id, stream_gap.c.started_at < until)
+        query = query.where(stream_gap.c.ended_at.is_(None) | (stream_gap.c.ended_at > since)).order_by(stream_gap.c.started_at)
+        with self._reading() as connection:
+            return [Gap(**row._mapping) for row in connection.execute(query)]  # noqa: SLF001 -- the public name for a row as a mapping
+
+    def _reading(self) -> Connection:
+        # Not in a transaction: on SQLite that would take the write lock, which workers and the ledger wait for.
+        return self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+
+
+_MOST_VALUES = 500
+"""In one statement."""
+
+
+def _slices(values: Sequence[str]) -> list[Sequence[str]]:
+    return [values[start : start + _MOST_VALUES] for start in range(0, len(values), _MOST_VALUES)]
+
+
+def _bound(place: Place) -> tuple[Any, Any]:
+    """The values with their columns' types: a bare tuple has none, and datetimes would reach SQLite in another spelling."""
+    return literal(place.started_at, airing.c.started_at.type), literal(place.airing_id, airing.c.airing_id.type)
+
+
+def _airing(row: Row[Any]) -> Airing:
+    return Airing(**row._mapping)  # noqa: SLF001 -- the public name for a row as a mapping

@@ -1,0 +1,145 @@
+"""The airings of months: packed days say what the table of airings says, whatever the window, and however often they are made."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlalchemy import func, select
+
+from account_store.streams.tables import airing, airplay_day, stream
+from tests.account_store.conftest import new_caller
+from tests.account_store.streams.airwaves import air, track
+
+if TYPE_CHECKING:
+    from account_store import Accounts
+    from account_store.streams.report import ReportedStream
+    from tests.account_store.conftest import HandClock
+
+NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+"""Of the clock at its start."""
+
+
+def midnight(days_ago: int) -> datetime:
+    return NOW.replace(hour=0) - timedelta(days=days_ago)
+
+
+def new_stream(accounts: Accounts, *, created_at: datetime = NOW - timedelta(days=100)) -> ReportedStream:
+    made = accounts.streams.create(new_caller(accounts).account_id, "https://radio.example.org/live", "Radio")
+    with accounts._engine.begin() as connection:
+        connection.execute(stream.update().where(stream.c.stream_id == made.stream_id).values(created_at=created_at))
+    [reported] = accounts.airplay.streams(made.account_id, created_at, NOW + timedelta(days=1))
+    return reported
+
+
+def rows(accounts: Accounts, one: ReportedStream, since: datetime, until: datetime) -> list[tuple[int, int, int]]:
+    found = accounts.airplay.airings(one, since, until)
+    return list(zip(found.recording_ids.tolist(), found.started_unix.tolist(), found.seconds.tolist(), strict=True))
+
+
+def days_packed(accounts: Accounts, one: ReportedStream) -> int:
+    with accounts._engine.connect() as connection:
+        return connection.scalar(select(func.count()).select_from(airplay_day).where(airplay_day.c.stream_id == one.stream_id)) or 0
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    plays=st.lists(
+        st.tuples(st.integers(1, 3), st.integers(0, 6 * 86_400), st.integers(0, 4000)), max_size=12, unique_by=lambda one: one[1]
+    ),
+    windows=st.lists(st.tuples(st.integers(0, 6 * 86_400), st.integers(1, 6 * 86_400)), min_size=3, max_size=3),
+)
+def test_any_window_gives_what_was_aired_in_it_packed_or_not(
+    accounts: Accounts, plays: list[tuple[int, int, int]], windows: list[tuple[int, int]]
+) -> None:
+    one, base = new_stream(accounts), midnight(6)
+    for number, offset, seconds in sorted(plays, key=lambda play: play[1]):
+        air(accounts, one.stream_id, track(number), base + timedelta(seconds=offset), seconds)
+    with accounts._engine.connect() as connection:
+        columns = (airing.c.recording_id, airing.c.started_at, airing.c.duration_seconds)
+        query = select(*columns).where(airing.c.stream_id == one.stream_id).order_by(airing.c.started_at, airing.c.airing_id)
+        aired = [(row[0], int(row[1].timestamp()), row[2]) for row in connection.execute(query)]
+    for start, length in windows:
+        since, until = base + timedelta(seconds=start), base + timedelta(seconds=start + length)
+        expected = [row for row in aired if since.timestamp() <= row[1] < until.timestamp()]
+        assert rows(accounts, one, since, until) == expected, "as it is read first"
+        assert rows(accounts, one, since, until) == expected, "as it was packed meanwhile"
+
+
+def test_only_settled_days_are_packed_and_only_once(accounts: Accounts, clock: HandClock) -> None:
+    one = new_stream(accounts, created_at=midnight(10))
+    for day in range(6):
+        air(accounts, one.stream_id, track(day), midnight(day) + timedelta(hours=3), 100)
+    expected = rows(accounts, one, midnight(10), NOW)
+    assert len(expected) == 6
+    assert days_packed(accounts, one) == 9, "today and yesterday may still change"
+    air(accounts, one.stream_id, track(7), midnight(1) + timedelta(hours=23), 100)
+    assert len(rows(accounts, one, midnight(10), NOW)) == 7
+    clock.move(days=1)
+    assert accounts.airplay.settle() >= 1
+    assert days_packed(accounts, one) == 10
+    assert accounts.airplay.settle() == 0
+    assert len(rows(accounts, one, midnight(10), NOW)) == 7
+
+
+def test_settling_goes_back_to_the_beginning_and_ends_with_the_stream(accounts: Accounts, clock: HandClock) -> None:
+    one = new_stream(accounts, created_at=midnight(80))
+    accounts.airplay.settle()
+    assert days_packed(accounts, one) == 79
+    [account_id] = [row.account_id for row in [accounts.streams.get(_owner(accounts, one), one.stream_id)]]
+    accounts.streams.stop(account_id, one.stream_id)
+    clock.move(days=30)
+    accounts.airplay.settle()
+    assert days_packed(accounts, one) == 81
+
+
+def _owner(accounts: Accounts, one: ReportedStream) -> int:
+    with accounts._engine.connect() as connection:
+        return int(connection.execute(select(stream.c.account_id).where(stream.c.stream_id == one.stream_id)).scalar_one())
+
+
+def test_a_day_with_an_airing_that_goes_on_is_not_settled(accounts: Accounts, clock: HandClock) -> None:
+    one = new_stream(accounts, created_at=midnight(5))
+    air(accounts, one.stream_id, track(1), midnight(4) + timedelta(hours=1), 100, ended=False)
+    clock.move(days=3)
+    assert rows(accounts, one, midnight(5), clock.now) == [(1, int((midnight(4) + timedelta(hours=1)).timestamp()), 100)]
+    assert days_packed(accounts, one) == 1, "the day before it"
+    air(accounts, one.stream_id, track(1), midnight(4) + timedelta(hours=1), 250)
+    assert [row[2] for row in rows(accounts, one, midnight(5), clock.now)] == [250]
+
+
+def test_a_packed_day_can_be_thrown_away(accounts: Accounts) -> None:
+    one = new_stream(accounts, created_at=midnight(5))
+    air(accounts, one.stream_id, track(1), midnight(4), 100)
+    before = rows(accounts, one, midnight(5), NOW)
+    with accounts._engine.begin() as connection:
+        connection.execute(airplay_day.delete().where(airplay_day.c.stream_id == one.stream_id))
+    assert rows(accounts, one, midnight(5), NOW) == before != []
+
+
+def test_streams_of_a_report_were_active_in_its_time(accounts: Accounts, clock: HandClock) -> None:
+    account_id = new_caller(accounts).account_id
+    first = accounts.streams.create(account_id, "https://radio.example.org/1", "First")
+    clock.move(days=1)
+    second = accounts.streams.create(account_id, "https://radio.example.org/2", "Second")
+    accounts.streams.stop(account_id, first.stream_id)
+    names = lambda since, until: [one.name for one in accounts.airplay.streams(account_id, since, until)]  # noqa: E731
+    assert names(NOW - timedelta(days=9), NOW) == [], "before it began"
+    assert names(NOW, NOW + timedelta(seconds=1)) == ["First"]
+    assert names(NOW, NOW + timedelta(days=9)) == ["First", "Second"]
+    assert names(NOW + timedelta(days=1, seconds=1), NOW + timedelta(days=9)) == ["Second"]
+    assert second.account_id == account_id
+    assert accounts.airplay.streams(account_id + 1000, NOW, NOW + timedelta(days=9)) == []
+
+
+@pytest.mark.parametrize("count", [1, 1200])
+def test_what_a_recording_was_called_is_that_of_its_last_airing(accounts: Accounts, count: int) -> None:
+    one = new_stream(accounts)
+    air(accounts, one.stream_id, track(5, isrc="GBAYE2600100"), midnight(3), 10)
+    renamed = track(5)
+    air(accounts, one.stream_id, type(renamed)(5, "Renamed", "Artist 5", None, 200), midnight(2), 10)
+    found = accounts.airplay.aired_as(one.stream_id, [5, *range(10_000, 10_000 + count)])
+    assert found == {5: ("Renamed", "Artist 5", None)}
