@@ -1,0 +1,179 @@
+"""An opened audio file: what it is, and its sound from any second on as mono int16 samples at 11025 Hz.
+
+Nothing that a file claims (duration, rate, tags) is believed before sound comes out of it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, Final, Self
+
+import av
+from av.audio.stream import AudioStream
+from av.error import FFmpegError
+
+from audio_recognition.chromaprint import SAMPLE_RATE
+from audio_recognition.decoding.errors import UndecodableAudioError, UnsupportedAudioError
+from audio_recognition.decoding.formats import DEMUXERS, SNIFFED_BYTES, id3_size, sniff
+from audio_recognition.decoding.sound import Resampler, frames
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy as np
+    from av.audio.frame import AudioFrame
+    from av.container import InputContainer
+    from numpy.typing import NDArray
+
+CODECS: Final = (
+    *("aac", "alac", "flac", "mp3", "mp3float", "opus", "vorbis", "adpcm_ima_wav", "adpcm_ms"),
+    *("pcm_alaw", "pcm_mulaw", "pcm_u8", "pcm_s16be", "pcm_s16le", "pcm_s24be", "pcm_s24le", "pcm_s32be", "pcm_s32le"),
+    *("pcm_f32be", "pcm_f32le", "pcm_f64be", "pcm_f64le"),
+)
+"""The decoders that are ever run: what music is kept in inside the seven formats. Pictures and films are left alone."""
+
+_PREROLL_SECONDS: Final = 0.5
+"""Decoded ahead of a window and dropped: decoders need some packets before what comes out is right (Opus asks for 80 ms)."""
+
+
+def decode(source: str | Path | BinaryIO, *, start_seconds: float = 0.0, seconds: float | None = None) -> Iterator[NDArray[np.int16]]:
+    """The sound of a file (a path, or a seekable binary file): `int16[n]` pieces of mono at `SAMPLE_RATE`.
+
+    Of `seconds` from `start_seconds` on, or to the end; nothing behind the end. `UnsupportedAudioError`, `UndecodableAudioError`.
+    """
+    if isinstance(source, str | Path):
+        with Path(source).open("rb") as file:
+            yield from decode(file, start_seconds=start_seconds, seconds=seconds)
+    else:
+        with AudioFile(source) as audio:
+            yield from audio.samples(start_seconds, seconds)
+
+
+class AudioFile:
+    """A seekable binary file in one of the seven formats. Windows of it may be read in any order, one at a time."""
+
+    format: str
+    """A key of `DEMUXERS`."""
+    codec: str
+    """A name of `CODECS`."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        """Tell the format from the bytes and open it: `UnsupportedAudioError`, `UndecodableAudioError`. The file stays the caller's."""
+        self._file = file
+        self._is_fresh = True
+        self.format = _format_of(file)
+        self._open()
+        self.codec = self._stream.codec_context.name
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._container.close()
+
+    @property
+    def duration_seconds(self) -> float | None:
+        """What the file claims, which may be anything."""
+        duration = self._container.duration
+        return duration / av.time_base if duration is not None and duration > 0 else None
+
+    def samples(self, start_seconds: float = 0.0, seconds: float | None = None) -> Iterator[NDArray[np.int16]]:
+        """`seconds` of sound from `start_seconds` on, or all that follows: `int16[n]` pieces of mono at `SAMPLE_RATE`.
+
+        Nothing behind the end; `UndecodableAudioError` if the file's beginning is asked for and no sound comes at all.
+        """
+        left = math.inf if seconds is None else round(seconds * SAMPLE_RATE)
+        for piece in self._from(start_seconds):
+            if left <= 0:
+                return
+            yield piece[: int(min(left, len(piece)))]
+            left -= len(piece)
+
+    def _from(self, start_seconds: float) -> Iterator[NDArray[np.int16]]:
+        is_sought = self._go_to(start_seconds)
+        found = self._frames()
+        first = next(found, None)
+        if first is None:
+            if start_seconds <= 0:
+                raise UndecodableAudioError(f"no packet of this {self.format} file decodes to sound")
+            return
+        to_skip = 0 if not is_sought or first.time is None else round((start_seconds + self._begins - first.time) * SAMPLE_RATE)
+        for piece in _converted(itertools.chain([first], found)):
+            if to_skip < len(piece):
+                yield piece[max(0, to_skip) :]
+            to_skip -= len(piece)
+
+    def _frames(self) -> Iterator[AudioFrame]:
+        """Up to the end, or to where the file cannot be read any further."""
+        try:
+            yield from frames(self._container, self._stream)
+        except FFmpegError as error:
+            if isinstance(error, MemoryError):
+                raise
+
+    def _go_to(self, start_seconds: float) -> bool:
+        """To somewhere before that second, or back to the beginning if the container cannot seek; whether there may be sound to skip."""
+        is_fresh, self._is_fresh = self._is_fresh, False
+        if start_seconds <= 0 and is_fresh:
+            return False
+        try:
+            self._container.seek(round((max(0.0, start_seconds - _PREROLL_SECONDS) + self._begins) * av.time_base))
+        except FFmpegError:
+            self._container.close()
+            self._open()
+            self._is_fresh = False
+        return True
+
+    def _open(self) -> None:
+        self._file.seek(0)
+        try:
+            self._container = av.open(
+                self._file,
+                mode="r",
+                format=DEMUXERS[self.format],
+                metadata_errors="ignore",
+                container_options={"codec_whitelist": ",".join(CODECS)},
+            )
+        except (FFmpegError, ValueError) as error:
+            raise UndecodableAudioError(f"the bytes look like {self.format} but do not open as it: {error}") from None
+        try:
+            self._stream = _sound_of(self._container)
+        except BaseException:
+            self._container.close()
+            raise
+        start = self._stream.start_time
+        self._begins = float(start * self._stream.time_base) if start is not None and self._stream.time_base is not None else 0.0
+        self._is_fresh = True
+
+
+def _format_of(file: BinaryIO) -> str:
+    file.seek(0)
+    head = file.read(SNIFFED_BYTES)
+    if id3_size(head) >= len(head) > 0:  # a tag with pictures hides what it is a tag of
+        file.seek(id3_size(head))
+        head = file.read(SNIFFED_BYTES) or head
+    found = sniff(head)
+    if found is None:
+        raise UnsupportedAudioError(f"the bytes are none of {', '.join(DEMUXERS)}: they begin with {head[:8].hex(' ') or 'nothing'}")
+    return found
+
+
+def _sound_of(container: InputContainer) -> AudioStream:
+    if not container.streams.audio:
+        raise UndecodableAudioError("there is no sound in this file")
+    best = container.streams.best("audio")
+    stream = best if isinstance(best, AudioStream) else container.streams.audio[0]
+    codec = stream.codec_context.name
+    if codec not in CODECS:
+        raise UnsupportedAudioError(f"the sound is coded as {codec}: {', '.join(CODECS)} are taken")
+    stream.codec_context.thread_count = 1  # a sandbox has one process; and a server's cores belong to everyone
+    return stream
+
+
+def _converted(sound: Iterator[AudioFrame]) -> Iterator[NDArray[np.int16]]:
+    resampler = Resampler()
+    for frame in sound:
+        yield from resampler.convert(frame)
+    yield from resampler.finish()

@@ -1,0 +1,85 @@
+"""Which of the seven formats a file is in, told from its first bytes alone: names, extensions and media types lie.
+
+Add a format here and nowhere else: its mark, and the demuxer that reads it. Only that demuxer is ever tried, so no file can pick a reader
+that follows playlists or opens other files.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+DEMUXERS: Final = {"mp3": "mp3", "flac": "flac", "wav": "wav", "m4a": "mov", "mp4": "mov", "ogg": "ogg", "opus": "ogg"}
+"""Format -> the demuxer that reads it."""
+
+SNIFFED_BYTES: Final = 16_384
+"""As much of a file's beginning as `sniff` wants; shorter files are told by what there is."""
+
+_FRAMES_IN_A_ROW: Final = 3
+"""MPEG frame headers that have to follow each other: two bytes alone look like one every few kilobytes of anything."""
+_ID3_HEADER: Final = 10
+
+_KBPS: Final = (32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320)
+"""Bit rates of MPEG-1 layer III, from index 1."""
+_KBPS_LOW: Final = (8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160)
+"""Of MPEG-2 and 2.5."""
+_MPEG_1: Final = 3
+_HERTZ: Final = {_MPEG_1: (44100, 48000, 32000), 2: (22050, 24000, 16000), 0: (11025, 12000, 8000)}
+"""Version bits -> sample rates."""
+_SYNC_AND_LAYER: Final = (0xFFE6, 0xFFE2)
+"""Mask and value of a header's first two bytes: eleven set bits, two for the version, layer III."""
+
+
+def sniff(head: bytes) -> str | None:
+    """The format (a key of `DEMUXERS`) of a file that starts with `head`, its first `SNIFFED_BYTES`; None if it is none of them."""
+    body = head[id3_size(head) :]
+    if body.startswith(b"fLaC"):
+        return "flac"
+    if body[:4] in {b"RIFF", b"RF64"} and body[8:12] == b"WAVE":
+        return "wav"
+    if body.startswith(b"OggS"):
+        return "opus" if body[28:36] == b"OpusHead" else "ogg"
+    if body[4:8] == b"ftyp":
+        return "m4a" if body[8:11] in {b"M4A", b"M4B"} else "mp4"
+    # A tag longer than the head hides what follows; nearly always that is MPEG audio, and the demuxer finds out.
+    return "mp3" if _has_frames(body) or (head.startswith(b"ID3") and not body) else None
+
+
+def id3_size(head: bytes) -> int:
+    """Bytes that an ID3v2 tag at the start takes, 0 without one."""
+    if len(head) < _ID3_HEADER or not head.startswith(b"ID3"):
+        return 0
+    footer = _ID3_HEADER if head[5] & 0x10 else 0
+    return _ID3_HEADER + footer + sum((byte & 0x7F) << shift for byte, shift in zip(head[6:10], (21, 14, 7, 0), strict=True))
+
+
+def _has_frames(body: bytes) -> bool:
+    """Whether MPEG audio frames follow each other somewhere in `body`, or fill it if it is shorter than `_FRAMES_IN_A_ROW`."""
+    at = body.find(b"\xff")
+    while at >= 0:
+        if _is_row(body, at):
+            return True
+        at = body.find(b"\xff", at + 1)
+    return False
+
+
+def _is_row(body: bytes, at: int) -> bool:
+    starts_file = not body[:at].strip(b"\0")
+    for found in range(_FRAMES_IN_A_ROW):
+        length = _frame_bytes(body[at : at + 4])
+        if length == 0:
+            # A file of one or two frames ends, or goes on with a tag, right behind them.
+            return found > 0 and starts_file and (at >= len(body) or body[at : at + 3] == b"TAG")
+        at += length
+    return True
+
+
+def _frame_bytes(header: bytes) -> int:
+    """Length of the MPEG layer III frame with that header; 0 if it is none (layers I and II, AAC's ADTS, anything else)."""
+    mask, mark = _SYNC_AND_LAYER
+    if len(header) < 4 or int.from_bytes(header[:2], "big") & mask != mark:  # noqa: PLR2004 - bytes of a header
+        return 0
+    version, rate, bits, padding = header[1] >> 3 & 3, header[2] >> 2 & 3, header[2] >> 4, header[2] >> 1 & 1
+    if version not in _HERTZ or rate == 3 or bits in {0, 15}:  # noqa: PLR2004 - values that the format reserves
+        return 0
+    kbps, samples = (_KBPS, 1152) if version == _MPEG_1 else (_KBPS_LOW, 576)
+    return samples * kbps[bits - 1] * 125 // _HERTZ[version][rate] + padding

@@ -1,0 +1,90 @@
+"""Packets to samples: the decoded frames of an opened container, broken packets left out, and their conversion to mono int16.
+
+Shared by files (decoder.py) and by live streams, which open their containers themselves. FFmpeg's own resampler converts, as fpcalc does,
+so that fingerprints agree.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from av.audio.resampler import AudioResampler
+from av.error import FFmpegError, InvalidDataError
+
+from audio_recognition.chromaprint import SAMPLE_RATE
+from audio_recognition.decoding.errors import UndecodableAudioError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from av.audio.frame import AudioFrame
+    from av.audio.stream import AudioStream
+    from av.container import InputContainer
+    from numpy.typing import NDArray
+
+MOST_BAD_PACKETS: Final = 1000
+"""Broken packets in a row after which the rest is given up."""
+RATES: Final = range(4_000, 768_001)
+"""Samples a second that sound is taken at: a file that claims 1 Hz would grow 11025-fold."""
+
+
+def frames(container: InputContainer, stream: AudioStream) -> Iterator[AudioFrame]:
+    """The frames of what is left of a stream, in order. A broken packet is left out; `MOST_BAD_PACKETS` in a row end the stream.
+
+    Trouble with reading (a connection that breaks) is raised as PyAV raises it.
+    """
+    bad = 0
+    packets = container.demux(stream)
+    while bad < MOST_BAD_PACKETS:
+        try:
+            packet = next(packets, None)
+        except InvalidDataError:
+            bad += 1
+            packets = container.demux(stream)  # the error has ended the iterator, not the container
+            continue
+        if packet is None:
+            return
+        try:
+            decoded = packet.decode()
+        except MemoryError:
+            raise
+        except FFmpegError:
+            bad += 1
+            continue
+        if decoded:
+            bad = 0
+        yield from decoded
+
+
+class Resampler:
+    """Turns frames of any rate, channels and sample form into mono int16 at `SAMPLE_RATE`; they may change in the middle of a stream."""
+
+    def __init__(self) -> None:
+        """Take whatever the first frame is in."""
+        self._form: tuple[int, str, str] | None = None
+        self._resampler = _new_resampler()
+
+    def convert(self, frame: AudioFrame) -> Iterator[NDArray[np.int16]]:
+        """What one more frame completes: `int16[n]` pieces."""
+        form = (frame.sample_rate, frame.format.name, frame.layout.name)
+        if form != self._form:
+            if frame.sample_rate not in RATES:
+                raise UndecodableAudioError(f"sound at {frame.sample_rate} samples a second: {RATES.start} to {RATES.stop - 1} are taken")
+            yield from self.finish()
+            self._form, self._resampler = form, _new_resampler()
+        yield from self._pieces(frame)
+
+    def finish(self) -> Iterator[NDArray[np.int16]]:
+        """What the resampler still holds at the end."""
+        if self._form is not None:
+            yield from self._pieces(None)
+
+    def _pieces(self, frame: AudioFrame | None) -> Iterator[NDArray[np.int16]]:
+        for converted in self._resampler.resample(frame):
+            if converted is not None:  # what it answers to the end when there is nothing to convert
+                yield converted.to_ndarray().astype(np.int16, copy=False).reshape(-1)
+
+
+def _new_resampler() -> AudioResampler:
+    return AudioResampler(format="s16", layout="mono", rate=SAMPLE_RATE)
