@@ -1,7 +1,7 @@
-"""Who may ask: the key of every request but those to open paths, and what the plan of its account allows (contract A3, A4, A8).
+"""Who may ask: the key of every request but those to open paths, and what the account's plan and card allow (contract A3, A4, A8, G1).
 
-The key is asked for before anything else, even whether the path exists; the plan before parameters and body are looked at. What must not
-live here: what a request costs (metering.py).
+The key is asked for before anything else, even whether the path exists; plan and card before parameters and body are looked at. What must
+not live here: what a request costs (metering.py).
 """
 
 from __future__ import annotations
@@ -69,3 +69,9 @@ def check_plan(scope: Any, feature: str) -> None:  # noqa: ANN401 - an HTTP scop
     plan = scope["state"]["caller"].plan
     if not plan.allows(feature):
         raise ApiError("plan_required", f"The plan {plan.name!r} does not include {feature}.")
+
+
+def check_card(scope: Any) -> None:  # noqa: ANN401 - an HTTP scope
+    """ApiError `payment_method_required` when the caller's account has no payment card on file."""
+    if not scope["state"]["caller"].has_card:
+        raise ApiError("payment_method_required", "The account has no payment card on file; each active stream is paid by the month.")

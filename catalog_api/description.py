@@ -108,13 +108,16 @@ def _operation(route: Route, first: Mapping[str, str]) -> dict[str, Any]:
         "tags": [route.tag],
         "summary": route.summary,
         "description": " ".join(line.strip() for line in route.description.strip().splitlines()),
-        "parameters": [*(_parameter(parameter, route) for parameter in route.parameters), *_header_parameters(route)],
+        # What is read of headers, OpenAPI tells by media types and security.
+        "parameters": [*(_parameter(one, route) for one in route.parameters if one.place != "header"), *_header_parameters(route)],
         "responses": _responses(route, first),
     }
     if route.deprecation:
         operation["deprecated"] = True
     if route.feature:
         operation["description"] += " Part of the paid plans."
+    if route.needs_card:
+        operation["description"] += " The account needs a payment card on file."
     if route.body is not None:
         operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": route.body}}}
     return operation
@@ -151,10 +154,15 @@ def _responses(route: Route, first: Mapping[str, str]) -> dict[str, Any]:
     codes = [*_ALWAYS, *(() if route.is_free else _METERED), *(_WITH_BODY if route.body is not None else ()), *route.failures]
     if route.feature:
         codes.append("plan_required")
+    if route.needs_card:
+        codes.append("payment_method_required")
+    if route.other_types:
+        codes.append("not_acceptable")
     always = ["X-Request-Id", "RateLimit-Policy", "RateLimit", "Cache-Control"]
     metered = [*always, *([] if route.is_free else ["X-Credits-Used", "X-Credits-Remaining"])]
     validated = ["ETag"] if route.is_about_catalog else []
     answer = {"application/json": {"schema": {"$ref": _SCHEMA_PLACE.format(name=route.answers.__name__)}}}
+    answer |= {other: {} for other in route.other_types}
     responses: dict[str, Any] = {"200": _response("The answer.", answer, [*metered, *validated])}
     responses["200"]["links"] = {
         f"{operation}{name and 'By'}{name}": {"operationId": operation, "parameters": {first[operation]: f"$response.body#{place}"}}

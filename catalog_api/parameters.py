@@ -80,21 +80,21 @@ class Asked:
 def read(
     declared: Sequence[Parameter[Any]],
     exactly_one: Sequence[Parameter[Any]],
-    path_values: Mapping[str, str],
-    query_string: bytes,
+    scope: Any,  # noqa: ANN401 - an HTTP scope
     *,
     is_strict: bool,
 ) -> tuple[Asked, list[ParameterProblem]]:
     """All `declared` parameters of a request, and what is wrong with them. With `is_strict` unknown query parameters are wrong too."""
     problems: list[ParameterProblem] = []
     sent: dict[str, str] = {}
+    query_string: bytes = scope["query_string"]
     for name, value in parse_qsl(query_string.decode("latin-1"), keep_blank_values=True, errors="surrogateescape") if query_string else ():
         if name in sent and any(name == parameter.name for parameter in declared):
             problems.append(ParameterProblem("query", name, "sent more than once"))
         sent[name] = value
     values: dict[Parameter[Any], Any] = {}
     for parameter in declared:
-        text = path_values.get(parameter.name) if parameter.place == "path" else sent.pop(parameter.name, None)
+        text = sent.pop(parameter.name, None) if parameter.place == "query" else _elsewhere(parameter, scope)
         if text is not None:
             try:
                 values[parameter] = parameter.reader(_as_utf8(text))
@@ -108,6 +108,14 @@ def read(
     if is_strict:
         problems += [ParameterProblem("query", name[:_SHOWN], "unknown, and the request prefers strict handling") for name in sent]
     return Asked(values), problems
+
+
+def _elsewhere(parameter: Parameter[Any], scope: Any) -> str | None:  # noqa: ANN401 - an HTTP scope
+    if parameter.place == "path":
+        value: str | None = scope["path_params"].get(parameter.name)
+        return value
+    name = parameter.name.lower().encode()
+    return ", ".join(value.decode("latin-1") for key, value in scope["headers"] if key == name) or None
 
 
 def _not_exactly_one(group: Sequence[Parameter[Any]], values: Mapping[Parameter[Any], Any]) -> list[ParameterProblem]:

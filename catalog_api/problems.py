@@ -47,6 +47,7 @@ CODES = {
     "missing_api_key": Code(401, "No API key", "Send your key in the x-api-key header."),
     "invalid_api_key": Code(401, "Unknown API key", "The key is unknown or revoked: use a live one."),
     "plan_required": Code(403, "Paid plan required", "This route is part of the paid plans: change the plan of the account."),
+    "payment_method_required": Code(403, "Payment card required", "Monitoring is paid per stream: have a payment card put on file first."),
     "bad_request": Code(400, "Bad request", "What was sent is not HTTP: look at the client."),
     "invalid_parameter": Code(400, "Invalid parameter", "Correct the parameters listed in errors."),
     "invalid_cursor": Code(
@@ -56,6 +57,7 @@ CODES = {
     "too_many_items": Code(400, "Too many items", "Send at most 100 items; make several requests of the rest."),
     "not_found": Code(404, "Not found", "There is no such path, or the catalog does not hold what was asked for."),
     "method_not_allowed": Code(405, "Method not allowed", "Use one of the methods in the Allow header."),
+    "not_acceptable": Code(406, "Not acceptable", "Accept application/json, or another of the types that the route is described with."),
     "request_timeout": Code(408, "Too slow", "Send the request faster: its head within seconds, its body without long pauses."),
     "idempotency_key_reused": Code(409, "Idempotency key in use", "The key belongs to another request of yours: use a new key."),
     "body_too_large": Code(413, "Body too large", "Send fewer or shorter items."),

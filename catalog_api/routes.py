@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
-from litestar import Request, get, post
+from litestar import Request, delete, get, post
 from litestar.handlers import HTTPRouteHandler
 from litestar.types import Scope
 
-from catalog_api.admission import check_plan
+from catalog_api.admission import check_card, check_plan
 from catalog_api.bodies import read_json
 from catalog_api.changelog import CHANGES, deprecation_headers
 from catalog_api.metering import Question
@@ -32,8 +32,9 @@ ROUTE = "route"
 class Route:
     """What is declared of a route. `failures` are codes of its own, beyond those that follow from the other members.
 
-    `feature` names what the account's plan must allow; `is_free` routes cost no credits; answers
-    `is_about_catalog` have entity tags; `body` is the JSON Schema of a request body.
+    `feature` names what the account's plan must allow, `needs_card` that it must have a payment card; `is_free` routes cost no credits;
+    answers `is_about_catalog` have entity tags; `body` is the JSON Schema of a request body; `other_types` are media types that it answers
+    besides JSON.
     """
 
     method: str
@@ -45,10 +46,12 @@ class Route:
     exactly_one: tuple[Parameter[Any], ...] = ()
     failures: tuple[str, ...] = ()
     feature: str | None = None
+    needs_card: bool = False
     is_free: bool = False
     is_about_catalog: bool = True
     takes_idempotency_key: bool = False
     body: Mapping[str, Any] | None = None
+    other_types: tuple[str, ...] = ()
     name: str = ""
     description: str = ""
     deprecation: Mapping[str, str] = field(default_factory=dict)
@@ -64,8 +67,9 @@ class Route:
         scope["state"]["route"] = self.path
         if self.feature is not None:
             check_plan(scope, self.feature)
-        strict = prefers_strict(scope)
-        asked, problems = read(self.parameters, self.exactly_one, scope["path_params"], scope["query_string"], is_strict=strict)
+        if self.needs_card:
+            check_card(scope)
+        asked, problems = read(self.parameters, self.exactly_one, scope, is_strict=prefers_strict(scope))
         check(problems)
         return asked
 
@@ -81,14 +85,29 @@ def reads(
     **declared: Any,  # noqa: ANN401 - the members of Route
 ) -> Callable[[Callable[[Asked], Question]], HTTPRouteHandler]:
     """Declare a GET route; `declared` are the other members of Route."""
+    return _without_body("GET", path, answers, declared)
 
+
+def deletes(
+    path: str,
+    answers: type[msgspec.Struct],
+    **declared: Any,  # noqa: ANN401 - the members of Route
+) -> Callable[[Callable[[Asked], Question]], HTTPRouteHandler]:
+    """Declare a DELETE route; it answers 200 with what was deleted."""
+    return _without_body("DELETE", path, answers, declared)
+
+
+def _without_body(
+    method: str, path: str, answers: type[msgspec.Struct], declared: Mapping[str, Any]
+) -> Callable[[Callable[[Asked], Question]], HTTPRouteHandler]:
     def declare(handler: Callable[[Asked], Question]) -> HTTPRouteHandler:
-        route = _route("GET", path, answers, handler, declared)
+        route = _route(method, path, answers, handler, declared)
 
         def answer(scope: Scope) -> Question:
             return route.told_by(handler(route.read(scope)))
 
-        return get(path, opt={ROUTE: route}, name=route.name, sync_to_thread=False)(answer)
+        verb = get if method == "GET" else delete
+        return verb(path, opt={ROUTE: route}, name=route.name, status_code=200, sync_to_thread=False)(answer)
 
     return declare
 
