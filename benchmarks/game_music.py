@@ -1,0 +1,63 @@
+"""Real music to measure with: the tracks of Debian's free game-music packages, downloaded and unpacked, never installed.
+
+Licences are those of each package's debian/copyright; nothing of it is committed. Needs apt-get and dpkg-deb (Debian, Ubuntu).
+"""
+
+from __future__ import annotations
+
+import subprocess
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+PACKAGES = (
+    "asc-music",
+    "extremetuxracer-data",
+    "flare-game",
+    "fretsonfire-songs-muldjord",
+    "fretsonfire-songs-sectoid",
+    "frozen-bubble-data",
+    "hyperrogue-music",
+    "lincity-ng-data",
+    "planetblupi-music-ogg",
+    "singularity-music",
+    "supertux-data",
+    "unknown-horizons",
+    "warzone2100-music",
+    "wesnoth-1.16-music",
+    "xmoto-data",
+)
+"""About 1.3 GB to download, 220 tracks."""
+VOICE_PACKAGES = ("espeak-ng", "espeak-ng-data", "libespeak-ng1", "libpcaudio0", "libsonic0")
+"""A speaking program: presenters talk over music."""
+_SUFFIXES = {".ogg", ".mp3", ".opus"}
+_SMALLEST_BYTES = 400_000
+"""What is smaller is a sound, not a track."""
+
+
+def unpack(packages: Iterable[str], folder: Path) -> None:
+    """Download and unpack packages into `folder`/<package>/; those that are there stay."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for package in packages:
+        if (folder / package).is_dir():
+            continue
+        subprocess.run(["apt-get", "download", "-q", package], cwd=folder, check=True, stdout=subprocess.DEVNULL)
+        (archive,) = folder.glob(f"{package}_*.deb")
+        partial = folder / f".{package}"
+        subprocess.run(["dpkg-deb", "-x", archive, partial], check=True)
+        partial.rename(folder / package)
+        archive.unlink()
+
+
+def tracks(folder: Path, packages: Iterable[str] = PACKAGES) -> list[Path]:
+    """The audio files of packages, fetched into `folder` where they are missing, in the order of their paths."""
+    wanted = list(packages)
+    unpack(wanted, folder)
+    return sorted(
+        file
+        for package in wanted
+        for file in (folder / package).rglob("*")
+        if file.suffix in _SUFFIXES and not file.is_symlink() and file.stat().st_size >= _SMALLEST_BYTES
+    )
