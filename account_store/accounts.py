@@ -10,6 +10,7 @@ An account is made, given a plan and a payment card here; keys, credits and the 
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -21,6 +22,7 @@ from account_store.clock import utc_now
 from account_store.database import migrate, new_id, open_engine, parse_url
 from account_store.errors import InvalidValueError, TakenError, UnknownError
 from account_store.ledger import Ledger
+from account_store.outbound import Outbound, allowed_by
 from account_store.plans import Plan, PlanTable, Terms, current_plans
 from account_store.replays import Replays
 from account_store.schema import account
@@ -30,6 +32,9 @@ from account_store.streams.report import Airplay
 from account_store.suggestions import Suggestions
 from account_store.usage import Usage
 from account_store.users import Users
+from account_store.webhooks.deliveries import Deliveries
+from account_store.webhooks.endpoints import Endpoints
+from account_store.webhooks.sealing import seal_by
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -56,11 +61,12 @@ class Account:
 class Accounts:
     """One database of accounts. Thread-safe. Open one per process and `close` it at the end."""
 
-    def __init__(self, url: URL, plans: PlanTable, clock: Clock) -> None:
+    def __init__(self, url: URL, plans: PlanTable, clock: Clock, outbound: Outbound) -> None:
         """Use `Accounts.open`."""
         self._engine = open_engine(url)
         self._clock = clock
         self.plans = plans
+        self.outbound = outbound
         self.keys = ApiKeys(self._engine, self._plan_of, clock)
         self.ledger = Ledger(url, self._engine, clock)
         self.replays = Replays(self._engine, clock)
@@ -70,11 +76,16 @@ class Accounts:
         self.suggestions = Suggestions(self._engine, clock)
         self.usage = Usage(self._engine, self.account, clock)
         self.users = Users(self._engine, clock)
+        self.webhooks = Endpoints(self._engine, outbound, seal_by(os.environ), clock)
+        self.deliveries = Deliveries(self._engine, clock)
 
     @classmethod
-    def open(cls, url: str, *, plans: PlanTable | None = None, clock: Clock = utc_now) -> Self:
-        """Open the database and bring its tables up to date. InvalidValueError: no URL for us; UnavailableError: no answer."""
-        opened = cls(parse_url(url), plans or current_plans(), clock)
+    def open(cls, url: str, *, plans: PlanTable | None = None, clock: Clock = utc_now, outbound: Outbound | None = None) -> Self:
+        """Open the database and bring its tables up to date. InvalidValueError: no URL for us; UnavailableError: no answer.
+
+        `outbound` judges the addresses of streams and webhooks; by default by what the operator allows in the environment.
+        """
+        opened = cls(parse_url(url), plans or current_plans(), clock, outbound or Outbound(allowed_by(os.environ)))
         migrate(opened._engine)
         return opened
 

@@ -1,0 +1,182 @@
+"""The log of what an endpoint was sent, and what its owner can do about it: send again, or send a test.
+
+    accounts.deliveries.page(account_id, endpoint_id, status="failed")
+    accounts.deliveries.replay_since(account_id, endpoint_id, moment)          # all that did not arrive since then
+    accounts.deliveries.ping(account_id, endpoint_id)
+
+A replay begins the schedule anew with the same event id, so that a receiver knows what it has seen. What must not live here: sending
+(deliverer.py), which of several machines sends what (queue.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import func, select
+
+from account_store.clock import rfc3339
+from account_store.errors import InvalidValueError, StateError, UnknownError
+from account_store.webhooks.endpoints import endpoint_row
+from account_store.webhooks.events import PING
+from account_store.webhooks.outbox import DELIVERY_STATUSES, FAILED, HELD, PENDING, write
+from account_store.webhooks.tables import webhook_attempt, webhook_delivery, webhook_event
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from sqlalchemy import Connection, Engine, Row
+
+    from account_store.clock import Clock
+
+
+class DisabledError(StateError):
+    """The endpoint is disabled: nothing is sent to it."""
+
+    code = "disabled"
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """One event for one endpoint."""
+
+    delivery_id: int
+    endpoint_id: str
+    event_id: str
+    """The receiver's `webhook-id`."""
+    event_type: str
+    occurred_at: datetime
+    status: str
+    """One of DELIVERY_STATUSES."""
+    due_at: datetime | None
+    """The next attempt, while it is pending."""
+    finished_at: datetime | None
+    """When it was delivered or given up."""
+    attempt_count: int
+    """All attempts, those before a replay too."""
+    last_status_code: int | None
+    """Of the last attempt; None when there was no answer."""
+    last_error: str | None
+    """Why the last attempt failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One time that a delivery was sent."""
+
+    attempted_at: datetime
+    duration_ms: int
+    status_code: int | None
+    error: str | None
+    """Why it failed; None when it did not."""
+    response_excerpt: str | None
+    """The beginning of the answer's body."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryDetail:
+    """A delivery with what was sent and what came of it."""
+
+    delivery: Delivery
+    body: str
+    attempts: list[Attempt]
+    """Oldest first."""
+
+
+class Deliveries:
+    """The deliveries of one database. Thread-safe; every method blocks. UnknownError: no such endpoint of the account, or delivery."""
+
+    def __init__(self, engine: Engine, clock: Clock) -> None:
+        """Over an open database."""
+        self._engine = engine
+        self._clock = clock
+
+    def page(
+        self, account_id: int, endpoint_id: str, *, status: str | None = None, limit: int = 100, before: int | None = None
+    ) -> list[Delivery]:
+        """Newest first, at most `limit`, with ids below `before`; of one status when given."""
+        if status is not None and status not in DELIVERY_STATUSES:
+            raise InvalidValueError(f"no status {status!r}; there are {', '.join(DELIVERY_STATUSES)}")
+        wanted = _DELIVERY.where(webhook_delivery.c.endpoint_id == endpoint_id).order_by(webhook_delivery.c.delivery_id.desc()).limit(limit)
+        if status is not None:
+            wanted = wanted.where(webhook_delivery.c.status == status)
+        if before is not None:
+            wanted = wanted.where(webhook_delivery.c.delivery_id < before)
+        with self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            endpoint_row(connection, account_id, endpoint_id)
+            rows = connection.execute(wanted).all()
+            return _with_attempts(connection, rows)
+
+    def one(self, account_id: int, endpoint_id: str, delivery_id: int) -> DeliveryDetail:
+        """One delivery with its body and attempts."""
+        with self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            endpoint_row(connection, account_id, endpoint_id)
+            [delivery] = _with_attempts(connection, [_found(connection, endpoint_id, delivery_id)])
+            body = connection.scalars(select(webhook_event.c.body).where(webhook_event.c.event_id == delivery.event_id)).one()
+            made = select(*_ATTEMPT).where(webhook_attempt.c.delivery_id == delivery_id).order_by(webhook_attempt.c.attempt_id)
+            return DeliveryDetail(delivery, body, [Attempt(*row) for row in connection.execute(made)])
+
+    def ping(self, account_id: int, endpoint_id: str) -> Delivery:
+        """Send a test event, whatever the endpoint asks for. DisabledError."""
+        now = self._clock()
+        with self._engine.begin() as connection:
+            endpoint = _enabled(connection, account_id, endpoint_id)
+            payload = {"webhook_id": endpoint_id, "requested_at": rfc3339(now)}
+            event_id = write(connection, account_id, PING, payload, now, [endpoint])
+            [row] = connection.execute(_DELIVERY.where(webhook_delivery.c.event_id == event_id))
+            return _delivery(row, None)
+
+    def replay(self, account_id: int, endpoint_id: str, delivery_id: int) -> Delivery:
+        """Send it again now, whatever became of it. DisabledError."""
+        with self._engine.begin() as connection:
+            _enabled(connection, account_id, endpoint_id)
+            _found(connection, endpoint_id, delivery_id)
+            connection.execute(webhook_delivery.update().where(webhook_delivery.c.delivery_id == delivery_id).values(self._anew()))
+            [delivery] = _with_attempts(connection, [_found(connection, endpoint_id, delivery_id)])
+            return delivery
+
+    def replay_since(self, account_id: int, endpoint_id: str, since: datetime) -> int:
+        """Send again all that failed or was held of what happened since then; how many. DisabledError."""
+        with self._engine.begin() as connection:
+            _enabled(connection, account_id, endpoint_id)
+            missed = webhook_delivery.c.status.in_((FAILED, HELD)) & (webhook_delivery.c.created_at >= since)
+            changed = webhook_delivery.update().where(webhook_delivery.c.endpoint_id == endpoint_id, missed).values(self._anew())
+            return connection.execute(changed).rowcount
+
+    def _anew(self) -> dict[str, Any]:
+        return {"status": PENDING, "due_at": self._clock(), "tries": 0, "finished_at": None}
+
+
+_DELIVERY = select(webhook_delivery, webhook_event.c.event_type, webhook_event.c.occurred_at).join_from(webhook_delivery, webhook_event)
+_ATTEMPT = [webhook_attempt.c[name] for name in ("attempted_at", "duration_ms", "status_code", "error", "response_excerpt")]
+
+
+def _enabled(connection: Connection, account_id: int, endpoint_id: str) -> Row[Any]:
+    row = endpoint_row(connection, account_id, endpoint_id, lock=True)
+    if row.disabled_at is not None:
+        raise DisabledError(f"webhook {endpoint_id} is disabled")
+    return row
+
+
+def _found(connection: Connection, endpoint_id: str, delivery_id: int) -> Row[Any]:
+    is_it = (webhook_delivery.c.delivery_id == delivery_id) & (webhook_delivery.c.endpoint_id == endpoint_id)
+    row = connection.execute(_DELIVERY.where(is_it)).one_or_none()
+    if row is None:
+        raise UnknownError(f"there is no delivery {delivery_id}")
+    return row
+
+
+def _with_attempts(connection: Connection, rows: Sequence[Row[Any]]) -> list[Delivery]:
+    ids = [row.delivery_id for row in rows]
+    column = webhook_attempt.c
+    count = func.count().over(partition_by=column.delivery_id).label("attempt_count")
+    rank = func.row_number().over(partition_by=column.delivery_id, order_by=column.attempt_id.desc()).label("rank")
+    made = select(column.delivery_id, column.status_code, column.error, count, rank).where(column.delivery_id.in_(ids)).subquery()
+    last = {row.delivery_id: row for row in connection.execute(select(made).where(made.c.rank == 1))} if ids else {}
+    return [_delivery(row, last.get(row.delivery_id)) for row in rows]
+
+
+def _delivery(row: Row[Any], last: Row[Any] | None) -> Delivery:
+    facts = (row.delivery_id, row.endpoint_id, row.event_id, row.event_type, row.occurred_at, row.status, row.due_at, row.finished_at)
+    return Delivery(*facts, 0, None, None) if last is None else Delivery(*facts, last.attempt_count, last.status_code, last.error)

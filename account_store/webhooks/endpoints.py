@@ -1,0 +1,221 @@
+"""Who wants to be told: an account's webhook endpoints, what they ask for, their secrets.
+
+    made = accounts.webhooks.create(account_id, "https://example.org/hook", (TRACK_STARTED,))     # made.secret: the only time it is seen
+    accounts.webhooks.rotate(account_id, made.endpoint.endpoint_id)                               # two signatures for a day
+
+A disabled endpoint is sent nothing: what happens meanwhile is held for a replay. What must not live here: deliveries (deliveries.py).
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import func, select
+
+from account_store.errors import InvalidValueError, StateError, UnknownError
+from account_store.webhooks.events import EVENT_TYPES
+from account_store.webhooks.outbox import HELD, PENDING
+from account_store.webhooks.signing import new_secret
+from account_store.webhooks.tables import webhook_delivery, webhook_endpoint
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from sqlalchemy import Connection, Engine, Row
+
+    from account_store.clock import Clock
+    from account_store.outbound import Outbound
+    from account_store.webhooks.sealing import Seal
+
+MOST_ENDPOINTS = 20
+"""Of one account."""
+LONGEST_DESCRIPTION = 500
+OVERLAP = timedelta(hours=24)
+"""How long the secret before a rotation goes on signing, unless said otherwise."""
+LONGEST_OVERLAP = timedelta(days=7)
+BY_OWNER, GONE, FAILING = DISABLED_REASONS = ("owner", "gone", "failing")
+"""Why an endpoint is disabled: its owner's wish; it answered 410; it failed for days."""
+
+
+class TooManyEndpointsError(StateError):
+    """The account has MOST_ENDPOINTS."""
+
+    code = "too_many_endpoints"
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """An endpoint as its owner sees it."""
+
+    endpoint_id: str
+    account_id: int
+    url: str
+    description: str
+    event_types: tuple[str, ...]
+    """Empty: all."""
+    created_at: datetime
+    disabled_at: datetime | None
+    disabled_reason: str | None
+    """One of DISABLED_REASONS while it is disabled."""
+    failing_since: datetime | None
+    """The first attempt that failed after the last that did not."""
+    previous_secret_until: datetime | None
+    """Ahead of now while the secret before a rotation signs, too."""
+
+    @property
+    def is_enabled(self) -> bool:
+        """Whether it is sent anything."""
+        return self.disabled_at is None
+
+
+@dataclass(frozen=True, slots=True)
+class NewSecret:
+    """An endpoint with a secret just made: the only time that it is seen."""
+
+    endpoint: Endpoint
+    secret: str = field(repr=False)
+
+
+class Endpoints:
+    """The endpoints of one database. Thread-safe; every method blocks."""
+
+    def __init__(self, engine: Engine, outbound: Outbound, seal: Seal, clock: Clock) -> None:
+        """`outbound` judges addresses, `seal` keeps secrets."""
+        self._engine = engine
+        self._outbound = outbound
+        self._seal = seal
+        self._clock = clock
+
+    def create(self, account_id: int, url: str, event_types: Sequence[str] = (), description: str = "") -> NewSecret:
+        """A new, enabled endpoint that asks for `event_types` (none: all). TooManyEndpointsError, and the errors of `Outbound.check`."""
+        values = self._values(url, event_types, description)
+        secret = new_secret()
+        row = {"endpoint_id": str(uuid.uuid4()), "account_id": account_id, "created_at": self._clock(), "secret": self._seal.close(secret)}
+        with self._engine.begin() as connection:
+            # Two requests at once may pass this count together: a bound against floods, not a promise.
+            mine = select(func.count()).select_from(webhook_endpoint).where(_is_of(account_id))
+            if connection.scalars(mine).one() >= MOST_ENDPOINTS:
+                raise TooManyEndpointsError(f"an account has at most {MOST_ENDPOINTS} webhooks")
+            connection.execute(webhook_endpoint.insert().values({**row, **values}))
+            return NewSecret(_endpoint(endpoint_row(connection, account_id, str(row["endpoint_id"]))), secret)
+
+    def all(self, account_id: int) -> list[Endpoint]:
+        """The account's, oldest first."""
+        query = select(webhook_endpoint).where(_is_of(account_id)).order_by(webhook_endpoint.c.created_at, webhook_endpoint.c.endpoint_id)
+        with self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            return [_endpoint(row) for row in connection.execute(query)]
+
+    def one(self, account_id: int, endpoint_id: str) -> Endpoint:
+        """One of the account's; UnknownError when it has none of that id."""
+        with self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            return _endpoint(endpoint_row(connection, account_id, endpoint_id))
+
+    def change(
+        self,
+        account_id: int,
+        endpoint_id: str,
+        *,
+        url: str | None = None,
+        event_types: Sequence[str] | None = None,
+        description: str | None = None,
+        is_enabled: bool | None = None,
+    ) -> Endpoint:
+        """Change what is given. Disabling holds what is pending; enabling forgets past failures, and sends what was held on replay only."""
+        values = self._values(url, event_types, description)
+        with self._engine.begin() as connection:
+            found = endpoint_row(connection, account_id, endpoint_id, lock=True)
+            if is_enabled is False and found.disabled_at is None:
+                disable(connection, endpoint_id, BY_OWNER, self._clock())
+            elif is_enabled and found.disabled_at is not None:
+                values |= {"disabled_at": None, "disabled_reason": None, "failing_since": None, "failure_count": 0, "rests_until": None}
+            if values:
+                connection.execute(webhook_endpoint.update().where(webhook_endpoint.c.endpoint_id == endpoint_id).values(values))
+            return _endpoint(endpoint_row(connection, account_id, endpoint_id))
+
+    def rotate(self, account_id: int, endpoint_id: str, overlap: timedelta = OVERLAP) -> NewSecret:
+        """Another secret; the one before goes on signing beside it for `overlap`. A secret before that ends at once."""
+        if not timedelta(0) <= overlap <= LONGEST_OVERLAP:
+            raise InvalidValueError(f"an overlap lasts 0 to {LONGEST_OVERLAP // timedelta(hours=1)} hours")
+        secret = new_secret()
+        with self._engine.begin() as connection:
+            found = endpoint_row(connection, account_id, endpoint_id, lock=True)
+            previous = {"previous_secret": found.secret, "previous_secret_until": self._clock() + overlap}
+            if not overlap:
+                previous = dict.fromkeys(previous)
+            changed = webhook_endpoint.update().where(webhook_endpoint.c.endpoint_id == endpoint_id)
+            connection.execute(changed.values(secret=self._seal.close(secret), **previous))
+            return NewSecret(_endpoint(endpoint_row(connection, account_id, endpoint_id)), secret)
+
+    def delete(self, account_id: int, endpoint_id: str) -> Endpoint:
+        """Forget it with its deliveries (they go little by little); what it was."""
+        now = self._clock()
+        with self._engine.begin() as connection:
+            found = endpoint_row(connection, account_id, endpoint_id, lock=True)
+            disable(connection, endpoint_id, BY_OWNER, now)
+            values = {"deleted_at": now, "secret": "", "previous_secret": None, "previous_secret_until": None}
+            connection.execute(webhook_endpoint.update().where(webhook_endpoint.c.endpoint_id == endpoint_id).values(values))
+        return _endpoint(found)
+
+    def seal_all(self) -> int:
+        """Encrypt every secret by the operator's first key (or, without keys, refuse); how many endpoints there are."""
+        with self._engine.begin() as connection:
+            rows = connection.execute(select(webhook_endpoint).where(webhook_endpoint.c.deleted_at.is_(None)).with_for_update()).all()
+            for row in rows:
+                stored = {name: getattr(row, name) for name in ("secret", "previous_secret")}
+                values = {name: text and self._seal.close(self._seal.open(text)) for name, text in stored.items()}
+                connection.execute(webhook_endpoint.update().where(webhook_endpoint.c.endpoint_id == row.endpoint_id).values(values))
+        return len(rows)
+
+    def _values(self, url: str | None, event_types: Sequence[str] | None, description: str | None) -> dict[str, Any]:
+        values: dict[str, Any] = {}
+        if description is not None:
+            if len(description) > LONGEST_DESCRIPTION:
+                raise InvalidValueError(f"a description has at most {LONGEST_DESCRIPTION} characters")
+            values["description"] = description
+        if event_types is not None:
+            if unknown := sorted(set(event_types) - set(EVENT_TYPES)):
+                raise InvalidValueError(f"there is no event {unknown[0]!r}; there are {', '.join(EVENT_TYPES)}")
+            values["event_types"] = " ".join(one for one in EVENT_TYPES if one in event_types)
+        if url is not None:
+            values["url"] = self._outbound.check(url, https_only=True).target.url
+        return values
+
+
+def endpoint_row(connection: Connection, account_id: int, endpoint_id: str, *, lock: bool = False) -> Row[Any]:
+    """The row of an endpoint of the account, locked for a change when asked; UnknownError when it has none of that id."""
+    query = select(webhook_endpoint).where(_is_of(account_id), webhook_endpoint.c.endpoint_id == endpoint_id)
+    row = connection.execute(query.with_for_update() if lock else query).one_or_none()
+    if row is None:
+        raise UnknownError(f"there is no webhook {endpoint_id!r}")
+    return row
+
+
+def disable(connection: Connection, endpoint_id: str, reason: str, at: datetime) -> None:
+    """Send it nothing more; what is pending is held."""
+    changed = webhook_endpoint.update().where(webhook_endpoint.c.endpoint_id == endpoint_id)
+    connection.execute(changed.values(disabled_at=at, disabled_reason=reason))
+    pending = (webhook_delivery.c.endpoint_id == endpoint_id) & (webhook_delivery.c.status == PENDING)
+    connection.execute(webhook_delivery.update().where(pending).values(status=HELD, due_at=None))
+
+
+def _is_of(account_id: int) -> Any:  # noqa: ANN401 -- a condition
+    return (webhook_endpoint.c.account_id == account_id) & webhook_endpoint.c.deleted_at.is_(None)
+
+
+def _endpoint(row: Row[Any]) -> Endpoint:
+    return Endpoint(
+        row.endpoint_id,
+        row.account_id,
+        row.url,
+        row.description,
+        tuple(row.event_types.split()),
+        row.created_at,
+        row.disabled_at,
+        row.disabled_reason,
+        row.failing_since,
+        row.previous_secret_until,
+    )
