@@ -17,7 +17,7 @@ from sqlalchemy import func, select
 
 from account_store.errors import InvalidValueError, StateError, UnknownError
 from account_store.webhooks.events import EVENT_TYPES
-from account_store.webhooks.outbox import HELD, PENDING
+from account_store.webhooks.outbox import HELD
 from account_store.webhooks.signing import new_secret
 from account_store.webhooks.tables import webhook_delivery, webhook_endpoint
 
@@ -198,7 +198,7 @@ def disable(connection: Connection, endpoint_id: str, reason: str, at: datetime)
     """Send it nothing more; what is pending is held."""
     changed = webhook_endpoint.update().where(webhook_endpoint.c.endpoint_id == endpoint_id)
     connection.execute(changed.values(disabled_at=at, disabled_reason=reason))
-    pending = (webhook_delivery.c.endpoint_id == endpoint_id) & (webhook_delivery.c.status == PENDING)
+    pending = (webhook_delivery.c.endpoint_id == endpoint_id) & webhook_delivery.c.due_at.is_not(None)
     connection.execute(webhook_delivery.update().where(pending).values(status=HELD, due_at=None))
 
 

@@ -5,12 +5,13 @@ A change here needs a revision in `migrations/versions`. What must not live here
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, String, Table, Text
+from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, String, Table, Text, text
 
 from account_store.schema import UtcDateTime, metadata
 
 _ROW_NUMBER = BigInteger().with_variant(Integer, "sqlite")
 """A key that the database counts up; SQLite does so for INTEGER only, which holds 64 bits there."""
+_IS_DUE = text("due_at IS NOT NULL")
 
 webhook_endpoint = Table(
     "webhook_endpoint",
@@ -58,7 +59,7 @@ webhook_delivery = Table(
     Column("tries", Integer, nullable=False, server_default="0"),
     Column("created_at", UtcDateTime, nullable=False, index=True),
     Column("finished_at", UtcDateTime),
-    Index("webhook_delivery_due", "endpoint_id", "due_at"),
+    Index("webhook_delivery_due", "endpoint_id", "due_at", sqlite_where=_IS_DUE, postgresql_where=_IS_DUE),
     Index("webhook_delivery_log", "endpoint_id", "delivery_id"),
 )
 """One event for one endpoint. `due_at` is set while it is pending; `tries` counts the attempts of the present schedule."""

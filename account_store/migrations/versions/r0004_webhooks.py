@@ -71,7 +71,9 @@ def _deliveries() -> None:
         sa.Column("created_at", sa.DateTime, nullable=False, index=True),
         sa.Column("finished_at", sa.DateTime),
     )
-    op.create_index("webhook_delivery_due", "webhook_delivery", ["endpoint_id", "due_at"])
+    is_due = sa.text("due_at IS NOT NULL")
+    columns = ["endpoint_id", "due_at"]
+    op.create_index("webhook_delivery_due", "webhook_delivery", columns, sqlite_where=is_due, postgresql_where=is_due)
     op.create_index("webhook_delivery_log", "webhook_delivery", ["endpoint_id", "delivery_id"])
     op.create_table(
         "webhook_attempt",

@@ -1,0 +1,244 @@
+"""Which deliverer sends what next: endpoints are claimed by lease, their deliveries sent in order, one at a time.
+
+    for endpoint_id in queue.claim(owner, 8):
+        while (message := queue.next(owner, endpoint_id)) is not None and queue.record(owner, message, send(message)):
+            ...
+        queue.release(owner, endpoint_id)
+
+A lease is on the endpoint, so that any number of deliverers on any number of machines send to it one after the other, and one that hangs
+holds up nobody else. Who dies leaves a lease that ends by itself, and a delivery that is still due: it is sent again with the same id.
+Clocks of several machines may differ by a few seconds, not by a lease. What must not live here: HTTP.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import delete, exists, func, select
+
+from account_store.webhooks import schedule
+from account_store.webhooks.endpoints import FAILING, GONE, disable
+from account_store.webhooks.outbox import DELIVERED, FAILED, HELD, PENDING
+from account_store.webhooks.tables import webhook_attempt, webhook_delivery, webhook_endpoint, webhook_event
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from sqlalchemy import ColumnElement, Connection, Engine, Row
+
+    from account_store.clock import Clock
+    from account_store.webhooks.sealing import Seal
+
+LEASE = timedelta(seconds=60)
+"""Far longer than an attempt may take; how long a dead deliverer's endpoint waits for another."""
+RETENTION = timedelta(days=14)
+"""How long deliveries are kept, and can be replayed."""
+SWEEP_ROWS = 1000
+"""Deleted in one transaction at the most, so that nobody waits long for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A delivery to be sent now."""
+
+    delivery_id: int
+    endpoint_id: str
+    url: str
+    event_id: str
+    body: str
+    secrets: tuple[str, ...] = field(repr=False)
+    """Each signs it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of an attempt."""
+
+    duration_ms: int
+    status_code: int | None = None
+    """None when there was no answer."""
+    error: str | None = None
+    """Why it failed; None when it was delivered."""
+    response_excerpt: str | None = None
+    is_gone: bool = False
+    """The receiver wants nothing more, ever."""
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """What waits, for the metrics."""
+
+    pending: int
+    oldest_due_seconds: float
+    """How long the one that is due for longest has been so; 0 when none is due."""
+    disabled_endpoints: int
+    failing_endpoints: int
+
+
+class Queue:
+    """The deliveries of one database that are due. Thread-safe; every method blocks."""
+
+    def __init__(self, engine: Engine, seal: Seal, clock: Clock) -> None:
+        """Over an open database."""
+        self._engine = engine
+        self._seal = seal
+        self._clock = clock
+
+    def claim(self, owner: str, most: int) -> list[str]:
+        """Endpoints with something due that nobody holds, at most so many, those that wait longest first; held by `owner` from now on."""
+        now = self._clock()
+        column = webhook_delivery.c
+        due = select(func.min(column.due_at)).where(column.endpoint_id == webhook_endpoint.c.endpoint_id, column.due_at <= now)
+        waits_since = due.scalar_subquery()
+        found = select(webhook_endpoint.c.endpoint_id).where(_is_free(now), waits_since.is_not(None)).order_by(waits_since).limit(most)
+        with self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            candidates = connection.scalars(found).all()
+        return [endpoint_id for endpoint_id in candidates if self._claimed(owner, endpoint_id, now)]
+
+    def next(self, owner: str, endpoint_id: str) -> Message | None:
+        """The oldest event due for an endpoint that `owner` holds; None when there is none, or it is held no longer. SealedError."""
+        now = self._clock()
+        query = (
+            select(webhook_delivery.c.delivery_id, webhook_endpoint, webhook_event.c.event_id, webhook_event.c.body)
+            .join_from(webhook_delivery, webhook_endpoint)
+            .join(webhook_event)
+            .where(webhook_delivery.c.endpoint_id == endpoint_id, webhook_delivery.c.due_at <= now)
+            .where(webhook_endpoint.c.lease_owner == owner, webhook_endpoint.c.lease_until > now, webhook_endpoint.c.disabled_at.is_(None))
+            .order_by(webhook_delivery.c.delivery_id)
+            .limit(1)
+        )
+        with self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            row = connection.execute(query).one_or_none()
+        if row is None:
+            return None
+        return Message(row.delivery_id, endpoint_id, row.url, row.event_id, row.body, self._secrets(row, now))
+
+    def record(self, owner: str, message: Message, outcome: Outcome) -> bool:
+        """Write what came of it, and when it is tried again; whether `owner` may go on: holds the endpoint still, which need not rest."""
+        now = self._clock()
+        with self._engine.begin() as connection:
+            endpoint = _locked(connection, webhook_endpoint, webhook_endpoint.c.endpoint_id == message.endpoint_id)
+            delivery = _locked(connection, webhook_delivery, webhook_delivery.c.delivery_id == message.delivery_id)
+            if endpoint is None or delivery is None:
+                return False
+            _write_attempt(connection, message.delivery_id, outcome, now)
+            changes = _after(delivery, outcome, now)
+            connection.execute(webhook_delivery.update().where(webhook_delivery.c.delivery_id == message.delivery_id).values(changes))
+            is_ours = endpoint.lease_owner == owner
+            lease = {"lease_until": now + LEASE} if is_ours else {}
+            changed = webhook_endpoint.update().where(webhook_endpoint.c.endpoint_id == message.endpoint_id)
+            connection.execute(changed.values({**_health(endpoint, outcome, now), **lease}))
+            if reason := _to_disable(endpoint, outcome, now):
+                disable(connection, message.endpoint_id, reason, now)
+        return is_ours and outcome.error is None
+
+    def release(self, owner: str, endpoint_id: str, *, rest: timedelta = timedelta(0)) -> None:
+        """Let others have the endpoint, after a `rest` if there is a reason for one."""
+        is_ours = (webhook_endpoint.c.endpoint_id == endpoint_id) & (webhook_endpoint.c.lease_owner == owner)
+        values: dict[str, Any] = {"lease_owner": None, "lease_until": None}
+        if rest:
+            values["rests_until"] = self._clock() + rest
+        with self._engine.begin() as connection:
+            connection.execute(webhook_endpoint.update().where(is_ours).values(values))
+
+    def backlog(self) -> Backlog:
+        """What waits now."""
+        column, now = webhook_delivery.c, self._clock()
+        live = webhook_endpoint.c.deleted_at.is_(None)
+        is_disabled, is_failing = webhook_endpoint.c.disabled_at.is_not(None), webhook_endpoint.c.failing_since.is_not(None)
+        with self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            pending, oldest = connection.execute(select(func.count(), func.min(column.due_at)).where(column.due_at.is_not(None))).one()
+            endpoints = select(func.count()).select_from(webhook_endpoint).where(live)
+            disabled = connection.scalars(endpoints.where(is_disabled)).one()
+            failing = connection.scalars(endpoints.where(is_failing, ~is_disabled)).one()
+        return Backlog(pending, max(0.0, (now - oldest).total_seconds()) if oldest else 0.0, disabled, failing)
+
+    def sweep(self) -> int:
+        """Delete deliveries past their time and those of deleted endpoints, and what hangs on them; how many, at most 2 * SWEEP_ROWS."""
+        column, endpoints = webhook_delivery.c, select(webhook_endpoint.c.endpoint_id)
+        with self._engine.begin() as connection:
+            # An event may have been written while its endpoint was being disabled.
+            disabled = endpoints.where(webhook_endpoint.c.disabled_at.is_not(None))
+            stray = webhook_delivery.update().where(column.due_at.is_not(None), column.endpoint_id.in_(disabled))
+            connection.execute(stray.values(status=HELD, due_at=None))
+        deleted = endpoints.where(webhook_endpoint.c.deleted_at.is_not(None))
+        is_old = (column.created_at < self._clock() - RETENTION) & column.due_at.is_(None)
+        count = self._forget(is_old) + self._forget(column.endpoint_id.in_(deleted))
+        with self._engine.begin() as connection:
+            has_deliveries = exists().where(column.endpoint_id == webhook_endpoint.c.endpoint_id)
+            connection.execute(delete(webhook_endpoint).where(webhook_endpoint.c.deleted_at.is_not(None), ~has_deliveries))
+        return count
+
+    def _forget(self, condition: ColumnElement[bool]) -> int:
+        column = webhook_delivery.c
+        found = select(column.delivery_id, column.event_id).where(condition).limit(SWEEP_ROWS).with_for_update(skip_locked=True)
+        with self._engine.begin() as connection:
+            rows = connection.execute(found).all()
+            ids = [row.delivery_id for row in rows]
+            connection.execute(delete(webhook_attempt).where(webhook_attempt.c.delivery_id.in_(ids)))
+            connection.execute(delete(webhook_delivery).where(column.delivery_id.in_(ids)))
+            is_told = exists().where(column.event_id == webhook_event.c.event_id)
+            connection.execute(delete(webhook_event).where(webhook_event.c.event_id.in_({row.event_id for row in rows}), ~is_told))
+        return len(rows)
+
+    def _claimed(self, owner: str, endpoint_id: str, now: datetime) -> bool:
+        values = {"lease_owner": owner, "lease_until": now + LEASE}
+        with self._engine.begin() as connection:
+            free = webhook_endpoint.update().where(webhook_endpoint.c.endpoint_id == endpoint_id, _is_free(now))
+            return connection.execute(free.values(values)).rowcount == 1
+
+    def _secrets(self, row: Row[Any], now: datetime) -> tuple[str, ...]:
+        stored = [row.secret]
+        if row.previous_secret and row.previous_secret_until > now:
+            stored.append(row.previous_secret)
+        return tuple(self._seal.open(text) for text in stored)
+
+
+def _is_free(now: datetime) -> ColumnElement[bool]:
+    column = webhook_endpoint.c
+    is_unheld = column.lease_until.is_(None) | (column.lease_until <= now)
+    is_rested = column.rests_until.is_(None) | (column.rests_until <= now)
+    return column.disabled_at.is_(None) & is_unheld & is_rested
+
+
+def _locked(connection: Connection, table: Any, condition: ColumnElement[bool]) -> Row[Any] | None:  # noqa: ANN401 -- a table
+    row: Row[Any] | None = connection.execute(select(table).where(condition).with_for_update()).one_or_none()
+    return row
+
+
+def _write_attempt(connection: Connection, delivery_id: int, outcome: Outcome, now: datetime) -> None:
+    values = {"attempted_at": now - timedelta(milliseconds=outcome.duration_ms), "duration_ms": outcome.duration_ms}
+    facts = {"status_code": outcome.status_code, "error": outcome.error, "response_excerpt": outcome.response_excerpt}
+    connection.execute(webhook_attempt.insert().values(delivery_id=delivery_id, **values, **facts))
+
+
+def _after(delivery: Row[Any], outcome: Outcome, now: datetime) -> dict[str, Any]:
+    """What becomes of the delivery."""
+    tries = delivery.tries + 1
+    if outcome.error is None:
+        return {"tries": tries, "status": DELIVERED, "due_at": None, "finished_at": now}
+    if delivery.status != PENDING:  # held meanwhile, or delivered by another whose lease began when ours ended
+        return {"tries": tries}
+    wait = None if outcome.is_gone else schedule.wait_after(tries)
+    if wait is None:
+        return {"tries": tries, "status": FAILED, "due_at": None, "finished_at": now}
+    return {"tries": tries, "due_at": now + wait}
+
+
+def _health(endpoint: Row[Any], outcome: Outcome, now: datetime) -> dict[str, Any]:
+    """What becomes of the endpoint."""
+    if outcome.error is None:
+        return {"failing_since": None, "failure_count": 0, "rests_until": None}
+    failures = endpoint.failure_count + 1
+    return {"failing_since": endpoint.failing_since or now, "failure_count": failures, "rests_until": now + schedule.rest_after(failures)}
+
+
+def _to_disable(endpoint: Row[Any], outcome: Outcome, now: datetime) -> str | None:
+    if endpoint.disabled_at is not None or outcome.error is None:
+        return None
+    if outcome.is_gone:
+        return GONE
+    is_hopeless = endpoint.failing_since is not None and now - endpoint.failing_since >= schedule.FAILING_FOR
+    return FAILING if is_hopeless else None
