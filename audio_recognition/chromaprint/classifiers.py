@@ -61,7 +61,7 @@ class _Classifier(NamedTuple):
                 raise ValueError(f"no classifier has shape {self.shape}")
 
 
-_CLASSIFIERS: Final = (
+CLASSIFIERS: Final = (
     _Classifier(0, 4, 3, 15, (1.98215, 2.35817, 2.63523)),
     _Classifier(4, 4, 6, 15, (-1.03809, -0.651211, -0.282167)),
     _Classifier(1, 0, 4, 16, (-0.298702, 0.119262, 0.558497)),
@@ -81,9 +81,9 @@ _CLASSIFIERS: Final = (
 )
 """In the order of their bits, most significant first."""
 
-_THRESHOLDS: Final = np.array([classifier.thresholds for classifier in _CLASSIFIERS])
+_THRESHOLDS: Final = np.array([classifier.thresholds for classifier in CLASSIFIERS])
 _GRAY_CODE: Final = np.array([0, 1, 3, 2], dtype=np.uint32)
-_BITS: Final = np.arange(2 * len(_CLASSIFIERS) - 2, -1, -2, dtype=np.uint32)
+_BITS: Final = np.arange(2 * len(CLASSIFIERS) - 2, -1, -2, dtype=np.uint32)
 """How far each classifier's two bits are shifted."""
 
 
@@ -92,7 +92,7 @@ def _corners() -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 
     All first sides stand before all second ones. A side without an area gets one without a size.
     """
-    first, second = zip(*(classifier.areas() for classifier in _CLASSIFIERS), strict=True)
+    first, second = zip(*(classifier.areas() for classifier in CLASSIFIERS), strict=True)
     sides = [side or [_Area(0, 0, 0, 0)] for side in (*first, *second)]
     areas = np.array([area for side in sides for area in side], dtype=np.intp)
     x0, y0, x1, y1 = areas.T
@@ -121,7 +121,7 @@ def classify(image: NDArray[np.float64]) -> NDArray[np.uint32]:
     flat, windows = image.reshape(-1), np.arange(count)[:, None] * INTEGRAL_COLUMNS
     lower_right, upper_right, lower_left, upper_left = (flat[windows + corner] for corner in _CORNERS)
     sides = 1 + np.add.reduceat(lower_right - upper_right - lower_left + upper_left, _SIDE_STARTS, axis=1)
-    ratio = np.log(sides[:, : len(_CLASSIFIERS)] / sides[:, len(_CLASSIFIERS) :])
+    ratio = np.log(sides[:, : len(CLASSIFIERS)] / sides[:, len(CLASSIFIERS) :])
     level = (ratio[:, :, None] >= _THRESHOLDS).sum(axis=2)
     items: NDArray[np.uint32] = np.bitwise_or.reduce(_GRAY_CODE[level] << _BITS, axis=1)
     return items
