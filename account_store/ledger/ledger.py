@@ -18,11 +18,14 @@ import uuid
 from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
+from account_store.ledger.gathering import Gathering
 from account_store.ledger.orders import Charge, Kind, Order, Reservation
 from account_store.ledger.reservations import return_lapsed
 from account_store.ledger.writer import Writer
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from sqlalchemy import URL, Engine
 
     from account_store.api_keys import Caller
@@ -37,6 +40,8 @@ class Ledger:
         self._engine = engine
         self._clock = clock
         self._writer = Writer(url, clock, self.sweep)
+        self._gathering: Gathering | None = None
+        """Of the event loop that asked last: a process has one; others, of tests, get theirs anew."""
 
     def close(self) -> None:
         """Book what waits and stop the writer."""
@@ -93,14 +98,23 @@ class Ledger:
 
     async def _ask(self, order: Order) -> Charge:
         loop = asyncio.get_running_loop()
-        answer: asyncio.Future[Charge] = loop.create_future()
-        self._writer.submit(order, answer, loop)
-        return await answer
+        gathering = self._gathering
+        if gathering is None or gathering.loop is not loop:
+            gathering = self._gathering = Gathering(loop, self._writer)
+        return await gathering.book(order)
 
     def _ask_now(self, order: Order) -> Charge:
-        answer: Future[Charge] = Future()
-        self._writer.submit(order, answer, None)
-        return answer.result()
+        waiting: Future[Charge] = Future()
+
+        def tell(answers: Sequence[Charge | Exception]) -> None:
+            (answer,) = answers
+            if isinstance(answer, Exception):
+                waiting.set_exception(answer)
+            else:
+                waiting.set_result(answer)
+
+        self._writer.submit([order], tell)
+        return waiting.result()
 
 
 def _charge(caller: Caller, price: int, is_partial: bool, idempotency_key: str | None, request_hash: str) -> Order:  # noqa: FBT001
