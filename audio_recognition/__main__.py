@@ -1,0 +1,51 @@
+"""`python -m audio_recognition matcher`: the matcher process by itself, for those who ask it over its socket."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from audio_recognition.matcher_process.process import MatcherOptions, SocketTakenError, run_matcher
+from audio_recognition.matcher_process.service import MOST_WAITING
+from catalog_store.log import log_json
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+METRICS_VARIABLE = "COMPANION_METRICS"
+"""Set by the server's supervisor when it starts the matcher (catalog_api/companions.py)."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Serve until stopped; exit code 1 when it cannot."""
+    options = vars(_parser().parse_args(arguments))
+    options.pop("command")
+    log_json(options.pop("log_level"))
+    try:
+        run_matcher(MatcherOptions(**options))
+    except (SocketTakenError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m audio_recognition", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    command = commands.add_parser("matcher", help="name recordings for those who ask on a Unix socket, until stopped")
+    command.add_argument("--catalog", metavar="DIR", type=Path, required=True, help="catalog folder that `pipeline build` published into")
+    command.add_argument("--socket", metavar="FILE", type=Path, required=True, help="Unix socket to listen on")
+    told = os.environ.get(METRICS_VARIABLE)
+    command.add_argument("--metrics-file", metavar="FILE", type=Path, default=told, help="where metrics are written every second")
+    command.add_argument("--look-seconds", type=float, default=1.0, help="how often to look whether another snapshot is live")
+    command.add_argument("--no-verify-contents", dest="verify_contents", action="store_false", help="check a new index's sizes only")
+    command.add_argument("--most-waiting", type=int, default=MOST_WAITING, help="questions in the queue before more are refused")
+    command.add_argument("--log-level", choices=["debug", "info", "warning", "error"], default="info")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

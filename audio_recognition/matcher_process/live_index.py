@@ -1,0 +1,62 @@
+"""The index that is asked: that of the live snapshot, followed as the catalog is (catalog_store/live.py).
+
+What must not live here: the format of an index (index/layout.py).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from audio_recognition.index.errors import IndexInvalidError
+from audio_recognition.index.index import Index
+from audio_recognition.matching import Matcher
+from catalog_store.errors import NoSnapshotError, SnapshotInvalidError
+from catalog_store.live import LiveSnapshot
+from catalog_store.snapshot import RECOGNITION_FOLDER, SERVING_FOLDER
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from audio_recognition.matcher_process.frames import Question
+    from audio_recognition.matching import Answer
+
+
+class OpenIndex:
+    """The index of one snapshot, opened."""
+
+    def __init__(self, snapshot: Path) -> None:
+        """`snapshot` is its folder. SnapshotInvalidError when it has no whole index."""
+        try:
+            index = Index.open(snapshot / SERVING_FOLDER / RECOGNITION_FOLDER)
+        except IndexInvalidError as error:
+            raise SnapshotInvalidError(str(error)) from error
+        self.recordings = index.recordings
+        self._matcher: Matcher | None = Matcher(index)
+
+    def answer(self, question: Question) -> Answer:
+        """Match; from one thread at a time."""
+        assert self._matcher is not None  # noqa: S101 - whoever holds it keeps it open
+        return self._matcher.match(question.arrays(), duration_seconds=question.duration_seconds, limit=question.limit)
+
+    def close(self) -> None:
+        """Give the memory maps back: they go with the last reference to them."""
+        self._matcher = None
+
+
+class LiveIndex(LiveSnapshot[OpenIndex]):
+    """Hands out the open index; NoSnapshotError while there is none."""
+
+    def __init__(self, root: Path, *, verify_contents: bool = True, look_seconds: float = 1.0) -> None:
+        """`root` is a catalog root or a snapshot's folder. With `verify_contents` a new index is read through first (some s per GB)."""
+        contents = f"{SERVING_FOLDER}/{RECOGNITION_FOLDER}" if verify_contents else False
+        super().__init__(root, OpenIndex, what="recognition index", contents=contents, absent=_absent, look_seconds=look_seconds)
+
+    @property
+    def recordings(self) -> int:
+        """Fingerprints that can be found; 0 while no index is open."""
+        live = self._open
+        return 0 if live is None else live.opened.recordings
+
+
+def _absent() -> NoSnapshotError:
+    return NoSnapshotError("no recognition index is open")

@@ -1,0 +1,151 @@
+"""The matcher's end of the socket: takes questions from any number of connections, matches one after the other, answers in that order.
+
+One thread matches; the event loop beside it reads, refuses what the queue cannot hold and drops what waited longer than its asker would.
+An asker that goes away takes its questions with it. What must not live here: what a match is, how a question is written down (frames.py).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import structlog
+
+from audio_recognition.matcher_process.frames import LENGTH_BYTES, FrameError, Told, Trouble, framed, length_of, question_of
+from catalog_store.errors import NoSnapshotError
+
+if TYPE_CHECKING:
+    from audio_recognition.matcher_process.frames import Question
+    from audio_recognition.matcher_process.live_index import LiveIndex
+    from audio_recognition.matcher_process.meters import Meters
+    from audio_recognition.matching import Answer
+
+log = structlog.get_logger("audio_recognition")
+
+MOST_WAITING = 64
+"""Questions in the queue: some 0.3 s of work; more would only wait for their askers to give up."""
+_RETRY_WITHOUT_INDEX = 5
+_LARGEST_BACKLOG = 2**20
+"""Bytes of answers that an asker left unread before it is cut off."""
+_WEIGHT_OF_LAST = 0.1
+"""In the running mean of how long a match takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    question: Question
+    asker: asyncio.StreamWriter
+    since: float
+
+
+class MatcherService:
+    """Serves one socket. `run` is its life; everything happens on one event loop but matching itself."""
+
+    def __init__(self, live: LiveIndex, meters: Meters, *, most_waiting: int = MOST_WAITING) -> None:
+        """`live` is followed by its owner."""
+        self._live = live
+        self._meters = meters
+        self._most_waiting = most_waiting
+        self._queue: deque[_Waiting] = deque()
+        self._has_work = asyncio.Event()
+        self._is_stopping = False
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="match")
+        self._mean_seconds = 0.005
+        self._askers: set[asyncio.StreamWriter] = set()
+
+    async def run(self, socket_path: str, stopping: asyncio.Event) -> None:
+        """Serve until `stopping` is set; what waits then is still answered."""
+        server = await asyncio.start_unix_server(self._listen_to, socket_path)
+        worker = asyncio.create_task(self._work())
+        await stopping.wait()
+        server.close()
+        self._is_stopping = True
+        self._has_work.set()
+        await worker
+        for asker in list(self._askers):
+            asker.close()
+        self._thread.shutdown()
+
+    async def _listen_to(self, reader: asyncio.StreamReader, asker: asyncio.StreamWriter) -> None:
+        self._askers.add(asker)
+        self._meters.connections.set(len(self._askers))
+        try:
+            while True:
+                length = length_of(await reader.readexactly(LENGTH_BYTES))
+                self._take(question_of(await reader.readexactly(length)), asker)
+                await asker.drain()  # who does not read answers asks no more
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass  # it went away
+        except FrameError as error:
+            log.warning("a connection is closed", reason=str(error))
+        finally:
+            self._askers.discard(asker)
+            self._meters.connections.set(len(self._askers))
+            self._queue = deque(one for one in self._queue if one.asker is not asker)
+            self._meters.waiting.set(len(self._queue))
+            asker.close()
+
+    def _take(self, question: Question, asker: asyncio.StreamWriter) -> None:
+        if len(self._queue) >= self._most_waiting:
+            self._say(asker, self._busy(question.number))
+            return
+        self._queue.append(_Waiting(question, asker, asyncio.get_running_loop().time()))
+        self._meters.waiting.set(len(self._queue))
+        self._has_work.set()
+
+    async def _work(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            await self._has_work.wait()
+            if not self._queue:
+                if self._is_stopping:
+                    return
+                self._has_work.clear()
+                continue
+            turn = self._queue.popleft()
+            self._meters.waiting.set(len(self._queue))
+            waited = loop.time() - turn.since
+            self._meters.wait_seconds.observe(waited)
+            told = self._busy(turn.question.number) if waited > turn.question.patience_seconds else await self._answer(turn.question)
+            self._say(turn.asker, told)
+
+    async def _answer(self, question: Question) -> Told:
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        try:
+            answer = await loop.run_in_executor(self._thread, self._match, question)
+        except NoSnapshotError:
+            return Told(question.number, trouble=Trouble.NO_INDEX, retry_after=_RETRY_WITHOUT_INDEX)
+        except Exception:
+            log.exception("a question could not be matched")  # one asker's trouble must not end all others'
+            return Told(question.number, trouble=Trouble.FAILED)
+        seconds = loop.time() - began
+        self._mean_seconds += _WEIGHT_OF_LAST * (seconds - self._mean_seconds)
+        self._meters.match_seconds.observe(seconds)
+        if answer.matches:
+            self._meters.confidence.observe(answer.matches[0].confidence)
+        return Told(question.number, answer)
+
+    def _match(self, question: Question) -> Answer:
+        with self._live.hold() as index:
+            return index.answer(question)
+
+    def _busy(self, number: int) -> Told:
+        return Told(number, trouble=Trouble.BUSY, retry_after=max(1, math.ceil(len(self._queue) * self._mean_seconds)))
+
+    def _say(self, asker: asyncio.StreamWriter, told: Told) -> None:
+        self._meters.questions.labels(_outcome(told)).inc()
+        if asker.transport.get_write_buffer_size() > _LARGEST_BACKLOG:
+            asker.transport.abort()
+        elif not asker.is_closing():
+            asker.write(framed(told))
+
+
+def _outcome(told: Told) -> str:
+    if told.answer is None:
+        return str(told.trouble)
+    return "matched" if told.answer.matches else str(told.answer.reason)

@@ -1,0 +1,84 @@
+"""Snapshots that hold nothing but a recognition index, and a matcher process over them, for tests."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from audio_recognition.index.batches import FingerprintBatch
+from audio_recognition.index.build import build_index
+from catalog_store.snapshot import FORMAT, FORMAT_VERSION, MANIFEST, RECOGNITION_FOLDER, SERVING_FOLDER, Manifest, stored_file
+from tests.conftest import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+ITEMS = 900
+
+
+def recording(number: int, items: int = ITEMS) -> NDArray[np.uint32]:
+    """A made-up fingerprint, the same for the same number."""
+    return np.random.default_rng(number).integers(0, 2**32, items, dtype=np.uint32)
+
+
+def publish_index(root: Path, name: str, recordings: Mapping[int, NDArray[np.uint32]]) -> Path:
+    """A snapshot `name` with an index of these recordings, and `current` on it; the folder of the index."""
+    folder = root / "snapshots" / name
+    index = folder / SERVING_FOLDER / RECOGNITION_FOLDER
+    index.parent.mkdir(parents=True)
+    build_index([FingerprintBatch.of(list(recordings), list(recordings.values()))] if recordings else [], index, partitions=1)
+    (folder / "catalog.duckdb").touch()
+    write_manifest(folder)
+    link = root / f".next-{name}"
+    link.symlink_to(f"snapshots/{name}")
+    link.rename(root / "current")
+    return index
+
+
+def write_manifest(folder: Path) -> None:
+    """What the manifest of the snapshot must say of its files as they are."""
+    serving = tuple(stored_file(folder, one) for one in sorted((folder / SERVING_FOLDER).rglob("*")) if one.is_file())
+    analysts = stored_file(folder, folder / "catalog.duckdb")
+    made = Manifest(FORMAT, FORMAT_VERSION, folder.name, "2026-11-21T00:00:00Z", "0" * 16, {}, {}, analysts, serving)
+    (folder / MANIFEST).write_bytes(made.encode())
+
+
+@contextmanager
+def matcher(root: Path, socket: Path, *options: str) -> Iterator[subprocess.Popen[bytes]]:
+    """`python -m audio_recognition matcher`, once it has an index open; its log is <socket>.log."""
+    command = [sys.executable, "-m", "audio_recognition", "matcher", "--catalog", str(root), "--socket", str(socket)]
+    log = socket.with_suffix(".log")
+    with log.open("w") as lines:
+        process = subprocess.Popen([*command, "--look-seconds", "0.05", *options], cwd=ROOT, stderr=lines, env={**os.environ})
+        try:
+            until(lambda: {"recognition index is live", "matcher serves"} <= set(events(log)), process)
+            until(socket.exists, process)
+            yield process
+        finally:
+            process.kill()
+            process.wait()
+
+
+def events(log: Path) -> list[str]:
+    """What was told, in order."""
+    return [json.loads(line)["event"] for line in log.read_text().splitlines()]
+
+
+def until(holds: object, process: subprocess.Popen[bytes] | None = None) -> None:
+    """Wait for a condition, half a minute at most."""
+    assert callable(holds)
+    end = time.monotonic() + 30
+    while not holds():
+        assert time.monotonic() < end, "waited in vain"
+        assert process is None or process.poll() is None, "the process ended"
+        time.sleep(0.01)

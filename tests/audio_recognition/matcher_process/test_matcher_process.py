@@ -1,0 +1,276 @@
+"""The matcher as a process: asked by many, killed, started anew, following what is published, refusing what it cannot hold."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+import pytest
+
+from audio_recognition.matcher_process import MatcherBusyError, MatcherClient, MatcherDownError
+from audio_recognition.matcher_process.errors import MatcherFailedError
+from audio_recognition.matcher_process.frames import LONGEST_FRAME
+from audio_recognition.matching import Reason
+from tests.audio_recognition.matcher_process.indexes import events, matcher, publish_index, recording, until, write_manifest
+from tests.conftest import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from audio_recognition.matching import Answer
+
+CATALOG = {number: recording(number) for number in range(1, 40)}
+
+
+@dataclass
+class Shared:
+    path: Path
+    process: subprocess.Popen[bytes]
+    client: MatcherClient
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    publish_index(tmp_path / "catalog", "first", CATALOG)
+    return tmp_path / "catalog"
+
+
+@pytest.fixture
+def socket_path(tmp_path: Path) -> Path:
+    return tmp_path / "m.sock"
+
+
+@pytest.fixture
+def running(root: Path, socket_path: Path) -> Iterator[subprocess.Popen[bytes]]:
+    with matcher(root, socket_path) as process:
+        yield process
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shared]:
+    """One for all tests that neither publish nor kill."""
+    place = tmp_path_factory.mktemp("shared")
+    publish_index(place / "catalog", "first", CATALOG)
+    with matcher(place / "catalog", place / "m.sock") as process:
+        client = MatcherClient(str(place / "m.sock"))
+        yield Shared(place / "m.sock", process, client)
+        client.close_now()
+        assert process.poll() is None
+
+
+@pytest.fixture
+def client(socket_path: Path) -> Iterator[MatcherClient]:
+    client = MatcherClient(str(socket_path))
+    yield client
+    client.close_now()
+
+
+def ids(answer: Answer) -> list[int]:
+    return [match.recording_id for match in answer.matches]
+
+
+def test_it_names_a_piece_of_a_recording_and_says_why_it_names_none(shared: Shared) -> None:
+    answer = shared.client.match_now([CATALOG[7][100:300]])
+    assert ids(answer) == [7]
+    assert answer.matches[0].confidence == 1.0
+    assert answer.matches[0].offset_seconds == pytest.approx(100 * 1365 / 11025)
+    assert shared.client.match_now([recording(999)[:200]]).reason is Reason.NOT_FOUND
+    assert shared.client.match_now([CATALOG[7][:10]]).reason is Reason.TOO_SHORT
+    assert ids(shared.client.match_now([CATALOG[8][:200]], duration_seconds=180)) == [8]
+    assert oct(shared.path.stat().st_mode)[-3:] == "700"
+
+
+def test_many_ask_at_once_on_few_connections_and_each_gets_its_own_answer(shared: Shared) -> None:
+    async def ask_all() -> list[list[int]]:
+        client = MatcherClient(str(shared.path))
+        found = await asyncio.gather(*(client.match([CATALOG[number][50:250]]) for number in range(1, 21)))
+        await client.close()
+        return [ids(answer) for answer in found]
+
+    answers: list[list[list[int]]] = []
+    threads = [threading.Thread(target=lambda: answers.append(asyncio.run(ask_all()))) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert answers == [[[number] for number in range(1, 21)]] * 3
+
+
+def test_a_killed_one_is_down_and_is_found_again_when_it_is_back(root: Path, socket_path: Path, client: MatcherClient) -> None:
+    async def asked() -> Answer:
+        return await client.match([CATALOG[3][:200]])
+
+    with asyncio.Runner() as runner:
+        with pytest.raises(MatcherDownError) as before:
+            runner.run(asked())
+        assert before.value.retry_after >= 1
+        with matcher(root, socket_path) as process:
+            assert ids(runner.run(asked())) == ids(client.match_now([CATALOG[3][:200]])) == [3]
+            os.kill(process.pid, signal.SIGSTOP)
+            under_way = runner.get_loop().create_task(asked())
+            runner.run(asyncio.sleep(0.05))
+            process.kill()
+            with pytest.raises(MatcherDownError):
+                runner.run(asyncio.wait_for(under_way, 5))
+            with pytest.raises(MatcherDownError):
+                runner.run(asked())
+            with pytest.raises(MatcherDownError):
+                client.match_now([CATALOG[3][:200]])
+        with matcher(root, socket_path):
+            assert ids(runner.run(asked())) == ids(client.match_now([CATALOG[3][:200]])) == [3]
+        with matcher(root, socket_path):  # not asked in between: the blocking side still holds a connection to the one before
+            assert ids(client.match_now([CATALOG[3][:200]])) == ids(runner.run(asked())) == [3]
+        runner.run(client.close())
+
+
+def test_what_the_queue_cannot_hold_is_refused_at_once_and_what_waited_too_long_is_not_matched(root: Path, socket_path: Path) -> None:
+    with matcher(root, socket_path, "--most-waiting", "3") as process:
+
+        async def flood() -> tuple[list[object], list[object]]:
+            client = MatcherClient(str(socket_path), patience_seconds=20)
+            await client.match([CATALOG[1][:200]])
+            os.kill(process.pid, signal.SIGSTOP)  # all of them wait in the socket when it goes on
+            waiting = [asyncio.create_task(client.match([CATALOG[1][:200]])) for _ in range(30)]
+            hasty = MatcherClient(str(socket_path), patience_seconds=0.2)
+            late = await asyncio.gather(hasty.match([CATALOG[1][:200]]), return_exceptions=True)
+            os.kill(process.pid, signal.SIGCONT)
+            found = await asyncio.gather(*waiting, return_exceptions=True)
+            assert ids(await client.match([CATALOG[1][:200]])) == [1]
+            await client.close()
+            await hasty.close()
+            return found, late
+
+        found, late = asyncio.run(flood())
+    refused = [one for one in found if isinstance(one, MatcherBusyError)]
+    assert refused
+    assert len(refused) < 30
+    assert all(one.retry_after >= 1 for one in refused)
+    assert isinstance(late[0], MatcherBusyError)
+
+
+def test_it_follows_what_is_published_keeps_the_old_when_the_new_is_broken_and_frees_what_nobody_uses(
+    root: Path, socket_path: Path, running: subprocess.Popen[bytes], client: MatcherClient
+) -> None:
+    log = socket_path.with_suffix(".log")
+    assert ids(client.match_now([CATALOG[5][:200]])) == [5]
+    broken = publish_index(root, "second", {1: recording(77)})
+    (broken / "index.json").write_text("{}")
+    write_manifest(root / "snapshots" / "second")
+    until(lambda: "recognition index refused" in events(log))
+    assert ids(client.match_now([CATALOG[5][:200]])) == [5]
+
+    publish_index(root, "third", {1: recording(88)})
+    until(lambda: "recognition index is freed" in events(log))
+    assert client.match_now([CATALOG[5][:200]]).reason is Reason.NOT_FOUND
+    assert ids(client.match_now([recording(88)[:200]])) == [1]
+    maps = Path(f"/proc/{running.pid}/maps").read_text()
+    assert "snapshots/third/" in maps
+    assert "snapshots/first/" not in maps
+
+    publish_index(root, "fourth", {})
+    until(lambda: events(log).count("recognition index is freed") == 2)
+    assert client.match_now([recording(88)[:200]]).reason is Reason.NOT_FOUND
+
+
+def test_without_an_index_it_is_down_until_one_is_published(tmp_path: Path, socket_path: Path, client: MatcherClient) -> None:
+    command = [sys.executable, "-m", "audio_recognition", "matcher", "--catalog", str(tmp_path / "catalog"), "--socket", str(socket_path)]
+    process = subprocess.Popen([*command, "--look-seconds", "0.05"], cwd=ROOT, stderr=subprocess.DEVNULL)
+    try:
+        until(socket_path.exists, process)
+        with pytest.raises(MatcherDownError) as raised:
+            client.match_now([CATALOG[1][:200]])
+        assert raised.value.retry_after >= 1
+        publish_index(tmp_path / "catalog", "first", {4: CATALOG[4]})
+
+        def is_found() -> bool:
+            try:
+                return ids(client.match_now([CATALOG[4][:200]])) == [4]
+            except MatcherDownError:
+                return False
+
+        until(is_found, process)
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        (LONGEST_FRAME + 1).to_bytes(4, "little"),
+        (5).to_bytes(4, "little") + b"hello",
+        (1).to_bytes(4, "little") + b"\x80",
+        b"\xff\xff\xff\xff",
+        b"\x01",
+    ],
+    ids=["too long", "no message", "another message", "far too long", "torn"],
+)
+def test_what_is_no_question_ends_that_connection_alone(shared: Shared, sent: bytes) -> None:
+    shared.client.match_now([CATALOG[1][:200]])
+    with socket.socket(socket.AF_UNIX) as stranger:
+        stranger.settimeout(10)
+        stranger.connect(str(shared.path))
+        stranger.sendall(sent)
+        stranger.shutdown(socket.SHUT_WR)
+        assert stranger.recv(100) == b""
+    assert ids(shared.client.match_now([CATALOG[1][:200]])) == [1]
+
+
+def test_a_question_that_cannot_be_matched_fails_alone(shared: Shared, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = shared.client
+    ragged = msgspec.structs.replace(client._question([CATALOG[1][:200]], None, 5), fingerprints=(b"123",))
+    monkeypatch.setattr(client, "_question", lambda *_: ragged)
+    with pytest.raises(MatcherFailedError):
+        client.match_now([])
+    monkeypatch.undo()
+    assert ids(client.match_now([CATALOG[1][:200]])) == [1]
+    assert "a question could not be matched" in events(shared.path.with_suffix(".log"))
+
+
+def test_it_ends_in_order_and_leaves_no_socket_and_none_starts_beside_another(
+    root: Path, socket_path: Path, running: subprocess.Popen[bytes]
+) -> None:
+    command = [sys.executable, "-m", "audio_recognition", "matcher", "--catalog", str(root), "--socket", str(socket_path)]
+    second = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
+    assert second.returncode == 1
+    assert second.stderr.startswith("error: another matcher listens")
+    running.send_signal(signal.SIGTERM)
+    assert running.wait(10) == 0
+    assert not socket_path.exists()
+
+
+def test_its_metrics_tell_what_became_of_questions(root: Path, socket_path: Path, tmp_path: Path, client: MatcherClient) -> None:
+    file = tmp_path / "matcher.prom"
+    with matcher(root, socket_path, "--metrics-file", str(file)):
+        client.match_now([CATALOG[1][:200]])
+        client.match_now([recording(999)[:200]])
+        client.match_now([np.full(200, 627964279, np.uint32)])
+
+        def told() -> set[str]:
+            return set(file.read_text().splitlines()) if file.exists() else set()
+
+        expected = {f'matcher_questions_total{{outcome="{one}"}} 1.0' for one in ("matched", "not_found", "silence")}
+        until(lambda: expected <= told())
+        assert {"matcher_match_seconds_count 3.0", "matcher_confidence_count 1.0", f"matcher_recordings {len(CATALOG)}.0"} <= told()
+        assert {"matcher_waiting 0.0", "matcher_connections 1.0", "matcher_refuses_snapshot 0.0"} <= told()
+
+
+def test_one_that_hangs_is_busy_and_a_question_given_up_leaves_nothing_behind(shared: Shared) -> None:
+    os.kill(shared.process.pid, signal.SIGSTOP)
+    hasty = MatcherClient(str(shared.path), patience_seconds=0.1)
+    with pytest.raises(MatcherBusyError):
+        hasty.match_now([CATALOG[1][:200]])
+    os.kill(shared.process.pid, signal.SIGCONT)
+    assert ids(hasty.match_now([CATALOG[2][:200]])) == [2]  # not the answer to the first
+    assert ids(shared.client.match_now([CATALOG[1][:200]])) == [1]
+    hasty.close_now()
