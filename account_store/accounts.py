@@ -34,6 +34,7 @@ from account_store.usage import Usage
 from account_store.users import Users
 from account_store.webhooks.deliveries import Deliveries
 from account_store.webhooks.endpoints import Endpoints
+from account_store.webhooks.queue import Queue
 from account_store.webhooks.sealing import seal_by
 
 if TYPE_CHECKING:
@@ -76,8 +77,10 @@ class Accounts:
         self.suggestions = Suggestions(self._engine, clock)
         self.usage = Usage(self._engine, self.account, clock)
         self.users = Users(self._engine, clock)
-        self.webhooks = Endpoints(self._engine, outbound, seal_by(os.environ), clock)
+        seal = seal_by(os.environ)
+        self.webhooks = Endpoints(self._engine, outbound, seal, clock)
         self.deliveries = Deliveries(self._engine, clock)
+        self.webhook_queue = Queue(self._engine, seal, clock)
 
     @classmethod
     def open(cls, url: str, *, plans: PlanTable | None = None, clock: Clock = utc_now, outbound: Outbound | None = None) -> Self:

@@ -17,12 +17,12 @@ from sqlalchemy import func, select
 
 from account_store.errors import InvalidValueError, StateError, UnknownError
 from account_store.webhooks.events import EVENT_TYPES
-from account_store.webhooks.outbox import HELD
+from account_store.webhooks.outbox import HELD, announce
 from account_store.webhooks.signing import new_secret
 from account_store.webhooks.tables import webhook_delivery, webhook_endpoint
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from sqlalchemy import Connection, Engine, Row
@@ -159,6 +159,11 @@ class Endpoints:
             values = {"deleted_at": now, "secret": "", "previous_secret": None, "previous_secret_until": None}
             connection.execute(webhook_endpoint.update().where(webhook_endpoint.c.endpoint_id == endpoint_id).values(values))
         return _endpoint(found)
+
+    def tell_all(self, occasion: str, event_type: str, payload: Mapping[str, Any]) -> bool:
+        """Tell the endpoints of all accounts, once for the occasion whoever else calls this; whether this call did."""
+        with self._engine.begin() as connection:
+            return announce(connection, occasion, event_type, payload, occurred_at=self._clock())
 
     def seal_all(self) -> int:
         """Encrypt every secret by the operator's first key (or, without keys, refuse); how many endpoints there are."""

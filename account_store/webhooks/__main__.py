@@ -1,0 +1,99 @@
+"""`python -m account_store.webhooks`: sends webhooks until stopped.
+
+Over PostgreSQL any number may run, on any machines; over SQLite one is enough. SIGTERM and SIGINT end it when the attempts under way have
+ended. Exit code 1: the options or the environment cannot be meant; 3: the database cannot be reached.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import signal
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import structlog
+
+from account_store.accounts import Accounts
+from account_store.clock import utc_now
+from account_store.errors import AccountError, UnavailableError
+from account_store.webhooks.deliverer import AT_ONCE, Deliverer
+from account_store.webhooks.meters import Meters
+from account_store.webhooks.sender import Sender
+from catalog_store.log import log_json
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+log = structlog.get_logger("account_store")
+
+METRICS_VARIABLE = "COMPANION_METRICS"
+"""Set by the server's supervisor when it starts a deliverer (catalog_api/companions.py)."""
+WRITE_SECONDS = 1.0
+REFUSED, UNREACHABLE = 1, 3
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Deliver until stopped; the exit code."""
+    options = _parser().parse_args(arguments)
+    # httpx tells the whole address of every request, and receivers have been seen to keep tokens there.
+    log_json(options.log_level, quiet=["httpx", "httpcore"])
+    try:
+        accounts = Accounts.open(options.accounts)
+    except AccountError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return UNREACHABLE if isinstance(error, UnavailableError) else REFUSED
+    try:
+        asyncio.run(_deliver(accounts, options))
+    finally:
+        accounts.close()
+    return 0
+
+
+async def _deliver(accounts: Accounts, options: argparse.Namespace) -> None:
+    meters, sender = Meters(), Sender(accounts.outbound, utc_now, at_once=options.at_once)
+    deliverer = Deliverer(accounts.webhook_queue, sender, meters, at_once=options.at_once)
+    for one in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(one, deliverer.stop)
+    writing = asyncio.create_task(_write(meters, options.metrics_file))
+    log.info("webhooks are delivered", at_once=options.at_once)
+    await deliverer.run()
+    writing.cancel()
+    await asyncio.gather(writing, return_exceptions=True)
+    await sender.close()
+    log.info("webhooks are delivered no longer")
+
+
+async def _write(meters: Meters, file: Path | None) -> None:
+    while file is not None:
+        # A full disk must not stop the deliverer.
+        with suppress(OSError):
+            meters.write(file)
+        await asyncio.sleep(WRITE_SECONDS)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m account_store.webhooks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    told = os.environ.get("CATALOG_API_ACCOUNTS_URL", "sqlite:///accounts.db")
+    parser.add_argument("--accounts", metavar="URL", default=told, help="database of the accounts (default: CATALOG_API_ACCOUNTS_URL)")
+    metrics = os.environ.get(METRICS_VARIABLE)
+    parser.add_argument("--metrics-file", metavar="FILE", type=Path, default=metrics, help="where metrics are written every second")
+    parser.add_argument("--at-once", metavar="N", type=_count, default=AT_ONCE, help="webhooks sent to together (default %(default)s)")
+    parser.add_argument("--log-level", choices=["debug", "info", "warning", "error"], default="info")
+    return parser
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("at least 1")
+    return number
+
+
+if __name__ == "__main__":
+    sys.exit(main())

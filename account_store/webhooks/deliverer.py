@@ -1,0 +1,144 @@
+"""The deliverer: claims endpoints with something due, sends to each in order, records what came of it, and goes on until told to stop.
+
+Many endpoints are sent to at once, each one message at a time: a slow or dead one holds up its own messages only. A message is recorded
+after it was answered: who dies in between sends it again, with the same id. What must not live here: which message is next (queue.py), how
+one is sent (sender.py), the process (__main__.py).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import time
+import uuid
+from contextlib import suppress
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import structlog
+
+from account_store.errors import AccountError, UnavailableError
+from account_store.webhooks.sealing import SealedError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from account_store.webhooks.meters import Meters
+    from account_store.webhooks.queue import Message, Outcome, Queue, Recorded
+    from account_store.webhooks.sender import Sender
+
+log = structlog.get_logger("account_store")
+
+AT_ONCE = 64
+"""Endpoints that are sent to together."""
+POLL_SECONDS = 0.5
+"""How soon an event is noticed."""
+TURN_SECONDS = 20.0
+"""An endpoint with much to be sent gives way to others after so long."""
+REST_AFTER_TROUBLE = timedelta(minutes=1)
+"""Of an endpoint that cannot be sent to for a reason of ours."""
+UNAVAILABLE_SECONDS = 5.0
+SWEEP_SECONDS = 30.0
+BACKLOG_SECONDS = 10.0
+
+
+class Deliverer:
+    """One of any number. To be made and used in one event loop: `run` it, `stop` it."""
+
+    def __init__(self, queue: Queue, sender: Sender, meters: Meters, *, at_once: int = AT_ONCE) -> None:
+        """`at_once`: endpoints that are sent to together."""
+        self._queue = queue
+        self._sender = sender
+        self._meters = meters
+        self._at_once = at_once
+        self._owner = f"{socket.gethostname()[:20]} {uuid.uuid4().hex}"
+        self._turns: set[asyncio.Task[None]] = set()
+        self._stopping = asyncio.Event()
+
+    def stop(self) -> None:
+        """Claim nothing more; `run` ends when the attempts under way have."""
+        self._stopping.set()
+
+    async def run(self) -> None:
+        """Deliver until stopped."""
+        chores = [asyncio.create_task(chore) for chore in (_again(self._sweep, SWEEP_SECONDS), _again(self._watch, BACKLOG_SECONDS))]
+        while not self._stopping.is_set():
+            try:
+                await self._claim()
+                await self._pause(POLL_SECONDS)
+            except UnavailableError as error:
+                log.warning("webhooks wait for the database", reason=str(error))
+                await self._pause(UNAVAILABLE_SECONDS)
+        for chore in chores:
+            chore.cancel()
+        await asyncio.gather(*chores, *self._turns, return_exceptions=True)
+
+    async def _claim(self) -> None:
+        free = self._at_once - len(self._turns)
+        claimed = await asyncio.to_thread(self._queue.claim, self._owner, free) if free else []
+        for endpoint_id in claimed:
+            turn = asyncio.create_task(self._turn(endpoint_id))
+            self._turns.add(turn)
+            turn.add_done_callback(self._turns.discard)
+        self._meters.turns.set(len(self._turns))
+
+    async def _pause(self, seconds: float) -> None:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._stopping.wait(), seconds)
+
+    async def _turn(self, endpoint_id: str) -> None:
+        """Send to one endpoint until nothing is due, something fails, or its time is over."""
+        rest = timedelta(0)
+        try:
+            await self._send_all(endpoint_id)
+        except UnavailableError as error:
+            log.warning("a webhook's turn ends: the database does not answer", endpoint=endpoint_id, reason=str(error))
+        except SealedError as error:
+            log.warning("a webhook's secret cannot be read", endpoint=endpoint_id, reason=str(error))
+            rest = REST_AFTER_TROUBLE
+        except Exception:
+            log.exception("a webhook's turn ends", endpoint=endpoint_id)
+            rest = REST_AFTER_TROUBLE
+        # Where the database does not answer the lease ends by itself.
+        with suppress(AccountError):
+            await asyncio.to_thread(self._queue.release, self._owner, endpoint_id, rest=rest)
+
+    async def _send_all(self, endpoint_id: str) -> None:
+        until = time.monotonic() + TURN_SECONDS
+        while time.monotonic() < until and not self._stopping.is_set():
+            message = await asyncio.to_thread(self._queue.next, self._owner, endpoint_id)
+            if message is None:
+                return
+            outcome = await self._sender.send(message)
+            recorded = await asyncio.to_thread(self._queue.record, self._owner, message, outcome)
+            self._tell(message, outcome, recorded)
+            if not recorded.may_go_on:
+                return
+
+    def _tell(self, message: Message, outcome: Outcome, recorded: Recorded) -> None:
+        self._meters.count(outcome)
+        facts = {"endpoint": message.endpoint_id, "delivery": message.delivery_id, "status": outcome.status_code, "ms": outcome.duration_ms}
+        if outcome.error is None:
+            log.debug("webhook delivered", **facts)
+        else:
+            log.info("webhook failed", **facts, reason=outcome.error)
+        if recorded.disabled is not None:
+            self._meters.disabled.labels(recorded.disabled).inc()
+            log.warning("webhook disabled", endpoint=message.endpoint_id, reason=recorded.disabled)
+
+    async def _sweep(self) -> None:
+        await asyncio.to_thread(self._queue.sweep)
+
+    async def _watch(self) -> None:
+        self._meters.show(await asyncio.to_thread(self._queue.backlog))
+
+
+async def _again(chore: Callable[[], Awaitable[None]], seconds: float) -> None:
+    while True:
+        try:
+            await chore()
+        except UnavailableError:
+            log.debug("a chore of the webhooks waits for the database")  # told by `run`
+        except Exception:
+            log.exception("a chore of the webhooks failed")
+        await asyncio.sleep(seconds)
