@@ -13,13 +13,13 @@ from sqlalchemy import select
 
 from account_store.clock import rfc3339
 from account_store.streams.tables import stream
+from account_store.webhooks import outbox
+from account_store.webhooks.events import STATUS_CHANGED, TRACK_ENDED, TRACK_STARTED
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from sqlalchemy import Connection, Row
-
-TRACK_STARTED, TRACK_ENDED, STATUS_CHANGED = "stream.track_started", "stream.track_ended", "stream.status_changed"
 
 
 def track_started(connection: Connection, airing: Row[Any]) -> None:
@@ -45,5 +45,6 @@ def _airing(row: Row[Any]) -> dict[str, Any]:
     return {"airing_id": str(row.airing_id), "track": track, "started_at": rfc3339(row.started_at), "confidence": row.confidence}
 
 
-def _emit(_connection: Connection, _stream_id: str, _event_type: str, _payload: dict[str, Any], _occurred_at: datetime) -> None:
-    """Into the outbox, as soon as account_store/webhooks has one."""
+def _emit(connection: Connection, stream_id: str, event_type: str, payload: dict[str, Any], occurred_at: datetime) -> None:
+    row = connection.execute(select(stream.c.account_id, stream.c.name).where(stream.c.stream_id == stream_id)).one()
+    outbox.emit(connection, row.account_id, event_type, {"stream": {"id": stream_id, "name": row.name}, **payload}, occurred_at=occurred_at)

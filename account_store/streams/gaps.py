@@ -29,7 +29,7 @@ def open_gap(connection: Connection, stream_id: str, cause: str, started_at: dat
     connection.execute(stream_gap.insert().values(row))
 
 
-def close(connection: Connection, stream_id: str, ended_at: datetime) -> None:
+def close_gap(connection: Connection, stream_id: str, ended_at: datetime) -> None:
     """The open gap, if any, ends."""
     is_open = (stream_gap.c.stream_id == stream_id) & stream_gap.c.ended_at.is_(None)
     connection.execute(stream_gap.update().where(is_open).values(ended_at=ended_at))

@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import select
 
 from account_store.errors import InvalidValueError, UnknownError
-from account_store.streams import airings, events, gaps
+from account_store.streams.airings import close_open
+from account_store.streams.events import status_changed
+from account_store.streams.gaps import close_gap
 from account_store.streams.tables import stream
 
 if TYPE_CHECKING:
@@ -103,12 +105,12 @@ class Streams:
         with self._engine.begin() as connection:
             found = _row(connection, account_id, stream_id, lock=True)
             if found.status == ACTIVE:
-                airings.close_open(connection, stream_id)
-                gaps.close(connection, stream_id, now)
+                close_open(connection, stream_id)
+                close_gap(connection, stream_id, now)
                 fence = {"worker_id": None, "lease_ends_ms": None, "lease_token": stream.c.lease_token + 1}
                 values = {"status": STOPPED, "stopped_at": now, "runtime_status": STOPPED, **fence}
                 connection.execute(stream.update().where(stream.c.stream_id == stream_id).values(values))
-                events.status_changed(connection, stream_id, found.runtime_status, now)
+                status_changed(connection, stream_id, found.runtime_status, now)
         return self.get(account_id, stream_id)
 
 

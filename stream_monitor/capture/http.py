@@ -1,0 +1,198 @@
+"""A GET whose answer never ends, as radio servers understand it: HTTP/1.x or Shoutcast's `ICY 200 OK`, chunked or not.
+
+The request goes to an address that `account_store.outbound` has checked, as does each redirect. Standard clients refuse the ICY status
+line and resolve by themselves. What must not live here: what the body is.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+from account_store.errors import InvalidValueError
+from account_store.outbound import RefusedAddressError, UnreachableError
+from stream_monitor.capture.errors import CaptureError, LastingCaptureError
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from account_store.outbound import Outbound, Target
+
+MOST_REDIRECTS = 5
+OPEN_SECONDS = 10.0
+"""For each step: to connect, to agree on TLS, to answer with a head."""
+READ_SECONDS = 20.0
+"""Without a single byte: the source has stalled."""
+_LARGEST_HEAD = 32 * 1024
+_PIECE = 16 * 1024
+_STATUS = re.compile(rb"(?:HTTP/1\.[01]|ICY) +(\d{3})(?: +([^\r\n]*))?", re.IGNORECASE)
+_REDIRECTS = (301, 302, 303, 307, 308)
+_LASTING = {401: "it asks for a password", 403: "it refuses us", 410: "it is gone for good", 451: "it refuses us"}
+_REQUEST = "GET {path} HTTP/1.1\r\nHost: {authority}\r\nUser-Agent: music-catalog-monitor/1\r\nAccept: */*\r\nIcy-MetaData: 1\r\nConnection: close\r\n\r\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """Of an answer; header names in lower case."""
+
+    status: int
+    reason: str
+    headers: dict[str, str]
+
+    @property
+    def media_type(self) -> str:
+        """Without parameters, in lower case; empty when there is none."""
+        return self.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+class Response:
+    """An answer with its body to be read. Close it from any thread: a read under way then ends."""
+
+    def __init__(self, target: Target, connection: socket.socket, head: Head, rest: bytes) -> None:
+        """`rest`: what came with the head."""
+        self.target = target
+        self.head = head
+        self._connection = connection
+        self._rest = rest
+        self._is_chunked = "chunked" in head.headers.get("transfer-encoding", "").lower()
+        self._left = 0
+        """Of the present chunk."""
+        connection.settimeout(READ_SECONDS)
+
+    def __enter__(self) -> Self:
+        """To be closed at the end."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """Close."""
+        self.close()
+
+    def close(self) -> None:
+        """Hang up."""
+        with suppress(OSError):
+            self._connection.shutdown(socket.SHUT_RDWR)
+        self._connection.close()
+
+    def read(self) -> bytes:
+        """What has come, at least a byte; empty at the end. CaptureError when nothing comes, or the connection breaks."""
+        if not self._is_chunked:
+            return self._raw()
+        if self._left == 0 and not self._next_chunk():
+            return b""
+        piece = self._raw()
+        self._rest = piece[self._left :] + self._rest
+        piece = piece[: self._left]
+        self._left -= len(piece)
+        return piece
+
+    def read_all(self, most: int) -> bytes:
+        """The body up to `most` bytes, within OPEN_SECONDS."""
+        body = b""
+        until = time.monotonic() + OPEN_SECONDS
+        while len(body) < most and time.monotonic() < until and (piece := self.read()):
+            body += piece
+        return body[:most]
+
+    def _raw(self) -> bytes:
+        if self._rest:
+            piece, self._rest = self._rest, b""
+            return piece
+        try:
+            return self._connection.recv(_PIECE)
+        except TimeoutError:
+            raise CaptureError(f"{self.target.authority} sent nothing for {READ_SECONDS:.0f} s") from None
+        except OSError as error:
+            raise CaptureError(f"the connection to {self.target.authority} broke: {error.strerror or error}") from error
+
+    def _next_chunk(self) -> bool:
+        """Read a chunk's length; False at the last."""
+        line = self._line() or self._line()  # each chunk ends with an empty line
+        try:
+            self._left = int(line.partition(b";")[0], 16)
+        except ValueError:
+            raise CaptureError(f"{self.target.authority} sent a broken answer (chunk length {line[:20]!r})") from None
+        return self._left > 0
+
+    def _line(self) -> bytes:
+        held = b""
+        while b"\n" not in held:
+            piece = self._raw()
+            if not piece or len(held) > _PIECE:
+                return b"0"
+            held += piece
+        line, _, self._rest = held.partition(b"\n")
+        return line.strip()
+
+
+def get(outbound: Outbound, url: str) -> Response:
+    """The answer 200 of `url`, redirects followed, each address checked before it is asked. CaptureError says why there is none."""
+    for _hop in range(MOST_REDIRECTS + 1):
+        response = _ask(outbound, url)
+        head, target = response.head, response.target
+        if head.status == 200:  # noqa: PLR2004 -- OK
+            return response
+        response.close()
+        if head.status not in _REDIRECTS or "location" not in head.headers:
+            raise _refusal(target.authority, head)
+        url = target.follow(head.headers["location"])
+    raise LastingCaptureError(f"more than {MOST_REDIRECTS} redirects, the last to {url[:200]}")
+
+
+def _ask(outbound: Outbound, url: str) -> Response:
+    try:
+        vetted = outbound.check(url)
+        connection = outbound.connect(vetted, OPEN_SECONDS)
+    except (RefusedAddressError, InvalidValueError) as error:
+        raise LastingCaptureError(f"the address is not allowed: {error}") from error
+    except UnreachableError as error:
+        raise CaptureError(str(error)) from error
+    target = vetted.target
+    try:
+        connection.sendall(_REQUEST.format(path=target.path, authority=target.authority).encode("ascii"))
+        head, rest = _read_head(connection, target.authority)
+    except BaseException as error:
+        connection.close()
+        if isinstance(error, OSError):
+            raise CaptureError(f"{target.authority} did not answer: {error.strerror or error or 'timed out'}") from error
+        raise
+    return Response(target, connection, head, rest)
+
+
+def _read_head(connection: socket.socket, authority: str) -> tuple[Head, bytes]:
+    held = b""
+    until = time.monotonic() + OPEN_SECONDS
+    while (end := _head_end(held)) is None:
+        left = until - time.monotonic()
+        if left <= 0 or len(held) > _LARGEST_HEAD:
+            raise CaptureError(f"{authority} did not send the head of an answer within {OPEN_SECONDS:.0f} s and {_LARGEST_HEAD // 1024} kB")
+        connection.settimeout(left)
+        piece = connection.recv(_PIECE)
+        if not piece:
+            raise CaptureError(f"{authority} hung up before it answered")
+        held += piece
+    lines = held[: end[0]].splitlines()
+    status = _STATUS.match(lines[0]) if lines else None
+    if status is None:
+        raise LastingCaptureError(f"{authority} is no radio or web server: it answered {held[:40]!r}")
+    fields = (line.decode("latin-1").partition(":") for line in lines[1:])
+    headers = {name.strip().lower(): value.strip() for name, _, value in fields}
+    return Head(int(status[1]), (status[2] or b"").decode("latin-1").strip(), headers), held[end[1] :]
+
+
+def _head_end(held: bytes) -> tuple[int, int] | None:
+    """Where the head ends and the body begins; some Shoutcast servers end lines with LF alone."""
+    ends = [(at, at + len(mark)) for mark in (b"\r\n\r\n", b"\n\n") if (at := held.find(mark)) >= 0]
+    return min(ends, default=None)
+
+
+def _refusal(authority: str, head: Head) -> CaptureError:
+    said = f"{authority} answered {head.status} {head.reason}".rstrip()
+    if head.status in _LASTING:
+        return LastingCaptureError(f"{said}: {_LASTING[head.status]}")
+    if head.status == 404:  # noqa: PLR2004 -- Icecast answers so while a source is away
+        return CaptureError(f"{said}: there is no such mount point, or its source is not connected")
+    return CaptureError(said)

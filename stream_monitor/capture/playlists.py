@@ -1,0 +1,37 @@
+"""Playlists that lead to a stream: M3U and PLS, as broadcasters publish them.
+
+HLS (an M3U of media segments) is not followed: it is another protocol, and is told apart so that the error can say so.
+"""
+
+from __future__ import annotations
+
+import re
+
+LARGEST_PLAYLIST = 64 * 1024
+MEDIA_TYPES = frozenset(
+    {"audio/x-mpegurl", "audio/mpegurl", "application/x-mpegurl", "application/vnd.apple.mpegurl", "audio/x-scpls", "application/pls+xml"}
+)
+_PLS_FILE = re.compile(r"^\s*File\d*\s*=\s*(\S.*?)\s*$", re.IGNORECASE | re.MULTILINE)
+
+
+def is_playlist(media_type: str, path: str, head: bytes) -> bool:
+    """Whether an answer is a playlist: by its type, its first bytes, or its name where the type says nothing."""
+    if head.lstrip(b"\xef\xbb\xbf \t\r\n")[:10].lower().startswith((b"#extm3u", b"[playlist]")):
+        return True
+    if media_type in MEDIA_TYPES:
+        return True
+    is_vague = media_type in ("", "text/plain", "application/octet-stream")
+    return is_vague and path.partition("?")[0].lower().endswith((".m3u", ".pls"))
+
+
+def is_hls(body: str) -> bool:
+    """Whether an M3U is one of HLS."""
+    return "#EXT-X-" in body
+
+
+def entries(body: str) -> list[str]:
+    """The addresses that a playlist names, in order, as they stand there."""
+    if "[playlist]" in body[:200].lower():
+        return _PLS_FILE.findall(body)
+    lines = (line.strip().lstrip("\ufeff") for line in body.splitlines())
+    return [line for line in lines if line and not line.startswith("#")]

@@ -1,0 +1,72 @@
+"""A stream's address to the bytes of its sound: playlists and redirects followed, ICY titles taken out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stream_monitor.capture.errors import CaptureError, LastingCaptureError
+from stream_monitor.capture.http import get
+from stream_monitor.capture.icy import MetadataStripper
+from stream_monitor.capture.playlists import LARGEST_PLAYLIST, entries, is_hls, is_playlist
+
+if TYPE_CHECKING:
+    from account_store.outbound import Outbound
+    from stream_monitor.capture.http import Response
+
+MOST_PLAYLISTS = 3
+"""Playlists that lead to playlists."""
+_MOST_ENTRIES = 8
+_LARGEST_INTERVAL = 1 << 20
+
+
+class Source:
+    """Bytes of sound, as they arrive."""
+
+    def __init__(self, response: Response, first: bytes) -> None:
+        """`first`: what was read of the body already."""
+        self._response = response
+        self._first = first
+        interval = response.head.headers.get("icy-metaint", "")
+        is_known = interval.isdigit() and 0 < int(interval) <= _LARGEST_INTERVAL
+        self._stripper = MetadataStripper(int(interval)) if is_known else None
+
+    def read(self) -> bytes:
+        """At least a byte of sound; empty at the end. CaptureError."""
+        while True:
+            data, self._first = self._first or self._response.read(), b""
+            sound = self._stripper.feed(data) if self._stripper else data
+            if sound or not data:
+                return sound
+
+    def close(self) -> None:
+        """Hang up; from any thread."""
+        self._response.close()
+
+
+def open_source(outbound: Outbound, url: str) -> Source:
+    """The first stream behind an address that answers. CaptureError says what an operator can do."""
+    return _open(outbound, url, MOST_PLAYLISTS)
+
+
+def _open(outbound: Outbound, url: str, playlists_left: int) -> Source:
+    response = get(outbound, url)
+    try:
+        first = response.read()
+        if not is_playlist(response.head.media_type, response.target.path, first):
+            return Source(response, first)
+        body = (first + response.read_all(LARGEST_PLAYLIST)).decode("utf-8", "replace")
+    except BaseException:
+        response.close()
+        raise
+    response.close()
+    if is_hls(body):
+        raise LastingCaptureError("this is an HLS playlist; give the address of an Icecast, Shoutcast or plain HTTP stream instead")
+    if not playlists_left:
+        raise LastingCaptureError(f"playlists lead to playlists more than {MOST_PLAYLISTS} times")
+    failure: CaptureError = LastingCaptureError("the playlist names no address")
+    for entry in entries(body)[:_MOST_ENTRIES]:
+        try:
+            return _open(outbound, response.target.follow(entry), playlists_left - 1)
+        except CaptureError as error:
+            failure = error
+    raise failure
