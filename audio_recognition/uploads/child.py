@@ -1,0 +1,53 @@
+"""The process that decodes one file: confined before it reads a byte, it opens the file, answers one window after the other, and goes.
+
+It is forked by fork_server.py and never sees a second file: what a crafted one may have made of it goes with it.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+
+from audio_recognition.chromaprint import SAMPLE_RATE, fingerprints
+from audio_recognition.decoding.decoder import AudioFile
+from audio_recognition.decoding.errors import AudioError, UndecodableAudioError, UnsupportedAudioError
+from audio_recognition.uploads.confinement import confine
+from audio_recognition.uploads.limits import WINDOW_SECONDS
+from audio_recognition.uploads.messages import LONGEST_MESSAGE, LONGEST_TEXT, Ask, Heard, Hello, Opened, Refused, packed
+
+if TYPE_CHECKING:
+    from typing import BinaryIO
+
+    from audio_recognition.uploads.limits import Limits
+
+
+def serve_one_file(file: BinaryIO, channel: socket.socket, limits: Limits) -> None:
+    """Confine this process for good, then answer on `channel` until the server closes it or the file is refused."""
+    process = os.pidfd_open(os.getpid())
+    has_filter = confine(limits)
+    socket.send_fds(channel, [packed(Hello(has_filter))], [process])
+    try:
+        with AudioFile(file) as audio:
+            channel.send(packed(Opened(audio.format, audio.codec, audio.duration_seconds)))
+            while packet := channel.recv(LONGEST_MESSAGE):
+                channel.send(packed(heard(audio, msgspec.msgpack.decode(packet, type=Ask))))
+    except AudioError as error:
+        channel.send(packed(Refused(isinstance(error, UnsupportedAudioError), str(error)[:LONGEST_TEXT])))
+    except MemoryError:
+        channel.send(packed(Refused(is_unsupported=False, message="the file takes more memory than decoding may have")))
+    except Exception as error:  # noqa: BLE001 - whatever a crafted file makes a decoder raise, the server is told
+        channel.send(packed(Refused(is_unsupported=False, message=f"decoding this file failed ({type(error).__name__})")))
+
+
+def heard(audio: AudioFile, ask: Ask) -> Heard:
+    """The sound of one window and its items. UndecodableAudioError if the first has none."""
+    pieces = list(audio.samples(ask.start_seconds, WINDOW_SECONDS))
+    samples = np.concatenate(pieces) if pieces else np.empty(0, np.int16)
+    if ask.start_seconds <= 0 and not len(samples):
+        raise UndecodableAudioError(f"no sound comes out of this {audio.format} file")
+    items = tuple(one.astype("<u4").tobytes() for one in fingerprints(samples))
+    return Heard(len(samples) / SAMPLE_RATE, items)

@@ -1,0 +1,81 @@
+"""`python -m audio_recognition.uploads.fork_server`: the process that forks a decoding process for each file. Started by sandbox.py.
+
+Importing NumPy and FFmpeg takes a third of a second; a fork of a process that has done so takes milliseconds. It never reads a file itself,
+so each fork starts as clean as the first. Its standard input is a socket to the server; it goes when that closes.
+"""
+
+from __future__ import annotations
+
+import gc
+import io
+import math
+import os
+import signal
+import socket
+import sys
+import wave
+
+import msgspec
+
+from audio_recognition.chromaprint import FIRST_ITEM_SECONDS, SAMPLE_RATE
+from audio_recognition.decoding.decoder import AudioFile
+from audio_recognition.uploads.child import heard, serve_one_file
+from audio_recognition.uploads.limits import Limits
+from audio_recognition.uploads.messages import LONGEST_MESSAGE, Ask
+
+READY = b"ready"
+
+
+def main() -> None:
+    """Fork for every request on standard input until the server closes it."""
+    control = socket.socket(fileno=0)
+    _warm_up()
+    gc.collect()
+    gc.freeze()  # forks share these pages as long as the collector leaves them alone
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel buries them
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server's to handle: it closes the socket
+    control.send(READY)
+    while True:
+        message, descriptors, _, _ = socket.recv_fds(control, LONGEST_MESSAGE, 2)
+        if not message:
+            return
+        try:
+            if os.fork() == 0:
+                _become_child(control, descriptors, msgspec.msgpack.decode(message, type=Limits))
+        except OSError as error:  # no more processes: the server sees the channel closed
+            sys.stderr.write(f"no process for an upload: {error}\n")
+        finally:
+            for descriptor in descriptors:
+                os.close(descriptor)
+
+
+def _become_child(control: socket.socket, descriptors: list[int], limits: Limits) -> None:
+    """Never returns."""
+    status = 1
+    try:
+        control.close()
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for standard in range(3):
+            os.dup2(nothing, standard)
+        file, channel = descriptors
+        with os.fdopen(file, "rb") as opened, socket.socket(fileno=channel) as connected:
+            serve_one_file(opened, connected, limits)
+            status = 0
+    finally:
+        os._exit(status)
+
+
+def _warm_up() -> None:
+    """Decode and fingerprint some silence, so that a fork finds everything imported: it cannot open a file any more."""
+    file = io.BytesIO()
+    with wave.open(file, "wb") as written:
+        written.setnchannels(2)
+        written.setsampwidth(2)
+        written.setframerate(4 * SAMPLE_RATE)
+        written.writeframes(bytes(4 * 4 * SAMPLE_RATE * math.ceil(FIRST_ITEM_SECONDS)))
+    with AudioFile(file) as audio:
+        heard(audio, Ask(0.0))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,184 @@
+"""The fork server and the processes that it forks, as the server sees them: started, asked, ended. Nothing they say is trusted.
+
+What must not live here: turns, windows and their order (sandbox.py), what goes on inside (fork_server.py, child.py).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+import structlog
+
+from audio_recognition.decoding.errors import UndecodableAudioError, UnsupportedAudioError
+from audio_recognition.uploads.errors import SandboxDownError
+from audio_recognition.uploads.messages import LONGEST_MESSAGE, Ask, Heard, Hello, Opened, Refused, packed, said
+
+if TYPE_CHECKING:
+    from typing import BinaryIO, Self
+
+    from audio_recognition.uploads.limits import Limits
+
+log = structlog.get_logger("audio_recognition")
+
+_START_SECONDS: Final = 30.0
+"""For the fork server to import what it needs: half a second of CPU, on a machine that may be busy."""
+_STOP_SECONDS: Final = 5.0
+_KEPT_VARIABLES: Final = ("PATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL")
+"""Of the environment: the rest may hold secrets, which are no business of a process that reads strangers' files."""
+_ROOT: Final = Path(__file__).resolve().parents[2]
+
+
+class ForkServer:
+    """One process of fork_server.py."""
+
+    def __init__(self, process: subprocess.Popen[bytes], control: socket.socket) -> None:
+        """Use `started`."""
+        self._process = process
+        self._control = control
+        self._warned = False
+
+    @classmethod
+    async def started(cls) -> Self:
+        """A new one, when it is ready. SandboxDownError."""
+        control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        control.setblocking(False)
+        environment = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
+        # One thread: BLAS would start its own before the first fork, and forks inherit none of them but their locks.
+        environment |= {"PYTHONPATH": str(_ROOT), "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+        command = [sys.executable, "-m", "audio_recognition.uploads.fork_server"]
+        with theirs:
+            process = subprocess.Popen(command, stdin=theirs.fileno(), stdout=subprocess.DEVNULL, env=environment)  # noqa: S603, ASYNC220
+        server = cls(process, control)
+        try:
+            async with asyncio.timeout(_START_SECONDS):
+                is_ready = await asyncio.get_running_loop().sock_recv(control, LONGEST_MESSAGE)
+        except BaseException as error:
+            await server.stop()
+            if isinstance(error, TimeoutError | OSError):
+                raise SandboxDownError("the fork server does not start") from error
+            raise
+        if not is_ready:
+            await server.stop()
+            raise SandboxDownError(f"the fork server ended with exit code {process.returncode} before it was ready; it says why on stderr")
+        return server
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it has not ended yet."""
+        return self._process.poll() is None
+
+    async def fork(self, file: BinaryIO, limits: Limits) -> DecodingProcess | None:
+        """A confined process that has `file` open; None if no process comes."""
+        channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        channel.setblocking(False)
+        try:
+            with theirs:
+                socket.send_fds(self._control, [packed(limits)], [file.fileno(), theirs.fileno()])
+            async with asyncio.timeout(limits.deadline_seconds):
+                await _readable(channel)
+            message, descriptors, _, _ = socket.recv_fds(channel, LONGEST_MESSAGE, 1)
+            if message:
+                self._warn_once(msgspec.msgpack.decode(message, type=Hello))
+                return DecodingProcess(channel, descriptors[0], limits.deadline_seconds)
+        except OSError as error:  # TimeoutError is one
+            log.warning("no process for an upload", error=str(error))
+        except BaseException:
+            channel.close()
+            raise
+        channel.close()
+        return None
+
+    async def stop(self) -> None:
+        """It goes when its socket closes; its forks go with it."""
+        self._control.close()
+        try:
+            await asyncio.to_thread(self._process.wait, _STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            await asyncio.to_thread(self._process.wait)
+
+    def _warn_once(self, hello: Hello) -> None:
+        if not hello.has_call_filter and not self._warned:
+            self._warned = True
+            log.warning("uploads are decoded without a filter of system calls: this kernel or machine has none")
+
+
+class DecodingProcess:
+    """One process of child.py, and what is left of its time."""
+
+    def __init__(self, channel: socket.socket, descriptor: int, deadline_seconds: float) -> None:
+        """`descriptor` refers to the process (a pidfd): a number could by now be another's."""
+        self._channel = channel
+        self._descriptor = descriptor
+        self._left = deadline_seconds
+
+    async def opened(self) -> Opened:
+        """What it says first. UnsupportedAudioError, UndecodableAudioError."""
+        answer = await self._answer()
+        if not isinstance(answer, Opened):
+            raise _gone_wrong("it answered out of turn")
+        return answer
+
+    async def heard(self, ask: Ask) -> Heard:
+        """The sound of one window. UnsupportedAudioError, UndecodableAudioError."""
+        try:
+            self._channel.send(packed(ask))
+        except OSError as error:
+            raise _gone_wrong(str(error)) from None
+        answer = await self._answer()
+        if not isinstance(answer, Heard):
+            raise _gone_wrong("it answered out of turn")
+        return answer
+
+    def end(self) -> None:
+        """Now, whatever it is at."""
+        with suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self._descriptor, signal.SIGKILL)
+        os.close(self._descriptor)
+        self._channel.close()
+
+    async def _answer(self) -> Opened | Heard:
+        loop = asyncio.get_running_loop()
+        since = loop.time()
+        try:
+            async with asyncio.timeout(self._left):
+                packet = await loop.sock_recv(self._channel, LONGEST_MESSAGE)
+        except TimeoutError:
+            raise _gone_wrong("it took too long") from None
+        except OSError as error:
+            raise _gone_wrong(str(error)) from None
+        finally:
+            self._left -= loop.time() - since
+        if not packet:
+            raise _gone_wrong("it crashed, or took more time or memory than it may")
+        try:
+            answer = said(packet)
+        except ValueError as error:
+            raise _gone_wrong(f"it answered what it may not: {error}") from None
+        if isinstance(answer, Refused):
+            raise (UnsupportedAudioError if answer.is_unsupported else UndecodableAudioError)(answer.message)
+        return answer
+
+
+def _gone_wrong(why: str) -> UndecodableAudioError:
+    log.warning("an upload was given up", why=why)
+    return UndecodableAudioError("the file does not decode within the limits of time and memory")
+
+
+async def _readable(connection: socket.socket) -> None:
+    loop = asyncio.get_running_loop()
+    is_readable = asyncio.Event()
+    loop.add_reader(connection, is_readable.set)
+    try:
+        await is_readable.wait()
+    finally:
+        loop.remove_reader(connection)

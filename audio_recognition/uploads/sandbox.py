@@ -1,0 +1,147 @@
+"""The server's end: has a fresh process forked for each upload, asks it window by window, and ends it.
+
+One `UploadSandbox` for a server process and its event loop. What must not live here: what is done with a window (matching, charging).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from audio_recognition.uploads.errors import SandboxBusyError, SandboxDownError
+from audio_recognition.uploads.limits import WINDOW_SECONDS, Limits
+from audio_recognition.uploads.messages import Ask
+from audio_recognition.uploads.processes import ForkServer
+from audio_recognition.uploads.windows import window_starts
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from typing import BinaryIO
+
+    from numpy.typing import NDArray
+
+    from audio_recognition.uploads.messages import Opened
+    from audio_recognition.uploads.processes import DecodingProcess
+
+MOST_AT_ONCE: Final = 4
+"""Uploads that are decoded at the same time in one server process: each takes a core while it is."""
+MOST_WAITING: Final = 16
+"""Uploads that wait for their turn; one takes tenths of a second."""
+_SHORT_BY: Final = 0.5
+"""Seconds that a window may lack without that being the end of the file: seeking is not exact in every format."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """A piece of the upload's sound."""
+
+    start_seconds: float
+    seconds: float
+    fingerprints: tuple[NDArray[np.uint32], ...]
+    """One for each of `chromaprint.PHASES`; empty where the piece is shorter than `FIRST_ITEM_SECONDS`."""
+
+
+class UploadSandbox:
+    """Decodes uploads in processes of their own. For one event loop; close it at the end."""
+
+    def __init__(self, limits: Limits | None = None, *, most_at_once: int = MOST_AT_ONCE, most_waiting: int = MOST_WAITING) -> None:
+        """Starts nothing yet; the first upload, or `start`, does."""
+        self._limits = limits or Limits()
+        self._turns = asyncio.Semaphore(most_at_once)
+        self._most_waiting = most_waiting
+        self._waiting = 0
+        self._server: ForkServer | None = None
+        self._starting = asyncio.Lock()
+
+    async def start(self) -> None:
+        """Have the fork server ready, so that the first upload need not wait for it. SandboxDownError."""
+        async with self._starting:
+            if self._server is None or not self._server.is_alive:
+                await self._stop()
+                self._server = await ForkServer.started()
+
+    async def close(self) -> None:
+        """End the fork server. Uploads that are under way end with it."""
+        async with self._starting:
+            await self._stop()
+
+    @asynccontextmanager
+    async def opened(self, file: BinaryIO) -> AsyncIterator[Upload]:
+        """An upload's file, opened in the sandbox. `file` needs a descriptor, open for reading, and is the sandbox's until the block ends.
+
+        UnsupportedAudioError, UndecodableAudioError (here or at any later window): the file's fault.
+        SandboxBusyError, SandboxDownError: not its fault.
+        """
+        async with self._turn():
+            process = await self._forked(file)
+            try:
+                yield Upload(process, await process.opened(), self._limits.most_windows)
+            finally:
+                process.end()
+
+    @asynccontextmanager
+    async def _turn(self) -> AsyncIterator[None]:
+        if self._turns.locked() and self._waiting >= self._most_waiting:
+            raise SandboxBusyError(f"{self._waiting} uploads wait to be decoded")
+        self._waiting += 1
+        try:
+            await self._turns.acquire()
+        finally:
+            self._waiting -= 1
+        try:
+            yield
+        finally:
+            self._turns.release()
+
+    async def _forked(self, file: BinaryIO) -> DecodingProcess:
+        """A confined process that has the file. Where the fork server has died since the last upload, a new one is asked."""
+        for _ in range(2):
+            await self.start()
+            server = self._server
+            if server is not None and (process := await server.fork(file, self._limits)):
+                return process
+        raise SandboxDownError("the fork server answers no request for a process")
+
+    async def _stop(self) -> None:
+        server, self._server = self._server, None
+        if server is not None:
+            await server.stop()
+
+
+class Upload:
+    """A file that has been opened in the sandbox."""
+
+    def __init__(self, process: DecodingProcess, opened: Opened, most_windows: int) -> None:
+        """`opened` is what the process told of the file."""
+        self._process = process
+        self._most_windows = most_windows
+        self.format = opened.format
+        self.codec = opened.codec
+        self.duration_seconds = opened.duration_seconds
+        """What the file claims, or None; nothing is allocated by it."""
+
+    async def windows(self) -> AsyncIterator[Window]:
+        """The windows that have sound, each decoded when it is asked for: the beginning, the middle, the quarters, then the rest in order.
+
+        At most `Limits.most_windows`; the first comes even if it is too short for an item. UndecodableAudioError.
+        """
+        end = self.duration_seconds or math.inf
+        asked: set[float] = set()
+        while len(asked) < self._most_windows:
+            start = next((start for start in window_starts(end) if start not in asked), None)
+            if start is None:
+                return
+            asked.add(start)
+            heard = await self._process.heard(Ask(start))
+            reached = start + heard.seconds
+            if heard.seconds < WINDOW_SECONDS - _SHORT_BY:
+                end = min(end, reached)
+            elif reached > end + _SHORT_BY:
+                end = math.inf  # it is longer than it claims
+            if heard.seconds > 0:
+                yield Window(start, heard.seconds, tuple(np.frombuffer(items, "<u4").astype(np.uint32) for items in heard.fingerprints))
