@@ -171,9 +171,7 @@ class Books(ABC):
             balance.used -= order.credits
             return order.charge(0, balance.used)
         if order.kind is Kind.SETTLE:
-            held = self.run("DELETE FROM credit_reservation WHERE reservation_id = :id RETURNING credits", {"id": order.reservation_id})
-            balance.used += order.credits - (int(held[0][0]) if held else 0)  # lapsed and returned: the work was done all the same
-            return order.charge(order.credits, balance.used)
+            return self._settle(order, balance, unix)
         if order.idempotency_key is not None:
             earlier = self._earlier(order, balance, unix)
             if earlier is not None:
@@ -184,9 +182,21 @@ class Books(ABC):
         is_granted = granted == order.credits or order.is_partial
         if is_granted and order.kind is Kind.RESERVE:
             self.run(_ADD_RESERVATION, _named(order, granted, unix))
-        if is_granted and order.idempotency_key is not None:
+        if is_granted and order.idempotency_key is not None and order.kind is Kind.CHARGE:
             self.run(_ADD_REPLAY, _named(order, granted, unix + REPLAY_SECONDS))
         return order.charge(granted, balance.used)
+
+    def _settle(self, order: Order, balance: _Balance, unix: int) -> Charge | Exception:
+        held = self.run("DELETE FROM credit_reservation WHERE reservation_id = :id RETURNING credits", {"id": order.reservation_id})
+        balance.used -= int(held[0][0]) if held else 0  # lapsed and returned: the work was done all the same
+        if order.idempotency_key is not None and order.credits:
+            # The same request was settled while this one was worked on: it is charged once.
+            earlier = self._earlier(order, balance, unix)
+            if earlier is not None:
+                return earlier
+            self.run(_ADD_REPLAY, _named(order, order.credits, unix + REPLAY_SECONDS))
+        balance.used += order.credits
+        return order.charge(order.credits, balance.used)
 
     def _earlier(self, order: Order, balance: _Balance, unix: int) -> Charge | Exception | None:
         values = {"account_id": order.account_id, "idempotency_key": order.idempotency_key, "unix": unix}
@@ -241,8 +251,7 @@ def _requests(order: Order, answer: Charge | Exception) -> int:
     """By how much an order changes the number of requests that were paid for."""
     if order.kind is Kind.REFUND:
         return -1 if order.credits else 0
-    if order.kind is Kind.SETTLE and not order.credits:
-        return -1
-    if order.kind is Kind.SETTLE or isinstance(answer, Exception) or answer.is_replay:
-        return 0
-    return 1 if answer.granted else 0
+    is_free = isinstance(answer, Exception) or answer.is_replay or not answer.granted
+    if order.kind is Kind.SETTLE:
+        return -1 if is_free else 0
+    return 0 if is_free else 1

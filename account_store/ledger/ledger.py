@@ -78,23 +78,32 @@ class Ledger:
         """As `release`, blocking."""
         return self._ask_now(_refund(charge))
 
-    async def reserve(self, caller: Caller, price: int) -> Reservation | None:
-        """Set `price` credits aside; None when the month has fewer left. Not settled within RESERVATION_SECONDS, it is given back."""
-        order = _reserve(caller, price)
+    async def reserve(
+        self, caller: Caller, price: int, *, idempotency_key: str | None = None, request_hash: str = ""
+    ) -> Reservation | None:
+        """Set `price` credits aside; None when the month has fewer left. Not settled within RESERVATION_SECONDS, it is given back.
+
+        Under an `idempotency_key` that was charged before nothing is set aside, and settling takes nothing (`charge.is_replay`);
+        IdempotencyKeyReusedError as in `charge`. The key counts as charged once it is settled.
+        """
+        order = _reserve(caller, price, idempotency_key, request_hash)
         return _reservation(order, await self._ask(order))
 
-    def reserve_now(self, caller: Caller, price: int) -> Reservation | None:
+    def reserve_now(self, caller: Caller, price: int, *, idempotency_key: str | None = None, request_hash: str = "") -> Reservation | None:
         """As `reserve`, blocking."""
-        order = _reserve(caller, price)
+        order = _reserve(caller, price, idempotency_key, request_hash)
         return _reservation(order, self._ask_now(order))
 
     async def settle(self, reservation: Reservation, price: int) -> Charge:
-        """Charge `price` credits for what was reserved, at most the reservation, and give the rest back; 0 releases it all."""
-        return await self._ask(_settle(reservation, price))
+        """Charge `price` credits for what was reserved, at most the reservation, and give the rest back; 0 releases it all.
+
+        Of several requests under one idempotency key the first to be settled is charged; the others get `is_replay` and their credits back.
+        """
+        return reservation.charge if reservation.charge.is_replay else await self._ask(_settle(reservation, price))
 
     def settle_now(self, reservation: Reservation, price: int) -> Charge:
         """As `settle`, blocking."""
-        return self._ask_now(_settle(reservation, price))
+        return reservation.charge if reservation.charge.is_replay else self._ask_now(_settle(reservation, price))
 
     async def _ask(self, order: Order) -> Charge:
         loop = asyncio.get_running_loop()
@@ -127,21 +136,35 @@ def _refund(charge: Charge) -> Order:
     return Order(Kind.REFUND, charge.account_id, charge.key_id, charge.granted, charge.allowed, day=charge.day)
 
 
-def _reserve(caller: Caller, price: int) -> Order:
+def _reserve(caller: Caller, price: int, idempotency_key: str | None, request_hash: str) -> Order:
     if price < 1:
         raise ValueError(f"{price} credits cannot be reserved")
-    return Order(Kind.RESERVE, caller.account_id, caller.key_id, price, caller.plan.credits, reservation_id=uuid.uuid4().hex)
+    order = _charge(caller, price, False, idempotency_key, request_hash)
+    order.kind, order.reservation_id = Kind.RESERVE, uuid.uuid4().hex
+    return order
 
 
 def _reservation(order: Order, charge: Charge) -> Reservation | None:
-    return Reservation(order.reservation_id, charge) if charge.granted == order.credits else None
+    if charge.granted < order.credits and not charge.is_replay:
+        return None
+    return Reservation(order.reservation_id, charge, order.idempotency_key, order.request_hash)
 
 
 def _settle(reservation: Reservation, price: int) -> Order:
     held = reservation.charge
     if not 0 <= price <= held.granted:
         raise ValueError(f"{price} credits cannot be settled from a reservation of {held.granted}")
-    return Order(Kind.SETTLE, held.account_id, held.key_id, price, held.allowed, reservation_id=reservation.reservation_id, day=held.day)
+    return Order(
+        Kind.SETTLE,
+        held.account_id,
+        held.key_id,
+        price,
+        held.allowed,
+        idempotency_key=reservation.idempotency_key,
+        request_hash=reservation.request_hash,
+        reservation_id=reservation.reservation_id,
+        day=held.day,
+    )
 
 
 def _counted(price: int) -> int:

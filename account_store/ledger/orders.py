@@ -55,6 +55,8 @@ class Reservation:
 
     reservation_id: str
     charge: Charge
+    idempotency_key: str | None = None
+    request_hash: str = ""
 
 
 @dataclass(slots=True)

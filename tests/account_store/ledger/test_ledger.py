@@ -166,6 +166,30 @@ def test_a_reservation_whose_holder_died_is_returned_and_one_settled_late_is_pai
     assert used(accounts, caller.account_id) == 20
 
 
+def test_requests_under_one_idempotency_key_that_are_worked_on_at_once_are_charged_once(accounts: Accounts, clock: HandClock) -> None:
+    caller = new_caller(accounts)
+    ledger, named = accounts.ledger, {"idempotency_key": "a", "request_hash": "h"}
+    failed, first, second = (ledger.reserve_now(caller, 11, **named) for _ in range(3))
+    assert failed is not None
+    assert first is not None
+    assert second is not None
+    assert ledger.settle_now(failed, 0).used == 22
+    paid, repeated = ledger.settle_now(first, 11), ledger.settle_now(second, 11)
+    assert (paid.granted, paid.is_replay, repeated.is_replay, repeated.used) == (11, False, True, 11)
+    later = ledger.reserve_now(caller, 11, **named)
+    assert later is not None
+    assert (later.charge.is_replay, ledger.settle_now(later, 11).used, ledger.settle_now(later, 0).used) == (True, 11, 11)
+    ledger.charge_now(caller, 989)
+    again = ledger.reserve_now(caller, 11, **named)
+    assert again is not None, "it was paid for before the month's credits were used up"
+    with pytest.raises(IdempotencyKeyReusedError):
+        ledger.reserve_now(caller, 11, idempotency_key="a", request_hash="another")
+    assert [(day.credits, day.requests) for day in accounts.usage.month_now(caller.account_id).days] == [(1000, 2)]
+    clock.move(hours=24, seconds=1)
+    assert ledger.reserve_now(caller, 11, **named) is None
+    assert used(accounts, caller.account_id) == 1000
+
+
 def test_waiting_charges_of_threads_and_loops_share_transactions_and_each_gets_its_own_answer(accounts: Accounts) -> None:
     caller = new_caller(accounts)
     taken: list[int] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -55,16 +56,22 @@ class Oracle:
             self.used[month] -= order.credits
             return 0
         if order.kind is Kind.SETTLE:
-            self.used[month] += order.credits - self.held.pop(order.reservation_id, 0)
-            return order.credits
+            self.used[month] -= self.held.pop(order.reservation_id, 0)
+            if order.credits == 0:
+                return 0
         key = (order.account_id, order.idempotency_key or "")
         if order.idempotency_key is not None and key in self.replays and self.replays[key][2] > int(now):
             return self.replays[key][1] if self.replays[key][0] == order.request_hash else -1
+        if order.kind is Kind.SETTLE:
+            self.used[month] += order.credits
+            if order.idempotency_key is not None:
+                self.replays[key] = (order.request_hash, order.credits, int(now) + REPLAY_SECONDS)
+            return order.credits
         left = max(ALLOWED - self.used[month], 0)
         granted = min(left, order.credits) if order.is_partial else order.credits if order.credits <= left else 0
         self.used[month] += granted
         if granted == order.credits or order.is_partial:
-            if order.idempotency_key is not None:
+            if order.idempotency_key is not None and order.kind is Kind.CHARGE:
                 self.replays[key] = (order.request_hash, granted, int(now) + REPLAY_SECONDS)
             if order.kind is Kind.RESERVE:
                 self.held[order.reservation_id] = granted
@@ -72,7 +79,7 @@ class Oracle:
 
 
 OPERATIONS = st.tuples(
-    st.sampled_from(["charge", "charge", "partial", "keyed", "refund", "reserve", "settle"]),
+    st.sampled_from(["charge", "charge", "partial", "keyed", "refund", "reserve", "keyed reserve", "settle"]),
     st.integers(0, 1),  # which account
     st.integers(0, 40),  # credits
     st.integers(0, 2),  # which idempotency key, which earlier charge or reservation
@@ -94,7 +101,7 @@ class Client:
     def __init__(self, callers: list[Caller]) -> None:
         self.callers = callers
         self.granted: list[Charge] = []
-        self.reserved: list[tuple[str, Charge]] = []
+        self.reserved: list[tuple[Order, Charge]] = []
         self.number = 0
 
     def order(self, what: str, who: int, amount: int, which: int) -> Order:
@@ -104,11 +111,12 @@ class Client:
             back = self.granted.pop(which % len(self.granted))
             return Order(Kind.REFUND, back.account_id, back.key_id, back.granted, ALLOWED, day=back.day)
         if what == "settle" and self.reserved:
-            held_id, held = self.reserved.pop(which % len(self.reserved))
-            final = min(amount, held.granted)
-            return Order(Kind.SETTLE, held.account_id, held.key_id, final, ALLOWED, reservation_id=held_id, day=held.day)
-        if what == "reserve":
-            return Order(Kind.RESERVE, *place, reservation_id=f"{self.callers[0].account_id}-{self.number}")
+            reserve, held = self.reserved.pop(which % len(self.reserved))
+            return replace(reserve, kind=Kind.SETTLE, credits=min(amount, held.granted), day=held.day)
+        if what.endswith("reserve"):
+            key = f"k{which}" if what == "keyed reserve" else None
+            named = f"{self.callers[0].account_id}-{self.number}"
+            return Order(Kind.RESERVE, *place, idempotency_key=key, request_hash=str(amount), reservation_id=named)
         if what == "keyed":
             return Order(Kind.CHARGE, *place, is_partial=bool(amount % 2), idempotency_key=f"k{which}", request_hash=str(amount))
         return Order(Kind.CHARGE, *place, is_partial=what == "partial")
@@ -118,8 +126,8 @@ class Client:
             return
         if order.kind is Kind.CHARGE and order.idempotency_key is None:
             self.granted.append(answer)
-        elif order.kind is Kind.RESERVE:
-            self.reserved.append((order.reservation_id, answer))
+        elif order.kind is Kind.RESERVE and not answer.is_replay:
+            self.reserved.append((order, answer))
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
