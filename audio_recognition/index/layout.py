@@ -3,12 +3,12 @@
     index.json              {"format": "fingerprint-index", "format_version", "segments": [names, oldest first]}
     <segment>/              `base`, then `delta-0001` ...: each a whole index of some fingerprints, never changed but for its ids
 
-An *ordinal* is the number of a fingerprint in its segment: by recording id ascending, then by items. N fingerprints, I items stored,
-P postings, B bucket bits. All arrays are .npy, little endian, one dimension, opened by memory map:
+An *ordinal* is the number of a fingerprint in its segment: by the id it was built under ascending, then by items. N fingerprints, I items
+stored, P postings, B bucket bits. Arrays are .npy, little endian, one dimension, opened by memory map; other files are left alone:
 
     <segment>/segment.json  {"recordings": N, "items": items given, "stored": I, "postings": P, "bucket_bits": B, "ordinal_bits": O}
-    ids.npy                 int64 [N]       recording id of each ordinal; VOID where a later segment replaced or removed it. It stands
-                                            apart from all else: a merge of recordings or a removal changes this column alone
+    ids.npy                 int64 [N]       recording id of each ordinal; VOID for a fingerprint that no longer counts. It stands apart
+                                            from all else: merged, split and withdrawn recordings change this column alone
     seconds.npy             uint16 [N]      how long the audio lasts of which the fingerprint is (the beginning); 0 for unknown
     store_starts.npy        uint32 or uint64 [N+1]  stored items of ordinal i are store[starts[i]:starts[i + 1]]
     store.npy               uint32 [I]      items 0, STORE_STRIDE, 2 STORE_STRIDE ... of each fingerprint: what a candidate is compared with
@@ -38,7 +38,7 @@ SEGMENT_FILE = "segment.json"
 BASE = "base"
 
 VOID = -1
-"""In place of a recording id: this fingerprint is no longer part of the index."""
+"""In place of a recording id."""
 
 HASH_BITS = 28
 """The lowest four bits, of the last two classifiers, are the most easily changed: AcoustID leaves them out as well."""
