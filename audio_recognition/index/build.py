@@ -1,7 +1,7 @@
 """Builds an index of fingerprints in one segment, and writes the file that says which segments an index has.
 
-An index is carried on by one more segment (segment.py) and new columns of ids for the ones that are there: files of segments never change
-otherwise, so the next index may hold them as hard links. Which fingerprints are new, gone or of another recording is for the caller to know.
+An index is carried on by one more segment (segment.py) and new columns of ids for those that are there: nothing else in a segment ever
+changes, so the next index may hold its files as hard links. Which fingerprints are new, gone or another recording's the caller must know.
 """
 
 from __future__ import annotations
