@@ -28,7 +28,16 @@ SOURCES = (*CATALOG_PLATFORMS, WORKS)
 SUGGESTIONS = "suggestions"
 """What callers proposed and an operator approved: written by our own account store, delivered like a dump."""
 
-INPUTS = (*SOURCES, SUGGESTIONS)
+FINGERPRINTS = "fingerprints"
+"""Public fingerprints and whose recordings they are: delivered as one small dump a day, each on top of those before."""
+
+AUDIO = "audio"
+"""An operator's own audio files, read where they lie."""
+
+FINGERPRINT_SOURCES = (AUDIO, FINGERPRINTS)
+"""Where fingerprints come from, the more trusted first."""
+
+INPUTS = (*SOURCES, SUGGESTIONS, FINGERPRINTS, AUDIO)
 """Everything a nightly build reads."""
 
 URL_TEMPLATES = {

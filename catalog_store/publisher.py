@@ -32,12 +32,14 @@ from catalog_store.snapshot import (
     FORMAT_VERSION,
     ID_SHAPE,
     MANIFEST,
+    RECOGNITION_FOLDER,
     SEARCH_FOLDER,
     SERVING_FOLDER,
     SNAPSHOTS,
     TABLES_FOLDER,
     Manifest,
     Snapshot,
+    StoredFile,
     StoredTable,
     TablePart,
     read_manifest,
@@ -50,7 +52,7 @@ from catalog_store.tables import CATALOG_TABLES, TABLES
 from catalog_store.tables.files import parts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 REQUIRED_TABLES = tuple(table.name for table in CATALOG_TABLES)
 
@@ -68,14 +70,16 @@ def publish(
     snapshot_id: str,
     next_ids: Mapping[str, int],
     attachments: Mapping[str, Path] = MappingProxyType({}),
+    recognition: Path | None = None,
     report: Callable[[str], None] = lambda _line: None,
 ) -> Snapshot:
     """Make a snapshot of `tables` (name -> folder of Parquet parts) under `root` and switch `current` to it.
 
     All catalog tables are required, linkage and quality tables are taken along when given. Parts are hard-linked where the file system
     can, so nobody may write into them in place afterwards. `next_ids` says per kind the smallest id never given out; what earlier
-    snapshots say is kept when larger. `attachments` (file name -> file) are copied into the folder. `report` is told each step. The same
-    tables and attachments after the same live snapshot give the same bytes except for catalog.duckdb and `created_at`.
+    snapshots say is kept when larger. `attachments` (file name -> file) are copied into the folder. `recognition` is the folder of an index
+    of fingerprints, hard-linked like the parts. `report` is told each step. The same tables, attachments and index after the same live
+    snapshot give the same bytes except for catalog.duckdb and `created_at`.
     MissingTableError, SnapshotExistsError, PublishBusyError, ValueError for an id of the wrong shape.
     """
     if not ID_SHAPE.fullmatch(snapshot_id):
@@ -90,7 +94,7 @@ def publish(
         if final.exists():
             raise SnapshotExistsError(f"{final} exists: publish under another id, or roll back to it")
         building = final.with_name(_BUILDING + snapshot_id)
-        manifest = _build(tables, building, snapshot_id, _highest(root, next_ids), attachments, report, current_folder(root))
+        manifest = _build(tables, building, snapshot_id, _highest(root, next_ids), attachments, recognition, report, current_folder(root))
         report("flushing to disk")
         _flush(building)
         next_link = _link_to(root, snapshot_id, _PUBLISHING + snapshot_id)
@@ -107,6 +111,7 @@ def _build(
     snapshot_id: str,
     next_ids: dict[str, int],
     attachments: Mapping[str, Path],
+    recognition: Path | None,
     report: Callable[[str], None],
     previous: Path | None,
 ) -> Manifest:
@@ -124,6 +129,9 @@ def _build(
     build_serving(published, serving, snapshot_id=snapshot_id, previous=previous)
     report("building the search index")
     build_search(published, serving / SEARCH_FOLDER)
+    if recognition is not None:
+        for path in sorted(path for path in recognition.rglob("*") if path.is_file()):
+            _link_or_copy(path, serving / RECOGNITION_FOLDER / path.relative_to(recognition))
     for name, file in attachments.items():
         shutil.copyfile(file, folder / name)
     report("writing the manifest")
@@ -136,7 +144,7 @@ def _build(
         tables={name: _stored_table(folder, published[name]) for name in names},
         next_ids=next_ids,
         analyst_file=stored_file(folder, folder / ANALYST_FILE),
-        serving=tuple(stored_file(folder, path) for path in sorted(serving.rglob("*")) if path.is_file()),
+        serving=tuple(_stored_serving(folder, sorted(path for path in serving.rglob("*") if path.is_file()), previous)),
         attachments=tuple(stored_file(folder, folder / name) for name in sorted(attachments)),
     )
     (folder / MANIFEST).write_bytes(manifest.encode())
@@ -144,14 +152,27 @@ def _build(
 
 
 def _take_over(source: Path, target: Path) -> None:
-    target.mkdir(parents=True)
     for part in parts(source):
-        try:
-            (target / part.name).hardlink_to(part)
-        except OSError as error:
-            if error.errno not in {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP}:
-                raise
-            shutil.copyfile(part, target / part.name)
+        _link_or_copy(part, target / part.name)
+
+
+def _link_or_copy(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        target.hardlink_to(source)
+    except OSError as error:
+        if error.errno not in {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP}:
+            raise
+        shutil.copyfile(source, target)
+
+
+def _stored_serving(folder: Path, files: Iterable[Path], previous: Path | None) -> Iterator[StoredFile]:
+    """The manifest entries; of a file that the live snapshot holds too (the same one, not a copy) its entry is taken over unread."""
+    known = {} if previous is None else {file.path: file for file in read_manifest(previous).serving}
+    for file in files:
+        name = file.relative_to(folder).as_posix()
+        is_same = previous is not None and name in known and (previous / name).is_file() and file.samefile(previous / name)
+        yield known[name] if is_same else stored_file(folder, file)
 
 
 def _stored_table(folder: Path, table: Path) -> StoredTable:

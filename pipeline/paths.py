@@ -2,6 +2,7 @@
 
 <root>/landing/<platform>/<date>/       dumps as delivered, immutable
 <root>/work/staging/<platform>/<table>/ conformed records of one platform
+<root>/work/staging/<platform>/<date>/<table>/  the same of a platform that delivers day by day
 <root>/work/linkage/<table>/            how records became recordings
 <root>/work/catalog/<table>/            the tables that are published
 <root>/work/report/index.html           what the last build says of itself, for people
@@ -14,11 +15,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from catalog_store.platforms import INPUTS
+from catalog_store.platforms import FINGERPRINTS, INPUTS
 from catalog_store.tables import TABLES
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+DAILY = (FINGERPRINTS,)
+"""Platforms whose dump comes day by day, each day on top of those before: their staging is a folder of tables per day."""
 
 
 @dataclass(frozen=True)
@@ -48,13 +52,21 @@ class BuildPaths:
 
     def staged(self, name: str, platforms: tuple[str, ...] = INPUTS) -> list[Path]:
         """Folders of one staging table over the platforms that are staged, in the fixed platform order."""
-        folders = [self.staging(platform) / TABLES[name].name for platform in platforms]
+        folders: list[Path] = []
+        for platform in platforms:
+            staging = self.staging(platform)
+            folders += sorted(staging.glob(f"[0-9]*-??/{name}")) if platform in DAILY else [staging / name]
         return [folder for folder in folders if folder.is_dir()]
 
     @property
     def report(self) -> Path:
         """The page about the last build."""
         return self.root / "work" / "report" / "index.html"
+
+    @property
+    def recognition(self) -> Path:
+        """The recognition index of the last build (see pipeline/build/recognition.py)."""
+        return self.root / "work" / "recognition"
 
     @property
     def genre_report(self) -> Path:

@@ -45,6 +45,8 @@ class Settings:
     """Factor by which signs of mixed recordings and contested codes may grow against the live snapshot, its size taken into account."""
     largest_move: float = 0.02
     """Share of the records of the live snapshot that may stand under another recording id; 1 switches the check off."""
+    fingerprint_days: int = 400
+    """Days of the fingerprint dump that one build fetches and reads at most: the first ones of many years take several nights."""
     rules: Path | None = None
     """A folder of genre rules that replaces the shipped ones."""
     schedule: str = "0 3 * * *"

@@ -5,6 +5,8 @@ One file per domain; `spec.py` holds the vocabulary, `files.py` how a table lies
 
 from __future__ import annotations
 
+from catalog_store.platforms import INPUTS
+from catalog_store.tables.fingerprints import FINGERPRINT_STAGING_TABLES, FINGERPRINT_TABLES, STAGED_OF_FINGERPRINTS
 from catalog_store.tables.genres import GENRE_TABLES
 from catalog_store.tables.linkage import LINKAGE_TABLES
 from catalog_store.tables.links import LINK_TABLES
@@ -13,11 +15,27 @@ from catalog_store.tables.quality import QUALITY_TABLES
 from catalog_store.tables.recordings import RECORDING_TABLES
 from catalog_store.tables.releases import RELEASE_TABLES
 from catalog_store.tables.spec import Column, Table
-from catalog_store.tables.staging import STAGING_TABLES
+from catalog_store.tables.staging import INTAKE, REJECT, STAGING_TABLES
 from catalog_store.tables.works import WORK_TABLES
 
-CATALOG_TABLES = (*RECORDING_TABLES, *RELEASE_TABLES, *PROVENANCE_TABLES, *LINK_TABLES, *WORK_TABLES, *GENRE_TABLES)
-ALL_TABLES = (*STAGING_TABLES, *LINKAGE_TABLES, *CATALOG_TABLES, *QUALITY_TABLES)
+CATALOG_TABLES = (*RECORDING_TABLES, *RELEASE_TABLES, *PROVENANCE_TABLES, *LINK_TABLES, *WORK_TABLES, *GENRE_TABLES, *FINGERPRINT_TABLES)
+ALL_TABLES = (*STAGING_TABLES, *FINGERPRINT_STAGING_TABLES, *LINKAGE_TABLES, *CATALOG_TABLES, *QUALITY_TABLES)
 TABLES = {table.name: table for table in ALL_TABLES}
+STAGED_TABLES = {
+    platform: (*STAGED_OF_FINGERPRINTS[platform], REJECT, INTAKE) if platform in STAGED_OF_FINGERPRINTS else STAGING_TABLES
+    for platform in INPUTS
+}
+"""The staging tables that the dump of each platform becomes."""
 
-__all__ = ["ALL_TABLES", "CATALOG_TABLES", "LINKAGE_TABLES", "QUALITY_TABLES", "STAGING_TABLES", "TABLES", "Column", "Table"]
+__all__ = [
+    "ALL_TABLES",
+    "CATALOG_TABLES",
+    "FINGERPRINT_STAGING_TABLES",
+    "LINKAGE_TABLES",
+    "QUALITY_TABLES",
+    "STAGED_TABLES",
+    "STAGING_TABLES",
+    "TABLES",
+    "Column",
+    "Table",
+]

@@ -1,6 +1,6 @@
 """How a table lies on disk: `<folder>/part-00000.parquet ...`, written aside and renamed, so that a reader never sees half a table.
 
-Format: Parquet, zstd level 1 (level 3 takes half as much processor time again and saves 3 % of the bytes), row groups of ROWS_PER_GROUP, no
+Format: Parquet, zstd level 1 (level 3 takes half as much processor time again and saves 3 % of the bytes), row groups as the spec says, no
 writer-dependent metadata beyond the library's version string; the same rows give the same bytes. A folder without parts does not exist: an
 empty table is one part without rows.
 """
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from catalog_store.tables.spec import Table
 
-ROWS_PER_GROUP = 122_880
-"""DuckDB's own vector-group size: one group is one unit of parallel work for it."""
 PENDING_SUFFIX = ".pending"
 
 
@@ -52,7 +50,8 @@ class TableWriter:
 
     def _write_part(self, frame: pl.DataFrame) -> None:
         path = self._pending / f"part-{self._parts:05d}.parquet"
-        frame.rechunk().write_parquet(path, compression="zstd", compression_level=1, row_group_size=ROWS_PER_GROUP, statistics=True)
+        rows = self.table.rows_per_group
+        frame.rechunk().write_parquet(path, compression="zstd", compression_level=1, row_group_size=rows, statistics=True)
         self._parts += 1
         self.rows += frame.height
 
@@ -138,7 +137,7 @@ def size_bytes(folder: Path) -> int:
     return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
 
 
-def sql_source(folder: Path) -> str:
-    """The table as a DuckDB table function, e.g. to select from."""
-    path = str(folder / "part-*.parquet").replace("'", "''")
-    return f"read_parquet('{path}')"
+def sql_source(*folders: Path) -> str:
+    """The table, or several of one spec, as a DuckDB table function, e.g. to select from."""
+    paths = ["'" + str(folder / "part-*.parquet").replace("'", "''") + "'" for folder in folders]
+    return f"read_parquet({paths[0] if len(paths) == 1 else '[' + ', '.join(paths) + ']'})"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from catalog_store.tables import CATALOG_TABLES, LINKAGE_TABLES, QUALITY_TABLES, STAGING_TABLES
+from catalog_store.tables import CATALOG_TABLES, FINGERPRINT_STAGING_TABLES, LINKAGE_TABLES, QUALITY_TABLES, STAGING_TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,7 +18,7 @@ _LAYERS = (
     ("Catalog", "What is published: the tables of a snapshot, as Parquet and in `catalog.duckdb`.", CATALOG_TABLES),
     ("Linkage", "How source records became recordings. Some of them are published for analysts and for the next build.", LINKAGE_TABLES),
     ("Quality", "What a build says of itself, for the next one to compare with.", QUALITY_TABLES),
-    ("Staging", "What the dumps said, one folder of tables per platform. Not published.", STAGING_TABLES),
+    ("Staging", "What the dumps said, one folder of tables per platform. Not published.", (*STAGING_TABLES, *FINGERPRINT_STAGING_TABLES)),
 )
 _INTRODUCTION = """# Table reference
 

@@ -56,6 +56,8 @@ class Table:
     columns: tuple[Column, ...]
     primary_key: tuple[str, ...] = ()
     sort_key: tuple[str, ...] = field(default=())
+    rows_per_group: int = 122_880
+    """Rows that are compressed together: DuckDB's own vector-group size, one unit of parallel work for it; less for wide rows."""
 
     def __post_init__(self) -> None:
         """Refuse keys that name no column, so that a typo fails at import and not in a nightly check."""
@@ -137,7 +139,17 @@ def _literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-_DUCKDB_TYPES = {TEXT: "VARCHAR", INT64: "BIGINT", INT32: "INTEGER", INT16: "SMALLINT", FLOAT: "DOUBLE", BOOL: "BOOLEAN"}
+_DUCKDB_TYPES = {
+    TEXT: "VARCHAR",
+    INT64: "BIGINT",
+    INT32: "INTEGER",
+    INT16: "SMALLINT",
+    FLOAT: "DOUBLE",
+    BOOL: "BOOLEAN",
+    pa.float32(): "FLOAT",
+    pa.uint64(): "UBIGINT",
+    pa.uint32(): "UINTEGER",
+}
 
 
 def _duckdb_type(dtype: pa.DataType) -> str:
@@ -148,8 +160,4 @@ def _duckdb_type(dtype: pa.DataType) -> str:
         return f"STRUCT({inner})"
     if pa.types.is_date32(dtype):
         return "DATE"
-    if pa.types.is_float32(dtype):
-        return "FLOAT"
-    if pa.types.is_uint64(dtype):
-        return "UBIGINT"
     return _DUCKDB_TYPES[dtype]

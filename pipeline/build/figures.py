@@ -97,8 +97,9 @@ def _nulls(bench: Workbench, name: str) -> Iterator[tuple[str, str, float]]:
 _QUERIES = {
     "intake": """
         SELECT concat_ws('.', platform, entity, what), rows FROM (
-            UNPIVOT (SELECT platform, entity, rows_read AS read, rows_staged AS staged, rows_rejected AS rejected,
-                            values_rejected FROM intake)
+            UNPIVOT (SELECT platform, entity, sum(rows_read)::BIGINT AS read, sum(rows_staged)::BIGINT AS staged,
+                            sum(rows_rejected)::BIGINT AS rejected, sum(values_rejected)::BIGINT AS values_rejected
+                     FROM intake GROUP BY ALL)
             ON read, staged, rejected, values_rejected INTO NAME what VALUE rows)""",
     "reject": "SELECT concat_ws('.', platform, severity, reason), count(*) FROM reject GROUP BY 1",
     "edges": "SELECT kind, count(*) FROM edge GROUP BY kind",

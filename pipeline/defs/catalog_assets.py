@@ -2,9 +2,10 @@
 
 import dagster as dg
 
-from catalog_store.platforms import SUGGESTIONS
+from catalog_store.platforms import FINGERPRINT_SOURCES, SUGGESTIONS
 from catalog_store.tables import TABLES, Table
 from pipeline.build.artists import build_artists, count_artist_works
+from pipeline.build.fingerprints import build_fingerprints
 from pipeline.build.genre_coverage import genre_coverage
 from pipeline.build.genres import build_genres
 from pipeline.build.labels import build_labels, count_label_releases
@@ -38,6 +39,12 @@ def steps() -> list[TableStep]:
         TableStep("counts", _tables("artist", "label"), _keys("recording_artist", "release"), _count),
         TableStep("works", _tables("work", "work_recording"), _keys("recording"), build_works),
         TableStep("links", _tables("platform_link", "external_redirect"), _keys("recording"), build_links),
+        TableStep(
+            "fingerprints",
+            _tables("recording_fingerprint", "fingerprint_conflict"),
+            (*_keys("recording", "isrc_owner"), *map(staging_key, FINGERPRINT_SOURCES)),
+            build_fingerprints,
+        ),
         TableStep(
             "genres",
             _tables("genre", "recording_genre", "unclassified_genre_string", "genre_coverage"),

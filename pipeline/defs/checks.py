@@ -3,7 +3,8 @@
 All are blocking: when one fails nothing downstream runs and the catalog of yesterday stays live.
 """
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import dagster as dg
@@ -22,8 +23,7 @@ def check_spec(check: TableCheck, asset: dg.AssetKey) -> dg.AssetCheckSpec:
 
 def run_checks(checks: Iterable[tuple[TableCheck, dg.AssetKey]], scratch: Path) -> Iterator[dg.AssetCheckResult]:
     """Run the checks over what is on disk; `scratch` takes what does not fit in memory."""
-    scratch.mkdir(parents=True, exist_ok=True)
-    with duckdb.connect(config={"memory_limit": MEMORY_LIMIT, "temp_directory": str(scratch)}) as connection:
+    with _connection(scratch) as connection:
         for check, asset in checks:
             broken = run_check(connection, check)
             yield dg.AssetCheckResult(
@@ -32,3 +32,22 @@ def run_checks(checks: Iterable[tuple[TableCheck, dg.AssetKey]], scratch: Path) 
                 passed=broken == 0,
                 metadata={"rows_at_fault": broken, "query": dg.MetadataValue.md(f"```sql\n{check.sql}\n```")},
             )
+
+
+def run_checks_over(
+    folders: Iterable[Path], checks_of: Callable[[Path], list[TableCheck]], asset: dg.AssetKey, scratch: Path
+) -> Iterator[dg.AssetCheckResult]:
+    """Each check once, over several folders of the same tables together; without a folder it holds."""
+    broken: Counter[str] = Counter()
+    with _connection(scratch) as connection:
+        for folder in folders:
+            for check in checks_of(folder):
+                broken[check.name] += run_check(connection, check)
+    for check in checks_of(Path("unset")):
+        faults = broken[check.name]
+        yield dg.AssetCheckResult(check_name=check.name, asset_key=asset, passed=faults == 0, metadata={"rows_at_fault": faults})
+
+
+def _connection(scratch: Path) -> duckdb.DuckDBPyConnection:
+    scratch.mkdir(parents=True, exist_ok=True)
+    return duckdb.connect(config={"memory_limit": MEMORY_LIMIT, "temp_directory": str(scratch)})

@@ -1,26 +1,33 @@
 """Dumps and staging: per platform one asset that fetches the newest dump and one that turns it into staging tables."""
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import dagster as dg
 import duckdb
 
 from catalog_store.platforms import INPUTS
-from catalog_store.tables import STAGING_TABLES
+from catalog_store.tables import STAGED_TABLES
 from catalog_store.tables.checks import TableCheck, table_checks
 from catalog_store.tables.files import row_count, size_bytes, sql_source
 from pipeline.build.quality import staging_invariants
-from pipeline.defs.checks import check_spec, run_checks
+from pipeline.defs.checks import check_spec, run_checks_over
 from pipeline.defs.plots import bar_chart
 from pipeline.defs.resources import CatalogResource
 from pipeline.defs.table_steps import usage_metadata
+from pipeline.dumps.adapters import READ_IN_PLACE
+from pipeline.dumps.daily import land_days, mark_checked, prune_days, stage_days, unchecked_days
 from pipeline.dumps.errors import DumpError
-from pipeline.dumps.intake import stage_newest
+from pipeline.dumps.in_place import find_in_place, stage_in_place
+from pipeline.dumps.intake import Intake, stage_newest
 from pipeline.dumps.landing import Landing, land, landing_facts, last_good, prune_landings
+from pipeline.dumps.sources import Source
 from pipeline.engine.usage import measured
+from pipeline.paths import DAILY
 
 FRESH = "dump_is_fresh"
+UNNAMED = "no source is named"
 
 
 def landing_key(platform: str) -> dg.AssetKey:
@@ -46,11 +53,12 @@ def landing_asset(platform: str) -> dg.AssetsDefinition:
         check_specs=[dg.AssetCheckSpec(FRESH, asset=landing_key(platform), description="the newest dump upstream shows is the one in use")],
     )
     def landed(catalog: CatalogResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
-        zone = catalog.paths.landing(platform)
         source = catalog.source(platform)
         with measured() as usage:
-            landing = land(source, zone, catalog.report) if source else Landing(platform, "missing", last_good(zone), "no source is named")
-            pruned = prune_landings(zone, catalog.keep_dumps)
+            landing = (
+                fetch(catalog, source) if source else Landing(platform, "missing", last_good(catalog.paths.landing(platform)), UNNAMED)
+            )
+            pruned = prune(catalog, platform)
         catalog.report(f"{platform}: dump {landing.status}{f' ({landing.problem})' if landing.problem and source else ''}")
         return dg.MaterializeResult(
             metadata={**landing_facts(landing), **usage_metadata(usage), "pruned": [folder.name for folder in pruned]},
@@ -67,11 +75,37 @@ def landing_asset(platform: str) -> dg.AssetsDefinition:
     return landed
 
 
-def staging_checks(folder: Path) -> list[TableCheck]:
+def fetch(catalog: CatalogResource, source: Source) -> Landing:
+    """Bring over what the source shows, in the way in which its platform delivers."""
+    zone = catalog.paths.landing(source.platform)
+    if source.platform in DAILY:
+        return land_days(source, zone, catalog.paths.staging(source.platform), catalog.fingerprint_days, catalog.report)
+    return find_in_place(source) if source.platform in READ_IN_PLACE else land(source, zone, catalog.report)
+
+
+def prune(catalog: CatalogResource, platform: str) -> list[Path]:
+    """Remove landed dumps that nothing needs any more."""
+    zone = catalog.paths.landing(platform)
+    if platform in DAILY:
+        return prune_days(zone, catalog.keep_dumps, catalog.paths.staging(platform))
+    return prune_landings(zone, catalog.keep_dumps)
+
+
+def stage(catalog: CatalogResource, platform: str) -> Intake:
+    """Read what has landed into the staging tables."""
+    zone, folder = catalog.paths.landing(platform), catalog.paths.staging(platform)
+    if platform in DAILY:
+        return stage_days(platform, zone, folder, catalog.fingerprint_days, catalog.report)
+    if platform in READ_IN_PLACE:
+        return stage_in_place(catalog.source(platform), platform, folder, catalog.report)
+    return stage_newest(platform, zone, folder, catalog.report)
+
+
+def staging_checks(platform: str, folder: Path) -> list[TableCheck]:
     """Checks of one platform's staging tables: the specs' and the books of the intake."""
     return [
-        *(check for table in STAGING_TABLES for check in table_checks(table, lambda name: folder / name)),
-        *staging_invariants(folder),
+        *(check for table in STAGED_TABLES[platform] for check in table_checks(table, lambda name: folder / name)),
+        *staging_invariants(platform, folder),
     ]
 
 
@@ -85,51 +119,55 @@ def staging_asset(platform: str) -> dg.AssetsDefinition:
         group_name="staging",
         description=f"Records of {platform} in the conformed schema, with what was rejected and why.",
         kinds={"parquet"},
-        check_specs=[check_spec(check, key) for check in staging_checks(Path("unset"))],
+        check_specs=[check_spec(check, key) for check in staging_checks(platform, Path("unset"))],
     )
     def staged(catalog: CatalogResource) -> Iterator[dg.MaterializeResult | dg.AssetCheckResult]:  # type: ignore[type-arg]
         folder = catalog.paths.staging(platform)
         with measured() as usage:
             try:
-                intake = stage_newest(platform, catalog.paths.landing(platform), folder, catalog.report)
+                intake = stage(catalog, platform)
             except DumpError as error:
                 raise dg.Failure(str(error), allow_retries=False) from error
         if intake.status == "missing":
             yield dg.MaterializeResult(asset_key=key, metadata={"status": intake.status})
             yield from (
                 dg.AssetCheckResult(check_name=check.name, asset_key=key, passed=True, metadata={"skipped": "no dump"})
-                for check in staging_checks(Path("unset"))
+                for check in staging_checks(platform, Path("unset"))
             )
             return
-        rows = {table.name: row_count(folder / table.name) for table in STAGING_TABLES}
-        catalog.report(
-            f"{platform}: {intake.status} in {usage.seconds:.1f} s, {rows['source_recording']:,} records, {rows['reject']:,} rejects"
-        )
+        tables = STAGED_TABLES[platform]
+        rows = {table.name: sum(map(row_count, catalog.paths.staged(table.name, (platform,)))) for table in tables}
+        records, rejects = rows[tables[0].name], rows["reject"]
+        catalog.report(f"{platform}: {intake.status} in {usage.seconds:.1f} s, {records:,} records, {rejects:,} rejects")
         yield dg.MaterializeResult(
             asset_key=key,
             metadata={
                 "status": intake.status,
                 "dump": intake.dump or "none",
                 "problem": intake.problem or "none",
-                "dagster/row_count": rows["source_recording"],
-                "rejects": rows["reject"],
+                "dagster/row_count": records,
+                "rejects": rejects,
                 "bytes": size_bytes(folder),
                 "rows": dg.MetadataValue.json(rows),
-                "rejects_by_reason": dg.MetadataValue.md(reject_table(folder)),
+                "rejects_by_reason": dg.MetadataValue.md(reject_table(catalog.paths.staged("reject", (platform,)))),
                 "rows_plot": dg.MetadataValue.md(bar_chart(f"Rows staged from {platform}", rows)),
                 **usage_metadata(usage),
             },
         )
-        yield from run_checks(((check, key) for check in staging_checks(folder)), Path(catalog.root) / "work" / "scratch")
+        folders = unchecked_days(folder) if platform in DAILY else [folder]
+        results = list(run_checks_over(folders, partial(staging_checks, platform), key, Path(catalog.root) / "work" / "scratch"))
+        if platform in DAILY and all(result.passed for result in results):
+            mark_checked(folders)
+        yield from results
 
     return staged
 
 
-def reject_table(folder: Path) -> str:
+def reject_table(folders: list[Path]) -> str:
     """Rejects by kind, reason and field as a Markdown table, most frequent first."""
     rows = duckdb.execute(
         "SELECT entity, severity, reason, coalesce(field, ''), count(*) AS n, any_value(place ORDER BY place) "
-        f"FROM {sql_source(folder / 'reject')} GROUP BY ALL ORDER BY n DESC, 1, 2, 3, 4 LIMIT 30"
+        f"FROM {sql_source(*folders)} GROUP BY ALL ORDER BY n DESC, 1, 2, 3, 4 LIMIT 30"
     ).fetchall()
     lines = ["| table | out | reason | field | count | for example |", "|---|---|---|---|---|---|"]
     return "\n".join([*lines, *("| " + " | ".join(map(str, row)) + " |" for row in rows)])

@@ -23,6 +23,7 @@ class CatalogResource(dg.ConfigurableResource):  # type: ignore[type-arg]
     rules: str | None = None
     keep_snapshots: int = 3
     keep_dumps: int = 2
+    fingerprint_days: int = 400
     limits: dict[str, float] = {}  # noqa: RUF012 - pydantic gives every resource a copy
 
     @classmethod
@@ -36,6 +37,7 @@ class CatalogResource(dg.ConfigurableResource):  # type: ignore[type-arg]
             rules=str(settings.rules) if settings.rules else None,
             keep_snapshots=settings.keep_snapshots,
             keep_dumps=settings.keep_dumps,
+            fingerprint_days=settings.fingerprint_days,
             limits={
                 "shrink": settings.largest_shrink,
                 "precision": settings.lowest_precision,

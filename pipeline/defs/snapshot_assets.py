@@ -9,6 +9,8 @@ import duckdb
 
 from catalog_store.publisher import live_snapshot, prune, publish
 from catalog_store.tables import CATALOG_TABLES, LINKAGE_TABLES, QUALITY_TABLES, TABLES
+from catalog_store.tables.files import size_bytes
+from pipeline.build.recognition import build_recognition, indexed_fingerprints
 from pipeline.defs.plots import bar_chart
 from pipeline.defs.resources import CatalogResource
 from pipeline.defs.table_steps import TableStep, table_assets, table_key, usage_metadata
@@ -16,6 +18,7 @@ from pipeline.engine.usage import measured
 from pipeline.linkage.registry import collect_registry
 from pipeline.paths import BuildPaths
 
+RECOGNITION = dg.AssetKey(["recognition", "index"])
 SNAPSHOT = dg.AssetKey(["snapshot", "live"])
 REGISTRY_TABLES = (TABLES["id_registry"], TABLES["redirect"])
 PUBLISHED = (*LINKAGE_TABLES, *CATALOG_TABLES, *QUALITY_TABLES)
@@ -31,8 +34,31 @@ def _registry(paths: BuildPaths) -> dict[str, int]:
 
 
 @dg.asset(
+    key=RECOGNITION,
+    deps=[table_key(TABLES["recording_fingerprint"])],
+    group_name="snapshot",
+    description="What audio is identified by: the index of the live snapshot, carried on with the fingerprints that are new.",
+    check_specs=[dg.AssetCheckSpec("index_holds_every_fingerprint", asset=RECOGNITION, blocking=True)],
+)
+def recognition_index(catalog: CatalogResource) -> Iterator[dg.MaterializeResult | dg.AssetCheckResult]:  # type: ignore[type-arg]
+    """Take the segments of the live snapshot over, index what is new."""
+    paths = catalog.paths
+    with measured() as usage:
+        facts = build_recognition(paths)
+    catalog.report(f"recognition: {usage.seconds:.1f} s, {facts}")
+    yield dg.MaterializeResult(asset_key=RECOGNITION, metadata={**facts, "bytes": size_bytes(paths.recognition), **usage_metadata(usage)})
+    found = indexed_fingerprints(paths.recognition)
+    yield dg.AssetCheckResult(
+        check_name="index_holds_every_fingerprint",
+        asset_key=RECOGNITION,
+        passed=found == facts["fingerprints"],
+        metadata={"found": found},
+    )
+
+
+@dg.asset(
     key=SNAPSHOT,
-    deps=[table_key(table) for table in PUBLISHED],
+    deps=[*(table_key(table) for table in PUBLISHED), RECOGNITION],
     group_name="snapshot",
     kinds={"parquet", "duckdb", "sqlite"},
     check_specs=[dg.AssetCheckSpec("live_snapshot_is_this_build", asset=SNAPSHOT, blocking=True)],
@@ -48,6 +74,7 @@ def published_snapshot(catalog: CatalogResource) -> Iterator[dg.MaterializeResul
             root,
             snapshot_id=snapshot_id,
             next_ids=collect_registry(paths),
+            recognition=paths.recognition,
             attachments={"report.html": paths.report, "genres.html": paths.genre_report},
             report=catalog.report,
         )
@@ -81,5 +108,5 @@ def _parts(paths: BuildPaths, name: str) -> str:
 
 
 def snapshot_assets() -> list[dg.AssetsDefinition]:
-    """The registry and the snapshot."""
-    return [table_assets(registry_step()), published_snapshot]
+    """The registry, the recognition index and the snapshot."""
+    return [table_assets(registry_step()), recognition_index, published_snapshot]

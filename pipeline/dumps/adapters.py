@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from importlib import import_module
 from typing import TYPE_CHECKING, Protocol, cast
 
-from catalog_store.platforms import INPUTS, SUGGESTIONS
+from catalog_store.platforms import AUDIO, FINGERPRINTS, INPUTS, SUGGESTIONS
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.guard import guarded
 from pipeline.dumps.rejects import Reason
@@ -14,6 +15,14 @@ from pipeline.dumps.staging_writer import StagingWriter
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
+
+
+MAY_BE_EMPTY = (SUGGESTIONS, FINGERPRINTS)
+"""That nobody has suggested anything, or sent in a fingerprint on a day, is no fault."""
+
+
+READ_IN_PLACE = (AUDIO,)
+"""Folders that may change while they are read: the adapter rejects what is gone, file by file."""
 
 
 class Stage(Protocol):
@@ -43,8 +52,9 @@ def stage_dump(platform: str, dump: Path, folder: Path, report: Callable[[str], 
 
     DumpError when the dump cannot be used; the tables that were there before stay.
     """
-    with StagingWriter(platform, folder, report) as out, guarded(platform, dump):
+    watched = nullcontext() if platform in READ_IN_PLACE else guarded(platform, dump)
+    with StagingWriter(platform, folder, report) as out, watched:
         adapter(platform)(dump, out)
-        if out.is_fruitless and platform != SUGGESTIONS:  # that nobody has suggested anything is no fault
+        if out.is_fruitless and platform not in MAY_BE_EMPTY:
             why = out.first_reject or "the files hold none"
             raise DumpError(f"{dump}: no recording or work can be staged ({why}); if this is a dump of {platform}, its layout has changed")

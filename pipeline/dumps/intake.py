@@ -45,7 +45,7 @@ def stage_newest(platform: str, zone: Path, folder: Path, report: Callable[[str]
     forgive_broken(zone, code_version())
     while (dump := last_good(zone)) is not None:
         stamp = {"dump": dump.name, "code": code_version()}
-        if _stamp_of(folder) == stamp:
+        if stamp_of(folder) == stamp:
             return _outcome(platform, "unchanged", dump.name, problems)
         try:
             require_whole(dump)
@@ -73,7 +73,8 @@ def _outcome(
     return Intake(platform, status, dump, "; ".join(problems) or None)
 
 
-def _stamp_of(folder: Path) -> dict[str, str] | None:
+def stamp_of(folder: Path) -> dict[str, str] | None:
+    """What the staging tables in `folder` come from; None when that is not known."""
     try:
         stamp: dict[str, str] = json.loads((folder / STAMP).read_text(encoding="utf-8"))
     except (FileNotFoundError, ValueError):  # none, or half written by a run that was killed

@@ -66,9 +66,14 @@ def land(source: Source, zone: Path, report: Callable[[str], None] = lambda _lin
 
     Never raises for what upstream did: a missing, incomplete or corrupt dump gives the last good one with a `problem`.
     """
+    return forgiving(lambda: _land(source, zone, report), source, zone, report)
+
+
+def forgiving(fetch: Callable[[], Landing], source: Source, zone: Path, report: Callable[[str], None]) -> Landing:
+    """What `fetch` says, or, whatever upstream did, the last good dump with a `problem`."""
     zone.mkdir(parents=True, exist_ok=True)
     try:
-        return _land(source, zone, report)
+        return fetch()
     except (OSError, DumpError, ValueError, ImportError) as error:
         problem = f"{source.platform}: {source.location}: {type(error).__name__}: {error}"
     except Exception as error:  # noqa: BLE001 - file systems raise their client's own errors; whatever it was, last night's dump serves
@@ -115,10 +120,10 @@ def require_whole(dump: Path) -> None:
             raise DumpError(f"{path}: has {size:,} bytes, {file['bytes']:,} landed; was the source of a linked dump changed in place?")
 
 
-def prune_landings(zone: Path, keep: int) -> list[Path]:
-    """Delete all but the newest `keep` landed dumps; the last good one always stays."""
+def prune_landings(zone: Path, keep: int, through: str | None = None) -> list[Path]:
+    """Delete all but the newest `keep` landed dumps; the last good one always stays, and with `through` what is of a later date."""
     good = last_good(zone)
-    doomed = [folder for folder in landed_dumps(zone)[:-keep] if folder != good]
+    doomed = [folder for folder in landed_dumps(zone)[:-keep] if folder != good and (through is None or landed_date(folder) <= through)]
     for folder in doomed:
         _note(folder, "landed").unlink()
         _note(folder, "broken").unlink(missing_ok=True)
@@ -127,19 +132,46 @@ def prune_landings(zone: Path, keep: int) -> list[Path]:
 
 
 def _landing_order(folder: Path) -> tuple[str, int]:
-    date, _, number = folder.name.partition(".")
-    return date, int(number or 0)
+    return landed_date(folder), int(folder.name.partition(".")[2] or 0)
+
+
+def landed_date(folder: Path) -> str:
+    """The date (YYYY-MM-DD) of a landed dump."""
+    return folder.name.partition(".")[0]
+
+
+def is_broken(folder: Path) -> bool:
+    """Whether a landed dump was marked as broken."""
+    return _note(folder, "broken").exists()
 
 
 def _land(source: Source, zone: Path, report: Callable[[str], None]) -> Landing:
-    file_system, root = fsspec.core.url_to_fs(source.location, **source.options)
+    file_system, root = opened(source)
     date, files = newest_dump(file_system, root, source)
+    return land_files(file_system, source, zone, date, files, report)
+
+
+def opened(source: Source) -> tuple[Any, str]:
+    """The file system of a source and the folder in it."""
+    file_system, root = fsspec.core.url_to_fs(source.location, **source.options)
+    return file_system, root
+
+
+def land_files(
+    file_system: Any,  # noqa: ANN401 - fsspec has no types
+    source: Source,
+    zone: Path,
+    date: str,
+    files: list[RemoteFile],
+    report: Callable[[str], None],
+) -> Landing:
+    """Bring these files into `zone` as the dump of `date`, all or nothing. DumpError and what file systems raise when that fails."""
     listing = hashlib.sha256(repr(sorted((f.name, f.size, f.identity) for f in files)).encode()).hexdigest()
     for folder in reversed(landed_dumps(zone)):
         if json.loads(_note(folder, "landed").read_text())["listing"] != listing:
             continue
         if _note(folder, "broken").exists():
-            raise DumpError(f"the newest dump ({folder.name}) was found broken before and has not been replaced since")
+            raise DumpError(f"dump {folder.name} was found broken before and has not been replaced since")
         return Landing(source.platform, "unchanged", folder)
     incoming = zone / ".incoming"
     _discard_other_dump(incoming, listing)
@@ -162,11 +194,7 @@ def newest_dump(file_system: Any, root: str, source: Source) -> tuple[str, list[
 
     Dated sub-folders win (the newest date); in a flat folder whose file names carry several dates, the files of the newest date count.
     """
-    found = file_system.find(root, detail=True)
-    if not found:
-        raise DumpError("nothing there: the folder is missing or empty")
-    base = file_system._strip_protocol(root).rstrip("/")  # noqa: SLF001 - the documented way to make listings and roots comparable
-    by_name = {_relative(path, base): info for path, info in sorted(found.items())}
+    by_name = shown_files(file_system, root)
     folders = {name: date for name in by_name if "/" in name and (date := date_in(name.split("/")[0]))}
     dated = source.dated if source.dated is not None else bool(folders) and len(folders) == len(by_name)
     if dated:
@@ -180,22 +208,33 @@ def newest_dump(file_system: Any, root: str, source: Source) -> tuple[str, list[
         known = sorted({day for day in dates.values() if day})
         date = known[-1] if known else ""
         by_name = {name: info for name, info in by_name.items() if dates[name] in (None, date)}
-    chosen = {name: info for name, info in by_name.items() if any(_matches(name, glob) for glob in source.files)}
+    chosen = {name: info for name, info in by_name.items() if any(matches(name, glob) for glob in source.files)}
     if not chosen:
         raise DumpError(f"no file matches {list(source.files)}; there are {sorted(by_name)[:10]}")
-    files = [_remote_file(file_system, name, info) for name, info in chosen.items()]
+    files = [remote_file(file_system, name, info) for name, info in chosen.items()]
     return date or _modified_date(chosen.values()), files
+
+
+def shown_files(file_system: Any, root: str) -> dict[str, dict[str, Any]]:  # noqa: ANN401
+    """What upstream shows: path below the folder -> what the file system says of it, in order. DumpError when that is nothing."""
+    found = file_system.find(root, detail=True)
+    if not found:
+        raise DumpError("nothing there: the folder is missing or empty")
+    base = file_system._strip_protocol(root).rstrip("/")  # noqa: SLF001 - the documented way to make listings and roots comparable
+    return {_relative(path, base): info for path, info in sorted(found.items())}
 
 
 def _relative(path: str, base: str) -> str:
     return path[len(base) :].lstrip("/") if path.startswith(base) else PurePosixPath(path).name
 
 
-def _matches(name: str, glob: str) -> bool:
+def matches(name: str, glob: str) -> bool:
+    """Whether a shown file is one that `sources.yaml` asks for."""
     return glob == "**" or fnmatch(name, glob) or fnmatch(PurePosixPath(name).name, glob)
 
 
-def _remote_file(file_system: Any, name: str, info: dict[str, Any]) -> RemoteFile:  # noqa: ANN401
+def remote_file(file_system: Any, name: str, info: dict[str, Any]) -> RemoteFile:  # noqa: ANN401
+    """A shown file that shall land as `name`."""
     if info.get("size") is None:
         info = {**info, **file_system.info(info["name"])}
     marks = [str(info[key]) for key in ("ETag", "etag", "LastModified", "last_modified", "mtime") if info.get(key)]

@@ -87,7 +87,13 @@ def read_json_blocks(
 
 def read_json_stream(stream: BinaryIO, columns: Mapping[str, str], source_file: str, *, members: Sequence[str] = ()) -> Iterator[Block]:
     """As `read_json_blocks`, of one record per line in a stream that is read once (a member of an archive)."""
-    chunks = iter(lambda: stream.read(BLOCK_BYTES), b"")
+    yield from read_json_chunks(iter(lambda: stream.read(BLOCK_BYTES), b""), columns, source_file, members=members)
+
+
+def read_json_chunks(
+    chunks: Iterator[bytes], columns: Mapping[str, str], source_file: str, *, members: Sequence[str] = ()
+) -> Iterator[Block]:
+    """As `read_json_stream`, of bytes that come in pieces."""
     for content in _block_wise(chunks, 1, Layout(columns, members), source_file):
         yield _block(content, source_file)
 

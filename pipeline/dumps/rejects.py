@@ -39,6 +39,12 @@ class Reason(StrEnum):
     INVALID_DATE = "invalid_date", "The date is impossible (year 0000, month 13 ...): staged without it."
     INVALID_DURATION = "invalid_duration", "The duration is negative, zero or not a number: staged without it."
     INVALID_NUMBER = "invalid_number", "The number cannot be read or is out of its range: staged without it."
+    INVALID_FINGERPRINT = "invalid_fingerprint", "The items are no 32-bit numbers, or fewer than two seconds make: report it upstream."
+    UNDECODABLE_AUDIO = (
+        "undecodable_audio",
+        "The file is no audio that can be decoded, or silence: replace it; it is tried again when it has changed.",
+    )
+    MISSING_FILE = "missing_file", "The mapping names a file that is not in the folder: deliver it, or take the line out of the mapping."
     DANGLING_REFERENCE = "dangling_reference", "The row refers to a record that the dump does not hold: the reference is left out."
     UNKNOWN_KIND = "unknown_kind", "A kind of record that no adapter knows: check the format notes; it may be new."
     UNKNOWN_GENRE = "unknown_genre", "The suggested node is not in the canonical tree: the account store is ahead of this build, or wrong."

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Self
 
 import polars as pl
 
-from catalog_store.tables import STAGING_TABLES, TABLES
+from catalog_store.tables import STAGED_TABLES, TABLES
 from catalog_store.tables.files import PENDING_SUFFIX, TableWriter
 from pipeline.dumps.content_hash import content_hash
 
@@ -28,6 +28,8 @@ VALUE_CHARACTERS = 200
 EXCERPT_CHARACTERS = 500
 ROWS_PER_PART = 500_000
 """Frames are gathered to about this many rows before a part is written: small parts cost every later scan."""
+GROUPS_PER_PART = 50
+"""Of wide rows fewer: a part is gathered in memory."""
 
 
 class UnbalancedIntakeError(Exception):
@@ -57,7 +59,7 @@ class StagingWriter:
         """Open a writer per staging table, aside."""
         self._pending = self.folder.with_name(self.folder.name + PENDING_SUFFIX)
         shutil.rmtree(self._pending, ignore_errors=True)
-        for table in STAGING_TABLES:
+        for table in STAGED_TABLES[self.platform]:
             writer = TableWriter(table, self._pending / table.name)
             self._writers[table.name] = self._stack.enter_context(writer)
         return self
@@ -137,7 +139,7 @@ class StagingWriter:
     def _gather(self, entity: str, frame: pl.DataFrame) -> None:
         self._waiting.setdefault(entity, []).append(frame)
         self._waiting_rows[entity] += frame.height
-        if self._waiting_rows[entity] >= ROWS_PER_PART:
+        if self._waiting_rows[entity] >= min(ROWS_PER_PART, GROUPS_PER_PART * TABLES[entity].rows_per_group):
             self._write_waiting(entity)
 
     def _write_waiting(self, entity: str) -> None:

@@ -10,6 +10,7 @@ import duckdb
 from catalog_store.tables import CATALOG_TABLES, TABLES
 from catalog_store.tables.checks import run_check, table_checks
 from pipeline.build.artists import build_artists
+from pipeline.build.fingerprints import build_fingerprints
 from pipeline.build.genres import build_genres
 from pipeline.build.labels import build_labels
 from pipeline.build.links import build_links
@@ -25,7 +26,17 @@ from .conftest import credit
 if TYPE_CHECKING:
     from .conftest import World
 
-STAGES = (build_artists, build_labels, build_releases, build_recordings, build_works, build_links, build_genres, build_tracks)
+STAGES = (
+    build_artists,
+    build_labels,
+    build_releases,
+    build_recordings,
+    build_works,
+    build_links,
+    build_fingerprints,
+    build_genres,
+    build_tracks,
+)
 PLATFORMS = ("streamsvc_a", "store_a", "catalog_a", "catalog_b")
 
 
@@ -86,7 +97,7 @@ def test_every_table_holds_its_spec_and_the_invariants(world: World) -> None:
         broken = {check.name: count for check in checks if (count := run_check(connection, check))}
     assert broken == {}
     empty = {table.name for table in CATALOG_TABLES if world.read(table.name).is_empty()}
-    assert empty == {"external_redirect", "redirect"}
+    assert empty == {"external_redirect", "redirect", "recording_fingerprint", "fingerprint_conflict"}
 
 
 def test_the_same_input_gives_the_same_bytes(world: World) -> None:

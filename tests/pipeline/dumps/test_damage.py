@@ -148,7 +148,7 @@ class Case:
         self.stage()
         assert [path.name for path in self.folder.parent.iterdir()] == [self.platform], "something half-written is left"
         with duckdb.connect() as connection:
-            for check in staging_invariants(self.folder):
+            for check in staging_invariants(self.platform, self.folder):
                 assert run_check(connection, check) == 0, check.description
         found = pl.read_parquet(self.folder / "reject" / "*.parquet")
         assert found.filter(pl.any_horizontal(pl.col("source_file", "place", "reason").fill_null("") == "")).is_empty()

@@ -1,0 +1,174 @@
+"""Fingerprints: what the fingerprint dump and operators' own audio files say, and which of it stands for which recording.
+
+A fingerprint is a list of 32-bit items, about eight a second. Staging keeps it once, in the day in which it came, and is only added to; the
+catalog table says which fingerprints count and does not repeat them. Add a column here only when a later stage reads it. What must not
+live here: how an index over fingerprints lies on disk (audio_recognition/index/).
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from catalog_store.platforms import AUDIO, CATALOG_PLATFORMS, FINGERPRINT_SOURCES, FINGERPRINTS
+from catalog_store.tables.spec import BOOL, INT16, INT32, INT64, TEXT, Column, Table
+from catalog_store.tables.staging import DATE_PATTERN, ISRC_PATTERN
+
+ITEMS = pa.list_(pa.uint32())
+UUID_PATTERN = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+ROWS_PER_GROUP = 1_000
+"""Of rows of some 5 kB: one fingerprint can be had without reading more than 5 MB."""
+
+_PLATFORM = Column("platform", TEXT, "Which source it came from.", values=FINGERPRINT_SOURCES)
+_DAY = Column("day", TEXT, "The day of the dump: of rows of one id those of the latest day count.", pattern=DATE_PATTERN)
+_TRACK = Column("fingerprint_track_id", INT64, "The fingerprint track: fingerprints that the source takes for one recording.", minimum=1)
+
+SOURCE_FINGERPRINT = Table(
+    "source_fingerprint",
+    "staging",
+    "Fingerprints as delivered, or as made of an operator's audio files.",
+    (
+        _PLATFORM,
+        Column(
+            "day",
+            TEXT,
+            f"The day of the dump: of rows of one id those of the latest day count; null for {AUDIO}.",
+            True,
+            pattern=DATE_PATTERN,
+        ),
+        Column("fingerprint_id", INT64, f"Id in the source; {AUDIO}: minus a 63-bit hash of the file's content."),
+        Column("fingerprint_key", INT64, "Hash of id and items: names this very fingerprint, also after the id came again with others."),
+        Column("duration_seconds", INT32, "Length of the audio that it was made of.", minimum=1),
+        Column("items", ITEMS, "The items in order."),
+    ),
+    primary_key=("platform", "fingerprint_id"),
+    rows_per_group=ROWS_PER_GROUP,
+)
+
+SOURCE_FINGERPRINT_TRACK = Table(
+    "source_fingerprint_track",
+    "staging",
+    "Fingerprint tracks that came or changed on a day.",
+    (
+        _PLATFORM,
+        _DAY,
+        _TRACK,
+        Column("public_id", TEXT, "The track's public id.", pattern=UUID_PATTERN),
+        Column("merged_into", INT64, "The track that stands for it now; chains are not yet followed.", nullable=True, minimum=1),
+    ),
+    primary_key=("fingerprint_track_id",),
+)
+
+SOURCE_FINGERPRINT_MEMBER = Table(
+    "source_fingerprint_member",
+    "staging",
+    "Which fingerprint belongs to which fingerprint track, as said on a day.",
+    (
+        _PLATFORM,
+        _DAY,
+        Column("fingerprint_id", INT64, "The fingerprint.", minimum=1),
+        _TRACK,
+        Column("submission_count", INT32, "How often users sent it in.", minimum=0),
+    ),
+    primary_key=("fingerprint_id",),
+)
+
+SOURCE_FINGERPRINT_LINK = Table(
+    "source_fingerprint_link",
+    "staging",
+    "Which catalog_b recording users say a fingerprint track is, as said on a day; one pair may stand in several rows.",
+    (
+        _PLATFORM,
+        _DAY,
+        Column("link_id", INT64, "Id of the row in the source.", minimum=1),
+        _TRACK,
+        Column("external_id", TEXT, "The catalog_b recording id, which may have been merged into another.", pattern=UUID_PATTERN),
+        Column("submission_count", INT32, "How often users said so.", minimum=0),
+        Column("is_disabled", BOOL, "Taken back: does not count."),
+    ),
+    primary_key=("link_id",),
+)
+
+SOURCE_FINGERPRINT_META = Table(
+    "source_fingerprint_meta",
+    "staging",
+    "Titles that users sent in with fingerprints, for a person who asks why a track is linked as it is.",
+    (
+        _PLATFORM,
+        _DAY,
+        Column("meta_id", INT64, "Id of the row in the source.", minimum=1),
+        Column("title", TEXT, "Title as typed.", nullable=True),
+        Column("artist", TEXT, "Artist as typed.", nullable=True),
+        Column("album", TEXT, "Album as typed.", nullable=True),
+        Column("year", INT32, "Year as typed.", nullable=True),
+    ),
+    primary_key=("meta_id",),
+)
+
+SOURCE_AUDIO_FILE = Table(
+    "source_audio_file",
+    "staging",
+    "Audio files of an operator and the recordings that the mapping file says they are.",
+    (
+        Column("platform", TEXT, "Which source it came from.", values=(AUDIO,)),
+        Column("path", TEXT, "The file, below the folder of the source."),
+        Column(
+            "fingerprint_id", INT64, "Its fingerprint: files of the same content have one.", references="source_fingerprint.fingerprint_id"
+        ),
+        Column("isrc", TEXT, "The recording's code, where mapped by it.", True, pattern=ISRC_PATTERN),
+        Column("target_platform", TEXT, "Platform of `external_id`, where mapped by record.", True, values=CATALOG_PLATFORMS),
+        Column("external_id", TEXT, "The record.", nullable=True),
+    ),
+    primary_key=("path",),
+)
+
+STAGED_OF_FINGERPRINTS = {
+    FINGERPRINTS: (
+        SOURCE_FINGERPRINT,
+        SOURCE_FINGERPRINT_TRACK,
+        SOURCE_FINGERPRINT_MEMBER,
+        SOURCE_FINGERPRINT_LINK,
+        SOURCE_FINGERPRINT_META,
+    ),
+    AUDIO: (SOURCE_FINGERPRINT, SOURCE_AUDIO_FILE),
+}
+"""The staging tables of each source of fingerprints, besides `reject` and `intake`."""
+FINGERPRINT_STAGING_TABLES = (*STAGED_OF_FINGERPRINTS[FINGERPRINTS], SOURCE_AUDIO_FILE)
+
+RECORDING_FINGERPRINT = Table(
+    "recording_fingerprint",
+    "catalog",
+    "The fingerprints that stand for a recording when a clip is identified; their items lie in the recognition index.",
+    (
+        Column("recording_id", INT64, "The recording.", references="recording.recording_id"),
+        Column("position", INT16, "Order among the recording's fingerprints, from 0; the first is the best supported one.", minimum=0),
+        Column("fingerprint_key", INT64, "The fingerprint in the recognition index."),
+        Column("fingerprint_id", INT64, f"Its id in the source; negative for {AUDIO}."),
+        Column("source", TEXT, "Where it came from.", values=FINGERPRINT_SOURCES),
+        Column("duration_seconds", INT32, "Length of the audio that it was made of.", minimum=1),
+        Column("submission_count", INT32, "How often users sent it in; 1 for an operator's own file.", minimum=0),
+        Column("fingerprint_track_id", INT64, f"The source's track, merges followed; null for {AUDIO}.", nullable=True),
+        Column("link_count", INT32, "How often users said that the track is this recording; 1 for an operator's own file.", minimum=0),
+    ),
+    primary_key=("recording_id", "position"),
+)
+
+FINGERPRINT_CONFLICT = Table(
+    "fingerprint_conflict",
+    "catalog",
+    "A recording that a fingerprint track, or an operator's file, was said to be and does not stand for.",
+    (
+        Column("source", TEXT, "Where it came from.", values=FINGERPRINT_SOURCES),
+        Column("fingerprint_track_id", INT64, f"The track; {AUDIO}: the fingerprint id."),
+        Column("recording_id", INT64, "The recording that did not get it.", references="recording.recording_id"),
+        Column("winner_recording_id", INT64, "The recording that did, if any.", nullable=True, references="recording.recording_id"),
+        Column("link_count", INT32, "How often users said so.", minimum=0),
+        Column("winner_link_count", INT32, "The same for the recording that got it.", nullable=True, minimum=0),
+        Column(
+            "duration_gap_seconds", INT32, "How far track and recording differ in length, where both are known.", nullable=True, minimum=0
+        ),
+        Column("reason", TEXT, "Fewer said so, or the length is another one.", values=("outvoted", "duration")),
+    ),
+    primary_key=("source", "fingerprint_track_id", "recording_id"),
+)
+
+FINGERPRINT_TABLES = (RECORDING_FINGERPRINT, FINGERPRINT_CONFLICT)

@@ -1,0 +1,189 @@
+"""The recognition index of a build: what was indexed before is taken over, what is new goes into a small segment beside it.
+
+A segment (format: audio_recognition/index/layout.py) is built of fingerprint keys, not of recording ids, and keeps them beside it in
+KEYS_FILE; which recording a key stands for now is a column of its own, written anew each night. So merges, splits and withdrawals cost one
+look-up per fingerprint, all other files of a segment are hard links to those of the live snapshot, and a whole index depends on the chosen
+fingerprints alone, not on what was published before. Segments are put together again by the rules of `planned`. What must not live here:
+which fingerprints count (fingerprints.py), what an index looks like inside.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+import pyarrow.parquet as pq
+
+from audio_recognition.index.batches import FingerprintBatch
+from audio_recognition.index.build import write_index_file
+from audio_recognition.index.errors import IndexInvalidError
+from audio_recognition.index.index import Index
+from audio_recognition.index.layout import BASE, VOID
+from audio_recognition.index.segment import write_segment
+from catalog_store.platforms import FINGERPRINT_SOURCES
+from catalog_store.publisher import current_folder
+from catalog_store.search.arrays import ArrayWriter, mapped
+from catalog_store.snapshot import RECOGNITION_FOLDER, SERVING_FOLDER
+from catalog_store.tables import TABLES
+from catalog_store.tables.files import PENDING_SUFFIX, parts, read_table
+from pipeline.dumps.fingerprints.items import flat
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from pipeline.paths import BuildPaths
+
+MOST_DELTAS = 6
+"""Each is searched by itself: with more they become one."""
+LARGEST_DELTA_SHARE = 0.2
+"""Of the fingerprints that count: with more outside the base, or as many dead ones in it, the base is built anew."""
+KEYS_FILE = "keys.npy"
+"""int64: the fingerprint key of each ordinal of a segment, ascending."""
+IDS_FILE = "ids.npy"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """`kept`: segments taken over; `built`: name and keys (ascending) of the segment to build, if any."""
+
+    kept: tuple[str, ...]
+    built: tuple[str, NDArray[np.int64]] | None
+
+
+def build_recognition(paths: BuildPaths) -> dict[str, int]:
+    """Make the index at `paths.recognition` out of recording_fingerprint and the index of the live snapshot; what it came to.
+
+    Without fingerprints it is an index that answers nothing. Asked to link everything anew, it takes nothing over.
+    """
+    chosen = read_table(TABLES["recording_fingerprint"], paths.table("recording_fingerprint")).select("fingerprint_key", "recording_id")
+    chosen = chosen.sort("fingerprint_key")
+    keys, ids = (chosen[name].to_numpy() for name in ("fingerprint_key", "recording_id"))
+    previous, segments = (None, {}) if paths.relink.exists() else _live_segments(paths)
+    plan = planned(segments, keys)
+    pending = paths.recognition.with_name(paths.recognition.name + PENDING_SUFFIX)
+    shutil.rmtree(pending, ignore_errors=True)
+    pending.mkdir(parents=True)
+    for name in plan.kept:
+        if previous is not None:
+            _take_over(previous / name, pending / name)
+        _write_ids(pending / name, segments[name], keys, ids)
+    names = list(plan.kept)
+    if plan.built is not None:
+        name, wanted = plan.built
+        write_segment(_batches(paths, wanted), pending / name)
+        (pending / name / IDS_FILE).rename(pending / name / KEYS_FILE)
+        _write_ids(pending / name, mapped(pending / name / KEYS_FILE), keys, ids)
+        names.append(name)
+    write_index_file(pending, names)
+    shutil.rmtree(paths.recognition, ignore_errors=True)
+    pending.rename(paths.recognition)
+    indexed = len(plan.built[1]) if plan.built else 0
+    return {"fingerprints": len(keys), "indexed_anew": indexed, "segments": len(names), "segments_taken_over": len(plan.kept)}
+
+
+def indexed_fingerprints(folder: Path) -> int:
+    """Fingerprints that can be found in the index at `folder`, each segment opened and looked over."""
+    return Index.open(folder).recordings
+
+
+def planned(segments: Mapping[str, NDArray[np.int64]], keys: NDArray[np.int64]) -> Plan:
+    """What to take over and what to build.
+
+    Args:
+        segments: name -> keys of each segment of the live snapshot, the base first.
+        keys: of the fingerprints that count now, ascending.
+    """
+    if BASE not in segments:
+        return Plan((), (BASE, keys))
+    deltas = [name for name in segments if name != BASE]
+    in_base = _among(keys, segments[BASE])
+    in_deltas = np.zeros(len(keys), dtype=np.bool_)
+    for name in deltas:
+        in_deltas |= _among(keys, segments[name])
+    outside = int((~in_base).sum())
+    dead = len(segments[BASE]) - int(in_base.sum())
+    if max(outside, dead) > LARGEST_DELTA_SHARE * len(keys):
+        return Plan((), (BASE, keys))
+    new = keys[~in_base & ~in_deltas]
+    if not len(new):
+        return Plan(tuple(segments), None)
+    if len(deltas) < MOST_DELTAS:
+        return Plan(tuple(segments), (f"delta-{len(deltas) + 1:04d}", new))
+    return Plan((BASE,), ("delta-0001", keys[~in_base]))
+
+
+def _live_segments(paths: BuildPaths) -> tuple[Path | None, dict[str, NDArray[np.int64]]]:
+    """The index of the live snapshot and the keys of its segments; nothing when there is none, or none that this program can carry on."""
+    live = current_folder(paths.root)
+    if live is None:
+        return None, {}
+    folder = live / SERVING_FOLDER / RECOGNITION_FOLDER
+    try:
+        names = [segment.name for segment in Index.open(folder).segments]
+        return folder, {name: mapped(folder / name / KEYS_FILE) for name in names}
+    except (IndexInvalidError, OSError, ValueError):
+        return None, {}
+
+
+def _among(wanted: NDArray[np.int64], known: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which of `wanted` stand in `known`, which is ascending."""
+    if not len(known):
+        return np.zeros(len(wanted), dtype=np.bool_)
+    at = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+    found: NDArray[np.bool_] = known[at] == wanted
+    return found
+
+
+def _take_over(old: Path, new: Path) -> None:
+    new.mkdir()
+    for file in sorted(old.iterdir()):
+        if file.name == IDS_FILE:
+            continue
+        try:
+            (new / file.name).hardlink_to(file)
+        except OSError:  # the file system has no links
+            shutil.copyfile(file, new / file.name)
+
+
+def _write_ids(segment: Path, segment_keys: NDArray[np.int64], keys: NDArray[np.int64], ids: NDArray[np.int64]) -> None:
+    """Which recording each ordinal of the segment stands for now."""
+    with ArrayWriter(segment / IDS_FILE, np.int64) as written:
+        if not len(keys):
+            written.append(np.full(len(segment_keys), VOID))
+            return
+        at = np.minimum(np.searchsorted(keys, segment_keys), len(keys) - 1)
+        written.append(np.where(keys[at] == segment_keys, ids[at], VOID))
+
+
+def _batches(paths: BuildPaths, wanted: NDArray[np.int64]) -> Iterator[FingerprintBatch]:
+    """The fingerprints of these keys (ascending), in the order of staging; of each file no more is read than row groups that hold some."""
+    open_ones = np.ones(len(wanted), dtype=np.bool_)
+    staged = paths.staged("source_fingerprint", FINGERPRINT_SOURCES)
+    for part in chain.from_iterable(map(parts, staged)):
+        if not open_ones.any():
+            return
+        with pq.ParquetFile(part) as file:
+            keys = file.read(["fingerprint_key"]).column(0).to_numpy()
+            hits = _among(keys, wanted)
+            hits[hits] = open_ones[np.searchsorted(wanted, keys[hits])]
+            open_ones[np.searchsorted(wanted, keys[hits])] = False
+            start = 0
+            for group in range(file.num_row_groups):
+                end = start + file.metadata.row_group(group).num_rows
+                if hits[start:end].any():
+                    rows = pl.DataFrame(file.read_row_group(group, ["fingerprint_key", "duration_seconds", "items"]))
+                    yield _batch(rows.filter(pl.Series(hits[start:end])))
+                start = end
+
+
+def _batch(rows: pl.DataFrame) -> FingerprintBatch:
+    items, starts = flat(rows["items"])
+    seconds = rows["duration_seconds"].clip(upper_bound=np.iinfo(np.uint16).max).cast(pl.UInt16).to_numpy()
+    return FingerprintBatch(rows["fingerprint_key"].to_numpy(), starts, items.astype(np.uint32), seconds)

@@ -1,0 +1,86 @@
+"""Audio files -> fingerprints, in a pool of processes; whatever is wrong with a file is an answer, not an error.
+
+A decoder that dies of a file takes its pool with it: the files that were under way are then tried one by one, each in a process of its
+own, so that one bad file costs itself alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from functools import cache
+from multiprocessing import get_context
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+import audio_recognition.chromaprint
+import audio_recognition.decoding
+from audio_recognition.chromaprint import SAMPLE_RATE, Incremental
+from audio_recognition.decoding import UndecodableAudioError, UnsupportedAudioError, decode
+from pipeline.engine.local import map_ordered
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+FEWEST_ITEMS = 40
+"""Less than eight seconds of audio cannot be told from others."""
+FEWEST_DISTINCT = 8
+"""Silence and hum repeat the same items."""
+_NOTHING = np.zeros(0, dtype=np.uint32)
+
+
+class Decoded(NamedTuple):
+    """A fingerprint of the whole file, or `problem`."""
+
+    items: NDArray[np.uint32]
+    duration_seconds: int
+    problem: str | None = None
+
+
+def decoded_files(paths: Sequence[Path], *, workers: int | None = None) -> list[Decoded]:
+    """The fingerprint of each file, in order."""
+    try:
+        return list(map_ordered(fingerprinted, paths, workers=workers))
+    except BrokenProcessPool:
+        return [_alone(path) for path in paths]
+
+
+def fingerprinted(path: Path) -> Decoded:
+    """Decode one file as it comes, without holding it whole."""
+    phase, pieces, samples = Incremental(0), [_NOTHING], 0
+    try:
+        for piece in decode(path):
+            samples += len(piece)
+            pieces.append(phase.feed(piece))
+    except (UnsupportedAudioError, UndecodableAudioError, OSError) as error:
+        return Decoded(_NOTHING, 0, f"{type(error).__name__}: {error}")
+    items, seconds = np.concatenate(pieces), round(samples / SAMPLE_RATE)
+    if len(items) < FEWEST_ITEMS:
+        return Decoded(_NOTHING, 0, f"only {seconds} s of audio can be decoded")
+    if len(np.unique(items)) < FEWEST_DISTINCT:
+        return Decoded(_NOTHING, 0, "silence, or one unchanging sound")
+    return Decoded(items, seconds)
+
+
+@cache
+def code_version() -> str:
+    """A hash over the code that decodes: what it could not read may be readable by another."""
+    digest = hashlib.sha256()
+    for package in (audio_recognition.chromaprint, audio_recognition.decoding):
+        for source in sorted(Path(str(package.__file__)).parent.glob("*.py")):
+            digest.update(source.read_bytes())
+    digest.update(Path(__file__).read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _alone(path: Path) -> Decoded:
+    with ProcessPoolExecutor(1, mp_context=get_context("forkserver")) as process:
+        try:
+            return process.submit(fingerprinted, path).result()
+        except BrokenProcessPool:
+            return Decoded(_NOTHING, 0, "the decoder crashed on it")

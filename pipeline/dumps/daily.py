@@ -1,0 +1,129 @@
+"""Dumps that come as one small dump a day, each on top of those before: landed and staged day by day, in order, each day once.
+
+A day is a landed dump of its own (`landing/<platform>/<date>/`) and a folder of staging tables of its own (`staging/<platform>/<date>/`),
+which is the only memory of what has been read: days behind it are landed and staged, days up to it are not looked at again, also not by
+other code. A day that is missing or cannot be read stops the line there, because a later day may change what it says; the tables of the
+days before stay in use. To begin anew, remove `staging/<platform>`: all days that upstream shows are fetched again.
+"""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+from pipeline.dumps.adapters import stage_dump
+from pipeline.dumps.dump_dates import date_in
+from pipeline.dumps.errors import DumpError
+from pipeline.dumps.intake import Intake, code_version
+from pipeline.dumps.landing import (
+    Landing,
+    forgive_broken,
+    forgiving,
+    is_broken,
+    land_files,
+    landed_date,
+    landed_dumps,
+    last_good,
+    mark_broken,
+    matches,
+    opened,
+    prune_landings,
+    remote_file,
+    require_whole,
+    shown_files,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
+
+    from pipeline.dumps.sources import Source
+
+
+CHECKED = "checked"
+"""In the folder of a staged day."""
+
+
+def staged_days(folder: Path) -> list[str]:
+    """The days (YYYY-MM-DD) that are staged below the platform's staging folder, in order."""
+    return sorted(path.name for path in folder.glob("[0-9]*-??") if path.is_dir())
+
+
+def unchecked_days(folder: Path) -> list[Path]:
+    """The folders of staged days whose tables have not been found good yet."""
+    return [folder / day for day in staged_days(folder) if not (folder / day / CHECKED).exists()]
+
+
+def mark_checked(days: Iterable[Path]) -> None:
+    """Remember that the tables in these folders keep their specs: they never change, and are not checked again."""
+    for day in days:
+        (day / CHECKED).touch()
+
+
+def land_days(source: Source, zone: Path, staging: Path, most: int, report: Callable[[str], None] = lambda _line: None) -> Landing:
+    """Bring up to `most` days behind the last staged one into `zone`, a dump each. Never raises for what upstream did."""
+
+    def fetch() -> Landing:
+        file_system, root = opened(source)
+        shown: dict[str, dict[str, dict[str, object]]] = {}
+        for path, info in shown_files(file_system, root).items():
+            day = date_in(PurePosixPath(path).name)
+            if day and any(matches(path, glob) for glob in source.files):
+                shown.setdefault(day, {})[path] = info
+        if not shown:
+            raise DumpError(f"no file {list(source.files)} with a day (YYYY-MM-DD) in its name")
+        fetched, files, after = 0, [], max(staged_days(staging), default="")
+        for day in sorted(day for day in shown if day > after)[:most]:
+            remote = [remote_file(file_system, PurePosixPath(path).name, info) for path, info in shown[day].items()]
+            landing = land_files(file_system, source, zone, day, remote, report)
+            fetched += landing.bytes_fetched
+            files += landing.files
+        return Landing(source.platform, "new" if files else "unchanged", last_good(zone), None, fetched, files)
+
+    return forgiving(fetch, source, zone, report)
+
+
+def stage_days(platform: str, zone: Path, folder: Path, most: int, report: Callable[[str], None] = lambda _line: None) -> Intake:
+    """Stage up to `most` landed days behind the last staged one below `folder`, in order, as far as they are whole and without a gap.
+
+    DumpError when days were delivered but none was ever staged.
+    """
+    forgive_broken(zone, code_version())
+    staged = staged_days(folder)
+    waiting = {landed_date(dump): dump for dump in landed_dumps(zone) if landed_date(dump) > max(staged, default="")}
+    problem: str | None = None
+    done: list[str] = []
+    for day in sorted(waiting)[:most]:
+        problem = _problem(platform, day, [*staged, *done], waiting[day], folder, report)
+        if problem:
+            report(f"{platform}: {problem}")
+            break
+        done.append(day)
+    if problem and not staged and not done:
+        raise DumpError(f"{platform}: nothing staged before, and {problem}")
+    if not staged and not done:
+        return Intake(platform, "missing", None)
+    through = max([*staged, *done])
+    return Intake(platform, "kept_last_good" if problem else "staged" if done else "unchanged", through, problem)
+
+
+def prune_days(zone: Path, keep: int, staging: Path) -> list[Path]:
+    """Delete landed days that are staged, but for the newest `keep`; what was deleted."""
+    return prune_landings(zone, keep, through=max(staged_days(staging), default=""))
+
+
+def _problem(platform: str, day: str, before: list[str], dump: Path, folder: Path, report: Callable[[str], None]) -> str | None:
+    """Stage a day; what is wrong with it, if anything is."""
+    if before and date.fromisoformat(day) != (expected := date.fromisoformat(before[-1]) + timedelta(days=1)):
+        return f"no file of {expected} has landed, {day} has: days are read in order; deliver it (a day without rows is an empty .gz file)"
+    if is_broken(dump):
+        return f"dump {dump.name} was found broken before and has not been replaced since"
+    try:
+        require_whole(dump)
+        folder.mkdir(parents=True, exist_ok=True)
+        stage_dump(platform, dump, folder / day, report)
+    except DumpError as error:
+        mark_broken(dump, str(error), code_version())
+        return f"{dump.name}: {error}"
+    return None

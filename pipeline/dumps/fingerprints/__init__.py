@@ -1,0 +1,86 @@
+"""fingerprints: one day of the public fingerprint database, newline-delimited JSON in gzip, a file per stream.
+
+`stage` reads the streams of STREAMS into staging tables; what a day says is not yet put together with the days before (see
+pipeline/build/fingerprints.py). Files up to LAST_ESCAPED_DAY carry the escapes of PostgreSQL's COPY on top of JSON's. A stream without
+rows is a valid file that unpacks to nothing; a stream without a file is none. docs/formats/fingerprints.md has the fields.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from pipeline.dumps.checking import split_rows
+from pipeline.dumps.compressed import DumpFile, blocks
+from pipeline.dumps.dump_dates import date_in
+from pipeline.dumps.errors import DumpError
+from pipeline.dumps.fingerprints.streams import PASSED_OVER, STREAMS, Stream
+from pipeline.dumps.ndjson import BLOCK_BYTES, Block, read_json_chunks
+from pipeline.dumps.ndjson_lines import whole_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pipeline.dumps.staging_writer import StagingWriter
+
+LAST_ESCAPED_DAY = "2024-12-04"
+"""Files of later days are plain JSON."""
+LONGEST_LINE_BYTES = 64 << 20
+"""Items of a day's audio come to 10 MB; without a line end in so much it is no file of this format."""
+
+
+def stage(dump: Path, out: StagingWriter) -> None:
+    """Read all streams of the day in `dump`. DumpError when a file is missing or damaged, or none of its rows can be used."""
+    found = {stream.name: _file(dump, stream.name) for stream in STREAMS}
+    for name in PASSED_OVER:
+        if any(dump.rglob(f"*-{name}-update.jsonl*")):
+            out.report(f"{name} is not read: {PASSED_OVER[name]}")
+    days = {date_in(path.name) for path in found.values()}
+    if len(days) != 1:
+        raise DumpError(f"{dump}: files of several days ({', '.join(sorted(map(str, days)))}); deliver each day in a folder of its own")
+    day = str(days.pop())
+    for stream in STREAMS:
+        _stage_stream(stream, found[stream.name], day, out)
+
+
+def _file(dump: Path, name: str) -> Path:
+    files = sorted(dump.rglob(f"*-{name}-update.jsonl*"))
+    if not files:
+        raise DumpError(
+            f"{dump}: no file of the stream {name} (<day>-{name}-update.jsonl.gz); deliver it, an empty .gz when it has no rows"
+        )
+    if len(files) > 1:
+        raise DumpError(f"{dump}: several files of the stream {name} ({', '.join(file.name for file in files)}); deliver one")
+    return files[0]
+
+
+def _stage_stream(stream: Stream, path: Path, day: str, out: StagingWriter) -> None:
+    read = staged = 0
+    seen = pl.Series("id", [], dtype=pl.Int64)
+    for block in _blocks(stream, path, day):
+        read += block.rows
+        out.read(stream.table, block.rows)
+        out.write_rejects(block.broken.with_columns(entity=pl.lit(stream.table)))
+        rows = stream.values(block.frame)
+        rows = rows.with_columns(_is_later=~pl.col("_id").is_first_distinct() | pl.col("_id").is_in(seen.implode()))
+        kept, rejected = split_rows(rows, stream.table, "id", stream.rules())
+        out.write_rejects(rejected)
+        seen = seen.append(kept["_id"])
+        staged += kept.height
+        out.write(stream.table, stream.staged(kept).with_columns(day=pl.lit(day)))
+    if read and not staged:
+        raise DumpError(f"{path}: none of {read} rows can be used ({out.first_reject}); the layout has changed: compare the format notes")
+    out.report(f"{day} {stream.name}: {staged:,} rows")
+
+
+def _blocks(stream: Stream, path: Path, day: str) -> Iterator[Block]:
+    with DumpFile(path) as file:
+        if not file.read(1):
+            return
+    pieces = whole_lines(blocks(path, BLOCK_BYTES), LONGEST_LINE_BYTES)
+    if day <= LAST_ESCAPED_DAY:
+        # Of COPY's escapes only the doubled backslash can occur: JSON has no control characters that COPY would name.
+        pieces = (piece.replace(b"\\\\", b"\\") for piece in pieces)
+    yield from read_json_chunks(pieces, stream.columns, path.name)

@@ -1,0 +1,58 @@
+"""Items of fingerprints as columns: signed numbers -> unsigned ones, and the key that names a fingerprint by its id and items.
+
+The key is part of the format of published indexes: with another hash every fingerprint is indexed anew once. What must not live here:
+what items mean.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_POSITIVE = np.uint64(2**63 - 1)
+_STEP = np.uint64(0x9E3779B97F4A7C15)
+
+
+def unsigned(lists: pl.Series) -> pl.Series:
+    """Lists of 32-bit numbers, signed or not, as lists of uint32 (-1 is 2**32 - 1); none of the lists or numbers is null."""
+    values, starts = flat(lists)
+    return listed(values.astype(np.int64).astype(np.uint32), starts)
+
+
+def flat(lists: pl.Series) -> tuple[NDArray[np.generic], NDArray[np.int64]]:
+    """The values of all lists one after the other, and where each list starts (one place more than lists)."""
+    lengths = lists.list.len().to_numpy()
+    starts = np.zeros(len(lists) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=starts[1:])
+    return lists.explode(empty_as_null=False).to_numpy(), starts
+
+
+def listed(values: NDArray[np.uint32], starts: NDArray[np.int64]) -> pl.Series:
+    """`flat` undone."""
+    array = pa.LargeListArray.from_arrays(pa.array(starts, pa.int64()), pa.array(values, pa.uint32()))
+    return pl.Series("items", array, dtype=pl.List(pl.UInt32))
+
+
+def fingerprint_keys(ids: pl.Series, items: pl.Series) -> pl.Series:
+    """A 63-bit hash of each id and its items: the same on every machine and in every version."""
+    values, starts = flat(items)
+    place = np.arange(len(values), dtype=np.uint64) - np.repeat(starts[:-1], np.diff(starts)).astype(np.uint64)
+    mixed = _mixed(values.astype(np.uint64) + (place << np.uint64(32)))
+    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(mixed, dtype=np.uint64)])
+    total = sums[starts[1:]] - sums[starts[:-1]]
+    key = _mixed(_mixed(ids.to_numpy().astype(np.int64).view(np.uint64)) + total)
+    return pl.Series("fingerprint_key", (key & _POSITIVE).astype(np.int64))
+
+
+def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The splitmix64 finaliser."""
+    value = values + _STEP
+    value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return value ^ (value >> np.uint64(31))
