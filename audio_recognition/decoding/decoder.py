@@ -84,20 +84,21 @@ class AudioFile:
 
         Nothing behind the end; `UndecodableAudioError` if the file's beginning is asked for and no sound comes at all.
         """
-        left = math.inf if seconds is None else round(seconds * SAMPLE_RATE)
+        wanted = math.inf if seconds is None else round(seconds * SAMPLE_RATE)
+        given = 0
         for piece in self._from(start_seconds):
-            if left <= 0:
+            yield piece[: int(min(wanted - given, len(piece)))]
+            given += len(piece)
+            if given >= wanted:
                 return
-            yield piece[: int(min(left, len(piece)))]
-            left -= len(piece)
+        if start_seconds <= 0 and not given:
+            raise UndecodableAudioError(f"no packet of this {self.format} file decodes to sound")
 
     def _from(self, start_seconds: float) -> Iterator[NDArray[np.int16]]:
         is_sought = self._go_to(start_seconds)
         found = self._frames()
         first = next(found, None)
         if first is None:
-            if start_seconds <= 0:
-                raise UndecodableAudioError(f"no packet of this {self.format} file decodes to sound")
             return
         to_skip = 0 if not is_sought or first.time is None else round((start_seconds + self._begins - first.time) * SAMPLE_RATE)
         for piece in _converted(itertools.chain([first], found)):
@@ -137,7 +138,9 @@ class AudioFile:
                 container_options={"codec_whitelist": ",".join(CODECS)},
             )
         except (FFmpegError, ValueError) as error:
-            raise UndecodableAudioError(f"the bytes look like {self.format} but do not open as it: {error}") from None
+            raise UndecodableAudioError(
+                f"the bytes look like {self.format} but do not open as it: {getattr(error, 'strerror', None) or error}"
+            ) from None
         try:
             self._stream = _sound_of(self._container)
         except BaseException:
@@ -165,7 +168,7 @@ def _sound_of(container: InputContainer) -> AudioStream:
         raise UndecodableAudioError("there is no sound in this file")
     best = container.streams.best("audio")
     stream = best if isinstance(best, AudioStream) else container.streams.audio[0]
-    codec = stream.codec_context.name
+    codec = getattr(stream.codec_context, "name", "something that FFmpeg has no name for")  # then there is no context
     if codec not in CODECS:
         raise UnsupportedAudioError(f"the sound is coded as {codec}: {', '.join(CODECS)} are taken")
     stream.codec_context.thread_count = 1  # a sandbox has one process; and a server's cores belong to everyone

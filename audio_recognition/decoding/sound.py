@@ -81,7 +81,13 @@ class Resampler:
             yield from self._pieces(None)
 
     def _pieces(self, frame: AudioFrame | None) -> Iterator[NDArray[np.int16]]:
-        for converted in self._resampler.resample(frame):
+        try:
+            pieces = self._resampler.resample(frame)
+        except FFmpegError as error:
+            if isinstance(error, MemoryError):
+                raise
+            raise UndecodableAudioError(f"sound in this form cannot be converted: {self._form}") from error
+        for converted in pieces:
             if converted is not None:  # what it answers to the end when there is nothing to convert
                 yield converted.to_ndarray().astype(np.int16, copy=False).reshape(-1)
 

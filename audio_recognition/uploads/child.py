@@ -14,7 +14,7 @@ import numpy as np
 
 from audio_recognition.chromaprint import SAMPLE_RATE, fingerprints
 from audio_recognition.decoding.decoder import AudioFile
-from audio_recognition.decoding.errors import AudioError, UndecodableAudioError, UnsupportedAudioError
+from audio_recognition.decoding.errors import AudioError, UnsupportedAudioError
 from audio_recognition.uploads.confinement import confine
 from audio_recognition.uploads.limits import WINDOW_SECONDS
 from audio_recognition.uploads.messages import LONGEST_MESSAGE, LONGEST_TEXT, Ask, Heard, Hello, Opened, Refused, packed
@@ -44,10 +44,8 @@ def serve_one_file(file: BinaryIO, channel: socket.socket, limits: Limits) -> No
 
 
 def heard(audio: AudioFile, ask: Ask) -> Heard:
-    """The sound of one window and its items. UndecodableAudioError if the first has none."""
+    """The sound of one window and its items. UndecodableAudioError."""
     pieces = list(audio.samples(ask.start_seconds, WINDOW_SECONDS))
     samples = np.concatenate(pieces) if pieces else np.empty(0, np.int16)
-    if ask.start_seconds <= 0 and not len(samples):
-        raise UndecodableAudioError(f"no sound comes out of this {audio.format} file")
     items = tuple(one.astype("<u4").tobytes() for one in fingerprints(samples))
     return Heard(len(samples) / SAMPLE_RATE, items)
