@@ -1,4 +1,4 @@
-"""`python -m account_store.webhooks`: sends webhooks until stopped.
+"""`python -m account_store.webhooks`: sends webhooks, until stopped or, with --once, what is due now.
 
 Over PostgreSQL any number may run, on any machines; over SQLite one is enough. SIGTERM and SIGINT end it when the attempts under way have
 ended. Exit code 1: the options or the environment cannot be meant; 3: the database cannot be reached.
@@ -60,7 +60,7 @@ async def _deliver(accounts: Accounts, options: argparse.Namespace) -> None:
         asyncio.get_running_loop().add_signal_handler(one, deliverer.stop)
     writing = asyncio.create_task(_write(meters, options.metrics_file))
     log.info("webhooks are delivered", at_once=options.at_once)
-    await deliverer.run()
+    await (deliverer.run_once() if options.once else deliverer.run())
     writing.cancel()
     await asyncio.gather(writing, return_exceptions=True)
     await sender.close()
@@ -84,6 +84,7 @@ def _parser() -> argparse.ArgumentParser:
     metrics = os.environ.get(METRICS_VARIABLE)
     parser.add_argument("--metrics-file", metavar="FILE", type=Path, default=metrics, help="where metrics are written every second")
     parser.add_argument("--at-once", metavar="N", type=_count, default=AT_ONCE, help="webhooks sent to together (default %(default)s)")
+    parser.add_argument("--once", action="store_true", help="send what is due now, and end")
     parser.add_argument("--log-level", choices=["debug", "info", "warning", "error"], default="info")
     return parser
 

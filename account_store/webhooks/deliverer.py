@@ -73,7 +73,13 @@ class Deliverer:
             chore.cancel()
         await asyncio.gather(*chores, *self._turns, return_exceptions=True)
 
-    async def _claim(self) -> None:
+    async def run_once(self) -> None:
+        """Deliver what is due now, and end. UnavailableError."""
+        while await self._claim():
+            await asyncio.gather(*self._turns)
+
+    async def _claim(self) -> int:
+        """Begin turns; how many."""
         free = self._at_once - len(self._turns)
         claimed = await asyncio.to_thread(self._queue.claim, self._owner, free) if free else []
         for endpoint_id in claimed:
@@ -81,6 +87,7 @@ class Deliverer:
             self._turns.add(turn)
             turn.add_done_callback(self._turns.discard)
         self._meters.turns.set(len(self._turns))
+        return len(claimed)
 
     async def _pause(self, seconds: float) -> None:
         with suppress(TimeoutError):
