@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from audio_recognition.index import postings, segment
+from audio_recognition.index.batches import FingerprintBatch
+from audio_recognition.index.build import build_index
+from audio_recognition.index.errors import FingerprintsInvalidError
+from audio_recognition.index.index import Index
+from audio_recognition.index.layout import MAXIMUM_ITEMS, STORE_STRIDE, codes, is_sampled
+from tests.audio_recognition.fingerprint_world import music
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+
+def digest(folder: Path) -> dict[str, str]:
+    return {
+        str(file.relative_to(folder)): hashlib.sha256(file.read_bytes()).hexdigest() for file in sorted(folder.rglob("*")) if file.is_file()
+    }
+
+
+def batches(ids: list[int], fingerprints: list[NDArray[np.uint32]], size: int) -> list[FingerprintBatch]:
+    return [FingerprintBatch.of(ids[at : at + size], fingerprints[at : at + size]) for at in range(0, len(ids), size)]
+
+
+IDS = [7, 3, 900, 3, 12, 5, 41, 3, 44, 2]
+FINGERPRINTS = [music(seed, 60 + 9 * seed) for seed in range(len(IDS))]
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    folder = tmp_path_factory.mktemp("whole") / "index"
+    build_index(batches(IDS, FINGERPRINTS, len(IDS)), folder)
+    return digest(folder)
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(order=st.permutations(range(len(IDS))), size=st.integers(1, 10), partitions=st.sampled_from([None, 1, 4, 16]))
+def test_files_are_the_same_for_any_order_batches_and_partitions(
+    order: list[int], size: int, partitions: int | None, expected: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("any") / "index"
+    build_index(batches([IDS[at] for at in order], [FINGERPRINTS[at] for at in order], size), folder, partitions=partitions)
+    assert digest(folder) == expected
+
+
+def test_files_are_the_same_for_small_blocks_and_parts(expected: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(segment, "ITEMS_PER_BLOCK", 100)
+    monkeypatch.setattr(postings, "POSTINGS_PER_PART", 10)
+    build_index(batches(IDS, FINGERPRINTS, 3), tmp_path / "index")
+    assert digest(tmp_path / "index") == expected
+
+
+def test_every_sampled_item_is_posted_where_it_stands(tmp_path: Path) -> None:
+    build_index(batches(IDS, FINGERPRINTS, 4), tmp_path / "index")
+    (base,) = Index.open(tmp_path / "index").segments
+    for recording, items in zip(IDS, FINGERPRINTS, strict=True):
+        hashed = codes(items)
+        places = np.flatnonzero(is_sampled(hashed) & (np.diff(hashed, prepend=hashed[0] ^ np.uint32(1)) != 0))
+        found = base.find(hashed[places], longest=1000)
+        mine = base.ids[found.ordinals] == recording
+        assert set(zip(found.probes[mine].tolist(), found.places[mine].tolist(), strict=True)) >= set(enumerate(places.tolist()))
+
+
+def test_the_store_holds_every_other_item_in_the_order_of_ids(tmp_path: Path) -> None:
+    build_index(batches(IDS, FINGERPRINTS, 4), tmp_path / "index")
+    (base,) = Index.open(tmp_path / "index").segments
+    assert base.ids.tolist() == sorted(IDS)
+    ordinal = base.ids.tolist().index(900)
+    stored = base.store[base.store_starts[ordinal] : base.store_starts[ordinal + 1]]
+    assert stored.tolist() == FINGERPRINTS[2][::STORE_STRIDE].tolist()
+
+
+def test_one_recording_keeps_several_fingerprints_but_none_twice(tmp_path: Path) -> None:
+    build_index([FingerprintBatch.of([1, 1, 1], [music(1), music(2), music(1)])], tmp_path / "index")
+    assert Index.open(tmp_path / "index").segments[0].ids.tolist() == [1, 1]
+
+
+def test_without_fingerprints_there_is_an_index_that_holds_nothing(tmp_path: Path) -> None:
+    build_index([], tmp_path / "none")
+    build_index([FingerprintBatch.of([4], [np.zeros(0, np.uint32)])], tmp_path / "empty")
+    assert [Index.open(tmp_path / name).recordings for name in ("none", "empty")] == [0, 0]
+
+
+def test_what_is_too_long_is_cut(tmp_path: Path) -> None:
+    build_index([FingerprintBatch.of([1], [music(1, MAXIMUM_ITEMS + 5_000)])], tmp_path / "index")
+    (base,) = Index.open(tmp_path / "index").segments
+    assert base.facts.items == MAXIMUM_ITEMS
+
+
+@pytest.mark.parametrize(
+    ("ids", "starts", "items", "seconds", "message"),
+    [
+        ([1], [0, 5], np.zeros(4, np.uint32), [0], "within 4 items"),
+        ([1, 2], [0, 4], np.zeros(4, np.uint32), [0, 0], "3 ascending places"),
+        ([1, 2], [0, 3, 2], np.zeros(4, np.uint32), [0, 0], "ascending"),
+        ([-5], [0, 4], np.zeros(4, np.uint32), [0], "-5 is negative"),
+        ([1], [0, 4], np.zeros(4, np.int32), [0], "int32, not uint32"),
+        ([1], [0, 4], np.zeros(4, np.uint32), [0, 0], "2 durations for 1"),
+    ],
+)
+def test_columns_that_do_not_fit_together_are_refused(
+    ids: list[int], starts: list[int], items: NDArray[np.uint32], seconds: list[int], message: str
+) -> None:
+    with pytest.raises(FingerprintsInvalidError, match=message):
+        FingerprintBatch(np.array(ids), np.array(starts), items, np.array(seconds, dtype=np.uint16))

@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import numpy as np
+
+from audio_recognition.chromaprint import SILENCE_ITEM
+from audio_recognition.index.layout import (
+    ADDRESS_BITS,
+    HASH_BITS,
+    SAMPLE_BITS,
+    WORD_BITS,
+    bucket_bits,
+    codes,
+    is_sampled,
+    ordinal_bits,
+)
+
+
+def test_no_two_hashes_share_a_code() -> None:
+    hashes = np.arange(1 << 20, dtype=np.uint32) * np.uint32(4093)
+    assert len(np.unique(codes(hashes))) == len(np.unique(hashes >> np.uint32(32 - HASH_BITS)))
+
+
+def test_codes_stay_within_their_bits() -> None:
+    assert codes(np.array([0xFFFF_FFFF, 0x8000_0000, 0xFFF0], dtype=np.uint32)).max() < 1 << HASH_BITS
+
+
+def test_the_bits_left_out_of_the_hash_do_not_change_the_code() -> None:
+    items = np.array([0x1234_5670, 0x1234_567F], dtype=np.uint32)
+    assert codes(items)[0] == codes(items)[1]
+
+
+def test_one_item_in_four_is_sampled_whatever_bits_turn() -> None:
+    for bit in range(32 - HASH_BITS, 32):
+        near = (np.arange(20_000, dtype=np.uint32) << np.uint32(12)) ^ np.uint32(1 << bit)
+        assert abs(is_sampled(codes(near)).mean() - 2.0**-SAMPLE_BITS) < 0.02
+
+
+def test_silence_is_never_sampled() -> None:
+    assert not is_sampled(codes(np.array([SILENCE_ITEM], dtype=np.uint32))).any()
+
+
+def test_tags_and_ordinals_fit_in_a_word_at_any_size() -> None:
+    for fingerprints in (0, 1, 2, 1000, 10**6, 9 * 10**7, 2**31):
+        for items_each in (1, 40, 948, 65_536):
+            bits = ordinal_bits(fingerprints)
+            assert 0 <= fingerprints - 1 < 1 << bits or fingerprints == 0
+            assert bits + ADDRESS_BITS - bucket_bits(fingerprints * items_each, bits) <= WORD_BITS
