@@ -1,0 +1,74 @@
+"""Accounts whose webhooks may lead to loopback, and deliveries made one round at a time by a deliverer of the test's own."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from typing import TYPE_CHECKING
+
+import pytest
+
+from account_store import Accounts
+from account_store.clock import utc_now
+from account_store.outbound import Outbound
+from account_store.outbound.allowed import parse_allow_list
+from account_store.webhooks.deliverer import Deliverer
+from account_store.webhooks.meters import Meters
+from account_store.webhooks.sender import Sender
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from account_store.webhooks.deliveries import Delivery
+    from account_store.webhooks.endpoints import Endpoint, NewSecret
+    from tests.account_store.conftest import HandClock
+
+_numbers = itertools.count(1)
+LONG_SECONDS, SHORT_SECONDS, LATE = 15.0, 1.0, 1.3
+"""Deadlines of an attempt: for receivers that answer, for those that do not; and an answer that comes too late for the short one."""
+OUTBOUND = Outbound(parse_allow_list("127.0.0.0/8:*"))
+"""One for all: reading the authorities of TLS takes a while."""
+
+
+@pytest.fixture
+def accounts(url: str, clock: HandClock) -> Iterator[Accounts]:
+    opened = Accounts.open(url, clock=clock, outbound=OUTBOUND)
+    yield opened
+    # What this test left due must not be sent by the next one's deliverer.
+    for account in opened.all():
+        for endpoint in opened.webhooks.all(account.account_id):
+            opened.webhooks.delete(account.account_id, endpoint.endpoint_id)
+    opened.close()
+
+
+def new_account(accounts: Accounts) -> int:
+    return accounts.create(f"is told {next(_numbers)}").account_id
+
+
+def hooked(accounts: Accounts, url: str, event_types: Sequence[str] = ()) -> NewSecret:
+    """A webhook of a new account."""
+    return accounts.webhooks.create(new_account(accounts), url, event_types)
+
+
+def decide(accounts: Accounts, account_id: int, *values: str) -> None:
+    """Make as many events as there are values: suggestions that are decided."""
+    for value in values:
+        made = accounts.suggestions.create(account_id, 1, "genre", value)
+        accounts.suggestions.decide(made.suggestion_id, "approved")
+
+
+def log_of(accounts: Accounts, endpoint: Endpoint) -> list[Delivery]:
+    """Its deliveries, oldest first."""
+    return accounts.deliveries.page(endpoint.account_id, endpoint.endpoint_id)[::-1]
+
+
+def deliver(accounts: Accounts, deadline_seconds: float = LONG_SECONDS) -> Meters:
+    """One round: what is due by the accounts' clock is sent, signed by the real one."""
+
+    async def round_() -> Meters:
+        sender, meters = Sender(accounts.outbound, utc_now, at_once=8, deadline_seconds=deadline_seconds), Meters()
+        await Deliverer(accounts.webhook_queue, sender, meters).run_once()
+        await sender.close()
+        return meters
+
+    return asyncio.run(round_())

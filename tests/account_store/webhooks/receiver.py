@@ -1,0 +1,135 @@
+"""A receiver of webhooks on loopback as they are met: good, down, slow, trickling, lying. What it was sent is kept, in order."""
+
+from __future__ import annotations
+
+import socket
+import socketserver
+import struct
+import threading
+import time
+from collections.abc import Callable
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from standardwebhooks import Webhook
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Behaviour = Callable[[socket.socket], None]
+"""What is done with the connection when a request has been read."""
+
+
+@dataclass(frozen=True)
+class Received:
+    """One request."""
+
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def event_id(self) -> str:
+        return self.headers["webhook-id"]
+
+    def verified(self, secret: str) -> Any:  # noqa: ANN401 -- JSON
+        """The message, as a receiver with the public library reads it; WebhookVerificationError."""
+        return Webhook(secret).verify(self.body, self.headers)
+
+
+class _Server(socketserver.ThreadingTCPServer):
+    daemon_threads = True
+    allow_reuse_address = True
+
+    def __init__(self, port: int, behaviour: Behaviour) -> None:
+        super().__init__(("127.0.0.1", port), _Handler)
+        self.behaviour = behaviour
+        self.received: list[Received] = []
+
+    def handle_error(self, *_: object) -> None:
+        """Senders that go away in the middle are part of the tests."""
+
+
+class _Handler(socketserver.StreamRequestHandler):
+    server: _Server
+
+    def handle(self) -> None:
+        lines = iter(self.rfile.readline, b"\r\n")
+        next(lines)
+        pairs = [line.decode("latin-1").partition(":") for line in lines]
+        headers = {name.lower(): value.strip() for name, _, value in pairs}
+        body = self.rfile.read(int(headers["content-length"]))
+        self.server.received.append(Received(headers, body))
+        self.server.behaviour(self.connection)
+
+
+class Receiver:
+    """A running receiver; `behaviour` may be changed while it runs."""
+
+    def __init__(self, server: _Server) -> None:
+        self._server = server
+        self.url = f"http://127.0.0.1:{server.server_address[1]}/hook"
+        self.port = int(server.server_address[1])
+
+    @property
+    def received(self) -> list[Received]:
+        return self._server.received
+
+    def behaves(self, behaviour: Behaviour) -> None:
+        self._server.behaviour = behaviour
+
+
+@contextmanager
+def receiving(behaviour: Behaviour | None = None, port: int = 0) -> Iterator[Receiver]:
+    with _Server(port, behaviour or answers(204)) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield Receiver(server)
+        server.shutdown()
+        thread.join()
+
+
+def unused_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def answers(status: int, body: bytes = b"", *headers: str) -> Behaviour:
+    lines = [f"HTTP/1.1 {status} x", f"Content-Length: {len(body)}", *headers]
+    return says("\r\n".join(lines).encode() + b"\r\n\r\n" + body)
+
+
+def says(answer: bytes) -> Behaviour:
+    """Whatever bytes, then the end of the connection."""
+    return lambda connection: connection.sendall(answer)
+
+
+def waits(seconds: float, then: Behaviour) -> Behaviour:
+    def behave(connection: socket.socket) -> None:
+        time.sleep(seconds)
+        then(connection)
+
+    return behave
+
+
+def trickles(head: bytes, part: bytes, pause: float, times: int) -> Behaviour:
+    def behave(connection: socket.socket) -> None:
+        connection.sendall(head)
+        for _ in range(times):
+            time.sleep(pause)
+            connection.sendall(part)
+
+    return behave
+
+
+def resets_after(answer: bytes) -> Behaviour:
+    """Says that much, then tears the connection (RST)."""
+
+    def behave(connection: socket.socket) -> None:
+        connection.sendall(answer)
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        connection.close()
+
+    return behave

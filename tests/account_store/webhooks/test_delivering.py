@@ -1,0 +1,203 @@
+"""What is sent when, and to whom: nothing is lost, nothing is sent out of its turn, and a dead receiver holds up nobody else."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+from standardwebhooks.webhooks import WebhookVerificationError
+
+from account_store import Accounts
+from account_store.webhooks import schedule
+from account_store.webhooks.events import SUGGESTION_DECIDED, TRACK_STARTED
+from account_store.webhooks.outbox import DELIVERED, FAILED, HELD, PENDING
+from account_store.webhooks.queue import LEASE
+from tests.account_store.webhooks.conftest import LATE, SHORT_SECONDS, decide, deliver, hooked, log_of
+from tests.account_store.webhooks.receiver import answers, receiving, unused_port, waits
+
+if TYPE_CHECKING:
+    from tests.account_store.conftest import HandClock
+
+
+def test_a_receiver_with_the_public_library_verifies_what_it_is_told(accounts: Accounts) -> None:
+    with receiving() as receiver:
+        made = hooked(accounts, receiver.url, [SUGGESTION_DECIDED])
+        deaf = accounts.webhooks.create(made.endpoint.account_id, receiver.url, [TRACK_STARTED])
+        stranger = hooked(accounts, receiver.url)
+        decide(accounts, made.endpoint.account_id, "Acid Haüs")
+        deliver(accounts)
+    [one] = receiver.received
+    message = one.verified(made.secret)
+    assert (message["type"], message["data"]["value"], message["data"]["status"]) == (SUGGESTION_DECIDED, "Acid Haüs", "approved")
+    assert set(message) == {"type", "timestamp", "data"}
+    assert one.headers["content-type"] == "application/json"
+    with pytest.raises(WebhookVerificationError):
+        one.verified(deaf.secret)
+    [delivery] = log_of(accounts, made.endpoint)
+    assert (delivery.status, delivery.event_id, delivery.last_status_code, delivery.attempt_count) == (DELIVERED, one.event_id, 204, 1)
+    assert log_of(accounts, deaf.endpoint) == log_of(accounts, stranger.endpoint) == []
+
+
+def test_a_receiver_that_was_down_gets_everything_in_order_when_it_is_up(accounts: Accounts, clock: HandClock) -> None:
+    port = unused_port()
+    made = hooked(accounts, f"http://127.0.0.1:{port}/")
+    decide(accounts, made.endpoint.account_id, "A", "B", "C")
+    deliver(accounts)
+    before = log_of(accounts, made.endpoint)
+    assert [(one.status, one.attempt_count) for one in before] == [(PENDING, 1), (PENDING, 0), (PENDING, 0)], "it rests after a failure"
+    assert "ConnectError" in str(before[0].last_error)
+    endpoint = accounts.webhooks.one(made.endpoint.account_id, made.endpoint.endpoint_id)
+    assert endpoint.failing_since == clock.now
+    with receiving(port=port) as receiver:
+        clock.move(seconds=10)
+        deliver(accounts)
+    assert [one.verified(made.secret)["data"]["value"] for one in receiver.received] == ["A", "B", "C"]
+    assert [one.event_id for one in receiver.received] == [one.event_id for one in before]
+    assert {one.status for one in log_of(accounts, made.endpoint)} == {DELIVERED}
+    assert accounts.webhooks.one(endpoint.account_id, endpoint.endpoint_id).failing_since is None
+
+
+def test_an_address_that_leads_inside_by_now_is_not_called(accounts: Accounts, url: str, clock: HandClock) -> None:
+    with receiving() as receiver:
+        made = hooked(accounts, receiver.url)
+        decide(accounts, made.endpoint.account_id, "A")
+        strict = Accounts.open(url, clock=clock)
+        deliver(strict)
+        strict.close()
+        assert receiver.received == []
+    [delivery] = log_of(accounts, made.endpoint)
+    assert (delivery.status, delivery.last_status_code) == (PENDING, None)
+    assert "not a public address" in str(delivery.last_error)
+
+
+def test_ten_attempts_over_a_day_then_it_is_given_up_and_can_be_replayed(accounts: Accounts, clock: HandClock) -> None:
+    with receiving(answers(503)) as receiver:
+        made = hooked(accounts, receiver.url)
+        began = clock.now
+        decide(accounts, made.endpoint.account_id, "A")
+        offsets = []
+        for _ in schedule.OFFSETS:
+            [delivery] = log_of(accounts, made.endpoint)
+            assert delivery.due_at is not None
+            clock.now = max(clock.now + timedelta(minutes=5), delivery.due_at)  # it has rested by then, too
+            offsets.append(delivery.due_at - began)
+            deliver(accounts)
+        [delivery] = log_of(accounts, made.endpoint)
+        assert (delivery.status, delivery.attempt_count, delivery.due_at, delivery.finished_at) == (FAILED, 10, None, clock.now)
+        assert timedelta(hours=21) < offsets[-1] < timedelta(hours=28)
+        clock.move(days=1)
+        deliver(accounts)
+        assert len(receiver.received) == 10
+        receiver.behaves(answers(200))
+        accounts.deliveries.replay(made.endpoint.account_id, made.endpoint.endpoint_id, delivery.delivery_id)
+        deliver(accounts)
+        [replayed] = log_of(accounts, made.endpoint)
+    assert (replayed.status, replayed.attempt_count) == (DELIVERED, 11)
+    assert len({one.event_id for one in receiver.received}) == 1
+
+
+def test_410_ends_it_until_its_owner_enables_it_again(accounts: Accounts, clock: HandClock) -> None:
+    with receiving(answers(410)) as receiver:
+        made = hooked(accounts, receiver.url)
+        account_id, endpoint_id = made.endpoint.account_id, made.endpoint.endpoint_id
+        decide(accounts, account_id, "A", "B")
+        deliver(accounts)
+        endpoint = accounts.webhooks.one(account_id, endpoint_id)
+        assert (endpoint.is_enabled, endpoint.disabled_reason, endpoint.disabled_at) == (False, "gone", clock.now)
+        decide(accounts, account_id, "C")
+        clock.move(days=1)
+        deliver(accounts)
+        assert len(receiver.received) == 1
+        assert [one.status for one in log_of(accounts, endpoint)] == [FAILED, HELD, HELD]
+        receiver.behaves(answers(200))
+        accounts.webhooks.change(account_id, endpoint_id, is_enabled=True)
+        deliver(accounts)
+        assert len(receiver.received) == 1, "what was held goes out on request only"
+        assert accounts.deliveries.replay_since(account_id, endpoint_id, clock.now - timedelta(days=2)) == 3
+        deliver(accounts)
+    assert [json.loads(one.body)["data"]["value"] for one in receiver.received] == ["A", "A", "B", "C"]
+
+
+def test_an_endpoint_that_fails_for_days_is_disabled_and_says_so(accounts: Accounts, clock: HandClock) -> None:
+    with receiving(answers(500)) as receiver:
+        made = hooked(accounts, receiver.url)
+        for _day in range(7):
+            decide(accounts, made.endpoint.account_id, "A")
+            deliver(accounts)
+            clock.move(days=1)
+        endpoint = accounts.webhooks.one(made.endpoint.account_id, made.endpoint.endpoint_id)
+        assert (endpoint.disabled_reason, len(receiver.received)) == ("failing", 6)
+        assert endpoint.failing_since == clock.now - timedelta(days=7)
+        assert {one.status for one in log_of(accounts, endpoint)} == {HELD}
+        changed = accounts.webhooks.change(made.endpoint.account_id, made.endpoint.endpoint_id, is_enabled=True)
+        assert (changed.is_enabled, changed.disabled_reason, changed.failing_since) == (True, None, None)
+
+
+def test_a_slow_receiver_holds_up_only_itself(accounts: Accounts, clock: HandClock) -> None:
+    with receiving(waits(LATE, answers(200))) as slow, receiving() as good:
+        endless = hooked(accounts, slow.url)
+        decide(accounts, endless.endpoint.account_id, *"ABCDE")
+        quick = hooked(accounts, good.url)
+        decide(accounts, quick.endpoint.account_id, *"ABCDEFGHIJ")
+        deliver(accounts, SHORT_SECONDS)
+        assert [one.verified(quick.secret)["data"]["value"] for one in good.received] == list("ABCDEFGHIJ")
+        assert len(slow.received) == 1
+        clock.move(minutes=1)
+        deliver(accounts, SHORT_SECONDS)
+        assert len(slow.received) == 2, "one attempt, then it rests again, however much waits"
+
+
+def test_while_a_secret_is_replaced_both_sign(accounts: Accounts, clock: HandClock) -> None:
+    with receiving() as receiver:
+        made = hooked(accounts, receiver.url)
+        account_id, endpoint_id = made.endpoint.account_id, made.endpoint.endpoint_id
+        new = accounts.webhooks.rotate(account_id, endpoint_id, timedelta(hours=2))
+        assert new.secret != made.secret
+        decide(accounts, account_id, "A")
+        deliver(accounts)
+        assert receiver.received[-1].verified(made.secret) == receiver.received[-1].verified(new.secret)
+        clock.move(hours=2, seconds=1)
+        decide(accounts, account_id, "B")
+        deliver(accounts)
+        assert receiver.received[-1].verified(new.secret)
+        with pytest.raises(WebhookVerificationError):
+            receiver.received[-1].verified(made.secret)
+        newest = accounts.webhooks.rotate(account_id, endpoint_id, timedelta(0))
+        decide(accounts, account_id, "C")
+        deliver(accounts)
+        assert receiver.received[-1].headers["webhook-signature"].count("v1,") == 1
+        assert receiver.received[-1].verified(newest.secret)
+
+
+def test_a_ping_is_sent_whatever_the_endpoint_asks_for(accounts: Accounts) -> None:
+    with receiving() as receiver:
+        made = hooked(accounts, receiver.url, [TRACK_STARTED])
+        pinged = accounts.deliveries.ping(made.endpoint.account_id, made.endpoint.endpoint_id)
+        assert pinged.status == PENDING
+        deliver(accounts)
+    [one] = receiver.received
+    assert one.event_id == pinged.event_id
+    message = one.verified(made.secret)
+    assert (message["type"], message["data"]["webhook_id"]) == ("webhook.ping", made.endpoint.endpoint_id)
+
+
+def test_a_deliverer_that_died_leaves_an_endpoint_that_others_take_when_its_lease_ends(accounts: Accounts, clock: HandClock) -> None:
+    with receiving() as receiver:
+        made = hooked(accounts, receiver.url)
+        endpoint_id = made.endpoint.endpoint_id
+        decide(accounts, made.endpoint.account_id, "A")
+        queue = accounts.webhook_queue
+        assert endpoint_id in queue.claim("dies", 100)
+        lost = queue.next("dies", endpoint_id)
+        assert lost is not None
+        assert endpoint_id not in queue.claim("lives", 100)
+        assert queue.next("lives", endpoint_id) is None
+        deliver(accounts)
+        assert receiver.received == []
+        clock.now += LEASE + timedelta(seconds=1)
+        assert queue.next("dies", endpoint_id) is None, "a lease that ended is no licence"
+        deliver(accounts)
+    [one] = receiver.received
+    assert one.event_id == lost.event_id

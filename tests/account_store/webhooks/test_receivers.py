@@ -1,0 +1,103 @@
+"""Receivers of every kind, real ones: only a whole answer with a 2xx is a success, and nothing that a receiver does loses an event."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from account_store.webhooks.outbox import DELIVERED, PENDING
+from account_store.webhooks.sender import EXCERPT_CHARACTERS
+from tests.account_store.webhooks.conftest import LATE, LONG_SECONDS, SHORT_SECONDS, decide, deliver, hooked, log_of
+from tests.account_store.webhooks.receiver import answers, receiving, resets_after, says, trickles, waits
+
+if TYPE_CHECKING:
+    from account_store import Accounts
+    from tests.account_store.conftest import HandClock
+    from tests.account_store.webhooks.receiver import Behaviour
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """SQLite alone: what a receiver does has nothing to do with the database."""
+    return f"sqlite:///{tmp_path_factory.mktemp('receivers')}/accounts.db"
+
+
+OK = b"HTTP/1.1 200 OK\r\n"
+NO_SUCCESS: dict[str, tuple[Behaviour, int | None, str]] = {
+    "answers 500": (answers(500, b"boom"), 500, "answered 500"),
+    "answers 404": (answers(404), 404, "answered 404"),
+    "answers 304": (answers(304), 304, "answered 304"),
+    "redirects": (answers(302, b"", "Location: http://127.0.0.1:1/"), 302, "redirects are not followed"),
+    "redirects for good": (answers(308, b"", "Location: /other"), 308, "redirects are not followed"),
+    "is slow": (waits(LATE, answers(200)), None, "within"),
+    "trickles its head": (trickles(OK, b"X-A: b\r\n", 0.05, 60), None, "within"),
+    "trickles its body": (trickles(OK + b"Content-Length: 1000\r\n\r\n", b".", 0.05, 60), 200, "within"),
+    "goes on saying 103": (trickles(b"", b"HTTP/1.1 103 Early Hints\r\n\r\n", 0.05, 60), None, "within"),
+    "hangs up": (says(b""), None, "disconnected"),
+    "resets": (resets_after(b""), None, "Error"),
+    "says 200 and resets": (resets_after(OK + b"Content-Length: 5\r\n\r\nab"), 200, "Error"),
+    "promises more than it sends": (says(OK + b"Content-Length: 100\r\n\r\nok"), 200, "Error"),
+    "breaks off its chunks": (says(OK + b"Transfer-Encoding: chunked\r\n\r\n5\r\nab"), 200, "Error"),
+    "speaks no HTTP": (says(b"\x16\x03\x01 hello"), None, "Error"),
+    "has no status": (says(b"HTTP/1.1 two hundred\r\n\r\n"), None, "Error"),
+    "has an endless head": (says(OK + b"X-A: " + b"b" * 200_000), None, "Error"),
+}
+
+
+@pytest.mark.parametrize("kind", NO_SUCCESS)
+def test_whatever_is_no_whole_2xx_is_sent_again_with_the_same_id(accounts: Accounts, clock: HandClock, kind: str) -> None:
+    behaviour, status, error = NO_SUCCESS[kind]
+    with receiving(behaviour) as receiver:
+        made = hooked(accounts, receiver.url)
+        decide(accounts, made.endpoint.account_id, "A")
+        deliver(accounts, SHORT_SECONDS if error == "within" else LONG_SECONDS)
+        [first] = log_of(accounts, made.endpoint)
+        assert (first.status, first.last_status_code, first.attempt_count) == (PENDING, status, 1), first
+        assert error in str(first.last_error)
+        assert first.due_at is not None
+        assert first.due_at - clock.now <= timedelta(seconds=6)
+        receiver.behaves(answers(200, b"thanks"))
+        clock.move(seconds=6)
+        deliver(accounts)
+        [then] = log_of(accounts, made.endpoint)
+    assert (then.status, then.attempt_count) == (DELIVERED, 2)
+    assert len({one.event_id for one in receiver.received}) == 1
+    assert len({one.body for one in receiver.received}) == 1
+    assert receiver.received[-1].verified(made.secret)
+    attempts = accounts.deliveries.one(made.endpoint.account_id, made.endpoint.endpoint_id, then.delivery_id).attempts
+    assert [(one.status_code, one.error is None) for one in attempts] == [(status, False), (200, True)]
+    assert attempts[-1].response_excerpt == "thanks"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        trickles(OK + b"Content-Length: 1000000000\r\n\r\n", b"\0\xff" * 50_000, 0, 100),
+        says(OK + b"Content-Length: 2\r\n\r\nok and a lot more"),
+        says(OK + b"\r\n" + b"until the end" * 100_000),
+        says(OK + b"Content-Encoding: gzip\r\nContent-Length: 4\r\n\r\nnone"),
+        answers(299),
+    ],
+    ids=["endless", "more than promised", "without a length", "not what it is called", "another 2xx"],
+)
+def test_a_2xx_counts_however_much_follows(accounts: Accounts, answer: Behaviour) -> None:
+    with receiving(answer) as receiver:
+        made = hooked(accounts, receiver.url)
+        decide(accounts, made.endpoint.account_id, "A")
+        deliver(accounts)
+    [delivery] = log_of(accounts, made.endpoint)
+    assert delivery.status == DELIVERED, delivery
+    [attempt] = accounts.deliveries.one(made.endpoint.account_id, made.endpoint.endpoint_id, delivery.delivery_id).attempts
+    assert attempt.response_excerpt is not None
+    assert len(attempt.response_excerpt) <= EXCERPT_CHARACTERS
+    assert "\0" not in attempt.response_excerpt
+
+
+def test_a_redirect_is_not_followed_anywhere(accounts: Accounts) -> None:
+    with receiving() as inside, receiving(answers(307, b"", f"Location: {inside.url}")) as receiver:
+        made = hooked(accounts, receiver.url)
+        decide(accounts, made.endpoint.account_id, "A")
+        deliver(accounts)
+        assert (len(receiver.received), inside.received) == (1, [])
