@@ -75,7 +75,7 @@ class Accounts:
         self.history = History(self._engine, clock)
         self.airplay = Airplay(self._engine, clock)
         self.suggestions = Suggestions(self._engine, clock)
-        self.usage = Usage(self._engine, self.account, clock)
+        self.usage = Usage(self._engine, self.account, plans.stream_month_price_eur, clock)
         self.users = Users(self._engine, clock)
         seal = seal_by(os.environ)
         self.webhooks = Endpoints(self._engine, outbound, seal, clock)

@@ -29,6 +29,11 @@ def rfc3339(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def beginning_of_month(month: str) -> datetime:
+    """The first moment of `2026-11`."""
+    return datetime(int(month[:4]), int(month[5:]), 1, tzinfo=UTC)
+
+
 def end_of_month(month: str) -> datetime:
     """When the credits of `2026-11` lapse and new ones are granted: the first moment of the month after."""
     year, number = int(month[:4]), int(month[5:])

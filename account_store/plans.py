@@ -17,6 +17,8 @@ import yaml
 from account_store.errors import InvalidValueError
 
 MONTHS = 12
+STREAM_MONTH_PRICE_EUR = 29
+"""Where a table says nothing of streams (specification, part 8)."""
 SHIPPED = Path(__file__).with_name("plans.yaml")
 _FIGURES = ("credits", "price_eur", "requests_per_second", "burst")
 
@@ -68,6 +70,8 @@ class PlanTable:
     """Names of plans whose figures are agreed with each account."""
     paid_only: frozenset[str]
     yearly_discount: Decimal
+    stream_month_price_eur: Decimal
+    """Of a stream in each calendar month that it is active in, whatever the plan (specification, part 8)."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -100,6 +104,7 @@ def load_plans(path: Path = SHIPPED) -> PlanTable:
     try:
         document: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
         discount = Decimal(str(document["yearly_discount"]))
+        stream_month_price = Decimal(str(document.get("stream_month_price_eur", STREAM_MONTH_PRICE_EUR)))
         paid_only = frozenset(document["paid_only"])
         entries: dict[str, dict[str, Any]] = document["plans"]
         agreed = frozenset(name for name, entry in entries.items() if entry.get("agreed"))
@@ -108,7 +113,9 @@ def load_plans(path: Path = SHIPPED) -> PlanTable:
         raise InvalidValueError(f"{path}: no table of plans: {error!r}") from error
     if "free" not in plans:
         raise InvalidValueError(f"{path}: no plan `free`: new accounts start with it")
-    return PlanTable(plans, agreed, paid_only, discount)
+    if stream_month_price < 0:
+        raise InvalidValueError(f"{path}: stream_month_price_eur is at least 0, got {stream_month_price}")
+    return PlanTable(plans, agreed, paid_only, discount, stream_month_price)
 
 
 def _plan(place: str, name: str, entry: dict[str, Any], discount: Decimal, paid_only: frozenset[str]) -> Plan:

@@ -7,18 +7,19 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sqlalchemy import bindparam, select
+from sqlalchemy import bindparam, func, select
 
-from account_store.clock import end_of_month, month_of
+from account_store.clock import beginning_of_month, end_of_month, month_of
 from account_store.errors import InvalidValueError
 from account_store.schema import api_key, credit_day, credit_month
+from account_store.streams.tables import stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
     from decimal import Decimal
 
-    from sqlalchemy import Engine
+    from sqlalchemy import Connection, Engine
 
     from account_store.accounts import Account
     from account_store.clock import Clock
@@ -54,6 +55,11 @@ class Statement:
     used: int
     remaining: int
     resets_at: datetime
+    stream_months: int
+    """Streams that were active at any moment of the month, each counted once: what stream monitoring is billed by."""
+    stream_month_price_eur: Decimal
+    stream_price_eur: Decimal
+    """Of all stream-months, on top of the plan."""
     days: list[DayUse]
     """Oldest first; their credits add up to `used`."""
 
@@ -61,9 +67,10 @@ class Statement:
 class Usage:
     """Statements of one database."""
 
-    def __init__(self, engine: Engine, account_of: Callable[[int], Account], clock: Clock) -> None:
+    def __init__(self, engine: Engine, account_of: Callable[[int], Account], stream_month_price_eur: Decimal, clock: Clock) -> None:
         """`account_of` reads an account by id."""
         self._engine = engine
+        self._stream_month_price_eur = stream_month_price_eur
         self._account_of = account_of
         self._clock = clock
 
@@ -82,11 +89,22 @@ class Usage:
             query = select(credit_month).where(credit_month.c.account_id == account_id, credit_month.c.month == month)
             row = connection.execute(query).one_or_none()
             days = [DayUse(*day) for day in connection.execute(_DAYS, {"account_id": account_id, "start": month, "end": month + "-99"})]
+            stream_months = self._stream_months(connection, account_id, month)
         used = row.used if row else 0
         allowed = account.plan.credits if month == present or row is None else row.allowed
         price = account.plan.yearly_price_eur if account.is_yearly else account.plan.price_eur
-        figures = (allowed, used, max(allowed - used, 0), end_of_month(month), days)
-        return Statement(account_id, account.name, month, account.plan.name, price, account.is_yearly, *figures)
+        credits_ = (allowed, used, max(allowed - used, 0), end_of_month(month))
+        streams = (stream_months, self._stream_month_price_eur, stream_months * self._stream_month_price_eur)
+        return Statement(account_id, account.name, month, account.plan.name, price, account.is_yearly, *credits_, *streams, days)
+
+    def _stream_months(self, connection: Connection, account_id: int, month: str) -> int:
+        """One that begins as the month ends counts for the next; one that is stopped as a month begins, for that one, too."""
+        begins, ends = beginning_of_month(month), end_of_month(month)
+        if begins > self._clock():
+            return 0
+        was_active = (stream.c.created_at < ends) & (stream.c.stopped_at.is_(None) | (stream.c.stopped_at >= begins))
+        counted = select(func.count()).select_from(stream).where(stream.c.account_id == account_id, was_active)
+        return connection.scalar(counted) or 0
 
 
 _DAYS = (

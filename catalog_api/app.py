@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 
@@ -12,6 +13,7 @@ from litestar.datastructures import State
 from litestar.types import ASGIApp
 
 from account_store.accounts import Accounts
+from account_store.outbound import Outbound, allowed_by
 from account_store.rate_limits import RateLimiter
 from catalog_api.admission import KeyCheck
 from catalog_api.dashboard.site import Doors, dashboard, open_desk
@@ -39,7 +41,8 @@ def build_app(settings: ApiSettings, traffic: Traffic, housekeeping: Housekeepin
     document = description(declared(ROUTES), accounts.plans)
     limiter = RateLimiter.open(settings.rate_limits_url)
     encoded = msgspec.json.encode(document)
-    service = Service(live, accounts, limiter, settings, encoded, reference_page(document), GenreNames())
+    outbound = Outbound(allowed_by(os.environ))
+    service = Service(live, accounts, limiter, outbound, settings, encoded, reference_page(document), GenreNames())
 
     @asynccontextmanager
     async def opened(_app: Litestar) -> AsyncIterator[None]:

@@ -22,6 +22,9 @@ CHANGES: tuple[InterfaceChange, ...] = (
     InterfaceChange("2026-11-21", "added", "/v1/changes", "What became of ids between builds."),
     InterfaceChange("2026-11-21", "added", "/v1/usage", "Credits and rate of the key's account."),
     InterfaceChange("2026-11-21", "added", "/v1/tracks/links", "`url` finds a track by its address on a platform."),
+    InterfaceChange("2026-11-21", "added", "/v1/streams", "Live streams: register, list, read, stop; what airs on them."),
+    InterfaceChange("2026-11-21", "added", "/v1/streams/report", "Airplay report as JSON, CSV or Parquet."),
+    InterfaceChange("2026-11-21", "added", "/v1/usage", "`stream_months` and their price."),
 )
 
 

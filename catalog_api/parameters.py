@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from datetime import date
+from functools import cache
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 from urllib.parse import parse_qsl
+from zoneinfo import ZoneInfo, available_timezones
 
 from catalog_api.problems import ApiError, ParameterProblem
 from catalog_store.identifiers import NUMBER_SHAPE, STREAMSVC_A_SHAPE, UUID_SHAPE, normalise_iswc, shaped_isrc
@@ -278,6 +281,50 @@ def _build(value: str) -> str:
 
 
 SINCE = Parameter[str | None]("since", _build, {"type": "string", "pattern": BUILD_SHAPE}, "The build whose ids you hold.")
+
+
+def _opaque(value: str) -> str:
+    """An id that callers got from us. What has another shape is no id of anything: it is not found, like any unknown one."""
+    return value if re.fullmatch(UUID_SHAPE, value) else ""
+
+
+STREAM_ID = Parameter("id", _opaque, {"type": "string", "format": "uuid"}, "Stream id.", place="path", is_required=True)
+
+_DATES = (date(1970, 1, 2), date(2199, 12, 31))
+
+
+def _date(value: str) -> date:
+    try:
+        day = date.fromisoformat(value) if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", value) else None
+    except ValueError:
+        day = None
+    if day is None or not _DATES[0] <= day <= _DATES[1]:
+        raise ValueError(f"a date, YYYY-MM-DD, from {_DATES[0]} to {_DATES[1]}; got {_shown(value)}")
+    return day
+
+
+def _zone(value: str) -> ZoneInfo:
+    if value not in _zones():
+        raise ValueError(f"the name of a time zone, such as Europe/Berlin; got {_shown(value)}")
+    return ZoneInfo(value)
+
+
+@cache
+def _zones() -> set[str]:
+    return available_timezones()
+
+
+_DATE_SCHEMA = {"type": "string", "format": "date"}
+FROM = Parameter("from", _date, _DATE_SCHEMA, "First day of the report.", is_required=True)
+UNTIL = Parameter("until", _date, _DATE_SCHEMA, "Last day of the report, included.", is_required=True)
+TIMEZONE = Parameter(
+    "timezone",
+    _zone,
+    {"type": "string", "default": "UTC", "examples": ["Europe/Berlin"]},
+    "The zone whose midnights the days begin and end at; times in the answer are UTC all the same.",
+    default=ZoneInfo("UTC"),
+)
+ACCEPT = Parameter("Accept", str, {"type": "string"}, "Media types that the caller takes.", default="*/*", place="header")
 
 INCLUDABLE = ("isrcs", "links", "provenance")
 

@@ -1,4 +1,4 @@
-"""What answers questions: the live catalog, the accounts, the rate limiter, the settings. One per process, made at start-up (app.py)."""
+"""What answers questions: the live catalog, the accounts, limits, the way out, settings. One per process, made at start-up (app.py)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from account_store.accounts import Accounts
+    from account_store.outbound import Outbound
     from account_store.rate_limits import RateLimiter
     from catalog_api.genre_names import GenreNames
     from catalog_api.live_catalog import LiveCatalog
@@ -20,6 +21,8 @@ class Service:
     live: LiveCatalog
     accounts: Accounts
     limiter: RateLimiter
+    outbound: Outbound
+    """The way to addresses that callers name."""
     settings: ApiSettings
     description: bytes
     """The OpenAPI document, encoded."""

@@ -11,9 +11,11 @@ from catalog_api.handlers.genres import genres
 from catalog_api.handlers.iswc import iswcs_of_track, tracks_of_iswc
 from catalog_api.handlers.links import links
 from catalog_api.handlers.releases import artist, artist_releases, label, label_releases, new_releases, release
+from catalog_api.handlers.report import report
 from catalog_api.handlers.resolve import resolve
 from catalog_api.handlers.search import search
 from catalog_api.handlers.service import alive, changelog, error_codes, openapi_document, ready, reference_page, reference_style_sheet
+from catalog_api.handlers.streams import create_stream, stop_stream, stream, stream_history, streams
 from catalog_api.handlers.suggestions import suggest, suggestions, suggestions_of_track
 from catalog_api.handlers.tracks import track_by_id, track_by_isrc
 from catalog_api.handlers.usage import usage
@@ -37,6 +39,12 @@ ROUTES = [
     suggest,
     suggestions_of_track,
     suggestions,
+    create_stream,
+    streams,
+    report,
+    stream,
+    stop_stream,
+    stream_history,
     changes,
     usage,
     error_codes,

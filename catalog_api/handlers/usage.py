@@ -32,5 +32,8 @@ async def _statement(service: Service, caller: Caller) -> Answer:
             plan.requests_per_second,
             plan.burst,
             days,
+            month.stream_months,
+            float(month.stream_month_price_eur),
+            float(month.stream_price_eur),
         )
     )

@@ -73,7 +73,7 @@ def test_gaps_that_have_a_part_in_the_time(accounts: Accounts, clock: HandClock)
     start = clock.now
     with accounts._engine.begin() as connection:
         gaps.open_gap(connection, one.stream_id, gaps.SOURCE, start, "refused")
-        gaps.close(connection, one.stream_id, start + timedelta(hours=1))
+        gaps.close_gap(connection, one.stream_id, start + timedelta(hours=1))
         gaps.open_gap(connection, one.stream_id, gaps.MONITOR, start + timedelta(hours=5))
     found = accounts.history.gaps(one.stream_id, start, start + timedelta(days=1))
     assert [(gap.cause, gap.detail, gap.ended_at) for gap in found] == [

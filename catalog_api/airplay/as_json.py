@@ -1,0 +1,52 @@
+"""A report as JSON: `AirplayReport` of catalog_api/wire.py, in pieces, one a stream."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from catalog_api.airplay.columns import rows
+from catalog_api.metering import timestamp
+from catalog_api.wire import ReportGap
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from account_store.streams.history import Gap
+    from catalog_api.airplay.current import Named
+    from catalog_api.airplay.sheets import Sheet, Window
+
+_encode = msgspec.json.encode
+
+
+def as_json(window: Window, sheets: Iterable[Sheet]) -> Iterator[bytes]:
+    """The document."""
+    head = {"from": window.first, "until": window.last, "timezone": window.zone.key, "scope": "account"}
+    yield b'{"report":%s,"streams":[' % _encode(head)[:-1]
+    heads: dict[Named, tuple[bytes, bytes]] = {}
+    for number, sheet in enumerate(sheets):
+        if number:
+            yield b","
+        yield _stream(sheet, heads)
+    yield b"]}}"
+
+
+def _stream(sheet: Sheet, heads: dict[Named, tuple[bytes, bytes]]) -> bytes:
+    """`heads`: how the rows of a track begin, in the summary and in the detail; kept over the streams, which play the same tracks."""
+    for track in sheet.tracks:
+        if track not in heads:
+            codes = b'{"track_id":%d,"isrc":%s' % (track.track_id, _encode(track.isrc))
+            names = b',"title":%s,"artist":%s,"play_count":' % (_encode(track.title), _encode(track.artist))
+            heads[track] = codes + names, codes + b',"played_at":"'
+    summary = b",".join(
+        [b"%s%d}" % (heads[track][0], count) for track, count in zip(sheet.tracks, sheet.play_counts.tolist(), strict=True)]
+    )
+    detail = rows(sheet, [heads[track][1] for track in sheet.tracks], lambda seconds: b'","duration_seconds":%d},' % seconds)
+    named = _encode({"id": sheet.stream.stream_id, "name": sheet.stream.name})[:-1]
+    gaps = _encode([_gap(gap) for gap in sheet.gaps])
+    return b'%s,"summary":[%s],"detail":[%s],"gaps":%s}' % (named, summary, detail[:-1], gaps)
+
+
+def _gap(gap: Gap) -> ReportGap:
+    return ReportGap(timestamp(gap.started_at), None if gap.ended_at is None else timestamp(gap.ended_at), gap.cause, gap.detail)

@@ -1,0 +1,62 @@
+"""Rows of text out of columns, for whole streams at once: a loop over millions of airings would take seconds.
+
+A row is: the text of its track, the moment it began, the text of its length. What must not live here: what those texts are.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import numpy.typing as npt
+
+    from catalog_api.airplay.sheets import Sheet
+
+_compute: Any = pc
+"""Its stubs know less than it does."""
+_DAY_SECONDS = 86_400
+_DAY_WIDTH, _CLOCK_WIDTH = len("2026-11-21T"), len("17:05:00Z")
+_WIDTH = _DAY_WIDTH + _CLOCK_WIDTH
+
+
+def rows(sheet: Sheet, of_track: Sequence[bytes], of_length: Callable[[int], bytes]) -> bytes:
+    """All rows of a sheet, one behind the other: `of_track[j]` of track j, the moment (RFC 3339, UTC), `of_length(seconds)`."""
+    if not len(sheet.track_of):
+        return b""
+    lengths, place = np.unique(sheet.seconds, return_inverse=True)
+    tails = [of_length(seconds) for seconds in lengths.tolist()]
+    joined: Any = _compute.binary_join_element_wise(
+        _taken(of_track, sheet.track_of), _moments(sheet.started_unix), _taken(tails, place), b""
+    )
+    # What an array of texts holds is the texts, one behind the other.
+    _, offsets, texts = joined.buffers()
+    ends = np.frombuffer(offsets, np.int32, len(joined) + 1)
+    return memoryview(texts)[ends[0] : ends[-1]].tobytes()
+
+
+def _taken(texts: Sequence[bytes], places: npt.NDArray[np.int64]) -> Any:  # noqa: ANN401 - an array of texts
+    return _compute.take(pa.array(texts, pa.binary()), places)
+
+
+def _moments(unix: npt.NDArray[np.int64]) -> Any:  # noqa: ANN401 - an array of texts
+    days, day_of = np.unique(unix // _DAY_SECONDS, return_inverse=True)
+    names = np.char.add(days.astype("datetime64[D]").astype(f"S{_DAY_WIDTH - 1}"), b"T")
+    texts = np.empty((len(unix), _WIDTH), np.uint8)
+    texts[:, :_DAY_WIDTH] = names.view(np.uint8).reshape(-1, _DAY_WIDTH)[day_of]
+    texts[:, _DAY_WIDTH:] = _clock()[unix % _DAY_SECONDS]
+    offsets = np.arange(len(unix) + 1, dtype=np.int32) * _WIDTH
+    return pa.Array.from_buffers(pa.binary(), len(unix), [None, pa.py_buffer(offsets.data), pa.py_buffer(texts.data)])
+
+
+@cache
+def _clock() -> npt.NDArray[np.uint8]:
+    """Every second of a day, `17:05:00Z`, a row each."""
+    texts = b"".join(b"%02d:%02d:%02dZ" % (second // 3600, second // 60 % 60, second % 60) for second in range(_DAY_SECONDS))
+    return np.frombuffer(texts, np.uint8).reshape(-1, _CLOCK_WIDTH)

@@ -1,0 +1,85 @@
+"""What aired recordings are called now: the live catalog's word, merged ids followed, else what they were called when they aired."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from catalog_api.wire import AiredTrack, Track, TrackArtist
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from account_store.streams.history import Airing
+    from catalog_store.reader import Catalog
+
+_IDS_AT_ONCE = 500
+
+
+class Named(NamedTuple):
+    """A recording as reports name it."""
+
+    track_id: int
+    isrc: str | None
+    title: str
+    artist: str
+
+
+class _Artist(msgspec.Struct):
+    name: str
+    is_primary: bool
+
+
+class _Slim(msgspec.Struct):
+    title: str
+    isrc: str | None
+    artists: list[_Artist]
+
+
+_SLIM = msgspec.json.Decoder(_Slim)
+_TRACK = msgspec.json.Decoder(Track)
+
+
+def bodies(catalog: Catalog, recording_ids: Sequence[int]) -> dict[int, tuple[int, bytes]]:
+    """By recording id, the id under which it lives now and its track's wire JSON; those that left the catalog are absent."""
+    found: dict[int, tuple[int, bytes]] = {}
+    for start in range(0, len(recording_ids), _IDS_AT_ONCE):
+        some = recording_ids[start : start + _IDS_AT_ONCE]
+        found |= {number: (number, body) for number, body in catalog.track_bodies(some).items()}
+        for number in some:
+            survivor = None if number in found else catalog.resolve_id(number)
+            body = None if survivor is None else catalog.track_body(survivor)
+            if survivor is not None and body is not None:
+                found[number] = (survivor, body)
+    return found
+
+
+def named(catalog: Catalog, recording_ids: Sequence[int]) -> dict[int, Named]:
+    """By recording id, what it is called now; those that left the catalog are absent."""
+    found = {}
+    for number, (survivor, body) in bodies(catalog, recording_ids).items():
+        slim = _SLIM.decode(body)
+        found[number] = Named(survivor, slim.isrc, slim.title, credit(slim.artists))
+    return found
+
+
+def credit(artists: Iterable[_Artist | TrackArtist]) -> str:
+    """The artists who lead, in one text."""
+    return ", ".join(artist.name for artist in artists if artist.is_primary)
+
+
+def aired_tracks(catalog: Catalog, airings: Iterable[Airing]) -> dict[int, AiredTrack]:
+    """By airing id, the track as the interface shows it."""
+    airings = list(airings)
+    now = bodies(catalog, list({airing.recording_id for airing in airings}))
+    decoded = {number: (survivor, _TRACK.decode(body)) for number, (survivor, body) in now.items()}
+    return {airing.airing_id: _aired(airing, *decoded.get(airing.recording_id, (airing.recording_id, None))) for airing in airings}
+
+
+def _aired(airing: Airing, track_id: int, track: Track | None) -> AiredTrack:
+    if track is None:
+        return AiredTrack(str(track_id), airing.title, airing.isrc, airing.artist, [], airing.track_seconds, [], [])
+    return AiredTrack(
+        str(track_id), track.title, track.isrc, credit(track.artists), track.artists, track.duration, track.genre, track.subgenre
+    )

@@ -1,0 +1,62 @@
+"""An answer that is made while it is sent: the next piece is begun when the last one is out, so that a slow caller costs no memory.
+
+The first piece is made before the status is sent: what fails at once is answered as an error. What fails later ends the connection without
+the end of the body, which every client takes for a failure. Pieces of all reports of a process are made in one thread of their own, one
+after the other: the look-ups of keys need not wait for them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+from catalog_api.answers import Answer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from litestar.types import Receive, Scope, Send
+
+_THREAD = ThreadPoolExecutor(1, thread_name_prefix="reports")
+
+
+class Sending(Answer):
+    """See the module."""
+
+    __slots__ = ("_first", "_rest")
+
+    def __init__(self, first: bytes, rest: Iterator[bytes], media_type: str, headers: dict[str, str]) -> None:
+        """Use `begun`."""
+        super().__init__(b"", headers, media_type=media_type)
+        self._first = first
+        self._rest = rest
+
+    @classmethod
+    async def begun(cls, pieces: Iterator[bytes], media_type: str, headers: dict[str, str]) -> Sending:
+        """With the first piece made; whatever making it raises."""
+        return cls(await _next(pieces) or b"", pieces, media_type, headers)
+
+    async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it; a caller who went away is not worked for."""
+        names = {**self.headers, "content-type": self.media_type}
+        headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in names.items()]
+        await send({"type": "http.response.start", "status": self.status, "headers": headers})
+        gone = asyncio.ensure_future(_gone(receive))
+        try:
+            piece: bytes | None = self._first
+            while piece is not None and not gone.done():
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+                piece = await _next(self._rest)
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+        finally:
+            gone.cancel()
+
+
+async def _next(pieces: Iterator[bytes]) -> bytes | None:
+    return await asyncio.get_running_loop().run_in_executor(_THREAD, next, pieces, None)
+
+
+async def _gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
