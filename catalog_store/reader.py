@@ -122,7 +122,7 @@ class Catalog:
         return iswc_queries.work(self._store, self._cursors, code, limit, cursor)
 
     def slim_bodies(self, recording_ids: Sequence[int]) -> dict[int, SlimBody]:
-        """Slim tracks (contract B10) of many ids with their links, in one statement; unknown ids are absent, redirects not followed."""
+        """Slim tracks (contract B10) of many ids with their links, in one go; unknown ids are absent, redirects not followed."""
         return tracks.slim_bodies(self._store, recording_ids)
 
     def browse(

@@ -70,13 +70,13 @@ def track_body(store: ServingStore, recording_id: int) -> bytes | None:
 
 
 def track_bodies(store: ServingStore, recording_ids: Sequence[int]) -> dict[int, bytes]:
-    """The same for many ids at once, in one statement; unknown ids are absent."""
+    """The same for many ids at once, in one go; unknown ids are absent."""
     found = store.tracks(_possible(recording_ids))
     return dict(zip(found, track_wires(found.values()), strict=True))
 
 
 def slim_bodies(store: ServingStore, recording_ids: Sequence[int]) -> dict[int, SlimBody]:
-    """Slim tracks with their links, in one statement; unknown ids are absent."""
+    """Slim tracks with their links, in one go; unknown ids are absent."""
     found = store.tracks(_possible(recording_ids))
     encode, decode = msgspec.json.encode, _SLIM.decode
     return {
@@ -148,22 +148,32 @@ def _carries(body: Stored, code: str) -> bool:
 
 def ids_for_external(store: ServingStore, source: str, external_id: str) -> list[int]:
     """Recordings that a platform's id stands for, most popular first, ties by id; ids the platform merged into others included."""
-    return ids_for_externals(store, source, [external_id]).get(external_id, [])
+    place, key = _place(source), spelled(source, external_id)
+    found = []
+    for candidate in dict.fromkeys(store.keys.candidates(key_hash(KEY_SPACES.index(source), key))):
+        body = store.track(candidate)
+        if body is not None and is_linked(body, place, key):
+            found.append(candidate)
+    return found or ids_for_externals(store, source, [external_id]).get(external_id, [])
 
 
 def ids_for_externals(store: ServingStore, source: str, external_ids: Sequence[str]) -> dict[str, list[int]]:
     """The same for many ids of one platform at once, by the spelling given; unknown ones are absent. ValueError for an unknown platform."""
-    if source not in LINK_SOURCES:
-        raise ValueError(f"unknown platform {source!r}: one of {', '.join(LINK_SOURCES)}")
+    place = _place(source)
     asked = {external_id: spelled(source, external_id) for external_id in external_ids}
     found = _linked(store, source, asked.values())
     if unknown := [key for key in asked.values() if key not in found]:
-        place = LINK_SOURCES.index(source)
         marks = ",".join("?" * len(unknown))
         retired = dict(store.rows(f"SELECT key, new_key FROM retired_key WHERE source = ? AND key IN ({marks})", (place, *unknown)))
         heirs = _linked(store, source, retired.values()) if retired else {}
         found |= {key: heirs[heir] for key, heir in retired.items() if heir in heirs}
     return {external_id: found[key] for external_id, key in asked.items() if key in found}
+
+
+def _place(source: str) -> int:
+    if source not in LINK_SOURCES:
+        raise ValueError(f"unknown platform {source!r}: one of {', '.join(LINK_SOURCES)}")
+    return LINK_SOURCES.index(source)
 
 
 def _linked(store: ServingStore, source: str, keys: Iterable[str]) -> dict[str, list[int]]:

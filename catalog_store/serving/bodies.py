@@ -1,4 +1,4 @@
-"""Tracks and releases as they lie in `serving.sqlite`: encoded wire JSON made column by column, condensed, then zstd with a dictionary.
+"""Tracks and releases as they lie in `serving/bodies/`: encoded wire JSON made column by column, condensed, then zstd with a dictionary.
 
 The shape of the JSON is the /v1 contract's (B1, B5, B6, B15, A14). Add a field here when the contract grows one; readers hand the bytes on
 as they are. What must not live here: SQL and files.

@@ -1,4 +1,4 @@
-"""Writes `serving/` but the search index: `serving.sqlite`, the keys and the lists, from the tables of a snapshot.
+"""Writes `serving/` but the search index: `serving.sqlite`, bodies, keys and lists, from the tables of a snapshot.
 
 Memory is bounded by one block of tracks, a few columns of the size of an id, and DuckDB's limit. Every table is filled in key order (see
 schema.py); what does not lie on disk in that order is sorted by DuckDB, which spills. The lines are in bodies.py. What must not live
@@ -22,9 +22,19 @@ from catalog_store.lists.dates import unheard_sql
 from catalog_store.name_keys import name_key_expr
 from catalog_store.platforms import LINK_SOURCES
 from catalog_store.serving.bodies import SAMPLES, companions, compress, release_lines, track_lines, train
+from catalog_store.serving.body_file import write_bodies
 from catalog_store.serving.key_index import build_keys
 from catalog_store.serving.keys import NAME_KINDS, name_hashes
-from catalog_store.serving.schema import DDL, FILE_NAME, FORMAT_VERSION, KEYS_FOLDER, LISTS_FOLDER, REDIRECT_KINDS, WORK_ID_BITS
+from catalog_store.serving.schema import (
+    BODIES_FOLDER,
+    DDL,
+    FILE_NAME,
+    FORMAT_VERSION,
+    KEYS_FOLDER,
+    LISTS_FOLDER,
+    REDIRECT_KINDS,
+    WORK_ID_BITS,
+)
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import scan_table, sql_source
 
@@ -75,8 +85,10 @@ def build_serving(tables: Tables, folder: Path, *, snapshot_id: str = "", previo
             for name, query in _RESORTED.items():
                 sorter.execute(f"COPY ({query}) TO '{scratch / name}.parquet' (ROW_GROUP_SIZE {ROWS_PER_BLOCK}, COMPRESSION lz4)")
             _insert(file, "meta", [("format_version", FORMAT_VERSION)])
-            _write_bodies(file, "track", _ids(tables, "recording"), lambda chosen: _track_lines(tables, scratch, chosen))
-            _write_bodies(file, "release", _ids(tables, "release"), lambda chosen: _release_lines(tables, scratch, chosen))
+            bodies = folder / BODIES_FOLDER
+            bodies.mkdir()
+            _write_bodies(bodies, "track", _ids(tables, "recording"), lambda chosen: _track_lines(tables, scratch, chosen))
+            _write_bodies(bodies, "release", _ids(tables, "release"), lambda chosen: _release_lines(tables, scratch, chosen))
             _write_named(file, tables, lengths)
             _write_works(file, sorter)
             for table, query in _queries():
@@ -92,16 +104,14 @@ def _insert(file: sqlite3.Connection, table: str, rows: list[tuple[Any, ...]]) -
         file.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(rows[0]))})", rows)
 
 
-def _write_bodies(file: sqlite3.Connection, table: str, ids: pl.Series, lines_of: Callable[[pl.Expr], list[bytes]]) -> None:
-    """Fill `track` or `release`; `ids` ascend, `lines_of` takes a condition on the id."""
+def _write_bodies(folder: Path, name: str, ids: pl.Series, lines_of: Callable[[pl.Expr], list[bytes]]) -> None:
+    """Tracks or releases; `ids` ascend, `lines_of` takes a condition on the id."""
     identifier = pl.col(ids.name)
     sample = ids.gather_every(max(1, len(ids) // SAMPLES))
     dictionary = train(lines_of(identifier.is_in(sample.implode())))
-    _insert(file, "meta", [(f"{table}_dictionary", dictionary)])
-    for first in range(0, len(ids), ROWS_PER_BLOCK):
-        block = ids.slice(first, ROWS_PER_BLOCK)
-        frames = compress(lines_of(identifier.is_between(block[0], block[-1])), dictionary)
-        _insert(file, table, list(zip(block.to_list(), frames, strict=True)))
+    chunks = (ids.slice(first, ROWS_PER_BLOCK) for first in range(0, len(ids), ROWS_PER_BLOCK))
+    blocks = ((chunk.to_numpy(), compress(lines_of(identifier.is_between(chunk[0], chunk[-1])), dictionary)) for chunk in chunks)
+    write_bodies(folder, name, dictionary, blocks)
 
 
 def _ids(tables: Tables, entity: str) -> pl.Series:

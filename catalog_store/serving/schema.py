@@ -1,21 +1,21 @@
-"""The format of `serving/serving.sqlite`, table by table. Readers open it with `immutable=1`: it never changes after publishing.
+"""The format of `serving/serving.sqlite`, table by table, and of the texts in the bodies beside it.
 
-Rows are inserted in key order into an empty file, so pages are full and the same tables give the same bytes. Beside it lie `serving/keys/`
-(key_index.py: ISRCs and platform ids -> recordings) and `serving/lists/` (catalog_store/lists/layout.py); FORMAT_VERSION covers the keys.
+Readers open it with `immutable=1`: it never changes after publishing. Rows are inserted in key order into an empty file, so pages are full
+and the same tables give the same bytes. Beside it lie `serving/keys/` (key_index.py: ISRCs and platform ids -> recordings),
+`serving/bodies/` (body_file.py: tracks and releases) and `serving/lists/` (catalog_store/lists/layout.py); FORMAT_VERSION covers keys and
+bodies too.
 
     meta(name, value)
         `format_version`      integer, FORMAT_VERSION
-        `track_dictionary`, `release_dictionary`
-                              BLOB: the zstd dictionaries of all bodies (trained ones, or raw content for small catalogs)
-    track(recording_id, body)
-        body: one zstd frame without magic number, checksum and dictionary id, holding two lines of UTF-8 text:
+    bodies/track
+        each frame holds two lines of UTF-8 text:
         1. behind `{"id":<recording_id>,"title":"`, with the pieces of fragments.py put back, the track as it goes over the wire: id, title,
            releases[{id, title, artist{id, name}, label{id, name}|null, release_date, release_date_precision}],
            artists[{id, name, is_primary, is_remixer}], isrc, duration, genre[], subgenre[]
         2. what goes with it, JSON: [artist display string, links, other ISRCs, ISWCs as ten digits]; a link is the index of its platform in
            LINK_SOURCES (one digit) and the external id, followed, if there is one, by a text of "/" and its slug; in answer order
-    release(release_id, body)
-        body: the same, holding
+    bodies/release
+        the same:
         1. behind `{"id":<release_id>,"title":"`: id, title, artist{id, name}, label{id, name}|null, release_date, release_date_precision,
            track_count
         2. JSON: [release_type, catalog_number, gtin, recording ids, places]; places: disc and track number of each, null where unknown, one
@@ -45,7 +45,8 @@ from __future__ import annotations
 FILE_NAME = "serving.sqlite"
 KEYS_FOLDER = "keys"
 LISTS_FOLDER = "lists"
-FORMAT_VERSION = 2
+BODIES_FOLDER = "bodies"
+FORMAT_VERSION = 3
 REDIRECT_KINDS = ("recording", "artist", "release", "label")
 WORK_ID_BITS = 40
 CHANGES = ("merged", "split", "removed", "restored")
@@ -55,8 +56,6 @@ PAGE_BYTES = 8192
 DDL = f"""
 PRAGMA page_size = {PAGE_BYTES};
 CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
-CREATE TABLE track (recording_id INTEGER PRIMARY KEY, body BLOB NOT NULL);
-CREATE TABLE release (release_id INTEGER PRIMARY KEY, body BLOB NOT NULL);
 CREATE TABLE artist (
     artist_id INTEGER PRIMARY KEY, name TEXT NOT NULL, tracks_from INTEGER, tracks INTEGER, releases_from INTEGER, releases INTEGER
 );

@@ -1,4 +1,4 @@
-"""Reads `serving/`: one connection to `serving.sqlite` per thread and process, keys and lists by memory map, shared by all.
+"""Reads `serving/`: one connection to `serving.sqlite` per thread and process, bodies, keys and lists by memory map, shared by all.
 
 Connections are read-only, with a deadline on every statement.
 Only SQL and decoding live here; what a question means belongs to catalog_store/queries. Set-based methods take up to SET_LIMIT keys
@@ -12,16 +12,16 @@ import sqlite3
 import threading
 import time
 import weakref
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
-
-import msgspec
 
 from catalog_store.errors import CatalogClosedError, DeadlineExceededError, SnapshotInvalidError
 from catalog_store.lists.index import ListIndex
 from catalog_store.serving.bodies import decompressor
+from catalog_store.serving.body_file import BodyFile
 from catalog_store.serving.key_index import KeyIndex
-from catalog_store.serving.schema import FILE_NAME, FORMAT_VERSION, KEYS_FOLDER, LISTS_FOLDER
+from catalog_store.serving.schema import BODIES_FOLDER, FILE_NAME, FORMAT_VERSION, KEYS_FOLDER, LISTS_FOLDER
 from catalog_store.serving.stored import Stored
 
 if TYPE_CHECKING:
@@ -51,12 +51,24 @@ class _Deadline:
         return time.monotonic() > self.until
 
 
+class _Arrays:
+    """What is read by memory map, shared by threads and processes."""
+
+    __slots__ = ("keys", "lists", "releases", "tracks")
+
+    def __init__(self, folder: Path) -> None:
+        self.keys = KeyIndex(folder / KEYS_FOLDER)
+        self.lists = ListIndex(folder / LISTS_FOLDER)
+        self.tracks = BodyFile(folder / BODIES_FOLDER, "track")
+        self.releases = BodyFile(folder / BODIES_FOLDER, "release")
+
+
 class _Session:
     """What one thread of one process holds."""
 
-    __slots__ = ("connection", "deadline", "decompress", "pid", "recent")
+    __slots__ = ("connection", "deadline", "pid", "recent", "release_text", "track_text")
 
-    def __init__(self, uri: str) -> None:
+    def __init__(self, uri: str, arrays: _Arrays) -> None:
         self.pid = os.getpid()
         self.deadline = _Deadline()
         self.connection = sqlite3.connect(uri, uri=True, check_same_thread=False, isolation_level=None, cached_statements=64)
@@ -66,11 +78,8 @@ class _Session:
         self.connection.set_progress_handler(self.deadline.is_over, _OPCODES_PER_CLOCK_READ)
         self.recent: dict[int, Stored] = {}
         """Tracks that the last question read: whoever finds an id by its track asks for the track next."""
-        self.decompress: dict[str, Callable[[bytes], bytes]] = {}
-        for table in ("track", "release"):
-            found = self.connection.execute("SELECT value FROM meta WHERE name = ?", (f"{table}_dictionary",)).fetchone()
-            if found:
-                self.decompress[table] = decompressor(found[0]).decompress
+        self.track_text = decompressor(arrays.tracks.dictionary).decompress
+        self.release_text = decompressor(arrays.releases.dictionary).decompress
 
 
 class ServingStore:
@@ -87,28 +96,26 @@ class ServingStore:
         # sqlite3's connections sit in reference cycles of their own: without this, files of a dropped snapshot stay open until a full
         # garbage collection, and for ever under gc.freeze().
         weakref.finalize(self, _close, self._sessions)
-        try:
-            version = self.rows("SELECT value FROM meta WHERE name = 'format_version'")[0][0]
-        except sqlite3.Error as error:
-            raise SnapshotInvalidError(f"{folder / FILE_NAME} cannot be read: {error}") from error
-        if version != FORMAT_VERSION:
-            raise SnapshotInvalidError(f"{folder / FILE_NAME} has format {version}, this program reads {FORMAT_VERSION}")
-        self._keys: KeyIndex | None = KeyIndex(folder / KEYS_FOLDER)
-        self._lists: ListIndex | None = ListIndex(folder / LISTS_FOLDER)
+        _check_version(self._uri, folder / FILE_NAME)
+        self._arrays: _Arrays | None = _Arrays(folder)
+        self._session()  # this thread's files are open from now on, also when the snapshot is removed meanwhile
+
+    @property
+    def arrays(self) -> _Arrays:
+        """What is read by memory map."""
+        if self._arrays is None:
+            raise CatalogClosedError("the catalog was closed: open it again")
+        return self._arrays
 
     @property
     def keys(self) -> KeyIndex:
         """ISRCs and platform ids."""
-        if self._keys is None:
-            raise CatalogClosedError("the catalog was closed: open it again")
-        return self._keys
+        return self.arrays.keys
 
     @property
     def lists(self) -> ListIndex:
         """Tracks and releases in order."""
-        if self._lists is None:
-            raise CatalogClosedError("the catalog was closed: open it again")
-        return self._lists
+        return self.arrays.lists
 
     def rows(self, statement: str, parameters: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
         """All rows of one statement; DeadlineExceededError when it takes too long."""
@@ -134,10 +141,10 @@ class ServingStore:
         known = session.recent.get(recording_id)
         if known is not None:
             return known
-        found = self._rows(session, "SELECT body FROM track WHERE recording_id = ?", (recording_id,))
-        if not found:
+        frame = self.arrays.tracks.frame(recording_id)
+        if not frame:
             return None
-        condensed, _, rest = session.decompress["track"](found[0][0]).partition(b"\n")
+        condensed, _, rest = session.track_text(frame).partition(b"\n")
         stored = Stored(recording_id, condensed, rest)
         session.recent = {recording_id: stored}
         return stored
@@ -148,31 +155,19 @@ class ServingStore:
         wanted = dict.fromkeys(recording_ids)
         recent = session.recent
         if not wanted.keys() <= recent.keys():
-            recent = session.recent = self._bodies("track", "recording_id", wanted)
+            recent = session.recent = _read(self.arrays.tracks, session.track_text, wanted)
         return {identifier: recent[identifier] for identifier in wanted if identifier in recent}
 
     def releases(self, release_ids: Iterable[int]) -> dict[int, Stored]:
         """Each release that exists, by id."""
-        return self._bodies("release", "release_id", release_ids)
-
-    def _bodies(self, table: str, key: str, ids: Iterable[int]) -> dict[int, Stored]:
-        wanted = msgspec.json.encode(list(ids)).decode()
-        found = self.rows(f"SELECT {key}, body FROM json_each(?) JOIN {table} ON {key} = value", (wanted,))
-        if not found:
-            return {}
-        decompress = self._session().decompress[table]
-        bodies = {}
-        for identifier, frame in found:
-            condensed, _, rest = decompress(frame).partition(b"\n")
-            bodies[identifier] = Stored(identifier, condensed, rest)
-        return bodies
+        return _read(self.arrays.releases, self._session().release_text, dict.fromkeys(release_ids))
 
     def close(self) -> None:
         """Close all connections and let go of the arrays; later calls raise CatalogClosedError."""
         with self._lock:
             self._closed = True
             # A question under way keeps the arrays until it is done.
-            self._keys = self._lists = None
+            self._arrays = None
             _close(self._sessions)
 
     def _session(self) -> _Session:
@@ -187,9 +182,27 @@ class ServingStore:
         with self._lock:
             if self._closed:
                 raise CatalogClosedError("the catalog was closed: open it again")
-            session = _Session(self._uri)
+            session = _Session(self._uri, self.arrays)
             self._sessions.append(session)
             return session
+
+
+def _check_version(uri: str, path: Path) -> None:
+    try:
+        with closing(sqlite3.connect(uri, uri=True)) as connection:
+            ((version,),) = connection.execute("SELECT value FROM meta WHERE name = 'format_version'").fetchall()
+    except (sqlite3.Error, ValueError) as error:
+        raise SnapshotInvalidError(f"{path} cannot be read: {error}") from error
+    if version != FORMAT_VERSION:
+        raise SnapshotInvalidError(f"{path} has format {version}, this program reads {FORMAT_VERSION}")
+
+
+def _read(bodies: BodyFile, text: Callable[[bytes], bytes], ids: Iterable[int]) -> dict[int, Stored]:
+    read = {}
+    for identifier, frame in bodies.frames(ids):
+        condensed, _, rest = text(frame).partition(b"\n")
+        read[identifier] = Stored(identifier, condensed, rest)
+    return read
 
 
 def _close(sessions: list[_Session]) -> None:

@@ -1,4 +1,4 @@
-"""A track or release as read from `serving.sqlite`: its wire JSON put back together, what goes with it decoded."""
+"""A track or release as read from `serving/bodies/`: its wire JSON put back together, what goes with it decoded."""
 
 from __future__ import annotations
 

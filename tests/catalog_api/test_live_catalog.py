@@ -122,7 +122,9 @@ def test_an_idle_snapshot_is_freed_by_the_switch_itself_whatever_asked_it(root: 
     assert opened_files(root.resolve() / "snapshots") == set()
 
 
-@pytest.mark.parametrize("broken", ["serving/serving.sqlite", "serving/search/pair_documents.npy", "manifest.json"])
+@pytest.mark.parametrize(
+    "broken", ["serving/serving.sqlite", "serving/bodies/track.bin", "serving/search/pair_documents.npy", "manifest.json"]
+)
 def test_a_damaged_snapshot_is_refused_once_and_the_old_one_stays(root: Path, live: LiveCatalog, broken: str) -> None:
     damage(root / "snapshots" / "second" / broken)
     shutil.rmtree(root / "current", ignore_errors=True)

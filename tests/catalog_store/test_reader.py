@@ -211,7 +211,7 @@ def test_a_damaged_snapshot_is_refused(published: Path, tmp_path: Path) -> None:
 
 def test_files_are_opened_read_only(catalog: Catalog) -> None:
     with pytest.raises(sqlite3.OperationalError, match="readonly"):
-        catalog._store.rows("DELETE FROM track")
+        catalog._store.rows("DELETE FROM work")
     assert catalog._index is not None
     assert not catalog._index.ids.flags.writeable
 

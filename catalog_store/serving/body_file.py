@@ -1,0 +1,79 @@
+"""Bodies of tracks or releases in `serving/bodies/`: frames one behind the other, and where the frame of each id begins.
+
+    <name>.bin            frames in id order; one zstd frame without magic number, checksum and dictionary id each
+    <name>.dictionary     the zstd dictionary of all of them (a trained one, or raw content for small catalogs)
+    <name>_anchors.npy    uint64: where the frames of ids 0, 256, 512 ... begin
+    <name>_offsets.npy    uint32, one per id from 0 on and one more: where its frame begins, from the last anchor; an id without a body
+                          begins where the next one does
+
+Ids come from a registry that counts up, so an array by id has few gaps. Beside a table of SQLite, finding a frame takes an eighth of the
+time (0.5 us instead of 4 with decompression left out) and needs no lock on the interpreter to be given up and fought for.
+What a frame holds is said in schema.py. What must not live here: encoding (bodies.py), decoding (stored.py).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from catalog_store.search.arrays import mapped, mapped_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+_ANCHOR_BITS = 8
+
+
+class BodyFile:
+    """The frames of one kind, by memory map; shared by threads and processes."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        """`folder` is `serving/bodies`."""
+        self._arrays = anchors, offsets = mapped(folder / f"{name}_anchors.npy"), mapped(folder / f"{name}_offsets.npy")
+        # Memory views: reading one number of a NumPy array takes three times as long.
+        self._anchors, self._offsets = anchors.data, offsets.data
+        self._frames = mapped_bytes(folder / f"{name}.bin")
+        self._end = len(self._offsets) - 1
+        self.dictionary = (folder / f"{name}.dictionary").read_bytes()
+
+    def frame(self, identifier: int) -> bytes:
+        """The frame of an id; empty when it has none."""
+        if not 0 <= identifier < self._end:
+            return b""
+        after = identifier + 1
+        begin = self._anchors[identifier >> _ANCHOR_BITS] + self._offsets[identifier]
+        return self._frames[begin : self._anchors[after >> _ANCHOR_BITS] + self._offsets[after]]
+
+    def frames(self, identifiers: Iterable[int]) -> list[tuple[int, bytes]]:
+        """(id, frame) of each id that has one, in their order; a third of the time of one after the other."""
+        anchors, offsets = self._arrays
+        asked = [identifier for identifier in identifiers if 0 <= identifier < self._end]
+        ids = np.array(asked, dtype=np.int64)
+        begins = (anchors[ids >> _ANCHOR_BITS] + offsets[ids]).tolist()
+        ids += 1
+        ends = (anchors[ids >> _ANCHOR_BITS] + offsets[ids]).tolist()
+        held = self._frames
+        return [(one, held[begin:end]) for one, begin, end in zip(asked, begins, ends, strict=True) if begin < end]
+
+
+def write_bodies(folder: Path, name: str, dictionary: bytes, blocks: Iterable[tuple[NDArray[np.int64], list[bytes]]]) -> None:
+    """Write one kind into `folder` (which exists); `blocks` of (ids, their frames), ids ascending throughout. Holds 8 bytes per id."""
+    (folder / f"{name}.dictionary").write_bytes(dictionary)
+    begins = [np.zeros(0, dtype=np.uint64)]
+    position, next_id = 0, 0
+    with (folder / f"{name}.bin").open("wb") as file:
+        for ids, frames in blocks:
+            file.write(b"".join(frames))
+            lengths = np.zeros(int(ids[-1]) + 1 - next_id, dtype=np.uint64)
+            lengths[ids - next_id] = [len(frame) for frame in frames]
+            ends = np.cumsum(lengths, dtype=np.uint64) + np.uint64(position)
+            begins.append(ends - lengths)
+            position, next_id = int(ends[-1]), int(ids[-1]) + 1
+    every = np.concatenate([*begins, np.array([position], dtype=np.uint64)])
+    anchors = every[:: 1 << _ANCHOR_BITS]
+    np.save(folder / f"{name}_anchors.npy", anchors)
+    np.save(folder / f"{name}_offsets.npy", (every - np.repeat(anchors, 1 << _ANCHOR_BITS)[: len(every)]).astype(np.uint32))

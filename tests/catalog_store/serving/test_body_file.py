@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from catalog_store.serving.body_file import BodyFile, write_bodies
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+FRAMES = st.dictionaries(st.integers(0, 2_000), st.binary(min_size=1, max_size=40), max_size=60)
+
+
+def written(folder: Path, frames: dict[int, bytes], block: int = 7) -> BodyFile:
+    folder.mkdir(exist_ok=True)
+    ids = sorted(frames)
+    chunks = [ids[first : first + block] for first in range(0, len(ids), block)]
+    write_bodies(folder, "track", b"words", ((np.array(chunk), [frames[one] for one in chunk]) for chunk in chunks))
+    return BodyFile(folder, "track")
+
+
+@given(frames=FRAMES, asked=st.lists(st.integers(-5, 2_300), max_size=40), block=st.integers(1, 70))
+def test_every_frame_is_read_back_and_no_other(
+    tmp_path_factory: pytest.TempPathFactory, frames: dict[int, bytes], asked: list[int], block: int
+) -> None:
+    bodies = written(tmp_path_factory.mktemp("bodies"), frames, block)
+    assert {one: bodies.frame(one) for one in frames} == frames
+    assert [bodies.frame(one) for one in asked] == [frames.get(one, b"") for one in asked]
+    assert bodies.frames(asked) == [(one, frames[one]) for one in asked if one in frames]
+
+
+def test_blocks_do_not_show_in_the_files(tmp_path: Path) -> None:
+    frames = {one: bytes([one % 251]) * (one % 9 + 1) for one in range(3, 3_000, 2)}
+    for block in (1, 100, 5_000):
+        written(tmp_path / str(block), frames, block)
+    of = [{path.name: path.read_bytes() for path in (tmp_path / block).iterdir()} for block in ("1", "100", "5000")]
+    assert of[0] == of[1] == of[2]
+
+
+def test_frames_are_found_beyond_what_an_offset_can_count_from_the_start(tmp_path: Path) -> None:
+    frames = {one: b"%d" % one for one in range(1, 1_000)}
+    bodies = written(tmp_path, frames)
+    anchors = np.load(tmp_path / "track_anchors.npy")
+    far = 2**33
+    np.save(tmp_path / "track_anchors.npy", np.where(anchors > 0, anchors + np.uint64(far), anchors))
+    with (tmp_path / "track.bin").open("r+b") as file:
+        packed = file.read()
+        file.seek(far)  # a sparse file: 8 GiB of nothing
+        file.write(packed)
+    bodies = BodyFile(tmp_path, "track")
+    assert bodies.frame(999) == b"999"
+    assert bodies.frames([300, 999]) == [(300, b"300"), (999, b"999")]
+
+
+def test_a_catalog_without_tracks_has_none(tmp_path: Path) -> None:
+    bodies = written(tmp_path, {})
+    assert bodies.frame(0) == b""
+    assert bodies.frames([0, 1, 2**62]) == []
+    assert bodies.dictionary == b"words"
