@@ -16,6 +16,7 @@ from account_store.accounts import Accounts
 from account_store.outbound import Outbound, allowed_by
 from account_store.rate_limits import RateLimiter
 from catalog_api.admission import KeyCheck
+from catalog_api.announcements import announcing
 from catalog_api.dashboard.site import Doors, dashboard, open_desk
 from catalog_api.description import description
 from catalog_api.express import ExpressLane
@@ -24,6 +25,7 @@ from catalog_api.genre_names import GenreNames
 from catalog_api.handlers import ROUTES
 from catalog_api.live_catalog import LiveCatalog
 from catalog_api.problems import problem
+from catalog_api.recognition import Recognition
 from catalog_api.reference import reference_page
 from catalog_api.routes import declared
 from catalog_api.service import Service
@@ -41,16 +43,18 @@ def build_app(settings: ApiSettings, traffic: Traffic, housekeeping: Housekeepin
     document = description(declared(ROUTES), accounts.plans)
     limiter = RateLimiter.open(settings.rate_limits_url)
     encoded = msgspec.json.encode(document)
+    recognition = Recognition(settings, live)
     outbound = Outbound(allowed_by(os.environ))
-    service = Service(live, accounts, limiter, outbound, settings, encoded, reference_page(document), GenreNames())
+    service = Service(live, accounts, limiter, outbound, settings, encoded, reference_page(document), GenreNames(), recognition)
 
     @asynccontextmanager
     async def opened(_app: Litestar) -> AsyncIterator[None]:
         await asyncio.to_thread(live.look)  # a worker takes requests when it can answer them: the others go on meanwhile
         live.follow()
-        async with housekeeping(traffic, live):
+        async with housekeeping(traffic, live), announcing(live, accounts, settings.look_seconds):
             yield
         desk.close()
+        await recognition.close()
         live.close()
         accounts.close()
 

@@ -1,7 +1,7 @@
 """Reads request bodies: JSON of a bounded size, of the right type, in UTF-8, naming no member twice.
 
 Everything that can be wrong with a body as such is refused here; what its members mean is the handler's business. What must not live
-here: audio uploads, which are never held whole.
+here: audio uploads, which are never held whole (uploads.py).
 """
 
 from __future__ import annotations
@@ -10,11 +10,13 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
+from account_store.clock import parsed_rfc3339
 from catalog_api.parameters import VISIBLE, check
 from catalog_api.problems import ApiError, ParameterProblem
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
 
     from litestar.types import Receive, Scope
 
@@ -26,12 +28,19 @@ _CLOSE = {"connection": "close"}
 """With a refusal before the body was read: the rest of it is not waited for."""
 
 
+def media_type(scope: Scope) -> str:
+    """What the caller says that the body is, without options, in lower case."""
+    said = next((value for name, value in scope["headers"] if name == b"content-type"), b"")
+    return said.decode("latin-1").partition(";")[0].strip().lower()
+
+
 async def read_json(scope: Scope, receive: Receive) -> object:
     """The decoded body. ApiError `unsupported_media_type`, `body_too_large`, `invalid_body`; at most LARGEST_BODY bytes are ever held."""
     headers = dict(scope["headers"])
-    media_type, _, options = headers.get(b"content-type", b"").decode("latin-1").partition(";")
-    if media_type.strip().lower() != "application/json":
-        raise ApiError("unsupported_media_type", f"Content-Type is {media_type[:60]!a}, not application/json.", headers=_CLOSE)
+    found = media_type(scope)
+    if found != "application/json":
+        raise ApiError("unsupported_media_type", f"Content-Type is {found[:60]!a}, not application/json.", headers=_CLOSE)
+    options = headers[b"content-type"].decode("latin-1").partition(";")[2]
     charset = options.lower().partition("charset=")[2].partition(";")[0].strip(' "')
     if charset not in {"", "utf-8", "utf8"}:
         raise ApiError("unsupported_media_type", f"The charset is {charset[:60]!a}, not utf-8.", headers=_CLOSE)
@@ -110,14 +119,14 @@ class Members:
 
     def choice(self, name: str, choices: Sequence[str]) -> str:
         """One of the choices."""
-        value = self._value(name)
+        value = self.value(name)
         if self._members is not None and (not isinstance(value, str) or value not in choices):
             self.complain(name, f"one of {', '.join(choices)}")
         return str(value)
 
     def text(self, name: str, longest: int) -> str:
         """A text that is not blank."""
-        value = self._value(name)
+        value = self.value(name)
         if isinstance(value, str) and re.search(VISIBLE, value) and len(value) <= longest and NUL not in value:
             return value
         if self._members is not None:
@@ -126,7 +135,7 @@ class Members:
 
     def optional_text(self, name: str, longest: int, pattern: str = "") -> str | None:
         """A text, or None when it is absent or null; `pattern`, if any, must match it whole."""
-        value = self._value(name)
+        value = self.value(name)
         if value is None:
             return None
         if isinstance(value, str) and len(value) <= longest and (not pattern or re.fullmatch(pattern, value)) and NUL not in value:
@@ -134,14 +143,52 @@ class Members:
         self.complain(name, f"a text of at most {longest} characters" + (f" like {pattern}" if pattern else ""))
         return None
 
+    def moment(self, name: str) -> datetime | None:
+        """A time after RFC 3339; None, and a problem, when it is none."""
+        value = self.value(name)
+        found = parsed_rfc3339(value) if isinstance(value, str) else None
+        if found is None and self._members is not None:
+            self.complain(name, "a time such as 2026-11-21T12:00:00Z")
+        return found
+
+    def choices(self, name: str, choices: Sequence[str]) -> list[str] | None:
+        """An array of some of the choices, or None when it is absent or null."""
+        value = self.value(name)
+        if value is None:
+            return None
+        if isinstance(value, list) and all(isinstance(one, str) and one in choices for one in value):
+            return value
+        self.complain(name, f"an array of some of {', '.join(choices)}")
+        return None
+
     def array(self, name: str) -> list[Any]:
         """An array of anything."""
-        value = self._value(name)
+        value = self.value(name)
         if isinstance(value, list):
             return value
         if self._members is not None:
             self.complain(name, "an array")
         return []
 
-    def _value(self, name: str) -> object:
+    def integers(self, name: str, low: int, high: int, most: int) -> list[int]:
+        """1 to `most` whole numbers from `low` to `high`; the first that is none is named by its index."""
+        value = self.array(name)
+        # Exactly int: true is none, and a comparison is dearer than the type.
+        bad = next((place for place, one in enumerate(value) if type(one) is not int or not low <= one <= high), None)
+        if bad is not None:
+            self.complain(f"{name}[{bad}]", f"a whole number from {low} to {high}")
+        elif isinstance(self.value(name), list) and not 1 <= len(value) <= most:
+            self.complain(name, f"1 to {most} whole numbers")
+        return [] if bad is not None else value
+
+    def optional_integer(self, name: str, low: int, high: int) -> int | None:
+        """A whole number, or None when it is absent or null."""
+        value = self.value(name)
+        if value is None or (type(value) is int and low <= value <= high):
+            return value
+        self.complain(name, f"a whole number from {low} to {high}")
+        return None
+
+    def value(self, name: str) -> object:
+        """Whatever was sent under the name; None when nothing was."""
         return None if self._members is None else self._members.get(name)

@@ -15,9 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 CHANGES: tuple[InterfaceChange, ...] = (
+    InterfaceChange("2026-11-21", "added", "/v1/tracks/identify", "Identify a recording by its fingerprint or by an audio file."),
     InterfaceChange("2026-11-21", "added", "/v1/tracks/resolve", "Bulk resolve of up to 100 rows, with Idempotency-Key."),
     InterfaceChange("2026-11-21", "added", "/v1/tracks/browse", "Browse tracks by genre, year, label and artist."),
     InterfaceChange("2026-11-21", "added", "/v1/releases/new", "New releases; releases, artists and labels by id."),
+    InterfaceChange("2026-11-21", "added", "/v1/webhooks", "Webhooks after Standard Webhooks 1.0, with a log, replay and rotation."),
     InterfaceChange("2026-11-21", "added", "/v1/tracks/{id}/suggestions", "Suggest a correction of a track."),
     InterfaceChange("2026-11-21", "added", "/v1/changes", "What became of ids between builds."),
     InterfaceChange("2026-11-21", "added", "/v1/usage", "Credits and rate of the key's account."),

@@ -48,6 +48,8 @@ _FOLLOWED_BY: dict[str, dict[str, tuple[str, str]]] = {
     "Artist": {"Releases": ("artist_releases", "/id")},
     "Label": {"Releases": ("label_releases", "/id")},
     "Suggestion": {"": ("suggestions_of_track", "/track_id")},
+    "NewWebhook": {"": ("webhook", "/id"), "Deliveries": ("webhook_deliveries", "/id"), "Ping": ("ping_webhook", "/id")},
+    "WebhookList": {"": ("webhook", "/results/0/id")},
     "Changes": {"": ("changes", "/build")},
 }
 """What an answer of a type leads to: the operation, and where in the answer its first parameter stands."""
@@ -119,7 +121,8 @@ def _operation(route: Route, first: Mapping[str, str]) -> dict[str, Any]:
     if route.needs_card:
         operation["description"] += " The account needs a payment card on file."
     if route.body is not None:
-        operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": route.body}}}
+        others = {other: {"schema": {"type": "string", "format": "binary"}} for other in route.other_bodies}
+        operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": route.body}, **others}}
     return operation
 
 

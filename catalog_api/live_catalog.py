@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from catalog_api.problems import ApiError
 from catalog_store.live import LiveSnapshot
 from catalog_store.reader import Catalog, open_catalog
-from catalog_store.snapshot import SERVING_FOLDER
+from catalog_store.snapshot import RECOGNITION_FOLDER, SERVING_FOLDER
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,7 +22,8 @@ class LiveCatalog(LiveSnapshot[Catalog]):
     def __init__(self, root: Path, *, verify_contents: bool = True, look_seconds: float = 1.0) -> None:
         """`root` is a catalog root (with `current`) or a snapshot folder; without `verify_contents` only sizes are checked."""
         contents = SERVING_FOLDER if verify_contents else False
-        super().__init__(root, open_catalog, what="snapshot", contents=contents, absent=_absent, look_seconds=look_seconds)
+        besides = f"{SERVING_FOLDER}/{RECOGNITION_FOLDER}"  # the matcher reads it through, once for all workers
+        super().__init__(root, open_catalog, what="snapshot", contents=contents, besides=besides, absent=_absent, look_seconds=look_seconds)
 
 
 def _absent() -> ApiError:

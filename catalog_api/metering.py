@@ -14,15 +14,17 @@ import hashlib
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from http import HTTPStatus
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from account_store.errors import IdempotencyKeyReusedError, KeyRevokedError
+from account_store.errors import KeyRevokedError
 from account_store.replays import LONGEST_IDEMPOTENCY_KEY, StoredAnswer
 from catalog_api.answers import NOT_KEPT, REVALIDATE, Answer, etag, is_current
 from catalog_api.problems import ApiError, ParameterProblem, problem
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from litestar.types import Receive, Scope, Send
 
     from account_store.api_keys import Caller
-    from account_store.ledger import Charge
+    from account_store.ledger import Charge, Reservation
     from account_store.rate_limits import Allowance
     from catalog_api.service import Service
     from catalog_store.reader import Catalog
@@ -131,15 +133,12 @@ class Paid(Question):
     async def answer(self, service: Service, caller: Caller, scope: Scope) -> Answer:
         """Charged, then done."""
         key, digest = _idempotency_key(scope), _digest(scope, self._body)
-        try:
-            stored = None if key is None else await service.accounts.replays.get(caller.account_id, key, digest)
-            if stored is not None:
-                return Answer(stored.body, {"idempotency-replayed": "true", "x-credits-used": "0", "cache-control": NOT_KEPT})
-            charge = await service.accounts.ledger.charge(
-                caller, self._price, partial=self._is_partial, idempotency_key=key, request_hash=digest if key else ""
-            )
-        except IdempotencyKeyReusedError:
-            raise ApiError("idempotency_key_reused", f"The key {key!r} belongs to another request of the last 24 hours.") from None
+        stored = await _stored(service, caller, key, digest)
+        if stored is not None:
+            return stored
+        charge = await service.accounts.ledger.charge(
+            caller, self._price, partial=self._is_partial, idempotency_key=key, request_hash=digest if key else ""
+        )
         if charge.granted < self._price and not self._is_partial:
             raise _quota_exceeded(charge, self._price)
         try:
@@ -152,12 +151,63 @@ class Paid(Question):
                 if key is None:
                     await service.accounts.ledger.release(charge)
                 raise
-        if key is not None and answer.status == HTTPStatus.OK:
-            await service.accounts.replays.put(caller.account_id, key, StoredAnswer(answer.status, answer.media_type, answer.body))
-        scope["state"]["credits"] = 0 if charge.is_replay else charge.granted
-        answer.headers.setdefault("cache-control", NOT_KEPT)
-        answer.headers |= _credits(charge)
-        return answer
+        return await _charged(service, scope, answer, charge, key)
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A request that is here whole: its price in credits, what makes it the same as another, and the work, which answers 200 or raises."""
+
+    price: int
+    body: object
+    work: Callable[[], Awaitable[Answer]]
+
+
+class MakeReady(Protocol):
+    """Takes the rest of a request in, for the length of a block. `is_repeatable` ones need `Ready.body`: they came under a key."""
+
+    def __call__(self, service: Service, *, is_repeatable: bool) -> AbstractAsyncContextManager[Ready]:
+        """The block."""
+
+
+class Reserved(Question):
+    """Work whose credits are set aside before it is begun, and charged when it is answered 200; whatever else comes of it is free.
+
+    Where the price is known from the head, they are set aside before the body is taken in; else as soon as it is here. A repeat under the
+    same Idempotency-Key gets the first answer and is not charged again.
+    """
+
+    __slots__ = ("_least", "_make_ready", "_price")
+
+    def __init__(self, make_ready: MakeReady, *, least: int, price: int | None) -> None:
+        """`price` in credits, None when the body must be seen for it: `least` is what it costs at any rate."""
+        self.told = NOTHING
+        self._make_ready = make_ready
+        self._least = least
+        self._price = price
+
+    async def answer(self, service: Service, caller: Caller, scope: Scope) -> Answer:
+        """Set aside, done, then charged."""
+        key = _idempotency_key(scope)
+        held: Reservation | None = None
+        if key is None and self._price is not None:
+            held = await _reserved(service, caller, self._price)
+        elif key is None:
+            await _afford(service, caller, self._least)
+        try:
+            async with self._make_ready(service, is_repeatable=key is not None) as ready:
+                digest = _digest(scope, ready.body)
+                stored = await _stored(service, caller, key, digest)
+                if stored is not None:
+                    return stored
+                if held is None:
+                    held = await _reserved(service, caller, ready.price, key, digest)
+                answer = await ready.work()
+        except BaseException:
+            if held is not None:
+                await service.accounts.ledger.settle(held, 0)
+            raise
+        return await _charged(service, scope, answer, await service.accounts.ledger.settle(held, ready.price), key)
 
 
 class Free(Question):
@@ -182,6 +232,32 @@ async def _afford(service: Service, caller: Caller, price: int) -> None:
     charge = await service.accounts.ledger.charge(caller, 0)
     if charge.remaining < price:
         raise _quota_exceeded(charge, price)
+
+
+async def _reserved(service: Service, caller: Caller, price: int, key: str | None = None, digest: str = "") -> Reservation:
+    """Credits set aside; ApiError `quota_exceeded`."""
+    held = await service.accounts.ledger.reserve(caller, price, idempotency_key=key, request_hash=digest if key else "")
+    if held is None:
+        raise _quota_exceeded(await service.accounts.ledger.charge(caller, 0), price)
+    return held
+
+
+async def _stored(service: Service, caller: Caller, key: str | None, digest: str) -> Answer | None:
+    """What the same request was answered before under the key."""
+    stored = None if key is None else await service.accounts.replays.get(caller.account_id, key, digest)
+    if stored is None:
+        return None
+    return Answer(stored.body, {"idempotency-replayed": "true", "x-credits-used": "0", "cache-control": NOT_KEPT})
+
+
+async def _charged(service: Service, scope: Scope, answer: Answer, charge: Charge, key: str | None) -> Answer:
+    """An answer that was paid for: told with its credits, kept under its key."""
+    if key is not None and answer.status == HTTPStatus.OK:
+        await service.accounts.replays.put(charge.account_id, key, StoredAnswer(answer.status, answer.media_type, answer.body))
+    scope["state"]["credits"] = 0 if charge.is_replay else charge.granted
+    answer.headers.setdefault("cache-control", NOT_KEPT)
+    answer.headers |= _credits(charge)
+    return answer
 
 
 def _credits(charge: Charge) -> dict[str, str]:

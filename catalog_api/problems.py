@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 from litestar.exceptions import HTTPException
 
-from account_store.errors import UnavailableError
+from account_store.errors import IdempotencyKeyReusedError, UnavailableError
 from catalog_api.answers import NOT_KEPT, Answer
 from catalog_store.errors import (
     CatalogClosedError,
@@ -59,9 +59,17 @@ CODES = {
     "method_not_allowed": Code(405, "Method not allowed", "Use one of the methods in the Allow header."),
     "not_acceptable": Code(406, "Not acceptable", "Accept application/json, or another of the types that the route is described with."),
     "request_timeout": Code(408, "Too slow", "Send the request faster: its head within seconds, its body without long pauses."),
+    "webhook_disabled": Code(409, "Webhook disabled", "Nothing is sent to it: set its status to enabled first."),
+    "too_many_webhooks": Code(409, "Too many webhooks", "An account has at most 20: delete one first."),
     "idempotency_key_reused": Code(409, "Idempotency key in use", "The key belongs to another request of yours: use a new key."),
-    "body_too_large": Code(413, "Body too large", "Send fewer or shorter items."),
-    "unsupported_media_type": Code(415, "Unsupported media type", "Send the body as application/json in UTF-8."),
+    "body_too_large": Code(413, "Body too large", "Send fewer or shorter items; of audio a shorter clip, or its fingerprint."),
+    "unsupported_media_type": Code(
+        415, "Unsupported media type", "Send the body as application/json in UTF-8; audio as application/octet-stream."
+    ),
+    "unsupported_audio": Code(415, "Unsupported audio", "Send mp3, flac, wav, m4a, mp4, ogg or opus, or the audio's fingerprint."),
+    "undecodable_audio": Code(
+        415, "Undecodable audio", "No sound comes out of the file: send it whole and undamaged. Nothing was charged."
+    ),
     "headers_too_large": Code(431, "Head too large", "Send fewer and shorter header fields, and a shorter path."),
     "rate_limited": Code(429, "Too many requests", "Wait as many seconds as Retry-After says; RateLimit-Policy tells the plan's rate."),
     "quota_exceeded": Code(429, "Credits used up", "Wait until resets_at, or take a larger plan. Nothing was done or charged."),
@@ -69,6 +77,9 @@ CODES = {
     "accounts_unavailable": Code(503, "Accounts unavailable", "Keys and credits cannot be looked up: try again later."),
     "overloaded": Code(503, "Server busy", "It has as many connections as it takes: use the ones you have, or try again later."),
     "catalog_unavailable": Code(503, "Catalog unavailable", "No catalog is published yet or it cannot be opened: try again later."),
+    "recognition_unavailable": Code(
+        503, "Recognition unavailable", "Send the same request again after Retry-After seconds. Nothing was charged."
+    ),
     "too_slow": Code(503, "Took too long", "The question was stopped at its deadline, free of charge: ask for less, or try again later."),
 }
 
@@ -134,6 +145,7 @@ _OF_STORES: dict[type[Exception], str] = {
     UnknownBuildError: "not_found",
     DeadlineExceededError: "too_slow",
     CatalogClosedError: "catalog_unavailable",
+    IdempotencyKeyReusedError: "idempotency_key_reused",
 }
 
 

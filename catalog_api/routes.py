@@ -9,14 +9,14 @@ anything is counted, and nothing is asked before it is (contract A8). What must 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
-from litestar import Request, delete, get, post
+from litestar import Request, delete, get, patch, post
 from litestar.handlers import HTTPRouteHandler
-from litestar.types import Scope
+from litestar.types import Receive, Scope
 
 from catalog_api.admission import check_card, check_plan
 from catalog_api.bodies import read_json
@@ -26,6 +26,7 @@ from catalog_api.parameters import Asked, Parameter, check, read
 
 ROUTE = "route"
 """Handler option: the route's declaration."""
+_VERBS: Mapping[str, Callable[..., Callable[..., HTTPRouteHandler]]] = {"GET": get, "POST": post, "PATCH": patch, "DELETE": delete}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,8 +34,8 @@ class Route:
     """What is declared of a route. `failures` are codes of its own, beyond those that follow from the other members.
 
     `feature` names what the account's plan must allow, `needs_card` that it must have a payment card; `is_free` routes cost no credits;
-    answers `is_about_catalog` have entity tags; `body` is the JSON Schema of a request body; `other_types` are media types that it answers
-    besides JSON.
+    answers `is_about_catalog` have entity tags; `body` is the JSON Schema of a request body, `other_bodies` are media types that may come
+    instead; `other_types` are media types that it answers besides JSON.
     """
 
     method: str
@@ -51,6 +52,7 @@ class Route:
     is_about_catalog: bool = True
     takes_idempotency_key: bool = False
     body: Mapping[str, Any] | None = None
+    other_bodies: tuple[str, ...] = ()
     other_types: tuple[str, ...] = ()
     name: str = ""
     description: str = ""
@@ -97,6 +99,15 @@ def deletes(
     return _without_body("DELETE", path, answers, declared)
 
 
+def acts(
+    path: str,
+    answers: type[msgspec.Struct],
+    **declared: Any,  # noqa: ANN401 - the members of Route
+) -> Callable[[Callable[[Asked], Question]], HTTPRouteHandler]:
+    """Declare a POST route that needs no body: what it does is said by its path."""
+    return _without_body("POST", path, answers, declared)
+
+
 def _without_body(
     method: str, path: str, answers: type[msgspec.Struct], declared: Mapping[str, Any]
 ) -> Callable[[Callable[[Asked], Question]], HTTPRouteHandler]:
@@ -106,8 +117,7 @@ def _without_body(
         def answer(scope: Scope) -> Question:
             return route.told_by(handler(route.read(scope)))
 
-        verb = get if method == "GET" else delete
-        return verb(path, opt={ROUTE: route}, name=route.name, status_code=200, sync_to_thread=False)(answer)
+        return _VERBS[method](path, opt={ROUTE: route}, name=route.name, status_code=200, sync_to_thread=False)(answer)
 
     return declare
 
@@ -118,20 +128,53 @@ def writes(
     **declared: Any,  # noqa: ANN401 - the members of Route
 ) -> Callable[[Callable[[Asked, object], Question]], HTTPRouteHandler]:
     """Declare a POST route whose handler is handed the decoded JSON body too."""
+    return _with_body("POST", path, answers, declared)
 
+
+def alters(
+    path: str,
+    answers: type[msgspec.Struct],
+    **declared: Any,  # noqa: ANN401 - the members of Route
+) -> Callable[[Callable[[Asked, object], Question]], HTTPRouteHandler]:
+    """Declare a PATCH route; its JSON body holds the members that change."""
+    return _with_body("PATCH", path, answers, declared)
+
+
+def _with_body(
+    method: str, path: str, answers: type[msgspec.Struct], declared: Mapping[str, Any]
+) -> Callable[[Callable[[Asked, object], Question]], HTTPRouteHandler]:
     def declare(handler: Callable[[Asked, object], Question]) -> HTTPRouteHandler:
-        route = _route("POST", path, answers, handler, declared)
+        route = _route(method, path, answers, handler, declared)
 
         async def answer(request: Request[Any, Any, Any]) -> Question:
             asked = route.read(request.scope)
             return route.told_by(handler(asked, await read_json(request.scope, request.receive)))
+
+        return _VERBS[method](path, opt={ROUTE: route}, name=route.name, status_code=200)(answer)
+
+    return declare
+
+
+def receives(
+    path: str,
+    answers: type[msgspec.Struct],
+    **declared: Any,  # noqa: ANN401 - the members of Route
+) -> Callable[[Callable[[Asked, Scope, Receive], Awaitable[Question]]], HTTPRouteHandler]:
+    """Declare a POST route whose handler reads the body itself, once the plan is known to allow it."""
+
+    def declare(handler: Callable[[Asked, Scope, Receive], Awaitable[Question]]) -> HTTPRouteHandler:
+        route = _route("POST", path, answers, handler, declared)
+
+        async def answer(request: Request[Any, Any, Any]) -> Question:
+            asked = route.read(request.scope)
+            return route.told_by(await handler(asked, request.scope, request.receive))
 
         return post(path, opt={ROUTE: route}, name=route.name, status_code=200)(answer)
 
     return declare
 
 
-def _route(method: str, path: str, answers: type[msgspec.Struct], handler: Callable[..., Question], declared: Mapping[str, Any]) -> Route:
+def _route(method: str, path: str, answers: type[msgspec.Struct], handler: Callable[..., object], declared: Mapping[str, Any]) -> Route:
     name = handler.__name__
     deprecation = deprecation_headers(CHANGES, template(path))
     return Route(

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from account_store.rate_limits import RateLimiter
     from catalog_api.genre_names import GenreNames
     from catalog_api.live_catalog import LiveCatalog
+    from catalog_api.recognition import Recognition
     from catalog_api.settings import ApiSettings
 
 
@@ -30,3 +31,5 @@ class Service:
     """The reference page, HTML."""
     genre_names: GenreNames
     """What callers write for genres."""
+    recognition: Recognition
+    """What names recordings in audio."""

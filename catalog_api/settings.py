@@ -61,10 +61,14 @@ class ApiSettings:
         65.0
     )
     connections: Annotated[Count, "Open connections per worker; more are answered 503. Each needs a file handle."] = 4096
-    matcher: Annotated[bool, "Whether the matcher process of `/v1/tracks/identify` is started beside the workers."] = False
+    matcher: Annotated[bool, "Whether the matcher process of `/v1/tracks/identify` is started beside the workers."] = True
     matcher_socket: Annotated[
         str, "Unix socket of the matcher. Empty: in a temporary folder; say one if other programs ask it too, or if it is run alone."
     ] = ""
+    uploads: Annotated[Count, "Audio uploads per worker that may be here at once, each of up to 100 MB; more are answered 503."] = 4
+    upload_folder: Annotated[str, "Where uploads are kept while they are listened to. Empty: the system's folder for temporary files."] = ""
+    upload_seconds: Annotated[Seconds, "How long one upload may take to arrive."] = 120.0
+    webhooks: Annotated[bool, "Whether a process that sends webhooks runs beside the workers. Over SQLite one is enough, on one machine."] = True
     dashboard: Annotated[bool, "Whether the dashboard for key holders is served, at `/dashboard`."] = True
     dashboard_sign_up: Annotated[bool, "Whether people may sign up there; else only who has an account gets in."] = True
     dashboard_origin: Annotated[

@@ -11,12 +11,16 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from account_store.webhooks.endpoints import DISABLED_REASONS
+from account_store.webhooks.events import EVENT_TYPES
+from account_store.webhooks.outbox import DELIVERY_STATUSES
 from catalog_store.platforms import LINK_SOURCES
 
 Id = Annotated[int, Meta(ge=1)]
 Date = Annotated[str, Meta(extra_json_schema={"format": "date"})]
 Timestamp = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
 """RFC 3339, UTC, with `Z` (contract A14)."""
+WebhookEvent = Annotated[str, Meta(extra_json_schema={"enum": list(EVENT_TYPES)})]
 Precision = Literal["year", "month", "day"]
 Isrc = Annotated[str, Meta(pattern="^[A-Z]{2}[A-Z0-9]{3}[0-9]{7}$")]
 Iswc = Annotated[str, Meta(pattern="^T[0-9]{10}$")]
@@ -230,6 +234,26 @@ class Resolved(msgspec.Struct):
     credits_used: Annotated[int, Meta(ge=0)]
     credits_remaining: Annotated[int, Meta(ge=0)]
     message: str | None
+
+
+class RecognitionResult(msgspec.Struct):
+    """A recording that was recognised. `offset_seconds`: where in the recording begins what was sent."""
+
+    id: Annotated[str, Meta(pattern="^[1-9][0-9]*$")]
+    title: str
+    artists: list[TrackArtist]
+    confidence: Annotated[float, Meta(ge=0.5, le=1)]
+    offset_seconds: float
+
+
+class Identified(msgspec.Struct, omit_defaults=True):
+    """What was recognised, best first. `reason` when nothing was; `window_offset_seconds`: where in an upload begins what was."""
+
+    matched: bool
+    results: list[RecognitionResult]
+    credits_charged: Annotated[int, Meta(ge=10)]
+    reason: Literal["too_short", "silence", "low_diversity", "not_found"] | msgspec.UnsetType = msgspec.UNSET
+    window_offset_seconds: Annotated[float, Meta(ge=0)] | msgspec.UnsetType = msgspec.UNSET
 
 
 class Genre(msgspec.Struct):
@@ -498,6 +522,78 @@ class Usage(msgspec.Struct):
     stream_months: Annotated[int, Meta(ge=0)]
     stream_month_price_eur: float
     stream_price_eur: float
+
+
+class Webhook(msgspec.Struct):
+    """An address that is told of events. `event_types` is empty for all; `failing_since` is when it last answered otherwise than 2xx first."""
+
+    id: str
+    url: str
+    description: str
+    event_types: list[WebhookEvent]
+    status: Annotated[str, Meta(extra_json_schema={"enum": ["enabled", "disabled"]})]
+    disabled_reason: Annotated[str | None, Meta(extra_json_schema={"enum": [*DISABLED_REASONS, None]})]
+    disabled_at: Timestamp | None
+    failing_since: Timestamp | None
+    created_at: Timestamp
+    previous_secret_until: Timestamp | None
+
+
+class NewWebhook(Webhook):
+    """A webhook whose secret was just made: the only time that it is told."""
+
+    secret: str
+
+
+class WebhookList(msgspec.Struct):
+    """The account's webhooks, oldest first."""
+
+    results: list[Webhook]
+
+
+class WebhookDelivery(msgspec.Struct):
+    """One event for one webhook. `event_id` is the receiver's `webhook-id`; `next_attempt_at` is null when there will be none."""
+
+    id: Id
+    event_id: str
+    event_type: str
+    occurred_at: Timestamp
+    status: Annotated[str, Meta(extra_json_schema={"enum": list(DELIVERY_STATUSES)})]
+    next_attempt_at: Timestamp | None
+    finished_at: Timestamp | None
+    attempt_count: Annotated[int, Meta(ge=0)]
+    last_status_code: int | None
+    last_error: str | None
+
+
+class WebhookDeliveryPage(msgspec.Struct):
+    """A webhook's deliveries, newest first."""
+
+    results: list[WebhookDelivery]
+    next_cursor: str | None
+
+
+class WebhookAttempt(msgspec.Struct):
+    """One time that a delivery was sent. `error` is null when it was answered 2xx; `response_excerpt` is the beginning of the answer."""
+
+    attempted_at: Timestamp
+    duration_ms: Annotated[int, Meta(ge=0)]
+    status_code: int | None
+    error: str | None
+    response_excerpt: str | None
+
+
+class WebhookDeliveryDetail(WebhookDelivery):
+    """A delivery with what was sent, to the letter, and all its attempts, oldest first."""
+
+    body: str
+    attempts: list[WebhookAttempt]
+
+
+class WebhookReplay(msgspec.Struct):
+    """How many deliveries are sent again."""
+
+    replayed: Annotated[int, Meta(ge=0)]
 
 
 class ErrorCode(msgspec.Struct):

@@ -7,6 +7,7 @@ A snapshot is one folder, never changed after it got its final name:
         tables/<table>/part-00000.parquet ...
         catalog.duckdb           the same tables for analysts, with comments and views (catalog_store/analyst_file.py)
         serving/serving.sqlite   lookups (format: catalog_store/serving/schema.py)
+        serving/bodies/*         tracks and releases (format: catalog_store/serving/body_file.py)
         serving/keys/*           ISRCs and platform ids (format: catalog_store/serving/key_index.py)
         serving/lists/*          lists in order (format: catalog_store/lists/layout.py)
         serving/search/*         search arrays (format: catalog_store/search/layout.py)
@@ -149,17 +150,21 @@ def read_manifest(folder: Path) -> Manifest:
     return manifest
 
 
-def verify(folder: Path, *, contents: bool | str = True) -> Manifest:
+def verify(folder: Path, *, contents: bool | str = True, besides: str = "") -> Manifest:
     """Check every file of the snapshot against its manifest and return the manifest.
 
     With `contents` false only presence and size are checked (milliseconds); with the name of a folder in the snapshot, each byte of the
-    files below it is read besides; else each byte of all. SnapshotInvalidError names all files at fault.
+    files below it is read besides; else each byte of all, but of those below the folder `besides`. SnapshotInvalidError names all files at
+    fault.
     """
     manifest = read_manifest(folder)
     below = contents + "/" if isinstance(contents, str) else ""
-    faults = [
-        fault for file in manifest.files() if (fault := _fault(folder, file, contents=bool(contents) and file.path.startswith(below)))
-    ]
+    unread = besides + "/" if besides else "/"  # no path of a manifest begins so
+
+    def is_read(file: StoredFile | TablePart) -> bool:
+        return bool(contents) and file.path.startswith(below) and not file.path.startswith(unread)
+
+    faults = [fault for file in manifest.files() if (fault := _fault(folder, file, contents=is_read(file)))]
     if faults:
         raise SnapshotInvalidError(f"snapshot {manifest.id} at {folder} is damaged: {'; '.join(faults)}: roll back to another one")
     return manifest

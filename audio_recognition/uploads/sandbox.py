@@ -20,7 +20,7 @@ from audio_recognition.uploads.processes import ForkServer
 from audio_recognition.uploads.windows import window_starts
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncGenerator, AsyncIterator
     from typing import BinaryIO
 
     from numpy.typing import NDArray
@@ -125,7 +125,7 @@ class Upload:
         self.duration_seconds = opened.duration_seconds
         """What the file claims, or None; nothing is allocated by it."""
 
-    async def windows(self) -> AsyncIterator[Window]:
+    async def windows(self) -> AsyncGenerator[Window, None]:
         """The windows that have sound, each decoded when it is asked for: the beginning, the middle, the quarters, then the rest in order.
 
         At most `Limits.most_windows`; the first comes even if it is too short for an item. UndecodableAudioError.

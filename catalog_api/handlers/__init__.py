@@ -8,6 +8,7 @@ from __future__ import annotations
 from catalog_api.handlers.browse import browse
 from catalog_api.handlers.changes import changes
 from catalog_api.handlers.genres import genres
+from catalog_api.handlers.identify import identify
 from catalog_api.handlers.iswc import iswcs_of_track, tracks_of_iswc
 from catalog_api.handlers.links import links
 from catalog_api.handlers.releases import artist, artist_releases, label, label_releases, new_releases, release
@@ -19,6 +20,19 @@ from catalog_api.handlers.streams import create_stream, stop_stream, stream, str
 from catalog_api.handlers.suggestions import suggest, suggestions, suggestions_of_track
 from catalog_api.handlers.tracks import track_by_id, track_by_isrc
 from catalog_api.handlers.usage import usage
+from catalog_api.handlers.webhooks import (
+    change_webhook,
+    create_webhook,
+    delete_webhook,
+    ping_webhook,
+    replay_webhook,
+    replay_webhook_delivery,
+    rotate_webhook_secret,
+    webhook,
+    webhook_deliveries,
+    webhook_delivery,
+    webhooks,
+)
 
 ROUTES = [
     search,
@@ -28,6 +42,7 @@ ROUTES = [
     iswcs_of_track,
     tracks_of_iswc,
     resolve,
+    identify,
     browse,
     new_releases,
     release,
@@ -45,6 +60,17 @@ ROUTES = [
     stream,
     stop_stream,
     stream_history,
+    create_webhook,
+    webhooks,
+    webhook,
+    change_webhook,
+    delete_webhook,
+    rotate_webhook_secret,
+    ping_webhook,
+    replay_webhook,
+    webhook_deliveries,
+    webhook_delivery,
+    replay_webhook_delivery,
     changes,
     usage,
     error_codes,

@@ -1,0 +1,133 @@
+"""Names the recordings in a fingerprint or an upload: asks the matcher, has uploads decoded in the sandbox, looks names up in the catalog.
+
+One per worker. What must not live here: what is sent and answered over HTTP (handlers/identify.py), what it costs (metering.py).
+"""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from audio_recognition.decoding import UndecodableAudioError, UnsupportedAudioError
+from audio_recognition.matcher_process import MatcherClient, MatcherUnavailableError
+from audio_recognition.matching import Reason
+from audio_recognition.uploads import SandboxUnavailableError, UploadSandbox
+from catalog_api.problems import ApiError
+from catalog_api.uploads import Spool
+from catalog_api.wire import RecognitionResult, TrackArtist
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import BinaryIO
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from audio_recognition.matching import Answer, Match
+    from catalog_api.live_catalog import LiveCatalog
+    from catalog_api.settings import ApiSettings
+    from catalog_store.reader import Catalog
+
+
+class _Named(msgspec.Struct):
+    """What is shown of a stored track."""
+
+    title: str
+    artists: list[TrackArtist]
+
+
+_NAMED = msgspec.json.Decoder(_Named)
+
+
+@dataclass(frozen=True)
+class Heard:
+    """What was recognised, best first; without any, the reason. Of an upload: the windows tried and where the last one begins."""
+
+    results: list[RecognitionResult]
+    reason: Reason | None
+    windows: int = 0
+    window_start_seconds: float | None = None
+
+
+class Recognition:
+    """For one event loop; connects and starts what it needs with the first question. `close` it at the end."""
+
+    def __init__(self, settings: ApiSettings, live: LiveCatalog) -> None:
+        """`live` is what ids are looked up in."""
+        self._live = live
+        self._matcher = MatcherClient(settings.matcher_socket)
+        self._sandbox = UploadSandbox(most_at_once=settings.uploads, most_waiting=settings.uploads)
+        self.spool = Spool(settings.upload_folder, most=settings.uploads, seconds=settings.upload_seconds)
+
+    async def close(self) -> None:
+        """End what was started."""
+        await self._matcher.close()
+        await self._sandbox.close()
+
+    async def of_fingerprint(self, items: NDArray[np.uint32], duration_seconds: int | None) -> Heard:
+        """Of one fingerprint, uint32[n]. ApiError `recognition_unavailable`, `catalog_unavailable`."""
+        answer = await self._matched([items], duration_seconds)
+        results = self._results(answer)
+        return Heard(results, None if results else answer.reason or Reason.NOT_FOUND)
+
+    async def of_file(self, file: BinaryIO) -> Heard:
+        """Of an upload: its beginning, then deeper windows until one is recognised (contract E4).
+
+        ApiError `unsupported_audio`, `undecodable_audio`, `recognition_unavailable`, `catalog_unavailable`.
+        """
+        reasons: list[Reason] = []
+        try:
+            async with self._sandbox.opened(file) as upload, aclosing(upload.windows()) as windows:
+                async for window in windows:
+                    whole = upload.duration_seconds if window.start_seconds == 0 else None
+                    answer = await self._matched(window.fingerprints, None if whole is None else round(whole))
+                    results = self._results(answer)
+                    if results:
+                        return Heard(results, None, len(reasons) + 1, window.start_seconds)
+                    reasons.append(answer.reason or Reason.NOT_FOUND)
+        except (UnsupportedAudioError, UndecodableAudioError) as error:
+            raise ApiError(error.code, f"{str(error)[:1].upper()}{str(error)[1:]}.") from None
+        except SandboxUnavailableError as error:
+            raise _unavailable(error.retry_after) from error
+        return Heard([], _telling(reasons), len(reasons))
+
+    async def _matched(self, fingerprints: Sequence[NDArray[np.uint32]], duration_seconds: int | None) -> Answer:
+        try:
+            return await self._matcher.match(fingerprints, duration_seconds=duration_seconds)
+        except MatcherUnavailableError as error:
+            raise _unavailable(error.retry_after) from error
+
+    def _results(self, answer: Answer) -> list[RecognitionResult]:
+        """Each track once, under the id that it has now; those that are not in the catalog are left out."""
+        with self._live.hold() as catalog:
+            found: dict[int, RecognitionResult] = {}
+            for match in answer.matches:
+                track_id, body = _now(catalog, match.recording_id)
+                if body is not None and track_id not in found:
+                    found[track_id] = _result(track_id, body, match)
+        return list(found.values())
+
+
+def _now(catalog: Catalog, recording_id: int) -> tuple[int, bytes | None]:
+    body = catalog.track_body(recording_id)
+    if body is not None:
+        return recording_id, body
+    survivor = catalog.resolve_id(recording_id)
+    return (recording_id, None) if survivor is None else (survivor, catalog.track_body(survivor))
+
+
+def _result(track_id: int, body: bytes, match: Match) -> RecognitionResult:
+    named = _NAMED.decode(body)
+    return RecognitionResult(str(track_id), named.title, named.artists, round(match.confidence, 4), round(match.offset_seconds, 2))
+
+
+def _telling(reasons: Sequence[Reason]) -> Reason:
+    """The reason for all windows together: what was listened to in vain says more than what could not be."""
+    return Reason.NOT_FOUND if Reason.NOT_FOUND in reasons or not reasons else reasons[0]
+
+
+def _unavailable(retry_after: int) -> ApiError:
+    return ApiError("recognition_unavailable", "Recognition is busy or starts anew.", headers={"retry-after": str(max(1, retry_after))})

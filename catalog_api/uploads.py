@@ -1,0 +1,154 @@
+"""Receives audio uploads: never whole in memory, in a bounded number of files that have no names.
+
+A file without a name goes with the process that has it open, however that ends: nothing is left to clean up after a kill. Their number is
+bounded per worker, so is their size; an upload that takes too long is ended. Slower ones than the edge's pace never come so far (edge.py).
+What must not live here: what is heard in them (recognition.py), what they cost (metering.py).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import hashlib
+import tempfile
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import structlog
+
+from audio_recognition.decoding import SNIFFED_BYTES, sniff
+from catalog_api.problems import RETRY_SOON, ApiError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from litestar.types import Receive, Scope
+
+log = structlog.get_logger("catalog_api")
+
+MEGABYTE = 2**20
+LARGEST_UPLOAD = 100 * MEGABYTE
+"""Specification, part 8."""
+UPLOAD_TYPE = "application/octet-stream"
+_WRITTEN_AT_ONCE = MEGABYTE
+"""Bytes gathered before a thread writes them: all that an upload holds in memory."""
+_CLOSE = {"connection": "close"}
+"""With a refusal before the body was read: the rest of it is not waited for."""
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+
+@dataclass
+class Arriving:
+    """An upload of which the beginning is here, and looks like audio. `length` is what was announced, in bytes; None when nothing was."""
+
+    head: list[bytes]
+    is_whole: bool
+    length: int | None
+    receive: Receive
+
+
+@dataclass(frozen=True)
+class Received:
+    """An upload that is here: an open file at its beginning, its size in bytes, and the digest of its bytes if it was asked for."""
+
+    file: BinaryIO
+    size: int
+    digest: str
+
+
+async def begin(scope: Scope, receive: Receive) -> Arriving:
+    """Read the beginning. ApiError `body_too_large`, `unsupported_media_type`, `unsupported_audio`."""
+    headers = dict(scope["headers"])
+    if headers.get(b"content-encoding", b"identity").lower() != b"identity":
+        raise ApiError("unsupported_media_type", "The body has a Content-Encoding: send it as it is.", headers=_CLOSE)
+    announced = headers.get(b"content-length", b"")
+    length = int(announced) if announced.isdigit() else None
+    if length is not None and length > LARGEST_UPLOAD:
+        raise _too_large()
+    head, size, more = [], 0, True
+    while more and size < SNIFFED_BYTES:
+        part, more = await _next(receive)
+        head.append(part)
+        size += len(part)
+    if sniff(b"".join(head)[:SNIFFED_BYTES]) is None:
+        formats = "mp3, flac, wav, m4a, mp4, ogg and opus"
+        raise ApiError("unsupported_audio", f"The bytes are none of {formats}, whatever the file is called.", headers=_CLOSE)
+    return Arriving(head, not more, length, receive)
+
+
+class Spool:
+    """Room for a number of uploads at once. For one event loop."""
+
+    def __init__(self, folder: str, *, most: int, seconds: float) -> None:
+        """`folder` empty: the system's for temporary files. `seconds` is how long one upload may take to arrive."""
+        self._folder = Path(folder or tempfile.gettempdir())
+        self._most = most
+        self._seconds = seconds
+        self._held = 0
+
+    @asynccontextmanager
+    async def received(self, arriving: Arriving, *, with_digest: bool = False) -> AsyncIterator[Received]:
+        """The whole upload, for the length of the block. ApiError `body_too_large`, `request_timeout`, `recognition_unavailable`."""
+        if self._held >= self._most:
+            raise ApiError("recognition_unavailable", f"{self._held} uploads are here already.", headers={**RETRY_SOON, **_CLOSE})
+        self._held += 1
+        try:
+            with self._new_file() as file:
+                async with asyncio.timeout(self._seconds):
+                    size, digest = await _write(arriving, file, hashlib.sha256() if with_digest else None)
+                file.seek(0)
+                yield Received(file, size, digest)
+        except TimeoutError:
+            raise ApiError("request_timeout", f"The upload took longer than {self._seconds:g} seconds.", headers=_CLOSE) from None
+        except OSError as error:
+            if error.errno not in _FULL:
+                raise
+            log.exception("no room for an upload", folder=str(self._folder))
+            raise ApiError("recognition_unavailable", "There is no room for uploads.", headers={**RETRY_SOON, **_CLOSE}) from None
+        finally:
+            self._held -= 1
+
+    def _new_file(self) -> BinaryIO:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        return tempfile.TemporaryFile(dir=self._folder, buffering=0)
+
+
+async def _write(arriving: Arriving, file: BinaryIO, digest: Any) -> tuple[int, str]:  # noqa: ANN401 - one of hashlib's objects
+    waiting, more, size = arriving.head, not arriving.is_whole, 0
+    gathered = sum(len(part) for part in waiting)
+    while True:
+        if gathered >= _WRITTEN_AT_ONCE or not more:
+            block = b"".join(waiting)
+            await asyncio.to_thread(_write_block, file, block, digest)
+            size += len(block)
+            waiting, gathered = [], 0
+            if not more:
+                return size, digest.hexdigest() if digest else ""
+        part, more = await _next(arriving.receive)
+        waiting.append(part)
+        gathered += len(part)
+        if size + gathered > LARGEST_UPLOAD:
+            raise _too_large()
+
+
+def _write_block(file: BinaryIO, block: bytes, digest: Any) -> None:  # noqa: ANN401 - one of hashlib's objects
+    rest = memoryview(block)
+    while rest:
+        rest = rest[file.write(rest) :]
+    if digest:
+        digest.update(block)
+
+
+async def _next(receive: Receive) -> tuple[bytes, bool]:
+    """A part of the body, and whether more follows."""
+    message: Any = await receive()
+    if message["type"] == "http.disconnect":
+        raise ApiError("invalid_body", "The connection ended before the body did.")
+    return message["body"], message["more_body"]
+
+
+def _too_large() -> ApiError:
+    detail = f"The upload is larger than {LARGEST_UPLOAD} bytes: send a shorter clip, or its fingerprint."
+    return ApiError("body_too_large", detail, headers=_CLOSE)
