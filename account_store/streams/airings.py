@@ -65,10 +65,10 @@ class Airing:
 def start(connection: Connection, stream_id: str, track: PlayedTrack, hearing: Hearing) -> int:
     """The id of this airing's row: a new one, announced as `stream.track_started`, or the one that it goes on with.
 
-    Another airing that is open ends where it was heard last, or where this one begins when that is earlier.
+    Another airing that is open ends where it was heard last.
     """
     same = _same(connection, stream_id, track.recording_id, hearing.anchor_ms)
-    close_open(connection, stream_id, latest_ms=hearing.started_ms, but=same.airing_id if same else None)
+    close_open(connection, stream_id, but=same.airing_id if same else None)
     if same is not None:
         extend(connection, same.airing_id, hearing)
         return int(same.airing_id)
@@ -94,19 +94,16 @@ def extend(connection: Connection, airing_id: int, hearing: Hearing) -> None:
     connection.execute(stream.update().where(stream.c.stream_id == row.stream_id).values(recognized))
 
 
-def close_open(
-    connection: Connection, stream_id: str, *, ended_ms: int | None = None, latest_ms: int | None = None, but: int | None = None
-) -> int | None:
+def close_open(connection: Connection, stream_id: str, *, ended_ms: int | None = None, but: int | None = None) -> int | None:
     """End the stream's open airing, if any, and announce `stream.track_ended`; its id.
 
-    It ends at `ended_ms`, else where it was heard last, but not after `latest_ms`. `but`: an airing to leave open.
+    It ends at `ended_ms`, else where it was heard last. `but`: an airing to leave open.
     """
     is_open = (airing.c.stream_id == stream_id) & airing.c.ended_at.is_(None)
     row = connection.execute(select(airing).where(is_open)).one_or_none()
     if row is None or row.airing_id == but:
         return None
-    end = row.heard_ms if ended_ms is None else ended_ms
-    end = max(row.started_ms, end if latest_ms is None else min(end, latest_ms))
+    end = max(row.started_ms, row.heard_ms if ended_ms is None else ended_ms)
     duration = _seconds(end - row.started_ms)
     ended_at = _moment(row.started_ms + duration * 1000)
     values = {"heard_ms": end, "duration_seconds": duration, "ended_at": ended_at}

@@ -29,10 +29,22 @@ def open_gap(connection: Connection, stream_id: str, cause: str, started_at: dat
     connection.execute(stream_gap.insert().values(row))
 
 
-def close_gap(connection: Connection, stream_id: str, ended_at: datetime) -> None:
-    """The open gap, if any, ends."""
+def close_gap(connection: Connection, stream_id: str, ended_at: datetime, *, drop: bool = False) -> None:
+    """The open gap, if any, ends; with `drop` it was too short to be one."""
     is_open = (stream_gap.c.stream_id == stream_id) & stream_gap.c.ended_at.is_(None)
-    connection.execute(stream_gap.update().where(is_open).values(ended_at=ended_at))
+    if drop:
+        connection.execute(stream_gap.delete().where(is_open))
+    else:
+        connection.execute(stream_gap.update().where(is_open).values(ended_at=ended_at))
+
+
+def record_gap(connection: Connection, stream_id: str, cause: str, started_at: datetime, ended_at: datetime) -> None:
+    """A gap that is over already, unless one is known that overlaps it."""
+    overlaps = (stream_gap.c.started_at < ended_at) & (stream_gap.c.ended_at.is_(None) | (stream_gap.c.ended_at > started_at))
+    known = select(stream_gap.c.gap_id).where(stream_gap.c.stream_id == stream_id, overlaps).limit(1)
+    if connection.execute(known).first() is None:
+        row = {"stream_id": stream_id, "cause": cause, "started_at": started_at, "ended_at": ended_at}
+        connection.execute(stream_gap.insert().values(row))
 
 
 def _is_open(connection: Connection, stream_id: str) -> bool:

@@ -32,7 +32,10 @@ _PIECE = 16 * 1024
 _STATUS = re.compile(rb"(?:HTTP/1\.[01]|ICY) +(\d{3})(?: +([^\r\n]*))?", re.IGNORECASE)
 _REDIRECTS = (301, 302, 303, 307, 308)
 _LASTING = {401: "it asks for a password", 403: "it refuses us", 410: "it is gone for good", 451: "it refuses us"}
-_REQUEST = "GET {path} HTTP/1.1\r\nHost: {authority}\r\nUser-Agent: music-catalog-monitor/1\r\nAccept: */*\r\nIcy-MetaData: 1\r\nConnection: close\r\n\r\n"
+_REQUEST = (
+    "GET {path} HTTP/1.1\r\nHost: {authority}\r\nUser-Agent: music-catalog-monitor/1\r\nAccept: */*\r\n"
+    "Icy-MetaData: 1\r\nConnection: close\r\n\r\n"
+)
 
 
 @dataclass(frozen=True, slots=True)

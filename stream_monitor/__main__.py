@@ -1,0 +1,97 @@
+"""`python -m stream_monitor`: listens to the active streams that fall to this process, and writes down what they play, until stopped.
+
+Any number may run over PostgreSQL, on any machines that have the catalog and a matcher; over SQLite any number on one. SIGTERM and SIGINT
+stop it in order: others take its streams over at once. Exit code 1: the options cannot be meant; 3: the database cannot be reached.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import av.logging
+from sqlalchemy.exc import SQLAlchemyError
+
+from account_store.database import migrate, open_engine, parse_url
+from account_store.errors import AccountError, UnavailableError
+from account_store.outbound import Outbound, allowed_by
+from account_store.streams.leases import LEASE_SECONDS
+from audio_recognition.matcher_process.client import MatcherClient
+from catalog_store.log import log_json
+from stream_monitor.catalog import LiveCatalog
+from stream_monitor.listener import Surroundings
+from stream_monitor.meters import Meters
+from stream_monitor.worker import Worker
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+METRICS_VARIABLE = "COMPANION_METRICS"
+"""Set by the server's supervisor when it starts a monitor worker (catalog_api/companions.py)."""
+CAPACITY = 150
+"""Streams of one worker: about what a core does."""
+REFUSED, UNREACHABLE = 1, 3
+_STACK_BYTES = 1024 * 1024
+"""Of each stream's thread; the system's default is eight times that."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Monitor until stopped; the exit code."""
+    options = _parser().parse_args(arguments)
+    log_json(options.log_level)
+    av.logging.set_level(None)  # decoders complain about every broken packet of strangers
+    threading.stack_size(_STACK_BYTES)
+    stopping = threading.Event()
+    for one in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(one, lambda _number, _frame: stopping.set())
+    try:
+        engine = open_engine(parse_url(options.accounts))
+        migrate(engine)
+        outbound = Outbound(allowed_by(os.environ))
+    except (AccountError, SQLAlchemyError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return UNREACHABLE if isinstance(error, UnavailableError) else REFUSED
+    catalog, matcher = LiveCatalog(options.catalog), MatcherClient(str(options.matcher_socket))
+    catalog.follow()
+    around = Surroundings(outbound, catalog, matcher.match_now, Meters())
+    try:
+        Worker(engine, around, options.capacity, lease_seconds=options.lease_seconds).run(stopping, options.metrics_file)
+    finally:
+        matcher.close_now()
+        catalog.close()
+        engine.dispose()
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m stream_monitor", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    told = os.environ.get("CATALOG_API_ACCOUNTS_URL", "sqlite:///accounts.db")
+    parser.add_argument("--accounts", metavar="URL", default=told, help="database of the accounts (default: CATALOG_API_ACCOUNTS_URL)")
+    parser.add_argument("--catalog", metavar="DIR", type=Path, required=True, help="catalog folder that `pipeline build` published into")
+    parser.add_argument("--matcher-socket", metavar="FILE", type=Path, required=True, help="Unix socket of the matcher process")
+    parser.add_argument("--capacity", metavar="N", type=_count, default=CAPACITY, help="streams at most (default %(default)s)")
+    parser.add_argument(
+        "--lease-seconds", metavar="S", type=float, default=LEASE_SECONDS, help="another takes over after so long (default %(default)s)"
+    )
+    metrics = os.environ.get(METRICS_VARIABLE)
+    parser.add_argument("--metrics-file", metavar="FILE", type=Path, default=metrics, help="where metrics are written every second")
+    parser.add_argument("--log-level", choices=["debug", "info", "warning", "error"], default="info")
+    return parser
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text} is no number of streams")
+    return number
+
+
+if __name__ == "__main__":
+    sys.exit(main())

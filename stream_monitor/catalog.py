@@ -1,0 +1,87 @@
+"""The live catalog, as far as monitoring needs it: a recording's fingerprint, and what it is called.
+
+Follows the published snapshot as the servers do. What must not live here: looking for a recording (the matcher process does).
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from account_store.streams.airings import PlayedTrack
+from audio_recognition.index.index import Index
+from catalog_store.errors import NoSnapshotError
+from catalog_store.live import LiveSnapshot
+from catalog_store.reader import open_catalog
+from catalog_store.snapshot import RECOGNITION_FOLDER, SERVING_FOLDER
+from stream_monitor.references import Reference
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from audio_recognition.index.index import Segment
+
+
+class OpenCatalog:
+    """One snapshot, opened."""
+
+    def __init__(self, snapshot: Path) -> None:
+        """`snapshot` is its folder."""
+        self._catalog = open_catalog(snapshot)
+        self._index: Index | None = Index.open(snapshot / SERVING_FOLDER / RECOGNITION_FOLDER)
+
+    def close(self) -> None:
+        """Give files and memory maps back."""
+        self._index = None
+        self._catalog.close()
+
+    def references(self, recording_id: int) -> list[Reference]:
+        """The recording's fingerprints; none when the index has none of it."""
+        segments = self._index.segments if self._index else ()
+        return [_reference(segment, int(at)) for segment in segments for at in np.flatnonzero(segment.ids == recording_id)]
+
+    def track(self, recording_id: int) -> PlayedTrack | None:
+        """What the catalog says of it; None when it has no such recording."""
+        current = self._catalog.resolve_id(recording_id)
+        body = None if current is None else self._catalog.track_body(current)
+        return None if body is None else _track(json.loads(body))
+
+
+class LiveCatalog(LiveSnapshot[OpenCatalog]):
+    """Hands out the open catalog; NoSnapshotError while there is none."""
+
+    def __init__(self, root: Path, *, look_seconds: float = 1.0) -> None:
+        """`root` is a catalog root or a snapshot's folder. Only sizes are checked: matcher and servers read contents through."""
+        super().__init__(root, OpenCatalog, what="catalog of the monitor", contents=False, absent=_absent, look_seconds=look_seconds)
+
+    def references(self, recording_id: int) -> list[Reference]:
+        """As OpenCatalog's, of the live one."""
+        with self.hold() as catalog:
+            return catalog.references(recording_id)
+
+    def track(self, recording_id: int) -> PlayedTrack | None:
+        """As OpenCatalog's, of the live one."""
+        with self.hold() as catalog:
+            return catalog.track(recording_id)
+
+
+def _absent() -> NoSnapshotError:
+    return NoSnapshotError("no catalog is published yet")
+
+
+def _reference(segment: Segment, at: int) -> Reference:
+    start, end = int(segment.store_starts[at]), int(segment.store_starts[at + 1])
+    stored = segment.store[start:end].copy()  # a view would hold the snapshot's map for as long as the track plays
+    reference = Reference(int(segment.ids[at]), stored, float(segment.seconds[at]))
+    return (
+        reference
+        if reference.seconds >= reference.covered_seconds
+        else Reference(reference.recording_id, stored, reference.covered_seconds)
+    )
+
+
+def _track(body: dict[str, Any]) -> PlayedTrack:
+    names = [artist["name"] for artist in body["artists"] if artist["is_primary"]] or [artist["name"] for artist in body["artists"]]
+    return PlayedTrack(body["id"], body["title"], ", ".join(names), body["isrc"], body["duration"])

@@ -1,0 +1,32 @@
+"""What a monitor worker counts, for Prometheus; each name stands in docs/operations.md."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, write_to_textfile
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class Meters:
+    """Of one process; from any thread."""
+
+    def __init__(self) -> None:
+        """All at nought."""
+        self._registry = registry = CollectorRegistry()
+        self.streams = Gauge("monitor_streams", "Streams that this worker has, by how they go", ["runtime_status"], registry=registry)
+        self.capacity = Gauge("monitor_capacity", "Streams that this worker can take", registry=registry)
+        self.heard_seconds = Counter("monitor_heard_seconds", "Seconds of sound listened to", registry=registry)
+        self.airings = Counter("monitor_airings", "Airings that began", registry=registry)
+        self.connections = Counter("monitor_connections", "Connections to streams that gave sound", registry=registry)
+        self.failures = Counter("monitor_failures", "Connections that failed or ended", registry=registry)
+        self.questions = Counter("monitor_questions", "Questions to the matcher, by what became of them", ["outcome"], registry=registry)
+        self.lost_leases = Counter("monitor_lost_leases", "Streams that another worker took over", registry=registry)
+        self.late_seconds = Gauge("monitor_late_seconds", "The most that a stream's sound is behind its time", registry=registry)
+        self.dropped_writes = Counter("monitor_dropped_writes", "Notes that could not be written, through a bug", registry=registry)
+
+    def write(self, file: Path) -> None:
+        """All of them in Prometheus' text form, whole or not at all."""
+        write_to_textfile(str(file), self._registry)

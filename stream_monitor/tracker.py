@@ -1,0 +1,271 @@
+"""What a stream plays: decided every few seconds from what its connection gave, written down as airings.
+
+A track that plays is followed by its own fingerprint; only when none does is the matcher asked about the last seconds. A recording is
+taken for played after one match that leaves no doubt, or after a match that the seconds behind it confirm; silence, talk and advertisements
+give neither. One play is one row: through talk over it, drop-outs, new connections and other workers, because its implied start stays
+where it is; the same recording begun anew after it is another row.
+
+What must not live here: sound and connections (listener.py), comparing fingerprints (references.py), the tables (account_store/streams).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from audio_recognition.chromaprint import FIRST_ITEM_SECONDS, ITEMS_PER_SECOND
+from audio_recognition.matching import FEWEST_ITEMS, Match, Reason
+from stream_monitor.ear import middle
+from stream_monitor.plays import Play
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+    from sqlalchemy import Connection
+
+    from account_store.streams.airings import Airing, PlayedTrack
+    from audio_recognition.matching import Answer
+    from stream_monitor.clock import AirClock
+    from stream_monitor.ear import Ear
+    from stream_monitor.references import Place, Reference
+
+TICK_SECONDS = 5.0
+"""Of sound, between two looks."""
+WINDOW_ITEMS = 80
+"""The matcher is asked about 12 s at most."""
+VERY_GOOD = 0.08
+"""Bit error rate of a match that needs no second look, if it is of VERY_GOOD_ITEMS."""
+VERY_GOOD_ITEMS = 70
+CONFIRMED = 0.22
+"""Bit error rate of the seconds behind a match that confirm it, and of those that find a play again in another connection."""
+LINGER_MS = 30_000
+"""A play that is no longer heard is over after so long, or at its end; it is taken up again if it comes back later."""
+_FRESH_ITEMS = round(4 * ITEMS_PER_SECOND)
+"""What was heard so recently still plays."""
+_SNAP_MS = 2_000
+"""Heard from so near to its beginning on, it was played from its beginning."""
+_END_SNAP_ITEMS = round(2 * ITEMS_PER_SECOND)
+"""Heard until so near to where its fingerprint ends, it was played on."""
+_UNDETECTED_MS = 15_000
+"""Listened to for less than that before a gap, a track may not have been detected."""
+_HALF_ITEM_MS = FIRST_ITEM_SECONDS * 500
+_MIXED_ITEMS = round(FIRST_ITEM_SECONDS / 2 * ITEMS_PER_SECOND)
+"""Items behind the last one that is like a track which still have some of it in them."""
+_NEAR_ITEMS = 80
+"""To either side of where a track should be: sound was lost in between, or the clock of another connection differs."""
+
+
+class Catalog(Protocol):
+    """What is asked of the catalog."""
+
+    def references(self, recording_id: int) -> list[Reference]:
+        """Its fingerprints."""
+
+    def track(self, recording_id: int) -> PlayedTrack | None:
+        """What it is called."""
+
+
+class Notes(Protocol):
+    """Where is written what was decided."""
+
+    def post(self, write: Callable[[Connection, str], None], replaces: object = None) -> None:
+        """Write soon, in order; instead of what waits under the same `replaces`."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A recording that was matched once, not yet believed."""
+
+    match: Match
+    references: list[Reference]
+    reference: Reference
+    place: Place
+    end: int
+    """The next item after those that it was matched by."""
+
+
+class Tracker:
+    """Of one stream, for as long as a worker has it. Calls come from one thread."""
+
+    def __init__(self, catalog: Catalog, match: Callable[[Sequence[NDArray[np.uint32]]], Answer], notes: Notes, listened_ms: int) -> None:
+        """`match` is Matcher.match. `listened_ms`: until when the stream was listened to; when it was registered, if it never was."""
+        self._catalog = catalog
+        self._match = match
+        self._notes = notes
+        self._candidate: _Candidate | None = None
+        self._fresh_from = 0
+        """The first item of the connection that has nothing of the last play in it."""
+        self._gap_began_ms = listened_ms
+        """Until when was listened before the present connection."""
+        self.listened_ms = listened_ms
+        self.play: Play | None = None
+        """What plays, or played last."""
+
+    def resume(self, airing: Airing) -> None:
+        """Go on with the last airing that was written."""
+        self.play = Play.of(airing, self._catalog.references(airing.track.recording_id))
+
+    def connected(self) -> None:
+        """What is heard from now on comes from another connection, with an ear and a clock of its own."""
+        self._candidate = None
+        self._fresh_from = 0
+        self._gap_began_ms = self.listened_ms
+        if self.play is not None:
+            self.play.place = None
+
+    def disconnected(self, now_ms: int) -> None:
+        """Nothing is heard now: a play that must be over ends."""
+        play = self.play
+        if play is not None and play.is_open and now_ms > min(play.end_ms, play.heard_ms + 4 * LINGER_MS) + LINGER_MS:
+            self._end(play)
+
+    def look(self, ear: Ear, clock: AirClock) -> None:
+        """A tick: decide what plays. What `match` raises goes through, after all that needs no match is done."""
+        self.listened_ms = now_ms = clock.at(ear.samples)
+        follows = self.play is not None and self._follow(self.play, ear, clock)
+        play = self.play
+        if play is not None and play.is_open and now_ms > min(play.end_ms, play.heard_ms + LINGER_MS):
+            self._end(play)
+        if not follows:
+            self._seek(ear, clock)
+
+    def _follow(self, play: Play, ear: Ear, clock: AirClock) -> bool:
+        """Whether what played last still does; if so that is noted."""
+        if play.place is None and not self._find_again(play, ear, clock):
+            return False
+        place, reference = play.place, play.reference
+        assert place is not None  # noqa: S101 -- found above
+        assert reference is not None  # noqa: S101 -- set with it
+        like = reference.like(place, ear.since(ear.end - 2 * WINDOW_ITEMS))
+        if len(like):
+            last = int(like[-1])
+            self._fresh_from = max(self._fresh_from, last + _MIXED_ITEMS)
+            play.plays_on = last + place.shift >= reference.items - _END_SNAP_ITEMS
+            self._heard(play, clock.at(middle(last, place.phase)))
+            if ear.end - last <= _FRESH_ITEMS:
+                return True
+        if play.plays_on:
+            self._heard(play, min(self.listened_ms, play.end_ms))
+            # Where the fingerprint ends long before the recording, something else may have begun: the matcher is asked.
+            return self.listened_ms < play.end_ms < play.anchor_ms + reference.covered_seconds * 1000 + LINGER_MS / 4
+        return self._find_near(play, ear)
+
+    def _find_again(self, play: Play, ear: Ear, clock: AirClock) -> bool:
+        """Look for what played before in a new connection: where it should be, else anywhere in the recording."""
+        heard = ear.since(ear.end - WINDOW_ITEMS)
+        if heard[1].shape[1] < FEWEST_ITEMS or self.listened_ms > play.end_ms + 4 * LINGER_MS:
+            return False
+        expected = round((clock.at(0) - play.anchor_ms) / 1000 * ITEMS_PER_SECOND)
+        for reference in play.references:
+            for shifts in (_around(expected), reference.everywhere(heard)):
+                place = reference.place(heard, shifts)
+                if place is None or place.bit_error_rate > CONFIRMED:
+                    continue
+                anchor_ms = clock.at(place.origin)
+                if play.is_same(play.track.recording_id, anchor_ms):
+                    play.take(reference, place, anchor_ms)
+                    return True
+        return False
+
+    def _find_near(self, play: Play, ear: Ear) -> bool:
+        """Look a little earlier and later: some sound was lost. The play is at another place then."""
+        assert play.place is not None  # noqa: S101 -- it was followed
+        assert play.reference is not None  # noqa: S101 -- likewise
+        again = play.reference.place(ear.since(ear.end - FEWEST_ITEMS), _around(play.place.shift))
+        if again is None or again.bit_error_rate > CONFIRMED:
+            return False
+        play.place = again
+        return True
+
+    def _heard(self, play: Play, until_ms: int) -> None:
+        if until_ms <= play.heard_ms:
+            return
+        play.heard_ms = until_ms
+        play.detections += 1
+        play.is_open = True
+        self._notes.post(play.write_progress, replaces=play)
+
+    def _end(self, play: Play) -> None:
+        play.is_open = play.plays_on = False
+        self._notes.post(play.write_end)
+
+    def _seek(self, ear: Ear, clock: AirClock) -> None:
+        """Ask what plays."""
+        if self._confirm(ear, clock):
+            return
+        heard = ear.since(max(ear.end - WINDOW_ITEMS, self._fresh_from))
+        if heard[1].shape[1] < FEWEST_ITEMS:
+            return
+        answer = self._match(list(heard[1]))
+        if self.play is not None and answer.reason is Reason.SILENCE:
+            self.play.plays_on = False
+        best = next((found for match in answer.matches if (found := self._placed(match, heard)) is not None), None)
+        if best is None:
+            return
+        play = self.play
+        anchor_ms = clock.at(best.place.origin)
+        if play is not None and play.is_same(best.match.recording_id, anchor_ms):
+            play.references = best.references
+            play.take(best.reference, best.place, anchor_ms)
+            self._follow(play, ear, clock)
+        elif best.match.bit_error_rate <= VERY_GOOD and best.match.overlap_items >= VERY_GOOD_ITEMS:
+            self._start(best, ear, clock)
+        else:
+            self._candidate = best
+
+    def _placed(self, match: Match, heard: tuple[int, NDArray[np.uint32]]) -> _Candidate | None:
+        """Where in the connection the matched recording lies; None when the catalog has no fingerprint of it (any more)."""
+        references = self._catalog.references(match.recording_id)
+        shift = round(match.offset_seconds * ITEMS_PER_SECOND) - heard[0]
+        found = [(place, one) for one in references if (place := one.place(heard, np.arange(shift - 2, shift + 3)))]
+        if not found:
+            return None
+        place, reference = min(found, key=lambda pair: pair[0].bit_error_rate)
+        return _Candidate(match, references, reference, place, heard[0] + heard[1].shape[1])
+
+    def _confirm(self, ear: Ear, clock: AirClock) -> bool:
+        """Whether the seconds behind a first match are of the same recording; it is an airing then."""
+        candidate, self._candidate = self._candidate, None
+        if candidate is None:
+            return False
+        shifts = np.arange(candidate.place.shift - 2, candidate.place.shift + 3)
+        behind = candidate.reference.place(ear.since(candidate.end), shifts)
+        if behind is None or behind.bit_error_rate > CONFIRMED:
+            return False
+        return self._start(candidate, ear, clock)
+
+    def _start(self, found: _Candidate, ear: Ear, clock: AirClock) -> bool:
+        """A play that was not known before; False when the catalog does not know the recording."""
+        track = self._catalog.track(found.match.recording_id)
+        like = found.reference.like(found.place, ear.since(-found.place.shift))
+        if track is None or not len(like):
+            return False
+        anchor_ms, phase = clock.at(found.place.origin), found.place.phase
+        started_ms = self._started(anchor_ms, clock.at(middle(int(like[0]), phase)), clock.at(0))
+        before = self.play
+        if before is not None and before.is_open:
+            if before.plays_on:
+                before.heard_ms = max(before.started_ms, min(before.heard_ms, started_ms))
+            self._end(before)
+        heard_ms = clock.at(middle(int(like[-1]), phase))
+        self.play = Play(track, found.references, anchor_ms, started_ms, heard_ms, found.match.confidence)
+        self.play.take(found.reference, found.place, anchor_ms)
+        self._notes.post(self.play.write_start)
+        return True
+
+    def _started(self, anchor_ms: int, first_ms: int, connected_ms: int) -> int:
+        """When a play began that was first heard at `first_ms` (the middle of an item)."""
+        if first_ms - _HALF_ITEM_MS <= anchor_ms + _SNAP_MS:
+            return anchor_ms
+        if first_ms - _HALF_ITEM_MS > connected_ms + _SNAP_MS:
+            return first_ms
+        # It played already when the connection began. What began while nobody listened, or too shortly before to be detected, began
+        # where its anchor is; of what played before the stream was monitored nothing is claimed.
+        return anchor_ms if anchor_ms >= self._gap_began_ms - _UNDETECTED_MS else connected_ms
+
+
+def _around(shift: int) -> NDArray[np.int64]:
+    return np.arange(shift - _NEAR_ITEMS, shift + _NEAR_ITEMS + 1)
