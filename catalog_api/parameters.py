@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 from urllib.parse import parse_qsl
 from zoneinfo import ZoneInfo, available_timezones
 
+from account_store.webhooks.outbox import DELIVERY_STATUSES
 from catalog_api.problems import ApiError, ParameterProblem
 from catalog_store.identifiers import NUMBER_SHAPE, STREAMSVC_A_SHAPE, UUID_SHAPE, normalise_iswc, shaped_isrc
 from catalog_store.platforms import CATALOG_B, CATALOG_PLATFORMS, STREAMSVC_A
@@ -288,6 +289,19 @@ def _opaque(value: str) -> str:
     return value if re.fullmatch(UUID_SHAPE, value) else ""
 
 
+WEBHOOK_ID = Parameter("id", _opaque, {"type": "string", "format": "uuid"}, "Webhook id.", place="path", is_required=True)
+DELIVERY_ID = _id("delivery_id", "Delivery id.", "path")
+
+
+def _delivery_status(value: str) -> str:
+    if value not in DELIVERY_STATUSES:
+        raise ValueError(f"one of {', '.join(DELIVERY_STATUSES)}; got {_shown(value)}")
+    return value
+
+
+DELIVERY_STATUS = Parameter[str | None](
+    "status", _delivery_status, {"type": "string", "enum": list(DELIVERY_STATUSES)}, "Deliveries of this status only."
+)
 STREAM_ID = Parameter("id", _opaque, {"type": "string", "format": "uuid"}, "Stream id.", place="path", is_required=True)
 
 _DATES = (date(1970, 1, 2), date(2199, 12, 31))

@@ -68,7 +68,7 @@ class ApiSettings:
     uploads: Annotated[Count, "Audio uploads per worker that may be here at once, each of up to 100 MB; more are answered 503."] = 4
     upload_folder: Annotated[str, "Where uploads are kept while they are listened to. Empty: the system's folder for temporary files."] = ""
     upload_seconds: Annotated[Seconds, "How long one upload may take to arrive."] = 120.0
-    webhooks: Annotated[bool, "Whether a process that sends webhooks runs beside the workers. Over SQLite one is enough, on one machine."] = True
+    webhooks: Annotated[bool, "Whether a process that sends webhooks is started beside the workers."] = True
     dashboard: Annotated[bool, "Whether the dashboard for key holders is served, at `/dashboard`."] = True
     dashboard_sign_up: Annotated[bool, "Whether people may sign up there; else only who has an account gets in."] = True
     dashboard_origin: Annotated[

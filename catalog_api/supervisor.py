@@ -29,6 +29,9 @@ log = structlog.get_logger("catalog_api")
 _SILENT_SECONDS = 30
 """A worker that does not answer the supervisor for so long is replaced: longer than any question may take (a deadline of 5 s)."""
 
+_WEBHOOKS_STOP_SECONDS = 20.0
+"""An attempt that is under way may take fifteen."""
+
 
 class _Workers(Multiprocess):
     """uvicorn's supervisor, which keeps the listening socket until the end: clients would be taken in and never answered."""
@@ -96,6 +99,9 @@ def _companions(settings: ApiSettings) -> list[Companion]:
     if settings.matcher:
         options = ("--catalog", str(settings.catalog), "--socket", settings.matcher_socket, "--log-level", settings.log_level)
         companions.append(Companion("matcher", ("audio_recognition", "matcher", *options, "--look-seconds", str(settings.look_seconds))))
+    if settings.webhooks:
+        module = ("account_store.webhooks", "--accounts", settings.accounts_url, "--log-level", settings.log_level)
+        companions.append(Companion("webhooks", module, stop_seconds=_WEBHOOKS_STOP_SECONDS))
     return companions
 
 

@@ -525,7 +525,7 @@ class Usage(msgspec.Struct):
 
 
 class Webhook(msgspec.Struct):
-    """An address that is told of events. `event_types` is empty for all; `failing_since` is when it last answered otherwise than 2xx first."""
+    """An address that is told of events. `event_types` is empty for all; `failing_since`: no 2xx since then."""
 
     id: str
     url: str

@@ -9,6 +9,7 @@ A disabled endpoint is sent nothing: what happens meanwhile is held for a replay
 from __future__ import annotations
 
 import uuid
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import func, select
 
 from account_store.errors import InvalidValueError, StateError, UnknownError
+from account_store.outbound import UnreachableError, parse_target
 from account_store.webhooks.events import EVENT_TYPES
 from account_store.webhooks.outbox import HELD, announce
 from account_store.webhooks.signing import new_secret
@@ -90,9 +92,14 @@ class Endpoints:
         self._seal = seal
         self._clock = clock
 
-    def create(self, account_id: int, url: str, event_types: Sequence[str] = (), description: str = "") -> NewSecret:
-        """A new, enabled endpoint that asks for `event_types` (none: all). TooManyEndpointsError, and the errors of `Outbound.check`."""
-        values = self._values(url, event_types, description)
+    def create(
+        self, account_id: int, url: str, event_types: Sequence[str] = (), description: str = "", *, is_vetted: bool = False
+    ) -> NewSecret:
+        """A new, enabled endpoint that asks for `event_types` (none: all). TooManyEndpointsError, and the errors of `Outbound.check`.
+
+        A name that does not resolve at the moment is taken: deliveries look again. `is_vetted`: the caller has checked the address.
+        """
+        values = self._values(url, event_types, description, is_vetted=is_vetted)
         secret = new_secret()
         row = {"endpoint_id": str(uuid.uuid4()), "account_id": account_id, "created_at": self._clock(), "secret": self._seal.close(secret)}
         with self._engine.begin() as connection:
@@ -123,9 +130,13 @@ class Endpoints:
         event_types: Sequence[str] | None = None,
         description: str | None = None,
         is_enabled: bool | None = None,
+        is_vetted: bool = False,
     ) -> Endpoint:
-        """Change what is given. Disabling holds what is pending; enabling forgets past failures, and sends what was held on replay only."""
-        values = self._values(url, event_types, description)
+        """Change what is given, as `create` takes it.
+
+        Disabling holds what is pending; enabling forgets past failures, and sends what was held on replay only.
+        """
+        values = self._values(url, event_types, description, is_vetted=is_vetted)
         with self._engine.begin() as connection:
             found = endpoint_row(connection, account_id, endpoint_id, lock=True)
             if is_enabled is False and found.disabled_at is None:
@@ -175,7 +186,7 @@ class Endpoints:
                 connection.execute(webhook_endpoint.update().where(webhook_endpoint.c.endpoint_id == row.endpoint_id).values(values))
         return len(rows)
 
-    def _values(self, url: str | None, event_types: Sequence[str] | None, description: str | None) -> dict[str, Any]:
+    def _values(self, url: str | None, event_types: Sequence[str] | None, description: str | None, *, is_vetted: bool) -> dict[str, Any]:
         values: dict[str, Any] = {}
         if description is not None:
             if len(description) > LONGEST_DESCRIPTION:
@@ -186,7 +197,10 @@ class Endpoints:
                 raise InvalidValueError(f"there is no event {unknown[0]!r}; there are {', '.join(EVENT_TYPES)}")
             values["event_types"] = " ".join(one for one in EVENT_TYPES if one in event_types)
         if url is not None:
-            values["url"] = self._outbound.check(url, https_only=True).target.url
+            if not is_vetted:
+                with suppress(UnreachableError):
+                    self._outbound.check(url, https_only=True)
+            values["url"] = parse_target(url).url
         return values
 
 

@@ -1,0 +1,49 @@
+"""Tells the webhooks of all accounts that a snapshot is live: once for each snapshot, whichever process of whichever node notices first.
+
+What must not live here: following `current` (live_catalog.py), whom to tell and how (account_store/webhooks).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import structlog
+
+from account_store.errors import UnavailableError
+from account_store.webhooks.events import CATALOG_PUBLISHED
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from account_store.accounts import Accounts
+    from catalog_api.live_catalog import LiveCatalog
+
+log = structlog.get_logger("catalog_api")
+
+
+@asynccontextmanager
+async def announcing(live: LiveCatalog, accounts: Accounts, look_seconds: float) -> AsyncIterator[None]:
+    """Look every so often, as long as the block lasts."""
+    task = asyncio.create_task(_announce(live, accounts, look_seconds))
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def _announce(live: LiveCatalog, accounts: Accounts, look_seconds: float) -> None:
+    told = None
+    while True:
+        snapshot = live.snapshot
+        if snapshot is not None and snapshot != told:
+            build, made_at = snapshot
+            payload = {"build": build, "created_at": made_at}
+            try:
+                await asyncio.to_thread(accounts.webhooks.tell_all, f"{CATALOG_PUBLISHED} {build}", CATALOG_PUBLISHED, payload)
+                told = snapshot
+            except UnavailableError as error:
+                log.warning("webhooks are not told of the snapshot yet", snapshot=build, reason=str(error))
+        await asyncio.sleep(look_seconds)
