@@ -16,7 +16,7 @@ stored, P postings, B bucket bits. Arrays are .npy, little endian, one dimension
     posting_words.npy       uint32 [P]      (tag << O) | ordinal, ascending inside a bucket
     posting_places.npy      uint16 [P]      position of the item in its fingerprint, ascending per word
 
-An item has 32 bits; its upper HASH_BITS are hashed by `codes`, a permutation, so equal codes are equal bits. An item is posted when the
+An item has 32 bits; its HASHED_BITS are hashed by `codes`, a permutation, so equal codes are equal bits. An item is posted when the
 lowest SAMPLE_BITS of its code are zero: chosen by content, so a query chooses the same ones wherever it begins. The other ADDRESS_BITS
 are the address: the upper B the bucket, the rest the tag. Not posted: the code of silence, and an item equal (in those bits) to the one
 before it. Fingerprints longer than MAXIMUM_ITEMS are cut. Change anything here and FORMAT_VERSION together.
@@ -29,6 +29,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
 FORMAT = "fingerprint-index"
@@ -40,8 +42,11 @@ BASE = "base"
 VOID = -1
 """In place of a recording id."""
 
-HASH_BITS = 28
-"""The lowest four bits, of the last two classifiers, are the most easily changed: AcoustID leaves them out as well."""
+HASHED_BITS = (*range(1, 4), *range(5, 16), *range(17, 24), *range(25, 32))
+"""Bits of an item, counted from the lowest. The four left out, lower bits of classifiers 4, 8, 14 and 16, are those that codecs, noise and
+pace turn most often: 42 % of the items of an unaligned clip keep all others, against 37 % that keep all but the lowest four bits (which
+AcoustID leaves out)."""
+HASH_BITS = len(HASHED_BITS)
 SAMPLE_BITS = 2
 """One item in four is posted."""
 ADDRESS_BITS = HASH_BITS - SAMPLE_BITS
@@ -55,16 +60,28 @@ STORE_STRIDE = 2
 SILENCE = 627_964_279
 """The item of digital silence."""
 
+
+def _runs() -> Iterator[tuple[int, int, int]]:
+    """Runs of hashed bits: where each begins in an item, its mask, where it goes in the hash."""
+    bits, place = list(HASHED_BITS), 0
+    while bits:
+        length = next((n for n in range(1, len(bits)) if bits[n] != bits[0] + n), len(bits))
+        yield bits[0], (1 << length) - 1, place
+        bits, place = bits[length:], place + length
+
+
 _MASK = np.uint32((1 << HASH_BITS) - 1)
-_SHIFT = np.uint32(32 - HASH_BITS)
+_RUNS = tuple((np.uint32(shift), np.uint32(mask), np.uint32(place)) for shift, mask, place in _runs())
 _HALF = np.uint32(HASH_BITS // 2)
 _MIX = np.uint32(0x2545F49)
 _MIX_AGAIN = np.uint32(0x6C8E94D)
 
 
 def codes(items: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """HASH_BITS of each item, well mixed; no two values share a code."""
-    mixed = items >> _SHIFT
+    """HASHED_BITS of each item, well mixed; no two values share a code."""
+    mixed = np.zeros_like(items)
+    for shift, mask, place in _RUNS:
+        mixed |= ((items >> shift) & mask) << place
     mixed ^= mixed >> _HALF
     mixed *= _MIX
     mixed &= _MASK

@@ -1,4 +1,8 @@
-"""Where a query might fit: recordings that hold some of its items, and where in them, most items first."""
+"""Where a query might fit: recordings that hold some of its items, and where in them, most items first.
+
+There are two looks. The first looks up the items as they are, which finds nearly all audio that only went through a codec. The second
+looks up items with one bit turned: under a voice, an equaliser or at another pace few items stay whole, but many differ in one bit alone.
+"""
 
 from __future__ import annotations
 
@@ -7,20 +11,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from audio_recognition.index.layout import codes, is_sampled
+from audio_recognition.index.layout import HASHED_BITS, SAMPLE_BITS, codes, is_sampled
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
     from audio_recognition.index.index import Segment
 
-MOST_CANDIDATES = 1024
-"""Compared at first; those with the fewest items in common fall away."""
-LONGEST_BUCKET = 4096
+MOST_CANDIDATES = 768
+"""Compared in a look; those with the fewest items in common fall away."""
+MOST_TURNED = 1664
+"""Items with a turned bit looked up in the second look: the work does not grow with the query beyond that."""
+LONGEST_BUCKET = 16_384
+"""Longer ones, of sounds that are everywhere, tell nothing."""
+_PHASE_BITS = 2
 _OFFSET_BITS = 18
 _OFFSET_ZERO = 1 << (_OFFSET_BITS - 1)
+_BITS = np.uint32(1) << np.array(HASHED_BITS, dtype=np.uint32)
 
 
 @dataclass(frozen=True)
@@ -34,33 +41,48 @@ class Probes:
 
 @dataclass(frozen=True)
 class Candidates:
-    """Candidate i: item 0 of the query at phase phases[i] is item offsets[i] of fingerprint ordinals[i]; votes[i] items agree."""
+    """Candidate i: item 0 of the query at phase phases[i] is item offsets[i] of fingerprint ordinals[i]."""
 
     ordinals: NDArray[np.int64]
     offsets: NDArray[np.int64]
     phases: NDArray[np.int64]
-    votes: NDArray[np.int64]
 
 
-def probes(fingerprints: Sequence[NDArray[np.uint32]]) -> Probes:
-    """The items of the query itself."""
-    hashed = codes(np.concatenate(fingerprints))
-    lengths = [len(one) for one in fingerprints]
+def plain_probes(query: NDArray[np.uint32]) -> Probes:
+    """The items of the query, uint32 [phases, items], as they are."""
+    phases, places = np.divmod(np.arange(query.size), query.shape[1])
+    return _sampled(codes(query.ravel()), places, phases)
+
+
+def turned_probes(query: NDArray[np.uint32]) -> Probes:
+    """Items of the query with each hashed bit turned in turn: of all items, or of as many, evenly spread, as MOST_TURNED allows."""
+    step = max(1, -(-query.size * len(_BITS) // (MOST_TURNED << SAMPLE_BITS)))
+    # An odd step visits all phases in turn.
+    places, phases = np.divmod(np.arange(0, query.size, step | 1), len(query))
+    turned = query[phases, places][:, None] ^ _BITS
+    return _sampled(codes(turned.ravel()), np.repeat(places, len(_BITS)), np.repeat(phases, len(_BITS)))
+
+
+def _sampled(hashed: NDArray[np.uint32], places: NDArray[np.int64], phases: NDArray[np.int64]) -> Probes:
     at = np.flatnonzero(is_sampled(hashed))
-    places = np.concatenate([np.arange(length) for length in lengths])[at]
-    phases = np.repeat(np.arange(len(lengths)), lengths)[at]
-    return Probes(hashed[at], places, phases)
+    return Probes(hashed[at], places[at], phases[at])
 
 
 def candidates(segment: Segment, asked: Probes) -> Candidates:
-    """At most MOST_CANDIDATES places in a segment, by votes descending, then ordinal and offset."""
+    """At most MOST_CANDIDATES places in a segment; those on which most probes agree, within one item, are chosen."""
     found = segment.find(asked.codes, longest=LONGEST_BUCKET)
-    offsets = found.places - asked.places[found.probes]
-    keys = (found.ordinals << _OFFSET_BITS) | (offsets + _OFFSET_ZERO)
-    order = np.argsort(keys, kind="stable")
-    keys, phases = keys[order], asked.phases[found.probes][order]
-    starts = np.flatnonzero(np.diff(keys, prepend=-1))
+    offsets = found.places - asked.places[found.probes] + _OFFSET_ZERO
+    keys = (((found.ordinals << _OFFSET_BITS) | offsets) << _PHASE_BITS) | asked.phases[found.probes]
+    keys.sort()
+    places = keys >> _PHASE_BITS
+    starts = np.flatnonzero(np.diff(places, prepend=-1))
     votes = np.diff(starts, append=len(keys))
-    best = np.argsort(-votes, kind="stable")[:MOST_CANDIDATES]
-    keys, phases = keys[starts[best]], phases[starts[best]]
-    return Candidates(keys >> _OFFSET_BITS, (keys & ((1 << _OFFSET_BITS) - 1)) - _OFFSET_ZERO, phases, votes[best])
+    places, phases = places[starts], keys[starts] & ((1 << _PHASE_BITS) - 1)
+    beside = np.diff(places) == 1
+    near = votes.copy()
+    near[1:] += votes[:-1] * beside
+    near[:-1] += votes[1:] * beside
+    if len(places) > MOST_CANDIDATES:
+        best = np.sort(np.argsort(-near, kind="stable")[:MOST_CANDIDATES])
+        places, phases = places[best], phases[best]
+    return Candidates(places >> _OFFSET_BITS, (places & ((1 << _OFFSET_BITS) - 1)) - _OFFSET_ZERO, phases)

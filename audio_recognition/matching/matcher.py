@@ -1,4 +1,7 @@
-"""Matches a query against an index: candidates, a quick comparison of all of them, a thorough one of the best, a verdict."""
+"""Matches a query against an index: candidates, a quick comparison of all of them, a thorough one of the best, a verdict.
+
+What the first look at the index does not find the second one may (candidates.py).
+"""
 
 from __future__ import annotations
 
@@ -7,21 +10,24 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from audio_recognition.chromaprint import HOP_SAMPLES, PHASES, SAMPLE_RATE
+from audio_recognition.index.layout import VOID
 from audio_recognition.matching.alignment import compare
 from audio_recognition.matching.answers import Answer, Match, Reason
-from audio_recognition.matching.candidates import candidates, probes
+from audio_recognition.matching.candidates import candidates, plain_probes, turned_probes
 from audio_recognition.matching.confidence import ACCEPTED, WHOLE_FILE_GATE, confidences, gates
 from audio_recognition.matching.query import FEWEST_ITEMS, refusal
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
     from audio_recognition.index.index import Index, Segment
+    from audio_recognition.matching.candidates import Probes
 
 NEAR_TIE = 0.01
 """Bit error rates this close cannot tell two recordings apart."""
+LOOKS: tuple[Callable[[NDArray[np.uint32]], Probes], ...] = (plain_probes, turned_probes)
 _QUICK_ITEMS = 32
 _QUICK_GATE = 0.4
 _THOROUGH = 16
@@ -33,9 +39,10 @@ _WHOLE_FILE_OFFSET_ITEMS = 16
 class Matcher:
     """Answers queries out of one index; keeps nothing between them, so threads may share it."""
 
-    def __init__(self, index: Index) -> None:
-        """`index` stays open as long as the matcher lives."""
+    def __init__(self, index: Index, *, near_tie: float = NEAR_TIE) -> None:
+        """`index` stays open as long as the matcher lives. With a `near_tie` of 1 every recording that passes the gate is answered."""
         self._index = index
+        self._near_tie = near_tie
 
     def match(self, fingerprints: Sequence[NDArray[np.uint32]], *, duration_seconds: int | None = None, limit: int = 5) -> Answer:
         """The recordings that this audio is a piece of.
@@ -48,24 +55,26 @@ class Matcher:
             return Answer(reason=refused)
         items = min(len(one) for one in fingerprints)
         query = np.stack([one[:items] for one in fingerprints])
-        found = [match for segment in self._index.segments for match in _search(segment, query, duration_seconds)]
-        best = _told_apart(found, limit)
-        return Answer(matches=best) if best else Answer(reason=Reason.NOT_FOUND)
+        for look in LOOKS:
+            probes = look(query)
+            found = [match for segment in self._index.segments for match in _search(segment, query, probes, duration_seconds)]
+            if found:
+                return Answer(matches=_told_apart(found, limit, self._near_tie))
+        return Answer(reason=Reason.NOT_FOUND)
 
 
-def _search(segment: Segment, query: NDArray[np.uint32], duration_seconds: int | None) -> list[Match]:
-    """All recordings of a segment that pass the gate."""
-    seen = candidates(segment, probes(list(query)))
+def _search(segment: Segment, query: NDArray[np.uint32], probes: Probes, duration_seconds: int | None) -> list[Match]:
+    """All places of a segment that pass the gate."""
+    seen = candidates(segment, probes)
     every = max(1, query.shape[1] // (2 * _QUICK_ITEMS))
     rates, overlaps = compare(segment, query, seen.phases, seen.ordinals, seen.offsets, every=every)
-    rates = np.where(overlaps >= FEWEST_ITEMS, rates, 1.0)
+    rates[(overlaps < FEWEST_ITEMS) | (segment.ids[seen.ordinals] == VOID)] = 1.0
     best = np.argsort(rates, kind="stable")[:_THOROUGH]
     best = best[rates[best] <= _QUICK_GATE]
     phases, steps = (grid.ravel() for grid in np.meshgrid(np.arange(len(query)), (-1, 0, 1), indexing="ij"))
-    tried = len(phases)
-    ordinals = np.repeat(seen.ordinals[best], tried)
-    offsets = np.repeat(seen.offsets[best], tried) + np.tile(steps, len(best))
     rows = np.tile(phases, len(best))
+    ordinals = np.repeat(seen.ordinals[best], len(phases))
+    offsets = np.repeat(seen.offsets[best], len(phases)) + np.tile(steps, len(best))
     rates, overlaps = compare(segment, query, rows, ordinals, offsets)
     allowed = gates(overlaps)
     if duration_seconds is not None:
@@ -75,14 +84,14 @@ def _search(segment: Segment, query: NDArray[np.uint32], duration_seconds: int |
     seconds = (offsets * HOP_SAMPLES - np.array(PHASES)[rows]) / SAMPLE_RATE
     return [
         Match(int(segment.ids[ordinals[at]]), float(worth[at]), float(rates[at]), float(seconds[at]), int(overlaps[at]))
-        for at in np.flatnonzero((worth >= ACCEPTED) & (segment.ids[ordinals] >= 0))
+        for at in np.flatnonzero(worth >= ACCEPTED)
     ]
 
 
-def _told_apart(found: list[Match], limit: int) -> tuple[Match, ...]:
+def _told_apart(found: list[Match], limit: int, near_tie: float) -> tuple[Match, ...]:
     """Each recording once, best first, as far as they are near ties of the best."""
     recordings: dict[int, Match] = {}
     for match in sorted(found, key=lambda one: (-one.confidence, one.bit_error_rate, one.recording_id, one.offset_seconds)):
         recordings.setdefault(match.recording_id, match)
     ordered = list(recordings.values())
-    return tuple(one for one in ordered[:limit] if one.bit_error_rate <= ordered[0].bit_error_rate + NEAR_TIE)
+    return tuple(one for one in ordered[:limit] if one.bit_error_rate <= ordered[0].bit_error_rate + near_tie)
