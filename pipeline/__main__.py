@@ -73,7 +73,13 @@ def simulate(options: argparse.Namespace) -> int:
     """Write a made-up world as dumps, with its truth."""
     from pipeline.simulate import SimulationSettings, write_world  # noqa: PLC0415
 
-    write_world(SimulationSettings(recordings=options.recordings, seed=options.seed).dirtier(options.dirt), options.out, log.info)
+    write_world(
+        SimulationSettings(recordings=options.recordings, seed=options.seed, fingerprint_coverage=options.fingerprints).dirtier(
+            options.dirt
+        ),
+        options.out,
+        log.info,
+    )
     return 0
 
 
@@ -183,6 +189,9 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--recordings", type=int, required=True, metavar="N", help="recordings in the world; about 2.5 source rows each")
     command.add_argument("--seed", type=int, default=1, metavar="S", help="another seed, another world (default %(default)s)")
     command.add_argument("--dirt", type=float, default=1.0, metavar="F", help="factor on all rates of dirt (default %(default)s)")
+    command.add_argument(
+        "--fingerprints", type=float, default=0.0, metavar="SHARE", help="catalog_b recordings with fingerprints (default %(default)s)"
+    )
     command.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder for the dumps and the truth")
     command.set_defaults(run=simulate)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from catalog_store.platforms import FINGERPRINTS
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import parts, scan_table
 
@@ -78,14 +79,55 @@ def evaluate_entities(source_rows: pl.DataFrame, truth: pl.DataFrame) -> dict[st
 def evaluate_build(catalog: Path, truth: Path) -> dict[str, object]:
     """Figures of the last build below a catalog root against a simulated world (the folder that holds `truth`).
 
-    Those of `evaluate`, and those of `evaluate_entities` under `artists`, `releases` and `labels`.
+    Those of `evaluate`, those of `evaluate_entities` under `artists`, `releases` and `labels`, and, of a world with fingerprints, those of
+    `evaluate_fingerprints` under `fingerprints`.
     """
     member = scan_table(TABLES["recording_member"], catalog / "work" / "linkage" / "recording_member").collect()
-    figures = evaluate(member, pl.read_parquet(parts(truth / "truth" / "recording")))
+    true_records = pl.read_parquet(parts(truth / "truth" / "recording"))
+    figures = evaluate(member, true_records)
     for kind in ENTITY_KINDS:
         rows = scan_table(TABLES[f"{kind}_source"], catalog / "work" / "catalog" / f"{kind}_source").collect()
         figures[f"{kind}s"] = evaluate_entities(rows, pl.read_parquet(parts(truth / "truth" / kind)))
+    if (true_fingerprints := truth / "truth" / "fingerprint").is_dir():
+        table = TABLES["recording_fingerprint"]
+        chosen = scan_table(table, catalog / "work" / "catalog" / table.name).filter(pl.col("source") == FINGERPRINTS).collect()
+        figures["fingerprints"] = evaluate_fingerprints(chosen, member, true_records, pl.read_parquet(parts(true_fingerprints)))
     return figures
+
+
+def evaluate_fingerprints(
+    chosen: pl.DataFrame, member: pl.DataFrame, truth: pl.DataFrame, true_fingerprints: pl.DataFrame
+) -> dict[str, object]:
+    """How many fingerprints stand for the right recording: the true one of most of its records.
+
+    Args:
+        chosen: recording_id, fingerprint_id (rows of recording_fingerprint that are not an operator's own).
+        member: platform, external_id, recording_id.
+        truth: platform, external_id, true_recording_id.
+        true_fingerprints: fingerprint_id, true_recording_id.
+
+    Returns:
+        fingerprints (chosen), right, precision; recordings (true ones with a fingerprint), found (with a right one), recall.
+    """
+    true_ids = (
+        member.select(*_SOURCE, "recording_id")
+        .join(truth.select(*_SOURCE, "true_recording_id"), on=_SOURCE)
+        .group_by("recording_id", "true_recording_id")
+        .len()
+        .sort("recording_id", -pl.col("len").cast(pl.Int64), "true_recording_id")
+        .unique("recording_id", keep="first", maintain_order=True)
+    )
+    judged = chosen.select("recording_id", "fingerprint_id").join(true_fingerprints, on="fingerprint_id")
+    right = judged.join(true_ids, on=["recording_id", "true_recording_id"], how="semi")
+    true, found = true_fingerprints["true_recording_id"].n_unique(), right["true_recording_id"].n_unique()
+    return {
+        "fingerprints": judged.height,
+        "right": right.height,
+        "precision": round(right.height / judged.height, 7) if judged.height else 1.0,
+        "recordings": true,
+        "found": found,
+        "recall": round(found / true, 7) if true else 1.0,
+    }
 
 
 def _cells(both: pl.DataFrame, kind: str) -> pl.DataFrame:

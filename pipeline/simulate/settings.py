@@ -152,6 +152,9 @@ class SimulationSettings:
     missing_genre: float = 0.08
     malformed_rows: float = 0.0005
 
+    fingerprint_coverage: float = 0.0
+    fingerprint_days: int = 4
+
     catalog_b_duplicates: float = 0.02
     catalog_b_redirects: float = 0.03
     catalog_b_links: float = 0.15

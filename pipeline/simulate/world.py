@@ -2,7 +2,8 @@
 
 <out>/<platform>/<date>/            the dump in the platform's primary form
 <out>/alternative/<platform>/<date>/  the same rows in its other form, when `alternative_forms` is set
-<out>/truth/{recording,artist,release,label,work,genre}/part-0.parquet
+<out>/fingerprints/<year>/<month>/  fingerprints day by day, when `fingerprint_coverage` is set
+<out>/truth/{recording,artist,release,label,work,genre,fingerprint}/part-0.parquet
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from catalog_store.platforms import CATALOG_A, CATALOG_B, SOURCES, STORE_A, STREAMSVC_A, STREAMSVC_B, STREAMSVC_C, WORKS
+from catalog_store.platforms import CATALOG_A, CATALOG_B, FINGERPRINTS, SOURCES, STORE_A, STREAMSVC_A, STREAMSVC_B, STREAMSVC_C, WORKS
 from pipeline.engine.local import map_ordered
 from pipeline.simulate import catalog_a, catalog_b, catalog_b_tables, store_a, streamsvc_a, streamsvc_b, streamsvc_c, works
 from pipeline.simulate.files import Dump, Written, digested, pack_tar
+from pipeline.simulate.fingerprints import fingerprints
 from pipeline.simulate.genre_words import MAINS
 from pipeline.simulate.rows import world_of
 
@@ -47,8 +49,8 @@ SPOOL = ".spool"
 """Folder of catalog_b's tables until the archives are packed; tar members tell their size in front."""
 
 
-def parts(settings: SimulationSettings, block: int) -> tuple[dict[str, Part], dict[str, pl.DataFrame]]:
-    """Everything of one block: the platforms' parts and the truth tables."""
+def parts(settings: SimulationSettings, block: int) -> tuple[dict[str, Part], dict[str, pl.DataFrame], dict[str, bytes]]:
+    """Everything of one block: the platforms' parts, the truth tables, the files of fingerprints."""
     made = {platform: PLATFORMS[platform].part(settings, block) for platform in SOURCES}
     recording = pl.concat(
         [part.truth.select(pl.lit(platform).alias("platform"), pl.all()) for platform, part in made.items() if platform != WORKS]
@@ -61,7 +63,11 @@ def parts(settings: SimulationSettings, block: int) -> tuple[dict[str, Part], di
     mains = pl.Series([main for main, _ in MAINS]).gather(songs["main"])
     genre = pl.DataFrame({"true_recording_id": world.recordings["true_id"], "main": mains})
     entities = {kind: _entities(kind, made) for kind in ENTITIES}
-    return made, {"recording": recording, **entities, "work": codes.sort("true_recording_id", "iswc"), "genre": genre}
+    truth = {"recording": recording, **entities, "work": codes.sort("true_recording_id", "iswc"), "genre": genre}
+    if not settings.fingerprint_coverage:
+        return made, truth, {}
+    printed = fingerprints(settings, block, made[CATALOG_B])
+    return made, {**truth, "fingerprint": printed.truth}, printed.files
 
 
 def _entities(kind: str, made: Mapping[str, Part]) -> pl.DataFrame:
@@ -89,20 +95,23 @@ def write_world(
         if settings.alternative_forms
         else {}
     )
-    truth = Dump(out / "truth", {}, {})
+    truth, printed = Dump(out / "truth", {}, {}), Dump(out / FINGERPRINTS, {}, {})
     with ExitStack() as stack:
         stack.callback(shutil.rmtree, out / SPOOL, ignore_errors=True)
-        for block, (made, true) in enumerate(map_ordered(partial(parts, settings), range(settings.block_count), workers=workers)):
+        for block, (made, true, files) in enumerate(map_ordered(partial(parts, settings), range(settings.block_count), workers=workers)):
             for platform, part in made.items():
                 for name, content in part.files.items():
                     dumps[platform].add(name, content)
                 for name, content in part.alternative.items():
                     others[platform].add(name, content)
                 counts[platform] += len(part.truth)
+            for name, text in files.items():
+                printed.add(name, text)
             for table, frame in true.items():
                 truth.add(f"{table}/part-0.parquet", frame)
             report(f"block {block + 1} of {settings.block_count}: {sum(counts.values())} source rows")
         truth.close()
+        printed.close()
         for platform, dump in dumps.items():
             report(f"finishing {platform}")
             _finish(settings, platform, folders[platform], dump.close())

@@ -34,9 +34,10 @@ LONGEST_LINE_BYTES = 64 << 20
 def stage(dump: Path, out: StagingWriter) -> None:
     """Read all streams of the day in `dump`. DumpError when a file is missing or damaged, or none of its rows can be used."""
     found = {stream.name: _file(dump, stream.name) for stream in STREAMS}
-    for name in PASSED_OVER:
-        if any(dump.rglob(f"*-{name}-update.jsonl*")):
-            out.report(f"{name} is not read: {PASSED_OVER[name]}")
+    known = {*(path.name for path in found.values())}
+    for path in sorted(path for path in dump.rglob("*") if path.is_file() and path.name not in known):
+        if not any(f"-{name}-update." in path.name for name in PASSED_OVER):
+            out.report(f"{path.name} is of no stream that is known: it is not read")
     days = {date_in(path.name) for path in found.values()}
     if len(days) != 1:
         raise DumpError(f"{dump}: files of several days ({', '.join(sorted(map(str, days)))}); deliver each day in a folder of its own")

@@ -17,7 +17,9 @@ DAY = "2026-11-01"
 
 @pytest.fixture(scope="session")
 def world_settings() -> SimulationSettings:
-    return SimulationSettings(recordings=2_400, seed=7, recordings_per_block=1_200, alternative_forms=True, malformed_rows=0.01)
+    return SimulationSettings(
+        recordings=2_400, seed=7, recordings_per_block=1_200, alternative_forms=True, malformed_rows=0.01, fingerprint_coverage=0.5
+    )
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from catalog_store.platforms import SOURCES
+from catalog_store.platforms import FINGERPRINTS, SOURCES
 from pipeline.simulate import SimulationSettings, write_world
 from pipeline.simulate.files import ROW_GROUP, Dump, ParquetSink
 from pipeline.simulate.part import Part
@@ -35,7 +35,7 @@ def test_another_seed_gives_another_world(tmp_path: Path) -> None:
 
 
 def test_every_platform_has_a_dated_dump_and_nothing_is_left_over(world: Path) -> None:
-    assert {path.name for path in world.iterdir()} == {*SOURCES, "truth", "alternative"}
+    assert {path.name for path in world.iterdir()} == {*SOURCES, FINGERPRINTS, "truth", "alternative"}
     for platform in SOURCES:
         assert [path.name for path in (world / platform).iterdir()] == ["2026-11-01"]
 
