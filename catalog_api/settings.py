@@ -65,6 +65,10 @@ class ApiSettings:
     matcher_socket: Annotated[
         str, "Unix socket of the matcher. Empty: in a temporary folder; say one if other programs ask it too, or if it is run alone."
     ] = ""
+    monitors: Annotated[
+        int, msgspec.Meta(ge=0), "Monitor workers of live streams started beside the workers; each does one core's work."
+    ] = 1
+    monitor_capacity: Annotated[Count, "Streams that each monitor worker takes at most."] = 150
     uploads: Annotated[Count, "Audio uploads per worker that may be here at once, each of up to 100 MB; more are answered 503."] = 4
     upload_folder: Annotated[str, "Where uploads are kept while they are listened to. Empty: the system's folder for temporary files."] = ""
     upload_seconds: Annotated[Seconds, "How long one upload may take to arrive."] = 120.0

@@ -31,6 +31,8 @@ _SILENT_SECONDS = 30
 
 _WEBHOOKS_STOP_SECONDS = 20.0
 """An attempt that is under way may take fifteen."""
+_MONITOR_STOP_SECONDS = 15.0
+"""Five for its listeners, and what they found is written."""
 
 
 class _Workers(Multiprocess):
@@ -102,6 +104,10 @@ def _companions(settings: ApiSettings) -> list[Companion]:
     if settings.webhooks:
         module = ("account_store.webhooks", "--accounts", settings.accounts_url, "--log-level", settings.log_level)
         companions.append(Companion("webhooks", module, stop_seconds=_WEBHOOKS_STOP_SECONDS))
+    for number in range(1, settings.monitors + 1):
+        where = ("--catalog", str(settings.catalog), "--matcher-socket", settings.matcher_socket, "--log-level", settings.log_level)
+        module = ("stream_monitor", *where, "--capacity", str(settings.monitor_capacity))  # the accounts: by the environment
+        companions.append(Companion(f"monitor-{number}", module, stop_seconds=_MONITOR_STOP_SECONDS))
     return companions
 
 

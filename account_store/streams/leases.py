@@ -95,7 +95,8 @@ class Leases:
             now = now_ms(connection)
             self._tell_alive(connection, now)
             is_mine = stream.c.worker_id == self._worker_id
-            tokens = dict(connection.execute(select(stream.c.stream_id, stream.c.lease_token).where(is_mine)).tuples().all())
+            mine = connection.execute(select(stream.c.stream_id, stream.c.lease_token).where(is_mine))
+            tokens = {row.stream_id: row.lease_token for row in mine}
             kept = [lease for lease in leases if tokens.get(lease.stream_id) == lease.token]
             for lease in kept:
                 values = {"lease_ends_ms": now + self._milliseconds}
