@@ -9,7 +9,7 @@ What must not live here: when a detection is good enough (`stream_monitor`), rea
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -70,7 +70,7 @@ def start(connection: Connection, stream_id: str, track: PlayedTrack, hearing: H
     same = _same(connection, stream_id, track.recording_id, hearing.anchor_ms)
     close_open(connection, stream_id, but=same.airing_id if same else None)
     if same is not None:
-        extend(connection, same.airing_id, hearing)
+        extend(connection, same.airing_id, replace(hearing, anchor_ms=same.anchor_ms))  # or it would creep away from later ones
         return int(same.airing_id)
     columns = {"stream_id": stream_id, "recording_id": track.recording_id, "title": track.title, "artist": track.artist, "isrc": track.isrc}
     values = {**columns, "track_seconds": track.seconds, "started_at": _moment(hearing.started_ms), **_columns(hearing)}

@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from account_store.streams.leases import Lease, LeaseLostError, Leases, hold, now_ms
+from account_store.streams.registry import ACTIVE
+from account_store.streams.tables import monitor_worker
+from tests.account_store.conftest import new_caller
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from account_store import Accounts
+
+_numbers = itertools.count(1)
+LONG, SHORT = 60.0, 0.2
+
+
+@pytest.fixture
+def account_id(accounts: Accounts) -> Iterator[int]:
+    """Of an account whose streams are the only active ones while the test lasts."""
+    made = new_caller(accounts).account_id
+    yield made
+    for one in accounts.streams.page(made, status=ACTIVE):
+        accounts.streams.stop(made, one.stream_id)
+    with accounts._engine.begin() as connection:
+        connection.execute(monitor_worker.delete())
+
+
+def streams(accounts: Accounts, account_id: int, count: int) -> list[str]:
+    return [accounts.streams.create(account_id, f"https://radio.example/{n}", f"Radio {n}").stream_id for n in range(count)]
+
+
+def worker(accounts: Accounts, capacity: int = 100, seconds: float = LONG) -> Leases:
+    return Leases(accounts._engine, f"worker {next(_numbers)}", capacity, seconds)
+
+
+def ids(leases: list[Lease]) -> set[str]:
+    return {one.stream_id for one in leases}
+
+
+def test_a_stream_is_one_workers_until_its_lease_ends(accounts: Accounts, account_id: int) -> None:
+    [name] = streams(accounts, account_id, 1)
+    first, second = worker(accounts, seconds=SHORT), worker(accounts)
+    [lease] = first.claim()
+    assert (lease.stream_id, lease.token, lease.listened_ms) == (name, 1, None)
+    assert first.renew([lease], {name: 4711}) == []
+    assert second.claim() == []
+    time.sleep(2 * SHORT)
+    [taken] = second.claim()
+    assert (taken.stream_id, taken.token, taken.listened_ms) == (name, 2, 4711)
+    assert first.renew([lease]) == [lease]
+
+
+def test_a_worker_whose_lease_was_lost_can_write_no_more(accounts: Accounts, account_id: int) -> None:
+    streams(accounts, account_id, 1)
+    stale, heir = worker(accounts, seconds=SHORT), worker(accounts)
+    [old] = stale.claim()
+    time.sleep(2 * SHORT)
+    with accounts._engine.begin() as connection:
+        hold(connection, old)  # late, but nobody else's yet
+    [new] = heir.claim()
+    with accounts._engine.begin() as connection, pytest.raises(LeaseLostError):
+        hold(connection, old)
+    with accounts._engine.begin() as connection:
+        hold(connection, new)
+    stale.release([old])
+    assert heir.renew([new]) == [], "a stale worker gives up nothing of another's"
+
+
+def test_a_released_stream_is_free_at_once(accounts: Accounts, account_id: int) -> None:
+    names = set(streams(accounts, account_id, 3))
+    first = worker(accounts)
+    leases = first.claim()
+    assert ids(leases) == names
+    first.release(leases[:2])
+    first.leave()
+    second = worker(accounts)
+    assert ids(second.claim()) == ids(leases[:2])
+
+
+def test_workers_share_by_capacity_and_a_late_one_gets_its_part(accounts: Accounts, account_id: int) -> None:
+    streams(accounts, account_id, 9)
+    large, small = worker(accounts, capacity=20), worker(accounts, capacity=10)
+    held = large.claim()
+    assert len(held) == 9
+    assert small.claim() == []
+    assert large.surplus(len(held)) == 3
+    large.release(held[:3])
+    assert ids(small.claim()) == ids(held[:3])
+    assert (large.surplus(6), small.surplus(3)) == (0, 0)
+    assert large.claim(6) == []
+
+
+def test_capacity_is_never_exceeded(accounts: Accounts, account_id: int) -> None:
+    streams(accounts, account_id, 5)
+    one = worker(accounts, capacity=2)
+    held = one.claim()
+    assert len(held) == 2
+    assert one.claim(len(held)) == []
+
+
+def test_workers_that_claim_at_once_never_get_the_same_stream(accounts: Accounts, account_id: int) -> None:
+    names = set(streams(accounts, account_id, 40))
+    crowd = [worker(accounts, capacity=10) for _ in range(6)]
+    for one in crowd:
+        one.claim(10)  # all are known before anyone claims
+    got: list[list[Lease]] = []
+    barrier = threading.Barrier(len(crowd))
+
+    def claim(leases: Leases) -> None:
+        barrier.wait()
+        held: list[Lease] = []
+        for _ in range(4):
+            held += leases.claim(len(held))
+        got.append(held)
+
+    threads = [threading.Thread(target=claim, args=(one,)) for one in crowd]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    claimed = [lease.stream_id for held in got for lease in held]
+    assert len(claimed) == len(set(claimed))
+    assert set(claimed) == names
+
+
+def test_the_time_is_the_databases(accounts: Accounts) -> None:
+    with accounts._engine.begin() as connection:
+        assert abs(now_ms(connection) - time.time() * 1000) < 5000

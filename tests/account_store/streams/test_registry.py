@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from account_store.errors import InvalidValueError, UnknownError
+from account_store.streams import airings, runtime
+from account_store.streams.airings import Hearing
+from account_store.streams.gaps import SOURCE, close_gap, open_gap, record_gap
+from account_store.streams.leases import LeaseLostError, Leases, hold
+from account_store.streams.registry import ACTIVE, FAILED, RUNNING, STARTING, STOPPED
+from account_store.streams.tables import airing, stream_gap
+from account_store.webhooks.tables import webhook_event
+from tests.account_store.conftest import new_caller
+from tests.account_store.streams.airwaves import air, track
+
+if TYPE_CHECKING:
+    from account_store import Accounts
+    from tests.account_store.conftest import HandClock
+
+
+def test_a_stream_belongs_to_its_account_and_waits_for_a_worker(accounts: Accounts, clock: HandClock) -> None:
+    mine, other = new_caller(accounts).account_id, new_caller(accounts).account_id
+    made = accounts.streams.create(mine, " https://radio.example/live ", " Radio ")
+    assert (made.url, made.name, made.status, made.runtime_status) == ("https://radio.example/live", "Radio", ACTIVE, STARTING)
+    assert (made.created_at, made.stopped_at, made.detection_mode) == (clock.now, None, "balanced")
+    assert accounts.streams.get(mine, made.stream_id) == made
+    for ask in (accounts.streams.get, accounts.streams.stop):
+        with pytest.raises(UnknownError):
+            ask(other, made.stream_id)
+    assert accounts.streams.page(other) == []
+
+
+@pytest.mark.parametrize(
+    ("address", "name"), [("", "Radio"), ("https://radio.example", " "), ("https://radio.example/" + "x" * 2000, "Radio")]
+)
+def test_a_stream_has_an_address_and_a_name(accounts: Accounts, address: str, name: str) -> None:
+    with pytest.raises(InvalidValueError, match="has 1 to"):
+        accounts.streams.create(new_caller(accounts).account_id, address, name)
+
+
+def test_pages_hold_the_newest_first_without_repeating_or_skipping(accounts: Accounts, clock: HandClock) -> None:
+    mine = new_caller(accounts).account_id
+    made = []
+    for number in range(7):
+        clock.move(seconds=number % 2)  # some are of the same second
+        made.append(accounts.streams.create(mine, f"https://radio.example/{number}", f"Radio {number}"))
+    accounts.streams.stop(mine, made[3].stream_id)
+    seen, after = [], None
+    while page := accounts.streams.page(mine, limit=2, after=after):
+        seen += page
+        after = page[-1].stream_id
+    assert sorted(one.stream_id for one in seen) == sorted(one.stream_id for one in made)
+    assert [one.created_at for one in seen] == sorted((one.created_at for one in made), reverse=True)
+    assert len(accounts.streams.page(mine, status=ACTIVE)) == 6
+
+
+def test_stopping_ends_airing_gap_and_lease_at_once_and_only_once(accounts: Accounts, clock: HandClock) -> None:
+    mine = new_caller(accounts).account_id
+    accounts.webhooks.create(mine, "https://receiver.example/hook")
+    made = accounts.streams.create(mine, "https://radio.example/live", "Radio")
+    leases = Leases(accounts._engine, "worker of stop", 1000)
+    [lease] = [one for one in leases.claim() if one.stream_id == made.stream_id]
+    air(accounts, made.stream_id, track(1), clock.now, 60, ended=False)
+    with accounts._engine.begin() as connection:
+        open_gap(connection, made.stream_id, SOURCE, clock.now, "gone")
+    clock.move(minutes=5)
+    stopped = accounts.streams.stop(mine, made.stream_id)
+    assert (stopped.status, stopped.stopped_at, stopped.runtime_status) == (STOPPED, clock.now, STOPPED)
+    with accounts._engine.begin() as connection:
+        [row] = connection.execute(airing.select().where(airing.c.stream_id == made.stream_id))
+        [gap] = connection.execute(stream_gap.select().where(stream_gap.c.stream_id == made.stream_id))
+        told = [one.event_type for one in connection.execute(webhook_event.select().where(webhook_event.c.account_id == mine))]
+        with pytest.raises(LeaseLostError):
+            hold(connection, lease)
+    assert (row.duration_seconds, (row.ended_at - row.started_at).total_seconds(), gap.ended_at) == (60, 60, clock.now)
+    assert sorted(told) == ["stream.status_changed", "stream.track_ended", "stream.track_started"]
+    clock.move(minutes=5)
+    assert accounts.streams.stop(mine, made.stream_id) == stopped
+    assert leases.renew([lease]) == [lease]
+    assert made.stream_id not in {one.stream_id for one in leases.claim()}
+
+
+def test_a_state_is_told_when_it_changes_and_the_last_error_stays_readable(accounts: Accounts, clock: HandClock) -> None:
+    mine = new_caller(accounts).account_id
+    accounts.webhooks.create(mine, "https://receiver.example/hook", event_types=["stream.status_changed"])
+    made = accounts.streams.create(mine, "https://radio.example/live", "Radio")
+    states = [
+        runtime.State(FAILED, "it asks for a password"),
+        runtime.State(FAILED, "still"),
+        runtime.State(RUNNING, audio_format="mp3, 44100 Hz, stereo"),
+        runtime.State(RUNNING),
+    ]
+    for state in states:
+        with accounts._engine.begin() as connection:
+            runtime.tell(connection, made.stream_id, state, clock.now)
+    now = accounts.streams.get(mine, made.stream_id)
+    assert (now.runtime_status, now.last_error, now.last_error_at) == (RUNNING, "still", clock.now)
+    assert now.audio_format == "mp3, 44100 Hz, stereo"
+    with accounts._engine.connect() as connection:
+        assert len(connection.execute(webhook_event.select().where(webhook_event.c.account_id == mine)).all()) == 2
+
+
+def test_one_gap_is_open_at_a_time_and_short_or_known_ones_are_not_noted(accounts: Accounts, clock: HandClock) -> None:
+    stream_id = accounts.streams.create(new_caller(accounts).account_id, "https://radio.example/live", "Radio").stream_id
+    began = clock.now
+    with accounts._engine.begin() as connection:
+        open_gap(connection, stream_id, SOURCE, began, "first")
+        open_gap(connection, stream_id, SOURCE, began, "second")
+        clock.move(minutes=1)
+        close_gap(connection, stream_id, clock.now)
+        record_gap(connection, stream_id, "monitor", began, clock.now)
+        open_gap(connection, stream_id, SOURCE, clock.now, "short")
+        close_gap(connection, stream_id, clock.now, drop=True)
+        rows = connection.execute(stream_gap.select().where(stream_gap.c.stream_id == stream_id)).all()
+    assert [(row.cause, row.detail, row.started_at, row.ended_at) for row in rows] == [(SOURCE, "first", began, clock.now)]
+
+
+def hearing(anchor: int, start: int, heard: int, count: int = 1) -> Hearing:
+    return Hearing(anchor, start, heard, 0.9, count)
+
+
+def test_an_airing_that_was_written_is_gone_on_with_and_a_repeat_is_another(accounts: Accounts) -> None:
+    stream_id = accounts.streams.create(new_caller(accounts).account_id, "https://radio.example/live", "Radio").stream_id
+    with accounts._engine.begin() as connection:
+        first = airings.start(connection, stream_id, track(1), hearing(1_000_000, 1_000_000, 1_010_000))
+        again = airings.start(connection, stream_id, track(1), hearing(1_002_900, 1_040_000, 1_050_000, 3))
+        other = airings.start(connection, stream_id, track(2), hearing(1_060_000, 1_060_000, 1_070_000))
+        back = airings.start(connection, stream_id, track(1), hearing(999_000, 1_080_000, 1_090_400, 4))
+        repeat = airings.start(connection, stream_id, track(1), hearing(1_180_000, 1_180_000, 1_190_000))
+        rows = {row.airing_id: row for row in connection.execute(airing.select().where(airing.c.stream_id == stream_id))}
+        latest = airings.latest(connection, stream_id)
+    assert first == again == back
+    assert list(rows) == sorted({first, other, repeat})
+    assert [rows[one].duration_seconds for one in (first, other, repeat)] == [90, 10, 10]
+    assert [rows[one].ended_at is None for one in (first, other, repeat)] == [False, False, True]
+    assert (rows[first].started_ms, rows[first].detection_count) == (1_000_000, 4)
+    assert latest is not None
+    assert (latest.airing_id, latest.track, latest.is_open) == (repeat, track(1), True)
+
+
+def test_the_database_holds_one_open_airing_a_stream_whatever_code_does(accounts: Accounts, clock: HandClock) -> None:
+    from sqlalchemy.exc import IntegrityError  # noqa: PLC0415 -- only here
+
+    stream_id = accounts.streams.create(new_caller(accounts).account_id, "https://radio.example/live", "Radio").stream_id
+    air(accounts, stream_id, track(1), clock.now, 30, ended=False)
+    with accounts._engine.connect() as connection:
+        row = connection.execute(airing.select().where(airing.c.stream_id == stream_id)).one()
+    for change in ({"anchor_ms": row.anchor_ms + 60_000}, {"ended_at": clock.now}):
+        copy = {name: value for name, value in row._mapping.items() if name != "airing_id"} | change
+        with pytest.raises(IntegrityError), accounts._engine.begin() as connection:
+            connection.execute(airing.insert().values(copy))
