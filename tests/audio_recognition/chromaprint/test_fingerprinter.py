@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from audio_recognition.chromaprint import (
+    FIRST_ITEM_SECONDS,
+    HOP_SAMPLES,
+    ITEMS_PER_SECOND,
+    PHASES,
+    SAMPLE_RATE,
+    SILENCE_ITEM,
+    Incremental,
+    fingerprint,
+    fingerprints,
+    item_count,
+)
+from audio_recognition.chromaprint.classifiers import _Classifier
+from tests.audio_recognition.audio import melody, noise
+from tests.audio_recognition.chromaprint.reference import libchromaprint
+from tests.audio_recognition.chromaprint.sounds import SOUNDS
+
+RECORDED = {
+    "silence": (19, 627964279, "2d98753475b8ed9d"),
+    "constant": (19, 627964279, "2d98753475b8ed9d"),
+    "noise": (27, 3716019541, "106690de6c79f77f"),
+    "faint": (27, 627964279, "fde608e296d65c5f"),
+    "tone": (19, 558758263, "6a36989ffebce990"),
+    "tone on a bin": (19, 694810999, "9316884099c50f6b"),
+    "clipped": (19, 558496119, "59e5e9c61c4b9c5b"),
+    "sweep": (140, 3383359862, "9259be26169dd919"),
+    "gated": (140, 558758263, "786f51b2e6535454"),
+    "music": (221, 1192995720, "3fabc5fa9754c787"),
+    "odd length": (15, 3716011519, "f0b5f889005af665"),
+}
+"""What libchromaprint 1.5.1 answered for `SOUNDS`: items, the last one, SHA-256 of all (little-endian), cut to 16 digits."""
+FIRST_ITEM_SAMPLES = 30_031
+
+
+@pytest.mark.parametrize("name", SOUNDS)
+def test_items_are_those_that_libchromaprint_gave(name: str) -> None:
+    items = fingerprint(SOUNDS[name])
+    assert (len(items), int(items[-1]), hashlib.sha256(items.astype("<u4").tobytes()).hexdigest()[:16]) == RECORDED[name]
+
+
+@pytest.mark.parametrize("name", SOUNDS)
+@pytest.mark.parametrize("phase", PHASES)
+def test_no_bit_differs_from_libchromaprint_at_any_phase(name: str, phase: int) -> None:
+    expected = libchromaprint().fingerprint(SOUNDS[name][phase:])
+    assert fingerprint(SOUNDS[name], phase=phase).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize(
+    "samples", [0, 1, 4095, 4096, 4097, FIRST_ITEM_SAMPLES - 1, FIRST_ITEM_SAMPLES, FIRST_ITEM_SAMPLES + HOP_SAMPLES - 1]
+)
+def test_very_short_clips_have_the_items_that_libchromaprint_gives_them(samples: int) -> None:
+    sound = noise(samples, seed=3)
+    assert fingerprint(sound).tolist() == libchromaprint().fingerprint(sound).tolist()
+
+
+@pytest.mark.parametrize(
+    ("samples", "phase", "items"),
+    [
+        (0, 0, 0),
+        (FIRST_ITEM_SAMPLES - 1, 0, 0),
+        (FIRST_ITEM_SAMPLES, 0, 1),
+        (FIRST_ITEM_SAMPLES, 1, 0),
+        (FIRST_ITEM_SAMPLES + HOP_SAMPLES, 0, 2),
+        (30 * SAMPLE_RATE, 0, 221),
+        (30 * SAMPLE_RATE, 1024, 220),
+    ],
+)
+def test_the_number_of_items_follows_from_the_number_of_samples(samples: int, phase: int, items: int) -> None:
+    assert item_count(samples, phase=phase) == items
+    assert len(fingerprint(np.zeros(samples, np.int16), phase=phase)) == items
+
+
+def test_items_come_at_the_rate_that_is_told() -> None:
+    assert pytest.approx(FIRST_ITEM_SAMPLES / SAMPLE_RATE) == FIRST_ITEM_SECONDS
+    assert item_count(FIRST_ITEM_SAMPLES + 1000 * HOP_SAMPLES) == pytest.approx(1 + ITEMS_PER_SECOND * (1000 * HOP_SAMPLES / SAMPLE_RATE))
+
+
+def test_silence_has_one_item() -> None:
+    assert set(fingerprint(np.zeros(10 * SAMPLE_RATE, np.int16)).tolist()) == {SILENCE_ITEM}
+
+
+def test_fingerprints_are_one_for_each_phase() -> None:
+    sound = melody(6)
+    assert [one.tolist() for one in fingerprints(sound)] == [fingerprint(sound[phase:]).tolist() for phase in PHASES]
+
+
+MUSIC = melody(12)
+WHOLE = {phase: fingerprint(MUSIC, phase=phase) for phase in (*PHASES, 7)}
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.lists(st.integers(0, len(MUSIC)), max_size=30), st.sampled_from(sorted(WHOLE)))
+def test_a_stream_in_any_pieces_gives_the_items_of_the_whole(cuts: list[int], phase: int) -> None:
+    growing = Incremental(phase)
+    pieces = np.split(MUSIC, sorted(cuts))
+    assert np.concatenate([growing.feed(piece) for piece in pieces]).tolist() == WHOLE[phase].tolist()
+
+
+def test_a_stream_may_come_in_pieces_smaller_than_a_hop() -> None:
+    growing = Incremental(phase=341)
+    items = [growing.feed(MUSIC[start : start + 100]) for start in range(0, len(MUSIC), 100)]
+    assert np.concatenate(items).tolist() == WHOLE[341].tolist()
+    assert {len(new) for new in items} == {0, 1}
+
+
+def test_a_stream_is_not_kept() -> None:
+    growing = Incremental()
+    for _ in range(5):
+        growing.feed(noise(20 * SAMPLE_RATE))
+    held = [array.base if array.base is not None else array for array in (growing._samples, growing._chroma, growing._image)]
+    assert sum(array.nbytes for array in held) < 50_000
+
+
+@pytest.mark.parametrize("samples", [np.zeros(9, np.int32), np.zeros(9, np.float32), np.zeros((2, 9), np.int16), np.zeros(9, ">i2")])
+def test_samples_of_another_form_are_refused(samples: np.ndarray) -> None:
+    with pytest.raises(ValueError, match="int16"):
+        fingerprint(samples)
+
+
+def test_a_phase_below_nought_is_refused() -> None:
+    with pytest.raises(ValueError, match="-1"):
+        Incremental(-1)
+
+
+def test_a_classifier_of_an_unknown_shape_is_refused() -> None:
+    with pytest.raises(ValueError, match="shape 6"):
+        _Classifier(6, 0, 1, 1, (0.0, 0.0, 0.0)).areas()
