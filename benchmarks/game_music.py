@@ -43,7 +43,7 @@ def unpack(packages: Iterable[str], folder: Path) -> None:
     for package in packages:
         if (folder / package).is_dir():
             continue
-        subprocess.run(["apt-get", "download", "-q", package], cwd=folder, check=True, stdout=subprocess.DEVNULL)  # noqa: S607 - the system's own
+        subprocess.run(["apt-get", "download", "-q", package], cwd=folder, check=True, capture_output=True)  # noqa: S607 - the system's own
         (archive,) = folder.glob(f"{package}_*.deb")
         partial = folder / f".{package}"
         subprocess.run(["dpkg-deb", "-x", archive, partial], check=True)  # noqa: S607 - likewise

@@ -1,0 +1,266 @@
+"""Recognition at a million recordings: recall by damage, false accepts, calibration, time, size and the cost of the build.
+
+    python -m benchmarks.recognition WORK [--recordings 1000000] [--pieces 3] [--seed 11] [--export DIR] [--whole-files]
+
+Real tracks (benchmarks/game_music.py, fetched into WORK/audio: about 1.3 GB) are held, absent or material (recognition_families.py);
+made-up recordings of the material fill the index (recognition_synthetic.py). Every held track is asked for in `--pieces` clips of each
+length and damage (recognition_clips.py), cut anywhere; every absent one in undamaged windows, one every ten seconds. Both modes are asked:
+`fingerprint` knows one phase, `upload` four. An answer is right when its first recording is the track or a relative of it. What was made
+is kept in WORK (12 GB), so another run takes minutes. `--export` writes the references' and the clips' audio and one line per clip and mode
+into DIR: any other fingerprinter can be run on the same work. `--whole-files` adds the peer of recognition_whole_files.py (3 GB of memory).
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import time
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from audio_recognition.index.batches import FingerprintBatch
+from audio_recognition.index.build import build_index
+from audio_recognition.index.index import Index
+from audio_recognition.matching import Matcher
+from audio_recognition.matching.candidates import candidates, plain_probes
+from benchmarks import recognition_synthetic
+from benchmarks.game_music import tracks as music_files
+from benchmarks.measuring import measure
+from benchmarks.recognition_clips import CLASSES, CLIP_SECONDS, Clip, clip_name, cut_clips, read_tracks
+from benchmarks.recognition_damage import speech
+from benchmarks.recognition_families import families, role
+from benchmarks.recognition_whole_files import WholeFiles
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from benchmarks.recognition_clips import Track
+
+MODES = {"fingerprint": 1, "upload": 4}
+FIRST_MADE_UP = 1_000_000
+MADE_UP_SEED = 5
+ABSENT = "absent"
+_ABSENT_ITEMS = {10: 59, 30: 223}
+_ABSENT_STEP = 80
+_EDGES = (0.5, 0.55, 0.65, 0.75, 0.85, 0.95, 1.01)
+_COLUMNS = ("bucket_starts.npy", "posting_words.npy", "posting_places.npy", "ids.npy", "seconds.npy")
+
+
+@dataclass(frozen=True)
+class World:
+    """The tracks by role; recording id i is held[i]."""
+
+    folder: Path
+    held: list[Track]
+    absent: list[Track]
+    material: list[Track]
+    family: dict[str, str]
+
+    @property
+    def audio(self) -> Path:
+        """Where packages are unpacked."""
+        return self.folder / "audio"
+
+    def batches(self, recordings: int) -> Iterator[FingerprintBatch]:
+        """The held tracks, and made-up recordings up to that many altogether."""
+        yield FingerprintBatch.of(range(len(self.held)), [one.items[0] for one in self.held], [one.seconds for one in self.held])
+        made_up = recordings - len(self.held)
+        yield from recognition_synthetic.batches(self.folder / "made_up", made_up, first_id=FIRST_MADE_UP, seed=MADE_UP_SEED)
+
+
+def world(folder: Path) -> World:
+    """Fetch and read what is not there yet."""
+    read = read_tracks(folder / "audio", music_files(folder / "audio"), folder / "tracks")
+    family = families(read)
+    by_role = {name: [track for track in read if role(family[track.name]) == name] for name in ("held", "absent", "material")}
+    return World(folder, by_role["held"], by_role["absent"], by_role["material"], family)
+
+
+def build(folder: str, recordings: str) -> dict[str, float]:
+    """Build the index in WORK/index; CPU seconds of the build without reading what the batches are made of."""
+    made = world(Path(folder))
+    shutil.rmtree(made.folder / "index", ignore_errors=True)
+    started = time.process_time()
+    build_index(made.batches(int(recordings)), made.folder / "index")
+    return {"cpu": time.process_time() - started}
+
+
+def windows(tracks: Sequence[Track]) -> Iterator[Clip]:
+    """Undamaged windows: items of a window are those of the track."""
+    for track in tracks:
+        items = min(len(one) for one in track.items)
+        whole = np.stack([one[:items] for one in track.items])
+        for seconds, length in _ABSENT_ITEMS.items():
+            for start in range(0, items - length, _ABSENT_STEP):
+                yield Clip(track.name, ABSENT, seconds, start * 0.1238, whole[:, start : start + length])
+
+
+def ask(matcher: Matcher, made: World, clips: Sequence[Clip]) -> pl.DataFrame:
+    """One row per clip and mode; times in ms."""
+    names = {number: track.name for number, track in enumerate(made.held)}
+    rows = []
+    for mode, phases in MODES.items():
+        for clip in clips:
+            query = list(clip.items[:phases])
+            wall, cpu = time.perf_counter(), time.thread_time()
+            answer = matcher.match(query)
+            cpu, wall = time.thread_time() - cpu, time.perf_counter() - wall
+            best = answer.matches[0] if answer.matches else None
+            found = None if best is None else names.get(best.recording_id, str(best.recording_id))
+            rows.append(
+                {
+                    "mode": mode,
+                    "class": clip.kind,
+                    "seconds": clip.seconds,
+                    "clip": clip_name(clip.track, clip.kind, clip.seconds, clip.start_seconds),
+                    "track": clip.track,
+                    "start_seconds": clip.start_seconds,
+                    "answer": found,
+                    "is_right": best is not None and made.family.get(found or "") == made.family[clip.track],
+                    "confidence": None if best is None else best.confidence,
+                    "bit_error_rate": None if best is None else best.bit_error_rate,
+                    "answer_start_seconds": None if best is None else best.offset_seconds,
+                    "answers": len(answer.matches),
+                    "reason": answer.reason,
+                    "cpu_ms": cpu * 1000,
+                    "wall_ms": wall * 1000,
+                }
+            )
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def candidate_times(index: Index, clips: Sequence[Clip]) -> dict[str, NDArray[np.float64]]:
+    """Wall ms of the first look, for each mode."""
+    times: dict[str, NDArray[np.float64]] = {}
+    for mode, phases in MODES.items():
+        taken = []
+        for clip in clips:
+            started = time.perf_counter()
+            for segment in index.segments:
+                candidates(segment, plain_probes(clip.items[:phases]))
+            taken.append(time.perf_counter() - started)
+        times[mode] = np.array(taken) * 1000
+    return times
+
+
+def print_recall(answers: pl.DataFrame) -> None:
+    """Right and wrong answers of held tracks, false accepts of absent ones."""
+    print(f"\n{'class':18}" + "".join(f"{mode + f' {seconds} s':>26}" for seconds in CLIP_SECONDS for mode in MODES))
+    for kind in (*CLASSES, ABSENT):
+        cells = []
+        for seconds in CLIP_SECONDS:
+            for mode in MODES:
+                rows = answers.filter((pl.col("class") == kind) & (pl.col("seconds") == seconds) & (pl.col("mode") == mode))
+                right, answered = rows["is_right"].sum(), rows["answer"].count()
+                share = f"false {answered / rows.height:.4f}" if kind == ABSENT else f"{right / rows.height:.3f}, wrong {answered - right}"
+                cells.append(f"{share + f' of {rows.height}':>26}")
+        print(f"{kind:18}" + "".join(cells))
+
+
+def print_calibration(answers: pl.DataFrame) -> None:
+    """Of the answers of a confidence, how many are right: held and absent tracks together."""
+    print(f"\n{'confidence':14}" + "".join(f"{mode + f' {seconds} s':>22}" for seconds in CLIP_SECONDS for mode in MODES))
+    for low, high in pairwise(_EDGES):
+        cells = []
+        for seconds in CLIP_SECONDS:
+            for mode in MODES:
+                chosen = (
+                    (pl.col("seconds") == seconds) & (pl.col("mode") == mode) & pl.col("confidence").is_between(low, high, closed="left")
+                )
+                rows = answers.filter(chosen)
+                share = f"{rows['is_right'].sum()} of {rows.height}" if rows.height else "-"
+                cells.append(f"{share:>22}")
+        print(f"{low:.2f} - {min(high, 1):.2f}   " + "".join(cells))
+
+
+def print_times(answers: pl.DataFrame, looks: dict[str, NDArray[np.float64]]) -> None:
+    """Milliseconds: the first look alone, the whole match."""
+    for mode, first in looks.items():
+        rows = answers.filter(pl.col("mode") == mode)
+        quantiles = [rows[name].quantile(at) or 0.0 for name in ("wall_ms", "cpu_ms") for at in (0.5, 0.99)]
+        print(
+            f"{mode:12} candidates p50 {np.median(first):.2f} p99 {np.quantile(first, 0.99):.2f} ms; "
+            f"match p50 {quantiles[0]:.2f} p99 {quantiles[1]:.2f} ms (CPU {quantiles[2]:.2f}, {quantiles[3]:.2f})"
+        )
+
+
+def print_size(index: Path, recordings: int) -> None:
+    """Bytes a recording."""
+    sizes = {file.name: file.stat().st_size / recordings for file in sorted((index / "base").glob("*.npy"))}
+    look_up = sum(sizes[name] for name in _COLUMNS)
+    print(f"\nindex {look_up:.0f} bytes a recording, store {sum(sizes.values()) - look_up:.0f}, together {sum(sizes.values()):.0f}")
+    print("  " + ", ".join(f"{name} {size:.0f}" for name, size in sizes.items()))
+
+
+def export(folder: Path, made: World, answers: pl.DataFrame) -> None:
+    """References and one line per clip and mode; the clips' audio is there already."""
+    (folder / "references").mkdir(parents=True, exist_ok=True)
+    rows = []
+    for number, track in enumerate(made.held):
+        file = folder / "references" / f"{number:04d}{Path(track.name).suffix}"
+        shutil.copyfile(made.audio / track.name, file)
+        rows.append({"file": f"references/{file.name}", "track": track.name, "family": made.family[track.name]})
+    pl.DataFrame(rows).write_csv(folder / "references.csv")
+    answers.write_csv(folder / "answers.csv")
+
+
+def main() -> None:
+    """Run and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("work", type=Path)
+    parser.add_argument("--recordings", type=int, default=1_000_000)
+    parser.add_argument("--pieces", type=int, default=3)
+    parser.add_argument("--seed", type=int, default=11)
+    parser.add_argument("--export", type=Path)
+    parser.add_argument("--whole-files", action="store_true")
+    parser.add_argument("--keep-index", action="store_true", help="ask the index that an earlier run left in WORK")
+    given = parser.parse_args()
+    made = world(given.work)
+    print(f"{len(made.held)} tracks held, {len(made.absent)} absent, {len(made.material)} material; {given.recordings} recordings")
+    recognition_synthetic.make([one.chroma for one in made.material], given.work / "made_up", given.recordings, seed=MADE_UP_SEED)
+    if not given.keep_index:
+        run = measure("benchmarks.recognition:build", str(given.work), str(given.recordings))
+        each = run.answer["cpu"] / given.recordings * 1e6
+        print(f"build {each:.1f} us of CPU a recording, {run.wall:.0f} s, peak {run.memory:.0f} MiB resident")
+    print_size(given.work / "index", given.recordings)
+    audio = None if given.export is None else given.export / "clips"
+    if audio is not None:
+        audio.mkdir(parents=True, exist_ok=True)
+    voices = speech(made.audio)
+    names = [track.name for track in made.held]
+    clips = list(cut_clips(made.audio, names, given.work / "clips", voices, pieces=given.pieces, seed=given.seed, audio=audio))
+    asked = [*clips, *windows(made.absent)]
+    index = Index.open(given.work / "index")
+    candidate_times(index, clips)  # warm
+    answers = ask(Matcher(index), made, asked)
+    print_recall(answers)
+    print_calibration(answers)
+    print()
+    print_times(answers, candidate_times(index, clips))
+    if given.whole_files:
+        print_whole_files(made, given.recordings, clips)
+    if given.export is not None:
+        export(given.export, made, answers)
+
+
+def print_whole_files(made: World, recordings: int, clips: Sequence[Clip]) -> None:
+    """Recall of the peer among its ten best."""
+    peer = WholeFiles(made.batches(recordings))
+    for kind in CLASSES:
+        cells = []
+        for seconds in CLIP_SECONDS:
+            mine = [clip for clip in clips if (clip.kind, clip.seconds) == (kind, seconds)]
+            found = [any(made.held[one].name == clip.track for one in peer.best(clip.items[0]) if one < FIRST_MADE_UP) for clip in mine]
+            cells.append(f"{np.mean(found):.3f} of {len(found)}")
+        print(f"whole files, ten best  {kind:18} " + "  ".join(cells))
+
+
+if __name__ == "__main__":
+    main()

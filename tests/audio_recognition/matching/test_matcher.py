@@ -1,0 +1,166 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from audio_recognition.chromaprint import HOP_SAMPLES, ITEMS_PER_SECOND, SAMPLE_RATE, SILENCE_ITEM
+from audio_recognition.index.batches import FingerprintBatch
+from audio_recognition.index.build import build_index, write_index_file
+from audio_recognition.index.index import Index
+from audio_recognition.index.layout import BASE, VOID
+from audio_recognition.index.segment import write_segment
+from audio_recognition.matching import FEWEST_ITEMS, Matcher, Reason, matcher
+from audio_recognition.matching.candidates import plain_probes
+from tests.audio_recognition.fingerprint_world import ITEMS, damaged, music
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+RECORDINGS = 60
+FIRST_ID = 100
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Matcher:
+    folder = tmp_path_factory.mktemp("whole") / "index"
+    ids = range(FIRST_ID, FIRST_ID + RECORDINGS)
+    build_index([FingerprintBatch.of(ids, [music(seed) for seed in range(RECORDINGS)], [200.0] * RECORDINGS)], folder)
+    return Matcher(Index.open(folder))
+
+
+def first(found: Matcher, items: NDArray[np.uint32], **how: int) -> tuple[int, float]:
+    answer = found.match([items], **how)
+    assert answer.matches, answer
+    return answer.matches[0].recording_id, answer.matches[0].confidence
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(seed=st.integers(0, RECORDINGS - 1), start=st.integers(0, ITEMS - FEWEST_ITEMS), length=st.integers(FEWEST_ITEMS, ITEMS))
+def test_any_slice_of_a_recording_is_found_where_it_is(whole: Matcher, seed: int, start: int, length: int) -> None:
+    (match,) = whole.match([music(seed)[start : start + length]]).matches
+    assert (match.recording_id, match.confidence, match.bit_error_rate) == (FIRST_ID + seed, 1.0, 0.0)
+    assert match.offset_seconds == pytest.approx(start / ITEMS_PER_SECOND)
+    assert match.overlap_items == min(length, ITEMS - start)
+
+
+def test_confidence_falls_with_the_bits_that_differ(whole: Matcher) -> None:
+    confidences = [first(whole, damaged(music(7)[50:275], share, 1))[1] for share in (0.0, 0.02, 0.06, 0.1)]
+    assert confidences == sorted(confidences, reverse=True)
+    assert confidences[0] == 1.0
+    assert confidences[-1] > 0.5
+
+
+def test_what_differs_too_much_is_not_found(whole: Matcher) -> None:
+    assert whole.match([damaged(music(7)[50:275], 0.35, 1)]).reason is Reason.NOT_FOUND
+
+
+def test_the_second_look_finds_what_has_no_whole_item_left(whole: Matcher, monkeypatch: pytest.MonkeyPatch) -> None:
+    queries = [damaged(music(seed)[50:275], 0.13, seed) for seed in range(20)]
+    both = [whole.match([query]).matches for query in queries]
+    monkeypatch.setattr(matcher, "LOOKS", (plain_probes,))
+    alone = [whole.match([query]).matches for query in queries]
+    assert all(found and found[0].recording_id == FIRST_ID + seed for seed, found in enumerate(both))
+    assert sum(map(bool, alone)) < len(queries)
+
+
+def test_unknown_music_is_not_found(whole: Matcher) -> None:
+    assert [whole.match([music(seed)[:223]]).reason for seed in range(1000, 1030)] == [Reason.NOT_FOUND] * 30
+
+
+def test_a_query_that_reaches_beyond_the_recording_is_compared_where_they_overlap(whole: Matcher) -> None:
+    query = np.concatenate([music(2000, 60), music(3)[:150]])
+    (match,) = whole.match([query]).matches
+    assert (match.recording_id, match.overlap_items, match.confidence) == (FIRST_ID + 3, 150, 1.0)
+    assert match.offset_seconds == pytest.approx(-60 / ITEMS_PER_SECOND)
+
+
+def test_an_overlap_of_too_few_items_is_no_match(whole: Matcher) -> None:
+    query = np.concatenate([music(2000, 100), music(3)[: FEWEST_ITEMS - 5]])
+    assert whole.match([query]).reason is Reason.NOT_FOUND
+
+
+def test_the_phase_that_fits_tells_where_the_query_begins(whole: Matcher) -> None:
+    items = music(5)
+    phases = [damaged(items[101:221], 0.08, 1), damaged(items[101:221], 0.06, 2), items[101:221], damaged(items[101:221], 0.06, 3)]
+    (match,) = whole.match(phases).matches
+    assert match.bit_error_rate == 0.0
+    assert match.offset_seconds == pytest.approx((101 * HOP_SAMPLES - 682) / SAMPLE_RATE)
+
+
+@pytest.mark.parametrize(
+    ("items", "reason"),
+    [
+        (np.zeros(0, np.uint32), Reason.TOO_SHORT),
+        (music(1)[: FEWEST_ITEMS - 1], Reason.TOO_SHORT),
+        (np.full(223, SILENCE_ITEM, np.uint32), Reason.SILENCE),
+        (np.concatenate([np.full(90, SILENCE_ITEM, np.uint32), music(1)[:133]]), Reason.SILENCE),
+        (np.full(223, 0x1234_5678, np.uint32), Reason.LOW_DIVERSITY),
+        (np.tile(music(1)[:20], 12), Reason.LOW_DIVERSITY),
+    ],
+)
+def test_what_nothing_can_be_said_about_is_answered_with_the_reason(whole: Matcher, items: NDArray[np.uint32], reason: Reason) -> None:
+    answer = whole.match([items])
+    assert (answer.matches, answer.reason) == ((), reason)
+
+
+def test_without_phases_the_query_is_too_short(whole: Matcher) -> None:
+    assert whole.match([]).reason is Reason.TOO_SHORT
+
+
+def test_recordings_that_can_hardly_be_told_apart_are_all_answered_best_first(tmp_path: Path) -> None:
+    master = music(1)
+    versions = [damaged(master, 0.05, 1), damaged(master, 0.003, 2), master, damaged(master, 0.006, 3)]
+    build_index([FingerprintBatch.of([4, 3, 9, 2], versions)], tmp_path / "index")
+    answer = Matcher(Index.open(tmp_path / "index")).match([master[40:263]])
+    assert [match.recording_id for match in answer.matches] == [9, 3, 2]
+    assert [match.recording_id for match in Matcher(Index.open(tmp_path / "index")).match([master[40:263]], limit=2).matches] == [9, 3]
+
+
+def test_equally_good_recordings_come_in_the_order_of_their_ids(tmp_path: Path) -> None:
+    build_index([FingerprintBatch.of([8, 5, 6], [music(1)] * 3)], tmp_path / "index")
+    assert [match.recording_id for match in Matcher(Index.open(tmp_path / "index")).match([music(1)[:223]]).matches] == [5, 6, 8]
+
+
+def test_the_duration_prefers_recordings_of_that_length_at_their_beginning(tmp_path: Path) -> None:
+    build_index([FingerprintBatch.of([1, 2], [music(1)] * 2, [300.0, 200.0])], tmp_path / "index")
+    found = Matcher(Index.open(tmp_path / "index"))
+    query = damaged(music(1)[:223], 0.05, 1)
+    assert first(found, query)[0] == 1
+    assert first(found, query, duration_seconds=203)[0] == 2
+    assert first(found, query, duration_seconds=203)[1] > first(found, query)[1]
+    # In the middle of the recording the length of the file tells nothing, and nothing is excluded.
+    assert first(found, damaged(music(1)[100:323], 0.05, 1), duration_seconds=203)[0] == 1
+    assert first(found, query, duration_seconds=20)[0] == 1
+
+
+def test_base_and_delta_answer_as_one_index_built_whole(whole: Matcher, tmp_path: Path) -> None:
+    """The delta replaces three recordings, removes one, adds the last ten, and two were merged."""
+    ids = list(range(FIRST_ID, FIRST_ID + RECORDINGS))
+    fingerprints = [music(seed) for seed in range(RECORDINGS)]
+    old = [music(9000 + number) if number < 3 else fingerprints[number] for number in range(51)]
+    write_segment([FingerprintBatch.of([*ids[:50], 7], old)], tmp_path / "index" / BASE)
+    write_segment([FingerprintBatch.of([*ids[:3], *ids[50:]], [*fingerprints[:3], *fingerprints[50:]])], tmp_path / "index" / "delta-0001")
+    column = np.load(tmp_path / "index" / BASE / "ids.npy")
+    column[np.isin(column, [*ids[:3], 7])] = VOID
+    column[column == ids[20]] = ids[21]
+    np.save(tmp_path / "index" / BASE / "ids.npy", column)
+    write_index_file(tmp_path / "index", [BASE, "delta-0001"])
+    parts = Matcher(Index.open(tmp_path / "index"))
+    for number, items in enumerate(fingerprints):
+        query = [damaged(items[30:253], 0.08, number)]
+        answer, expected = parts.match(query).matches, whole.match(query).matches
+        merged = [match.recording_id if match.recording_id != ids[20] else ids[21] for match in expected]
+        assert [match.recording_id for match in answer] == merged
+        assert [match.bit_error_rate for match in answer] == [match.bit_error_rate for match in expected]
+    assert all(parts.match([items[30:253]]).reason is Reason.NOT_FOUND for items in old[:3])
+
+
+def test_an_index_without_fingerprints_finds_nothing(tmp_path: Path) -> None:
+    build_index([], tmp_path / "index")
+    assert Matcher(Index.open(tmp_path / "index")).match([music(1)]).reason is Reason.NOT_FOUND
