@@ -58,6 +58,8 @@ def _file(dump: Path, name: str) -> Path:
 
 
 def _stage_stream(stream: Stream, path: Path, day: str, out: StagingWriter) -> None:
+    if _is_empty(path):
+        return
     read = staged = 0
     seen = pl.Series("id", [], dtype=pl.Int64)
     for block in _blocks(stream, path, day):
@@ -71,15 +73,18 @@ def _stage_stream(stream: Stream, path: Path, day: str, out: StagingWriter) -> N
         seen = seen.append(kept["_id"])
         staged += kept.height
         out.write(stream.table, stream.staged(kept).with_columns(day=pl.lit(day)))
-    if read and not staged:
-        raise DumpError(f"{path}: none of {read} rows can be used ({out.first_reject}); the layout has changed: compare the format notes")
+    if not staged:
+        why = out.first_reject or "only blank lines"
+        raise DumpError(f"{path}: none of {read} rows can be used ({why}); the layout has changed: compare the format notes")
     out.report(f"{day} {stream.name}: {staged:,} rows")
 
 
-def _blocks(stream: Stream, path: Path, day: str) -> Iterator[Block]:
+def _is_empty(path: Path) -> bool:
     with DumpFile(path) as file:
-        if not file.read(1):
-            return
+        return not file.read(1)
+
+
+def _blocks(stream: Stream, path: Path, day: str) -> Iterator[Block]:
     pieces = whole_lines(blocks(path, BLOCK_BYTES), LONGEST_LINE_BYTES)
     if day <= LAST_ESCAPED_DAY:
         # Of COPY's escapes only the doubled backslash can occur: JSON has no control characters that COPY would name.

@@ -54,6 +54,7 @@ FORMS = {
     "catalog_b unpacked": "mbdump/recording",
     "works 1": "recordings.tsv",
     "works 2": "resources.tsv",
+    "fingerprints day": "*-track_mbid-update.jsonl.gz",
 }
 """Platform and form -> the file that is damaged."""
 TEXTS = [form for form, name in FORMS.items() if not name.endswith((".parquet", ".sqlite3", ".tbz", ".bz2"))]
@@ -64,7 +65,11 @@ COMPRESSED = [form for form, name in FORMS.items() if name.endswith((".gz", ".tb
 def forms(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """A whole dump in each form. Links only: a test damages a copy."""
     base = tmp_path_factory.mktemp("damage")
-    write_world(SimulationSettings(recordings=RECORDINGS, seed=11, alternative_forms=True), base / "world", lambda _line: None)
+    write_world(
+        SimulationSettings(recordings=RECORDINGS, seed=11, alternative_forms=True, fingerprint_coverage=1),
+        base / "world",
+        lambda _line: None,
+    )
 
     def delivered(platform: str, *, is_alternative: bool = False) -> Path:
         return next((base / "world" / ("alternative" if is_alternative else "") / platform).iterdir())
@@ -81,7 +86,7 @@ def forms(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     }
     found = {f"{platform} {form}": delivered(platform) for platform, form in first.items()}
     found |= {f"{platform} {form}": delivered(platform, is_alternative=True) for platform, form in second.items()}
-    for form in ("streamsvc_a sqlite", "streamsvc_b archive", "catalog_b unpacked"):
+    for form in ("streamsvc_a sqlite", "streamsvc_b archive", "catalog_b unpacked", "fingerprints day"):
         found[form] = base / form
         found[form].mkdir()
     _write_sqlite(found["streamsvc_a parquet"], found["streamsvc_a sqlite"] / "export.sqlite3")
@@ -91,6 +96,8 @@ def forms(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     for name in ("mbdump", "mbdump-derived"):
         with tarfile.open(found["catalog_b archives"] / f"{name}.tar.bz2") as archive:
             archive.extractall(found["catalog_b unpacked"], filter="data")
+    for path in (base / "world" / "fingerprints").rglob("2024-12-05-*"):
+        shutil.copy(path, found["fingerprints day"])
     assert found.keys() == FORMS.keys()
     return found
 
