@@ -7,7 +7,7 @@ Tracks pass through as they were stored; nothing on the hot path is decoded or e
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from litestar.types import Receive, Scope, Send
 
 JSON = "application/json; charset=utf-8"
+WHOLE = "http.response.whole"
+"""An ASGI extension of our server (edge.py), told in `scope["extensions"]`: a message with `status`, `headers` and `body`, the whole of an
+answer. Its headers tell the length of the body and nothing of the connection."""
 
 REVALIDATE = "private, no-cache"
 """Callers may keep an answer and must ask whether it still holds; asking is free while it does (contract A16)."""
@@ -38,11 +41,15 @@ class Answer:
         self.status = status
         self.media_type = media_type
 
-    async def __call__(self, _scope: Scope, _receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, _receive: Receive, send: Send) -> None:
         """Send it."""
         headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in self.headers.items()]
         if self.status != 304:  # noqa: PLR2004 - Not Modified has no body, and must not claim an empty one
             headers += [(b"content-type", self.media_type.encode()), (b"content-length", b"%d" % len(self.body))]
+        if WHOLE in (scope.get("extensions") or ()):
+            whole: Any = {"type": WHOLE, "status": self.status, "headers": headers, "body": self.body}
+            await send(whole)
+            return
         await send({"type": "http.response.start", "status": self.status, "headers": headers})
         await send({"type": "http.response.body", "body": self.body, "more_body": False})
 

@@ -24,16 +24,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import structlog
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
+from catalog_api.answers import WHOLE
 from catalog_api.problems import PROBLEM_TYPE, ApiError, problem
 
 if TYPE_CHECKING:
-    from uvicorn._types import ASGISendEvent
     from uvicorn.config import Config
     from uvicorn.server import ServerState
 
 log = structlog.get_logger("catalog_api")
 
 SWEEP_SECONDS = 1.0
+_EXTENSIONS: dict[str, dict[object, object]] = {WHOLE: {}}
 
 
 @dataclass(frozen=True)
@@ -106,6 +107,11 @@ class GuardedProtocol(HttpToolsProtocol):
             self._refuse_head()
 
     # What the parser tells
+
+    def on_message_begin(self) -> None:
+        """Tell the application what it may send."""
+        super().on_message_begin()
+        self.scope["extensions"] = _EXTENSIONS
 
     def on_headers_complete(self) -> None:
         """Judge the head, then start the application as uvicorn does."""
@@ -221,33 +227,24 @@ class GuardedProtocol(HttpToolsProtocol):
 
 
 class _Cycle(RequestResponseCycle):
-    """One request and its answer. An answer that comes in one piece leaves in one piece.
+    """One request and its answer. An answer that comes whole (`WHOLE`) leaves in one piece.
 
     uvicorn looks at every header with two regular expressions and writes head and body apart: a quarter of what it costs in all.
     """
 
-    _held: ASGISendEvent | None = None
-
-    async def send(self, message: ASGISendEvent) -> None:
-        """Keep the head until the body is here; whatever is not a plain answer goes uvicorn's way."""
-        if message["type"] == "http.response.start" and not self.response_started and self._held is None:
-            self._held = message
-            return
-        head, self._held = self._held, None
-        if head is not None and not (message["type"] == "http.response.body" and self._sent_whole(head, message)):
-            await super().send(head)
-        if not self.response_complete or head is None:
+    async def send(self, message: Any) -> None:  # noqa: ANN401 - an ASGI message
+        """Whatever is not a whole answer, or cannot leave at once, goes uvicorn's way."""
+        if message["type"] != WHOLE:
             await super().send(message)
+        elif not self._sent_whole(message):
+            await super().send({"type": "http.response.start", "status": message["status"], "headers": message["headers"]})
+            await super().send({"type": "http.response.body", "body": message["body"], "more_body": False})
 
-    def _sent_whole(self, head: Any, message: Any) -> bool:  # noqa: ANN401 - ASGI messages
-        body: bytes = message.get("body", b"")
-        if message.get("more_body") or self.flow.write_paused or self.disconnected or self.scope["method"] == "HEAD":
+    def _sent_whole(self, message: Any) -> bool:  # noqa: ANN401 - an ASGI message
+        if self.flow.write_paused or self.disconnected or self.response_started or self.scope["method"] == "HEAD":
             return False
-        headers = [*self.default_headers, *head["headers"]]
-        length = b"%d" % len(body)
-        if (b"content-length", length) not in headers or any(name == b"connection" for name, _ in headers):
-            return False
-        lines = [name + b": " + value for name, value in headers]
+        lines = [name + b": " + value for name, value in self.default_headers]
+        lines += [name + b": " + value for name, value in message["headers"]]
         if not self.keep_alive:
             lines.append(b"connection: close")
         block = b"\r\n".join(lines)
@@ -255,7 +252,7 @@ class _Cycle(RequestResponseCycle):
             return False  # a line break inside a header: uvicorn refuses it
         self.response_started = self.response_complete = True
         self.message_event.set()
-        self.transport.write(b"%b%b\r\n\r\n%b" % (STATUS_LINE[head["status"]], block, body))
+        self.transport.write(b"%b%b\r\n\r\n%b" % (STATUS_LINE[message["status"]], block, message["body"]))
         if not self.keep_alive:
             self.transport.close()
         self.on_response()

@@ -14,12 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 from litestar.enums import ScopeType
 
+from catalog_api.answers import WHOLE
+
 if TYPE_CHECKING:
-    from litestar.types import ASGIApp, Message, Receive, Scope, Send
+    from litestar.types import ASGIApp, Receive, Scope, Send
 
     from catalog_api.traffic import Traffic
 
 _HARMLESS_ID = re.compile(r"[\w.-]{1,64}", re.ASCII)
+_WITH_HEAD = ("http.response.start", WHOLE)
 CLIENT_WENT_AWAY = 499
 """Noted as the status of a request that was never answered."""
 
@@ -46,9 +49,9 @@ class Front:
         header = (b"x-request-id", identity.encode())
         status = CLIENT_WENT_AWAY
 
-        async def tagged(message: Message) -> None:
+        async def tagged(message: Any) -> None:  # noqa: ANN401 - an ASGI message, or the extension's
             nonlocal status
-            if message["type"] == "http.response.start":
+            if message["type"] in _WITH_HEAD:
                 status = message["status"]
                 message["headers"] = [*message["headers"], header]
             await send(message)
