@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -14,23 +15,29 @@ import time
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
 from filelock import FileLock
 
 from account_store.accounts import Accounts
+from account_store.outbound import ALLOW_VARIABLE
 from account_store.plans import Terms
 from tests.conftest import ROOT
 from tests.contract.awkward import publish_both
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 UNHURRIED = Terms(credits=1_000_000, price_eur=Decimal(1), requests_per_second=100_000)
 """For tests that are not about credits or rates."""
+RECEIVERS = "127.0.0.2"
+"""The one address inside that servers under test may call: receivers of webhooks listen there."""
+ALONE = {"matcher": "false", "webhooks": "false", "monitors": "0"}
+"""Settings of a server without companions."""
 _names = itertools.count(1)
 
 
@@ -93,6 +100,30 @@ def problem(answer: httpx.Response) -> tuple[int, str, list[str]]:
     return answer.status_code, body["code"], [one["name"] for one in body.get("errors", [])]
 
 
+def exchanged(api: Api, request: bytes) -> bytes:
+    """What comes back on a connection of its own."""
+    address = urlsplit(api.base)
+    with socket.create_connection((address.hostname or "", address.port or 0), timeout=20) as connection:
+        connection.sendall(request)
+        answer = b""
+        while part := connection.recv(65536):
+            answer += part
+    return answer
+
+
+def memory_of_servers(api: Api) -> int:
+    """Resident bytes of the server's first process and of all below it: workers, companions, decoders."""
+    total, waiting = 0, [api.pid]
+    while waiting:
+        process = Path("/proc") / str(waiting.pop())
+        try:
+            total += int((process / "statm").read_text().split()[1]) * 4096
+            waiting += [int(child) for task in (process / "task").iterdir() for child in (task / "children").read_text().split()]
+        except OSError:
+            continue  # it ended
+    return total
+
+
 def free_port() -> int:
     with closing(socket.socket()) as probe:
         probe.bind(("127.0.0.1", 0))
@@ -101,13 +132,15 @@ def free_port() -> int:
 
 
 @contextmanager
-def serving(catalog: Path, accounts_url: str, place: Path, *options: str) -> Iterator[Api]:
-    """A server process; its log must not hold a key."""
+def serving(catalog: Path, accounts_url: str, place: Path, *options: str, **settings: str) -> Iterator[Api]:
+    """A server process; its log must not hold a key. It has those companions that the `settings` ask for: most tests need none."""
     port = free_port()
     command = [sys.executable, "-m", "catalog_api", "serve", "--catalog", str(catalog), "--accounts", accounts_url]
     log = place / f"server-{port}.log"
     with log.open("w") as stderr, closing(Accounts.open(accounts_url)) as accounts, httpx.Client(timeout=60) as http:
-        server = subprocess.Popen([*command, "--port", str(port), *options], cwd=ROOT, stderr=stderr)
+        said = {f"CATALOG_API_{name.upper()}": text for name, text in {**ALONE, **settings}.items()}
+        said[ALLOW_VARIABLE] = f"{RECEIVERS}/32:*"
+        server = subprocess.Popen([*command, "--port", str(port), *options], cwd=ROOT, stderr=stderr, env={**os.environ, **said})
         api = Api(f"http://127.0.0.1:{port}", accounts, http, pid=server.pid)
         api.key = api.new_key()
         try:
@@ -149,7 +182,7 @@ def awkward_catalog(tmp_path_factory: pytest.TempPathFactory, worker_id: str) ->
 @pytest.fixture(scope="session")
 def on_sqlite(awkward_catalog: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
     place = tmp_path_factory.mktemp("on_sqlite")
-    with serving(awkward_catalog, f"sqlite:///{place}/accounts.db", place) as api:
+    with serving(awkward_catalog, f"sqlite:///{place}/accounts.db", place, matcher="true", webhooks="true") as api:
         yield api
 
 
@@ -157,7 +190,8 @@ def on_sqlite(awkward_catalog: Path, tmp_path_factory: pytest.TempPathFactory) -
 def on_postgresql(
     awkward_catalog: Path, tmp_path_factory: pytest.TempPathFactory, new_postgresql_database: Callable[[str], str], worker_id: str
 ) -> Iterator[Api]:
-    with serving(awkward_catalog, new_postgresql_database(f"contract_{worker_id}"), tmp_path_factory.mktemp("on_postgresql")) as api:
+    database, place = new_postgresql_database(f"contract_{worker_id}"), tmp_path_factory.mktemp("on_postgresql")
+    with serving(awkward_catalog, database, place, matcher="true", webhooks="true") as api:
         yield api
 
 

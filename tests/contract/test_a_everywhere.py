@@ -111,6 +111,8 @@ def test_a4_a_free_key_reads_and_is_refused_what_is_paid_before_anything_is_look
         assert problem(free.get(f"{path}?limit=abc&cursor=x&genreId=zero")) == (403, "plan_required", []), path
     unread = free.request("POST", "/v1/tracks/abc/suggestions", content=b"\xff{", headers={"content-type": "text/plain"})
     assert problem(unread) == (403, "plan_required", [])
+    unheard = free.request("POST", "/v1/tracks/identify", content=b"\xff{", headers={"content-type": "text/plain"})
+    assert problem(unheard) == (403, "plan_required", [])
     free = server.as_caller("free")
     for path in [path for path in READ_PATHS if not path.startswith(PAID_PATHS)][:8]:
         assert free.get(path).status_code == 200, path

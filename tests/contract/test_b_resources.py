@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+import numpy as np
 import polars as pl
 import pytest
 
+from audio_recognition.chromaprint import fingerprint
 from catalog_store.platforms import CATALOG_PLATFORMS, LINK_SOURCES
 from pipeline.build.durations import AGREEING_MS
-from tests.contract.awkward import FOXES, KLINE, MERGED, RETIRED, SPLIT, SPLIT_OFF, TRUNK, WORK, WORK_ALONE, isrc, uuid
+from tests.contract.awkward import FOXES, KLINE, MERGED, RETIRED, SPLIT, SPLIT_OFF, TRUNK, WORK, WORK_ALONE, isrc, song, uuid
 from tests.contract.conftest import Api, problem, serving
 
 if TYPE_CHECKING:
@@ -199,6 +201,43 @@ def test_b10_a_slim_track_has_its_fields(api: Api) -> None:
         ],
         "genre": ["House"],
     }
+
+
+def recognised(api: Api, seed: int) -> list[dict[str, object]]:
+    answer = api.post("/v1/tracks/identify", {"fingerprint": fingerprint(song(seed)).tolist(), "fingerprint_duration": 40})
+    assert answer.status_code == 200, answer.text
+    results: list[dict[str, object]] = answer.json()["results"]
+    return results
+
+
+def test_b11_a_recognition_result_has_a_text_id_a_title_artists_and_its_confidence(api: Api) -> None:
+    [result] = recognised(api, 2)
+    track = api.ask("/v1/tracks/2")
+    assert (result["id"], result["title"], result["artists"]) == ("2", track["title"], track["artists"])
+    assert result["confidence"] == 1.0
+    assert api.ask(f"/v1/tracks/links?id={result['id']}")["track_id"] == 2
+
+
+def test_b11_results_are_best_first_and_each_track_stands_there_once_under_the_id_it_has_now(api: Api) -> None:
+    assert [result["id"] for result in recognised(api, 4)] == ["4", "5"]  # the same sound
+    assert [result["id"] for result in recognised(api, 1)] == ["1"]  # 41 sounds like it, too, and was merged into it
+    assert [result["id"] for result in recognised(api, MERGED)] == ["1"]
+
+
+def test_b11_a_recording_that_left_the_catalog_is_left_out(api: Api) -> None:
+    assert recognised(api, RETIRED) == []
+
+
+def test_b11_none_is_below_a_confidence_of_a_half(api: Api) -> None:
+    items, random = fingerprint(song(2)), np.random.default_rng(3)
+    seen = []
+    for share in (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4):
+        flips = (random.random((len(items), 32)) < share) @ (1 << np.arange(32, dtype=np.uint64))
+        answer = api.post("/v1/tracks/identify", {"fingerprint": (items ^ flips.astype(np.uint32)).tolist()}).json()
+        seen += [result["confidence"] for result in answer["results"]]
+    assert seen == sorted(seen, reverse=True)
+    assert 2 <= len(seen) < 7
+    assert all(0.5 <= one <= 1 for one in seen)
 
 
 def test_b12_links_stand_in_a_fixed_order_with_absolute_urls(api: Api) -> None:

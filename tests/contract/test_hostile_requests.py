@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-import socket
-from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.contract.awkward import isrc
-from tests.contract.conftest import Api, problem
+from tests.contract.conftest import Api, exchanged, memory_of_servers, problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,30 +57,6 @@ def test_what_is_no_document_is_400(api: Api, body: bytes) -> None:
 @pytest.mark.parametrize("media_type", ["application/json;charset=utf-16", "multipart/form-data; boundary=x", "application/jsonx", "*/*"])
 def test_what_is_no_json_is_415(api: Api, media_type: str) -> None:
     assert send(api, b"{}", media_type) == (415, "unsupported_media_type", [])
-
-
-def exchanged(api: Api, request: bytes) -> bytes:
-    """What comes back on a connection of its own."""
-    address = urlsplit(api.base)
-    with socket.create_connection((address.hostname or "", address.port or 0), timeout=20) as connection:
-        connection.sendall(request)
-        answer = b""
-        while part := connection.recv(65536):
-            answer += part
-    return answer
-
-
-def memory_of_servers(api: Api) -> int:
-    """Resident bytes of all processes that listen on the server's port, and their children."""
-    port = urlsplit(api.base).port
-    total = 0
-    for process in [path for path in Path("/proc").iterdir() if path.name.isdecimal()]:
-        try:
-            if f"--port\0{port}\0".encode() in (process / "cmdline").read_bytes():
-                total += int((process / "statm").read_text().split()[1]) * 4096
-        except OSError:
-            continue
-    return total
 
 
 def test_a_body_of_100_mib_is_refused_before_it_is_read_and_costs_no_memory(api: Api) -> None:
