@@ -25,7 +25,6 @@ from audio_recognition.index.index import Index
 from audio_recognition.index.layout import BASE, VOID
 from audio_recognition.index.segment import write_segment
 from catalog_store.platforms import FINGERPRINT_SOURCES
-from catalog_store.publisher import current_folder
 from catalog_store.search.arrays import ArrayWriter, mapped
 from catalog_store.snapshot import RECOGNITION_FOLDER, SERVING_FOLDER
 from catalog_store.tables import TABLES
@@ -65,14 +64,13 @@ def build_recognition(paths: BuildPaths) -> dict[str, int]:
     chosen = read_table(TABLES["recording_fingerprint"], paths.table("recording_fingerprint")).select("fingerprint_key", "recording_id")
     chosen = chosen.sort("fingerprint_key")
     keys, ids = (chosen[name].to_numpy() for name in ("fingerprint_key", "recording_id"))
-    previous, segments = (None, {}) if paths.relink.exists() else _live_segments(paths)
+    segments = {} if paths.relink.exists() else _live_segments(paths)
     plan = planned(segments, keys)
     pending = paths.recognition.with_name(paths.recognition.name + PENDING_SUFFIX)
     shutil.rmtree(pending, ignore_errors=True)
     pending.mkdir(parents=True)
     for name in plan.kept:
-        if previous is not None:
-            _take_over(previous / name, pending / name)
+        _take_over(_live_index(paths) / name, pending / name)
         _write_ids(pending / name, segments[name], keys, ids)
     names = list(plan.kept)
     if plan.built is not None:
@@ -119,17 +117,17 @@ def planned(segments: Mapping[str, NDArray[np.int64]], keys: NDArray[np.int64]) 
     return Plan((BASE,), ("delta-0001", keys[~in_base]))
 
 
-def _live_segments(paths: BuildPaths) -> tuple[Path | None, dict[str, NDArray[np.int64]]]:
-    """The index of the live snapshot and the keys of its segments; nothing when there is none, or none that this program can carry on."""
-    live = current_folder(paths.root)
-    if live is None:
-        return None, {}
-    folder = live / SERVING_FOLDER / RECOGNITION_FOLDER
+def _live_index(paths: BuildPaths) -> Path:
+    return paths.current.resolve() / SERVING_FOLDER / RECOGNITION_FOLDER
+
+
+def _live_segments(paths: BuildPaths) -> dict[str, NDArray[np.int64]]:
+    """The keys of each segment of the live snapshot's index; nothing when there is none that this program can carry on."""
+    folder = _live_index(paths)
     try:
-        names = [segment.name for segment in Index.open(folder).segments]
-        return folder, {name: mapped(folder / name / KEYS_FILE) for name in names}
+        return {segment.name: mapped(folder / segment.name / KEYS_FILE) for segment in Index.open(folder).segments}
     except (IndexInvalidError, OSError, ValueError):
-        return None, {}
+        return {}
 
 
 def _among(wanted: NDArray[np.int64], known: NDArray[np.int64]) -> NDArray[np.bool_]:
