@@ -39,8 +39,7 @@ class OpenCatalog:
 
     def references(self, recording_id: int) -> list[Reference]:
         """The recording's fingerprints; none when the index has none of it."""
-        segments = self._index.segments if self._index else ()
-        return [_reference(segment, int(at)) for segment in segments for at in np.flatnonzero(segment.ids == recording_id)]
+        return references_in(self._index, recording_id) if self._index else []
 
     def track(self, recording_id: int) -> PlayedTrack | None:
         """What the catalog says of it; None when it has no such recording."""
@@ -65,6 +64,11 @@ class LiveCatalog(LiveSnapshot[OpenCatalog]):
         """As OpenCatalog's, of the live one."""
         with self.hold() as catalog:
             return catalog.track(recording_id)
+
+
+def references_in(index: Index, recording_id: int) -> list[Reference]:
+    """All fingerprints that an index has of a recording."""
+    return [_reference(segment, int(at)) for segment in index.segments for at in np.flatnonzero(segment.ids == recording_id)]
 
 
 def _absent() -> NoSnapshotError:

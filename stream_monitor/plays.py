@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from account_store.streams.airings import SAME_AIRING_MS, Airing, Hearing, PlayedTrack, close_open, extend, start
+from account_store.streams.airings import SAME_AIRING_MS, Airing, Hearing, PlayedTrack, close, extend, start
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -26,7 +26,7 @@ class Play:
     """When the recording began, or would have."""
     started_ms: int
     heard_ms: int
-    """Until when it was heard."""
+    """Until when it was heard, or is taken to have played."""
     confidence: float
     detections: int = 1
     is_open: bool = True
@@ -36,15 +36,17 @@ class Play:
     """Where it lies in the present connection; None until it is found there."""
     reference: Reference | None = None
     """Which of `references` that place is of."""
+    sure_ms: int = 0
+    """Until when it was heard for certain."""
     plays_on: bool = False
-    """Heard to where its fingerprint ends: it is taken to play to its end, unless something else is heard."""
+    """Heard to where its fingerprint ends, or into a gap: it is taken to play to its end, unless something else is heard."""
 
     @classmethod
     def of(cls, airing: Airing, references: list[Reference]) -> Play:
         """Go on with what another worker wrote."""
         known = airing.hearing
         times = (known.anchor_ms, known.started_ms, known.heard_ms, known.confidence, known.detection_count)
-        return cls(airing.track, references, *times, is_open=airing.is_open, airing_id=airing.airing_id)
+        return cls(airing.track, references, *times, is_open=airing.is_open, airing_id=airing.airing_id, sure_ms=known.heard_ms)
 
     @property
     def end_ms(self) -> int:
@@ -79,6 +81,7 @@ class Play:
         if self.airing_id is not None:
             extend(connection, self.airing_id, self.hearing())
 
-    def write_end(self, connection: Connection, stream_id: str) -> None:
-        """It is over."""
-        close_open(connection, stream_id, ended_ms=self.heard_ms)
+    def write_end(self, connection: Connection, _stream_id: str) -> None:
+        """It is over, or was over before what was written."""
+        if self.airing_id is not None:
+            close(connection, self.airing_id, self.heard_ms)

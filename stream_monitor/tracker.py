@@ -50,7 +50,9 @@ _SNAP_MS = 2_000
 _END_SNAP_ITEMS = round(2 * ITEMS_PER_SECOND)
 """Heard until so near to where its fingerprint ends, it was played on."""
 _UNDETECTED_MS = 15_000
-"""Listened to for less than that before a gap, a track may not have been detected."""
+"""Listened to for less than that before or after a gap, a track may not have been detected."""
+_SHORT_OUTAGE_MS = 30_000
+"""A source that was away for no longer went on playing meanwhile."""
 _HALF_ITEM_MS = FIRST_ITEM_SECONDS * 500
 _MIXED_ITEMS = round(FIRST_ITEM_SECONDS / 2 * ITEMS_PER_SECOND)
 """Items behind the last one that is like a track which still have some of it in them."""
@@ -100,6 +102,7 @@ class Tracker:
         """The first item of the connection that has nothing of the last play in it."""
         self._gap_began_ms = listened_ms
         """Until when was listened before the present connection."""
+        self._is_first_connection = self._is_first_look = True
         self.listened_ms = listened_ms
         self.play: Play | None = None
         """What plays, or played last."""
@@ -113,6 +116,7 @@ class Tracker:
         self._candidate = None
         self._fresh_from = 0
         self._gap_began_ms = self.listened_ms
+        self._is_first_look = True
         if self.play is not None:
             self.play.place = None
 
@@ -125,6 +129,9 @@ class Tracker:
     def look(self, ear: Ear, clock: AirClock) -> None:
         """A tick: decide what plays. What `match` raises goes through, after all that needs no match is done."""
         self.listened_ms = now_ms = clock.at(ear.samples)
+        if self._is_first_look:
+            self._bridge(clock.at(0))
+            self._is_first_connection = self._is_first_look = False
         follows = self.play is not None and self._follow(self.play, ear, clock)
         play = self.play
         if play is not None and play.is_open and now_ms > min(play.end_ms, play.heard_ms + LINGER_MS):
@@ -135,6 +142,8 @@ class Tracker:
     def _follow(self, play: Play, ear: Ear, clock: AirClock) -> bool:
         """Whether what played last still does; if so that is noted."""
         if play.place is None and not self._find_again(play, ear, clock):
+            if play.plays_on:
+                self._heard(play, min(self.listened_ms, play.end_ms))
             return False
         place, reference = play.place, play.reference
         assert place is not None  # noqa: S101 -- found above
@@ -144,7 +153,8 @@ class Tracker:
             last = int(like[-1])
             self._fresh_from = max(self._fresh_from, last + _MIXED_ITEMS)
             play.plays_on = last + place.shift >= reference.items - _END_SNAP_ITEMS
-            self._heard(play, clock.at(middle(last, place.phase)))
+            play.sure_ms = max(play.sure_ms, clock.at(middle(last, place.phase)))
+            self._heard(play, play.sure_ms)
             if ear.end - last <= _FRESH_ITEMS:
                 return True
         if play.plays_on:
@@ -152,6 +162,16 @@ class Tracker:
             # Where the fingerprint ends long before the recording, something else may have begun: the matcher is asked.
             return self.listened_ms < play.end_ms < play.anchor_ms + reference.covered_seconds * 1000 + LINGER_MS / 4
         return self._find_near(play, ear)
+
+    def _bridge(self, first_ms: int) -> None:
+        """What played when a gap began, and was to end in it or too soon after it to be found again, is taken to have played to its end."""
+        play, began_ms = self.play, self._gap_began_ms
+        if play is None or not play.is_open or not began_ms <= play.end_ms <= first_ms + _UNDETECTED_MS:
+            return
+        was_on = play.heard_ms >= began_ms - 2 * TICK_SECONDS * 1000
+        if was_on and (self._is_first_connection or first_ms - began_ms <= _SHORT_OUTAGE_MS):
+            play.plays_on = True
+            self._heard(play, min(self.listened_ms, play.end_ms))
 
     def _find_again(self, play: Play, ear: Ear, clock: AirClock) -> bool:
         """Look for what played before in a new connection: where it should be, else anywhere in the recording."""
@@ -246,12 +266,11 @@ class Tracker:
         anchor_ms, phase = clock.at(found.place.origin), found.place.phase
         started_ms = self._started(anchor_ms, clock.at(middle(int(like[0]), phase)), clock.at(0))
         before = self.play
-        if before is not None and before.is_open:
-            if before.plays_on:
-                before.heard_ms = max(before.started_ms, min(before.heard_ms, started_ms))
+        if before is not None:
+            before.heard_ms = min(before.heard_ms, max(before.sure_ms, started_ms))
             self._end(before)
         heard_ms = clock.at(middle(int(like[-1]), phase))
-        self.play = Play(track, found.references, anchor_ms, started_ms, heard_ms, found.match.confidence)
+        self.play = Play(track, found.references, anchor_ms, started_ms, heard_ms, found.match.confidence, sure_ms=heard_ms)
         self.play.take(found.reference, found.place, anchor_ms)
         self._notes.post(self.play.write_start)
         return True

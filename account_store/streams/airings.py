@@ -1,6 +1,6 @@
 """Airings as a worker writes them: one row for one play of one recording, however often and by however many workers it was heard.
 
-    start ... extend ... extend ... close_open        one airing of a stream is open at a time (an index of the database holds it)
+    start ... extend ... extend ... close        one airing of a stream is open at a time (an index of the database holds it)
 
 Two rows never stand for one airing: `start` goes on with the row of the same recording whose anchor is within SAME_AIRING_MS, open or
 ended. The caller's transaction holds the stream's row (leases.hold, or the registry's lock), so two workers never look and write at once.
@@ -94,22 +94,24 @@ def extend(connection: Connection, airing_id: int, hearing: Hearing) -> None:
     connection.execute(stream.update().where(stream.c.stream_id == row.stream_id).values(recognized))
 
 
-def close_open(connection: Connection, stream_id: str, *, ended_ms: int | None = None, but: int | None = None) -> int | None:
-    """End the stream's open airing, if any, and announce `stream.track_ended`; its id.
-
-    It ends at `ended_ms`, else where it was heard last. `but`: an airing to leave open.
-    """
+def close_open(connection: Connection, stream_id: str, *, but: int | None = None) -> None:
+    """End the stream's open airing, if any, where it was heard last. `but`: an airing to leave open."""
     is_open = (airing.c.stream_id == stream_id) & airing.c.ended_at.is_(None)
     row = connection.execute(select(airing).where(is_open)).one_or_none()
-    if row is None or row.airing_id == but:
-        return None
-    end = max(row.started_ms, row.heard_ms if ended_ms is None else ended_ms)
+    if row is not None and row.airing_id != but:
+        close(connection, row.airing_id, row.heard_ms)
+
+
+def close(connection: Connection, airing_id: int, ended_ms: int) -> None:
+    """It ended then, and is announced as `stream.track_ended`; once more when another end was written before."""
+    row = _row(connection, airing_id)
+    end = max(row.started_ms, ended_ms)
     duration = _seconds(end - row.started_ms)
-    ended_at = _moment(row.started_ms + duration * 1000)
-    values = {"heard_ms": end, "duration_seconds": duration, "ended_at": ended_at}
-    connection.execute(airing.update().where(airing.c.airing_id == row.airing_id).values(values))
-    events.track_ended(connection, _row(connection, row.airing_id))
-    return int(row.airing_id)
+    values = {"heard_ms": end, "duration_seconds": duration, "ended_at": _moment(row.started_ms + duration * 1000)}
+    if row.ended_at is not None and row.duration_seconds == duration:
+        return
+    connection.execute(airing.update().where(airing.c.airing_id == airing_id).values(values))
+    events.track_ended(connection, _row(connection, airing_id))
 
 
 def latest(connection: Connection, stream_id: str) -> Airing | None:

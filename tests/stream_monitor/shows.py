@@ -26,6 +26,10 @@ RATE = 2 * SAMPLE_RATE
 """Of a show's samples, mono."""
 
 
+UNKNOWN = 90
+"""Songs from this number on are in no index."""
+
+
 @dataclass(frozen=True)
 class Part:
     """So many seconds of a song, from its second `begin` on; `song` None: talk, 0: silence."""
@@ -87,10 +91,10 @@ def sound(parts: Sequence[Part], lengths: dict[int, float]) -> NDArray[np.int16]
 
 
 def truth(parts: Iterable[Part]) -> list[Aired]:
-    """What airs when."""
+    """What airs when, of the songs that are known."""
     found, at = [], 0.0
     for part in parts:
-        if part.song:
+        if part.song and part.song < UNKNOWN:
             found.append(Aired(part.song, at, part.seconds))
         at += part.seconds
     return found
@@ -111,3 +115,12 @@ def index_of(lengths: dict[int, float], folder: Path) -> Path:
 def track(number: int, seconds: float) -> PlayedTrack:
     """What a catalog would say of a song."""
     return PlayedTrack(number, f"Song {number}", f"Artist {number}", f"QZAAA26{number:05d}", round(seconds))
+
+
+def agrees(aired: Sequence[tuple[int, float, float]], parts: Iterable[Part]) -> bool:
+    """Whether airings (song, start, seconds) are those of the show, row for row: starts within 2 s, durations within 3 s."""
+    wanted = truth(parts)
+    return len(aired) == len(wanted) and all(
+        found == part.song and abs(start - part.start) <= 2 and abs(seconds - part.seconds) <= 3
+        for (found, start, seconds), part in zip(aired, wanted, strict=True)
+    )

@@ -1,0 +1,123 @@
+"""What the tests of the monitor share: songs, an index of them, a store, and a stream that is heard without any network."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pytest
+
+from account_store import Accounts
+from account_store.streams.airings import latest
+from account_store.streams.tables import airing
+from audio_recognition.chromaprint import SAMPLE_RATE
+from audio_recognition.index.index import Index
+from audio_recognition.matching import Matcher
+from stream_monitor.catalog import references_in
+from stream_monitor.clock import SampleClock
+from stream_monitor.ear import Ear
+from stream_monitor.tracker import TICK_SECONDS, Tracker
+from tests.stream_monitor.shows import index_of, track
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    import numpy as np
+    from numpy.typing import NDArray
+    from sqlalchemy import Connection, Row
+
+    from account_store.streams.airings import PlayedTrack
+    from audio_recognition.matching import Answer
+    from stream_monitor.references import Reference
+
+LENGTHS = {1: 30.0, 2: 22.0, 3: 38.0, 4: 26.0, 5: 33.0, 6: 24.0}
+"""Of the songs in the index."""
+EPOCH_MS = 1_795_000_000_000
+"""When the shows of these tests begin."""
+
+
+@pytest.fixture(scope="session")
+def songs(tmp_path_factory: pytest.TempPathFactory) -> Index:
+    return Index.open(index_of(LENGTHS, tmp_path_factory.mktemp("songs") / "index"))
+
+
+@pytest.fixture
+def accounts(tmp_path: Path) -> Iterator[Accounts]:
+    opened = Accounts.open(f"sqlite:///{tmp_path}/accounts.db")
+    yield opened
+    opened.close()
+
+
+class Songs:
+    """A catalog of nothing but an index."""
+
+    def __init__(self, index: Index) -> None:
+        self.index = index
+
+    def references(self, recording_id: int) -> list[Reference]:
+        return references_in(self.index, recording_id)
+
+    def track(self, recording_id: int) -> PlayedTrack | None:
+        return track(recording_id, LENGTHS.get(recording_id, 30.0))
+
+
+class Heard:
+    """A stream whose sound is given by hand. Seconds count from EPOCH_MS."""
+
+    def __init__(self, accounts: Accounts, index: Index) -> None:
+        self._engine = accounts._engine
+        account_id = accounts.create("radio").account_id
+        self.stream_id = accounts.streams.create(account_id, "https://radio.example/live", "Radio").stream_id
+        self.catalog = Songs(index)
+        self.match: Callable[[Sequence[NDArray[np.uint32]]], Answer] = Matcher(index).match
+        self.asked = 0
+        self.tracker = self._tracker(0.0)
+
+    def _tracker(self, listened: float) -> Tracker:
+        return Tracker(self.catalog, self._ask, self, EPOCH_MS + round(listened * 1000))
+
+    def _ask(self, fingerprints: Sequence[NDArray[np.uint32]]) -> Answer:
+        self.asked += 1
+        return self.match(fingerprints)
+
+    def post(self, write: Callable[[Connection, str], None], replaces: object = None) -> None:  # noqa: ARG002 -- as StreamNotes
+        with self._engine.begin() as connection:
+            write(connection, self.stream_id)
+
+    def hear(self, samples: NDArray[np.int16], at: float) -> None:
+        """A connection that gives these samples (11025 Hz) from second `at` on, and then ends."""
+        ear, clock = Ear(), SampleClock()
+        self.tracker.connected()
+        next_look = TICK_SECONDS * SAMPLE_RATE
+        for start in range(0, len(samples), SAMPLE_RATE):
+            ear.feed(samples[start : start + SAMPLE_RATE])
+            clock.arrived(ear.samples, EPOCH_MS + round((at + ear.samples / SAMPLE_RATE) * 1000))
+            if ear.samples >= next_look:
+                next_look += TICK_SECONDS * SAMPLE_RATE
+                self.tracker.look(ear, clock)
+        self.tracker.look(ear, clock)
+
+    def other_worker(self) -> None:
+        """The worker dies; another one knows what was written, and until when was listened."""
+        listened = (self.tracker.listened_ms - EPOCH_MS) / 1000
+        self.tracker = self._tracker(listened)
+        with self._engine.begin() as connection:
+            last = latest(connection, self.stream_id)
+        if last is not None:
+            self.tracker.resume(last)
+
+    def rows(self) -> list[Row[tuple[object, ...]]]:
+        """All airings, oldest first."""
+        with self._engine.connect() as connection:
+            return list(connection.execute(airing.select().order_by(airing.c.started_ms)))
+
+    def aired(self) -> list[tuple[int, float, int]]:
+        """(song, second at which it began, how long it lasted), oldest first."""
+        epoch = datetime.fromtimestamp(EPOCH_MS / 1000, UTC)
+        return [(row.recording_id, (row.started_at - epoch).total_seconds(), row.duration_seconds) for row in self.rows()]
+
+
+@pytest.fixture
+def heard(accounts: Accounts, songs: Index) -> Heard:
+    return Heard(accounts, songs)

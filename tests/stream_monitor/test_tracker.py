@@ -1,0 +1,179 @@
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from account_store.streams.tables import airing
+from audio_recognition.chromaprint import SAMPLE_RATE
+from audio_recognition.matcher_process.errors import MatcherDownError
+from tests.stream_monitor.conftest import LENGTHS
+from tests.stream_monitor.shows import Part, agrees, sound, talk
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from audio_recognition.matching import Answer
+    from stream_monitor.references import Reference
+    from tests.stream_monitor.conftest import Heard
+
+TALK, SILENCE = None, 0
+SONG = {number: Part(number, seconds) for number, seconds in LENGTHS.items()}
+
+
+def samples(*parts: Part) -> NDArray[np.int16]:
+    return np.ascontiguousarray(sound(parts, LENGTHS | {90: 60.0, 91: 60.0})[::2])
+
+
+SHOWS = {
+    "songs one after the other": [SONG[1], SONG[2], SONG[3]],
+    "talk, silence and unknown music in between": [SONG[4], Part(TALK, 8), SONG[5], Part(SILENCE, 9), SONG[6], Part(90, 25), SONG[1]],
+    "a repeat at once": [SONG[2], SONG[2], SONG[2], Part(TALK, 20)],
+    "a repeat later": [SONG[2], Part(TALK, 12), SONG[2], SONG[4], SONG[2], Part(SILENCE, 20)],
+    "cut short and begun late": [Part(3, 18), SONG[4], Part(5, 20, 9), Part(TALK, 8), Part(1, 16), Part(TALK, 20)],
+    "begins and ends with talk": [Part(TALK, 15), SONG[6], Part(TALK, 25)],
+    "nothing known": [Part(TALK, 30), Part(90, 30), Part(SILENCE, 20), Part(91, 40), Part(TALK, 10)],
+}
+
+
+@pytest.mark.parametrize("parts", SHOWS.values(), ids=SHOWS.keys())
+def test_what_airs_is_one_row_each_and_nothing_else(heard: Heard, parts: list[Part]) -> None:
+    heard.hear(samples(*parts, Part(TALK, 10)), 0)
+    assert agrees(heard.aired(), parts), heard.aired()
+
+
+def test_a_track_that_plays_is_followed_without_asking_the_matcher(heard: Heard) -> None:
+    heard.hear(samples(SONG[3]), 0)
+    assert agrees(heard.aired(), [SONG[3]])
+    assert heard.asked <= 2
+
+
+def test_quieter_and_under_a_voice_it_is_still_the_same_airing(heard: Heard) -> None:
+    mixed = samples(SONG[3]).astype(np.float64) * 0.6
+    voice = talk(12, 7)[::2] * 0.25
+    start = 14 * SAMPLE_RATE
+    mixed[start : start + len(voice)] += voice
+    heard.hear(mixed.astype(np.int16), 0)
+    assert agrees(heard.aired(), [SONG[3]]), heard.aired()
+
+
+@pytest.mark.parametrize("away", [2, 6, 12])
+def test_an_airing_survives_a_drop_out(heard: Heard, away: int) -> None:
+    whole = samples(Part(TALK, 10), SONG[3], Part(TALK, 15))
+    cut = 24 * SAMPLE_RATE
+    heard.hear(whole[:cut], 0)
+    heard.hear(whole[cut + away * SAMPLE_RATE :], 24 + away)
+    assert agrees(heard.aired(), [Part(TALK, 10), SONG[3]]), heard.aired()
+
+
+def test_a_server_that_repeats_its_last_seconds_to_who_connects_anew_does_not_lengthen_it(heard: Heard) -> None:
+    whole = samples(SONG[3], Part(TALK, 15))
+    heard.hear(whole[: 20 * SAMPLE_RATE], 0)
+    heard.hear(whole[16 * SAMPLE_RATE :], 17.2)  # what was on the air at 16 is taken for 17.2
+    assert agrees(heard.aired(), [SONG[3]]), heard.aired()
+
+
+def test_a_player_that_stood_still_while_its_source_was_away_goes_on_with_the_same_airing(heard: Heard) -> None:
+    whole = samples(SONG[5], Part(TALK, 15))
+    cut = 18 * SAMPLE_RATE
+    heard.hear(whole[:cut], 0)
+    heard.hear(whole[cut:], 18 + 9)
+    [(song, start, seconds)] = heard.aired()
+    assert (song, abs(start) <= 2, abs(seconds - (33 + 9)) <= 3) == (5, True, True)
+
+
+@pytest.mark.parametrize("dies_at", [4, 13, 21, 35, 41])
+def test_another_worker_goes_on_with_what_was_written(heard: Heard, dies_at: int) -> None:
+    parts = [SONG[1], SONG[4], Part(TALK, 15)]
+    whole = samples(*parts)
+    heard.hear(whole[: dies_at * SAMPLE_RATE], 0)
+    heard.other_worker()
+    heard.hear(whole[(dies_at + 5) * SAMPLE_RATE :], dies_at + 5)
+    assert agrees(heard.aired(), parts), heard.aired()
+
+
+def test_what_began_while_nobody_listened_began_where_its_anchor_is(heard: Heard) -> None:
+    parts = [SONG[2], SONG[3], Part(TALK, 12)]
+    whole = samples(*parts)
+    heard.hear(whole[: 20 * SAMPLE_RATE], 0)
+    heard.hear(whole[32 * SAMPLE_RATE :], 32)
+    assert agrees(heard.aired(), parts), heard.aired()
+
+
+def test_nothing_is_claimed_of_the_time_before_a_stream_was_monitored(heard: Heard) -> None:
+    heard.hear(samples(Part(3, 18, 20), Part(TALK, 10)), 0)
+    [(song, start, seconds)] = heard.aired()
+    assert (song, abs(start) <= 2, abs(seconds - 18) <= 3) == (3, True, True)
+
+
+def test_lost_sound_moves_the_place_but_makes_no_other_airing(heard: Heard) -> None:
+    whole = samples(SONG[3], Part(TALK, 12))
+    lost = np.concatenate([whole[: 15 * SAMPLE_RATE], whole[16 * SAMPLE_RATE :]])
+    heard.hear(lost, 0)
+    [(song, start, seconds)] = heard.aired()
+    assert (song, abs(start) <= 2, abs(seconds - 37) <= 3) == (3, True, True)
+
+
+def test_a_fingerprint_of_the_beginning_alone_is_enough_unless_something_else_begins(heard: Heard) -> None:
+    def short(recording_id: int) -> list[Reference]:
+        return [replace(one, stored=one.stored[: 9 * 8]) for one in whole_references(recording_id)]
+
+    whole_references = heard.catalog.references
+    heard.catalog.references = short  # type: ignore[method-assign]
+    parts = [SONG[3], Part(TALK, 6), Part(5, 28), SONG[4], Part(TALK, 15)]
+    heard.hear(samples(*parts), 0)
+    assert agrees(heard.aired(), parts), heard.aired()
+
+
+def test_while_the_matcher_is_away_nothing_is_lost_but_what_ends_meanwhile(heard: Heard) -> None:
+    match, calls = heard.match, 0
+
+    def failing(fingerprints: Sequence[NDArray[np.uint32]]) -> Answer:
+        nonlocal calls
+        calls += 1
+        if calls <= 2:
+            raise MatcherDownError("away", 1)
+        return match(fingerprints)
+
+    heard.match = failing
+    whole, look = samples(SONG[5], Part(TALK, 10)), heard.tracker.look
+
+    def tolerant(ear: object, clock: object) -> None:
+        with suppress(MatcherDownError):
+            look(ear, clock)  # type: ignore[arg-type]
+
+    heard.tracker.look = tolerant  # type: ignore[method-assign]
+    heard.hear(whole, 0)
+    assert agrees(heard.aired(), [SONG[5]]), heard.aired()
+
+
+def test_an_airing_ends_also_when_nothing_is_heard_any_more(heard: Heard) -> None:
+    heard.hear(samples(Part(3, 20)), 0)
+    [row] = heard.rows()
+    assert row.ended_at is None
+    heard.tracker.disconnected(heard.tracker.listened_ms + 10_000)
+    assert heard.rows()[0].ended_at is None
+    heard.tracker.disconnected(heard.tracker.listened_ms + 60_000)
+    [row] = heard.rows()
+    assert row.ended_at is not None
+    assert abs(row.duration_seconds - 20) <= 3
+
+
+def test_a_recording_that_the_catalog_does_not_know_is_no_airing(heard: Heard) -> None:
+    heard.catalog.track = lambda _recording_id: None  # type: ignore[method-assign]
+    heard.hear(samples(SONG[1]), 0)
+    assert heard.rows() == []
+
+
+def test_what_is_written_is_the_track_as_it_was_then(heard: Heard) -> None:
+    heard.hear(samples(SONG[2], Part(TALK, 10)), 0)
+    [row] = heard.rows()
+    assert (row.title, row.artist, row.isrc, row.track_seconds) == ("Song 2", "Artist 2", "QZAAA2600002", 22)
+    assert 0.8 < row.confidence <= 1
+    assert row.detection_count >= 3
+    assert {column.name for column in airing.columns} == set(row._mapping)
