@@ -41,8 +41,8 @@ class _Server(socketserver.ThreadingTCPServer):
     daemon_threads = True
     allow_reuse_address = True
 
-    def __init__(self, port: int, behaviour: Behaviour) -> None:
-        super().__init__(("127.0.0.1", port), _Handler)
+    def __init__(self, host: str, port: int, behaviour: Behaviour) -> None:
+        super().__init__((host, port), _Handler)
         self.behaviour = behaviour
         self.received: list[Received] = []
 
@@ -68,20 +68,28 @@ class Receiver:
 
     def __init__(self, server: _Server) -> None:
         self._server = server
-        self.url = f"http://127.0.0.1:{server.server_address[1]}/hook"
+        self.url = f"http://{server.server_address[0]}:{server.server_address[1]}/hook"
         self.port = int(server.server_address[1])
 
     @property
     def received(self) -> list[Received]:
         return self._server.received
 
+    def awaited(self, count: int, seconds: float = 60) -> list[Received]:
+        """As soon as so many have come, all of them; AssertionError when they do not come."""
+        ends = time.monotonic() + seconds
+        while len(self.received) < count:
+            assert time.monotonic() < ends, f"{len(self.received)} of {count} came"
+            time.sleep(0.02)
+        return list(self.received)
+
     def behaves(self, behaviour: Behaviour) -> None:
         self._server.behaviour = behaviour
 
 
 @contextmanager
-def receiving(behaviour: Behaviour | None = None, port: int = 0) -> Iterator[Receiver]:
-    with _Server(port, behaviour or answers(204)) as server:
+def receiving(behaviour: Behaviour | None = None, port: int = 0, host: str = "127.0.0.1") -> Iterator[Receiver]:
+    with _Server(host, port, behaviour or answers(204)) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         yield Receiver(server)
