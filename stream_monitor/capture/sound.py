@@ -48,14 +48,14 @@ def sound(source: Source, tell_format: Callable[[str], None] = lambda _text: Non
     `tell_format` hears what is decoded: `mp3, 44100 Hz, stereo`.
     """
     feed = Feed(source)
-    empty = 0
+    empty, has_sounded = 0, False
     while not feed.is_over:
         heard = False
         for piece in _link(feed, tell_format):
-            heard = True
+            heard = has_sounded = True
             yield piece
         empty = 0 if heard else empty + 1
-        if empty >= MOST_EMPTY:
+        if empty >= MOST_EMPTY or (feed.is_over and not has_sounded):
             raise LastingCaptureError("bytes come, but none of them decodes as sound")
         feed = feed if feed.is_over else feed.reopened()
 
