@@ -99,8 +99,9 @@ def _companions(settings: ApiSettings) -> list[Companion]:
     """What runs beside the workers, in the order in which it is started."""
     companions = []
     if settings.matcher:
-        options = ("--catalog", str(settings.catalog), "--socket", settings.matcher_socket, "--log-level", settings.log_level)
-        companions.append(Companion("matcher", ("audio_recognition", "matcher", *options, "--look-seconds", str(settings.look_seconds))))
+        where = ("--catalog", str(settings.catalog), "--socket", settings.matcher_socket, "--log-level", settings.log_level)
+        looks = ("--look-seconds", str(settings.look_seconds), *(() if settings.verify_contents else ("--no-verify-contents",)))
+        companions.append(Companion("matcher", ("audio_recognition", "matcher", *where, *looks)))
     if settings.webhooks:
         module = ("account_store.webhooks", "--accounts", settings.accounts_url, "--log-level", settings.log_level)
         companions.append(Companion("webhooks", module, stop_seconds=_WEBHOOKS_STOP_SECONDS))

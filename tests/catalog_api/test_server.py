@@ -94,9 +94,21 @@ def served(place: Path) -> Iterator[Served]:
     port, metrics_port = free_port(), free_port()
     settings = place / "settings.toml"
     settings.write_text(
-        f'catalog = "{place}/catalog"\naccounts_url = "sqlite:///{place}/accounts.db"\nworkers = {WORKERS}\nport = 1\n', encoding="utf-8"
+        f'catalog = "{place}/catalog"\naccounts_url = "sqlite:///{place}/accounts.db"\nport = 1\nwebhooks = false\n',
+        encoding="utf-8",
     )
-    command = [sys.executable, "-m", "catalog_api", "serve", "--settings", str(settings), "--metrics-port", str(metrics_port)]
+    command = [
+        sys.executable,
+        "-m",
+        "catalog_api",
+        "serve",
+        "--settings",
+        str(settings),
+        "--workers",
+        str(WORKERS),
+        "--metrics-port",
+        str(metrics_port),
+    ]
     log = place / "server.log"
     with log.open("wb") as lines:
         process = subprocess.Popen(command, cwd=ROOT, stderr=lines, env={**os.environ, "CATALOG_API_PORT": str(port)})
@@ -139,6 +151,8 @@ def test_metrics_add_up_what_all_workers_did(served: Served) -> None:
     assert metrics["catalog_api_snapshot_workers", "first"] == WORKERS
     assert 0 < metrics["catalog_api_snapshot_age_seconds",] < 3600
     assert metrics["catalog_api_workers_refusing_snapshot",] == 0
+    assert metrics["catalog_api_companion_up", "matcher"] == 1
+    until(lambda: ("matcher_recordings", "matcher") in served.metrics())  # its own, beside the workers'
 
 
 def test_metrics_are_not_on_the_public_address(served: Served) -> None:
@@ -186,6 +200,7 @@ def test_stopping_lets_a_request_finish_and_takes_no_new_one(served: Served) -> 
     assert b"connection: close" in answer
     assert served.process.wait(timeout=30) == 0
     assert "stopped" in served.lines()[-1].values()
+    assert "matcher stopped" in [line["event"] for line in served.lines()]
 
 
 @pytest.mark.parametrize(

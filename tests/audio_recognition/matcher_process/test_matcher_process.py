@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -20,6 +21,7 @@ import pytest
 from audio_recognition.matcher_process import MatcherBusyError, MatcherClient, MatcherDownError
 from audio_recognition.matcher_process.errors import MatcherFailedError
 from audio_recognition.matcher_process.frames import LONGEST_FRAME
+from audio_recognition.matcher_process.meters import Meters
 from audio_recognition.matching import Reason
 from tests.audio_recognition.matcher_process.indexes import events, matcher, publish_index, recording, until, write_manifest
 from tests.conftest import ROOT
@@ -263,6 +265,14 @@ def test_its_metrics_tell_what_became_of_questions(root: Path, socket_path: Path
         until(lambda: expected <= told())
         assert {"matcher_match_seconds_count 3.0", "matcher_confidence_count 1.0", f"matcher_recordings {len(CATALOG)}.0"} <= told()
         assert {"matcher_waiting 0.0", "matcher_connections 1.0", "matcher_refuses_snapshot 0.0"} <= told()
+
+
+def test_every_metric_is_described_for_the_operator(tmp_path: Path) -> None:
+    Meters().write(tmp_path / "matcher.prom")
+    names = re.findall(r"^# TYPE (matcher_\w+?)(?:_created)? ", (tmp_path / "matcher.prom").read_text(), flags=re.MULTILINE)
+    page = (ROOT / "docs" / "operations.md").read_text()
+    assert len(set(names)) >= 8
+    assert [name for name in names if f"`{name}`" not in page] == []
 
 
 def test_one_that_hangs_is_busy_and_a_question_given_up_leaves_nothing_behind(shared: Shared) -> None:
