@@ -44,6 +44,7 @@ class ForkServer:
         """Use `started`."""
         self._process = process
         self._control = control
+        self._is_gone = False
         self._warned = False
 
     @classmethod
@@ -74,7 +75,7 @@ class ForkServer:
     @property
     def is_alive(self) -> bool:
         """Whether it has not ended yet."""
-        return self._process.poll() is None
+        return not self._is_gone and self._process.poll() is None
 
     async def fork(self, file: BinaryIO, limits: Limits) -> DecodingProcess | None:
         """A confined process that has `file` open; None if no process comes."""
@@ -90,6 +91,7 @@ class ForkServer:
                 self._warn_once(msgspec.msgpack.decode(message, type=Hello))
                 return DecodingProcess(channel, descriptors[0], limits.deadline_seconds)
         except OSError as error:  # TimeoutError is one
+            self._is_gone = isinstance(error, ConnectionError)  # its end is closed; that it has ended may be told a moment later
             log.warning("no process for an upload", error=str(error))
         except BaseException:
             channel.close()

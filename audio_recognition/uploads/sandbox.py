@@ -32,6 +32,8 @@ MOST_AT_ONCE: Final = 4
 """Uploads that are decoded at the same time in one server process: each takes a core while it is."""
 MOST_WAITING: Final = 16
 """Uploads that wait for their turn; one takes tenths of a second."""
+_TRIES: Final = 3
+"""To have a process forked: a fork server that has just died may show it only when it is asked."""
 _SHORT_BY: Final = 0.5
 """Seconds that a window may lack without that being the end of the file: seeking is not exact in every format."""
 
@@ -100,7 +102,7 @@ class UploadSandbox:
 
     async def _forked(self, file: BinaryIO) -> DecodingProcess:
         """A confined process that has the file. Where the fork server has died since the last upload, a new one is asked."""
-        for _ in range(2):
+        for _ in range(_TRIES):
             await self.start()
             server = self._server
             if server is not None and (process := await server.fork(file, self._limits)):

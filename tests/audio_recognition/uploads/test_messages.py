@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audio_recognition.uploads.messages import Heard, Opened, Refused, packed, said
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        Opened("mp3", "mp3float", 12.5),
+        Opened("opus", "opus", None),
+        Refused(is_unsupported=True, message="no"),
+        Heard(30.0, (b"", b"abcd", b"", b"")),
+    ],
+)
+def test_what_a_process_may_say_is_understood(message: Opened | Refused | Heard) -> None:
+    assert said(packed(message)) == message
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        ["opened", "exe", "mp3", 1.0],
+        ["opened", "mp3", "mp3\n[error] root logged in", 1.0],
+        ["opened", "mp3", "mp3", float("inf")],
+        ["opened", "mp3", "mp3", float("nan")],
+        ["opened", "mp3", "mp3", -1.0],
+        ["refused", False, "x" * 501],
+        ["heard", 31.0, [b""] * 4],
+        ["heard", float("nan"), [b""] * 4],
+        ["heard", 30.0, [b""] * 5],
+        ["heard", 30.0, [b"abc", b"", b"", b""]],
+        ["heard", 30.0, [bytes(4 * 222), b"", b"", b""]],
+        ["hello", True],
+        {"type": "heard"},
+    ],
+    ids=repr,
+)
+def test_what_it_may_not_say_is_refused(message: object) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011 - its words are msgspec's
+        said(msgspec.msgpack.encode(message))
+
+
+@given(st.binary(max_size=100))
+def test_any_bytes_are_a_message_or_a_value_error(packet: bytes) -> None:
+    try:
+        said(packet)
+    except ValueError:
+        return

@@ -1,0 +1,315 @@
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import tempfile
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+import numpy as np
+import pytest
+
+from audio_recognition.chromaprint import SAMPLE_RATE, fingerprints
+from audio_recognition.decoding import UndecodableAudioError, UnsupportedAudioError
+from audio_recognition.uploads import Limits, SandboxBusyError, SandboxDownError, UploadSandbox, Window
+from tests.audio_recognition.audio import ENCODERS, encoded, melody
+from tests.audio_recognition.decoding.files import file_of, heard, wav
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+InSandbox = Callable[..., None]
+
+
+def upload(data: bytes) -> BinaryIO:
+    file = tempfile.TemporaryFile()  # noqa: SIM115 - closed by its block
+    file.write(data)
+    file.seek(0)
+    return file
+
+
+@pytest.fixture(scope="module")
+def runner() -> Iterator[asyncio.Runner]:
+    with asyncio.Runner() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def shared(runner: asyncio.Runner) -> Iterator[UploadSandbox]:
+    sandbox = UploadSandbox()
+    runner.run(sandbox.start())
+    yield sandbox
+    runner.run(sandbox.close())
+
+
+@pytest.fixture
+def in_sandbox(runner: asyncio.Runner, shared: UploadSandbox) -> InSandbox:
+    """Runs it with a sandbox of those limits. They share a fork server, whose start is what costs."""
+
+    def run(what: Callable[[UploadSandbox], Coroutine[None, None, None]], limits: Limits | None = None, **options: int) -> None:
+        sandbox = UploadSandbox(limits, **options)
+        sandbox._server = shared._server
+        runner.run(what(sandbox))
+
+    return run
+
+
+@pytest.fixture
+def in_own_sandbox(runner: asyncio.Runner) -> InSandbox:
+    """For tests that end the fork server."""
+
+    def run(what: Callable[[UploadSandbox], Coroutine[None, None, None]]) -> None:
+        async def closing() -> None:
+            sandbox = UploadSandbox()
+            try:
+                await what(sandbox)
+            finally:
+                await sandbox.close()
+
+        runner.run(closing())
+
+    return run
+
+
+async def windows_of(sandbox: UploadSandbox, data: bytes) -> list[Window]:
+    with upload(data) as file:
+        async with sandbox.opened(file) as opened:
+            return [window async for window in opened.windows()]
+
+
+def decoding_process(sandbox: UploadSandbox) -> int:
+    """The process that the fork server forked last; those of the uploads before may still be going."""
+    assert sandbox._server is not None
+    server = sandbox._server._process.pid
+    return max(map(int, Path(f"/proc/{server}/task/{server}/children").read_text().split()))
+
+
+@asynccontextmanager
+async def opened(sandbox: UploadSandbox, data: bytes) -> AsyncIterator[AsyncIterator[Window]]:
+    with upload(data) as file:
+        async with sandbox.opened(file) as found:
+            yield found.windows()
+
+
+LONG = wav(np.tile(melody(10), 10).tobytes(), rate=SAMPLE_RATE)
+"""100 s."""
+
+
+def test_every_format_gives_the_fingerprints_of_its_sound(in_sandbox: InSandbox) -> None:
+    async def what(sandbox: UploadSandbox) -> None:
+        for form in ENCODERS:
+            with upload(file_of(form)) as file:
+                async with sandbox.opened(file) as found:
+                    assert found.format == form
+                    (window,) = [window async for window in found.windows()]
+            expected = fingerprints(heard(file_of(form)))
+            assert [one.tolist() for one in window.fingerprints] == [one.tolist() for one in expected]
+
+    in_sandbox(what)
+
+
+def test_deeper_windows_come_when_they_are_asked_for_and_cover_the_file(in_sandbox: InSandbox) -> None:
+    async def what(sandbox: UploadSandbox) -> None:
+        windows = await windows_of(sandbox, LONG)
+        assert [window.start_seconds for window in windows] == [0, 60, 30, 70]
+        assert {window.seconds for window in windows} == {30}
+        assert [len(one) for one in windows[1].fingerprints] == [221, 221, 220, 220]
+
+    in_sandbox(what)
+
+
+def test_no_more_windows_than_the_budget_whatever_a_file_claims(in_sandbox: InSandbox) -> None:
+    async def what(sandbox: UploadSandbox) -> None:
+        assert len(await windows_of(sandbox, LONG)) == 2
+
+    in_sandbox(what, Limits(most_windows=2))
+
+
+@pytest.mark.parametrize("claimed", [2**32 - 100, SAMPLE_RATE * 2 * 5], ids=["more than there is", "less than there is"])
+def test_windows_follow_the_sound_where_the_claim_is_a_lie(in_sandbox: InSandbox, claimed: int) -> None:
+    data = wav(LONG[44:], rate=SAMPLE_RATE, claimed=claimed)
+
+    async def what(sandbox: UploadSandbox) -> None:
+        windows = await windows_of(sandbox, data)
+        assert sum(window.seconds for window in windows) >= (100 if claimed > len(data) else 5)
+        assert len(windows) <= 5
+
+    in_sandbox(what)
+
+
+def test_a_file_shorter_than_an_item_gives_one_window_without_items(in_sandbox: InSandbox) -> None:
+    async def what(sandbox: UploadSandbox) -> None:
+        (window,) = await windows_of(sandbox, wav(melody(1).tobytes(), rate=SAMPLE_RATE))
+        assert window.seconds == 1
+        assert [len(one) for one in window.fingerprints] == [0, 0, 0, 0]
+
+    in_sandbox(what)
+
+
+def test_what_is_wrong_with_a_file_comes_out_as_it_is(in_sandbox: InSandbox) -> None:
+    async def what(sandbox: UploadSandbox) -> None:
+        with pytest.raises(UnsupportedAudioError, match="mp3, flac, wav"):
+            await windows_of(sandbox, b"not music at all")
+        with pytest.raises(UndecodableAudioError, match="look like m4a"):
+            await windows_of(sandbox, file_of("m4a")[:5000])
+        with pytest.raises(UndecodableAudioError, match="no packet"):
+            await windows_of(sandbox, wav(b""))
+        assert len(await windows_of(sandbox, file_of("mp3"))) == 1
+
+    in_sandbox(what)
+
+
+@pytest.mark.parametrize("how", [signal.SIGSEGV, signal.SIGKILL], ids=["a crash of the decoder", "the kernel's out-of-memory killer"])
+def test_a_dead_process_costs_its_upload_only(in_sandbox: InSandbox, how: signal.Signals) -> None:
+    async def what(sandbox: UploadSandbox) -> None:
+        async with opened(sandbox, LONG) as windows:
+            await anext(windows)
+            os.kill(decoding_process(sandbox), how)
+            with pytest.raises(UndecodableAudioError, match="limits of time and memory"):
+                await anext(windows)
+        assert len(await windows_of(sandbox, file_of("mp3"))) == 1
+
+    in_sandbox(what)
+
+
+def test_a_process_that_hangs_is_ended_at_the_deadline(in_sandbox: InSandbox) -> None:
+    async def what(sandbox: UploadSandbox) -> None:
+        async with opened(sandbox, LONG) as windows:
+            await anext(windows)
+            process = decoding_process(sandbox)
+            os.kill(process, signal.SIGSTOP)
+            with pytest.raises(UndecodableAudioError, match="limits of time and memory"):
+                await anext(windows)
+        await gone(process)
+        assert len(await windows_of(sandbox, file_of("mp3"))) == 1
+
+    in_sandbox(what, Limits(deadline_seconds=1.0))
+
+
+def is_there(process: int) -> bool:
+    return Path(f"/proc/{process}").exists()
+
+
+async def gone(process: int) -> None:
+    async with asyncio.timeout(10):
+        while is_there(process):  # noqa: ASYNC110 - nobody tells of somebody else's child
+            await asyncio.sleep(0.01)
+
+
+def test_a_process_that_takes_too_much_memory_is_undecodable(in_sandbox: InSandbox) -> None:
+    async def what(sandbox: UploadSandbox) -> None:
+        with pytest.raises(UndecodableAudioError):
+            await windows_of(sandbox, LONG)
+
+    in_sandbox(what, Limits(memory_bytes=2**20))
+
+
+def test_a_process_that_takes_too_much_time_is_ended_by_the_kernel(in_sandbox: InSandbox) -> None:
+    hour = encoded(np.zeros(3600 * 8000, np.int16), "flac", rate=8000)
+
+    async def what(sandbox: UploadSandbox) -> None:
+        async with opened(sandbox, hour) as windows:
+            with pytest.raises(UndecodableAudioError, match="limits of time and memory"):
+                assert len([window async for window in windows]) < 120
+
+    in_sandbox(what, Limits(cpu_seconds=1, most_windows=1000))
+
+
+def test_no_process_sees_two_files_and_none_outlives_its_upload(in_sandbox: InSandbox) -> None:
+    async def what(sandbox: UploadSandbox) -> None:
+        seen = []
+        for _ in range(3):
+            async with opened(sandbox, file_of("mp3")) as windows:
+                await anext(windows)
+                seen.append(decoding_process(sandbox))
+        assert len(set(seen)) == 3
+        for process in seen:
+            await gone(process)
+
+    in_sandbox(what)
+
+
+def test_an_asker_that_goes_away_takes_the_process_with_it(in_sandbox: InSandbox) -> None:
+    async def what(sandbox: UploadSandbox) -> None:
+        started = asyncio.Event()
+
+        async def ask() -> None:
+            async with opened(sandbox, LONG) as windows:
+                await anext(windows)
+                started.set()
+                await asyncio.sleep(60)
+
+        asking = asyncio.create_task(ask())
+        await started.wait()
+        process = decoding_process(sandbox)
+        asking.cancel()
+        with suppress(asyncio.CancelledError):
+            await asking
+        await gone(process)
+
+    in_sandbox(what)
+
+
+def test_uploads_wait_for_their_turn_and_are_refused_when_too_many_wait(in_sandbox: InSandbox) -> None:
+    async def what(sandbox: UploadSandbox) -> None:
+        async with opened(sandbox, LONG) as windows:
+            await anext(windows)
+            waiting = asyncio.create_task(windows_of(sandbox, file_of("mp3")))
+            await asyncio.sleep(0)
+            with pytest.raises(SandboxBusyError) as refused:
+                await windows_of(sandbox, file_of("mp3"))
+            assert refused.value.retry_after >= 1
+            assert not waiting.done()
+        assert len(await waiting) == 1
+
+    in_sandbox(what, most_at_once=1, most_waiting=1)
+
+
+def test_a_fork_server_that_died_is_started_anew(in_own_sandbox: InSandbox) -> None:
+    async def what(sandbox: UploadSandbox) -> None:
+        await sandbox.start()
+        assert sandbox._server is not None
+        sandbox._server._process.kill()
+        assert len(await windows_of(sandbox, file_of("mp3"))) == 1
+
+    in_own_sandbox(what)
+
+
+def test_uploads_that_are_under_way_end_with_the_fork_server(in_own_sandbox: InSandbox) -> None:
+    async def what(sandbox: UploadSandbox) -> None:
+        async with opened(sandbox, LONG) as windows:
+            await anext(windows)
+            process = decoding_process(sandbox)
+            assert sandbox._server is not None
+            sandbox._server._process.kill()
+            await gone(process)
+            with pytest.raises(UndecodableAudioError):
+                await anext(windows)
+
+    in_own_sandbox(what)
+
+
+def test_a_fork_server_that_cannot_start_is_down_not_the_files_fault(in_own_sandbox: InSandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.executable", "/bin/false")
+
+    async def what(sandbox: UploadSandbox) -> None:
+        with pytest.raises(SandboxDownError, match="exit code 1"):
+            await windows_of(sandbox, file_of("mp3"))
+
+    in_own_sandbox(what)
+
+
+def test_the_process_knows_no_secrets_of_the_server(in_own_sandbox: InSandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATABASE_PASSWORD", "hunter2")
+
+    async def what(sandbox: UploadSandbox) -> None:
+        await sandbox.start()
+        assert sandbox._server is not None
+        environment = Path(f"/proc/{sandbox._server._process.pid}/environ").read_bytes()  # noqa: ASYNC240 - no disk is behind it
+        assert b"PYTHONPATH" in environment
+        assert b"hunter2" not in environment
+
+    in_own_sandbox(what)
