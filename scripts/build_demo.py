@@ -1,20 +1,33 @@
 """Builds the demo: real excerpts beside a simulated world of 20,000 recordings, the catalog out of both, an account with a key.
 
 Everything lies below one folder (`demo/dumps`, `demo/catalog`, `demo/accounts.db`, `demo/key`). What is there already is not made again.
+To identify: `demo/fingerprint.json`, the body of a request with 30 s of a made-up recording's fingerprint, and `demo/clip.wav`, twelve
+seconds of a made-up tune that an operator's folder (`demo/dumps/audio`) says is a recording of the world.
 """
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import numpy as np
+import polars as pl
+
 from account_store import Accounts
+from pipeline.simulate.fingerprint_items import copied
+from pipeline.simulate.tunes import LOUDNESS, RATE, tune, write_wav
 
 ROOT = Path(__file__).resolve().parent.parent
 RECORDINGS, SEED = 20_000, 2026
+FINGERPRINTED = 0.15
+"""Of the recordings of catalog_b; more would make the demo slower to build and show nothing else."""
+CLIP_ITEMS = slice(400, 623)
+"""Thirty seconds, from the fiftieth on."""
+TUNE_SECONDS, CLIP_SECONDS = 40, slice(9, 21)
 
 EXCERPTS = {
     "catalog_a": ("2020/*_releases.xml.gz", "2020/*_artists.xml.gz", "2020/*_labels.xml.gz"),
@@ -31,12 +44,15 @@ def main() -> int:
     dumps, catalog = demo / "dumps", demo / "catalog"
     if not (dumps / "complete").exists():
         shutil.rmtree(dumps, ignore_errors=True)
-        _pipeline("simulate", "--recordings", str(RECORDINGS), "--seed", str(SEED), "--out", str(dumps))
+        world = ("--recordings", str(RECORDINGS), "--seed", str(SEED), "--fingerprints", str(FINGERPRINTED))
+        _pipeline("simulate", *world, "--out", str(dumps))
         _add_excerpts(dumps)
+        _add_audio(demo, dumps)
         (dumps / "complete").touch()
     if not (catalog / "current").exists():
         _pipeline("build", "--dumps", str(dumps), "--catalog", str(catalog))
     _make_key(demo)
+    _write_request(demo, catalog)
     print(f"demo ready in {time.monotonic() - started:.0f} s", file=sys.stderr)
     return 0
 
@@ -54,6 +70,31 @@ def _add_excerpts(dumps: Path) -> None:
                 # The excerpt's own date would make it look like an older dump than the simulated one beside it.
                 name = file.name.replace("20200806", dated.name.replace("-", ""))
                 shutil.copyfile(file, dated / "excerpt" / f"{file.parent.name}_{name}")
+
+
+def _add_audio(demo: Path, dumps: Path) -> None:
+    """A tune that is said to be a recording of catalog_b, and a piece of it with noise on top."""
+    truth = pl.scan_parquet(dumps / "truth" / "recording" / "*.parquet").filter(platform="catalog_b")
+    (record,) = truth.select("external_id").head(1).collect().to_series()
+    samples = tune(SEED, TUNE_SECONDS)
+    write_wav(dumps / "audio" / "tune.wav", samples)
+    (dumps / "audio" / "mapping.csv").write_text(f"path,isrc,platform,id\ntune.wav,,catalog_b,{record}\n", encoding="utf-8")
+    clip = samples[CLIP_SECONDS.start * RATE : CLIP_SECONDS.stop * RATE]
+    noise = np.random.default_rng(SEED).normal(0, LOUDNESS / 20, len(clip))
+    write_wav(demo / "clip.wav", (clip + noise).astype(np.int16))
+
+
+def _write_request(demo: Path, catalog: Path) -> None:
+    """A piece of the longest-known recording's fingerprint, as a client that fingerprinted another copy of it would send it."""
+    if (demo / "fingerprint.json").exists():
+        return
+    chosen = pl.scan_parquet(catalog / "current" / "tables" / "recording_fingerprint" / "*.parquet").filter(source="fingerprints")
+    recordings = pl.scan_parquet(catalog / "current" / "tables" / "recording" / "*.parquet").select("recording_id", "platform_count")
+    best = chosen.join(recordings, on="recording_id").sort("platform_count", "recording_id", descending=[True, False]).head(1)
+    staged = pl.scan_parquet(catalog / "work" / "staging" / "fingerprints" / "*" / "source_fingerprint" / "*.parquet")
+    (items,) = staged.join(best, on="fingerprint_key", how="semi").select("items").collect().to_series().to_list()
+    clip = copied(np.array(items, dtype=np.uint32), np.random.default_rng(SEED))[CLIP_ITEMS]
+    (demo / "fingerprint.json").write_text(json.dumps({"fingerprint": clip.tolist()}) + "\n", encoding="utf-8")
 
 
 def _make_key(demo: Path) -> None:

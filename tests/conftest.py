@@ -48,7 +48,8 @@ def built_world(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Bui
     dumps, catalog, done = base / "world", base / "catalog", base / "built.json"
     with FileLock(base / "built.lock"):
         if not done.exists():
-            run_module("pipeline", "simulate", "--recordings", str(WORLD_RECORDINGS), "--seed", "7", "--out", dumps)
+            world = ("--recordings", str(WORLD_RECORDINGS), "--seed", "7", "--fingerprints", "0.7")
+            run_module("pipeline", "simulate", *world, "--out", dumps)
             built = run_module("pipeline", "build", "--dumps", dumps, "--catalog", catalog)
             done.write_text(built.stdout)
     return BuiltWorld(dumps, catalog, json.loads(done.read_text()))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import wave
 from typing import TYPE_CHECKING
 
 import duckdb
@@ -20,14 +19,13 @@ from pipeline.dumps.audio.decoding import decoded_files
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.in_place import find_in_place, stage_in_place
 from pipeline.dumps.sources import Source
+from pipeline.simulate.tunes import RATE, tune, write_wav
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import polars as pl
-    from numpy.typing import NDArray
 
-RATE = 11_025
 HEADING = "path,isrc,platform,id\n"
 MAPPING = f"""{HEADING}one.wav,GB-DUW-00-00059,,
 sub/two.wav,,streamsvc_a,6habFhsOp2NvshLv26DqMb
@@ -57,32 +55,13 @@ REJECTED = {
 }
 
 
-def tune(seed: int, seconds: float = 12) -> NDArray[np.int16]:
-    """Chords of three notes that change every third of a second, mono at RATE."""
-    chance = np.random.default_rng(seed)
-    times = np.arange(RATE // 3) / RATE
-    chords = [
-        sum(np.sin(2 * np.pi * 220 * 2 ** (note / 12) * times) for note in chance.integers(0, 36, 3)) for _ in range(int(seconds * 3))
-    ]
-    return (np.concatenate(chords) * 8_000).astype(np.int16)
-
-
-def write_wav(path: Path, samples: NDArray[np.int16]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with wave.open(str(path), "wb") as file:
-        file.setnchannels(1)
-        file.setsampwidth(2)
-        file.setframerate(RATE)
-        file.writeframes(samples.tobytes())
-
-
 class Folder:
     """An audio folder and what its nights stage."""
 
     def __init__(self, root: Path) -> None:
         self.folder, self.staging = root / "audio", root / "staging" / "audio"
-        write_wav(self.folder / "one.wav", tune(1))
-        write_wav(self.folder / "sub" / "two.wav", tune(2))
+        write_wav(self.folder / "one.wav", tune(1, 12))
+        write_wav(self.folder / "sub" / "two.wav", tune(2, 12))
         shutil.copy(self.folder / "one.wav", self.folder / "copy of one.wav")
         (self.folder / "noise.mp3").write_bytes(np.random.default_rng(3).bytes(5_000))
         write_wav(self.folder / "silence.wav", np.zeros(RATE * 12, np.int16))
@@ -124,7 +103,7 @@ def test_files_are_fingerprinted_whole_and_named_by_their_recording(first_night:
     assert files["fingerprint_id"].n_unique() == prints.height == 2
     assert (prints["fingerprint_id"] < 0).all()
     assert prints["duration_seconds"].to_list() == [12, 12]
-    expected = [fingerprint(tune(seed)).tolist() for seed in (1, 2)]
+    expected = [fingerprint(tune(seed, 12)).tolist() for seed in (1, 2)]
     assert sorted(prints["items"].to_list()) == sorted(expected)
 
 
@@ -150,9 +129,9 @@ def test_a_night_decodes_only_contents_that_are_new(next_night: Folder) -> None:
     )
     assert next_night.stage() == ("staged", [])
     assert next_night.read("source_audio_file")["path"].to_list() == ["renamed.wav", "sub/two.wav"]
-    write_wav(next_night.folder / "sub" / "two.wav", tune(9))
+    write_wav(next_night.folder / "sub" / "two.wav", tune(9, 12))
     assert next_night.stage() == ("staged", ["audio: 1 new files fingerprinted"])
-    assert fingerprint(tune(9)).tolist() in next_night.read("source_fingerprint")["items"].to_list()
+    assert fingerprint(tune(9, 12)).tolist() in next_night.read("source_fingerprint")["items"].to_list()
 
 
 def test_a_folder_or_a_mapping_that_is_gone_leaves_the_tables_of_the_night_before(next_night: Folder) -> None:
