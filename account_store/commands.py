@@ -115,6 +115,14 @@ def _export_suggestions(accounts: Accounts, options: Options) -> Iterable[object
     return [{"file": str(options.file), "suggestions": text.count("\n") - 1}]
 
 
+def _list_webhooks(accounts: Accounts, options: Options) -> Iterable[object]:
+    return accounts.webhooks.all(accounts.named(options.name).account_id)
+
+
+def _seal_secrets(accounts: Accounts, _options: Options) -> Iterable[object]:
+    return [{"webhooks": accounts.webhooks.seal_all()}]
+
+
 def _sweep(accounts: Accounts, _options: Options) -> Iterable[object]:
     return [{"reservations_returned": accounts.ledger.sweep()}]
 
@@ -225,5 +233,7 @@ COMMANDS = {
         _export_suggestions,
         {"file": {"type": Path, "help": "e.g. dumps/suggestions/approved.csv"}},
     ),
+    "list-webhooks": Command("Show an account's webhooks and how they fare.", _list_webhooks, _NAME),
+    "seal-secrets": Command("Encrypt the secrets of all webhooks by the first of ACCOUNT_SECRET_KEYS.", _seal_secrets),
     "sweep": Command("Give back reservations of processes that died (a running server does so by itself).", _sweep),
 }

@@ -34,6 +34,8 @@ def _value(value: Any) -> Any:  # noqa: ANN401
         return value.name
     if isinstance(value, frozenset):
         return sorted(value)
+    if isinstance(value, tuple):
+        return list(value)
     return [plain(one) for one in value] if isinstance(value, list) else value
 
 

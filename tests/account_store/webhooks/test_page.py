@@ -1,0 +1,79 @@
+"""What docs/webhooks.md tells receivers works as it stands there, and names what there is."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+
+from account_store.clock import utc_now
+from account_store.outbound import ALLOW_VARIABLE
+from account_store.webhooks.endpoints import DISABLED_REASONS
+from account_store.webhooks.events import EVENT_TYPES, PING
+from account_store.webhooks.sealing import KEYS_VARIABLE
+from account_store.webhooks.signing import new_secret, signed_headers
+from tests.account_store.webhooks.receiver import unused_port
+from tests.conftest import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+PAGE = (ROOT / "docs" / "webhooks.md").read_text()
+RECEIVER, BY_HAND = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+BODY = '{"type":"catalog.published","timestamp":"2026-11-21T12:00:00Z","data":{"build":"ü"}}'
+
+
+@pytest.fixture
+def told(tmp_path: Path) -> Iterator[tuple[str, str, Path]]:
+    """Address and secret of the page's receiver, running, and the file that it prints to."""
+    secret, port, printed = new_secret(), unused_port(), tmp_path / "printed"
+    program = tmp_path / "receiver.py"
+    program.write_text(RECEIVER, encoding="utf-8")
+    environment = {**os.environ, "WEBHOOK_SECRET": secret, "PORT": str(port), "PYTHONIOENCODING": "utf-8"}
+    with printed.open("wb") as out:
+        process = subprocess.Popen([sys.executable, str(program)], stdout=out, stderr=subprocess.DEVNULL, env=environment)
+        yield f"http://127.0.0.1:{port}/hook", secret, printed
+        process.terminate()
+        process.wait(timeout=10)
+
+
+def posted(url: str, headers: dict[str, str], body: str) -> int:
+    for _ in range(200):
+        try:
+            return httpx.post(url, headers=headers, content=body.encode(), trust_env=False).status_code
+        except httpx.ConnectError:
+            time.sleep(0.05)
+    pytest.fail("the receiver did not start")
+
+
+def test_the_receiver_of_the_page_takes_our_messages_once_and_no_others(told: tuple[str, str, Path]) -> None:
+    url, secret, printed = told
+    headers = signed_headers("msg_1", BODY, utc_now(), [new_secret(), secret])
+    assert posted(url, headers, BODY) == 204
+    assert posted(url, headers, BODY) == 204
+    assert posted(url, headers, BODY.replace("ü", "x")) == 400
+    assert printed.read_text(encoding="utf-8") == "catalog.published {'build': 'ü'}\n"
+
+
+def test_the_check_by_hand_of_the_page_agrees_with_the_library() -> None:
+    names: dict[str, Any] = {}
+    exec(BY_HAND, names)  # noqa: S102 -- our own page
+    is_ours, secret = names["is_ours"], new_secret()
+    headers = signed_headers("msg_1", BODY, utc_now(), [new_secret(), secret])
+    assert is_ours(secret, headers, BODY.encode())
+    assert not is_ours(new_secret(), headers, BODY.encode())
+    assert not is_ours(secret, headers, BODY.encode() + b" ")
+    assert not is_ours(secret, {**headers, "webhook-id": "msg_2"}, BODY.encode())
+    assert not is_ours(secret, {**headers, "webhook-timestamp": str(int(headers["webhook-timestamp"]) - 301)}, BODY.encode())
+
+
+def test_every_event_reason_and_variable_stands_in_the_page() -> None:
+    names = [*EVENT_TYPES, PING, *DISABLED_REASONS, ALLOW_VARIABLE, KEYS_VARIABLE]
+    assert [name for name in names if f"`{name}`" not in PAGE] == []

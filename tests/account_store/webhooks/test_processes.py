@@ -1,0 +1,180 @@
+"""Deliverers as processes: killed in the middle, several at once over PostgreSQL, stopped in order; what they log and count."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from account_store import Accounts
+from account_store.outbound import ALLOW_VARIABLE
+from account_store.webhooks.__main__ import main
+from account_store.webhooks.outbox import DELIVERED
+from account_store.webhooks.queue import LEASE
+from account_store.webhooks.sealing import KEYS_VARIABLE
+from tests.account_store.webhooks.conftest import OUTBOUND, decide, deliver, hooked, log_of
+from tests.account_store.webhooks.receiver import answers, receiving, waits
+from tests.conftest import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+
+@pytest.fixture
+def really(url: str) -> Iterator[Accounts]:
+    """The accounts by the real clock, which processes go by."""
+    opened = Accounts.open(url, outbound=OUTBOUND)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def on_sqlite(tmp_path: Path) -> Iterator[Accounts]:
+    opened = Accounts.open(f"sqlite:///{tmp_path}/accounts.db", outbound=OUTBOUND)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def on_postgresql(new_postgresql_database: Callable[[str], str], worker_id: str) -> Iterator[Accounts]:
+    opened = Accounts.open(new_postgresql_database(f"deliverers_{worker_id}"), outbound=OUTBOUND)
+    yield opened
+    opened.close()
+
+
+def url_of(accounts: Accounts) -> str:
+    return accounts._engine.url.set(drivername=accounts._engine.dialect.name).render_as_string(hide_password=False)
+
+
+@contextmanager
+def delivering(url: str, log: Path, *options: str) -> Iterator[subprocess.Popen[bytes]]:
+    command = [sys.executable, "-m", "account_store.webhooks", "--accounts", url, *options]
+    with log.open("ab") as stderr:
+        process = subprocess.Popen(command, cwd=ROOT, stderr=stderr, env={**os.environ, ALLOW_VARIABLE: "127.0.0.1:*"})
+        try:
+            yield process
+        finally:
+            process.kill()
+            process.wait()
+
+
+def until(holds: Callable[[], object], seconds: float = 60) -> None:
+    ends = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < ends
+        time.sleep(0.05)
+
+
+def test_killed_between_sending_and_recording_it_is_sent_again_with_the_same_id(really: Accounts, url: str, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    with receiving(waits(30, answers(200))) as receiver:
+        made = hooked(really, receiver.url)
+        decide(really, made.endpoint.account_id, "A", "B")
+        with delivering(url, log) as process:
+            [sent] = receiver.awaited(1)
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+        assert {one.attempt_count for one in log_of(really, made.endpoint)} == {0}, "nothing was recorded"
+        receiver.behaves(answers(200))
+        deliver(really)
+        assert len(receiver.received) == 1, "its lease still holds"
+        later = Accounts.open(url, clock=lambda: datetime.now(UTC) + LEASE + timedelta(seconds=1), outbound=OUTBOUND)
+        deliver(later)
+        later.close()
+        values = [one.verified(made.secret)["data"]["value"] for one in receiver.received]
+    assert values == ["A", "A", "B"]
+    assert receiver.received[1].event_id == sent.event_id
+    assert {one.status for one in log_of(really, made.endpoint)} == {DELIVERED}
+
+
+def test_two_deliverers_share_the_work_and_keep_the_order(on_postgresql: Accounts, tmp_path: Path) -> None:
+    really, url = on_postgresql, url_of(on_postgresql)
+    log, values = tmp_path / "log", [str(number) for number in range(12)]
+    with receiving(waits(0.01, answers(200))) as receiver:
+        hooks = [hooked(really, f"{receiver.url}?{number}") for number in range(6)]
+        for hook in hooks:
+            decide(really, hook.endpoint.account_id, *values)
+        with delivering(url, log, "--at-once", "2") as first, delivering(url, log, "--at-once", "2") as second:
+            receiver.awaited(6 * len(values))
+            until(lambda: all(one.status == DELIVERED for hook in hooks for one in log_of(really, hook.endpoint)))
+            for process in (first, second):
+                process.terminate()
+                assert process.wait(timeout=30) == 0
+        received = receiver.received
+    assert max(Counter(one.event_id for one in received).values()) == 1, "none twice where nobody died"
+    for hook in hooks:
+        ours = {one.event_id for one in log_of(really, hook.endpoint)}
+        assert [one.verified(hook.secret)["data"]["value"] for one in received if one.event_id in ours] == values
+    told = log.read_text()
+    assert "whsec_" not in told
+    assert len(re.findall(r'"event": ?"webhooks are delivered"', told)) == 2
+
+
+def test_told_to_stop_it_ends_what_is_under_way(on_sqlite: Accounts, tmp_path: Path) -> None:
+    really, url = on_sqlite, url_of(on_sqlite)
+    metrics = tmp_path / "metrics"
+    with receiving(waits(1, answers(200))) as receiver:
+        made = hooked(really, f"{receiver.url}?token=hush")
+        decide(really, made.endpoint.account_id, "A", "B")
+        with delivering(url, tmp_path / "log", "--metrics-file", str(metrics), "--log-level", "debug") as process:
+            receiver.awaited(1)
+            until(metrics.exists)
+            process.terminate()
+            assert process.wait(timeout=30) == 0
+    assert [one.attempt_count for one in log_of(really, made.endpoint)] == [1, 0], "the one under way was recorded, the next not begun"
+    assert [one.endpoint_id for one in really.webhooks.all(made.endpoint.account_id)] == [made.endpoint.endpoint_id]
+    assert made.endpoint.endpoint_id in really.webhook_queue.claim("next", 100), "nobody need wait for a lease"
+    page = (ROOT / "docs" / "operations.md").read_text()
+    names = {
+        name.removesuffix("_total").removesuffix("_created") for name in re.findall(r"^# TYPE (\w+)", metrics.read_text(), re.MULTILINE)
+    }
+    assert [name for name in names if f"`{name}" not in page] == []
+    log = (tmp_path / "log").read_text()
+    assert "webhook delivered" in log
+    assert "hush" not in log
+    assert "whsec_" not in log
+
+
+def test_once_it_sends_what_is_due_and_ends(on_sqlite: Accounts, tmp_path: Path) -> None:
+    with receiving() as receiver:
+        made = hooked(on_sqlite, receiver.url)
+        decide(on_sqlite, made.endpoint.account_id, "A")
+        with delivering(url_of(on_sqlite), tmp_path / "log", "--once") as process:
+            assert process.wait(timeout=60) == 0
+        assert len(receiver.received) == 1
+
+
+@pytest.mark.parametrize(
+    ("url", "variable", "value", "code", "said"),
+    [
+        ("mysql://x", ALLOW_VARIABLE, "", 1, "'mysql' is no database"),
+        ("sqlite:///", ALLOW_VARIABLE, "10.0.0.0/8", 1, "'10.0.0.0/8'"),
+        ("sqlite:///", KEYS_VARIABLE, "hush", 1, KEYS_VARIABLE),
+        ("postgresql://me@127.0.0.1:1/accounts", ALLOW_VARIABLE, "", 3, "does not answer"),
+    ],
+)
+def test_what_cannot_be_meant_is_told_with_an_exit_code(
+    url: str,
+    variable: str,
+    value: str,
+    code: int,
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv(variable, value)
+    assert main(["--accounts", f"{url}{tmp_path}/accounts.db" if url == "sqlite:///" else url]) == code
+    told = capsys.readouterr().err
+    assert said in told
+    assert "hush" not in told
