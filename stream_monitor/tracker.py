@@ -38,7 +38,7 @@ WINDOW_ITEMS = 80
 """The matcher is asked about 12 s at most."""
 VERY_GOOD = 0.08
 """Bit error rate of a match that needs no second look, if it is of VERY_GOOD_ITEMS."""
-VERY_GOOD_ITEMS = 70
+VERY_GOOD_ITEMS = 55
 CONFIRMED = 0.22
 """Bit error rate of the seconds behind a match that confirm it, and of those that find a play again in another connection."""
 LINGER_MS = 30_000
@@ -100,8 +100,12 @@ class Tracker:
         self._candidate: _Candidate | None = None
         self._fresh_from = 0
         """The first item of the connection that has nothing of the last play in it."""
-        self._gap_began_ms = listened_ms
+        self._lost_ms = listened_ms
         """Until when was listened before the present connection."""
+        self._gap_began_ms = listened_ms
+        """The same, but for connections too short to detect anything in."""
+        self._connected_ms = listened_ms
+        """When the present connection began."""
         self._is_first_connection = self._is_first_look = True
         self.listened_ms = listened_ms
         self.play: Play | None = None
@@ -115,7 +119,9 @@ class Tracker:
         """What is heard from now on comes from another connection, with an ear and a clock of its own."""
         self._candidate = None
         self._fresh_from = 0
-        self._gap_began_ms = self.listened_ms
+        self._lost_ms = self.listened_ms
+        if self.listened_ms - self._connected_ms > _UNDETECTED_MS:
+            self._gap_began_ms = self.listened_ms
         self._is_first_look = True
         if self.play is not None:
             self.play.place = None
@@ -130,7 +136,8 @@ class Tracker:
         """A tick: decide what plays. What `match` raises goes through, after all that needs no match is done."""
         self.listened_ms = now_ms = clock.at(ear.samples)
         if self._is_first_look:
-            self._bridge(clock.at(0))
+            self._connected_ms = clock.at(0)
+            self._bridge(self._connected_ms)
             self._is_first_connection = self._is_first_look = False
         follows = self.play is not None and self._follow(self.play, ear, clock)
         play = self.play
@@ -165,7 +172,7 @@ class Tracker:
 
     def _bridge(self, first_ms: int) -> None:
         """What played when a gap began, and was to end in it or too soon after it to be found again, is taken to have played to its end."""
-        play, began_ms = self.play, self._gap_began_ms
+        play, began_ms = self.play, self._lost_ms
         if play is None or not play.is_open or not began_ms <= play.end_ms <= first_ms + _UNDETECTED_MS:
             return
         was_on = play.heard_ms >= began_ms - 2 * TICK_SECONDS * 1000
