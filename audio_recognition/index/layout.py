@@ -47,6 +47,7 @@ HASHED_BITS = (*range(1, 4), *range(5, 16), *range(17, 24), *range(25, 32))
 pace turn most often: 42 % of the items of an unaligned clip keep all others, against 37 % that keep all but the lowest four bits (which
 AcoustID leaves out)."""
 HASH_BITS = len(HASHED_BITS)
+HASHED_MASK = np.uint32(sum(1 << bit for bit in HASHED_BITS))
 SAMPLE_BITS = 2
 """One item in four is posted."""
 ADDRESS_BITS = HASH_BITS - SAMPLE_BITS

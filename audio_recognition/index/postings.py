@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from audio_recognition.index.layout import ADDRESS_BITS, PLACE_BITS, SAMPLE_BITS, codes, is_sampled
+from audio_recognition.index.layout import ADDRESS_BITS, HASHED_MASK, PLACE_BITS, SAMPLE_BITS, codes, is_sampled
 from catalog_store.search.arrays import ArrayWriter
 from catalog_store.search.layout import smallest_unsigned
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 POSTINGS_PER_PART = 8_000_000
 """Sorted at once: 64 MB of keys."""
 _KEY_BITS = 64
+_ITEMS_AT_ONCE = 1 << 15
+"""Stay in the processor's cache while they are hashed: half the time."""
 
 
 class Postings:
@@ -37,20 +39,18 @@ class Postings:
 
     def add(self, first_ordinal: int, lengths: NDArray[np.int64], items: NDArray[np.uint32]) -> None:
         """Post fingerprints of consecutive ordinals."""
+        at, hashed = _sampled(items)
         starts = np.cumsum(lengths) - lengths
-        hashed = codes(items)
-        chosen = is_sampled(hashed)
-        repeats = hashed[1:] == hashed[:-1]
-        repeats[starts[1:] - 1] = False
-        chosen[1:] &= ~repeats
-        at = np.flatnonzero(chosen)
-        addresses = hashed[at] >> np.uint32(SAMPLE_BITS)
-        row = np.repeat(np.arange(len(lengths)), np.add.reduceat(chosen, starts, dtype=np.int64))
+        row = np.repeat(np.arange(len(lengths)), np.diff(np.searchsorted(at, starts), append=len(at)))
+        places = at - starts[row]
+        is_new = (places == 0) | ((items[at] ^ items[at - 1]) & HASHED_MASK != 0)
+        hashed, row, places = hashed[is_new], row[is_new], places[is_new]
+        addresses = hashed >> np.uint32(SAMPLE_BITS)
         keys = (addresses & np.uint32((1 << self._rest_bits) - 1)).astype(np.uint64)
         keys <<= np.uint64(self._ordinal_bits)
         keys |= (row + first_ordinal).astype(np.uint64)
         keys <<= np.uint64(PLACE_BITS)
-        keys |= (at - starts[row]).astype(np.uint64)
+        keys |= places.astype(np.uint64)
         self._part(addresses >> np.uint32(self._rest_bits), keys)
         self.count += len(keys)
 
@@ -86,6 +86,17 @@ class Postings:
             keys.sort()
             yield keys
             file.unlink(missing_ok=True)
+
+
+def _sampled(items: NDArray[np.uint32]) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
+    """Where the sampled items stand, and their codes."""
+    at, hashed = [np.zeros(0, np.int64)], [np.zeros(0, np.uint32)]
+    for start in range(0, len(items), _ITEMS_AT_ONCE):
+        piece = codes(items[start : start + _ITEMS_AT_ONCE])
+        chosen = np.flatnonzero(is_sampled(piece))
+        at.append(chosen + start)
+        hashed.append(piece[chosen])
+    return np.concatenate(at), np.concatenate(hashed)
 
 
 def part_bits(items: int, bits_of_ordinals: int, bits_of_buckets: int) -> int:

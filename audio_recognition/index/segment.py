@@ -69,6 +69,16 @@ def _write_store(spool: Spool, folder: Path, postings: Postings) -> int:
     with ArrayWriter(folder / "store.npy", np.uint32) as store:
         for first, lengths, items in spool.blocks(ITEMS_PER_BLOCK):
             postings.add(first, lengths, items)
-            within = np.arange(len(items)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-            store.append(items[within % STORE_STRIDE == 0])
+            store.append(_stored(lengths, items))
     return stored
+
+
+def _stored(lengths: NDArray[np.int64], items: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """Every STORE_STRIDEth item of each fingerprint."""
+    if not (lengths % STORE_STRIDE).any():
+        every: NDArray[np.uint32] = items[::STORE_STRIDE]
+        return every
+    counts = -(-lengths // STORE_STRIDE)
+    gaps = np.cumsum(lengths) - lengths - STORE_STRIDE * (np.cumsum(counts) - counts)
+    chosen: NDArray[np.uint32] = items[STORE_STRIDE * np.arange(counts.sum()) + np.repeat(gaps, counts)]
+    return chosen

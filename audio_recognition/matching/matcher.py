@@ -5,16 +5,16 @@ What the first look at the index does not find the second one may (candidates.py
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from audio_recognition.chromaprint import HOP_SAMPLES, PHASES, SAMPLE_RATE
 from audio_recognition.index.layout import VOID
-from audio_recognition.matching.alignment import compare
+from audio_recognition.matching.alignment import chance, compare
 from audio_recognition.matching.answers import Answer, Match, Reason
 from audio_recognition.matching.candidates import candidates, plain_probes, turned_probes
-from audio_recognition.matching.confidence import ACCEPTED, WHOLE_FILE_GATE, confidences, gates
+from audio_recognition.matching.confidence import ACCEPTED, LEAST_CHANCE, WHOLE_FILE_GATE, confidence, distance, gate
 from audio_recognition.matching.query import FEWEST_ITEMS, refusal
 
 if TYPE_CHECKING:
@@ -30,10 +30,20 @@ NEAR_TIE = 0.01
 LOOKS: tuple[Callable[[NDArray[np.uint32]], Probes], ...] = (plain_probes, turned_probes)
 _QUICK_ITEMS = 32
 _QUICK_GATE = 0.4
-_THOROUGH = 16
+_THOROUGH = 24
 """Places compared with all phases, one item to either side as well."""
 _SAME_DURATION_SECONDS = 7
 _WHOLE_FILE_OFFSET_ITEMS = 16
+
+
+class _Place(NamedTuple):
+    """Item 0 of the query at one phase lies on item `offset` of a fingerprint."""
+
+    ordinal: int
+    offset: int
+    phase: int
+    bit_error_rate: float
+    overlap: int
 
 
 class Matcher:
@@ -57,14 +67,19 @@ class Matcher:
         query = np.stack([one[:items] for one in fingerprints])
         for look in LOOKS:
             probes = look(query)
-            found = [match for segment in self._index.segments for match in _search(segment, query, probes, duration_seconds)]
+            judged = (
+                _match(segment, query, place, duration_seconds)
+                for segment in self._index.segments
+                for place in _places(segment, query, probes)
+            )
+            found = [match for match in judged if match is not None]
             if found:
                 return Answer(matches=_told_apart(found, limit, self._near_tie))
         return Answer(reason=Reason.NOT_FOUND)
 
 
-def _search(segment: Segment, query: NDArray[np.uint32], probes: Probes, duration_seconds: int | None) -> list[Match]:
-    """All places of a segment that pass the gate."""
+def _places(segment: Segment, query: NDArray[np.uint32], probes: Probes) -> list[_Place]:
+    """Where a query, uint32 [phases, items], fits best in a segment: at most _THOROUGH places."""
     seen = candidates(segment, probes)
     every = max(1, query.shape[1] // (2 * _QUICK_ITEMS))
     rates, overlaps = compare(segment, query, seen.phases, seen.ordinals, seen.offsets, every=every)
@@ -76,16 +91,28 @@ def _search(segment: Segment, query: NDArray[np.uint32], probes: Probes, duratio
     ordinals = np.repeat(seen.ordinals[best], len(phases))
     offsets = np.repeat(seen.offsets[best], len(phases)) + np.tile(steps, len(best))
     rates, overlaps = compare(segment, query, rows, ordinals, offsets)
-    allowed = gates(overlaps)
-    if duration_seconds is not None:
-        same = np.abs(segment.seconds[ordinals].astype(np.int64) - duration_seconds) <= _SAME_DURATION_SECONDS
-        allowed = np.where(same & (np.abs(offsets) <= _WHOLE_FILE_OFFSET_ITEMS), WHOLE_FILE_GATE, allowed)
-    worth = np.where(overlaps >= FEWEST_ITEMS, confidences(rates, allowed), 0.0)
-    seconds = (offsets * HOP_SAMPLES - np.array(PHASES)[rows]) / SAMPLE_RATE
-    return [
-        Match(int(segment.ids[ordinals[at]]), float(worth[at]), float(rates[at]), float(seconds[at]), int(overlaps[at]))
-        for at in np.flatnonzero(worth >= ACCEPTED)
-    ]
+    rates[overlaps < FEWEST_ITEMS] = 1.0
+    nearest = np.arange(len(best)) * len(phases) + rates.reshape(len(best), len(phases)).argmin(axis=1)
+    columns = (column[nearest].tolist() for column in (ordinals, offsets, rows, rates, overlaps))
+    return [_Place(*values) for values in zip(*columns, strict=True)]
+
+
+def _match(segment: Segment, query: NDArray[np.uint32], place: _Place, duration_seconds: int | None) -> Match | None:
+    """What a place is worth; None below the gate."""
+    is_whole = (
+        duration_seconds is not None
+        and abs(int(segment.seconds[place.ordinal]) - duration_seconds) <= _SAME_DURATION_SECONDS
+        and abs(place.offset) <= _WHOLE_FILE_OFFSET_ITEMS
+    )
+    allowed = WHOLE_FILE_GATE if is_whole else gate(place.overlap)
+    if place.bit_error_rate > allowed:
+        return None
+    by_chance = chance(segment, query[place.phase], place.ordinal, place.offset)
+    worth = confidence(distance(place.bit_error_rate, by_chance), allowed)
+    if by_chance < LEAST_CHANCE or worth < ACCEPTED:
+        return None
+    seconds = (place.offset * HOP_SAMPLES - PHASES[place.phase]) / SAMPLE_RATE
+    return Match(int(segment.ids[place.ordinal]), worth, place.bit_error_rate, seconds, place.overlap)
 
 
 def _told_apart(found: list[Match], limit: int, near_tie: float) -> tuple[Match, ...]:

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 FEWEST_ITEMS = 40
 """Below, unrelated recordings are too often alike: 40 items are 7.5 s of audio."""
 _MOST_SILENCE = 0.3
-_LEAST_DIVERSITY = 0.4
+_LEAST_DIVERSITY = 0.1
+"""Of different upper halves of items. Loops and drones above it are told apart by their distance (confidence.py)."""
 _DIVERSITY_SHIFT = np.uint32(16)
 
 

@@ -7,6 +7,7 @@ from audio_recognition.index.layout import (
     ADDRESS_BITS,
     HASH_BITS,
     HASHED_BITS,
+    HASHED_MASK,
     SAMPLE_BITS,
     WORD_BITS,
     bucket_bits,
@@ -15,13 +16,11 @@ from audio_recognition.index.layout import (
     ordinal_bits,
 )
 
-HASHED = np.uint32(sum(1 << bit for bit in HASHED_BITS))
-
 
 def test_two_items_share_a_code_exactly_when_their_hashed_bits_are_equal() -> None:
     items = np.arange(1 << 20, dtype=np.uint32) * np.uint32(4093)
-    assert len(np.unique(codes(items))) == len(np.unique(items & HASHED))
-    assert (codes(items) == codes(items ^ ~HASHED)).all()
+    assert len(np.unique(codes(items))) == len(np.unique(items & HASHED_MASK))
+    assert (codes(items) == codes(items ^ ~HASHED_MASK)).all()
 
 
 def test_codes_stay_within_their_bits() -> None:
