@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from account_store.streams.history import Gap
-    from catalog_api.airplay.current import Named
     from catalog_api.airplay.sheets import Sheet, Window
 
 _encode = msgspec.json.encode
@@ -24,7 +23,7 @@ def as_json(window: Window, sheets: Iterable[Sheet]) -> Iterator[bytes]:
     """The document."""
     head = {"from": window.first, "until": window.last, "timezone": window.zone.key, "scope": "account"}
     yield b'{"report":%s,"streams":[' % _encode(head)[:-1]
-    heads: dict[Named, tuple[bytes, bytes]] = {}
+    heads: dict[int, tuple[bytes, bytes]] = {}
     for number, sheet in enumerate(sheets):
         if number:
             yield b","
@@ -32,17 +31,16 @@ def as_json(window: Window, sheets: Iterable[Sheet]) -> Iterator[bytes]:
     yield b"]}}"
 
 
-def _stream(sheet: Sheet, heads: dict[Named, tuple[bytes, bytes]]) -> bytes:
+def _stream(sheet: Sheet, heads: dict[int, tuple[bytes, bytes]]) -> bytes:
     """`heads`: how the rows of a track begin, in the summary and in the detail; kept over the streams, which play the same tracks."""
     for track in sheet.tracks:
-        if track not in heads:
+        if track.track_id not in heads:
             codes = b'{"track_id":%d,"isrc":%s' % (track.track_id, _encode(track.isrc))
             names = b',"title":%s,"artist":%s,"play_count":' % (_encode(track.title), _encode(track.artist))
-            heads[track] = codes + names, codes + b',"played_at":"'
-    summary = b",".join(
-        [b"%s%d}" % (heads[track][0], count) for track, count in zip(sheet.tracks, sheet.play_counts.tolist(), strict=True)]
-    )
-    detail = rows(sheet, [heads[track][1] for track in sheet.tracks], lambda seconds: b'","duration_seconds":%d},' % seconds)
+            heads[track.track_id] = codes + names, codes + b',"played_at":"'
+    of_track = [heads[track.track_id] for track in sheet.tracks]
+    summary = b",".join([b"%s%d}" % (head, count) for (head, _), count in zip(of_track, sheet.play_counts.tolist(), strict=True)])
+    detail = rows(sheet, [head for _, head in of_track], lambda seconds: b'","duration_seconds":%d},' % seconds)
     named = _encode({"id": sheet.stream.stream_id, "name": sheet.stream.name})[:-1]
     gaps = _encode([_gap(gap) for gap in sheet.gaps])
     return b'%s,"summary":[%s],"detail":[%s],"gaps":%s}' % (named, summary, detail[:-1], gaps)

@@ -30,7 +30,7 @@ def rows(sheet: Sheet, of_track: Sequence[bytes], of_length: Callable[[int], byt
     """All rows of a sheet, one behind the other: `of_track[j]` of track j, the moment (RFC 3339, UTC), `of_length(seconds)`."""
     if not len(sheet.track_of):
         return b""
-    lengths, place = np.unique(sheet.seconds, return_inverse=True)
+    lengths, place = distinct(sheet.seconds)
     tails = [of_length(seconds) for seconds in lengths.tolist()]
     joined: Any = _compute.binary_join_element_wise(
         _taken(of_track, sheet.track_of), _moments(sheet.started_unix), _taken(tails, place), b""
@@ -41,12 +41,20 @@ def rows(sheet: Sheet, of_track: Sequence[bytes], of_length: Callable[[int], byt
     return memoryview(texts)[ends[0] : ends[-1]].tobytes()
 
 
-def _taken(texts: Sequence[bytes], places: npt.NDArray[np.int64]) -> Any:  # noqa: ANN401 - an array of texts
+def _taken(texts: Sequence[bytes], places: npt.NDArray[np.int64] | npt.NDArray[np.int32]) -> Any:  # noqa: ANN401 - an array of texts
     return _compute.take(pa.array(texts, pa.binary()), places)
 
 
+def distinct(values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int32]]:
+    """The values that there are, in no order, and for each place which of them stands there: `np.unique` without its sorting."""
+    encoded: Any = pa.array(values).dictionary_encode()
+    return encoded.dictionary.to_numpy(), encoded.indices.to_numpy()
+
+
 def _moments(unix: npt.NDArray[np.int64]) -> Any:  # noqa: ANN401 - an array of texts
-    days, day_of = np.unique(unix // _DAY_SECONDS, return_inverse=True)
+    """`unix` ascends."""
+    days = np.arange(unix[0] // _DAY_SECONDS, unix[-1] // _DAY_SECONDS + 1)
+    day_of = unix // _DAY_SECONDS - days[0]
     names = np.char.add(days.astype("datetime64[D]").astype(f"S{_DAY_WIDTH - 1}"), b"T")
     texts = np.empty((len(unix), _WIDTH), np.uint8)
     texts[:, :_DAY_WIDTH] = names.view(np.uint8).reshape(-1, _DAY_WIDTH)[day_of]

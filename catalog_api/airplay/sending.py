@@ -1,8 +1,8 @@
 """An answer that is made while it is sent: the next piece is begun when the last one is out, so that a slow caller costs no memory.
 
-The first piece is made before the status is sent: what fails at once is answered as an error. What fails later ends the connection without
-the end of the body, which every client takes for a failure. Pieces of all reports of a process are made in one thread of their own, one
-after the other: the look-ups of keys need not wait for them.
+The first two pieces, a heading and what it heads, are made before the status is sent: what fails at once is answered as an error. What
+fails later ends the connection without the end of the body, which every client takes for a failure. Pieces of all reports of a process are
+made in one thread of their own, one after the other: the look-ups of keys need not wait for them.
 """
 
 from __future__ import annotations
@@ -34,8 +34,9 @@ class Sending(Answer):
 
     @classmethod
     async def begun(cls, pieces: Iterator[bytes], media_type: str, headers: dict[str, str]) -> Sending:
-        """With the first piece made; whatever making it raises."""
-        return cls(await _next(pieces) or b"", pieces, media_type, headers)
+        """With the first pieces made, the heading and what it heads; whatever making them raises."""
+        heading = await _next(pieces) or b""
+        return cls(heading + (await _next(pieces) or b""), pieces, media_type, headers)
 
     async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
         """Send it; a caller who went away is not worked for."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from catalog_api.airplay.columns import distinct
 from catalog_api.airplay.current import Named, named
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def sheets(service: Service, account_id: int, window: Window) -> Iterator[Sheet]
     known: dict[int, Named] = {}
     for stream in accounts.airplay.streams(account_id, since, until):
         airings = accounts.airplay.airings(stream, since, until)
-        ids, place = np.unique(airings.recording_ids, return_inverse=True)
+        ids, place = distinct(airings.recording_ids)
         _learn(service, stream, ids.tolist(), known)
         tracks, counts, track_of = _ranked([known[number] for number in ids.tolist()], place)
         gaps = accounts.history.gaps(stream.stream_id, since, until)
@@ -88,7 +89,7 @@ def _learn(service: Service, stream: ReportedStream, ids: list[int], known: dict
         known |= {number: Named(number, aired.isrc, aired.title, aired.artist) for number, aired in as_aired.items()}
 
 
-def _ranked(named_: list[Named], place: npt.NDArray[np.int64]) -> tuple[list[Named], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def _ranked(named_: list[Named], place: npt.NDArray[np.int32]) -> tuple[list[Named], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Tracks, their counts, and the track of each airing; recordings that were merged since are one track."""
     by_id = {one.track_id: one for one in named_}
     ids = sorted(by_id)

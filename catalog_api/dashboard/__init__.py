@@ -5,7 +5,7 @@
     pages      templates to answers
     asking     questions to /v1, in this process, as one of the account's keys: same code, same checks, same price
     lanes      threads of its own for what blocks, with bounds and deadlines: /v1 never waits for a page
-    entrance, overview, keys, search, tracks, genres, suggestions    the pages
+    entrance, overview, keys, search, tracks, genres, suggestions, streams, webhooks    the pages
 
 Add a module when a page appears. What must not live here: rules about keys, credits, passwords (account_store), anything that /v1 needs.
 """

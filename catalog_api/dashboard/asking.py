@@ -80,10 +80,14 @@ async def ask(
     query: Mapping[str, str | int] | None = None,
     *,
     body: object = None,
+    method: str = "",
     idempotency_key: str = "",
     state: dict[str, Any],
 ) -> Told:
-    """GET `path` of /v1, or POST when there is a `body`. `state` is that of the visitor's request: what was charged is noted there."""
+    """GET `path` of /v1, or POST when there is a `body`, unless `method` says another.
+
+    `state` is that of the visitor's request: what was charged is noted there.
+    """
     headers = [(b"content-type", b"application/json")] if body is not None else []
     if idempotency_key:
         headers.append((b"idempotency-key", idempotency_key.encode("latin-1", "replace")))
@@ -92,7 +96,7 @@ async def ask(
         "type": "http",
         "asgi": {"version": "3.0", "spec_version": "2.3"},
         "http_version": "1.1",
-        "method": "GET" if body is None else "POST",
+        "method": method or ("GET" if body is None else "POST"),
         "scheme": "http",
         "path": path,
         "raw_path": path.encode(),

@@ -6,7 +6,7 @@ one person and are kept by nobody. What must not live here: what a page says (te
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
@@ -54,7 +54,7 @@ def _environment() -> Environment:
     made = Environment(
         loader=FileSystemLoader(_HERE / "templates"), autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined
     )
-    made.filters |= {"moment": moment, "figure": figure, "clock": clock, "euros": euros}
+    made.filters |= {"moment": moment, "instant": instant, "day": day_name, "figure": figure, "clock": clock, "euros": euros}
     return made
 
 
@@ -62,6 +62,16 @@ def moment(when: datetime) -> Markup:
     """`21 November 2026, 17:05 UTC`."""
     day = f"{when.day} {when:%B %Y, %H:%M} UTC"
     return Markup('<time datetime="{}">{}</time>').format(f"{when:%Y-%m-%dT%H:%M:%SZ}", day)
+
+
+def instant(text: str) -> Markup:
+    """A time as `/v1` writes it, for people."""
+    return moment(datetime.fromisoformat(text))
+
+
+def day_name(day: date) -> str:
+    """`21 November 2026`."""
+    return f"{day.day} {day:%B %Y}"
 
 
 def figure(number: int) -> str:

@@ -15,7 +15,7 @@ from litestar.params import FromPath
 
 from account_store.errors import UnavailableError
 from catalog_api.answers import Answer
-from catalog_api.dashboard import entrance, genres, keys, overview, search, suggestions, tracks
+from catalog_api.dashboard import entrance, genres, keys, overview, search, streams, suggestions, tracks, webhooks
 from catalog_api.dashboard.asking import RefusedError
 from catalog_api.dashboard.lanes import BusyError, Lane, TooSlowError
 from catalog_api.dashboard.pages import POLICY, rendered, see_other, shipped
@@ -61,6 +61,10 @@ PAGES = [
     *(keys.keys, keys.create_key, keys.rotate_key, keys.revoke_key),
     *(search.search, tracks.track, tracks.evidence, genres.genres, genres.genre),
     *(suggestions.suggestions, suggestions.suggestion_form, suggestions.suggest),
+    *(streams.streams, streams.stream_form, streams.create_stream, streams.report_form, streams.report_file),
+    *(streams.stream, streams.stop_stream),
+    *(webhooks.webhooks, webhooks.create_webhook, webhooks.webhook, webhooks.switch_webhook, webhooks.delete_webhook),
+    *(webhooks.rotate_secret, webhooks.ping, webhooks.replay_missed, webhooks.delivery, webhooks.replay_delivery),
     *(style, icon, no_page),
 ]
 

@@ -107,11 +107,13 @@ class Visit:
             raise KeyNeededError
         return found
 
-    async def ask(self, path: str, query: Mapping[str, str | int] | None = None, *, body: object = None, idempotency_key: str = "") -> Told:
+    async def ask(
+        self, path: str, query: Mapping[str, str | int] | None = None, *, body: object = None, method: str = "", idempotency_key: str = ""
+    ) -> Told:
         """What /v1 answers the account. KeyNeededError."""
         caller, _ = await self.as_caller()
         state = self.request.scope["state"]
-        return await ask(self.desk.api, caller, path, query, body=body, idempotency_key=idempotency_key, state=state)
+        return await ask(self.desk.api, caller, path, query, body=body, method=method, idempotency_key=idempotency_key, state=state)
 
     def page(self, template: str, status: int = 200, **values: object) -> Response[str]:
         """A page with what all pages know: who is signed in, where, and what forms carry."""

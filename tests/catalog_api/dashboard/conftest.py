@@ -33,6 +33,7 @@ ALLOWED_TAGS = {
     *("html", "head", "meta", "title", "link", "body", "header", "main", "nav", "section", "article", "div", "p", "h1", "h2", "h3"),
     *("ul", "ol", "li", "dl", "dt", "dd", "a", "form", "label", "input", "select", "option", "textarea", "button", "details", "summary"),
     *("table", "thead", "tbody", "tr", "th", "td", "code", "pre", "small", "strong", "bdi", "span", "time", "progress"),
+    *("figure", "figcaption", "svg", "rect", "fieldset", "legend"),
 }
 _names = itertools.count(1)
 

@@ -8,12 +8,14 @@ from __future__ import annotations
 import os
 import re
 import shutil
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from playwright.sync_api import sync_playwright
 
+from account_store.streams import airings, gaps, runtime
 from tests.catalog_api.dashboard.conftest import HOSTILE_TRACK, PASSWORD
 
 if TYPE_CHECKING:
@@ -22,9 +24,12 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser, Page
 
+    from account_store.accounts import Accounts
     from tests.contract.conftest import Api
 
 PICTURES = os.environ.get("DASHBOARD_PICTURES")
+PUBLIC = "http://93.184.215.14:8000/live.mp3"
+"""Of no server of ours, and not asked: no monitor runs here."""
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 QUIET = (
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
@@ -124,6 +129,8 @@ def test_a_key_holders_day(chromium: Browser, server: Api, width: int, colours: 
     find_a_track(visitor)
     server.accounts.change_plan(server.accounts.named(email).account_id, "starter")
     suggest_a_genre(visitor)
+    monitor_a_stream(visitor, server, email)
+    be_told_of_events(visitor)
     leave(visitor)
     assert visitor.complaints == []
     context.close()
@@ -184,6 +191,98 @@ def suggest_a_genre(visitor: Visitor) -> None:
     visitor.click("main button", "suggested")
     assert visitor.reads("pending")
     assert visitor.reads(markup)
+
+
+def monitor_a_stream(visitor: Visitor, server: Api, email: str) -> None:
+    page, accounts = visitor.page, server.accounts
+    account_id = accounts.named(email).account_id
+    visitor.click("nav >> text=Streams", "streams_none")
+    visitor.click("text=Monitor a stream", "stream_without_card")
+    assert visitor.reads("no payment card")
+    accounts.set_card(account_id, has_card=True)
+    visitor.go("/dashboard/streams/new", "stream_new")
+    visitor.fill(name="Radio Amber", url="http://127.0.0.1:8000/live")
+    visitor.click("main button.main", "stream_refused")
+    assert visitor.reads("loopback")
+    visitor.fill(name="Radio Amber", url=PUBLIC)
+    visitor.click("main button.main", "stream_starting")
+    [made] = accounts.streams.page(account_id)
+    assert page.url.endswith(f"/dashboard/streams/{made.stream_id}")
+    today = broadcast(accounts, made.stream_id)
+    visitor.go(f"/dashboard/streams/{made.stream_id}", "stream")
+    assert visitor.reads("Midnight Running")
+    assert page.locator(".timeline rect.odd, .timeline rect.even").count() == today
+    assert page.evaluate("[...document.querySelectorAll('.timeline rect')].every(one => one.getBoundingClientRect().height > 5)")
+    assert page.locator("meta[http-equiv=refresh]").count() == 1
+    visitor.click("text=Keep it as it is", "stream_still")
+    assert page.locator("meta[http-equiv=refresh]").count() == 0
+    visitor.click("nav >> text=Streams", "streams")
+    assert visitor.reads("29 €")
+    visitor.click("text=Airplay report", "report")
+    page.fill("[name=from]", "2026-01-01")
+    page.fill("[name=until]", "2026-12-31")
+    visitor.click("main button", "report_refused")
+    assert visitor.reads("At most 92 days")
+    visitor.go("/dashboard/streams/report", "report_again")
+    visitor.click("main button", "report_made")
+    with page.expect_download() as download:
+        page.click("text=CSV")
+    assert download.value.suggested_filename.endswith(".csv")
+    assert "Midnight Running" in Path(download.value.path()).read_text()
+    visitor.go(f"/dashboard/streams/{made.stream_id}", "stream_later")
+    page.click("summary:has-text('Stop')")
+    visitor.click("text=Stop the stream", "stream_stopped")
+    assert visitor.reads("stopped")
+    assert accounts.streams.get(account_id, made.stream_id).status == "stopped"
+
+
+def broadcast(accounts: Accounts, stream_id: str) -> int:
+    """What a monitor writes: four airings, the last of which goes on, a gap, an error that has passed. How many began today."""
+    now = datetime.now(UTC)
+    first = now - timedelta(hours=3)
+    heard = [(1, first, 60), (2, first + timedelta(seconds=61), 200), (HOSTILE_TRACK, first + timedelta(seconds=262), 30)]
+    heard.append((1, now - timedelta(seconds=90), 90))
+    with accounts._engine.begin() as connection:
+        runtime.tell(connection, stream_id, runtime.State("reconnecting", "HTTP 404 <b>not</b> found"), now)
+        runtime.tell(connection, stream_id, runtime.State("running", audio_format="mp3, 44100 Hz, stereo"), now)
+        gaps.open_gap(connection, stream_id, gaps.SOURCE, first + timedelta(seconds=300), "HTTP 404")
+        gaps.close_gap(connection, stream_id, first + timedelta(seconds=400))
+        for number, start, seconds in heard:
+            begins = int(start.timestamp() * 1000)
+            track = airings.PlayedTrack(number, "As aired", "Whoever", None, 200)
+            airings.start(connection, stream_id, track, airings.Hearing(begins, begins, begins + seconds * 1000, 0.9, 3))
+    return sum(start.date() == now.date() for _, start, _ in heard)
+
+
+def be_told_of_events(visitor: Visitor) -> None:
+    page = visitor.page
+    visitor.click("nav >> text=Webhooks", "webhooks_none")
+    visitor.fill(url="https://10.0.0.1/hook")
+    visitor.click("main button.main", "webhook_refused")
+    assert visitor.reads("private")
+    visitor.fill(url="https://93.184.215.14/hook", description="The player")
+    page.check("text=stream.track_started")
+    visitor.click("main button.main", "webhook_made")
+    secret = page.inner_text("#new-secret")
+    assert secret.startswith("whsec_")
+    visitor.click("text=To the webhook", "webhook")
+    assert secret not in page.content()
+    assert visitor.reads("stream.track_started")
+    visitor.click("text=Send a ping", "webhook_pinged")
+    visitor.click("table >> text=webhook.ping", "delivery")
+    visitor.click("text=Send it again", "delivery_again")
+    page.click("summary:has-text('Replay')")
+    visitor.click("text=Replay them", "webhook_replayed")
+    page.click("summary:has-text('Replace')")
+    visitor.click("button:has-text('Replace the secret')", "webhook_rotated")
+    assert page.inner_text("#new-secret") != secret
+    visitor.click("text=To the webhook", "webhook_two_secrets")
+    visitor.click("button:has-text('Disable')", "webhook_disabled")
+    assert visitor.reads("disabled")
+    visitor.click("text=Send a ping", "webhook_ping_refused")
+    page.click("summary:has-text('Delete')")
+    visitor.click("text=Delete the webhook", "webhook_deleted")
+    assert visitor.reads("You have none.")
 
 
 def leave(visitor: Visitor) -> None:

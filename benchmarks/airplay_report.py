@@ -1,0 +1,249 @@
+"""The airplay report of three months: seconds, CPU and memory of the server, on both databases, in all forms.
+
+    python -m benchmarks.airplay_report [--catalog ROOT] [--streams 50] [--days 92] [--a-day 400] [--rounds R] [--seed S]
+
+Every stream plays from 1,500 recordings of a common pool of 20,000; one play in fifty is any recording of the catalog. The rows are
+written as monitors write them, day by day, all streams by turns. The server runs as in production, with one worker; the client reads the
+whole answer over loopback and throws it away. "first" is the report that finds no day packed; after it all settled days are. Without
+--catalog a world of 200,000 recordings is made.
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import os
+import socket
+import sqlite3
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import psycopg
+
+from account_store.accounts import Accounts
+from benchmarks import postgres
+from catalog_api.airplay.forms import FORMS, JSON_TYPE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).resolve().parents[1]
+LIBRARY, POOL, ANY_SHARE = 1500, 20_000, 0.02
+_STREAM = "INSERT INTO stream (stream_id, account_id, url, name, created_at) VALUES ({marks})"
+_COLUMNS = (
+    *("stream_id", "recording_id", "isrc", "title", "artist", "track_seconds", "started_at", "ended_at", "duration_seconds"),
+    *("confidence", "detection_count", "anchor_ms", "started_ms", "heard_ms"),
+)
+_PIECE = 2**20
+DAY_SECONDS = 86_400
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One report: seconds to its first byte and to its last, bytes, CPU seconds of the server."""
+
+    first_byte: float
+    whole: float
+    size: int
+    cpu: float
+
+
+def plays(options: argparse.Namespace, recordings: int, ids: list[str]) -> Iterator[tuple[object, ...]]:
+    """Rows of `airing`, oldest day first, times as both databases read them."""
+    rng = np.random.default_rng(options.seed)
+    libraries = np.array([rng.choice(min(POOL, recordings), LIBRARY, replace=False) + 1 for _ in ids])
+    step = DAY_SECONDS // options.a_day
+    shape = (options.a_day, len(ids))
+    starts = (np.arange(options.a_day)[:, None] * step + np.arange(len(ids)) % step).ravel().tolist()
+    for day in range(options.days):
+        played = libraries[np.arange(len(ids)), rng.integers(0, LIBRARY, shape)]
+        played = np.where(rng.random(shape) < ANY_SHARE, rng.integers(1, recordings + 1, shape), played)
+        lengths = rng.integers(step - 60, step, shape).ravel().tolist()
+        midnight = first_midnight(options) + timedelta(days=day)
+        names, unix = [f"{midnight + timedelta(days=more):%Y-%m-%d}" for more in range(2)], int(midnight.timestamp())
+        for number, (track, start, length) in enumerate(zip(played.ravel().tolist(), starts, lengths, strict=True)):
+            texts = [f"{names[second // DAY_SECONDS]} {_clock(second % DAY_SECONDS)}" for second in (start, start + length)]
+            words = (f"GBAYE{track % 10**7:07d}", f"Title {track}", f"Artist {track % 5000}")
+            start_ms = (unix + start) * 1000
+            yield ids[number % len(ids)], track, *words, 200, *texts, length, 0.93, 30, start_ms, start_ms, start_ms + length * 1000
+
+
+@cache
+def _clock(second: int) -> str:
+    return f"{second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}.000000"
+
+
+def first_midnight(options: argparse.Namespace) -> datetime:
+    """Of the report's first day; its last ended two days ago."""
+    today = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    return today - timedelta(days=options.days + 2)
+
+
+def fill(url: str, account_id: int, options: argparse.Namespace) -> None:
+    """The account's streams and all that aired on them."""
+    ids = [str(uuid.UUID(int=options.seed * 1000 + number, version=4)) for number in range(options.streams)]
+    began = f"{first_midnight(options):%Y-%m-%d} {_clock(0)}"
+    streams = [(one, account_id, f"http://radio.example.org/{number}", f"Radio {number}", began) for number, one in enumerate(ids)]
+    rows = plays(options, options.recordings, ids)
+    into = f"airing ({', '.join(_COLUMNS)})"
+    if url.startswith("sqlite"):
+        with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as file:
+            file.executemany(_STREAM.format(marks=_marks("?", 5)), streams)
+            file.executemany(f"INSERT INTO {into} VALUES ({_marks('?', len(_COLUMNS))})", rows)
+            file.commit()
+        return
+    with psycopg.connect(url) as connection, connection.cursor() as cursor:
+        cursor.executemany(_STREAM.format(marks=_marks("%s", 5)), streams)
+        with cursor.copy(f"COPY {into} FROM STDIN") as copy:
+            for row in rows:
+                copy.write_row(row)
+
+
+def _marks(mark: str, count: int) -> str:
+    return ", ".join([mark] * count)
+
+
+@contextmanager
+def serving(catalog: Path, url: str) -> Iterator[tuple[int, int]]:
+    """(port, process id of the worker) of a server that is ready."""
+    with closing(socket.socket()) as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    command = [sys.executable, "-m", "catalog_api", "serve", "--catalog", str(catalog), "--accounts", url, "--port", str(port)]
+    with tempfile.TemporaryFile() as log:
+        server = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log)
+        try:
+            while not _is_ready(port):
+                if server.poll() is not None:
+                    log.seek(0)
+                    raise SystemExit(f"error: the server ended: {log.read()[-2000:].decode()}")
+                time.sleep(0.1)
+            yield port, _answering(server.pid)
+        finally:
+            server.terminate()
+            server.wait(30)
+
+
+def _is_ready(port: int) -> bool:
+    try:
+        with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=5)) as connection:
+            connection.request("GET", "/readyz")
+            return connection.getresponse().status == 200
+    except OSError:
+        return False
+
+
+def _answering(pid: int) -> int:
+    """The process with the most memory among the server's: its worker has the catalog open."""
+    children = [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    return max([pid, *children], key=lambda one: _memory(one, "VmRSS"))
+
+
+def _memory(pid: int, name: str) -> int:
+    lines = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
+    return int(lines[name].split()[0]) // 1024
+
+
+def _cpu(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def ask(port: int, pid: int, key: str, options: argparse.Namespace, form: str) -> Asked:
+    """One report, read to its end."""
+    first = first_midnight(options).date()
+    path = f"/v1/streams/report?from={first}&until={first + timedelta(days=options.days - 1)}"
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=300)) as connection:
+        cpu, started = _cpu(pid), time.perf_counter()
+        connection.request("GET", path, headers={"x-api-key": key, "accept": form})
+        answer = connection.getresponse()
+        size = len(answer.read(1))
+        first_byte = time.perf_counter() - started
+        while piece := answer.read(_PIECE):
+            size += len(piece)
+        whole = time.perf_counter() - started
+    if answer.status != 200:
+        raise SystemExit(f"error: {path} answered {answer.status}")
+    return Asked(first_byte, whole, size, _cpu(pid) - cpu)
+
+
+def measure(database: str, url: str, catalog: Path, options: argparse.Namespace) -> None:
+    """All forms on one database; prints a line each."""
+    accounts = Accounts.open(url)
+    account_id = accounts.create("airplay benchmark", "scale").account_id
+    key = accounts.keys.create(account_id).key
+    accounts.close()
+    started = time.perf_counter()
+    fill(url, account_id, options)
+    print(
+        f"  {database}: {options.streams * options.days * options.a_day:,} airings written in {time.perf_counter() - started:.0f} s",
+        flush=True,
+    )
+    with serving(catalog, url) as (port, pid):
+        before = _memory(pid, "VmRSS")
+        _line(database, "json, first", [ask(port, pid, key, options, JSON_TYPE)])
+        for form, name in FORMS.items():
+            _line(database, name, [ask(port, pid, key, options, form) for _ in range(options.rounds)])
+        print(f"  worker: {before} MiB before, {_memory(pid, 'VmHWM')} MiB at most", flush=True)
+
+
+def _line(database: str, name: str, asked: list[Asked]) -> None:
+    middle = [statistics.median(getattr(one, figure) for one in asked) for figure in ("first_byte", "whole", "cpu")]
+    worst = max(one.whole for one in asked)
+    print(
+        f"| {database} | {name} | {middle[0]:.2f} | {middle[1]:.2f} ({worst:.2f}) | {middle[2]:.2f} | {asked[0].size / 2**20:.1f} |",
+        flush=True,
+    )
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--catalog", type=Path, help="a catalog root whose recording ids are 1 to --recordings")
+    parser.add_argument("--recordings", type=int, default=200_000)
+    parser.add_argument("--streams", type=int, default=50)
+    parser.add_argument("--days", type=int, default=92)
+    parser.add_argument("--a-day", type=int, default=400)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--database", choices=["sqlite", "postgresql"], help="one only")
+    options = parser.parse_args()
+    print("| database | report | first byte s | whole s (worst) | CPU s | MiB |\n|---|---|---|---|---|---|")
+    with tempfile.TemporaryDirectory() as folder:
+        catalog = options.catalog or _made(Path(folder) / "catalog", options)
+        if options.database != "postgresql":
+            measure("SQLite", f"sqlite:///{folder}/accounts.db", catalog, options)
+        if options.database != "sqlite":
+            Path(folder).chmod(0o755)
+            with postgres.running(Path(folder) / "data", shared_buffers="128MB") as server:
+                measure("PostgreSQL", server.url(), catalog, options)
+
+
+def _made(root: Path, options: argparse.Namespace) -> Path:
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks.catalog_world",
+        str(root),
+        "--recordings",
+        str(options.recordings),
+        "--seed",
+        str(options.seed),
+    ]
+    subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    return root
+
+
+if __name__ == "__main__":
+    main()
