@@ -1,0 +1,250 @@
+"""Monitoring of live streams: what a stream costs, how many a core carries, and whether airings are what was on the air.
+
+    python -m benchmarks.streams AUDIO WORK [--streams 24 100] [--seconds 60]      cost: a worker and a matcher over real connections
+    python -m benchmarks.streams AUDIO WORK --show [--shows 3] [--minutes 20]      truth: scripted shows, heard faster than time
+
+AUDIO is where benchmarks/game_music.py keeps real music (fetched when missing: about 1.3 GB); WORK is scratch. Cost is CPU time of the
+worker process and of the matcher process, by the stream-seconds that the worker says it heard; the streams (MP3 128, Opus 48, in turns) come from
+a server in a process of its own. `late` is how far behind its time sound was heard: more than some seconds means that the machine is full.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from account_store import Accounts
+from account_store.outbound import ALLOW_VARIABLE
+from account_store.streams.tables import airing
+from benchmarks import streams_show
+from benchmarks.recognition_damage import RATE, encoded
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from benchmarks.streams_show import World
+
+_BURST_SECONDS = 4.0
+_WARM_SECONDS = 20.0
+_LOOP_SECONDS = 300.0
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print one table."""
+    options = _parser().parse_args(arguments)
+    options.work.mkdir(parents=True, exist_ok=True)
+    world = _world(options)
+    if options.show:
+        _shows(world, options)
+    else:
+        _costs(world, options)
+    return 0
+
+
+def _world(options: argparse.Namespace) -> World:
+    shutil.rmtree(options.work / "index", ignore_errors=True)
+    began = time.monotonic()
+    world = streams_show.make_world(options.audio, options.work, most_tracks=options.tracks, made_up=options.made_up)
+    recordings = f"{len(world.known)} recordings and {options.made_up:,} made-up ones"
+    print(f"{recordings} in the index, {len(world.unknown)} outside, made in {time.monotonic() - began:.0f} s")
+    return world
+
+
+def _shows(world: World, options: argparse.Namespace) -> None:
+    print(
+        "| show | airings | rows | right | missing | false | start error p50 / max s | length error p50 / max s | written after p50 / max s | matcher asked |"
+    )
+    print("|---|---|---|---|---|---|---|---|---|---|")
+    for number in range(options.shows):
+        form = list(streams_show.CODECS)[number % len(streams_show.CODECS)]
+        result = streams_show.broadcast(world, options.minutes * 60, options.seed + number, form)
+        pairs = zip(result.start_errors, result.length_errors, strict=True)
+        right = sum(abs(start) <= 2 and abs(length) <= 3 for start, length in pairs)
+        figures = [_spread(list(map(abs, errors))) for errors in (result.start_errors, result.length_errors, result.detected_after)]
+        counts = (len(result.truth), len(result.rows), right, len(result.missing), len(result.false))
+        print("|", " | ".join(map(str, (f"{form}, seed {options.seed + number}", *counts, *figures, result.asked))), "|")
+        for what, rows in (("missing", result.missing), ("false", result.false)):
+            for one in rows:
+                print(f"  {what}: {one}")
+
+
+def _spread(values: list[float]) -> str:
+    return f"{statistics.median(values):.2f} / {max(values):.2f}" if values else "-"
+
+
+def _costs(world: World, options: argparse.Namespace) -> None:
+    catalog = _publish(world, options.work)
+    data = []
+    for seed, form in enumerate(streams_show.CODECS):
+        samples, _ = streams_show.script(world, _LOOP_SECONDS, seed)
+        mono = samples[: round(_LOOP_SECONDS * RATE)].astype(np.float32) / 32767
+        file = options.work / f"loop.{form}"
+        file.write_bytes(encoded(np.stack([mono, mono]), *streams_show.CODECS[form]))
+        data.append(file)
+    print(
+        "| streams | worker ms a stream-second | matcher ms | streams a core | questions a stream-minute | RSS MB, all | RSS MB, a stream | late s | airings |"
+    )
+    print("|---|---|---|---|---|---|---|---|---|")
+    empty = _cost(options, catalog, data, 1)
+    for count in options.streams:
+        one = _cost(options, catalog, data, count)
+        each = (one["rss"] - empty["rss"]) / max(1, count - 1)
+        per_core = 1000 / (one["worker"] + one["matcher"])
+        numbers = (f"{one['worker']:.2f}", f"{one['matcher']:.2f}", f"{per_core:.0f}", f"{one['questions']:.1f}", f"{one['rss']:.0f}")
+        print("|", " | ".join((str(count), *numbers, f"{each:.2f}", f"{one['late']:.1f}", f"{one['airings']:.0f}")), "|")
+
+
+def _publish(world: World, work: Path) -> Path:
+    """A catalog's folder with the index, and tracks enough for the worker to name what it hears."""
+    from catalog_store.publisher import publish  # noqa: PLC0415 -- with what tests make
+    from tests.catalog_store.catalog_tables import make_tables  # noqa: PLC0415
+
+    shutil.rmtree(work / "catalog", ignore_errors=True)
+    shutil.rmtree(work / "tables", ignore_errors=True)
+    tables = make_tables(work / "tables", max(world.known) + 1)
+    publish(tables, work / "catalog", snapshot_id="bench", next_ids={"recording": 10**7, "artist": 50}, recognition=work / "index")
+    return work / "catalog"
+
+
+def _cost(options: argparse.Namespace, catalog: Path, files: list[Path], count: int) -> dict[str, float]:
+    work = options.work
+    (work / "accounts.db").unlink(missing_ok=True)
+    metrics, matcher_socket = work / "monitor.prom", work / "matcher.sock"
+    metrics.unlink(missing_ok=True)
+    url = f"sqlite:///{work}/accounts.db"
+    accounts = Accounts.open(url)
+    account_id = accounts.create("bench").account_id
+    server = subprocess.Popen([sys.executable, "-m", "benchmarks.streams", "serve", *map(str, files)], stdout=subprocess.PIPE, text=True)
+    assert server.stdout is not None  # noqa: S101 -- a pipe
+    port = int(server.stdout.readline())
+    matcher = subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "audio_recognition",
+            "matcher",
+            "--catalog",
+            str(catalog),
+            "--socket",
+            str(matcher_socket),
+            "--log-level",
+            "error",
+        ]
+    )
+    for number in range(count):
+        accounts.streams.create(account_id, f"http://127.0.0.1:{port}/{number}", f"Stream {number}")
+    command = [
+        sys.executable,
+        "-m",
+        "stream_monitor",
+        "--accounts",
+        url,
+        "--catalog",
+        str(catalog),
+        "--matcher-socket",
+        str(matcher_socket),
+    ]
+    environment = {**os.environ, ALLOW_VARIABLE: "127.0.0.1:*"}
+    worker = subprocess.Popen([*command, "--capacity", str(count), "--metrics-file", str(metrics), "--log-level", "error"], env=environment)
+    try:
+        time.sleep(_WARM_SECONDS)
+        before = _state(worker, matcher, metrics)
+        time.sleep(options.seconds)
+        after = _state(worker, matcher, metrics)
+    finally:
+        for process in (worker, matcher, server):
+            process.send_signal(signal.SIGTERM)
+            process.wait()
+    with accounts._engine.connect() as connection:  # noqa: SLF001 -- a look at what was written
+        airings = len(connection.execute(airing.select()).all())
+    accounts.close()
+    heard = after["heard"] - before["heard"]
+    asked = (after["questions"] - before["questions"]) / heard * 60
+    costs = {name: 1000 * (after[name] - before[name]) / heard for name in ("worker", "matcher")}
+    return {**costs, "questions": asked, "rss": after["rss"], "late": after["late"], "airings": airings}
+
+
+def _state(worker: subprocess.Popen[bytes], matcher: subprocess.Popen[bytes], metrics: Path) -> dict[str, float]:
+    values: dict[str, float] = {}
+    for line in metrics.read_text().splitlines():
+        if not line.startswith("#"):
+            name, _, value = line.rpartition(" ")
+            name = name.partition("{")[0]
+            values[name] = values.get(name, 0.0) + float(value)
+    return {
+        "worker": _cpu(worker.pid),
+        "matcher": _cpu(matcher.pid),
+        "rss": int(Path(f"/proc/{worker.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6,
+        "heard": values["monitor_heard_seconds_total"],
+        "questions": values.get("monitor_questions_total", 0.0),
+        "late": values["monitor_late_seconds"],
+    }
+
+
+def _cpu(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / _TICKS
+
+
+def _serve(files: list[str]) -> None:
+    """Each connection gets a file over and over in real time, from a place of its own, some seconds at once."""
+    contents = [Path(file).read_bytes() for file in files]
+    listening = socket.create_server(("127.0.0.1", 0), backlog=500)
+    print(listening.getsockname()[1], flush=True)
+    signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
+
+    def send(connection: socket.socket) -> None:
+        with connection, suppress(OSError):
+            number = int(connection.recv(4096).split()[1].strip(b"/"))
+            data = contents[number % len(contents)]
+            kind = b"audio/mpeg" if number % len(contents) == 0 else b"application/ogg"
+            connection.sendall(b"HTTP/1.0 200 OK\r\nContent-Type: " + kind + b"\r\n\r\n")
+            rate = len(data) / _LOOP_SECONDS
+            at = 0 if kind == b"application/ogg" else number * 7919 * 1000 % len(data)
+            began, sent = time.monotonic() - _BURST_SECONDS, 0
+            while True:
+                due = int((time.monotonic() - began) * rate) - sent
+                piece = data[at : at + due]
+                connection.sendall(piece)
+                sent += len(piece)
+                at = (at + len(piece)) % len(data)
+                time.sleep(0.25)
+
+    while True:
+        connection, _ = listening.accept()
+        threading.Thread(target=send, args=(connection,), daemon=True).start()
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("audio", type=Path)
+    parser.add_argument("work", type=Path)
+    parser.add_argument("--streams", type=int, nargs="+", default=[24, 100])
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--tracks", type=int, default=60, help="of the music, at most so many")
+    parser.add_argument("--made-up", type=int, default=20_000, help="recordings more in the index")
+    parser.add_argument("--show", action="store_true")
+    parser.add_argument("--shows", type=int, default=3)
+    parser.add_argument("--minutes", type=float, default=20)
+    parser.add_argument("--seed", type=int, default=1)
+    return parser
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["serve"]:
+        _serve(sys.argv[2:])
+    sys.exit(main())
