@@ -22,11 +22,9 @@ SILENT_HEAD_BYTES = 1024 * 1024
 """The same, before the first sample: Ogg and FLAC may carry pictures."""
 SILENT_SECONDS = 30.0
 """Without a sample, though bytes keep coming."""
+_FEWEST_BYTES = 2048
+"""To tell MPEG frames by: three in a row of most streams."""
 _KNOWN = ("mp3", "aac", "ogg", "opus", "flac", "wav")
-_TYPES = {
-    "audio/mpeg": "mp3", "audio/mp3": "mp3", "audio/aac": "aac", "audio/aacp": "aac", "audio/x-aac": "aac", "application/ogg": "ogg",
-    "audio/ogg": "ogg", "audio/flac": "flac", "audio/x-flac": "flac", "audio/wav": "wav", "audio/x-wav": "wav",
-}  # fmt: skip
 
 
 class Feed:
@@ -51,18 +49,23 @@ class Feed:
 
     def sniff(self) -> str:
         """The format of what follows, by its first bytes. LastingCaptureError when it is none that is taken."""
-        while len(self._held) < SNIFFED_BYTES and (piece := self._source.read()):
+        # Silence takes a few hundred bytes a second: what is known early must not wait for more.
+        while (found := self._told()) is None and len(self._held) < SNIFFED_BYTES and (piece := self._source.read()):
             self._held += piece
-            if _is_sure(sniff(self._held)):
-                break
         if not self._held:
             raise CaptureError("the stream ended before any sound")
-        found = sniff(self._held) or _adts(self._held)
+        found = found or _adts(self._held) or sniff(self._held)
         if found not in _KNOWN:
             raise LastingCaptureError(_other(self._held))
         if found in ("ogg", "opus"):
             self._links = OggLinks()
         return found
+
+    def _told(self) -> str | None:
+        """The format, if enough has come to tell it."""
+        if len(self._held) < _FEWEST_BYTES and not self._held.startswith(b"OggS"):
+            return None
+        return _adts(self._held) or sniff(self._held)
 
     def read(self, size: int) -> bytes:
         """At most `size` bytes; empty at the end of this file."""
@@ -96,10 +99,6 @@ class Feed:
     def reopened(self) -> Feed:
         """The file of what follows: from the next link on, else from where the last sound came out."""
         return Feed(self._source, self._next or bytes(self._unheard) + self._ready + self._held)
-
-
-def _is_sure(found: str | None) -> bool:
-    return found not in (None, "mp3")
 
 
 def _adts(head: bytes) -> str | None:

@@ -80,6 +80,15 @@ def test_another_rate_gets_another_resampler() -> None:
     assert {"22050 Hz" in one for one in told} == {True, False}
 
 
+@pytest.mark.parametrize("form", ["mp3", "aac", "ogg", "opus"])
+def test_silence_is_heard_at_once_though_it_takes_few_bytes(form: str) -> None:
+    data = encoded(np.zeros(60 * RATE, np.int16), form, source_rate=RATE, rate=RATE)
+    source = Bytes(data, 100)
+    next(sound(source))  # type: ignore[arg-type]
+    seconds = (1 - 100 * len(source.pieces) / len(data)) * 60
+    assert seconds < 12
+
+
 def test_broken_packets_are_left_out_and_the_rest_is_heard() -> None:
     data = bytearray(made("mp3", 30))
     random = np.random.default_rng(5)
