@@ -105,9 +105,7 @@ def exact(reference: LibChromaprint, files: list[Path], seconds: float) -> int:
 
 def formats(reference: LibChromaprint, files: list[Path]) -> int:
     """The same piece in all seven formats; bits that differ from libchromaprint on the samples that our decoder gives."""
-    print(
-        f"\n{len(files)} tracks of {SECONDS_PER_FORMAT} s in each format: bits that differ, and the share that the encoding turned (beside wav)"
-    )
+    print(f"\n{len(files)} tracks of {SECONDS_PER_FORMAT} s in each format; `turned`: the share of bits that the encoding changed")
     print(f"{'format':8} {'items':>8} {'bits':>10} {'differ':>7} {'turned':>8} {'text form':>10}")
     lossless: dict[Path, NDArray[np.uint32]] = {}
     all_differing = 0
