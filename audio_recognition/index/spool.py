@@ -5,6 +5,7 @@ Ids and places are held in memory (26 bytes a fingerprint), items never are.
 
 from __future__ import annotations
 
+import os
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from audio_recognition.index.batches import FingerprintBatch
 
 
+ITEM_BYTES = 4
+
+
 class Spool:
     """All fingerprints of some batches, in the order of ordinals: by recording id, then by items; no empty one, none twice."""
 
@@ -29,6 +33,7 @@ class Spool:
         ids, starts, lengths = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
         seconds = [np.zeros(0, np.uint16)]
         at = 0
+        self._file = file
         with file.open("wb") as out:
             for batch in batches:
                 first, last = int(batch.starts[0]), int(batch.starts[-1])
@@ -38,7 +43,6 @@ class Spool:
                 lengths.append(np.minimum(np.diff(batch.starts), MAXIMUM_ITEMS))
                 seconds.append(batch.seconds)
                 at += last - first
-        self._items: NDArray[np.uint32] = np.memmap(file, dtype="<u4", mode="r") if at else np.zeros(0, np.uint32)
         self.recording_ids = np.concatenate(ids)
         self._starts = np.concatenate(starts)
         self.lengths = np.concatenate(lengths)
@@ -51,15 +55,13 @@ class Spool:
         self.recording_ids, self.seconds = self.recording_ids[order], self.seconds[order]
         self._starts, self.lengths = self._starts[order], self.lengths[order]
 
-    def _one(self, at: int) -> bytes:
-        return self._items[self._starts[at] : self._starts[at] + self.lengths[at]].tobytes()
-
     def _order_of_equals(self) -> NDArray[np.int64]:
         order = np.arange(len(self.recording_ids))
         is_repeat = np.zeros(len(order), dtype=np.bool_)
         bounds = np.flatnonzero(np.diff(self.recording_ids, prepend=-1, append=-1))
         for start in np.flatnonzero(np.diff(bounds) > 1):
-            members = sorted((self._one(at), -int(self.seconds[at]), at) for at in range(bounds[start], bounds[start + 1]))
+            rows = range(bounds[start], bounds[start + 1])
+            members = sorted((self._read(slice(at, at + 1)).tobytes(), -int(self.seconds[at]), at) for at in rows)
             order[bounds[start] : bounds[start + 1]] = [at for _, _, at in members]
             is_repeat[bounds[start] + 1 : bounds[start + 1]] = [before[0] == after[0] for before, after in pairwise(members)]
         return order[~is_repeat]
@@ -75,10 +77,16 @@ class Spool:
             first = last
 
     def _read(self, rows: slice) -> NDArray[np.uint32]:
+        # Not by memory map: pages of it would count as the program's memory, and cost more to map than to read.
         starts, ends = self._starts[rows], self._starts[rows] + self.lengths[rows]
         if (starts[1:] == ends[:-1]).all():
-            return np.array(self._items[starts[0] : ends[-1]])
-        return np.concatenate([self._items[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)])
+            return np.fromfile(self._file, dtype="<u4", count=int(ends[-1] - starts[0]), offset=int(starts[0]) * ITEM_BYTES)
+        with self._file.open("rb", buffering=0) as file:
+            pieces = [
+                os.pread(file.fileno(), length * ITEM_BYTES, start * ITEM_BYTES)
+                for start, length in zip(starts.tolist(), self.lengths[rows].tolist(), strict=True)
+            ]
+        return np.frombuffer(b"".join(pieces), dtype="<u4")
 
     def __len__(self) -> int:
         """Number of fingerprints."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from audio_recognition.index.layout import HASHED_BITS, SAMPLE_BITS, codes, is_sampled
+from audio_recognition.index.layout import HASH_BITS, HASHED_BITS, SAMPLE_BITS, codes, is_sampled
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -64,8 +64,14 @@ def turned_probes(query: NDArray[np.uint32]) -> Probes:
 
 
 def _sampled(hashed: NDArray[np.uint32], places: NDArray[np.int64], phases: NDArray[np.int64]) -> Probes:
+    """One probe for each code at a place: the same one of several phases would count its postings several times."""
     at = np.flatnonzero(is_sampled(hashed))
-    return Probes(hashed[at], places[at], phases[at])
+    keys = (((places[at] << HASH_BITS) | hashed[at]) << _PHASE_BITS) | phases[at]
+    keys.sort()
+    codes_at = keys >> _PHASE_BITS
+    keys = keys[np.flatnonzero(np.diff(codes_at, prepend=-1))]
+    codes_at = keys >> _PHASE_BITS
+    return Probes((codes_at & ((1 << HASH_BITS) - 1)).astype(np.uint32), codes_at >> HASH_BITS, keys & ((1 << _PHASE_BITS) - 1))
 
 
 def candidates(segment: Segment, asked: Probes) -> Candidates:

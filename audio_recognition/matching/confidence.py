@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 _GATE_ITEMS = (40, 59, 223, 900)
-_GATES = (0.22, 0.26, 0.30, 0.34)
+_GATES = (0.21, 0.25, 0.28, 0.32)
 WHOLE_FILE_GATE = _GATES[-1]
 """For audio as long as the recording that is aligned with its beginning."""
 LEAST_CHANCE = 0.1
