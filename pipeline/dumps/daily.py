@@ -1,14 +1,15 @@
 """Dumps that come as one small dump a day, each on top of those before: landed and staged day by day, in order, each day once.
 
 A day is a landed dump of its own (`landing/<platform>/<date>/`) and a folder of staging tables of its own (`staging/<platform>/<date>/`),
-which is the only memory of what has been read: days behind it are landed and staged, days up to it are not looked at again, also not by
-other code. A day that is missing or cannot be read stops the line there, because a later day may change what it says; the tables of the
-days before stay in use. To begin anew, remove `staging/<platform>`: all days that upstream shows are fetched again.
+which is the only memory of what has been read: a day that has one is not looked at again, also not by other code. A day that is missing
+or cannot be read stops the line there, because a later day may change what it says; the tables of the days before stay in use. To begin
+anew, remove `staging/<platform>`: all days that upstream shows are fetched again.
 """
 
 from __future__ import annotations
 
 from datetime import date, timedelta
+from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -73,8 +74,8 @@ def land_days(source: Source, zone: Path, staging: Path, most: int, report: Call
                 shown.setdefault(day, {})[path] = info
         if not shown:
             raise DumpError(f"no file {list(source.files)} with a day (YYYY-MM-DD) in its name")
-        fetched, files, after = 0, [], max(staged_days(staging), default="")
-        for day in sorted(day for day in shown if day > after)[:most]:
+        fetched, files, staged = 0, [], staged_days(staging)
+        for day in sorted(day for day in shown if day > min(staged, default="") and day not in staged)[:most]:
             remote = [remote_file(file_system, PurePosixPath(path).name, info) for path, info in shown[day].items()]
             landing = land_files(file_system, source, zone, day, remote, report)
             fetched += landing.bytes_fetched
@@ -91,11 +92,11 @@ def stage_days(platform: str, zone: Path, folder: Path, most: int, report: Calla
     """
     forgive_broken(zone, code_version())
     staged = staged_days(folder)
-    waiting = {landed_date(dump): dump for dump in landed_dumps(zone) if landed_date(dump) > max(staged, default="")}
+    waiting = {landed_date(dump): dump for dump in landed_dumps(zone) if landed_date(dump) not in staged}
     problem: str | None = None
     done: list[str] = []
     for day in sorted(waiting)[:most]:
-        problem = _problem(platform, day, [*staged, *done], waiting[day], folder, report)
+        problem = _problem(platform, day, waiting[day], folder, report)
         if problem:
             report(f"{platform}: {problem}")
             break
@@ -104,6 +105,7 @@ def stage_days(platform: str, zone: Path, folder: Path, most: int, report: Calla
         raise DumpError(f"{platform}: nothing staged before, and {problem}")
     if not staged and not done:
         return Intake(platform, "missing", None)
+    problem = problem or _hole(staged_days(folder))
     through = max([*staged, *done])
     return Intake(platform, "kept_last_good" if problem else "staged" if done else "unchanged", through, problem)
 
@@ -113,10 +115,24 @@ def prune_days(zone: Path, keep: int, staging: Path) -> list[Path]:
     return prune_landings(zone, keep, through=max(staged_days(staging), default=""))
 
 
-def _problem(platform: str, day: str, before: list[str], dump: Path, folder: Path, report: Callable[[str], None]) -> str | None:
+def _hole(staged: list[str]) -> str | None:
+    """A day that is missing between staged ones, which only a hand can have removed."""
+    hole = next((day for day, following in pairwise(staged) if _day_after(day) != following), None)
+    return f"{_day_after(hole)} is not staged although later days are: deliver it again" if hole else None
+
+
+def _day_after(day: str) -> str:
+    return str(date.fromisoformat(day) + timedelta(days=1))
+
+
+def _problem(platform: str, day: str, dump: Path, folder: Path, report: Callable[[str], None]) -> str | None:
     """Stage a day; what is wrong with it, if anything is."""
-    if before and date.fromisoformat(day) != (expected := date.fromisoformat(before[-1]) + timedelta(days=1)):
-        return f"no file of {expected} has landed, {day} has: days are read in order; deliver it (a day without rows is an empty .gz file)"
+    before = [other for other in staged_days(folder) if other < day]
+    if before and _day_after(before[-1]) != day:
+        missing = _day_after(before[-1])
+        return (
+            f"no file of {missing} has landed, {day} has: days are read in order; deliver it (a day without rows is seven empty .gz files)"
+        )
     if is_broken(dump):
         return f"dump {dump.name} was found broken before and has not been replaced since"
     try:

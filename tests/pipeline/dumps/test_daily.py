@@ -155,3 +155,17 @@ def test_days_are_checked_once(night: Night) -> None:
     assert [folder.name for folder in unchecked_days(night.staging)] == list(DAYS[:2])
     mark_checked(unchecked_days(night.staging)[:1])
     assert [folder.name for folder in unchecked_days(night.staging)] == [DAYS[1]]
+
+
+def test_a_staged_day_that_somebody_removed_is_missed_and_read_again(night: Night) -> None:
+    night.publish(*DAYS)
+    night.land()
+    night.stage()
+    shutil.rmtree(night.staging / DAYS[1])
+    shutil.rmtree(night.zone)
+    intake = night.stage()
+    assert intake.status == "kept_last_good"
+    assert DAYS[1] in str(intake.problem)
+    assert {name[:10] for name in night.land().files} == {DAYS[1]}
+    assert night.stage().status == "staged"
+    assert staged_days(night.staging) == list(DAYS)
