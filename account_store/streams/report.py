@@ -1,8 +1,8 @@
 """The airings of whole months, stream by stream, as arrays: what an airplay report is made of.
 
 A day that is settled is kept once more as one row of `airplay_day`, so that three months of a stream are 92 rows to read and not 36,800
-(docs/decisions says what that gains). `settle` packs days as they become settled; a report that meets one that is not packed yet packs it.
-A row's `airings` hold three columns one after the other, little endian, ordered by start, then airing id:
+(docs/benchmarks.md says what that gains). `settle` packs days as they become settled; a report that meets one that is not packed yet packs
+it. A row's `airings` hold three columns one after the other, little endian, ordered by start, then airing id:
 
     0     8n bytes  int64   recording ids
     8n    4n bytes  int32   starts, in seconds since the day began (UTC)
@@ -116,8 +116,8 @@ class Airplay:
                 found |= {row.recording_id: AiredAs(row.title, row.artist, row.isrc) for row in connection.execute(query)}
         return found
 
-    def settle(self) -> int:
-        """Pack every settled day that is not packed yet; how many were. Any number of processes may do so at once."""
+    def settle(self, most_days: int = 10_000) -> int:
+        """Pack settled days that are not packed yet, at most about so many; how many were. Any number of processes may do so at once."""
         last_packed = select(func.max(airplay_day.c.day)).where(airplay_day.c.stream_id == stream.c.stream_id).scalar_subquery()
         with self._reading() as connection:
             rows = connection.execute(select(*_REPORTED, last_packed.label("last_packed"))).all()
@@ -126,7 +126,7 @@ class Airplay:
             one = ReportedStream(*reported)
             day = _day(one.created_at) if last is None else _number(last) + 1
             end = min(_day(settled_before) - 1, _last_day(one))
-            while day <= end:
+            while day <= end and packed < most_days:
                 until = min(day + _DAYS_AT_ONCE, end + 1)
                 self.airings(one, _moment(day), _moment(until))
                 packed += until - day

@@ -66,7 +66,7 @@ def named(catalog: Catalog, recording_ids: Sequence[int]) -> dict[int, Named]:
 
 def credit(artists: Iterable[_Artist | TrackArtist]) -> str:
     """The artists who lead, in one text."""
-    return ", ".join(artist.name for artist in artists if artist.is_primary)
+    return ", ".join([artist.name for artist in artists if artist.is_primary])
 
 
 def aired_tracks(catalog: Catalog, airings: Iterable[Airing]) -> dict[int, AiredTrack]:

@@ -1,8 +1,8 @@
 """What a description cannot say of some kinds of parameters, told to schemathesis (SCHEMATHESIS_HOOKS=tests.contract.schemathesis_hooks).
 
 A cursor is valid only when it was handed out: made-up ones are a 400 on purpose, and are left to tests of their own. Of a group of lookup
-parameters exactly one must be sent: the first of those made up is kept. A genre must be one of the tree. Audio must be audio, and the text
-of a fingerprint one that was made of some.
+parameters exactly one must be sent: the first of those made up is kept. A genre must be one of the tree, the days of a report some that
+follow each other. Audio must be audio, and the text of a fingerprint one that was made of some.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ LOOKUPS = {
 IDENTIFY = "/v1/tracks/identify"
 SILENT_WAV = encoded(np.zeros(11025, np.int16), "wav", rate=11025)
 FINGERPRINT = encode(np.arange(50, dtype=np.uint32))
+REPORT = {"from": "2026-10-01", "until": "2026-11-30", "timezone": "Europe/Berlin"}
 GENRES = {"genre": "House", "genreId": 1}
 NOBODY = "http://127.0.0.2:9/hook"
 """The servers under test may call this address, and nobody is there."""
@@ -44,6 +45,8 @@ def before_call(context: schemathesis.HookContext, case: schemathesis.Case, kwar
     query = case.query
     query.pop("cursor", None)
     query.update({name: known for name, known in GENRES.items() if name in query})
+    if case.operation.path == "/v1/streams/report":
+        query.update(REPORT)
     group = [name for name in LOOKUPS.get(case.operation.path, ()) if name in query]
     for name in group[1:]:
         query.pop(name)

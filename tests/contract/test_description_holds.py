@@ -17,6 +17,7 @@ import pytest
 from catalog_api.handlers import ROUTES
 from catalog_api.routes import declared
 from tests.conftest import ROOT
+from tests.contract.test_g_streams import account_of
 
 if TYPE_CHECKING:
     from tests.contract.conftest import Api
@@ -32,6 +33,7 @@ def program() -> str:
 
 def test_made_up_requests_get_what_is_described(on_sqlite: Api, program: str, tmp_path: Path) -> None:
     caller = on_sqlite.as_caller()
+    on_sqlite.accounts.set_card(account_of(caller), has_card=True)
     command = [
         program,
         "run",
