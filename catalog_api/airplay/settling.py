@@ -1,0 +1,31 @@
+"""Keeps settled days of airings packed, so that no report has to wait for it: a worker does so a few at a time, beside its requests."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from typing import TYPE_CHECKING
+
+from account_store.errors import UnavailableError
+
+if TYPE_CHECKING:
+    from account_store.accounts import Accounts
+
+log = logging.getLogger("catalog_api")
+
+EVERY_SECONDS = 3600.0
+_DAYS_AT_ONCE = 200
+"""Of streams: a fraction of a second, which is how long stopping the server may have to wait for it."""
+_PAUSE_SECONDS = 1.0
+
+
+async def keep_settled(accounts: Accounts) -> None:
+    """Until it is cancelled. Workers look at times of their own; what one has done the others find done."""
+    while True:
+        await asyncio.sleep(EVERY_SECONDS * random.uniform(0.01, 1))  # noqa: S311 - no secret
+        try:
+            while await asyncio.to_thread(accounts.airplay.settle, _DAYS_AT_ONCE):  # noqa: ASYNC110 - work that is left, no flag
+                await asyncio.sleep(_PAUSE_SECONDS)
+        except UnavailableError as error:
+            log.warning("days of airings are not packed: %s", error)
