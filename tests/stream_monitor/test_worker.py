@@ -1,0 +1,220 @@
+from __future__ import annotations
+
+import threading
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from account_store.outbound import Outbound
+from account_store.outbound.allowed import parse_allow_list
+from account_store.streams.leases import Leases
+from account_store.streams.registry import FAILED, RECONNECTING, RUNNING, STOPPED
+from account_store.streams.tables import airing, stream, stream_gap
+from audio_recognition.matching import Matcher
+from stream_monitor import listener
+from stream_monitor.clock import SampleClock
+from stream_monitor.listener import Surroundings
+from stream_monitor.meters import Meters
+from stream_monitor.scribe import Scribe
+from stream_monitor.worker import Worker
+from tests.conftest import run_module
+from tests.stream_monitor.conftest import LENGTHS, Songs
+from tests.stream_monitor.servers import ok, serving
+from tests.stream_monitor.shows import RATE, Part, agrees, sound
+from tests.stream_monitor.sounds import encoded
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from sqlalchemy import Connection
+
+    from account_store import Accounts
+    from audio_recognition.index.index import Index
+
+OVER = threading.Event()
+PARTS = [Part(1, 30), Part(None, 6), Part(2, 22), Part(2, 22), Part(0, 5), Part(4, 26), Part(None, 12)]
+
+
+@pytest.fixture(scope="session")
+def show() -> bytes:
+    return encoded(sound(PARTS, LENGTHS), "mp3", source_rate=RATE, rate=RATE)
+
+
+@contextmanager
+def working(accounts: Accounts, songs: Index, *, lease_seconds: float = 1.0, allowed: str = "127.0.0.1:*") -> Iterator[Meters]:
+    """A worker that reads as fast as it can, its time counted by samples."""
+    meters = Meters()
+    around = Surroundings(Outbound(parse_allow_list(allowed)), Songs(songs), Matcher(songs).match, meters, SampleClock, 1e9)  # type: ignore[arg-type]
+    stopping = threading.Event()
+    worker = Worker(accounts._engine, around, 50, lease_seconds=lease_seconds)
+    thread = threading.Thread(target=worker.run, args=(stopping,))
+    thread.start()
+    try:
+        yield meters
+    finally:
+        stopping.set()
+        thread.join(20)
+        assert not thread.is_alive()
+
+
+def until(holds: Callable[[], object], seconds: float = 30) -> None:
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.05)
+
+
+def new_stream(accounts: Accounts, url: str) -> tuple[int, str]:
+    account_id = accounts.create(f"radio {url}").account_id
+    return account_id, accounts.streams.create(account_id, url, "Radio").stream_id
+
+
+def rows(accounts: Accounts, stream_id: str) -> list[tuple[int, float, int]]:
+    with accounts._engine.connect() as connection:
+        created = connection.execute(stream.select().where(stream.c.stream_id == stream_id)).one().created_at.timestamp()
+        found = connection.execute(airing.select().where(airing.c.stream_id == stream_id).order_by(airing.c.started_ms))
+        return [(row.recording_id, row.started_ms / 1000 - created, row.duration_seconds) for row in found]
+
+
+def endless(data: bytes) -> Callable[[socket.socket, str], None]:
+    def answer(connection: socket.socket, _path: str) -> None:
+        connection.sendall(ok() + data)
+        OVER.wait(20)
+
+    return answer
+
+
+def test_what_a_stream_plays_is_written_down_as_it_goes(accounts: Accounts, songs: Index, show: bytes) -> None:
+    with serving(endless(show)) as address, working(accounts, songs) as meters:
+        account_id, stream_id = new_stream(accounts, address)
+        until(lambda: len(rows(accounts, stream_id)) == 4)
+        until(lambda: rows(accounts, stream_id)[-1][2] >= 25)
+        now = accounts.streams.get(account_id, stream_id)
+        assert (now.runtime_status, now.last_error, now.audio_format) == (RUNNING, None, "mp3float, 22050 Hz, mono")
+        assert now.last_recognized_at is not None
+    delay = rows(accounts, stream_id)[0][1]
+    assert agrees([(song, start - delay, seconds) for song, start, seconds in rows(accounts, stream_id)], PARTS)
+    assert -1 <= delay < 10
+    assert meters.heard_seconds._value.get() == pytest.approx(123, abs=2)
+    with accounts._engine.connect() as connection:
+        row = connection.execute(stream.select().where(stream.c.stream_id == stream_id)).one()
+    assert (row.worker_id, row.lease_ends_ms) == (None, None), "a worker that stops gives its streams back"
+    assert row.listened_ms > 0
+
+
+def test_a_stopped_stream_is_left_at_once(accounts: Accounts, songs: Index, show: bytes) -> None:
+    hung_up = threading.Event()
+
+    def answer(connection: socket.socket, _path: str) -> None:
+        connection.sendall(ok() + show)
+        connection.recv(1)
+        hung_up.set()
+
+    with serving(answer) as address, working(accounts, songs):
+        account_id, stream_id = new_stream(accounts, address)
+        until(lambda: rows(accounts, stream_id))
+        accounts.streams.stop(account_id, stream_id)
+        aired = rows(accounts, stream_id)
+        assert hung_up.wait(10)
+    assert rows(accounts, stream_id) == aired
+    assert accounts.streams.get(account_id, stream_id).runtime_status == STOPPED
+
+
+def test_a_source_that_is_away_is_tried_again_and_the_time_is_a_gap(
+    accounts: Accounts, songs: Index, show: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listener, "SHORTEST_GAP_MS", 100)
+    attempts = []
+
+    def answer(connection: socket.socket, path: str) -> None:
+        attempts.append(path)
+        if len(attempts) < 3:
+            connection.sendall(b"HTTP/1.0 404 Not Found\r\n\r\n")
+        else:
+            endless(show)(connection, path)
+
+    with serving(answer) as address, working(accounts, songs):
+        account_id, stream_id = new_stream(accounts, address)
+        until(lambda: accounts.streams.get(account_id, stream_id).runtime_status == RECONNECTING)
+        until(lambda: accounts.streams.get(account_id, stream_id).runtime_status == RUNNING)
+        until(lambda: rows(accounts, stream_id))
+        now = accounts.streams.get(account_id, stream_id)
+    assert "no such mount point" in (now.last_error or "")
+    with accounts._engine.connect() as connection:
+        [gap] = connection.execute(stream_gap.select().where(stream_gap.c.stream_id == stream_id))
+    assert (gap.cause, "no such mount point" in gap.detail, gap.ended_at is not None) == ("source", True, True)
+
+
+@pytest.mark.parametrize(
+    ("sent", "allowed", "told"),
+    [
+        (ok("text/html") + b"<!DOCTYPE html><p>Listen!</p>", "127.0.0.1:*", "web page"),
+        (b"HTTP/1.0 401 Unauthorized\r\n\r\n", "127.0.0.1:*", "password"),
+        (ok(), "", "not allowed"),
+    ],
+)
+def test_what_time_does_not_mend_is_failed_with_a_reason(accounts: Accounts, songs: Index, sent: bytes, allowed: str, told: str) -> None:
+    with serving(lambda connection, _path: connection.sendall(sent)) as address, working(accounts, songs, allowed=allowed):
+        account_id, stream_id = new_stream(accounts, address)
+        until(lambda: accounts.streams.get(account_id, stream_id).runtime_status == FAILED)
+        assert told in (accounts.streams.get(account_id, stream_id).last_error or "")
+
+
+def test_two_workers_share_and_the_one_that_is_left_takes_all(accounts: Accounts, songs: Index) -> None:
+    quiet = encoded(np.zeros(RATE * 4, np.int16), "mp3", source_rate=RATE, rate=RATE)
+
+    def holders() -> list[str]:
+        with accounts._engine.connect() as connection:
+            return [str(row.worker_id) for row in connection.execute(stream.select())]
+
+    with serving(endless(quiet)) as address, working(accounts, songs):
+        account_id = accounts.create("radio").account_id
+        for number in range(4):
+            accounts.streams.create(account_id, f"{address}/{number}", "Radio")
+        until(lambda: "None" not in holders())
+        with working(accounts, songs):
+            until(lambda: len(set(holders())) == 2 and "None" not in holders())
+        until(lambda: len(set(holders())) == 1 and "None" not in holders())
+
+
+def test_a_scribe_writes_each_stream_under_its_lease_and_loses_no_others(accounts: Accounts) -> None:
+    account_id = accounts.create("radio").account_id
+    ids = [accounts.streams.create(account_id, f"https://radio.example/{n}", "Radio").stream_id for n in range(3)]
+    leases = {one.stream_id: one for one in Leases(accounts._engine, "scribe", 10).claim()}
+    meters = Meters()
+    scribe = Scribe(accounts._engine, meters)
+    good, broken, lost = (scribe.follow(leases[one]) for one in ids)
+    written = []
+
+    def write(connection: Connection, stream_id: str) -> None:
+        connection.execute(stream.update().where(stream.c.stream_id == stream_id).values(audio_format="written"))
+        written.append(stream_id)
+
+    def fail(_connection: Connection, _stream_id: str) -> None:
+        raise ValueError("a bug")
+
+    accounts.streams.stop(account_id, ids[2])
+    for notes in (good, broken, lost):
+        notes.post(write, replaces="the same")
+        notes.post(write, replaces="the same")
+    broken.post(fail)
+    scribe.flush()
+    assert [accounts.streams.get(account_id, one).audio_format for one in ids] == ["written", None, None]
+    assert (lost.is_lost, good.is_lost, sorted(written)) == (True, False, sorted(ids[:2]))
+    assert meters.dropped_writes._value.get() == 2
+    good.post(write)
+    scribe.flush()
+    assert written.count(ids[0]) == 2
+
+
+def test_the_command_says_what_is_wrong(tmp_path: Path) -> None:
+    arguments = ("stream_monitor", "--catalog", tmp_path, "--matcher-socket", tmp_path / "socket", "--accounts")
+    wrong = run_module(*arguments, "mysql://host/name", check=False)
+    assert (wrong.returncode, "no database for accounts" in wrong.stderr) == (1, True)
+    away = run_module(*arguments, f"postgresql://nobody@/none?host={tmp_path}", check=False)
+    assert (away.returncode, "does not answer" in away.stderr) == (3, True)
