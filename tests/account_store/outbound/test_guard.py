@@ -74,10 +74,12 @@ def receiving(tls: ssl.SSLContext | None = None) -> Iterator[http.server.Threadi
         server.handle_error = lambda *_: None  # type: ignore[method-assign] -- clients that do not like the certificate
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
-    yield server
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
 
 
 @pytest.fixture(scope="module")

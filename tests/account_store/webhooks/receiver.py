@@ -92,9 +92,11 @@ def receiving(behaviour: Behaviour | None = None, port: int = 0, host: str = "12
     with _Server(host, port, behaviour or answers(204)) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
-        yield Receiver(server)
-        server.shutdown()
-        thread.join()
+        try:
+            yield Receiver(server)
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 def unused_port() -> int:
