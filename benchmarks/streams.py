@@ -4,8 +4,9 @@
     python -m benchmarks.streams AUDIO WORK --show [--shows 3] [--minutes 20]      truth: scripted shows, heard faster than time
 
 AUDIO is where benchmarks/game_music.py keeps real music (fetched when missing: about 1.3 GB); WORK is scratch. Cost is CPU time of the
-worker process and of the matcher process, by the stream-seconds that the worker says it heard; the streams (MP3 128, Opus 48, in turns) come from
-a server in a process of its own. `late` is how far behind its time sound was heard: more than some seconds means that the machine is full.
+worker process and of the matcher process, by the stream-seconds that the worker says it heard; the streams (MP3 128, Opus 48, in
+turns) come from a server in a process of its own. `late` is how far behind its time sound was heard: more than some seconds means that
+the machine is full.
 """
 
 from __future__ import annotations
@@ -65,9 +66,8 @@ def _world(options: argparse.Namespace) -> World:
 
 
 def _shows(world: World, options: argparse.Namespace) -> None:
-    print(
-        "| show | airings | rows | right | missing | false | start error p50 / max s | length error p50 / max s | written after p50 / max s | matcher asked |"
-    )
+    errors = "start error p50 / max s | length error p50 / max s | written after p50 / max s"
+    print(f"| show | airings | rows | right | missing | false | {errors} | matcher asked |")
     print("|---|---|---|---|---|---|---|---|---|---|")
     for number in range(options.shows):
         form = list(streams_show.CODECS)[number % len(streams_show.CODECS)]
@@ -95,9 +95,8 @@ def _costs(world: World, options: argparse.Namespace) -> None:
         file = options.work / f"loop.{form}"
         file.write_bytes(encoded(np.stack([mono, mono]), *streams_show.CODECS[form]))
         data.append(file)
-    print(
-        "| streams | worker ms a stream-second | matcher ms | streams a core | questions a stream-minute | RSS MB, all | RSS MB, a stream | late s | airings |"
-    )
+    memory = "RSS MB, all | RSS MB, a stream"
+    print(f"| streams | worker ms a stream-second | matcher ms | streams a core | questions a minute | {memory} | late s | airings |")
     print("|---|---|---|---|---|---|---|---|---|")
     empty = _cost(options, catalog, data, 1)
     for count in options.streams:

@@ -180,8 +180,11 @@ class Listener:
                 self._look(ear, clock)  # what came since the last look
 
     def _look(self, ear: Ear, clock: AirClock) -> None:
+        before = self._tracker.play
         try:
             self._tracker.look(ear, clock)
+            if self._tracker.play is not before:
+                self._around.meters.airings.inc()
         except (MatcherUnavailableError, MatcherFailedError, NoSnapshotError) as error:
             self._around.meters.questions.labels("failed").inc()
             if self._unmatched_ms is None:

@@ -101,6 +101,7 @@ def test_what_a_stream_plays_is_written_down_as_it_goes(accounts: Accounts, song
     assert agrees([(song, start - delay, seconds) for song, start, seconds in rows(accounts, stream_id)], PARTS)
     assert -1 <= delay < 10
     assert meters.heard_seconds._value.get() == pytest.approx(123, abs=2)
+    assert meters.airings._value.get() == 4
     with accounts._engine.connect() as connection:
         row = connection.execute(stream.select().where(stream.c.stream_id == stream_id)).one()
     assert (row.worker_id, row.lease_ends_ms) == (None, None), "a worker that stops gives its streams back"
