@@ -28,7 +28,7 @@ from catalog_store.platforms import FINGERPRINT_SOURCES
 from catalog_store.search.arrays import ArrayWriter, mapped
 from catalog_store.snapshot import RECOGNITION_FOLDER, SERVING_FOLDER
 from catalog_store.tables import TABLES
-from catalog_store.tables.files import PENDING_SUFFIX, parts, read_table
+from catalog_store.tables.files import PENDING_SUFFIX, parts, scan_table
 from pipeline.dumps.fingerprints.items import flat
 
 if TYPE_CHECKING:
@@ -61,8 +61,8 @@ def build_recognition(paths: BuildPaths) -> dict[str, int]:
 
     Without fingerprints it is an index that answers nothing. Asked to link everything anew, it takes nothing over.
     """
-    chosen = read_table(TABLES["recording_fingerprint"], paths.table("recording_fingerprint")).select("fingerprint_key", "recording_id")
-    chosen = chosen.sort("fingerprint_key")
+    table = scan_table(TABLES["recording_fingerprint"], paths.table("recording_fingerprint"))
+    chosen = table.select("fingerprint_key", "recording_id").sort("fingerprint_key").collect()
     keys, ids = (chosen[name].to_numpy() for name in ("fingerprint_key", "recording_id"))
     segments = {} if paths.relink.exists() else _live_segments(paths)
     plan = planned(segments, keys)

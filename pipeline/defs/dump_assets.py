@@ -136,7 +136,7 @@ def staging_asset(platform: str) -> dg.AssetsDefinition:
             )
             return
         tables = STAGED_TABLES[platform]
-        rows = {table.name: sum(map(row_count, catalog.paths.staged(table.name, (platform,)))) for table in tables}
+        rows = {table.name: row_count(*catalog.paths.staged(table.name, (platform,))) for table in tables}
         records, rejects = rows[tables[0].name], rows["reject"]
         catalog.report(f"{platform}: {intake.status} in {usage.seconds:.1f} s, {records:,} records, {rejects:,} rejects")
         yield dg.MaterializeResult(
