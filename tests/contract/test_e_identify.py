@@ -25,7 +25,7 @@ from tests.contract.awkward import song
 from tests.contract.conftest import Api, problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     import httpx
     from numpy.typing import NDArray
@@ -286,11 +286,14 @@ def test_e5_a_killed_matcher_is_503_free_of_charge_and_comes_back_by_itself(serv
         assert problem(answer) == (503, "recognition_unavailable", [])
         assert int(answer.headers["retry-after"]) >= 1
     assert used(api) == 0
-    end = time.monotonic() + 30
-    while (answer := api.post(IDENTIFY, body, headers=headers)).status_code == 503:
-        assert time.monotonic() < end
-        time.sleep(0.1)
-    assert ids(answer) == ids(upload(api, wav(clip(1)))) == ["1"]
+    answers = []
+
+    def is_back() -> bool:
+        answers.append(api.post(IDENTIFY, body, headers=headers))
+        return answers[-1].status_code != 503
+
+    until(is_back)
+    assert ids(answers[-1]) == ids(upload(api, wav(clip(1)))) == ["1"]
     assert used(api) == 21
     assert matcher_pid(server) != before
 
@@ -324,6 +327,13 @@ def test_e5_a_repeat_under_an_idempotency_key_gets_the_first_answer_and_pays_not
     assert upload(caller, file, **headers).status_code == 200, "paid for before the credits ran out"
 
 
+def until(holds: Callable[[], object]) -> None:
+    end = time.monotonic() + 30
+    while not holds():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.02)
+
+
 def children(process: int, named: bytes) -> list[int]:
     """Processes started by one, by what stands on their command lines."""
     found = [int(child) for task in Path(f"/proc/{process}/task").iterdir() for child in (task / "children").read_text().split()]
@@ -335,15 +345,13 @@ def test_e6_a_decoder_that_dies_of_a_file_costs_its_request_alone_and_nothing(on
     assert ids(upload(api, wav(clip(1)))) == ["1"]
     [worker] = children(on_sqlite.pid, b"spawn_main")
     [fork_server] = children(worker, b"uploads.fork_server")
+    until(lambda: not children(fork_server, b""))  # that of the upload before
     file = wav(np.concatenate([melody(35, seed=UNKNOWN), song(1)]))
     with frozen_matcher(on_sqlite):  # the decoder of its first window waits to be asked for the second
         asking = threading.Thread(target=lambda: answers.append(upload(api, file)))
         asking.start()
-        end = time.monotonic() + 30
-        while not (victims := children(fork_server, b"")):
-            assert time.monotonic() < end
-            time.sleep(0.01)
-        for victim in victims:
+        until(lambda: children(fork_server, b""))
+        for victim in children(fork_server, b""):
             os.kill(victim, signal.SIGKILL)
     asking.join()
     assert problem(answers[0]) == (415, "undecodable_audio", [])
