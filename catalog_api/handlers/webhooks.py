@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
+import msgspec
+
+from account_store.accounts import Accounts
 from account_store.api_keys import Caller
 from account_store.errors import InvalidValueError, UnknownError
 from account_store.outbound.targets import LONGEST_URL
-from account_store.webhooks.deliveries import Delivery, DisabledError
+from account_store.webhooks.deliveries import Delivery, DeliveryDetail, DisabledError
 from account_store.webhooks.endpoints import LONGEST_DESCRIPTION, LONGEST_OVERLAP, OVERLAP, Endpoint, NewSecret, TooManyEndpointsError
 from account_store.webhooks.events import EVENT_TYPES
 from catalog_api.answers import Answer, encoded
@@ -34,15 +37,21 @@ from catalog_api.wire import (
 )
 from catalog_store.cursors import CursorCodec, Place
 
+T = TypeVar("T")
+
 _STATUSES = ENABLED, DISABLED = ("enabled", "disabled")
 _HOURS = timedelta(hours=1)
-_PROPERTIES = {
+_PROPERTIES: dict[str, dict[str, Any]] = {
     "url": {"type": "string", "format": "uri", "maxLength": LONGEST_URL, "pattern": URL_PATTERN},
     "event_types": {"type": ["array", "null"], "items": {"type": "string", "enum": list(EVENT_TYPES)}},
     "description": {"type": ["string", "null"], "maxLength": LONGEST_DESCRIPTION, "pattern": r"^[^\x00]*$"},
 }
 _NEW = {"type": "object", "required": ["url"], "properties": _PROPERTIES}
-_CHANGES = {"type": "object", "properties": {**_PROPERTIES, "status": {"type": "string", "enum": list(_STATUSES)}}}
+_CHANGED = {
+    "url": {**_PROPERTIES["url"], "type": ["string", "null"]},
+    "status": {"type": ["string", "null"], "enum": [*_STATUSES, None]},
+}
+_CHANGES = {"type": "object", "properties": {**_PROPERTIES, **_CHANGED}}
 _OVERLAP_HOURS = {"type": ["integer", "null"], "minimum": 0, "maximum": LONGEST_OVERLAP // _HOURS, "default": OVERLAP // _HOURS}
 _ROTATION = {"type": "object", "properties": {"overlap_hours": _OVERLAP_HOURS}}
 _SINCE = {"type": "object", "required": ["since"], "properties": {"since": {"type": "string", "format": "date-time"}}}
@@ -61,38 +70,20 @@ def create_webhook(_asked: Asked, body: object) -> Question:
     members = Members(body)
     url, event_types, description = members.text("url", LONGEST_URL), *_described(members)
     members.check()
-
-    async def work(service: Service, caller: Caller) -> Answer:
-        await vet(service.outbound, url, https_only=True)
-        create = service.accounts.webhooks.create
-        with _told():
-            made = await asyncio.to_thread(create, caller.account_id, url, event_types or (), description or "", is_vetted=True)
-        return encoded(_new(made))
-
-    return Free(work)
+    rest = (event_types or (), description or "")
+    return _answered(lambda accounts, me: accounts.webhooks.create(me, url, *rest, is_vetted=True), _new, url)
 
 
 @reads("/v1/webhooks", WebhookList, summary="Your webhooks", **_COMMON)
 def webhooks(_asked: Asked) -> Question:
     """The account's webhooks, oldest first; at most 20."""
-
-    async def work(service: Service, caller: Caller) -> Answer:
-        found = await asyncio.to_thread(service.accounts.webhooks.all, caller.account_id)
-        return encoded(WebhookList([_shown(one) for one in found]))
-
-    return Free(work)
+    return _answered(lambda accounts, me: accounts.webhooks.all(me), lambda found: WebhookList([_shown(one) for one in found]))
 
 
 @reads("/v1/webhooks/{id:str}", Webhook, summary="A webhook by id", **_ONE)
 def webhook(asked: Asked) -> Question:
     """What it is told, and how that goes."""
-
-    async def work(service: Service, caller: Caller) -> Answer:
-        with _told():
-            found = await asyncio.to_thread(service.accounts.webhooks.one, caller.account_id, asked[WEBHOOK_ID])
-        return encoded(_shown(found))
-
-    return Free(work)
+    return _answered(lambda accounts, me: accounts.webhooks.one(me, asked[WEBHOOK_ID]), _shown)
 
 
 @alters("/v1/webhooks/{id:str}", Webhook, summary="Change a webhook", body=_CHANGES, **_ONE)
@@ -105,28 +96,13 @@ def change_webhook(asked: Asked, body: object) -> Question:
     members.check()
     changes: dict[str, Any] = {"url": url, "event_types": event_types, "description": description}
     changes["is_enabled"] = None if status is None else status == ENABLED
-
-    async def work(service: Service, caller: Caller) -> Answer:
-        if url is not None:
-            await vet(service.outbound, url, https_only=True)
-        change = service.accounts.webhooks.change
-        with _told():
-            changed = await asyncio.to_thread(change, caller.account_id, asked[WEBHOOK_ID], is_vetted=True, **changes)
-        return encoded(_shown(changed))
-
-    return Free(work)
+    return _answered(lambda accounts, me: accounts.webhooks.change(me, asked[WEBHOOK_ID], is_vetted=True, **changes), _shown, url)
 
 
 @deletes("/v1/webhooks/{id:str}", Webhook, summary="Delete a webhook", **_ONE)
 def delete_webhook(asked: Asked) -> Question:
     """Forget it, its secret and its deliveries. The answer is what it was."""
-
-    async def work(service: Service, caller: Caller) -> Answer:
-        with _told():
-            deleted = await asyncio.to_thread(service.accounts.webhooks.delete, caller.account_id, asked[WEBHOOK_ID])
-        return encoded(_shown(deleted))
-
-    return Free(work)
+    return _answered(lambda accounts, me: accounts.webhooks.delete(me, asked[WEBHOOK_ID]), _shown)
 
 
 @writes("/v1/webhooks/{id:str}/rotate", NewWebhook, summary="Replace a webhook's secret", body=_ROTATION, **_ONE)
@@ -136,25 +112,13 @@ def rotate_webhook_secret(asked: Asked, body: object) -> Question:
     hours = members.optional_integer("overlap_hours", 0, LONGEST_OVERLAP // _HOURS)
     members.check()
     overlap = OVERLAP if hours is None else hours * _HOURS
-
-    async def work(service: Service, caller: Caller) -> Answer:
-        with _told():
-            made = await asyncio.to_thread(service.accounts.webhooks.rotate, caller.account_id, asked[WEBHOOK_ID], overlap)
-        return encoded(_new(made))
-
-    return Free(work)
+    return _answered(lambda accounts, me: accounts.webhooks.rotate(me, asked[WEBHOOK_ID], overlap), _new)
 
 
 @acts("/v1/webhooks/{id:str}/ping", WebhookDelivery, summary="Send a test event", **{**_ONE, "failures": ("not_found", "webhook_disabled")})
 def ping_webhook(asked: Asked) -> Question:
     """Send `webhook.ping`, whatever the webhook asks for; its delivery tells what came of it a moment later."""
-
-    async def work(service: Service, caller: Caller) -> Answer:
-        with _told():
-            sent = await asyncio.to_thread(service.accounts.deliveries.ping, caller.account_id, asked[WEBHOOK_ID])
-        return encoded(_delivery(sent))
-
-    return Free(work)
+    return _answered(lambda accounts, me: accounts.deliveries.ping(me, asked[WEBHOOK_ID]), _delivery)
 
 
 @writes(
@@ -170,13 +134,7 @@ def replay_webhook(asked: Asked, body: object) -> Question:
     since = members.moment("since")
     members.check()
     assert since is not None  # noqa: S101 - check has refused none
-
-    async def work(service: Service, caller: Caller) -> Answer:
-        replay = service.accounts.deliveries.replay_since
-        with _told():
-            return encoded(WebhookReplay(await asyncio.to_thread(replay, caller.account_id, asked[WEBHOOK_ID], since)))
-
-    return Free(work)
+    return _answered(lambda accounts, me: accounts.deliveries.replay_since(me, asked[WEBHOOK_ID], since), WebhookReplay)
 
 
 @reads(
@@ -189,18 +147,15 @@ def replay_webhook(asked: Asked, body: object) -> Question:
 )
 def webhook_deliveries(asked: Asked) -> Question:
     """The webhook's deliveries of the last 14 days, newest first."""
+    endpoint_id, status, cursor, limit = asked[WEBHOOK_ID], asked[DELIVERY_STATUS], asked[CURSOR], asked[LIMIT]
+    query = ("deliveries", endpoint_id, str(status))
+    before = None if cursor is None else _CURSORS.decode(query, cursor).id
 
-    async def work(service: Service, caller: Caller) -> Answer:
-        endpoint_id, status, cursor, limit = asked[WEBHOOK_ID], asked[DELIVERY_STATUS], asked[CURSOR], asked[LIMIT]
-        query = ("deliveries", endpoint_id, str(status))
-        before = None if cursor is None else _CURSORS.decode(query, cursor).id
-        page = service.accounts.deliveries.page
-        with _told():
-            found = await asyncio.to_thread(page, caller.account_id, endpoint_id, status=status, limit=limit + 1, before=before)
+    def shown(found: list[Delivery]) -> WebhookDeliveryPage:
         following = _CURSORS.encode(query, Place(0, 0, found[limit - 1].delivery_id)) if len(found) > limit else None
-        return encoded(WebhookDeliveryPage([_delivery(one) for one in found[:limit]], following))
+        return WebhookDeliveryPage([_delivery(one) for one in found[:limit]], following)
 
-    return Free(work)
+    return _answered(lambda accounts, me: accounts.deliveries.page(me, endpoint_id, status=status, limit=limit + 1, before=before), shown)
 
 
 @reads(
@@ -208,18 +163,7 @@ def webhook_deliveries(asked: Asked) -> Question:
 )
 def webhook_delivery(asked: Asked) -> Question:
     """A delivery with its body and all its attempts."""
-
-    async def work(service: Service, caller: Caller) -> Answer:
-        one = service.accounts.deliveries.one
-        with _told():
-            found = await asyncio.to_thread(one, caller.account_id, asked[WEBHOOK_ID], asked[DELIVERY_ID])
-        attempts = [
-            WebhookAttempt(timestamp(tried.attempted_at), tried.duration_ms, tried.status_code, tried.error, tried.response_excerpt)
-            for tried in found.attempts
-        ]
-        return encoded(WebhookDeliveryDetail(**_facts(found.delivery), body=found.body, attempts=attempts))
-
-    return Free(work)
+    return _answered(lambda accounts, me: accounts.deliveries.one(me, asked[WEBHOOK_ID], asked[DELIVERY_ID]), _detail)
 
 
 @acts(
@@ -231,11 +175,17 @@ def webhook_delivery(asked: Asked) -> Question:
 )
 def replay_webhook_delivery(asked: Asked) -> Question:
     """Send it again, whatever became of it, with the same `webhook-id`."""
+    return _answered(lambda accounts, me: accounts.deliveries.replay(me, asked[WEBHOOK_ID], asked[DELIVERY_ID]), _delivery)
+
+
+def _answered(ask: Callable[[Accounts, int], T], show: Callable[[T], msgspec.Struct], url: str | None = None) -> Question:
+    """What the accounts answer when they are asked for the caller's account, shown; a `url` is looked at first."""
 
     async def work(service: Service, caller: Caller) -> Answer:
-        replay = service.accounts.deliveries.replay
+        if url is not None:
+            await vet(service.outbound, url, https_only=True)
         with _told():
-            return encoded(_delivery(await asyncio.to_thread(replay, caller.account_id, asked[WEBHOOK_ID], asked[DELIVERY_ID])))
+            return encoded(show(await asyncio.to_thread(ask, service.accounts, caller.account_id)))
 
     return Free(work)
 
@@ -288,6 +238,14 @@ def _members(one: Endpoint) -> dict[str, Any]:
 
 def _delivery(one: Delivery) -> WebhookDelivery:
     return WebhookDelivery(**_facts(one))
+
+
+def _detail(found: DeliveryDetail) -> WebhookDeliveryDetail:
+    attempts = [
+        WebhookAttempt(timestamp(tried.attempted_at), tried.duration_ms, tried.status_code, tried.error, tried.response_excerpt)
+        for tried in found.attempts
+    ]
+    return WebhookDeliveryDetail(**_facts(found.delivery), body=found.body, attempts=attempts)
 
 
 def _facts(one: Delivery) -> dict[str, Any]:
