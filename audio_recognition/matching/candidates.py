@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 MOST_CANDIDATES = 768
 """Compared in a look; those with the fewest items in common fall away."""
-MOST_TURNED = 1664
+MOST_TURNED = 2112
 """Items with a turned bit looked up in the second look: the work does not grow with the query beyond that."""
 LONGEST_BUCKET = 16_384
 """Longer ones, of sounds that are everywhere, tell nothing."""
