@@ -59,7 +59,7 @@ class Recognition:
         """`live` is what ids are looked up in."""
         self._live = live
         self._matcher = MatcherClient(settings.matcher_socket)
-        self._sandbox = UploadSandbox(most_at_once=settings.uploads, most_waiting=settings.uploads)
+        self._sandbox = UploadSandbox(most_waiting=settings.uploads)
         self.spool = Spool(settings.upload_folder, most=settings.uploads, seconds=settings.upload_seconds)
 
     async def close(self) -> None:

@@ -69,7 +69,7 @@ class ApiSettings:
         int, msgspec.Meta(ge=0), "Monitor workers of live streams started beside the workers; each does one core's work."
     ] = 1
     monitor_capacity: Annotated[Count, "Streams that each monitor worker takes at most."] = 150
-    uploads: Annotated[Count, "Audio uploads per worker that may be here at once, each of up to 100 MB; more are answered 503."] = 4
+    uploads: Annotated[Count, "Audio uploads per worker that may be here at once, each of up to 100 MB; more are answered 503."] = 8
     upload_folder: Annotated[str, "Where uploads are kept while they are listened to. Empty: the system's folder for temporary files."] = ""
     upload_seconds: Annotated[Seconds, "How long one upload may take to arrive."] = 120.0
     webhooks: Annotated[bool, "Whether a process that sends webhooks is started beside the workers."] = True

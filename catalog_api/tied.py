@@ -16,7 +16,8 @@ _PR_SET_PDEATHSIG = 1
 
 def main() -> None:
     """Ask the kernel for the signal, then become the command."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
     # It died before the kernel was asked.
     if os.getppid() != int(sys.argv[1]):
         sys.exit(1)

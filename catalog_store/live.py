@@ -80,19 +80,21 @@ class LiveSnapshot(Generic[Opened]):
         what: str,
         contents: bool | str,
         besides: str = "",
+        reads_first: bool = True,
         absent: Callable[[], Exception],
         look_seconds: float = 1.0,
     ) -> None:
         """`root` is a catalog root (with `current`) or a snapshot folder; `open_` opens a snapshot's folder.
 
-        `what` names in the log what is opened; `contents` and `besides` are as in `snapshot.verify`; `absent` makes what is raised while
-        nothing is open.
+        `what` names in the log what is opened; `contents` and `besides` are as in `snapshot.verify`, without `reads_first` sizes do
+        for the first one that is opened; `absent` makes what is raised while nothing is open.
         """
         self._root = root
         self._open_one = open_
         self._says = {"live": f"{what} is live", "freed": f"{what} is freed", "refused": f"{what} refused"}
         self._contents = contents
         self._besides = besides
+        self._reads_first = reads_first
         self._absent = absent
         self._look_seconds = look_seconds
         self._lock = threading.Lock()
@@ -147,7 +149,8 @@ class LiveSnapshot(Generic[Opened]):
         if refusal is not None and refusal.target == target and time.monotonic() < refusal.again_at:
             return
         try:
-            manifest = verify(target[0], contents=self._contents, besides=self._besides)
+            contents = self._contents if self._reads_first or live is not None else False
+            manifest = verify(target[0], contents=contents, besides=self._besides)
             opened = self._open_one(target[0])
         except SnapshotInvalidError as error:
             self._refuse(target, error, may_pass=False)

@@ -47,9 +47,19 @@ class LiveIndex(LiveSnapshot[OpenIndex]):
     """Hands out the open index; NoSnapshotError while there is none."""
 
     def __init__(self, root: Path, *, verify_contents: bool = True, look_seconds: float = 1.0) -> None:
-        """`root` is a catalog root or a snapshot's folder. With `verify_contents` a new index is read through first (some s per GB)."""
-        contents = f"{SERVING_FOLDER}/{RECOGNITION_FOLDER}" if verify_contents else False
-        super().__init__(root, OpenIndex, what="recognition index", contents=contents, absent=_absent, look_seconds=look_seconds)
+        """`root` is a catalog root or a snapshot's folder. With `verify_contents` a new index is read through first (a second per GB).
+
+        But for the one that is live at the start: a matcher that died must be back at once, and that index was in use before.
+        """
+        super().__init__(
+            root,
+            OpenIndex,
+            what="recognition index",
+            contents=f"{SERVING_FOLDER}/{RECOGNITION_FOLDER}" if verify_contents else False,
+            reads_first=False,
+            absent=_absent,
+            look_seconds=look_seconds,
+        )
 
     @property
     def recordings(self) -> int:

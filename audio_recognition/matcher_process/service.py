@@ -60,12 +60,12 @@ class MatcherService:
     async def run(self, socket_path: str, stopping: asyncio.Event) -> None:
         """Serve until `stopping` is set; what waits then is still answered."""
         server = await asyncio.start_unix_server(self._listen_to, socket_path)
-        worker = asyncio.create_task(self._work())
-        await stopping.wait()
+        worker, told = asyncio.create_task(self._work()), asyncio.create_task(stopping.wait())
+        await asyncio.wait((worker, told), return_when=asyncio.FIRST_COMPLETED)
         server.close()
         self._is_stopping = True
         self._has_work.set()
-        await worker
+        await worker  # raises what ended it, if it was not told to stop: better a new process than one that takes questions in for nothing
         for asker in list(self._askers):
             asker.close()
         self._thread.shutdown()

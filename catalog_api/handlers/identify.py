@@ -89,7 +89,9 @@ def _of_fingerprint(body: object, request: str) -> Question:
     @asynccontextmanager
     async def ready(service: Service, *, is_repeatable: bool) -> AsyncIterator[Ready]:  # noqa: ARG001 - the body is here already
         async def work() -> Answer:
-            return _told(await service.recognition.of_fingerprint(items, seconds), PRICE, request, mode="fingerprint", items=len(items))
+            heard = await service.recognition.of_fingerprint(items, seconds)
+            _log(service, heard, request_id=request, mode="fingerprint", items=len(items))
+            return _told(heard, PRICE)
 
         yield Ready(PRICE, body, work)
 
@@ -104,7 +106,8 @@ def _of_upload(arriving: Arriving, request: str) -> Question:
 
             async def work() -> Answer:
                 heard = await service.recognition.of_file(received.file)
-                return _told(heard, price, request, mode="upload", bytes=received.size, windows=heard.windows)
+                _log(service, heard, request_id=request, mode="upload", bytes=received.size, windows=heard.windows)
+                return _told(heard, price)
 
             yield Ready(price, received.digest, work)
 
@@ -117,9 +120,13 @@ def price_of(size: int) -> int:
     return PRICE + -(-size // MEGABYTE)
 
 
-def _told(heard: Heard, price: int, request: str, **facts: object) -> Answer:
-    best = heard.results[0].confidence if heard.results else None
-    log.info("identified", request_id=request, confidence=best, reason=heard.reason, **facts)
+def _log(service: Service, heard: Heard, **facts: object) -> None:
+    if service.settings.log_requests:
+        best = heard.results[0].confidence if heard.results else None
+        log.info("identified", confidence=best, reason=heard.reason, **facts)
+
+
+def _told(heard: Heard, price: int) -> Answer:
     answer = Identified(matched=bool(heard.results), results=heard.results, credits_charged=price)
     if heard.reason is not None:
         answer.reason = heard.reason.value

@@ -31,18 +31,28 @@ def recording(number: int, items: int = ITEMS) -> NDArray[np.uint32]:
     return np.random.default_rng(number).integers(0, 2**32, items, dtype=np.uint32)
 
 
-def publish_index(root: Path, name: str, recordings: Mapping[int, NDArray[np.uint32]]) -> Path:
-    """A snapshot `name` with an index of these recordings, and `current` on it; the folder of the index."""
+def make_index(root: Path, name: str, recordings: Mapping[int, NDArray[np.uint32]]) -> Path:
+    """A snapshot `name` with an index of these recordings; the folder of the index."""
     folder = root / "snapshots" / name
     index = folder / SERVING_FOLDER / RECOGNITION_FOLDER
     index.parent.mkdir(parents=True)
     build_index([FingerprintBatch.of(list(recordings), list(recordings.values()))] if recordings else [], index, partitions=1)
     (folder / "catalog.duckdb").touch()
     write_manifest(folder)
+    return index
+
+
+def switch(root: Path, name: str) -> None:
+    """Make that snapshot the live one."""
     link = root / f".next-{name}"
     link.symlink_to(f"snapshots/{name}")
     link.rename(root / "current")
-    return index
+
+
+def publish_index(root: Path, name: str, recordings: Mapping[int, NDArray[np.uint32]]) -> None:
+    """Both."""
+    make_index(root, name, recordings)
+    switch(root, name)
 
 
 def write_manifest(folder: Path) -> None:

@@ -23,7 +23,16 @@ from audio_recognition.matcher_process.errors import MatcherFailedError
 from audio_recognition.matcher_process.frames import LONGEST_FRAME
 from audio_recognition.matcher_process.meters import Meters
 from audio_recognition.matching import Reason
-from tests.audio_recognition.matcher_process.indexes import events, matcher, publish_index, recording, until, write_manifest
+from tests.audio_recognition.matcher_process.indexes import (
+    events,
+    make_index,
+    matcher,
+    publish_index,
+    recording,
+    switch,
+    until,
+    write_manifest,
+)
 from tests.conftest import ROOT
 
 if TYPE_CHECKING:
@@ -162,10 +171,18 @@ def test_it_follows_what_is_published_keeps_the_old_when_the_new_is_broken_and_f
 ) -> None:
     log = socket_path.with_suffix(".log")
     assert ids(client.match_now([CATALOG[5][:200]])) == [5]
-    broken = publish_index(root, "second", {1: recording(77)})
-    (broken / "index.json").write_text("{}")
+    (make_index(root, "second", {1: recording(77)}) / "index.json").write_text("{}")
     write_manifest(root / "snapshots" / "second")
+    switch(root, "second")
     until(lambda: "recognition index refused" in events(log))
+    assert ids(client.match_now([CATALOG[5][:200]])) == [5]
+
+    turned = make_index(root, "turned", {1: recording(77)}) / "base" / "store.npy"
+    content = bytearray(turned.read_bytes())
+    content[-2] ^= 0xFF  # as good as any other for opening it
+    turned.write_bytes(content)
+    switch(root, "turned")
+    until(lambda: events(log).count("recognition index refused") == 2)
     assert ids(client.match_now([CATALOG[5][:200]])) == [5]
 
     publish_index(root, "third", {1: recording(88)})
