@@ -34,8 +34,8 @@ PRICE = 10
 """Credits, flat (specification, part 8); an upload costs one more for each megabyte that was begun."""
 MOST_FINGERPRINT_ITEMS = 10_000
 """Twenty minutes; fpcalc makes 948 of two."""
-LONGEST_COMPRESSED = 60_000
-"""Characters: so many items, each with half of its bits changed."""
+LONGEST_COMPRESSED = 166_000
+"""Characters: so many items fit in, even if every bit of each had changed."""
 LONGEST_SECONDS = 24 * 60 * 60
 _LOWEST, _HIGHEST = -(2**31), 2**32 - 1
 _ITEM = {"type": "integer", "minimum": _LOWEST, "maximum": _HIGHEST}
