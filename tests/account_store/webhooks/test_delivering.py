@@ -90,11 +90,15 @@ def test_ten_attempts_over_a_day_then_it_is_given_up_and_can_be_replayed(account
         clock.move(days=1)
         deliver(accounts)
         assert len(receiver.received) == 10
-        receiver.behaves(answers(200))
         accounts.deliveries.replay(made.endpoint.account_id, made.endpoint.endpoint_id, delivery.delivery_id)
         deliver(accounts)
+        [anew] = log_of(accounts, made.endpoint)
+        assert (anew.status, anew.finished_at) == (PENDING, None), "a replay has all its attempts"
+        receiver.behaves(answers(200))
+        clock.move(minutes=10)
+        deliver(accounts)
         [replayed] = log_of(accounts, made.endpoint)
-    assert (replayed.status, replayed.attempt_count) == (DELIVERED, 11)
+    assert (replayed.status, replayed.attempt_count) == (DELIVERED, 12)
     assert len({one.event_id for one in receiver.received}) == 1
 
 
