@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 MOST_CANDIDATES = 768
 """Compared in a look; those with the fewest items in common fall away."""
 MOST_TURNED = 2112
-"""Items with a turned bit looked up in the second look: the work does not grow with the query beyond that."""
+"""Items with a turned bit looked up in the second look."""
+MOST_PROBES = 4096
+"""Looked up in one look, evenly spread over the query: those the work does not grow with the query beyond that."""
 LONGEST_BUCKET = 16_384
 """Longer ones, of sounds that are everywhere, tell nothing."""
 _PHASE_BITS = 2
@@ -66,6 +68,7 @@ def turned_probes(query: NDArray[np.uint32]) -> Probes:
 def _sampled(hashed: NDArray[np.uint32], places: NDArray[np.int64], phases: NDArray[np.int64]) -> Probes:
     """One probe for each code at a place: the same one of several phases would count its postings several times."""
     at = np.flatnonzero(is_sampled(hashed))
+    at = at[:: max(1, -(-len(at) // MOST_PROBES))]
     keys = (((places[at] << HASH_BITS) | hashed[at]) << _PHASE_BITS) | phases[at]
     keys.sort()
     codes_at = keys >> _PHASE_BITS

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from audio_recognition.chromaprint import HOP_SAMPLES, PHASES, SAMPLE_RATE
-from audio_recognition.index.layout import VOID
+from audio_recognition.index.layout import MAXIMUM_ITEMS, VOID
 from audio_recognition.matching.alignment import chance, compare
 from audio_recognition.matching.answers import Answer, Match, Reason
 from audio_recognition.matching.candidates import candidates, plain_probes, turned_probes
@@ -30,6 +30,7 @@ NEAR_TIE = 0.01
 LOOKS: tuple[Callable[[NDArray[np.uint32]], Probes], ...] = (plain_probes, turned_probes)
 _QUICK_ITEMS = 32
 _QUICK_GATE = 0.4
+_THOROUGH_ITEMS = 2048
 _THOROUGH = 24
 """Places compared with all phases, one item to either side as well."""
 _SAME_DURATION_SECONDS = 7
@@ -59,11 +60,14 @@ class Matcher:
 
         `fingerprints` is the same audio at each of `chromaprint.PHASES`, or at the first of them alone. `duration_seconds` is how long the
         file lasts of which it is the beginning: it prefers recordings of that length aligned with their beginning, and excludes none.
+        What is longer than MAXIMUM_ITEMS is cut; ValueError for more phases than there are.
         """
         refused = refusal(fingerprints)
         if refused is not None:
             return Answer(reason=refused)
-        items = min(len(one) for one in fingerprints)
+        if len(fingerprints) > len(PHASES):
+            raise ValueError(f"{len(fingerprints)} fingerprints of one piece of audio: there are {len(PHASES)} phases")
+        items = min(MAXIMUM_ITEMS, *(len(one) for one in fingerprints))
         query = np.stack([one[:items] for one in fingerprints])
         for look in LOOKS:
             probes = look(query)
@@ -90,7 +94,8 @@ def _places(segment: Segment, query: NDArray[np.uint32], probes: Probes) -> list
     rows = np.tile(phases, len(best))
     ordinals = np.repeat(seen.ordinals[best], len(phases))
     offsets = np.repeat(seen.offsets[best], len(phases)) + np.tile(steps, len(best))
-    rates, overlaps = compare(segment, query, rows, ordinals, offsets)
+    every = max(1, query.shape[1] // (2 * _THOROUGH_ITEMS))
+    rates, overlaps = compare(segment, query, rows, ordinals, offsets, every=every)
     rates[overlaps < FEWEST_ITEMS] = 1.0
     nearest = np.arange(len(best)) * len(phases) + rates.reshape(len(best), len(phases)).argmin(axis=1)
     columns = (column[nearest].tolist() for column in (ordinals, offsets, rows, rates, overlaps))

@@ -161,6 +161,14 @@ def test_base_and_delta_answer_as_one_index_built_whole(whole: Matcher, tmp_path
     assert all(parts.match([items[30:253]]).reason is Reason.NOT_FOUND for items in old[:3])
 
 
+def test_a_query_of_hours_is_answered_and_more_phases_than_there_are_are_refused(whole: Matcher) -> None:
+    hours = np.concatenate([music(3), music(7000, 70_000)])
+    (match,) = whole.match([hours]).matches
+    assert (match.recording_id, match.overlap_items) == (FIRST_ID + 3, ITEMS)
+    with pytest.raises(ValueError, match="there are 4 phases"):
+        whole.match([music(3)] * 5)
+
+
 def test_an_index_without_fingerprints_finds_nothing(tmp_path: Path) -> None:
     build_index([], tmp_path / "index")
     assert Matcher(Index.open(tmp_path / "index")).match([music(1)]).reason is Reason.NOT_FOUND
