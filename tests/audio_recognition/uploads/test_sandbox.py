@@ -128,14 +128,40 @@ def test_no_more_windows_than_the_budget_whatever_a_file_claims(in_sandbox: InSa
     in_sandbox(what, Limits(most_windows=2))
 
 
-@pytest.mark.parametrize("claimed", [2**32 - 100, SAMPLE_RATE * 2 * 5], ids=["more than there is", "less than there is"])
-def test_windows_follow_the_sound_where_the_claim_is_a_lie(in_sandbox: InSandbox, claimed: int) -> None:
-    data = wav(LONG[44:], rate=SAMPLE_RATE, claimed=claimed)
+def claiming(data: bytes, seconds: float) -> bytes:
+    """A flac file whose header tells another number of samples: 36 bits, the last ones of 18 bytes behind the first block's header."""
+    assert data.startswith(b"fLaC")
+    total = round(seconds * SAMPLE_RATE)
+    return data[:21] + bytes([data[21] & 0xF0 | total >> 32]) + (total & 0xFFFFFFFF).to_bytes(4, "big") + data[26:]
+
+
+FLAC = encoded(melody(80), "flac", rate=SAMPLE_RATE)
+
+
+@pytest.mark.parametrize("claimed", [5.0, 36_000.0])
+def test_windows_follow_the_sound_where_the_claim_is_a_lie(in_sandbox: InSandbox, claimed: float) -> None:
+    async def what(sandbox: UploadSandbox) -> None:
+        windows = await windows_of(sandbox, claiming(FLAC, claimed))
+        reached = 0.0
+        for window in sorted(windows, key=lambda one: one.start_seconds):
+            assert window.start_seconds <= reached
+            reached = window.start_seconds + window.seconds
+        assert reached == pytest.approx(80, abs=0.1)
+
+    in_sandbox(what)
+
+
+def test_hours_that_are_claimed_and_not_there_are_not_searched(in_sandbox: InSandbox) -> None:
+    short = claiming(encoded(melody(12), "flac", rate=SAMPLE_RATE), 36_000)
 
     async def what(sandbox: UploadSandbox) -> None:
-        windows = await windows_of(sandbox, data)
-        assert sum(window.seconds for window in windows) >= (100 if claimed > len(data) else 5)
-        assert len(windows) <= 5
+        with upload(short) as file:
+            async with sandbox.opened(file) as found:
+                assert found.duration_seconds == 36_000
+                windows = found.windows()
+                assert (await anext(windows)).seconds == 12
+                os.kill(decoding_process(sandbox), signal.SIGKILL)  # it cannot be asked any more, nor need it
+                assert [window async for window in windows] == []
 
     in_sandbox(what)
 
