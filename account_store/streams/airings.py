@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select
 
+from account_store.clock import day_of
 from account_store.database import new_id
 from account_store.streams import events
-from account_store.streams.tables import airing, stream
+from account_store.streams.tables import airing, airplay_day, stream
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Row
@@ -75,6 +76,7 @@ def start(connection: Connection, stream_id: str, track: PlayedTrack, hearing: H
     columns = {"stream_id": stream_id, "recording_id": track.recording_id, "title": track.title, "artist": track.artist, "isrc": track.isrc}
     values = {**columns, "track_seconds": track.seconds, "started_at": _moment(hearing.started_ms), **_columns(hearing)}
     airing_id = new_id(connection.execute(airing.insert().values(values)))
+    _unpack(connection, stream_id, _moment(hearing.started_ms))
     events.track_started(connection, _row(connection, airing_id))
     return airing_id
 
@@ -111,7 +113,14 @@ def close(connection: Connection, airing_id: int, ended_ms: int) -> None:
     if row.ended_at is not None and row.duration_seconds == duration:
         return
     connection.execute(airing.update().where(airing.c.airing_id == airing_id).values(values))
+    _unpack(connection, row.stream_id, row.started_at)
     events.track_ended(connection, _row(connection, airing_id))
+
+
+def _unpack(connection: Connection, stream_id: str, started_at: datetime) -> None:
+    """Reports read the day anew: what was found while the database was away for long is written when the day is packed already."""
+    is_its = (airplay_day.c.stream_id == stream_id) & (airplay_day.c.day == day_of(started_at))
+    connection.execute(airplay_day.delete().where(is_its))
 
 
 def latest(connection: Connection, stream_id: str) -> Airing | None:

@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from account_store.clock import Clock
 
 SETTLED_AFTER = timedelta(days=1)
-"""After its end, a day is settled: nothing that began on it can still be written. A monitor ends an airing minutes after its last sound."""
+"""After its end, a day is settled: what began on it has been written, but for what a monitor could not write for as long; such an airing
+unpacks its day (airings.py)."""
 DAY_SECONDS = 86_400
 _BYTES = 16
 """Of one airing in `airplay_day`."""

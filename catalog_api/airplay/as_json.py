@@ -1,4 +1,4 @@
-"""A report as JSON: `AirplayReport` of catalog_api/wire.py, in pieces, one a stream."""
+"""A report as JSON: `AirplayReport` of catalog_api/wire.py, in pieces, three a stream."""
 
 from __future__ import annotations
 
@@ -25,25 +25,31 @@ def as_json(window: Window, sheets: Iterable[Sheet]) -> Iterator[bytes]:
     yield b'{"report":%s,"streams":[' % _encode(head)[:-1]
     heads: dict[int, tuple[bytes, bytes]] = {}
     for number, sheet in enumerate(sheets):
-        if number:
-            yield b","
-        yield _stream(sheet, heads)
+        yield b"," * bool(number) + _begun(sheet, heads)
+        if len(sheet.track_of):
+            yield rows(sheet, [heads[track.track_id][1] for track in sheet.tracks], _end_of_row, without_last=1)
+        yield b'],"gaps":%s}' % _encode([_gap(gap) for gap in sheet.gaps])
     yield b"]}}"
 
 
-def _stream(sheet: Sheet, heads: dict[int, tuple[bytes, bytes]]) -> bytes:
-    """`heads`: how the rows of a track begin, in the summary and in the detail; kept over the streams, which play the same tracks."""
+def _begun(sheet: Sheet, heads: dict[int, tuple[bytes, bytes]]) -> bytes:
+    """A stream up to its airings.
+
+    `heads`: how the rows of a track begin, in the summary and in the detail; kept over the streams, which play the same tracks.
+    """
     for track in sheet.tracks:
         if track.track_id not in heads:
             codes = b'{"track_id":%d,"isrc":%s' % (track.track_id, _encode(track.isrc))
             names = b',"title":%s,"artist":%s,"play_count":' % (_encode(track.title), _encode(track.artist))
             heads[track.track_id] = codes + names, codes + b',"played_at":"'
-    of_track = [heads[track.track_id] for track in sheet.tracks]
-    summary = b",".join([b"%s%d}" % (head, count) for (head, _), count in zip(of_track, sheet.play_counts.tolist(), strict=True)])
-    detail = rows(sheet, [head for _, head in of_track], lambda seconds: b'","duration_seconds":%d},' % seconds)
+    counted = zip(sheet.tracks, sheet.play_counts.tolist(), strict=True)
+    summary = b",".join([b"%s%d}" % (heads[track.track_id][0], count) for track, count in counted])
     named = _encode({"id": sheet.stream.stream_id, "name": sheet.stream.name})[:-1]
-    gaps = _encode([_gap(gap) for gap in sheet.gaps])
-    return b'%s,"summary":[%s],"detail":[%s],"gaps":%s}' % (named, summary, detail[:-1], gaps)
+    return b'%s,"summary":[%s],"detail":[' % (named, summary)
+
+
+def _end_of_row(seconds: int) -> bytes:
+    return b'","duration_seconds":%d},' % seconds
 
 
 def _gap(gap: Gap) -> ReportGap:

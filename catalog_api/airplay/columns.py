@@ -26,8 +26,11 @@ _DAY_WIDTH, _CLOCK_WIDTH = len("2026-11-21T"), len("17:05:00Z")
 _WIDTH = _DAY_WIDTH + _CLOCK_WIDTH
 
 
-def rows(sheet: Sheet, of_track: Sequence[bytes], of_length: Callable[[int], bytes]) -> bytes:
-    """All rows of a sheet, one behind the other: `of_track[j]` of track j, the moment (RFC 3339, UTC), `of_length(seconds)`."""
+def rows(sheet: Sheet, of_track: Sequence[bytes], of_length: Callable[[int], bytes], *, without_last: int = 0) -> bytes:
+    """All rows of a sheet, one behind the other: `of_track[j]` of track j, the moment (RFC 3339, UTC), `of_length(seconds)`.
+
+    `without_last` so many bytes: what stands between rows need not stand behind the last.
+    """
     if not len(sheet.track_of):
         return b""
     lengths, place = distinct(sheet.seconds)
@@ -38,7 +41,7 @@ def rows(sheet: Sheet, of_track: Sequence[bytes], of_length: Callable[[int], byt
     # What an array of texts holds is the texts, one behind the other.
     _, offsets, texts = joined.buffers()
     ends = np.frombuffer(offsets, np.int32, len(joined) + 1)
-    return memoryview(texts)[ends[0] : ends[-1]].tobytes()
+    return memoryview(texts)[ends[0] : ends[-1] - without_last].tobytes()
 
 
 def _taken(texts: Sequence[bytes], places: npt.NDArray[np.int64] | npt.NDArray[np.int32]) -> Any:  # noqa: ANN401 - an array of texts
@@ -57,8 +60,8 @@ def _moments(unix: npt.NDArray[np.int64]) -> Any:  # noqa: ANN401 - an array of 
     day_of = unix // _DAY_SECONDS - days[0]
     names = np.char.add(days.astype("datetime64[D]").astype(f"S{_DAY_WIDTH - 1}"), b"T")
     texts = np.empty((len(unix), _WIDTH), np.uint8)
-    texts[:, :_DAY_WIDTH] = names.view(np.uint8).reshape(-1, _DAY_WIDTH)[day_of]
-    texts[:, _DAY_WIDTH:] = _clock()[unix % _DAY_SECONDS]
+    texts[:, :_DAY_WIDTH] = np.take(names.view(np.uint8).reshape(-1, _DAY_WIDTH), day_of, axis=0)
+    texts[:, _DAY_WIDTH:] = np.take(_clock(), unix % _DAY_SECONDS, axis=0)
     offsets = np.arange(len(unix) + 1, dtype=np.int32) * _WIDTH
     return pa.Array.from_buffers(pa.binary(), len(unix), [None, pa.py_buffer(offsets.data), pa.py_buffer(texts.data)])
 

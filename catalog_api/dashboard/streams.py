@@ -151,8 +151,9 @@ def _segment(text: str) -> str:
 
 
 def _date(text: str) -> date | None:
+    """A day as reports take them; None for anything else."""
     try:
-        return date.fromisoformat(text)
+        return FROM.reader(text)
     except ValueError:
         return None
 

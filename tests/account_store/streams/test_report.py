@@ -111,6 +111,15 @@ def test_a_day_with_an_airing_that_goes_on_is_not_settled(accounts: Accounts, cl
     assert [row[2] for row in rows(accounts, one, midnight(5), clock.now)] == [250]
 
 
+def test_what_is_written_late_is_in_the_report_all_the_same(accounts: Accounts) -> None:
+    one = new_stream(accounts, created_at=midnight(5))
+    air(accounts, one.stream_id, track(1), midnight(4), 100)
+    assert len(rows(accounts, one, midnight(5), NOW)) == 1
+    air(accounts, one.stream_id, track(2), midnight(4) + timedelta(hours=1), 70)
+    assert [row[0] for row in rows(accounts, one, midnight(5), NOW)] == [1, 2], "its day was packed before"
+    assert [row[2] for row in rows(accounts, one, midnight(5), NOW)] == [100, 70]
+
+
 def test_a_packed_day_can_be_thrown_away(accounts: Accounts) -> None:
     one = new_stream(accounts, created_at=midnight(5))
     air(accounts, one.stream_id, track(1), midnight(4), 100)
