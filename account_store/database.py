@@ -5,6 +5,8 @@ SQLite (`sqlite:///accounts.db`) or PostgreSQL (`postgresql://...`, by psycopg):
 
 from __future__ import annotations
 
+import sqlite3
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +17,6 @@ from sqlalchemy.exc import ArgumentError, InterfaceError, OperationalError
 from account_store.errors import InvalidValueError, UnavailableError
 
 if TYPE_CHECKING:
-    import sqlite3
-
     from sqlalchemy import URL, Connection, CursorResult, Engine, ExceptionContext
 
 SQLITE = "sqlite"
@@ -62,8 +62,23 @@ def open_engine(url: URL) -> Engine:
 
 def _prepare_sqlite(connection: sqlite3.Connection, _record: object) -> None:
     connection.isolation_level = None  # the driver's own BEGINs come too late and are deferred
-    for pragma in ("journal_mode=WAL", "foreign_keys=ON", "synchronous=FULL"):
+    _write_ahead(connection)
+    for pragma in ("foreign_keys=ON", "synchronous=FULL"):
         connection.execute(f"PRAGMA {pragma}")
+
+
+def _write_ahead(connection: sqlite3.Connection) -> None:
+    """Processes that open a new file at once find it locked, and for this statement SQLite does not wait by itself."""
+    until = time.monotonic() + BUSY_MS / 1000
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+        except sqlite3.OperationalError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.02)
+        else:
+            return
 
 
 def _begin_sqlite(connection: Connection) -> None:

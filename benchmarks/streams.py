@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     from benchmarks.streams_show import World
 
 _BURST_SECONDS = 4.0
-_WARM_SECONDS = 20.0
+_WARM_SECONDS = 10.0
+_START_SECONDS = 240.0
 _LOOP_SECONDS = 300.0
 _TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -160,6 +161,7 @@ def _cost(options: argparse.Namespace, catalog: Path, files: list[Path], count: 
     environment = {**os.environ, ALLOW_VARIABLE: "127.0.0.1:*"}
     worker = subprocess.Popen([*command, "--capacity", str(count), "--metrics-file", str(metrics), "--log-level", "error"], env=environment)
     try:
+        _await_running(metrics, count)
         time.sleep(_WARM_SECONDS)
         before = _state(worker, matcher, metrics)
         time.sleep(options.seconds)
@@ -175,6 +177,15 @@ def _cost(options: argparse.Namespace, catalog: Path, files: list[Path], count: 
     asked = (after["questions"] - before["questions"]) / heard * 60
     costs = {name: 1000 * (after[name] - before[name]) / heard for name in ("worker", "matcher")}
     return {**costs, "questions": asked, "rss": after["rss"], "late": after["late"], "airings": airings}
+
+
+def _await_running(metrics: Path, count: int) -> None:
+    until = time.monotonic() + _START_SECONDS
+    wanted = f'monitor_streams{{runtime_status="running"}} {float(count)}'
+    while not metrics.exists() or wanted not in metrics.read_text():
+        if time.monotonic() > until:
+            raise TimeoutError(f"{count} streams do not all run after {_START_SECONDS:.0f} s: the machine is full")
+        time.sleep(0.5)
 
 
 def _state(worker: subprocess.Popen[bytes], matcher: subprocess.Popen[bytes], metrics: Path) -> dict[str, float]:

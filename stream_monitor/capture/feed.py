@@ -44,8 +44,11 @@ class Feed:
         """Read since the last sample: another decoder may make something of it."""
         self._most_unheard = SILENT_HEAD_BYTES
         self._heard_at = time.monotonic()
-        self.is_over = False
-        """The source itself has ended."""
+        self._is_over = False
+
+    def is_over(self) -> bool:
+        """Whether the source itself has ended."""
+        return self._is_over
 
     def sniff(self) -> str:
         """The format of what follows, by its first bytes. LastingCaptureError when it is none that is taken."""
@@ -83,12 +86,12 @@ class Feed:
         data, self._held = self._held or self._source.read(), b""
         if time.monotonic() - self._heard_at > SILENT_SECONDS:
             raise CaptureError(f"bytes come, but no sound for {SILENT_SECONDS:.0f} s")
-        self.is_over = not data
+        self._is_over = not data
         if self._links is not None and data:
             data, following = self._links.feed(data)
             self._next = following or b""
         self._ready = data
-        return not self.is_over
+        return not self._is_over
 
     def heard(self) -> None:
         """Sound came out of what was read."""

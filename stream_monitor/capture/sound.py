@@ -49,15 +49,15 @@ def sound(source: Source, tell_format: Callable[[str], None] = lambda _text: Non
     """
     feed = Feed(source)
     empty, has_sounded = 0, False
-    while not feed.is_over:
+    while not feed.is_over():
         heard = False
         for piece in _link(feed, tell_format):
             heard = has_sounded = True
             yield piece
         empty = 0 if heard else empty + 1
-        if empty >= MOST_EMPTY or (feed.is_over and not has_sounded):
+        if empty >= MOST_EMPTY or (feed.is_over() and not has_sounded):
             raise LastingCaptureError("bytes come, but none of them decodes as sound")
-        feed = feed if feed.is_over else feed.reopened()
+        feed = feed if feed.is_over() else feed.reopened()
 
 
 def _link(feed: Feed, tell_format: Callable[[str], None]) -> Iterator[NDArray[np.int16]]:
