@@ -15,7 +15,7 @@ import pytest
 from account_store import Accounts
 from account_store.outbound import ALLOW_VARIABLE
 from account_store.streams.registry import RUNNING, STOPPED
-from account_store.streams.tables import airing, stream, stream_gap
+from account_store.streams.tables import airing, monitor_worker, stream, stream_gap
 from account_store.webhooks.tables import webhook_event
 from tests.audio_recognition.matcher_process.indexes import matcher
 from tests.conftest import ROOT
@@ -65,6 +65,7 @@ def test_every_airing_is_one_row_through_all_that_can_happen(server: Icecast, tm
     accounts.webhooks.create(account_id, "https://receiver.example/hook", is_vetted=True)
     with matcher(catalog, socket):
         workers = [worker(url, catalog, socket, server) for _ in range(2)]
+        _await_workers(accounts, 2)
         began = time.time() + 0.5
         sources = {name: Source(server, name, samples, began) for name, samples in shows.items()}
         try:
@@ -91,6 +92,17 @@ def test_every_airing_is_one_row_through_all_that_can_happen(server: Icecast, tm
     }  # fmt: skip
     _check(accounts, account_id, ids, began)
     accounts.close()
+
+
+def _await_workers(accounts: Accounts, count: int) -> None:
+    """A busy machine takes long to start them; the shows must not begin before."""
+    until = time.monotonic() + 120
+    while True:
+        with accounts._engine.connect() as connection:
+            if len(connection.execute(monitor_worker.select()).all()) == count:
+                return
+        assert time.monotonic() < until, "the workers do not start"
+        time.sleep(0.1)
 
 
 def _misfortunes(server: Icecast, sources: dict[str, Source], began: float, victim: subprocess.Popen[bytes]) -> None:
