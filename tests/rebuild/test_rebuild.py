@@ -26,8 +26,10 @@ if TYPE_CHECKING:
 
 
 def table_hashes(catalog: Path) -> dict[str, str]:
-    tables = catalog / "current" / "tables"
-    return {str(path.relative_to(tables)): hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(tables.rglob("*.parquet"))}
+    """Of the published tables and of the recognition index."""
+    live = catalog / "current"
+    files = [*sorted((live / "tables").rglob("*.parquet")), *sorted((live / "serving" / "recognition").rglob("*.*"))]
+    return {str(path.relative_to(live)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
 def copy_of(built: BuiltWorld, place: Path) -> tuple[Path, Path]:
