@@ -10,6 +10,7 @@ from benchmarks.measuring import Run, measure
 from catalog_store.tables import TABLES
 from catalog_store.tables.atoms import ATOM_TABLES, live_atoms
 from catalog_store.tables.files import read_table
+from pipeline.linkage import mapped
 from pipeline.linkage.night import BASE_TABLES
 from pipeline.linkage.registry import collect_registry
 from pipeline.paths import BuildPaths
@@ -70,8 +71,9 @@ def _publish(paths: BuildPaths) -> None:
 
 
 def _take_over(before: BuildPaths, after: BuildPaths) -> None:
-    """Give the day after the snapshots of the day before."""
+    """Give the day after the snapshots of the day before, and what its linkage keeps mapped."""
     shutil.copytree(before.snapshots, after.snapshots)
+    shutil.copytree(mapped.folder(before), mapped.folder(after))
     after.current.symlink_to(after.snapshots / before.current.resolve().name)
 
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import polars as pl
 
-from benchmarks.linkage_worlds import truth_of, whole_table, write_keys
 from pipeline.linkage import link, stages
 from pipeline.linkage.evaluation import evaluate
 from pipeline.linkage.guards import guards_off
@@ -20,6 +19,8 @@ STAGES = ("normalise_and_atoms", "edges", "clusters", "recording_ids")
 
 def keys(root: str, out: str) -> int:
     """The keys of all records of a staged world, for peers; how many records."""
+    from benchmarks.linkage_worlds import write_keys  # noqa: PLC0415 - adapters and their libraries are no part of what is measured
+
     return write_keys(BuildPaths(Path(root)), Path(out))
 
 
@@ -51,6 +52,8 @@ def from_keys(keys_folder: str, out: str) -> int:
 
 def guards(root: str) -> dict[str, dict[str, object]]:
     """Figures of `link` with the guards and without."""
+    from benchmarks.linkage_worlds import truth_of  # noqa: PLC0415
+
     paths = BuildPaths(Path(root))
     truth = truth_of(paths)
     on = evaluate(_linked(paths), truth)
@@ -65,6 +68,8 @@ def read_member(root: str) -> pl.DataFrame:
 
 
 def _linked(paths: BuildPaths) -> pl.DataFrame:
+    from benchmarks.linkage_worlds import whole_table  # noqa: PLC0415
+
     records, artists, links, releases, tracks = (
         whole_table(paths, f"source_{name}") for name in ("recording", "artist", "link", "release", "release_track")
     )

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from catalog_store.tables import TABLES
-from catalog_store.tables.files import parts, scan_table, sql_source
+from catalog_store.tables.files import scan_table, sql_source
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
     Place = Callable[[str], Path]
@@ -36,14 +36,6 @@ def live_atoms(name: str, place: Place) -> pl.LazyFrame:
     """The rows of one of ATOM_TABLES that count, in no order."""
     rows, gone = scan_table(TABLES[name], place(name)), gone_atoms(place)
     return rows.filter(~pl.col("atom_id").is_in(gone.implode())) if len(gone) else rows
-
-
-def live_parts(name: str, place: Place, columns: list[str]) -> Iterator[pl.DataFrame]:
-    """Some columns of the rows that count, `atom_id` among them, part by part."""
-    gone = gone_atoms(place)
-    for part in parts(place(name)):
-        rows = pl.read_parquet(part, columns=columns)
-        yield rows.filter(~pl.col("atom_id").is_in(gone.implode())) if len(gone) else rows
 
 
 def live_atoms_sql(name: str, place: Place) -> str:

@@ -148,8 +148,28 @@ def _parts_of(joined: pl.DataFrame) -> pl.DataFrame:
 
 
 CREDITED_SCHEMA = pl.Schema(
-    {"row": pl.UInt32(), "artist_key": pl.String(), "lead": pl.Int64(), "names": pl.List(pl.String), "remixer_key": pl.String()}
+    {
+        "row": pl.UInt32(),
+        "artist_key": pl.String(),
+        "lead": pl.Int64(),
+        "names": pl.List(pl.String),
+        "credit_names": pl.List(pl.Int64),
+        "credit_artists": pl.List(pl.Int64),
+        "remixer_key": pl.String(),
+    }
 )
+NO_ARTIST = 0
+"""Stands for the number of an artist whose id a credit does not give."""
+
+
+def name_number(name: str = "name") -> pl.Expr:
+    """A number for a name as delivered."""
+    return pl.col(name).hash().reinterpret(signed=True)
+
+
+def artist_number() -> pl.Expr:
+    """A number for a platform's id of an artist, of columns platform and artist_id."""
+    return hashed(("platform", "artist_id")).reinterpret(signed=True)
 
 
 def credited(credits_: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFrame) -> pl.DataFrame:
@@ -163,10 +183,52 @@ def credited(credits_: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFrame)
 
     Returns:
         CREDITED_SCHEMA: row, artist_key (empty: none or a placeholder), lead (a number for the platform's id of that artist; null: none),
-        names (list of keys, sorted, distinct), remixer_key (remixers joined; null: none).
+        names (list of keys, sorted, distinct), credit_names and credit_artists (the credits as `credit_numbers` has them, the leading one
+        first), remixer_key (remixers joined; null: none).
     """
     if credits_.is_empty():
         return CREDITED_SCHEMA.to_frame()
+    order = _leaders_first(credits_)
+    numbers = credit_numbers(credits_)[order]
+    starts = run_starts(numbers["row"].to_numpy())
+    of_row = pa.array(np.append(starts, len(order)), pa.int64())
+    listed = {
+        f"credit_{name}s": pa.LargeListArray.from_arrays(of_row, numbers[name].rechunk().to_arrow(compat_level=pl.CompatLevel.oldest()))
+        for name in ("name", "artist")
+    }
+    artist_id = credits_["artist_id"].gather(order[starts])
+    found = read_credits(numbers, names, artists).with_columns(
+        artist_id=artist_id, **{name: pl.Series(name, held) for name, held in listed.items()}
+    )
+    lead = pl.when(pl.col("artist_id").is_not_null()).then(pl.col("artist_id").hash().reinterpret(signed=True))
+    found = found.with_columns(lead=lead).join(_remixers(credits_, names), on="row", how="left", maintain_order="left")
+    return found.select(pl.col(name).cast(dtype) for name, dtype in CREDITED_SCHEMA.items())
+
+
+def credit_numbers(credits_: pl.DataFrame) -> pl.DataFrame:
+    """Credits as numbers: row, name (`name_number`), artist (`artist_number`, NO_ARTIST without an id)."""
+    artist = pl.when(pl.col("artist_id").is_not_null()).then(artist_number()).otherwise(NO_ARTIST)
+    return credits_.select("row", name=name_number(), artist=artist)
+
+
+def _leaders_first(credits_: pl.DataFrame) -> Places:
+    """Places of the credits, in their order but for the one that leads each row, the first primary one if there is one: it comes first."""
+    rows, behind = credits_["row"].to_numpy(), (credits_["role"] != "primary").to_numpy()
+    order, starts = np.arange(len(rows)), run_starts(rows)
+    sizes = np.diff(starts, append=len(rows))
+    leading = np.minimum.reduceat(order + len(rows) * behind, starts) % len(rows)
+    moved = np.repeat(leading != starts, sizes)
+    is_behind = np.ones(len(rows), dtype=bool)
+    is_behind[leading] = False
+    order[moved] = order[moved][np.lexsort((is_behind[moved], rows[moved]))]
+    return order
+
+
+def read_credits(numbers: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFrame) -> pl.DataFrame:
+    """What credits mean: row, artist_key, names (as for `credited`), in the order of the rows.
+
+    `numbers`: as `credit_numbers` gives; credits of one row stand together, the leading one first. The others as for `credited`.
+    """
     # Keys are numbered in their order; what is compared, sorted and made distinct from here on are numbers.
     keys = pl.concat([names["name_key"], names["part_keys"].explode(empty_as_null=False).drop_nulls()]).unique().sort()
     number = pl.DataFrame({"name_key": keys}).with_row_index("number")
@@ -176,13 +238,12 @@ def credited(credits_: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFrame)
     first_part = np.full(names.height, _NONE)
     first_part[parts["place"].to_numpy()[::-1]] = parts["number"].to_numpy()[::-1]
 
-    place, own = _places(credits_, names, artists)
+    place, own = _places(numbers, names, artists)
     key, own_key = key_of[place], np.where(own == _NONE, _NONE, key_of[own])
     first = np.where(own_key != _NONE, own_key, np.where(first_part[place] != _NONE, first_part[place], key))
-    rows, behind = credits_["row"].to_numpy(), (credits_["role"] != "primary").to_numpy()
+    rows = numbers["row"].to_numpy()
     starts = run_starts(rows)
     run = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(rows)))
-    leading = np.minimum.reduceat(np.arange(len(rows)) + len(rows) * behind, starts) % len(rows)
 
     joined = pl.DataFrame({"run": run, "place": place.astype(np.uint32)}).join(parts.select("place", "number"), on="place")
     others = own_key != _NONE
@@ -193,19 +254,14 @@ def credited(credits_: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFrame)
         everyone = everyone[everyone & _NUMBER != 0]
     offsets = np.searchsorted(everyone, np.arange(len(starts) + 1) << _NUMBER_BITS)
     gathered = pa.LargeListArray.from_arrays(pa.array(offsets, pa.int64()), keys.gather(everyone & _NUMBER).to_arrow())
-    artist_id = credits_["artist_id"].gather(leading)
-    lead = pl.when(pl.col("artist_id").is_not_null()).then(pl.col("artist_id").hash().reinterpret(signed=True))
-    found = pl.DataFrame({"row": rows[starts], "artist_key": keys.gather(first[leading]), "artist_id": artist_id, "names": gathered})
-    found = found.with_columns(lead=lead).join(_remixers(credits_, names), on="row", how="left", maintain_order="left")
-    return found.select(pl.col(name).cast(dtype) for name, dtype in CREDITED_SCHEMA.items())
+    return pl.DataFrame({"row": rows[starts], "artist_key": keys.gather(first[starts]), "names": gathered})
 
 
-def _places(credits_: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFrame) -> tuple[Places, Places]:
+def _places(numbers: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFrame) -> tuple[Places, Places]:
     """Of each credit the row of `names` that it names, and the row of the name that the platform keeps for its artist, or _NONE."""
-    by_name = names.select(name=pl.col("name").hash(), place=pl.int_range(pl.len()))
-    own = artists.select(artist=hashed(("platform", "artist_id")), name=pl.col("name").hash()).join(by_name, on="name")
-    flat = credits_.select(name=pl.col("name").hash(), artist=hashed(("platform", "artist_id")))
-    flat = flat.join(by_name, on="name", how="left", maintain_order="left")
+    by_name = names.select(name=name_number(), place=pl.int_range(pl.len()))
+    own = artists.select(artist=artist_number(), name=name_number()).join(by_name, on="name")
+    flat = numbers.join(by_name, on="name", how="left", maintain_order="left")
     flat = flat.join(own.select("artist", own="place"), on="artist", how="left", maintain_order="left")
     return flat["place"].to_numpy(), flat["own"].fill_null(_NONE).to_numpy()
 

@@ -15,7 +15,7 @@ from pipeline.linkage.id_rules import FIRST_ID, NO_REGISTRY, assign_ids
 from pipeline.linkage.isrc_edges import isrc_edges
 from pipeline.linkage.key_edges import key_edges
 from pipeline.linkage.link_edges import link_edges
-from pipeline.linkage.normalise import hash_bucket, names_of, normalise
+from pipeline.linkage.normalise import hash_bucket, names_of, normalise, record_number
 from pipeline.linkage.overrides import NO_OVERRIDES, apart, cannot_atoms, must_edges
 from pipeline.linkage.position_edges import contested_places, position_edges
 from pipeline.linkage.typo_edges import same_artist_edges, same_title_edges, without_contradiction
@@ -116,7 +116,9 @@ def _edges(
         between = links.filter(pl.col("entity_kind") == "recording", pl.col("target_kind") == "recording")
         found.append(link_edges(atoms.atom, atoms.member, between.select("platform", "entity_id", "target_platform", "target_id")))
     if releases is not None and tracks is not None:
-        places = contested_places(partial(iter, [releases]), partial(iter, [tracks]), partial(iter, [atoms.member]))
-        found.append(position_edges(atoms.atom, places))
+        places = contested_places(
+            partial(iter, [releases]), partial(iter, [tracks]), partial(iter, [atoms.member.select("atom_id", record=record_number())])
+        )
+        found.append(position_edges(atoms.atom, places.told()))
     edges = pl.concat(found)
     return pl.concat([edges, key_edges(atoms.atom, components(atoms.atom["atom_id"], edges))])

@@ -47,7 +47,7 @@ def hand_out_names(paths: BuildPaths, folder: Path, slices: list[tuple[int, stag
     folder.mkdir(parents=True)
     found = [pl.DataFrame(schema={"name": pl.String, "has_id": pl.Boolean})]
     found += map_ordered(partial(_names_in, folder), slices, pool=pool)
-    artists = staged.artist_names(paths)
+    artists = staged.artist_names(paths).sort(TABLES["artist_name"].order)
     names = write_names(paths, artists, pl.concat(found).unique(), None)
     artist_index, name_index = _Index.of(artists, _ARTIST), _Index.of(names, ("name",))
     for (number, _), credited in zip(slices, found[1:], strict=True):

@@ -20,10 +20,13 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from catalog_store.tables import TABLES
-from catalog_store.tables.atoms import ATOM_TABLES, live_atoms
+from catalog_store.tables.atoms import ATOM_TABLES
 from catalog_store.tables.files import read_table, scan_table, write_table
+from pipeline.linkage import mapped
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pipeline.paths import BuildPaths
 
 BASE_TABLES = (
@@ -63,6 +66,8 @@ class Night:
 
     base: Path | None
     reason: str = ""
+    mapped: Path = Path()
+    """Where its tables of atoms lie in memory (mapped.py)."""
 
     def folder(self, name: str) -> Path:
         """The folder of a table of the base."""
@@ -71,14 +76,23 @@ class Night:
         return self.base / name
 
     def table(self, name: str) -> pl.LazyFrame:
-        """A table of the base; of atoms those that count."""
-        return live_atoms(name, self.folder) if name in ATOM_TABLES else scan_table(TABLES[name], self.folder(name))
+        """A table of the base; of atoms those that count, and as mapped.py has them."""
+        return mapped.live(self.mapped, name, self.folder) if name in ATOM_TABLES else scan_table(TABLES[name], self.folder(name))
+
+    def parts(self, name: str, columns: list[str]) -> Iterator[pl.DataFrame]:
+        """Some columns of a table of atoms, part by part."""
+        return mapped.live_parts(self.mapped, name, self.folder, columns)
+
+    def read(self, name: str) -> pl.DataFrame:
+        """A whole table of the base."""
+        return self.table(name).collect()
 
 
 def begin(paths: BuildPaths) -> Night:
     """Decide what tonight builds on, write it down for the stages to come, and write table `linkage_version`."""
     made = linkage_version(paths)
     write_table(TABLES["linkage_version"], paths.table("linkage_version"), pl.DataFrame({"version": [made]}))
+    mapped.clear(mapped.folder(paths), (paths.current / "tables").joinpath)
     return settle(paths, _decide(paths, made))
 
 
@@ -98,7 +112,7 @@ def current_night(paths: BuildPaths) -> Night:
     base = paths.snapshots / note["base"] / "tables" if note["base"] else None
     if base is not None and not base.is_dir():
         return Night(None, f"snapshot {note['base']} is gone")
-    return Night(base, note["reason"])
+    return Night(base, note["reason"], mapped.folder(paths))
 
 
 def linkage_version(paths: BuildPaths) -> str:
@@ -126,7 +140,10 @@ def _decide(paths: BuildPaths, made: str) -> Night:
         return Night(None, f"the live snapshot lacks {', '.join(missing)}")
     if read_table(TABLES["linkage_version"], base / "linkage_version")["version"].item() != made:
         return Night(None, "code, libraries or overrides are not those of the live snapshot")
-    return Night(base)
+    files = mapped.folder(paths)
+    if lacking := mapped.lacking(files, base.joinpath):
+        return Night(None, f"{lacking[0]}; {len(lacking)} in all")
+    return Night(base, mapped=files)
 
 
 def _note(paths: BuildPaths) -> Path:

@@ -15,8 +15,8 @@ import polars as pl
 from catalog_store.name_keys import compact_expr, display_title_expr, title_keys_frame
 from pipeline.dumps.content_hash import LINKED_COLUMNS, with_content_hash
 from pipeline.linkage.atoms import stand_in_artist
-from pipeline.linkage.credits import credited, credits_of
-from pipeline.linkage.runs import run_starts
+from pipeline.linkage.credits import credited, credits_of, read_credits
+from pipeline.linkage.runs import hashed, run_starts
 
 if TYPE_CHECKING:
     from pipeline.linkage.runs import Places
@@ -36,6 +36,8 @@ NORMAL_SCHEMA = pl.Schema(
         "number_key": pl.String(),
         "variant": pl.String(),
         "names": pl.List(pl.String),
+        "credit_names": pl.List(pl.Int64),
+        "credit_artists": pl.List(pl.Int64),
         "isrcs": pl.List(pl.String),
         "duration_ms": pl.Int32(),
         "release_id": pl.String(),
@@ -70,8 +72,27 @@ def normalise(records: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFrame)
     )
     rows = records.hstack(keys.select("title_key", "stem_key", "number_key", "variant").select(pl.all().gather(inverse)))
     rows = rows.join(credited(credits_of(records), names, artists), on="row", how="left", maintain_order="left")
-    rows = rows.with_columns(pl.col("artist_key", "remixer_key").fill_null(""), pl.col("names").fill_null([]))
+    rows = rows.with_columns(
+        pl.col("artist_key", "remixer_key").fill_null(""), pl.col("names", "credit_names", "credit_artists").fill_null([])
+    )
     rows = rows.with_columns(variant=_with_flags(pl.col("variant"), pl.col("remixer_key"), pl.col("traits")))
+    return _with_artist_hash(rows)
+
+
+def record_number() -> pl.Expr:
+    """A number for a source record, of columns platform and external_id. Two records share one with a chance of 1 in 2^64."""
+    return hashed(("platform", "external_id"))
+
+
+def read_again(rows: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFrame) -> pl.DataFrame:
+    """Normalised rows whose credits mean what `names` and `artists` (as for `normalise`) say by now: nothing else about them can change."""
+    numbers = rows.select(row=pl.int_range(pl.len(), dtype=pl.UInt32), name="credit_names", artist="credit_artists")
+    read = read_credits(numbers.explode("name", "artist", empty_as_null=False), names, artists)
+    rows = rows.drop("artist_key", "names", "artist_hash").with_row_index("row").join(read, on="row", how="left", maintain_order="left")
+    return _with_artist_hash(rows.with_columns(pl.col("artist_key").fill_null(""), pl.col("names").fill_null([])))
+
+
+def _with_artist_hash(rows: pl.DataFrame) -> pl.DataFrame:
     rows = rows.with_columns(hashed=pl.when(pl.col("artist_key") == "").then(stand_in_artist()).otherwise("artist_key"))
     rows = rows.join(text_hashes(rows["hashed"], "hashed", "artist_hash"), on="hashed", how="left", maintain_order="left")
     return rows.select(pl.col(name).cast(dtype) for name, dtype in NORMAL_SCHEMA.items())

@@ -7,77 +7,139 @@ typing error. A platform that has several records in one place says nothing abou
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
 import polars as pl
 
 from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.tables import TABLES
 from pipeline.linkage.guards import TYPO_DURATION_MS, compared, duration_gap, verdict
+from pipeline.linkage.normalise import record_number
+from pipeline.linkage.runs import SUM_BITS, hashed, in_mixed_runs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
+
+    import numpy.typing as npt
 
     Frames = Callable[[], Iterable[pl.DataFrame]]
 
 DISC_BITS, TRACK_BITS = 6, 10
 """Of a place, behind the barcode. No real release has more discs or tracks; what claims to is no evidence."""
+ROWS_AT_A_TIME = 10_000_000
+"""Members: 160 MB."""
 _PLATFORM = pl.Enum(CATALOG_PLATFORMS)
-NO_PLACES = pl.DataFrame(schema={"place": pl.String, "platform": pl.String, "atom_id": pl.Int64})
+_SPREAD = np.uint64(0x9E3779B97F4A7C15)
+"""Odd: barcodes of one publisher lie side by side."""
 
 
-def contested_places(releases: Frames, tracks: Frames, members: Frames, buckets: int = 1) -> pl.DataFrame:
-    """Places on which several atoms stand: place (text for a reader), platform, atom_id, sorted; most places hold one already.
+class Places(NamedTuple):
+    """What stands on the places of a build.
+
+    `contested`: place (a number), platform, atom_id, distinct, sorted: of the places on which several atoms stand; most hold one already.
+    `sums`: a row for each bucket of barcodes; over all that stands on places, contested or not (see `runs.in_differing_sums`).
+    """
+
+    contested: pl.DataFrame
+    sums: npt.NDArray[np.uint64]
+
+    def told(self) -> pl.DataFrame:
+        """Place (text for a reader), platform, atom_id, sorted."""
+        return self.contested.with_columns(_place_text()).sort("place", "platform", "atom_id")
+
+
+CONTESTED_SCHEMA = pl.Schema({"place": pl.Int64(), "platform": pl.String(), "atom_id": pl.Int64()})
+NO_PLACES = Places(CONTESTED_SCHEMA.to_frame(), np.zeros((1, 1 << SUM_BITS), dtype=np.uint64))
+
+
+class Before(NamedTuple):
+    """What stood on the places of another build, and the numbers of the records whose atoms have come or gone since."""
+
+    places: Places
+    records: pl.Series
+
+
+def contested_places(releases: Frames, tracks: Frames, members: Frames, buckets: int = 1, before: Before | None = None) -> Places:
+    """What stands on places.
 
     Args:
         releases: gives the rows of `source_release` (platform, release_id, gtin), in frames.
         tracks: those of `source_release_track` (platform, release_id, external_id, disc_number, track_number).
-        members: those of `atom_member` (platform, external_id, atom_id).
+        members: those of `atom_member` (record, as `normalise.record_number` gives, and atom_id).
         buckets: into how many parts the barcodes are cut; tracks and members are read once for each.
+        before: if known, places on which nothing has changed since are taken over, which tells the same.
     """
     coded = pl.concat([_coded(frame) for frame in releases()])
     told_twice = coded.group_by("gtin").agg(one=pl.col("platform").min(), other=pl.col("platform").max())
-    shared = coded.join(told_twice.filter(pl.col("one") != pl.col("other")), on="gtin", how="semi").drop("platform")
-    found = [_contested(shared.filter(pl.col("gtin") % buckets == bucket), tracks, members) for bucket in range(buckets)]
-    return pl.concat(found).sort("place", "platform", "atom_id")
+    shared = coded.join(told_twice.filter(pl.col("one") != pl.col("other")), on="gtin", how="semi")
+    if before is not None and len(before.places.sums) != buckets:
+        before = None
+    rows, sums = [CONTESTED_SCHEMA.to_frame()], []
+    for bucket in range(buckets):
+        placed = _placed(shared.filter(pl.col("gtin") % buckets == bucket), tracks)
+        slots = _slots(placed["place"])
+        sums.append(np.zeros(1 << SUM_BITS, dtype=np.uint64))
+        np.add.at(sums[-1], slots, placed.select(hashed(("place", "record"))).to_series().to_numpy())
+        if before is not None:
+            differ = sums[-1] != before.places.sums[bucket]
+            known = before.places.contested.filter((pl.col("place") // (1 << DISC_BITS + TRACK_BITS)) % buckets == bucket)
+            touched = pl.Series(differ[slots]) | placed["record"].is_in(before.records.implode())
+            again = pl.col("place").is_in(placed["place"].filter(touched).unique().implode())
+            rows.append(known.filter(pl.Series(~differ[_slots(known["place"])]), ~again))
+            placed = placed.filter(again)
+        rows.append(_contested(placed, members))
+    return Places(pl.concat(rows).sort("place", "platform", "atom_id"), np.stack(sums))
+
+
+def _slots(places: pl.Series) -> npt.NDArray[np.intp]:
+    """Where among the sums a place is counted."""
+    return (places.to_numpy().view(np.uint64) * _SPREAD >> np.uint64(64 - SUM_BITS)).astype(np.intp)
 
 
 def _coded(releases: pl.DataFrame) -> pl.DataFrame:
     known = releases.filter(pl.col("gtin").is_not_null())
-    return known.select(release=_named("release_id"), gtin=pl.col("gtin").cast(pl.Int64), platform=pl.col("platform").cast(_PLATFORM))
+    return known.select(
+        release=hashed(("platform", "release_id")), gtin=pl.col("gtin").cast(pl.Int64), platform=pl.col("platform").cast(_PLATFORM)
+    )
 
 
-def _named(column: str) -> pl.Expr:
-    """A number for the id of a platform's entity; that two share one (1 in 2^64) makes a pair that the guards throw out."""
-    return pl.col("platform").hash() * pl.lit(0x9E3779B97F4A7C15, dtype=pl.UInt64) + pl.col(column).hash()
-
-
-def _contested(releases: pl.DataFrame, tracks: Frames, members: Frames) -> pl.DataFrame:
+def _placed(releases: pl.DataFrame, tracks: Frames) -> pl.DataFrame:
+    """What tracks stand on which places of these releases: record, platform, place."""
     disc, track = pl.col("disc_number").fill_null(1).cast(pl.Int64), pl.col("track_number").cast(pl.Int64)
     numbered = disc.is_between(0, (1 << DISC_BITS) - 1) & track.is_between(0, (1 << TRACK_BITS) - 1)
     spot = pl.when(numbered).then(disc * (1 << TRACK_BITS) + track)
     place = pl.col("gtin") * (1 << DISC_BITS + TRACK_BITS) + pl.col("spot")
-    placed = pl.concat(
+    # That two names share a number (1 in 2^64) makes a pair that the guards throw out.
+    return pl.concat(
         [
-            frame.select(release=_named("release_id"), record=_named("external_id"), spot=spot)
+            frame.select(release=hashed(("platform", "release_id")), record=record_number(), spot=spot)
             .drop_nulls("spot")
-            .join(releases, on="release")
-            .select("record", place=place)
+            .join(releases.filter(pl.col("platform").is_in(frame["platform"].unique().implode())), on="release")
+            .select("record", "platform", place=place)
             for frame in tracks()
         ]
     )
+
+
+def _contested(placed: pl.DataFrame, members: Frames) -> pl.DataFrame:
     placed = placed.filter(pl.col("place").is_duplicated())
-    standing = pl.concat(
-        [
-            placed.join(
-                frame.select("atom_id", record=_named("external_id"), platform=pl.col("platform").cast(_PLATFORM)), on="record"
-            ).drop("record")
-            for frame in members()
-        ]
-    )
-    several = standing.group_by("place").agg(one=pl.col("atom_id").min(), other=pl.col("atom_id").max())
-    several = several.filter(pl.col("one") != pl.col("other")).select("place")
-    return standing.join(several, on="place", how="semi").select(_place_text(), pl.col("platform").cast(pl.String), "atom_id").unique()
+    standing = pl.concat([placed.join(frame, on="record").drop("record") for frame in _gathered(members(), ["record", "atom_id"])])
+    standing = standing[standing["place"].arg_sort()]
+    several = in_mixed_runs(standing["place"].to_numpy(), standing["atom_id"].to_numpy())
+    return standing.filter(pl.Series(several)).select("place", pl.col("platform").cast(pl.String), "atom_id").unique()
+
+
+def _gathered(frames: Iterable[pl.DataFrame], columns: list[str]) -> Iterator[pl.DataFrame]:
+    """Frames of numbers, put together until they hold ROWS_AT_A_TIME: for each, all places are looked through."""
+    held: list[pl.DataFrame] = []
+    for frame in frames:
+        held.append(frame.select(columns))
+        if sum(rows.height for rows in held) >= ROWS_AT_A_TIME:
+            yield pl.concat(held)
+            held = []
+    if held:
+        yield pl.concat(held)
 
 
 def _place_text() -> pl.Expr:

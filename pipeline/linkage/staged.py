@@ -7,14 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
 import polars as pl
 
 from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import parts, row_count, scan_table
 from pipeline.dumps.content_hash import LINKED_COLUMNS, with_content_hash
-from pipeline.linkage.normalise import names_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,12 +61,15 @@ def slices(paths: BuildPaths) -> Iterator[Slice]:
 def content_hashes(paths: BuildPaths) -> pl.Series:
     """The content hash of every staged record."""
     found = [pl.Series("content_hash", [], dtype=pl.Int64)]
-    found += [_columns_of(part, "content_hash")["content_hash"] for part in record_parts(paths)]
+    found += [_hashes_of(part) for part in record_parts(paths)]
     return pl.concat(found)
 
 
 def records_with(paths: BuildPaths, hashes: pl.Series) -> pl.DataFrame:
-    """LINKED_COLUMNS and content_hash of the staged records that have one of these content hashes."""
+    """LINKED_COLUMNS and content_hash of the staged records that have one of these content hashes.
+
+    Costs nearly a look at all records: half of it goes into the nested credits, however few are wanted.
+    """
     wanted = pl.col("content_hash").is_in(hashes.unique().implode())
     found = [_no_records()]
     for part in record_parts(paths) if len(hashes) else []:
@@ -77,64 +78,20 @@ def records_with(paths: BuildPaths, hashes: pl.Series) -> pl.DataFrame:
     return pl.concat(found)
 
 
-def _columns_of(part: Path, *columns: str) -> pl.DataFrame:
-    """Some columns and content_hash; rows that were staged without one cost a look at all they hold."""
-    rows = pl.read_parquet(part, columns=[*dict.fromkeys((*columns, "content_hash"))])
-    return _records_of(part).select(rows.columns) if rows["content_hash"].null_count() else rows
-
-
-def _records_of(part: Path) -> pl.DataFrame:
-    return with_content_hash(pl.read_parquet(part, columns=[*LINKED_COLUMNS, "content_hash"]))
+def _hashes_of(part: Path) -> pl.Series:
+    """Of rows that were staged without one it costs a look at all they hold."""
+    hashes = pl.read_parquet(part, columns=["content_hash"])["content_hash"]
+    if hashes.null_count():
+        hashes = with_content_hash(pl.read_parquet(part, columns=[*LINKED_COLUMNS, "content_hash"]))["content_hash"]
+    return hashes
 
 
 def artist_names(paths: BuildPaths) -> pl.DataFrame:
-    """Rows of table `artist_name`: the name under which a platform keeps each of its artists."""
+    """Rows of table `artist_name`, as they come: the name under which a platform keeps each of its artists."""
     folders = paths.staged("source_artist", CATALOG_PLATFORMS)
     columns = TABLES["artist_name"].column_names
     found = [scan_table(TABLES["source_artist"], folder).select(columns).collect() for folder in folders]
-    return pl.concat([TABLES["artist_name"].empty(), *found]).sort(TABLES["artist_name"].order)
-
-
-def names_and_records(paths: BuildPaths, hashes: pl.Series, artists: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Names on all staged records, and the records (as `records_with`) of these content hashes or credited to one of these artists.
-
-    Both in one pass, because reading the credits is what costs. `artists`: platform, artist_id.
-    """
-    names, records = [_no_names()], [_no_records()]
-    ids = {platform: rows["artist_id"] for (platform,), rows in artists.partition_by("platform", as_dict=True).items()}
-    wanted = hashes.unique().implode()
-    for piece in slices(paths):
-        rows = piece.read()
-        names.append(names_of(rows))
-        chosen = rows["content_hash"].is_in(wanted)
-        renamed = ids.get(rows["platform"][0])
-        if renamed is not None:
-            chosen |= _crediting(rows, "artist_id", renamed)
-        records.append(rows.filter(chosen))
-    return pl.concat(names).unique(), pl.concat(records)
-
-
-def records_crediting(paths: BuildPaths, names: pl.Series) -> pl.DataFrame:
-    """The staged records (as `records_with`) that credit one of these names."""
-    found = [_no_records()]
-    for part in record_parts(paths) if len(names) else []:
-        rows = _records_of(part)
-        shown = rows.select((pl.col("artists").list.len() == 0) & pl.col("artist_credit").is_in(names.implode())).to_series()
-        found.append(rows.filter(_crediting(rows, "name", names) | shown.fill_null(value=False)))
-    return pl.concat(found)
-
-
-def _crediting(records: pl.DataFrame, field: str, values: pl.Series) -> pl.Series:
-    """Which of the rows list an artist with one of these values."""
-    lengths = records["artists"].list.len().to_numpy()
-    hits = records["artists"].explode(empty_as_null=False).drop_nulls().struct.field(field).is_in(values.implode())
-    found = np.zeros(len(lengths), dtype=bool)
-    found[np.repeat(np.arange(len(lengths)), lengths)[hits.fill_null(value=False).to_numpy()]] = True
-    return pl.Series(found)
-
-
-def _no_names() -> pl.DataFrame:
-    return pl.DataFrame(schema={"name": pl.String, "has_id": pl.Boolean})
+    return pl.concat([TABLES["artist_name"].empty(), *found])
 
 
 def _no_records() -> pl.DataFrame:

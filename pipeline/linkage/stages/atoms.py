@@ -9,25 +9,27 @@ they are so many that everything is written anew.
 from __future__ import annotations
 
 import shutil
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 import polars as pl
 
 from catalog_store.tables import TABLES
-from catalog_store.tables.atoms import ATOM_TABLES, gone_atoms, live_atoms
-from catalog_store.tables.files import TableWriter, join_tables, parts, row_count, scan_table, write_table
+from catalog_store.tables.atoms import ATOM_TABLES, gone_atoms
+from catalog_store.tables.files import join_tables, parts, row_count, write_table
 from pipeline.engine.local import map_ordered, worker_pool
-from pipeline.linkage import staged
+from pipeline.linkage import mapped, staged
 from pipeline.linkage.atoms import Atoms, bucket_range, make_atoms
+from pipeline.linkage.credits import NO_ARTIST, artist_number, credit_numbers, credits_of, name_number
 from pipeline.linkage.names_at_hand import hand_out_names, names_at_hand, write_names
 from pipeline.linkage.night import MOST_CHANGED, Night, begin, settle
-from pipeline.linkage.normalise import hash_bucket, names_of, normalise
+from pipeline.linkage.normalise import NORMAL_SCHEMA, hash_bucket, names_of, normalise, read_again, record_number
 from pipeline.linkage.overrides import NO_OVERRIDES, apart, load_overrides
-from pipeline.linkage.runs import hashed
+from pipeline.linkage.runs import hashed, in_differing_sums
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from pipeline.linkage.overrides import Overrides
@@ -40,6 +42,7 @@ ROWS_PER_BUCKET = 400_000
 ROWS_FOR_A_POOL = 500_000
 """Below, starting worker processes costs more than they take over."""
 KEY = ("artist_key", "title_key", "variant")
+_CREDITS = ("credit_names", "credit_artists")
 MOST_GONE = 0.1
 """Share of atoms that count no more above which the tables are cleared of them: once in some twenty nights."""
 
@@ -56,18 +59,21 @@ def normalise_and_atoms(paths: BuildPaths, *, buckets: int | None = None, worker
         changes = _changes(paths, night)
     if changes is not None and changes.share > MOST_CHANGED:
         night = settle(paths, Night(None, f"{changes.share:.0%} of the records have changed"))
-    if night.base is None or changes is None:
-        changed = _link_all(paths, overrides, buckets, workers)
-    else:
+    changed = None
+    if night.base is not None and changes is not None:
         changed = _link_changes(paths, night, changes, overrides, buckets)
+        if changed is None:
+            night = settle(paths, Night(None, f"names that are read otherwise reach more than {MOST_CHANGED:.0%} of the atoms"))
+    if changed is None:
+        changed = _link_all(paths, overrides, buckets, workers)
     write_table(TABLES["atom_change"], paths.table("atom_change"), changed)
     return {
         "records": records,
         "atoms": row_count(paths.table("atom")) - row_count(paths.table("atom_gone")),
-        "isrc_claims": live_atoms("atom_isrc", paths.table).select(pl.len()).collect().item(),
+        "isrc_claims": mapped.tonight(paths, "atom_isrc").select(pl.len()).collect().item(),
         "buckets": buckets,
         "is_in_full": int(night.base is None),
-        "changed_records": changes.fresh.height if changes is not None else records,
+        "changed_records": len(changes.fresh) if changes is not None else records,
         "changed_atoms": changed.height,
     }
 
@@ -78,57 +84,112 @@ def bucket_count(rows: int) -> int:
 
 
 class _Changes(NamedTuple):
-    """Records of the base that are gone or must be looked at again (rows of `atom_member`), and the staged ones that must.
+    """How the staged records differ from those of the base: content hashes of those that are `gone`, and of those that are `fresh`."""
 
-    `doubtful`: ids of atoms with a record that is as it was and may have to be read otherwise.
-    """
-
-    gone: pl.DataFrame
-    fresh: pl.DataFrame
-    doubtful: pl.Series
+    gone: pl.Series
+    fresh: pl.Series
     share: float
 
 
 def _changes(paths: BuildPaths, night: Night) -> _Changes:
-    """What differs from the base: records by their content hash, and those whose names mean something else than last night."""
     after = staged.content_hashes(paths)
     before = night.table("atom_member").select("content_hash").collect()["content_hash"]
     gone, fresh = _differing_ids(before, after)
-    artists = staged.artist_names(paths)
-    renamed = _differing(night.table("artist_name").collect(), artists, ["platform", "artist_id"])
-    credited, records = staged.names_and_records(paths, fresh, renamed)
-    known = night.table("credit_name").collect()
-    names = write_names(paths, artists, credited, known)
-    read_otherwise = _differing(known.select("name", "part_keys"), names.select("name", "part_keys"), ["name"])
-    read_otherwise = read_otherwise.join(known, on="name", how="semi").join(names, on="name", how="semi")
-    keys = known.join(read_otherwise, on="name", how="semi")["name_key"].unique()
-    if "" in keys:  # an atom keeps no placeholder among its names
-        nameless = known.filter(pl.col("name_key") == "").join(read_otherwise, on="name", how="semi")["name"]
-        records = pl.concat([records, staged.records_crediting(paths, nameless)]).unique("content_hash", keep="any")
-    again = pl.concat([gone, records["content_hash"]]).unique().implode()
-    rows = night.table("atom_member").filter(pl.col("content_hash").is_in(again)).collect()
-    return _Changes(rows, records, _atoms_naming(night, keys), max(records.height, rows.height) / max(1, len(after)))
+    return _Changes(gone, fresh, max(len(gone), len(fresh)) / max(1, len(after)))
 
 
-def _atoms_naming(night: Night, keys: pl.Series) -> pl.Series:
-    """atom_id of the atoms of the base with a record that credits one of these names."""
-    names = night.table("atom").select("atom_id", key="names").explode("key", empty_as_null=False)
-    return names.filter(pl.col("key").is_in(keys.implode())).select("atom_id").unique().collect()["atom_id"]
+class _Names(NamedTuple):
+    """Tables `credit_name` and `artist_name` of tonight."""
+
+    names: pl.DataFrame
+    artists: pl.DataFrame
+
+    def of(self, name_numbers: pl.Series, artist_numbers: pl.Series) -> Self:
+        """Those that these credits need."""
+        own = self.artists.filter(artist_number().is_in(artist_numbers.unique().implode()))
+        wanted = pl.concat([name_numbers, own.select(name_number()).to_series()]).unique()
+        return type(self)(self.names.filter(name_number().is_in(wanted.implode())), own)
+
+
+def _read_names(paths: BuildPaths, night: Night, gone: pl.Series, fresh: pl.DataFrame) -> tuple[_Names, pl.Series, pl.Series]:
+    """Write both tables, and say which atoms of the base lost a record, and which have names that may mean something else than last night.
+
+    `gone`: content hashes of the records that are gone. `fresh`: rows of `source_recording` that are new.
+    """
+    lost = night.table("atom_member").filter(pl.col("content_hash").is_in(gone.implode())).select("atom_id", *_CREDITS).collect()
+    before = night.read("artist_name")
+    artists, renamed = _artists(before, staged.artist_names(paths))
+    of_renamed = [rows.join(renamed, on=renamed.columns, how="semi").select(name_number()).to_series() for rows in (before, artists)]
+    doubtful = pl.concat([lost["credit_names"].explode(empty_as_null=False), *of_renamed]).unique()
+    known = night.read("credit_name")
+    names = write_names(paths, artists, pl.concat([_still_credited(night, known, lost, doubtful), names_of(fresh)]), known)
+    both = known.select("name", before="part_keys").join(names, on="name")
+    read_otherwise = both.filter(pl.col("part_keys").ne_missing(pl.col("before"))).select(name_number()).to_series()
+    reached = _atoms_crediting(night, read_otherwise, renamed.select(artist_number()).to_series())
+    return _Names(names, artists), lost["atom_id"].unique(), reached
+
+
+def _artists(before: pl.DataFrame, after: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """`after` in its order, and the platform and artist_id of all that came, went or has another name.
+
+    `before`: table `artist_name` of the base. What has not changed is not sorted again: nearly all.
+    """
+    was, is_ = (table.select(row=hashed(table.columns)).to_series() for table in (before, after))
+    gone, came = before.filter(~was.is_in(is_.implode())), after.filter(~is_.is_in(was.implode()))
+    key = ["platform", "artist_id"]
+    kept, came = before.join(gone, on=key, how="anti") if gone.height else before, came.sort(key)
+    found = [came.clear()]
+    for platform in sorted({*before["platform"].unique(), *came["platform"].unique()}):
+        old, new = (table.filter(pl.col("platform") == platform) for table in (kept, came))
+        found.append(old.merge_sorted(new, key="artist_id") if new.height else old)
+    return pl.concat(found), pl.concat([gone, came]).select(key).unique()
+
+
+def _still_credited(night: Night, known: pl.DataFrame, lost: pl.DataFrame, doubtful: pl.Series) -> pl.DataFrame:
+    """name, has_id of the names that the base's records credit and tonight's still do.
+
+    Args:
+        night: gives the base.
+        known: its table `credit_name`.
+        lost: credit_names, credit_artists of the records that are gone.
+        doubtful: numbers of the names that may be credited no more, or no more with an id; all others are as they were.
+    """
+    wanted = pl.col("number").is_in(doubtful.implode())
+    counted = [_flat(rows).filter(wanted).group_by("number", "has_id").len() for rows in night.parts("atom_member", ["atom_id", *_CREDITS])]
+    left = pl.concat(
+        [*counted, _flat(lost).filter(wanted).group_by("number", "has_id").agg(len=-pl.len().cast(pl.Int64))], how="vertical_relaxed"
+    )
+    left = left.group_by("number", "has_id").agg(pl.col("len").sum()).filter(pl.col("len") > 0)
+    in_doubt = known.select(name_number()).to_series().is_in(doubtful.implode())
+    named = known.filter(in_doubt).select("name", number=name_number()).join(left, on="number").select("name", "has_id")
+    return pl.concat([known.filter(~in_doubt).select("name", "has_id"), named])
+
+
+def _flat(rows: pl.DataFrame) -> pl.DataFrame:
+    """Every credit of some records: number (of the name), has_id. The lists are laid end to end, not taken apart row by row."""
+    names, artists = (rows[name].explode(empty_as_null=False) for name in _CREDITS)
+    return pl.DataFrame({"number": names, "has_id": artists != NO_ARTIST})
+
+
+def _atoms_crediting(night: Night, names: pl.Series, artists: pl.Series) -> pl.Series:
+    """atom_id of the atoms of the base with a record that credits one of these names, or of these artists (numbers)."""
+    found = [pl.Series("atom_id", [], dtype=pl.Int64)]
+    for rows in night.parts("atom_member", ["atom_id", *_CREDITS]) if len(names) or len(artists) else []:
+        ends = rows["credit_names"].list.len().cum_sum()
+        for name, wanted in zip(_CREDITS, (names, artists), strict=True):
+            hits = rows[name].explode(empty_as_null=False).is_in(wanted.implode()).arg_true()
+            found.append(rows["atom_id"].gather(ends.search_sorted(hits, side="right")))
+    return pl.concat(found).unique()
 
 
 def _differing_ids(before: pl.Series, after: pl.Series) -> tuple[pl.Series, pl.Series]:
-    """The numbers that stand in `before` only, and those in `after` only. A tenth of what two joins cost."""
-    return before.filter(~before.is_in(after.implode())), after.filter(~after.is_in(before.implode()))
-
-
-def _differing(before: pl.DataFrame, after: pl.DataFrame, key: list[str]) -> pl.DataFrame:
-    """Keys of the rows that stand in one of the tables only, or with other values."""
-    both = pl.concat([before, after]).select(*key, row=pl.struct(before.columns).hash())
-    return both.filter(pl.col("row").is_unique()).select(key).unique()
+    """The numbers that stand in `before` only, and those in `after` only."""
+    one, other = (ids.filter(pl.Series(differ)) for ids, differ in zip((before, after), in_differing_sums(before, after), strict=True))
+    return one.filter(~one.is_in(other.implode())), other.filter(~other.is_in(one.implode()))
 
 
 def _link_all(paths: BuildPaths, overrides: Overrides, buckets: int, workers: int | None) -> pl.DataFrame:
-    spill = paths.root / "work" / "linkage" / "normalised.spill"
+    spill, files = paths.root / "work" / "linkage" / "normalised.spill", mapped.folder(paths)
     shutil.rmtree(spill, ignore_errors=True)
     slices = list(enumerate(staged.slices(paths)))
     with worker_pool(workers) as pool:
@@ -136,44 +197,47 @@ def _link_all(paths: BuildPaths, overrides: Overrides, buckets: int, workers: in
         for _ in map_ordered(partial(_normalise_slice, spill, buckets), slices, pool=pool):
             pass
         shutil.rmtree(spill / "names")
-        made = map_ordered(partial(_write_atoms, spill / "atoms"), sorted((spill / "rows").glob("*")), pool=pool)
-        written_parts: list[list[Path]] = list(made)
-    for place, name in enumerate(ATOM_TABLES):
-        join_tables(TABLES[name], paths.table(name), [of_bucket[place] for of_bucket in written_parts if row_count(of_bucket[place])])
+        made = list(map_ordered(partial(_write_atoms, spill / "atoms", files), sorted((spill / "rows").glob("*")), pool=pool))
+    _join_parts(paths, made)
     shutil.rmtree(spill)
     _write_gone(paths, pl.Series("atom_id", [], dtype=pl.Int64))
-
-    def written(name: str) -> pl.LazyFrame:
-        return scan_table(TABLES[name], paths.table(name))
-
-    named = _members_named(overrides, written)
+    named = _members_named(overrides, partial(mapped.tonight, paths))
     moves = apart(overrides, named)
     if moves.height:
-        touched = _atoms_with_keys(written, _keys_of(written, named["atom_id"]))
-        rows = _normal(paths, _hashes_in(written, touched))
-        _write_merged(paths, written, touched["atom_id"], make_atoms(rows, moves), buckets)
+        touched = _atoms_with_keys(partial(mapped.tonight, paths), _keys_of(partial(mapped.tonight, paths), named["atom_id"]))
+        rows = _normal_forms(partial(mapped.tonight, paths), touched)
+        _write_merged(paths, partial(mapped.tonight, paths), touched["atom_id"], make_atoms(rows, moves), rows, buckets)
     return TABLES["atom_change"].empty()
 
 
-def _link_changes(paths: BuildPaths, night: Night, changes: _Changes, overrides: Overrides, buckets: int) -> pl.DataFrame:
-    """Rows of `atom_change`. What people have decided on is always made again: a decision can reach from one key to another."""
-    rows = _normalised(paths, changes.fresh)
+def _link_changes(paths: BuildPaths, night: Night, changes: _Changes, overrides: Overrides, buckets: int) -> pl.DataFrame | None:
+    """Rows of `atom_change`, or None when too much would have to be made again.
+
+    What people have decided on is always made again: a decision can reach from one key to another.
+    """
+    fresh = staged.records_with(paths, changes.fresh)
+    names, lost, read_otherwise = _read_names(paths, night, changes.gone, fresh)
+    if len(read_otherwise) > MOST_CHANGED * row_count(night.folder("atom")):
+        return None
+    credited = credit_numbers(credits_of(fresh.with_row_index("row")))
+    rows = normalise(fresh, *names.of(credited["name"], credited["artist"]))
     named = _members_named(overrides, night.table)
-    keys = _keys_of(night.table, pl.concat([changes.gone["atom_id"], changes.doubtful, named["atom_id"]]))
-    touched = reached = _atoms_with_keys(night.table, pl.concat([keys, rows.select(KEY)]).unique())
-    while reached.height:
-        stays = _hashes_in(night.table, reached).to_frame().join(changes.gone, on="content_hash", how="anti")["content_hash"]
-        others = _normal(paths, stays)
+    keys = _keys_of(night.table, pl.concat([lost, read_otherwise, named["atom_id"]]))
+    touched = next_ = _atoms_with_keys(night.table, pl.concat([keys, rows.select(KEY)]).unique())
+    while next_.height:
+        others = _normal_forms(night.table, next_).filter(~pl.col("content_hash").is_in(changes.gone.implode()))
+        credited = others.select("credit_names", "credit_artists").explode("credit_names", "credit_artists", empty_as_null=False)
+        others = read_again(others, *names.of(credited["credit_names"], credited["credit_artists"]))
         rows = pl.concat([rows, others])
         # A name that is read otherwise can have taken a record to another key.
-        reached = _atoms_with_keys(night.table, others.select(KEY).unique()).join(touched, on="atom_id", how="anti")
-        touched = pl.concat([touched, reached])
+        next_ = _atoms_with_keys(night.table, others.select(KEY).unique()).join(touched, on="atom_id", how="anti")
+        touched = pl.concat([touched, next_])
     made = make_atoms(rows)
     moves = apart(overrides, made.member.select("platform", "external_id", "atom_id"))
     if moves.height:
         made = make_atoms(rows, moves)
     gone, came = _differing_ids(touched["atom_id"], made.atom["atom_id"])
-    _take_over(paths, night, gone, Atoms(*(rows.filter(pl.col("atom_id").is_in(came.implode())) for rows in made)), buckets)
+    _take_over(paths, night, gone, Atoms(*(some.filter(pl.col("atom_id").is_in(came.implode())) for some in made)), rows, buckets)
     return pl.concat([ids.to_frame("atom_id").with_columns(change=pl.lit(change)) for ids, change in ((gone, "gone"), (came, "made"))])
 
 
@@ -186,7 +250,7 @@ def _members_named(overrides: Overrides, tables: Callable[[str], pl.LazyFrame]) 
 
 
 def _keys_of(tables: Callable[[str], pl.LazyFrame], atom_ids: pl.Series) -> pl.DataFrame:
-    return tables("atom").select("atom_id", *KEY).join(_ids(atom_ids), on="atom_id", how="semi").select(KEY).unique().collect()
+    return tables("atom").filter(pl.col("atom_id").is_in(atom_ids.unique().implode())).select(KEY).unique().collect()
 
 
 def _atoms_with_keys(tables: Callable[[str], pl.LazyFrame], keys: pl.DataFrame) -> pl.DataFrame:
@@ -195,27 +259,10 @@ def _atoms_with_keys(tables: Callable[[str], pl.LazyFrame], keys: pl.DataFrame) 
     return tables("atom").select("atom_id", *KEY).filter(wanted).select("atom_id").collect()
 
 
-def _hashes_in(tables: Callable[[str], pl.LazyFrame], atoms: pl.DataFrame) -> pl.Series:
-    rows = tables("atom_member").select("atom_id", "content_hash").filter(pl.col("atom_id").is_in(atoms["atom_id"].implode()))
-    return rows.select("content_hash").collect()["content_hash"]
-
-
-def _ids(atom_ids: pl.Series) -> pl.LazyFrame:
-    return atom_ids.unique().to_frame("atom_id").lazy()
-
-
-def _normal(paths: BuildPaths, hashes: pl.Series) -> pl.DataFrame:
-    return _normalised(paths, staged.records_with(paths, hashes))
-
-
-def _normalised(paths: BuildPaths, records: pl.DataFrame) -> pl.DataFrame:
-    """Normal forms of records, with only those names and artists in hand that they need."""
-    credited = records.select("platform", artist="artists").explode("artist", empty_as_null=False).drop_nulls().unnest("artist")
-    ids = credited.select("platform", "artist_id").drop_nulls().unique()
-    artists = scan_table(TABLES["artist_name"], paths.table("artist_name")).join(ids.lazy(), on=ids.columns, how="semi").collect()
-    wanted = names_of(records, artists).select("name").unique()
-    names = scan_table(TABLES["credit_name"], paths.table("credit_name")).join(wanted.lazy(), on="name", how="semi").collect()
-    return normalise(records, names, artists)
+def _normal_forms(tables: Callable[[str], pl.LazyFrame], atoms: pl.DataFrame) -> pl.DataFrame:
+    """The normalised records of these atoms."""
+    rows = tables("atom_member").filter(pl.col("atom_id").is_in(atoms["atom_id"].implode()))
+    return rows.select(NORMAL_SCHEMA.names()).collect()
 
 
 def _normalise_slice(spill: Path, buckets: int, job: tuple[int, staged.Slice]) -> None:
@@ -241,67 +288,82 @@ def unspilled(folder: Path) -> pl.DataFrame:
     return pl.concat([pl.read_ipc(file) for file in sorted(folder.glob("*.arrow"))])
 
 
-def _write_atoms(out: Path, bucket: Path) -> list[Path]:
-    """Write the three tables of one bucket, each as a table of its own; their folders."""
-    folders = [out / bucket.name / name for name in ATOM_TABLES]
-    for name, folder, rows in zip(ATOM_TABLES, folders, make_atoms(unspilled(bucket)), strict=True):
-        write_table(TABLES[name], folder, [rows])
+def _write_atoms(out: Path, files: Path, bucket: Path) -> list[Path]:
+    """Make the atoms of one bucket and lay them down."""
+    records = unspilled(bucket)
     shutil.rmtree(bucket)
+    return _lay_down(out / bucket.name, files, make_atoms(records), records)
+
+
+def _lay_down(out: Path, files: Path, atoms: Atoms, records: pl.DataFrame) -> list[Path]:
+    """Write the tables of some atoms, each as a table of its own, and map them; their folders.
+
+    `records`: the normal forms of all members; of others, too.
+    """
+    normal = atoms.member.select("content_hash", "atom_id").join(records, on="content_hash", how="left", maintain_order="left")
+    folders = [out / name for name in ATOM_TABLES]
+    for name, folder, rows in zip(ATOM_TABLES, folders, atoms, strict=True):
+        write_table(TABLES[name], folder, [rows])
+        for part in parts(folder) if rows.height else []:
+            mapped.keep(
+                files,
+                part,
+                normal.with_columns(record=record_number()).select(mapped.SCHEMAS[name].names()) if name == "atom_member" else rows,
+            )
     return folders
 
 
-class _AtomWriters:
-    """The three tables of atoms, a part of each per bucket, published together."""
-
-    def __init__(self, paths: BuildPaths) -> None:
-        self._writers = [TableWriter(TABLES[name], paths.table(name)) for name in ATOM_TABLES]
-
-    def __enter__(self) -> Self:
-        for writer in self._writers:
-            writer.__enter__()
-        return self
-
-    def write(self, atoms: Atoms) -> None:
-        """Write one bucket."""
-        for writer, rows in zip(self._writers, atoms, strict=True):
-            writer.write(rows)
-
-    def take(self, folder: Callable[[str], Path]) -> None:
-        """Take over all parts as they are."""
-        for name, writer in zip(ATOM_TABLES, self._writers, strict=True):
-            for part in parts(folder(name)):
-                writer.take(part)
-
-    def __exit__(self, *error: object) -> None:
-        for writer in self._writers:
-            writer.__exit__(*error)  # type: ignore[arg-type]
+def _join_parts(paths: BuildPaths, laid_down: Sequence[Sequence[Path]]) -> None:
+    """Make the tables of atoms out of what was laid down, in that order."""
+    for place, name in enumerate(ATOM_TABLES):
+        folders = [tables[place] for tables in laid_down]
+        join_tables(TABLES[name], paths.table(name), [folder for folder in folders if row_count(folder)])
 
 
-def _take_over(paths: BuildPaths, night: Night, gone: pl.Series, came: Atoms, buckets: int) -> None:
-    """Write the three tables of atoms: the parts of the base as they are and one with what came; and which atoms are gone by now."""
+def _take_over(paths: BuildPaths, night: Night, gone: pl.Series, came: Atoms, records: pl.DataFrame, buckets: int) -> None:
+    """Write the tables of atoms: the parts of the base as they are and one with what came; and which atoms are gone by now."""
     before = gone_atoms(night.folder)
     known = pl.col("atom_id").is_in(before.implode())
     back = came.atom.filter(known)["atom_id"]
     gone = pl.concat([before.filter(~before.is_in(back.implode())), gone])
     if len(gone) > MOST_GONE * row_count(night.folder("atom")):
-        _write_merged(paths, night.table, gone, came, buckets)
+        _write_merged(paths, night.table, gone, came, records, buckets)
         return
-    with _AtomWriters(paths) as out:
-        out.take(night.folder)
-        out.write(Atoms(*(rows.filter(~known) for rows in came)))
+    with _spill(paths) as spill:
+        new = Atoms(*(rows.filter(~known) for rows in came))
+        _join_parts(paths, [[night.folder(name) for name in ATOM_TABLES], _lay_down(spill, night.mapped, new, records)])
     _write_gone(paths, gone)
 
 
-def _write_merged(paths: BuildPaths, tables: Callable[[str], pl.LazyFrame], gone: pl.Series, came: Atoms, buckets: int) -> None:
-    """Write the three tables of atoms anew: those of `tables` without the atoms that are gone, and what came."""
+def _write_merged(
+    paths: BuildPaths, tables: Callable[[str], pl.LazyFrame], gone: pl.Series, came: Atoms, records: pl.DataFrame, buckets: int
+) -> None:
+    """Write the tables of atoms anew: those of `tables` without the atoms that are gone, and what came."""
     stays = ~pl.col("atom_id").is_in(gone.implode())
-    with _AtomWriters(paths) as out:
+    laid_down = []
+    with _spill(paths) as spill:
         for bucket in range(buckets):
             within = pl.col("atom_id").is_between(*bucket_range(bucket, buckets))
-            kept = (tables(name).filter(within & stays).collect() for name in ATOM_TABLES)
-            merged = (pl.concat([old, new.filter(within)]) for old, new in zip(kept, came, strict=True))
-            out.write(Atoms(*(rows.sort("atom_id", maintain_order=True) for rows in merged)))
+            kept = {name: tables(name).filter(within & stays).collect() for name in ATOM_TABLES}
+            merged = Atoms(
+                *(pl.concat([kept[name].select(new.columns), new.filter(within)]) for name, new in zip(ATOM_TABLES, came, strict=True))
+            )
+            merged = Atoms(*(rows.sort("atom_id", maintain_order=True) for rows in merged))
+            members = kept["atom_member"]["content_hash"]
+            others = records.filter(~pl.col("content_hash").is_in(members.implode()))
+            normal = pl.concat([kept["atom_member"].select(NORMAL_SCHEMA.names()), others.select(NORMAL_SCHEMA.names())])
+            laid_down.append(_lay_down(spill / f"{bucket:05d}", mapped.folder(paths), merged, normal))
+        _join_parts(paths, laid_down)
     _write_gone(paths, gone.clear())
+
+
+@contextmanager
+def _spill(paths: BuildPaths) -> Iterator[Path]:
+    """A folder for parts on their way into tables."""
+    folder = paths.root / "work" / "linkage" / "atoms.spill"
+    shutil.rmtree(folder, ignore_errors=True)
+    yield folder
+    shutil.rmtree(folder)
 
 
 def _write_gone(paths: BuildPaths, gone: pl.Series) -> None:

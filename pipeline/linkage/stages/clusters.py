@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from catalog_store.tables import TABLES
-from catalog_store.tables.atoms import live_atoms, live_parts
 from catalog_store.tables.files import read_table, write_table
 from pipeline.linkage import clusters as clustering
+from pipeline.linkage.mapped import tonight, tonight_parts
 from pipeline.linkage.overrides import cannot_atoms, load_overrides
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def clusters(paths: BuildPaths) -> Facts:
     edges = read_table(TABLES["edge"], paths.table("edge"))
     ends = clustering.ends(edges)
     atoms, every = [], []
-    for rows in live_parts("atom", paths.table, ["atom_id", "duration_ms", "variant", "record_count"]):
+    for rows in tonight_parts(paths, "atom", ["atom_id", "duration_ms", "variant", "record_count"]):
         every.append(rows["atom_id"])
         atoms.append(rows.join(ends, on="atom_id", how="semi"))
     found = clustering.clusters(pl.concat(atoms), edges, _cannot(paths), atom_ids=pl.concat(every))
@@ -38,6 +38,6 @@ def _cannot(paths: BuildPaths) -> pl.DataFrame | None:
     if not paths.overrides.is_file():
         return None
     overrides = load_overrides(paths.overrides)
-    members = live_atoms("atom_member", paths.table)
+    members = tonight(paths, "atom_member")
     named = members.join(overrides.records.lazy(), on=["platform", "external_id"], how="semi").collect()
     return cannot_atoms(overrides, named)

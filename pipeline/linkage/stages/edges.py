@@ -13,16 +13,17 @@ import polars as pl
 
 from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.tables import TABLES
-from catalog_store.tables.atoms import live_atoms, live_parts
 from catalog_store.tables.files import parts, read_table, row_count, scan_table, write_table
+from pipeline.linkage import mapped
 from pipeline.linkage.clusters import components
 from pipeline.linkage.isrc_edges import isrc_edges
 from pipeline.linkage.key_edges import KEY_COLUMNS, key_edges
 from pipeline.linkage.link_edges import link_edges
+from pipeline.linkage.mapped import tonight, tonight_parts
 from pipeline.linkage.night import Night, current_night
+from pipeline.linkage.normalise import record_number
 from pipeline.linkage.overrides import load_overrides, must_edges
-from pipeline.linkage.position_edges import NO_PLACES, contested_places, position_edges
-from pipeline.linkage.runs import hashed
+from pipeline.linkage.position_edges import NO_PLACES, Before, contested_places, position_edges
 from pipeline.linkage.stages.atoms import Facts, bucket_count, spilled, unspilled
 from pipeline.linkage.typo_edges import crowded_blocks, same_artist_edges, same_title_edges, without_contradiction
 
@@ -42,7 +43,7 @@ def edges(paths: BuildPaths, *, buckets: int | None = None) -> Facts:
     night = current_night(paths)
     buckets = buckets or bucket_count(row_count(paths.table("atom")))
     found = _edges_of_all(paths, buckets) if night.base is None else _edges_of_changes(paths, night)
-    found = pl.concat([found, _override_edges(paths), *_edges_between_platforms(paths), TABLES["edge"].empty()])
+    found = pl.concat([found, _override_edges(paths), *_edges_between_platforms(paths, night), TABLES["edge"].empty()])
     atom_ids = _atom(paths).select("atom_id").collect()["atom_id"]
     so_far = components(atom_ids, found)
     chunks = _artist_chunks(paths, KEY_COLUMNS) if night.base is None else [_atom(paths).select(KEY_COLUMNS).collect()]
@@ -115,15 +116,15 @@ def _among(atoms: pl.DataFrame) -> pl.Expr:
 
 
 def _atom(paths: BuildPaths) -> pl.LazyFrame:
-    return live_atoms("atom", paths.table)
+    return tonight(paths, "atom")
 
 
 def _claims(paths: BuildPaths) -> pl.LazyFrame:
-    return live_atoms("atom_isrc", paths.table)
+    return tonight(paths, "atom_isrc")
 
 
 def _members(paths: BuildPaths) -> pl.LazyFrame:
-    return live_atoms("atom_member", paths.table)
+    return tonight(paths, "atom_member")
 
 
 def _artist_chunks(paths: BuildPaths, columns: list[str] | None = None) -> Iterator[pl.DataFrame]:
@@ -174,10 +175,9 @@ def _without_contradiction(paths: BuildPaths, found: list[pl.DataFrame]) -> pl.D
 
 
 def _of_atoms(paths: BuildPaths, table: str, atom_ids: pl.Series, columns: list[str] | None = None) -> pl.DataFrame:
-    """The rows of some atoms; read part by part, because a scan holds the whole table."""
-    wanted = pl.col("atom_id").is_in(atom_ids.implode())
-    scans = (pl.scan_parquet(part).select(columns or TABLES[table].column_names) for part in parts(paths.table(table)))
-    return pl.concat([scan.filter(wanted).collect() for scan in scans])
+    """The rows of some atoms."""
+    rows = tonight(paths, table).filter(pl.col("atom_id").is_in(atom_ids.implode()))
+    return rows.select(columns or TABLES[table].column_names).collect()
 
 
 def _override_edges(paths: BuildPaths) -> pl.DataFrame:
@@ -188,9 +188,9 @@ def _override_edges(paths: BuildPaths) -> pl.DataFrame:
     return must_edges(overrides, named)
 
 
-def _edges_between_platforms(paths: BuildPaths) -> list[pl.DataFrame]:
+def _edges_between_platforms(paths: BuildPaths, night: Night) -> list[pl.DataFrame]:
     """Those from cross-links and those from places: the atoms of both are read at once."""
-    links, places = _links(paths), _places(paths)
+    links, places = _links(paths), _places(paths, night)
     named = _members_linked(paths, links)
     atoms = _of_atoms(paths, "atom", pl.concat([named["atom_id"], places["atom_id"]]).unique())
     return [link_edges(atoms, named, links), position_edges(atoms, places)]
@@ -204,23 +204,36 @@ def _links(paths: BuildPaths) -> pl.DataFrame:
 
 
 def _members_linked(paths: BuildPaths, links: pl.DataFrame) -> pl.DataFrame:
-    """platform, external_id, atom_id of the records at either end; by hash, so that one in 2^64 may be among them by chance."""
-    ends = [links.select(hashed(("platform", "entity_id"))), links.select(hashed(("target_platform", "target_id")))]
-    is_end = hashed(("platform", "external_id")).is_in(pl.concat([rows.to_series() for rows in ends]).implode())
-    return pl.concat([rows.filter(is_end) for rows in live_parts("atom_member", paths.table, ["platform", "external_id", "atom_id"])])
+    """platform, external_id, atom_id of the records at either end; one in 2^64 may be among them by chance."""
+    ends = [links.select("platform", external_id="entity_id"), links.select(platform="target_platform", external_id="target_id")]
+    is_end = pl.col("record").is_in(pl.concat(ends).select(record_number()).to_series().implode())
+    return _members(paths).filter(is_end).select("platform", "external_id", "atom_id").collect()
 
 
-def _places(paths: BuildPaths) -> pl.DataFrame:
+def _places(paths: BuildPaths, night: Night) -> pl.DataFrame:
     staged = {name: paths.staged(name, CATALOG_PLATFORMS) for name in ("source_release", "source_release_track")}
-    if not all(staged.values()):
-        return NO_PLACES
-    tracks = sum(row_count(folder) for folder in staged["source_release_track"])
-    return contested_places(
-        _frames(staged["source_release"], ["platform", "release_id", "gtin"]),
-        _frames(staged["source_release_track"], ["platform", "release_id", "external_id", "disc_number", "track_number"]),
-        lambda: live_parts("atom_member", paths.table, ["platform", "external_id", "atom_id"]),
-        buckets=1 + tracks // TRACKS_PER_BUCKET,
-    )
+    found = NO_PLACES
+    if all(staged.values()):
+        tracks = sum(row_count(folder) for folder in staged["source_release_track"])
+        found = contested_places(
+            _frames(staged["source_release"], ["platform", "release_id", "gtin"]),
+            _frames(staged["source_release_track"], ["platform", "release_id", "external_id", "disc_number", "track_number"]),
+            lambda: tonight_parts(paths, "atom_member", ["record", "atom_id"]),
+            buckets=1 + tracks // TRACKS_PER_BUCKET,
+            before=_before(paths, night),
+        )
+    mapped.keep_places(mapped.folder(paths), paths.table, found)
+    return found.told()
+
+
+def _before(paths: BuildPaths, night: Night) -> Before | None:
+    """What stood on the places of the base, if that is known."""
+    known = mapped.places(night.mapped, night.folder) if night.base is not None else None
+    if known is None:
+        return None
+    changed = _among(read_table(TABLES["atom_change"], paths.table("atom_change")))
+    records = [rows.filter(changed).select("record").collect()["record"] for rows in (night.table("atom_member"), _members(paths))]
+    return Before(known, pl.concat(records).unique())
 
 
 def _frames(folders: list[Path], columns: list[str]) -> Callable[[], Iterator[pl.DataFrame]]:

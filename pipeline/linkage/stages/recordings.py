@@ -13,12 +13,13 @@ import polars as pl
 
 from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.tables import TABLES
-from catalog_store.tables.atoms import live_atoms
 from catalog_store.tables.files import TableWriter, read_table, row_count, write_table
 from pipeline.linkage.atoms import source_key
 from pipeline.linkage.id_rules import Registry, assign_changed
 from pipeline.linkage.isrc_owners import isrc_owners
+from pipeline.linkage.mapped import tonight
 from pipeline.linkage.night import Night, current_night
+from pipeline.linkage.normalise import record_number
 from pipeline.linkage.record_ids import RecordIds, assign_records
 from pipeline.linkage.registry import (
     RegistryWriter,
@@ -59,7 +60,7 @@ def _assign_all(paths: BuildPaths, cluster: pl.DataFrame) -> RecordIds:
     assigned = assign_records(paths, _groups(cluster))
     ids = assigned.ids.rename({"entity_id": "recording_id"})
     recordings = cluster.join(ids, left_on="cluster_id", right_on="group", how="left").select("atom_id", "recording_id")
-    owner, conflict = _owners(paths, live_atoms("atom_isrc", paths.table).collect(), recordings)
+    owner, conflict = _owners(paths, tonight(paths, "atom_isrc").collect(), recordings)
     write_table(TABLES["isrc_owner"], paths.table("isrc_owner"), [owner])
     write_table(TABLES["isrc_conflict"], paths.table("isrc_conflict"), [conflict])
     return assigned
@@ -125,16 +126,16 @@ class _Reach(NamedTuple):
 
 def _reach(paths: BuildPaths, night: Night, cluster: pl.DataFrame, stored: StoredRegistry, before: pl.DataFrame) -> _Reach:
     """`before`: table `recording_member` of the base."""
-    change = read_table(TABLES["atom_change"], paths.table("atom_change")).select("atom_id")
-    last = night.table("cluster").rename({"cluster_id": "before"}).collect()
-    both = _groups(cluster).join(last, on="atom_id", how="full", coalesce=True)
+    change = read_table(TABLES["atom_change"], paths.table("atom_change"))
+    both = _beside(_groups(cluster), night.table("cluster").rename({"cluster_id": "before"}).collect(), change)
+    change = change.select("atom_id")
     moved = both.filter(pl.col("group").ne_missing(pl.col("before"))).select("atom_id")
     dirty = pl.concat([change, moved]).unique()
-    former = night.table("atom_member").select(*SOURCE, "atom_id").filter(pl.col("atom_id").is_in(change["atom_id"].implode())).collect()
+    former = night.table("atom_member").filter(pl.col("atom_id").is_in(change["atom_id"].implode())).select(*SOURCE, "atom_id").collect()
     while True:
         dirty = _closed(both, dirty)
         here = dirty.join(_groups(cluster), on="atom_id")
-        members = _members(paths).filter(pl.col("atom_id").is_in(here["atom_id"].implode())).collect().join(here, on="atom_id")
+        members = _of_atoms(paths, here["atom_id"]).join(here, on="atom_id")
         members = members.with_columns(source_key=source_key()).sort("source_key")
         gone = former.join(members, on=SOURCE, how="anti")
         known = stored.part(pl.concat([members.select(SOURCE), gone.select(SOURCE)]), before)
@@ -142,6 +143,17 @@ def _reach(paths: BuildPaths, night: Night, cluster: pl.DataFrame, stored: Store
         if back.is_empty():
             return _Reach(members, gone, known)
         dirty = pl.concat([dirty, back])
+
+
+def _beside(tonight_: pl.DataFrame, last: pl.DataFrame, change: pl.DataFrame) -> pl.DataFrame:
+    """atom_id, group (null: gone), before (null: made). Atoms that stayed stand in one order in both: no join."""
+    gone, made = (pl.col("atom_id").is_in(change.filter(pl.col("change") == kind)["atom_id"].implode()) for kind in ("gone", "made"))
+    stayed = tonight_.filter(~made)
+    stood = last.filter(~gone)
+    if not stayed["atom_id"].equals(stood["atom_id"]):
+        raise ValueError("atom_change does not say how the atoms of tonight differ from those of the snapshot: build from the atoms on")
+    rows = [stayed.hstack(stood.select("before")), tonight_.filter(made), last.filter(gone)]
+    return pl.concat(rows, how="diagonal")
 
 
 def _closed(both: pl.DataFrame, dirty: pl.DataFrame) -> pl.DataFrame:
@@ -162,38 +174,39 @@ def _elsewhere(paths: BuildPaths, known: Registry, members: pl.DataFrame, gone: 
     key = key.join(gone, on=SOURCE, how="anti")
     if key.is_empty():
         return pl.DataFrame(schema={"atom_id": pl.Int64})
-    return _members(paths).join(key.lazy(), on=SOURCE, how="semi").select("atom_id").unique().collect()
+    numbers = key.select(record_number()).to_series()
+    near = tonight(paths, "atom_member").filter(_among("record", numbers)).select(*SOURCE, "atom_id").collect()
+    return near.join(key, on=SOURCE, how="semi").select("atom_id").unique()
 
 
 def _take_over_owners(paths: BuildPaths, night: Night, reach: _Reach, member: pl.DataFrame) -> None:
     """Write `isrc_owner` and `isrc_conflict`: settled anew for every code that a record in reach has or had."""
     change = read_table(TABLES["atom_change"], paths.table("atom_change")).filter(pl.col("change") == "gone")["atom_id"]
-    claims = live_atoms("atom_isrc", paths.table).collect()
-    former = pl.col("atom_id").is_in(pl.concat([reach.gone["atom_id"], change]).unique().implode())
+    former = pl.concat([reach.gone["atom_id"], change])
+    claims = tonight(paths, "atom_isrc")
     found = [
-        _of(claims, "atom_id", reach.members["atom_id"]).select("isrc", "atom_id"),
-        night.table("atom_isrc").select("isrc", "atom_id").filter(former).collect(),
+        claims.filter(_among("atom_id", reach.members["atom_id"])).select("isrc").collect(),
+        night.table("atom_isrc").filter(_among("atom_id", former)).select("isrc").collect(),
     ]
     codes = pl.concat(found)["isrc"].unique()
-    claims = _of(claims, "isrc", codes)
-    claimants = pl.col("atom_id").is_in(claims["atom_id"].unique().implode())
-    speakers = _members(paths).filter(claimants).collect().unique("atom_id", keep="any")
+    claimed = claims.filter(_among("isrc", codes)).collect()
+    speakers = _of_atoms(paths, claimed["atom_id"]).unique("atom_id", keep="any")
     recordings = speakers.select("atom_id", recording_id=member["recording_id"].gather(member_places(member, speakers)))
-    for name, rows in zip(("isrc_owner", "isrc_conflict"), _owners(paths, claims, recordings), strict=True):
-        kept = night.table(name).filter(~pl.col("isrc").is_in(codes.implode())).collect()
+    for name, rows in zip(("isrc_owner", "isrc_conflict"), _owners(paths, claimed, recordings), strict=True):
+        kept = night.table(name).filter(~_among("isrc", codes)).collect()
         write_table(TABLES[name], paths.table(name), [kept.merge_sorted(rows, key="isrc")])
 
 
-def _of(rows: pl.DataFrame, column: str, values: pl.Series) -> pl.DataFrame:
-    return rows.filter(pl.col(column).is_in(values.unique().implode()))
+def _among(column: str, values: pl.Series) -> pl.Expr:
+    return pl.col(column).is_in(values.unique().implode())
+
+
+def _of_atoms(paths: BuildPaths, atom_ids: pl.Series) -> pl.DataFrame:
+    return tonight(paths, "atom_member").filter(_among("atom_id", atom_ids)).select(*SOURCE, "atom_id").collect()
 
 
 def _groups(cluster: pl.DataFrame) -> pl.DataFrame:
     return cluster.rename({"cluster_id": "group"})
-
-
-def _members(paths: BuildPaths) -> pl.LazyFrame:
-    return live_atoms("atom_member", paths.table).select(*SOURCE, "atom_id")
 
 
 def _owners(paths: BuildPaths, claims: pl.DataFrame, recordings: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -202,5 +215,5 @@ def _owners(paths: BuildPaths, claims: pl.DataFrame, recordings: pl.DataFrame) -
     shared = claimed.filter(pl.col("isrc").is_duplicated()).select("isrc", "recording_id").unique()
     contested = shared.filter(pl.col("isrc").is_duplicated()).select("isrc").unique()
     involved = claimed.join(contested, on="isrc", how="semi")["atom_id"].unique()
-    atoms = live_atoms("atom", paths.table).filter(pl.col("atom_id").is_in(involved.implode())).collect()
+    atoms = tonight(paths, "atom").filter(_among("atom_id", involved)).collect()
     return isrc_owners(claimed, atoms)

@@ -14,7 +14,7 @@ from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.tables import TABLES
 from catalog_store.tables.atoms import ATOM_TABLES, live_atoms
 from catalog_store.tables.files import read_table, row_count, write_table
-from pipeline.linkage import night, stages, typo_edges
+from pipeline.linkage import mapped, night, stages, typo_edges
 from pipeline.linkage.night import BASE_TABLES, current_night
 from pipeline.linkage.registry import collect_registry
 from pipeline.linkage.stages import atoms as atoms_stage
@@ -23,7 +23,7 @@ from pipeline.paths import BuildPaths
 if TYPE_CHECKING:
     from pathlib import Path
 
-RECORDS, RELEASES = 160, 12
+RECORDS, RELEASES, RARE = 160, 12, 16
 ARTISTS = ("Abba", "The Abba", "Cher", "Abba & Cher", "Abba feat. Cher", "Cher x Dido", "Dido", "Didoo", "Various Artists", "Ella Vos")
 TITLES = ("Take On Me", "Take on Mee", "Another Day", "Another Day in Paradise", "Fever", "Never", "Part II", "Part III", "Halo")
 VERSIONS = (None, None, None, "Live", "Radio Edit", "Dido Remix", "Remix")
@@ -53,21 +53,27 @@ class Days:
         releases = [(platform, f"rel{number}") for platform in CATALOG_PLATFORMS for number in range(RELEASES)]
         self.codes = {release: f"0{4000000000000 + number % 5}" for number, release in enumerate(releases)}
         self.withdrawn: set[tuple[str, str]] = set()
+        self.unlisted: set[str] = set()
 
     def _any(self, values: tuple[object, ...]) -> object:
         return values[int(self.rng.integers(len(values)))]
 
     def _row(self, number: int) -> dict[str, object]:
         artist, has_id = str(self._any(ARTISTS)), self.rng.random() < 0.6
-        credited = {"artist_id": f"id{ARTISTS.index(artist)}" if has_id else None, "name": artist, "role": "primary"}
+        artist_id = f"id{ARTISTS.index(artist)}"
+        if self.rng.random() < 0.2:  # a name that one or two records credit: it goes with them, and with it what it says of joined names
+            artist_id = f"rare{int(self.rng.integers(RARE))}"
+            artist = artist_id if has_id else f"{artist_id} & Cher"
+        credited = {"artist_id": artist_id if has_id else None, "name": artist, "role": "primary"}
         shown = self.rng.random() < 0.2
+        guest = {"artist_id": f"id{int(self.rng.integers(len(ARTISTS)))}", "name": str(self._any(ARTISTS)), "role": "featured"}
         return {
             "platform": CATALOG_PLATFORMS[number % 6],
             "external_id": f"r{number}",
             "link_id": f"r{number}",
             "title": self._any(TITLES),
             "version": self._any(VERSIONS),
-            "artists": [] if shown else [credited],
+            "artists": [] if shown else [guest, credited] if self.rng.random() < 0.2 else [credited],
             "artist_credit": artist if shown else None,
             "isrcs": [] if self.rng.random() < 0.5 else [self._any(CODES)],
             "duration_ms": self._any(DURATIONS),
@@ -90,6 +96,8 @@ class Days:
         back = int(self.rng.integers(RECORDS))
         self.rows.setdefault(f"r{back}", self._row(back))
         self.names[f"id{int(self.rng.integers(len(ARTISTS)))}"] = str(self._any(ARTISTS))
+        # An artist whom records credit leaves the platforms' own lists, or returns to them.
+        self.unlisted ^= {f"id{int(self.rng.integers(len(ARTISTS)))}"}
         self.places[str(self._any(tuple(self.places)))] = self._place()
         # Another barcode on the same tracks; a release that vanishes with its tracks, or returns; others of its barcode stay as they are.
         self.codes[self._release()] = f"0{4000000000000 + int(self.rng.integers(5))}"
@@ -103,7 +111,12 @@ class Days:
         for platform in CATALOG_PLATFORMS:
             rows = [row for row in self.rows.values() if row["platform"] == platform]
             self._write(paths, platform, "source_recording", rows)
-            self._write(paths, platform, "source_artist", [self._artist(platform, *item) for item in self.names.items()])
+            self._write(
+                paths,
+                platform,
+                "source_artist",
+                [self._artist(platform, *item) for item in self.names.items() if item[0] not in self.unlisted],
+            )
             releases = [
                 {"release_id": release, "title": release, "artists": [], "gtin": gtin, "is_compilation": False, "is_official": True}
                 for (there, release), gtin in self.codes.items()
@@ -260,11 +273,33 @@ def test_a_snapshot_that_lacks_a_table_is_not_built_on(linked: BuildPaths) -> No
     assert "lacks atom_isrc" in reason_of(linked)
 
 
+@pytest.mark.parametrize("harm", ["torn", "gone"])
+def test_without_its_mapped_files_a_night_links_everything_anew(harm: str, linked: BuildPaths) -> None:
+    before = content(linked)
+    file = min(mapped.folder(linked).glob("atom_member-*"))
+    if harm == "gone":
+        file.unlink()
+    else:
+        file.write_bytes(file.read_bytes()[:1000])
+    reason = reason_of(linked)
+    assert "atom_member/part-00000.parquet has no usable copy" in reason
+    assert content(linked) == before
+    assert not link_in_stages(linked)["is_in_full"]
+
+
 def test_when_much_has_changed_everything_is_linked_anew(linked: BuildPaths) -> None:
     folder = linked.staging("streamsvc_c") / "source_recording"
     rows = read_table(TABLES["source_recording"], folder)
     write_table(TABLES["source_recording"], folder, [rows.with_columns(title=pl.col("title") + " again", content_hash=None)])
     assert "of the records have changed" in reason_of(linked)
+
+
+def test_when_many_artists_have_other_names_everything_is_linked_anew(linked: BuildPaths) -> None:
+    for platform in CATALOG_PLATFORMS:
+        folder = linked.staging(platform) / "source_artist"
+        rows = read_table(TABLES["source_artist"], folder)
+        write_table(TABLES["source_artist"], folder, [rows.with_columns(name=pl.col("name") + " again")])
+    assert "names that are read otherwise" in reason_of(linked)
 
 
 def test_an_operator_can_ask_for_everything_anew(linked: BuildPaths) -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import polars as pl
+import pytest
 
 from catalog_store.tables import TABLES
 from pipeline.linkage import link
+from pipeline.linkage.normalise import record_number
 from pipeline.linkage.overrides import Overrides, load_overrides
-from pipeline.linkage.position_edges import contested_places
+from pipeline.linkage.position_edges import Before, Places, contested_places
 from tests.pipeline.linkage.worlds import Records, partition
 
 if TYPE_CHECKING:
@@ -96,10 +99,11 @@ def test_places_do_not_depend_on_the_number_of_buckets() -> None:
     at = tracks(*((platform, f"{platform}{code}", f"x{code}", 1, 1) for code in codes for platform in sides))
     standing = [(platform, f"x{code}", number * 2 + side) for number, code in enumerate(codes) for side, platform in enumerate(sides)]
     members = pl.DataFrame(standing, schema=["platform", "external_id", "atom_id"], orient="row")
-    one = contested_places(lambda: [of], lambda: [at], lambda: [members])
+    members = members.select("atom_id", record=record_number())
+    one = contested_places(lambda: [of], lambda: [at], lambda: [members]).told()
     assert one.height == 2 * len(codes)
     assert one["place"][0] == "00000000000000 1-1"
-    assert contested_places(lambda: [of], lambda: [at], lambda: [members], buckets=7).equals(one)
+    assert contested_places(lambda: [of], lambda: [at], lambda: [members], buckets=7).told().equals(one)
 
 
 def test_decisions_and_cross_links_reach_the_entry_in_memory(tmp_path: Path) -> None:
@@ -110,3 +114,68 @@ def test_decisions_and_cross_links_reach_the_entry_in_memory(tmp_path: Path) -> 
     url = {"entity_kind": "recording", "target_kind": "recording", "url": "u"}
     said = pl.DataFrame([{"platform": "catalog_a", "entity_id": "b", "target_platform": "streamsvc_a", "target_id": "a", **url}])
     assert partition(link(world(WORN).frame(), links=TABLES["source_link"].conform(said))) == TOGETHER
+
+
+PLATFORMS = ("streamsvc_a", "catalog_a", "catalog_b")
+
+
+class Shelf:
+    """Releases of few barcodes with few places, and which atom each record is in."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = np.random.default_rng(seed)
+        self.codes = {(platform, f"r{number}"): self._code() for platform in PLATFORMS for number in range(20)}
+        self.tracks = {(*release, f"{release[1]}-{track}"): track for release in self.codes for track in range(4)}
+        self.atoms = {(platform, record): int(self.rng.integers(200)) for platform, _, record in self.tracks}
+
+    def _code(self) -> str:
+        return f"{int(self.rng.integers(25)):014d}"
+
+    def pass_by(self) -> set[tuple[str, str]]:
+        """A barcode, some tracks and some atoms change; the records whose atoms did."""
+        self.codes[tuple(self.codes)[int(self.rng.integers(len(self.codes)))]] = self._code()
+        for track in [tuple(self.tracks)[place] for place in self.rng.integers(len(self.tracks) - 9, size=3)]:
+            if self.rng.random() < 0.5:
+                self.tracks.pop(track, None)
+            else:
+                self.tracks[track] = int(self.rng.integers(4))
+        moved = [tuple(self.atoms)[place] for place in self.rng.integers(len(self.atoms) - 9, size=4)]
+        for record in moved:
+            self.atoms.pop(record) if record in self.atoms and self.rng.random() < 0.3 else self.atoms.update({record: 1000})
+        return set(moved)
+
+    def places(self, before: Before | None = None, buckets: int = 1) -> Places:
+        of = releases(*((*release, code) for release, code in self.codes.items()))
+        at = tracks(*((platform, release, record, 1, track) for (platform, release, record), track in self.tracks.items()))
+        standing = [(*record, atom) for record, atom in self.atoms.items()]
+        members = pl.DataFrame(standing, schema=["platform", "external_id", "atom_id"], orient="row")
+        members = members.select("atom_id", record=record_number())
+        return contested_places(lambda: [of], lambda: [at], lambda: [members], buckets, before)
+
+
+@pytest.mark.parametrize("buckets", [1, 3])
+def test_places_taken_over_tell_what_looking_at_all_of_them_tells(buckets: int) -> None:
+    taken_over = 0
+    for seed in range(6):
+        shelf = Shelf(seed)
+        last = shelf.places(buckets=buckets)
+        for _ in range(4):
+            moved = pl.DataFrame(sorted(shelf.pass_by()), schema=["platform", "external_id"], orient="row")
+            tonight = shelf.places(Before(last, moved.select(record_number()).to_series()), buckets)
+            anew = shelf.places(buckets=buckets)
+            assert tonight.contested.equals(anew.contested)
+            assert np.array_equal(tonight.sums, anew.sums)
+            assert not tonight.contested.equals(last.contested)
+            taken_over += tonight.contested.join(last.contested, on=last.contested.columns, how="semi").height
+            last = tonight
+        other_cut = shelf.places(Before(last, pl.Series(dtype=pl.UInt64)), buckets + 1)
+        assert other_cut.contested.equals(last.contested)
+    assert taken_over > 0
+
+
+def test_without_a_change_the_places_are_those_of_before_whatever_they_were() -> None:
+    shelf = Shelf(1)
+    last = shelf.places()
+    assert last.contested.height
+    untrue = Places(last.contested.head(3), last.sums)
+    assert shelf.places(Before(untrue, pl.Series(dtype=pl.UInt64))).contested.equals(untrue.contested)

@@ -1,0 +1,89 @@
+"""What is laid down beside a part is found again for the same part, wherever it lies, and known to be missing when it is not whole."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pytest
+
+from catalog_store.tables import TABLES
+from catalog_store.tables.files import parts, write_table
+from pipeline.linkage import mapped
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    Place = Callable[[str], Path]
+
+
+def claims(*atoms: int) -> pl.DataFrame:
+    rows = [{"isrc": f"GBABC20{atom:05d}", "atom_id": atom, "platforms": ["store_a"], "record_count": 1} for atom in atoms]
+    return TABLES["atom_isrc"].conform(pl.DataFrame(rows))
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    return tmp_path / "mapped"
+
+
+@pytest.fixture
+def place(tmp_path: Path, files: Path) -> Place:
+    """Tables of atoms in which only codes stand, two parts of them, with their files; atom 3 counts no more."""
+    tables = tmp_path / "tables"
+    for name in ("atom", "atom_member"):
+        write_table(TABLES[name], tables / name, TABLES[name].empty())
+    write_table(TABLES["atom_gone"], tables / "atom_gone", pl.DataFrame({"atom_id": [3]}))
+    write_table(TABLES["atom_isrc"], tables / "atom_isrc", [claims(1, 2), claims(3, 4)])
+    for part, rows in zip(parts(tables / "atom_isrc"), (claims(1, 2), claims(3, 4)), strict=True):
+        mapped.keep(files, part, rows)
+    return tables.joinpath
+
+
+def test_the_rows_that_count_are_found_for_the_same_parts_elsewhere(files: Path, place: Place, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "snapshot"
+    for name in ("atom", "atom_member", "atom_isrc", "atom_gone"):
+        (elsewhere / name).mkdir(parents=True)
+        for number, part in enumerate(reversed(parts(place(name)))):
+            os.link(part, elsewhere / name / f"part-{number:05d}.parquet")
+    assert mapped.lacking(files, elsewhere.joinpath) == []
+    assert mapped.live(files, "atom_isrc", elsewhere.joinpath).collect().sort("atom_id").equals(claims(1, 2, 4))
+    pieces = mapped.live_parts(files, "atom_isrc", elsewhere.joinpath, ["atom_id"])
+    assert sorted(pl.concat(pieces)["atom_id"]) == [1, 2, 4]
+
+
+def test_a_table_without_rows_needs_no_file(files: Path, place: Place) -> None:
+    rows = mapped.live(files, "atom_member", place).collect()
+    assert rows.is_empty()
+    assert rows.schema == mapped.SCHEMAS["atom_member"]
+
+
+def test_parts_that_differ_only_between_their_ends_have_files_of_their_own(files: Path, tmp_path: Path) -> None:
+    for folder, atoms in (("one", (1, 5, 9)), ("other", (1, 6, 9))):
+        write_table(TABLES["atom_isrc"], tmp_path / folder / "atom_isrc", [claims(*atoms)])
+        mapped.keep(files, parts(tmp_path / folder / "atom_isrc")[0], claims(*atoms))
+    assert len(list(files.iterdir())) == 2
+
+
+@pytest.mark.parametrize("harm", ["torn", "empty", "gone"])
+def test_a_file_that_is_not_whole_is_named(harm: str, files: Path, place: Place) -> None:
+    file = max(files.iterdir())
+    if harm == "gone":
+        file.unlink()
+    else:
+        file.write_bytes(file.read_bytes()[:-20] if harm == "torn" else b"")
+    (said,) = mapped.lacking(files, place)
+    assert said.startswith("atom_isrc/part-0000")
+    assert str(files) in said
+
+
+def test_only_files_of_the_tables_in_use_are_kept(files: Path, place: Place, tmp_path: Path) -> None:
+    (files / "atom_isrc-of-another-build.arrow").write_bytes(b"")
+    (files / "half-written.pending").write_bytes(b"")
+    mapped.clear(files, place)
+    assert mapped.lacking(files, place) == []
+    assert len(list(files.iterdir())) == 2
+    mapped.clear(files, (tmp_path / "nothing").joinpath)
+    assert list(files.iterdir()) == []
