@@ -24,6 +24,8 @@ NUL = "\0"
 """The one character that PostgreSQL's text cannot hold."""
 LARGEST_BODY = 2 * 2**20
 """Bytes: 100 rows of artist and title of 500 characters each, every character escaped, fit in."""
+_EXACT = 2**53
+"""Whole numbers below are exact as floats."""
 _CLOSE = {"connection": "close"}
 """With a refusal before the body was read: the rest of it is not waited for."""
 
@@ -73,7 +75,7 @@ def _too_large() -> ApiError:
 def _decoded(body: bytes) -> object:
     try:
         text = body.decode()
-        document: object = json.loads(text, object_pairs_hook=_without_duplicates, parse_constant=_no_number)
+        document: object = json.loads(text, object_pairs_hook=_without_duplicates, parse_float=_number, parse_constant=_no_number)
         # An escaped half of a surrogate pair passes the parser and is no text.
         if "\\u" in text:
             json.dumps(document, ensure_ascii=False).encode()
@@ -92,6 +94,12 @@ def _without_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
         twice = next(name for number, (name, _) in enumerate(pairs) if any(name == other for other, _ in pairs[:number]))
         raise ValueError(f"member {twice[:60]!a} stands twice")
     return members
+
+
+def _number(text: str) -> float:
+    """`160.0` is a whole number to JSON Schema, and some encoders write all numbers so."""
+    value = float(text)
+    return int(value) if value.is_integer() and abs(value) < _EXACT else value
 
 
 def _no_number(name: str) -> object:
@@ -184,6 +192,8 @@ class Members:
     def optional_integer(self, name: str, low: int, high: int) -> int | None:
         """A whole number, or None when it is absent or null."""
         value = self.value(name)
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)  # JSON Schema takes 88.0 for an integer
         if value is None or (type(value) is int and low <= value <= high):
             return value
         self.complain(name, f"a whole number from {low} to {high}")

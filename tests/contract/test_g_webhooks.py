@@ -231,7 +231,7 @@ def test_g8_a_secret_is_rotated_with_overlap(server: Api, receiver: Receiver) ->
     acted(caller, webhook, "ping")
     [received] = receiver.awaited(1)
     assert received.verified(webhook["secret"]) == received.verified(rotated["secret"])
-    newest = caller.post(path, {"overlap_hours": 0}).json()
+    newest = caller.post(path, {"overlap_hours": 0.0}).json()  # a whole number, as JSON Schema has it
     assert newest["previous_secret_until"] is None
     acted(caller, webhook, "ping")
     received = receiver.awaited(2)[1]
