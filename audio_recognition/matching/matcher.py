@@ -104,14 +104,14 @@ def _places(segment: Segment, query: NDArray[np.uint32], probes: Probes) -> list
 
 def _match(segment: Segment, query: NDArray[np.uint32], place: _Place, duration_seconds: int | None) -> Match | None:
     """What a place is worth; None below the gate."""
+    if place.bit_error_rate > WHOLE_FILE_GATE:
+        return None
     is_whole = (
         duration_seconds is not None
         and abs(int(segment.seconds[place.ordinal]) - duration_seconds) <= _SAME_DURATION_SECONDS
         and abs(place.offset) <= _WHOLE_FILE_OFFSET_ITEMS
     )
     allowed = WHOLE_FILE_GATE if is_whole else gate(place.overlap)
-    if place.bit_error_rate > allowed:
-        return None
     by_chance = chance(segment, query[place.phase], place.ordinal, place.offset)
     worth = confidence(distance(place.bit_error_rate, by_chance), allowed)
     if by_chance < LEAST_CHANCE or worth < ACCEPTED:

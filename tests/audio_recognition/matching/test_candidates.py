@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from audio_recognition.index.layout import HASHED_BITS, codes, is_sampled
 from audio_recognition.matching import candidates
@@ -37,3 +39,13 @@ def test_the_second_look_is_bounded_and_visits_the_whole_query_at_all_phases(pha
     assert len(asked.codes) < 500
     assert asked.places.max() > 4500
     assert set(asked.phases.tolist()) == set(range(phases))
+
+
+@settings(max_examples=100, deadline=None)
+@given(votes=st.lists(st.integers(1, 9), min_size=5, max_size=60))
+def test_of_many_places_those_with_most_votes_are_chosen_but_none_with_a_single_one(votes: list[int]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(candidates, "MOST_CANDIDATES", 4)
+        chosen = candidates._most_votes(np.array(votes)).tolist()
+    best = sorted(range(len(votes)), key=lambda at: -votes[at])[:4]
+    assert chosen == sorted(at for at in best if votes[at] > 1)
