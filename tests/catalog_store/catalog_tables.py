@@ -209,7 +209,10 @@ def _track(
 def _links(rows: dict[str, list[dict[str, Any]]], recording_id: int, release_id: int) -> None:
     if recording_id % 13 == 0:
         return
-    found = [("streamsvc_a", streamsvc_a_id(recording_id), None), ("catalog_a", str(1000 + release_id), None)]
+    found: list[tuple[str, str, str | None]] = [
+        ("streamsvc_a", streamsvc_a_id(recording_id), None),
+        ("catalog_a", str(1000 + release_id), None),
+    ]
     if recording_id % 2:
         found += [("catalog_b", catalog_b_id(recording_id), None), ("store_a", str(5_000_000 + recording_id), f"slug-{recording_id}")]
     if recording_id % 7 == 1:
