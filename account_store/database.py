@@ -93,6 +93,11 @@ def _tell_unavailable(context: ExceptionContext) -> None:
         ) from context.original_exception
 
 
+def reading(engine: Engine) -> Connection:
+    """A connection for reads alone, outside of a transaction: on SQLite one would take the write lock, which others wait for."""
+    return engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+
+
 def new_id(inserted: CursorResult[Any]) -> int:
     """The key that the database gave to the row just inserted."""
     key = inserted.inserted_primary_key

@@ -14,13 +14,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import literal, select, tuple_
 
+from account_store.database import reading
+from account_store.streams.registry import RUNNING
 from account_store.streams.tables import airing, stream, stream_gap
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from sqlalchemy import Connection, Engine, Row
+    from sqlalchemy import Engine, Row
 
     from account_store.clock import Clock
 
@@ -93,15 +95,15 @@ class History:
             query = query.where(airing.c.started_at >= since)
         if until is not None:
             query = query.where(airing.c.started_at < until)
-        with self._reading() as connection:
+        with reading(self._engine) as connection:
             return [_airing(row) for row in connection.execute(query)]
 
     def on_air(self, stream_ids: Sequence[str]) -> dict[str, Airing]:
         """By stream what is heard now; a stream that plays nothing known, or that nobody hears at the moment, is absent."""
         heard_since = int(self._clock().timestamp() * 1000) - STILL_HEARD_SECONDS * 1000
         query = select(*_COLUMNS).join(stream, stream.c.stream_id == airing.c.stream_id)
-        query = query.where(airing.c.ended_at.is_(None), airing.c.heard_ms >= heard_since, stream.c.runtime_status == "running")
-        with self._reading() as connection:
+        query = query.where(airing.c.ended_at.is_(None), airing.c.heard_ms >= heard_since, stream.c.runtime_status == RUNNING)
+        with reading(self._engine) as connection:
             rows = [connection.execute(query.where(airing.c.stream_id.in_(some))).all() for some in _slices(stream_ids)]
         return {row.stream_id: _airing(row) for part in rows for row in part}
 
@@ -109,12 +111,8 @@ class History:
         """Oldest first, those that have a part in the time from `since` to before `until`."""
         query = select(*_GAP_COLUMNS).where(stream_gap.c.stream_id == stream_id, stream_gap.c.started_at < until)
         query = query.where(stream_gap.c.ended_at.is_(None) | (stream_gap.c.ended_at > since)).order_by(stream_gap.c.started_at)
-        with self._reading() as connection:
+        with reading(self._engine) as connection:
             return [Gap(**row._mapping) for row in connection.execute(query)]  # noqa: SLF001 -- the public name for a row as a mapping
-
-    def _reading(self) -> Connection:
-        # Not in a transaction: on SQLite that would take the write lock, which workers and the ledger wait for.
-        return self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")
 
 
 _MOST_VALUES = 500

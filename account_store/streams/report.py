@@ -25,6 +25,7 @@ from sqlalchemy import func, select
 from sqlalchemy.dialects import postgresql, sqlite
 
 from account_store.clock import day_of
+from account_store.database import POSTGRESQL, reading
 from account_store.streams.tables import airing, airplay_day, stream
 
 if TYPE_CHECKING:
@@ -85,13 +86,13 @@ class Airplay:
         """The account's streams that were active at any moment from `since` to before `until`, oldest first."""
         query = select(*_REPORTED).where(stream.c.account_id == account_id, stream.c.created_at < until)
         query = query.where(stream.c.stopped_at.is_(None) | (stream.c.stopped_at >= since))
-        with self._reading() as connection:
+        with reading(self._engine) as connection:
             return [ReportedStream(*row) for row in connection.execute(query.order_by(stream.c.created_at, stream.c.stream_id))]
 
     def airings(self, one: ReportedStream, since: datetime, until: datetime) -> Airings:
         """What began on the stream from `since` to before `until`. Settled days that are not packed yet are packed on the way."""
         first, last = _day(since), _day(until - _ONE_SECOND)
-        with self._reading() as connection:
+        with reading(self._engine) as connection:
             wanted = airplay_day.c.day.between(_text(first), _text(last))
             packed = connection.execute(
                 select(airplay_day.c.day, airplay_day.c.airings).where(airplay_day.c.stream_id == one.stream_id, wanted)
@@ -110,7 +111,7 @@ class Airplay:
         """What recordings were called when they last aired on the stream; those that never did are absent."""
         found: dict[int, AiredAs] = {}
         columns = (airing.c.recording_id, airing.c.title, airing.c.artist, airing.c.isrc)
-        with self._reading() as connection:
+        with reading(self._engine) as connection:
             for start in range(0, len(recording_ids), _MOST_VALUES):
                 some = airing.c.recording_id.in_(recording_ids[start : start + _MOST_VALUES])
                 query = select(*columns).where(airing.c.stream_id == stream_id, some).order_by(airing.c.airing_id)
@@ -120,7 +121,7 @@ class Airplay:
     def settle(self, most_days: int = 10_000) -> int:
         """Pack settled days that are not packed yet, at most about so many; how many were. Any number of processes may do so at once."""
         last_packed = select(func.max(airplay_day.c.day)).where(airplay_day.c.stream_id == stream.c.stream_id).scalar_subquery()
-        with self._reading() as connection:
+        with reading(self._engine) as connection:
             rows = connection.execute(select(*_REPORTED, last_packed.label("last_packed"))).all()
         settled_before, packed = self._clock() - SETTLED_AFTER, 0
         for *reported, last in rows:
@@ -134,10 +135,6 @@ class Airplay:
                 day = until
         return packed
 
-    def _reading(self) -> Connection:
-        # Not in a transaction: on SQLite that would take the write lock, which workers and the ledger wait for.
-        return self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")
-
     def _settled_before(self, connection: Connection, stream_id: str) -> int:
         """The first day that may still change."""
         is_open = (airing.c.stream_id == stream_id) & airing.c.ended_at.is_(None)
@@ -146,7 +143,7 @@ class Airplay:
 
     def _pack(self, stream_id: str, days: dict[int, bytes]) -> None:
         rows = [{"stream_id": stream_id, "day": _text(day), "airings": content} for day, content in days.items()]
-        insert = postgresql.insert if self._engine.dialect.name == "postgresql" else sqlite.insert
+        insert = postgresql.insert if self._engine.dialect.name == POSTGRESQL else sqlite.insert
         if rows:
             with self._engine.begin() as connection:
                 connection.execute(insert(airplay_day).on_conflict_do_nothing(), rows)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 import msgspec
+from litestar.exceptions import NotFoundException
 
 from account_store.api_keys import Caller, KeySummary
 from account_store.clock import utc_now
@@ -71,6 +72,13 @@ def live_keys(accounts: Accounts, account_id: int) -> list[KeySummary]:
     """The account's keys that are good now, oldest first. Blocks."""
     now = utc_now()
     return [one for one in accounts.keys.summaries(account_id) if one.revoked_at is None or one.revoked_at > now]
+
+
+def segment(text: str) -> str:
+    """An id out of a page's address, for an address of `/v1`. NotFoundException: it is none, and could lead elsewhere."""
+    if not text.isascii() or not text.replace("-", "").isalnum():
+        raise NotFoundException("There is no such thing of yours.")
+    return text
 
 
 async def ask(

@@ -22,7 +22,7 @@ from account_store.streams.registry import LONGEST_NAME, LONGEST_URL
 from catalog_api.airplay.current import aired_tracks
 from catalog_api.airplay.forms import FORMS, JSON_TYPE
 from catalog_api.answers import Answer
-from catalog_api.dashboard.asking import Told
+from catalog_api.dashboard.asking import Told, segment
 from catalog_api.dashboard.visits import HOME, Guest, Visit
 from catalog_api.handlers.report import MOST_DAYS, made, read_window
 from catalog_api.parameters import FROM, TIMEZONE, UNTIL, check, read
@@ -108,7 +108,7 @@ async def report_file(visit: Guest) -> Answer:
 @get("/streams/{stream_id:str}")
 async def stream(visit: Guest, stream_id: FromPath[str]) -> Response[Any]:
     """A stream, and what aired on it on a day (UTC): the present one, unless `day` says another."""
-    told = (await visit.ask(f"{_API}/{_segment(stream_id)}")).or_refused()
+    told = (await visit.ask(f"{_API}/{segment(stream_id)}")).or_refused()
     today = utc_now().date()
     day = _date(visit.request.query_params.get("day", "")) or today
     aired, tracks, gaps = await visit.desk.store.do(_day_of, visit, stream_id, day)
@@ -126,8 +126,8 @@ async def stream(visit: Guest, stream_id: FromPath[str]) -> Response[Any]:
 @post("/streams/{stream_id:str}/stop", status_code=200)
 async def stop_stream(visit: Guest, stream_id: FromPath[str]) -> Response[Any]:
     """Monitor it no longer."""
-    (await visit.ask(f"{_API}/{_segment(stream_id)}", method="DELETE")).or_refused()
-    return visit.to(f"{_PAGES}/{_segment(stream_id)}")
+    (await visit.ask(f"{_API}/{segment(stream_id)}", method="DELETE")).or_refused()
+    return visit.to(f"{_PAGES}/{segment(stream_id)}")
 
 
 async def _form_page(visit: Visit, told: Told | None = None) -> Response[Any]:
@@ -141,13 +141,6 @@ async def _form_page(visit: Visit, told: Told | None = None) -> Response[Any]:
 def _refresh(visit: Visit) -> int:
     """Seconds until the page is loaded anew; 0: not by itself."""
     return 0 if visit.request.query_params.get("still") else REFRESH_SECONDS
-
-
-def _segment(text: str) -> str:
-    """An id out of the address, for another address; what cannot be one is not there."""
-    if not text.replace("-", "").isalnum() or not text.isascii():
-        raise NotFoundException("There is no such stream.")
-    return text
 
 
 def _date(text: str) -> date | None:

@@ -9,13 +9,12 @@ from datetime import timedelta
 from typing import Any
 
 from litestar import Response, get, post
-from litestar.exceptions import NotFoundException
 from litestar.params import FromPath
 
 from account_store.clock import rfc3339, utc_now
 from account_store.webhooks.endpoints import LONGEST_DESCRIPTION
 from account_store.webhooks.events import EVENT_TYPES
-from catalog_api.dashboard.asking import Told
+from catalog_api.dashboard.asking import Told, segment
 from catalog_api.dashboard.visits import HOME, Guest, Visit
 
 OVERLAPS = {"24": "in a day", "168": "in a week", "0": "at once"}
@@ -48,20 +47,20 @@ async def create_webhook(visit: Guest) -> Response[Any]:
 @get("/webhooks/{webhook_id:str}")
 async def webhook(visit: Guest, webhook_id: FromPath[str]) -> Response[Any]:
     """An endpoint with its deliveries, newest first."""
-    return await _page(visit, _segment(webhook_id))
+    return await _page(visit, segment(webhook_id))
 
 
 @post("/webhooks/{webhook_id:str}/status", status_code=200)
 async def switch_webhook(visit: Guest, webhook_id: FromPath[str]) -> Response[Any]:
     """Enable or disable it."""
     status = visit.form.get("status", "")
-    return await _done(visit, webhook_id, await visit.ask(f"{_API}/{_segment(webhook_id)}", body={"status": status}, method="PATCH"))
+    return await _done(visit, webhook_id, await visit.ask(f"{_API}/{segment(webhook_id)}", body={"status": status}, method="PATCH"))
 
 
 @post("/webhooks/{webhook_id:str}/delete", status_code=200)
 async def delete_webhook(visit: Guest, webhook_id: FromPath[str]) -> Response[Any]:
     """Forget it."""
-    (await visit.ask(f"{_API}/{_segment(webhook_id)}", method="DELETE")).or_refused()
+    (await visit.ask(f"{_API}/{segment(webhook_id)}", method="DELETE")).or_refused()
     return visit.to(_PAGES)
 
 
@@ -70,14 +69,14 @@ async def rotate_secret(visit: Guest, webhook_id: FromPath[str]) -> Response[Any
     """Another secret, shown once."""
     hours = visit.form.get("overlap", "")
     body = {"overlap_hours": int(hours if hours in OVERLAPS else 0)}
-    told = (await visit.ask(f"{_API}/{_segment(webhook_id)}/rotate", body=body)).or_refused()
+    told = (await visit.ask(f"{_API}/{segment(webhook_id)}/rotate", body=body)).or_refused()
     return visit.page("webhook_secret.html", webhook=told.document, is_new=False)
 
 
 @post("/webhooks/{webhook_id:str}/ping", status_code=200)
 async def ping(visit: Guest, webhook_id: FromPath[str]) -> Response[Any]:
     """Send a test event."""
-    return await _done(visit, webhook_id, await visit.ask(f"{_API}/{_segment(webhook_id)}/ping", method="POST"))
+    return await _done(visit, webhook_id, await visit.ask(f"{_API}/{segment(webhook_id)}/ping", method="POST"))
 
 
 @post("/webhooks/{webhook_id:str}/replay", status_code=200)
@@ -85,20 +84,20 @@ async def replay_missed(visit: Guest, webhook_id: FromPath[str]) -> Response[Any
     """Send again what was missed."""
     hours = visit.form.get("hours", "")
     since = utc_now() - timedelta(hours=int(hours if hours in REPLAYS else 1))
-    return await _done(visit, webhook_id, await visit.ask(f"{_API}/{_segment(webhook_id)}/replay", body={"since": rfc3339(since)}))
+    return await _done(visit, webhook_id, await visit.ask(f"{_API}/{segment(webhook_id)}/replay", body={"since": rfc3339(since)}))
 
 
 @get("/webhooks/{webhook_id:str}/deliveries/{delivery_id:int}")
 async def delivery(visit: Guest, webhook_id: FromPath[str], delivery_id: FromPath[int]) -> Response[Any]:
     """What was sent, and every attempt."""
-    told = (await visit.ask(f"{_API}/{_segment(webhook_id)}/deliveries/{delivery_id}")).or_refused()
+    told = (await visit.ask(f"{_API}/{segment(webhook_id)}/deliveries/{delivery_id}")).or_refused()
     return visit.page("delivery.html", webhook_id=webhook_id, delivery=told.document)
 
 
 @post("/webhooks/{webhook_id:str}/deliveries/{delivery_id:int}/replay", status_code=200)
 async def replay_delivery(visit: Guest, webhook_id: FromPath[str], delivery_id: FromPath[int]) -> Response[Any]:
     """Send one again."""
-    return await _done(visit, webhook_id, await visit.ask(f"{_API}/{_segment(webhook_id)}/deliveries/{delivery_id}/replay", method="POST"))
+    return await _done(visit, webhook_id, await visit.ask(f"{_API}/{segment(webhook_id)}/deliveries/{delivery_id}/replay", method="POST"))
 
 
 async def _list_page(visit: Visit, told: Told | None = None) -> Response[Any]:
@@ -120,10 +119,3 @@ async def _page(visit: Visit, webhook_id: str, refused: Told | None = None) -> R
 async def _done(visit: Visit, webhook_id: str, told: Told) -> Response[Any]:
     """Back to the endpoint's page, or why not."""
     return visit.to(f"{_PAGES}/{webhook_id}") if told.is_ok else await _page(visit, webhook_id, told)
-
-
-def _segment(text: str) -> str:
-    """An id out of the address, for another address; what cannot be one is not there."""
-    if not text.isascii() or not text.replace("-", "").replace("_", "").isalnum():
-        raise NotFoundException("There is no such webhook.")
-    return text

@@ -159,3 +159,11 @@ def test_made_up_batches_are_answered_in_full_or_refused(api: Api, items: object
         assert [row["input"] for row in answer.json()["results"]] == sent
     else:
         assert problem(answer)[0] == 400
+
+
+def test_a_whole_number_with_a_zero_behind_the_point_is_one(api: Api) -> None:
+    made = api.post("/v1/webhooks", {"url": "https://93.184.215.14/hook"}).json()
+    for text, status in (("24.0", 200), ("2.4e1", 200), ("24.5", 400), ("1e400", 400)):
+        body = b'{"overlap_hours":%s}' % text.encode()
+        answer = api.request("POST", f"/v1/webhooks/{made['id']}/rotate", content=body, headers={"content-type": "application/json"})
+        assert answer.status_code == status, text
