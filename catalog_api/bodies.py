@@ -192,8 +192,6 @@ class Members:
     def optional_integer(self, name: str, low: int, high: int) -> int | None:
         """A whole number, or None when it is absent or null."""
         value = self.value(name)
-        if isinstance(value, float) and value.is_integer():
-            value = int(value)  # JSON Schema takes 88.0 for an integer
         if value is None or (type(value) is int and low <= value <= high):
             return value
         self.complain(name, f"a whole number from {low} to {high}")
