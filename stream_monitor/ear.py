@@ -29,6 +29,7 @@ class Ear:
         self._phases = [Incremental(phase) for phase in PHASES]
         self._held = np.zeros((len(PHASES), 2 * REMEMBERED_ITEMS), np.uint32)
         self._counts = [0] * len(PHASES)
+        self._fed: list[NDArray[np.int16]] = []
         self.first = 0
         """Number of the oldest item that is remembered."""
         self.samples = 0
@@ -36,26 +37,39 @@ class Ear:
 
     def feed(self, samples: NDArray[np.int16]) -> None:
         """`int16[n]`, mono, SAMPLE_RATE."""
-        for phase, incremental in enumerate(self._phases):
-            items = incremental.feed(samples)
-            start = self._counts[phase] - self.first
-            self._held[phase, start : start + len(items)] = items
-            self._counts[phase] += len(items)
+        self._fed.append(samples)
         self.samples += len(samples)
-        surplus = self.end - self.first - REMEMBERED_ITEMS
-        if surplus > REMEMBERED_ITEMS // 2:
-            self._held[:, : -surplus or None] = self._held[:, surplus:].copy()
-            self.first += surplus
 
     @property
     def end(self) -> int:
         """Number of the next item: those below are there at every phase."""
+        self._digest()
         return min(self._counts)
+
+    def _digest(self) -> None:
+        """Fingerprint what was fed since it was last asked for: some seconds at once cost half of what pieces of half a second do."""
+        if not self._fed:
+            return
+        samples, self._fed = np.concatenate(self._fed), []
+        for phase, incremental in enumerate(self._phases):
+            items = incremental.feed(samples)
+            self._make_room(len(items))
+            start = self._counts[phase] - self.first
+            self._held[phase, start : start + len(items)] = items
+            self._counts[phase] += len(items)
+
+    def _make_room(self, count: int) -> None:
+        surplus = max(self._counts) + count - self.first - self._held.shape[1]
+        if surplus > 0:
+            moved = surplus + REMEMBERED_ITEMS
+            self._held[:, :-moved] = self._held[:, moved:].copy()
+            self.first += moved
 
     def since(self, item: int) -> tuple[int, NDArray[np.uint32]]:
         """Items from `item` on, if remembered: number of the first, uint32 [phases, n]. A view: use it before feeding more."""
+        end = self.end
         first = max(item, self.first)
-        return first, self._held[:, first - self.first : max(0, self.end - self.first)]
+        return first, self._held[:, first - self.first : max(0, end - self.first)]
 
 
 def middle(item: float, phase: int) -> float:
