@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from benchmarks.recognition_clips import Track
 
 MODES = {"fingerprint": 1, "upload": 4}
-FIRST_MADE_UP = 1_000_000
 MADE_UP_SEED = 5
 ABSENT = "absent"
 _ABSENT_ITEMS = {10: 59, 30: 223}
@@ -55,9 +54,10 @@ _COLUMNS = ("bucket_starts.npy", "posting_words.npy", "posting_places.npy", "ids
 
 @dataclass(frozen=True)
 class World:
-    """The tracks by role; recording id i is held[i]."""
+    """The tracks by role; held_ids[i] is the recording id of held[i]."""
 
     folder: Path
+    recordings: int
     held: list[Track]
     absent: list[Track]
     material: list[Track]
@@ -68,27 +68,33 @@ class World:
         """Where packages are unpacked."""
         return self.folder / "audio"
 
-    def batches(self, recordings: int) -> Iterator[FingerprintBatch]:
-        """The held tracks, and made-up recordings up to that many altogether."""
-        yield FingerprintBatch.of(range(len(self.held)), [one.items[0] for one in self.held], [one.seconds for one in self.held])
-        made_up = recordings - len(self.held)
-        yield from recognition_synthetic.batches(self.folder / "made_up", made_up, first_id=FIRST_MADE_UP, seed=MADE_UP_SEED)
+    @property
+    def held_ids(self) -> list[int]:
+        """Recording ids of the held tracks: odd ones, evenly among the made-up recordings: what comes first must not be favoured."""
+        return [2 * (number * self.recordings // len(self.held)) + 1 for number in range(len(self.held))]
+
+    def batches(self) -> Iterator[FingerprintBatch]:
+        """Made-up recordings and the held tracks."""
+        yield from recognition_synthetic.batches(
+            self.folder / "made_up", self.recordings - len(self.held), first_id=0, seed=MADE_UP_SEED, apart=2
+        )
+        yield FingerprintBatch.of(self.held_ids, [one.items[0] for one in self.held], [one.seconds for one in self.held])
 
 
-def world(folder: Path) -> World:
+def world(folder: Path, recordings: int) -> World:
     """Fetch and read what is not there yet."""
     read = read_tracks(folder / "audio", music_files(folder / "audio"), folder / "tracks")
     family = families(read)
     by_role = {name: [track for track in read if role(family[track.name]) == name] for name in ("held", "absent", "material")}
-    return World(folder, by_role["held"], by_role["absent"], by_role["material"], family)
+    return World(folder, recordings, by_role["held"], by_role["absent"], by_role["material"], family)
 
 
 def build(folder: str, recordings: str) -> dict[str, float]:
     """Build the index in WORK/index; CPU seconds of the build without reading what the batches are made of."""
-    made = world(Path(folder))
+    made = world(Path(folder), int(recordings))
     shutil.rmtree(made.folder / "index", ignore_errors=True)
     started = time.process_time()
-    build_index(made.batches(int(recordings)), made.folder / "index")
+    build_index(made.batches(), made.folder / "index")
     return {"cpu": time.process_time() - started}
 
 
@@ -104,7 +110,7 @@ def windows(tracks: Sequence[Track]) -> Iterator[Clip]:
 
 def ask(matcher: Matcher, made: World, clips: Sequence[Clip]) -> pl.DataFrame:
     """One row per clip and mode; times in ms."""
-    names = {number: track.name for number, track in enumerate(made.held)}
+    names = {number: track.name for number, track in zip(made.held_ids, made.held, strict=True)}
     rows = []
     for mode, phases in MODES.items():
         for clip in clips:
@@ -222,7 +228,7 @@ def main() -> None:
     parser.add_argument("--whole-files", action="store_true")
     parser.add_argument("--keep-index", action="store_true", help="ask the index that an earlier run left in WORK")
     given = parser.parse_args()
-    made = world(given.work)
+    made = world(given.work, given.recordings)
     print(f"{len(made.held)} tracks held, {len(made.absent)} absent, {len(made.material)} material; {given.recordings} recordings")
     recognition_synthetic.make([one.chroma for one in made.material], given.work / "made_up", given.recordings, seed=MADE_UP_SEED)
     if not given.keep_index:
@@ -245,19 +251,20 @@ def main() -> None:
     print()
     print_times(answers, candidate_times(index, clips))
     if given.whole_files:
-        print_whole_files(made, given.recordings, clips)
+        print_whole_files(made, clips)
     if given.export is not None:
         export(given.export, made, answers)
 
 
-def print_whole_files(made: World, recordings: int, clips: Sequence[Clip]) -> None:
+def print_whole_files(made: World, clips: Sequence[Clip]) -> None:
     """Recall of the peer among its ten best."""
-    peer = WholeFiles(made.batches(recordings))
+    peer = WholeFiles(made.batches())
+    names = {number: track.name for number, track in zip(made.held_ids, made.held, strict=True)}
     for kind in CLASSES:
         cells = []
         for seconds in CLIP_SECONDS:
             mine = [clip for clip in clips if (clip.kind, clip.seconds) == (kind, seconds)]
-            found = [any(made.held[one].name == clip.track for one in peer.best(clip.items[0]) if one < FIRST_MADE_UP) for clip in mine]
+            found = [any(names.get(one) == clip.track for one in peer.best(clip.items[0])) for clip in mine]
             cells.append(f"{np.mean(found):.3f} of {len(found)}")
         print(f"whole files, ten best  {kind:18} " + "  ".join(cells))
 

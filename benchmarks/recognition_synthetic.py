@@ -93,12 +93,12 @@ def _part(folder: Path, seed: int, part: int) -> Path:
     return folder / f"seed-{seed}-{part:05d}.npy"
 
 
-def batches(folder: Path, recordings: int, *, first_id: int, seed: int) -> Iterator[FingerprintBatch]:
-    """What `make` made."""
+def batches(folder: Path, recordings: int, *, first_id: int, seed: int, apart: int = 1) -> Iterator[FingerprintBatch]:
+    """What `make` made; recording ids are `apart`."""
     for start in range(0, recordings, PER_PART):
         items = np.load(_part(folder, seed, start // PER_PART))[: recordings - start]
         count = len(items)
-        ids = np.arange(first_id + start, first_id + start + count)
+        ids = first_id + apart * np.arange(start, start + count)
         yield FingerprintBatch(ids, np.arange(count + 1) * ITEMS, items.reshape(-1), np.full(count, SECONDS, np.uint16))
 
 

@@ -100,12 +100,14 @@ def candidates(segment: Segment, asked: Probes) -> Candidates:
 
 
 def _most_votes(votes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The MOST_CANDIDATES with most votes, FEWEST_VOTES at least; of equals the first; ascending."""
+    """The MOST_CANDIDATES with most votes, FEWEST_VOTES at least; of equals an even choice; ascending."""
     # Counted, not sorted: sorting a hundred thousand would take longer than all else.
     at_least = np.cumsum(np.bincount(votes)[::-1])[::-1]
     level = int(np.count_nonzero(at_least > MOST_CANDIDATES))
     above = np.flatnonzero(votes >= max(FEWEST_VOTES, level))
     if level <= FEWEST_VOTES:
         return above
-    equal = np.flatnonzero(votes == level - 1)[: MOST_CANDIDATES - len(above)]
+    equal, wanted = np.flatnonzero(votes == level - 1), MOST_CANDIDATES - len(above)
+    # Evenly spread: the first of them would always be the recordings with the lowest ids.
+    equal = equal[np.arange(wanted) * len(equal) // max(1, wanted)]
     return np.sort(np.concatenate([above, equal]))

@@ -47,5 +47,6 @@ def test_of_many_places_those_with_most_votes_are_chosen_but_none_with_a_single_
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(candidates, "MOST_CANDIDATES", 4)
         chosen = candidates._most_votes(np.array(votes)).tolist()
-    best = sorted(range(len(votes)), key=lambda at: -votes[at])[:4]
-    assert chosen == sorted(at for at in best if votes[at] > 1)
+    best = sorted(votes, reverse=True)[:4]
+    assert sorted((votes[at] for at in chosen), reverse=True) == [count for count in best if count > 1]
+    assert chosen == sorted(set(chosen))
