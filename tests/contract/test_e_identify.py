@@ -340,6 +340,17 @@ def children(process: int, named: bytes) -> list[int]:
     return [child for child in found if named in Path(f"/proc/{child}/cmdline").read_bytes()]
 
 
+def has_decoded(process: int) -> bool:
+    """Whether it is confined and waits to be asked on: one that dies before that is replaced by another."""
+
+    def state() -> tuple[str, ...]:
+        return tuple(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[:13])
+
+    before = state()
+    time.sleep(0.3)
+    return "NoNewPrivs:\t1" in Path(f"/proc/{process}/status").read_text() and before == state() and before[0] == "S"
+
+
 def test_e6_a_decoder_that_dies_of_a_file_costs_its_request_alone_and_nothing(on_sqlite: Api) -> None:
     api, answers = on_sqlite.as_caller(), []
     assert ids(upload(api, wav(clip(1)))) == ["1"]
@@ -350,7 +361,7 @@ def test_e6_a_decoder_that_dies_of_a_file_costs_its_request_alone_and_nothing(on
     with frozen_matcher(on_sqlite):  # the decoder of its first window waits to be asked for the second
         asking = threading.Thread(target=lambda: answers.append(upload(api, file)))
         asking.start()
-        until(lambda: children(fork_server, b""))
+        until(lambda: any(has_decoded(child) for child in children(fork_server, b"")))
         for victim in children(fork_server, b""):
             os.kill(victim, signal.SIGKILL)
     asking.join()
