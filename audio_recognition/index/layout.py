@@ -28,6 +28,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from audio_recognition.chromaprint import SILENCE_ITEM
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -57,9 +59,6 @@ PLACE_BITS = 16
 MAXIMUM_ITEMS = 1 << PLACE_BITS
 """Two and a quarter hours."""
 STORE_STRIDE = 2
-
-SILENCE = 627_964_279
-"""The item of digital silence."""
 
 
 def _runs() -> Iterator[tuple[int, int, int]]:
@@ -100,7 +99,7 @@ def is_sampled(codes_of_items: NDArray[np.uint32]) -> NDArray[np.bool_]:
     return chosen
 
 
-SILENCE_CODE = codes(np.array([SILENCE], dtype=np.uint32))[0]
+SILENCE_CODE = codes(np.array([SILENCE_ITEM], dtype=np.uint32))[0]
 
 
 def ordinal_bits(fingerprints: int) -> int:

@@ -25,7 +25,7 @@ FEWEST_VOTES = 2
 MOST_TURNED = 2112
 """Items with a turned bit looked up in the second look."""
 MOST_PROBES = 4096
-"""Looked up in one look, evenly spread over the query: those the work does not grow with the query beyond that."""
+"""Looked up in one look, evenly spread over the query; the work does not grow with the query beyond that."""
 LONGEST_BUCKET = 16_384
 """Longer ones, of sounds that are everywhere, tell nothing."""
 _PHASE_BITS = 2

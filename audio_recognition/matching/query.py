@@ -23,10 +23,10 @@ _DIVERSITY_SHIFT = np.uint32(16)
 
 
 def refusal(fingerprints: Sequence[NDArray[np.uint32]]) -> Reason | None:
-    """Why nothing can be said about this audio, judged by its first phase; None when something can."""
-    items = fingerprints[0] if len(fingerprints) else np.zeros(0, np.uint32)
-    if len(items) < FEWEST_ITEMS:
+    """Why nothing can be said about this audio, judged by its shortest phase and by the first; None when something can."""
+    if min((len(one) for one in fingerprints), default=0) < FEWEST_ITEMS:
         return Reason.TOO_SHORT
+    items = fingerprints[0]
     if np.count_nonzero(items == SILENCE_ITEM) > _MOST_SILENCE * len(items):
         return Reason.SILENCE
     if len(np.unique(items >> _DIVERSITY_SHIFT)) < _LEAST_DIVERSITY * len(items):

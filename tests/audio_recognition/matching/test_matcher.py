@@ -109,8 +109,9 @@ def test_what_nothing_can_be_said_about_is_answered_with_the_reason(whole: Match
     assert (answer.matches, answer.reason) == ((), reason)
 
 
-def test_without_phases_the_query_is_too_short(whole: Matcher) -> None:
+def test_without_phases_or_with_an_empty_one_the_query_is_too_short(whole: Matcher) -> None:
     assert whole.match([]).reason is Reason.TOO_SHORT
+    assert whole.match([music(1)[:100], np.zeros(0, np.uint32)]).reason is Reason.TOO_SHORT
 
 
 def test_recordings_that_can_hardly_be_told_apart_are_all_answered_best_first(tmp_path: Path) -> None:
