@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from account_store.streams.history import Airing
     from catalog_store.reader import Catalog
 
+MOST_NAMES = 100_000
 _IDS_AT_ONCE = 500
 
 
@@ -62,6 +63,25 @@ def named(catalog: Catalog, recording_ids: Sequence[int]) -> dict[int, Named]:
         slim = _SLIM.decode(body)
         found[number] = Named(survivor, slim.isrc, slim.title, credit(slim.artists))
     return found
+
+
+class Names:
+    """What recordings are called in the live snapshot, remembered from report to report: reading them is a third of a report's work.
+
+    For one thread. At most MOST_NAMES are kept, some 45 MB.
+    """
+
+    def __init__(self) -> None:
+        """Knows nothing."""
+        self._snapshot_id = ""
+        self._known: dict[int, Named] = {}
+
+    def of(self, catalog: Catalog, recording_ids: Sequence[int]) -> dict[int, Named]:
+        """As `named`. Another snapshot is asked anew."""
+        if catalog.snapshot_id != self._snapshot_id or len(self._known) + len(recording_ids) > MOST_NAMES:
+            self._snapshot_id, self._known = catalog.snapshot_id, {}
+        self._known |= named(catalog, [number for number in recording_ids if number not in self._known])
+        return {number: self._known[number] for number in recording_ids if number in self._known}
 
 
 def credit(artists: Iterable[_Artist | TrackArtist]) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from catalog_api.airplay.columns import distinct
-from catalog_api.airplay.current import Named, named
+from catalog_api.airplay.current import Named, Names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from account_store.streams.history import Gap
     from account_store.streams.report import ReportedStream
     from catalog_api.service import Service
+
+
+_NAMES = Names()
+"""Of the one thread that makes reports (sending.py)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +86,7 @@ def _learn(service: Service, stream: ReportedStream, ids: list[int], known: dict
     unknown = [number for number in ids if number not in known]
     if unknown:
         with service.live.hold() as catalog:
-            known |= named(catalog, unknown)
+            known |= _NAMES.of(catalog, unknown)
     gone = [number for number in unknown if number not in known]
     if gone:
         as_aired = service.accounts.airplay.aired_as(stream.stream_id, gone)
