@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import math
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
@@ -45,6 +46,7 @@ PaidWork = Callable[["Service", "Caller", "Charge"], Awaitable[Answer]]
 FreeWork = Callable[["Service", "Caller"], Awaitable[Answer]]
 
 VARY = "x-api-key"
+_KEY = re.compile(r"\S+")
 NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
@@ -297,8 +299,8 @@ def timestamp(moment: datetime) -> str:
 
 def _idempotency_key(scope: Scope) -> str | None:
     key = _header(scope, b"idempotency-key")
-    if key is not None and not (len(key.strip()) > 0 and len(key) <= LONGEST_IDEMPOTENCY_KEY):
-        message = f"1 to {LONGEST_IDEMPOTENCY_KEY} characters"
+    if key is not None and not (_KEY.fullmatch(key) and len(key) <= LONGEST_IDEMPOTENCY_KEY):
+        message = f"1 to {LONGEST_IDEMPOTENCY_KEY} characters without blanks"
         raise ApiError("invalid_parameter", f"Idempotency-Key: {message}.", (ParameterProblem("header", "Idempotency-Key", message),))
     return key
 

@@ -102,7 +102,9 @@ def _make_key(demo: Path) -> None:
         return
     (demo / "accounts.db").unlink(missing_ok=True)
     store = Accounts.open(f"sqlite:///{demo}/accounts.db")
-    (demo / "key").write_text(store.keys.create(store.create("demo").account_id).key + "\n", encoding="utf-8")
+    account = store.create("demo", "starter").account_id  # paid and with a card on file: every route can be tried
+    store.set_card(account, has_card=True)
+    (demo / "key").write_text(store.keys.create(account).key + "\n", encoding="utf-8")
     store.close()
 
 
