@@ -68,14 +68,21 @@ class Segment:
         if self.store_starts[-1] != facts.stored or self._bucket_starts[-1] != facts.postings:
             raise IndexInvalidError(f"{folder}: starts do not end where the arrays do; build the index anew")
 
-    def find(self, codes: NDArray[np.uint32], *, longest: int) -> Found:
-        """Postings of sampled codes, in their order. Buckets of more than `longest` postings tell nothing and are passed over."""
+    def find(self, codes: NDArray[np.uint32], *, longest: int, most: int) -> Found:
+        """Postings of sampled codes, in their order.
+
+        Buckets of more than `longest` postings tell nothing and are passed over. Of the others the shortest are read, at most `most`
+        postings in all.
+        """
         tag_bits = ADDRESS_BITS - self.facts.bucket_bits
         addresses = codes >> np.uint32(SAMPLE_BITS)
         buckets = addresses >> np.uint32(tag_bits)
         starts = self._bucket_starts[buckets].astype(np.int64)
         lengths = self._bucket_starts[buckets + np.uint32(1)].astype(np.int64) - starts
         lengths[lengths > longest] = 0
+        if lengths.sum() > most:
+            shortest_first = np.argsort(lengths, kind="stable")
+            lengths[shortest_first[np.cumsum(lengths[shortest_first]) > most]] = 0
         probes = np.repeat(np.arange(len(codes)), lengths)
         at = np.arange(len(probes)) + (starts - np.cumsum(lengths) + lengths)[probes]
         words = self._words[at]

@@ -28,6 +28,10 @@ MOST_PROBES = 4096
 """Looked up in one look, evenly spread over the query; the work does not grow with the query beyond that."""
 LONGEST_BUCKET = 16_384
 """Longer ones, of sounds that are everywhere, tell nothing."""
+MOST_PLAIN_POSTINGS = 1_048_576
+"""Read in the first look: beyond what a query meets among a hundred million recordings."""
+MOST_TURNED_POSTINGS = 32_768
+"""Read in the second look, those of the rarest items: common sounds met 200,000, and 25 ms went into sorting them."""
 _PHASE_BITS = 2
 _OFFSET_BITS = 18
 _OFFSET_ZERO = 1 << (_OFFSET_BITS - 1)
@@ -36,11 +40,12 @@ _BITS = np.uint32(1) << np.array(HASHED_BITS, dtype=np.uint32)
 
 @dataclass(frozen=True)
 class Probes:
-    """Sampled codes to look up; probe i is the item at places[i] of the query at phase phases[i]."""
+    """Sampled codes to look up; probe i is the item at places[i] of the query at phase phases[i]. `most_postings` are read, at most."""
 
     codes: NDArray[np.uint32]
     places: NDArray[np.int64]
     phases: NDArray[np.int64]
+    most_postings: int
 
 
 @dataclass(frozen=True)
@@ -55,7 +60,7 @@ class Candidates:
 def plain_probes(query: NDArray[np.uint32]) -> Probes:
     """The items of the query, uint32 [phases, items], as they are."""
     phases, places = np.divmod(np.arange(query.size), query.shape[1])
-    return _sampled(codes(query.ravel()), places, phases)
+    return _sampled(codes(query.ravel()), places, phases, MOST_PLAIN_POSTINGS)
 
 
 def turned_probes(query: NDArray[np.uint32]) -> Probes:
@@ -64,10 +69,10 @@ def turned_probes(query: NDArray[np.uint32]) -> Probes:
     # An odd step visits all phases in turn.
     places, phases = np.divmod(np.arange(0, query.size, step | 1), len(query))
     turned = query[phases, places][:, None] ^ _BITS
-    return _sampled(codes(turned.ravel()), np.repeat(places, len(_BITS)), np.repeat(phases, len(_BITS)))
+    return _sampled(codes(turned.ravel()), np.repeat(places, len(_BITS)), np.repeat(phases, len(_BITS)), MOST_TURNED_POSTINGS)
 
 
-def _sampled(hashed: NDArray[np.uint32], places: NDArray[np.int64], phases: NDArray[np.int64]) -> Probes:
+def _sampled(hashed: NDArray[np.uint32], places: NDArray[np.int64], phases: NDArray[np.int64], most_postings: int) -> Probes:
     """One probe for each code at a place: the same one of several phases would count its postings several times."""
     at = np.flatnonzero(is_sampled(hashed))
     at = at[:: max(1, -(-len(at) // MOST_PROBES))]
@@ -76,12 +81,13 @@ def _sampled(hashed: NDArray[np.uint32], places: NDArray[np.int64], phases: NDAr
     codes_at = keys >> _PHASE_BITS
     keys = keys[np.flatnonzero(np.diff(codes_at, prepend=-1))]
     codes_at = keys >> _PHASE_BITS
-    return Probes((codes_at & ((1 << HASH_BITS) - 1)).astype(np.uint32), codes_at >> HASH_BITS, keys & ((1 << _PHASE_BITS) - 1))
+    hashed = (codes_at & ((1 << HASH_BITS) - 1)).astype(np.uint32)
+    return Probes(hashed, codes_at >> HASH_BITS, keys & ((1 << _PHASE_BITS) - 1), most_postings)
 
 
 def candidates(segment: Segment, asked: Probes) -> Candidates:
     """At most MOST_CANDIDATES places in a segment; those on which most probes agree, within one item, are chosen."""
-    found = segment.find(asked.codes, longest=LONGEST_BUCKET)
+    found = segment.find(asked.codes, longest=LONGEST_BUCKET, most=asked.most_postings)
     offsets = found.places - asked.places[found.probes] + _OFFSET_ZERO
     keys = (((found.ordinals << _OFFSET_BITS) | offsets) << _PHASE_BITS) | asked.phases[found.probes]
     keys.sort()

@@ -40,8 +40,8 @@ def told(tmp_path: Path) -> Iterator[tuple[str, str, Path]]:
     with printed.open("wb") as out:
         process = subprocess.Popen([sys.executable, str(program)], stdout=out, stderr=subprocess.DEVNULL, env=environment)
         yield f"http://127.0.0.1:{port}/hook", secret, printed
-        process.terminate()
-        process.wait(timeout=10)
+        process.kill()
+        process.wait(timeout=60)
 
 
 def posted(url: str, headers: dict[str, str], body: str) -> int:

@@ -13,7 +13,7 @@ from audio_recognition.index.batches import FingerprintBatch
 from audio_recognition.index.build import build_index
 from audio_recognition.index.errors import FingerprintsInvalidError
 from audio_recognition.index.index import Index
-from audio_recognition.index.layout import MAXIMUM_ITEMS, STORE_STRIDE, codes, is_sampled
+from audio_recognition.index.layout import ADDRESS_BITS, MAXIMUM_ITEMS, SAMPLE_BITS, STORE_STRIDE, codes, is_sampled
 from tests.audio_recognition.fingerprint_world import music
 
 if TYPE_CHECKING:
@@ -66,9 +66,29 @@ def test_every_sampled_item_is_posted_where_it_stands(tmp_path: Path) -> None:
     for recording, items in zip(IDS, FINGERPRINTS, strict=True):
         hashed = codes(items)
         places = np.flatnonzero(is_sampled(hashed) & (np.diff(hashed, prepend=hashed[0] ^ np.uint32(1)) != 0))
-        found = base.find(hashed[places], longest=1000)
+        found = base.find(hashed[places], longest=1000, most=100_000)
         mine = base.ids[found.ordinals] == recording
         assert set(zip(found.probes[mine].tolist(), found.places[mine].tolist(), strict=True)) >= set(enumerate(places.tolist()))
+
+
+def test_the_rarest_codes_are_read_when_not_all_can_be(tmp_path: Path) -> None:
+    tune = music(1)
+    shared = [tune, np.concatenate([tune[: len(tune) // 2], music(2)]), np.concatenate([tune[: len(tune) // 4], music(3)])]
+    build_index([FingerprintBatch.of([1, 2, 3], shared)], tmp_path / "index")
+    (base,) = Index.open(tmp_path / "index").segments
+    hashed = np.unique(codes(tune)[is_sampled(codes(tune))])
+    each = np.bincount(base.find(hashed, longest=1000, most=100_000).probes, minlength=len(hashed))
+    assert set(each) >= {1, 2, 3}
+    buckets = hashed >> np.uint32(SAMPLE_BITS + ADDRESS_BITS - base.facts.bucket_bits)
+    lengths = np.diff(base._bucket_starts.astype(np.int64))[buckets]
+    assert len(set(lengths.tolist())) > 2
+    for most in (0, 1, int(lengths.sum()) // 2, int(lengths.sum()) - 1, int(lengths.sum())):
+        found = np.bincount(base.find(hashed, longest=1000, most=most).probes, minlength=len(hashed))
+        is_read = found > 0
+        assert lengths[is_read].sum() <= most
+        assert (found[is_read] == each[is_read]).all()
+        assert not is_read.any() or is_read.all() or lengths[is_read].max() <= lengths[~is_read].min()
+    assert is_read.all()
 
 
 def test_the_store_holds_every_other_item_in_the_order_of_ids(tmp_path: Path) -> None:

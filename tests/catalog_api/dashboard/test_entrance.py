@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 OPEN = {"/sign-in", "/sign-up", "/style.css", "/icon.svg"}
 PRIVATE = sorted(
-    re.sub(r"\{\w+:int\}", "1", path) for page in PAGES for path in page.paths if "GET" in page.http_methods and ":path" not in path
+    re.sub(r"\{\w+:(int|str)\}", "1", path) for page in PAGES for path in page.paths if "GET" in page.http_methods and ":path" not in path
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import httpx
@@ -13,13 +14,11 @@ from tests.catalog_api.dashboard.conftest import Browser, new_user, token_of
 if TYPE_CHECKING:
     from tests.contract.conftest import Api
 
-FORMS = sorted(
-    path.replace("{key_id:int}", "1").replace("{track_id:int}", "1") for page in PAGES for path in page.paths if "POST" in page.http_methods
-)
+FORMS = sorted(re.sub(r"\{\w+:(int|str)\}", "1", path) for page in PAGES for path in page.paths if "POST" in page.http_methods)
 
 
 def test_forms_are_found() -> None:
-    assert len(FORMS) == 8
+    assert len(FORMS) == 17
 
 
 @pytest.mark.parametrize("path", FORMS)

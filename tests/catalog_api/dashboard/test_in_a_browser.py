@@ -91,6 +91,9 @@ class Visitor:
         page.on("request", lambda request: request.url.startswith(base) or self.complaints.append(f"asked for {request.url}"))
 
     def look(self, name: str) -> None:
+        # A page that was clicked for, or that refreshes itself, may have come but not be there yet.
+        self.page.wait_for_selector("h1")
+        self.page.wait_for_load_state("load")
         assert self.page.evaluate(LOOK) == [], name
         if PICTURES:
             self.page.screenshot(path=Path(PICTURES) / f"{name}-{self.name}.png", full_page=True)
