@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 COLUMNS = ("stream_id", "stream_name", "track_id", "isrc", "title", "artist", "played_at", "duration_seconds")
 
 
-def as_csv(sheets: Iterable[Sheet]) -> Iterator[bytes]:
+def as_csv(sheets: Iterable[Sheet]) -> Iterator[bytes | memoryview]:
     """The table. An ISRC that is not known is empty."""
     yield _line(COLUMNS) + b"\r\n"
     for sheet in sheets:

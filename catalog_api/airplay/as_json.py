@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _encode = msgspec.json.encode
 
 
-def as_json(window: Window, sheets: Iterable[Sheet]) -> Iterator[bytes]:
+def as_json(window: Window, sheets: Iterable[Sheet]) -> Iterator[bytes | memoryview]:
     """The document."""
     head = {"from": window.first, "until": window.last, "timezone": window.zone.key, "scope": "account"}
     yield b'{"report":%s,"streams":[' % _encode(head)[:-1]

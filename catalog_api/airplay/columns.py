@@ -26,22 +26,22 @@ _DAY_WIDTH, _CLOCK_WIDTH = len("2026-11-21T"), len("17:05:00Z")
 _WIDTH = _DAY_WIDTH + _CLOCK_WIDTH
 
 
-def rows(sheet: Sheet, of_track: Sequence[bytes], of_length: Callable[[int], bytes], *, without_last: int = 0) -> bytes:
+def rows(sheet: Sheet, of_track: Sequence[bytes], of_length: Callable[[int], bytes], *, without_last: int = 0) -> memoryview:
     """All rows of a sheet, one behind the other: `of_track[j]` of track j, the moment (RFC 3339, UTC), `of_length(seconds)`.
 
     `without_last` so many bytes: what stands between rows need not stand behind the last.
     """
     if not len(sheet.track_of):
-        return b""
+        return memoryview(b"")
     lengths, place = distinct(sheet.seconds)
     tails = [of_length(seconds) for seconds in lengths.tolist()]
     joined: Any = _compute.binary_join_element_wise(
         _taken(of_track, sheet.track_of), _moments(sheet.started_unix), _taken(tails, place), b""
     )
-    # What an array of texts holds is the texts, one behind the other.
+    # What an array of texts holds is the texts, one behind the other. They are sent from there: copying months of them takes .2 s.
     _, offsets, texts = joined.buffers()
     ends = np.frombuffer(offsets, np.int32, len(joined) + 1)
-    return memoryview(texts)[ends[0] : ends[-1] - without_last].tobytes()
+    return memoryview(texts)[ends[0] : ends[-1] - without_last]
 
 
 def _taken(texts: Sequence[bytes], places: npt.NDArray[np.int64] | npt.NDArray[np.int32]) -> Any:  # noqa: ANN401 - an array of texts

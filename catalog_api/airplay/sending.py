@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from catalog_api.answers import Answer
 
@@ -26,17 +26,17 @@ class Sending(Answer):
 
     __slots__ = ("_first", "_rest")
 
-    def __init__(self, first: bytes, rest: Iterator[bytes], media_type: str, headers: dict[str, str]) -> None:
+    def __init__(self, first: bytes, rest: Iterator[bytes | memoryview], media_type: str, headers: dict[str, str]) -> None:
         """Use `begun`."""
         super().__init__(b"", headers, media_type=media_type)
         self._first = first
         self._rest = rest
 
     @classmethod
-    async def begun(cls, pieces: Iterator[bytes], media_type: str, headers: dict[str, str]) -> Sending:
+    async def begun(cls, pieces: Iterator[bytes | memoryview], media_type: str, headers: dict[str, str]) -> Sending:
         """With the first pieces made, the heading and what it heads; whatever making them raises."""
         heading = await _next(pieces) or b""
-        return cls(heading + (await _next(pieces) or b""), pieces, media_type, headers)
+        return cls(b"".join((heading, await _next(pieces) or b"")), pieces, media_type, headers)
 
     async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
         """Send it; a caller who went away is not worked for."""
@@ -45,16 +45,17 @@ class Sending(Answer):
         await send({"type": "http.response.start", "status": self.status, "headers": headers})
         gone = asyncio.ensure_future(_gone(receive))
         try:
-            piece: bytes | None = self._first
+            piece: bytes | memoryview | None = self._first
             while piece is not None and not gone.done():
-                await send({"type": "http.response.body", "body": piece, "more_body": True})
+                part: Any = {"type": "http.response.body", "body": piece, "more_body": True}  # anything that holds bytes will do
+                await send(part)
                 piece = await _next(self._rest)
             await send({"type": "http.response.body", "body": b"", "more_body": False})
         finally:
             gone.cancel()
 
 
-async def _next(pieces: Iterator[bytes]) -> bytes | None:
+async def _next(pieces: Iterator[bytes | memoryview]) -> bytes | memoryview | None:
     return await asyncio.get_running_loop().run_in_executor(_THREAD, next, pieces, None)
 
 

@@ -66,7 +66,7 @@ async def made(service: Service, account_id: int, window: Window, form: str) -> 
     return await Sending.begun(_pieces(service, account_id, window, form), SENT_AS[form], headers | {"vary": "accept"})
 
 
-def _pieces(service: Service, account_id: int, window: Window, form: str) -> Iterator[bytes]:
+def _pieces(service: Service, account_id: int, window: Window, form: str) -> Iterator[bytes | memoryview]:
     made_of = sheets(service, account_id, window)
     if form == CSV:
         return as_csv(made_of)

@@ -45,7 +45,7 @@ def moment(unix: int) -> str:
 def test_rows_are_those_of_a_loop(heads: list[str], airings: list[tuple[int, int, int]]) -> None:
     near = [(place % len(heads), 1_767_225_600 + start % (92 * 86_400), seconds) for place, start, seconds in airings]
     made = sheet([Named(1, None, "", "")] * len(heads), near)
-    written = rows(made, [head.encode() for head in heads], lambda seconds: b"|%d\n" % seconds).decode()
+    written = bytes(rows(made, [head.encode() for head in heads], lambda seconds: b"|%d\n" % seconds)).decode()
     columns = zip(made.track_of.tolist(), made.started_unix.tolist(), made.seconds.tolist(), strict=True)
     assert written == "".join(f"{heads[place]}{moment(start)}|{seconds}\n" for place, start, seconds in columns)
 
