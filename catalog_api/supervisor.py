@@ -108,7 +108,14 @@ def _companions(settings: ApiSettings) -> list[Companion]:
         companions.append(Companion("webhooks", deliverer, stop_seconds=_WEBHOOKS_STOP_SECONDS))
     for number in range(1, settings.monitors + 1):
         where = ("--catalog", str(settings.catalog), "--matcher-socket", settings.matcher_socket, "--log-level", settings.log_level)
-        module = ("stream_monitor", *where, "--capacity", str(settings.monitor_capacity))  # the accounts: by the environment
+        module = (
+            "stream_monitor",
+            *where,
+            "--capacity",
+            str(settings.monitor_capacity),
+            "--core",
+            str(number - 1),
+        )  # the accounts: by the environment
         companions.append(Companion(f"monitor-{number}", module, stop_seconds=_MONITOR_STOP_SECONDS))
     return companions
 
