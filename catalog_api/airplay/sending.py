@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from litestar.types import Receive, Scope, Send
 
+_SENT_AT_ONCE = 256 * 1024
+"""The server copies what it sends: small copies find memory that is at hand, those of megabytes get pages of the kernel each time."""
 _THREAD = ThreadPoolExecutor(1, thread_name_prefix="reports")
 
 
@@ -47,8 +49,9 @@ class Sending(Answer):
         try:
             piece: bytes | memoryview | None = self._first
             while piece is not None and not gone.done():
-                part: Any = {"type": "http.response.body", "body": piece, "more_body": True}  # anything that holds bytes will do
-                await send(part)
+                for start in range(0, len(piece), _SENT_AT_ONCE):
+                    part: Any = {"type": "http.response.body", "body": memoryview(piece)[start : start + _SENT_AT_ONCE], "more_body": True}
+                    await send(part)
                 piece = await _next(self._rest)
             await send({"type": "http.response.body", "body": b"", "more_body": False})
         finally:
