@@ -31,7 +31,8 @@ def log_json(level: str, *, quiet: Sequence[str] = ()) -> None:
     structlog.configure(
         processors=[*_SHARED[1:], structlog.processors.JSONRenderer()],
         wrapper_class=structlog.make_filtering_bound_logger(number),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        # Not PrintLogger: it writes a line and its end apart, and another process that shares the stream gets in between.
+        logger_factory=structlog.WriteLoggerFactory(sys.stderr),
         cache_logger_on_first_use=True,
     )
     handler = logging.StreamHandler(sys.stderr)
