@@ -12,7 +12,7 @@ import msgspec
 
 from catalog_api.problems import CODES, PROBLEM_TYPE
 from catalog_api.routes import template
-from catalog_api.wire import Problem, QuotaProblem
+from catalog_api.wire.problems import Problem, QuotaProblem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -17,7 +17,8 @@ from audio_recognition.matching import Reason
 from audio_recognition.uploads import SandboxUnavailableError, UploadSandbox
 from catalog_api.problems import ApiError
 from catalog_api.uploads import Spool
-from catalog_api.wire import RecognitionResult, TrackArtist
+from catalog_api.wire.artists import TrackArtist
+from catalog_api.wire.recognition import RecognitionResult
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""A report as JSON: `AirplayReport` of catalog_api/wire.py, in pieces, three a stream."""
+"""A report as JSON: `AirplayReport` of catalog_api/wire/report.py, in pieces, three a stream."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 
 from catalog_api.airplay.columns import rows
 from catalog_api.metering import timestamp
-from catalog_api.wire import ReportGap
+from catalog_api.wire.report import ReportGap
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

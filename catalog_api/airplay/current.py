@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from catalog_api.wire import AiredTrack, Track, TrackArtist
+from catalog_api.wire.artists import TrackArtist
+from catalog_api.wire.streams import AiredTrack
+from catalog_api.wire.tracks import Track
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

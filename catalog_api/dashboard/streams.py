@@ -30,7 +30,7 @@ from catalog_api.problems import ApiError
 
 if TYPE_CHECKING:
     from account_store.streams.history import Airing, Gap
-    from catalog_api.wire import AiredTrack
+    from catalog_api.wire.streams import AiredTrack
 
 REFRESH_SECONDS = 20
 MOST_AIRINGS = 1500

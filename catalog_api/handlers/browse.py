@@ -27,7 +27,7 @@ from catalog_api.parameters import (
 from catalog_api.problems import ParameterProblem
 from catalog_api.routes import reads
 from catalog_api.service import Service
-from catalog_api.wire import TrackPage
+from catalog_api.wire.tracks import TrackPage
 from catalog_store.errors import UnknownGenreError
 from catalog_store.queries.browse import BrowseFilters
 from catalog_store.reader import Catalog

@@ -8,7 +8,7 @@ from catalog_api.parameters import CHANGES_LIMIT, CURSOR, SINCE, Asked
 from catalog_api.problems import ApiError
 from catalog_api.routes import reads
 from catalog_api.service import Service
-from catalog_api.wire import Change, Changes
+from catalog_api.wire.changes import Change, Changes
 from catalog_store.reader import Catalog
 
 _KINDS = {"recording": "track"}

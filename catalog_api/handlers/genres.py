@@ -7,7 +7,7 @@ from catalog_api.metering import Lookup, Question
 from catalog_api.parameters import Asked
 from catalog_api.routes import reads
 from catalog_api.service import Service
-from catalog_api.wire import Genre, GenreTree
+from catalog_api.wire.genres import Genre, GenreTree
 from catalog_store.reader import Catalog
 
 

@@ -23,7 +23,7 @@ from catalog_api.recognition import Heard
 from catalog_api.routes import receives
 from catalog_api.service import Service
 from catalog_api.uploads import MEGABYTE, UPLOAD_TYPE, Arriving, begin
-from catalog_api.wire import Identified
+from catalog_api.wire.recognition import Identified
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

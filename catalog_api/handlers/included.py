@@ -7,7 +7,7 @@ import msgspec
 from catalog_api.answers import with_members
 from catalog_api.platform_urls import written
 from catalog_api.service import Service
-from catalog_api.wire import FieldProvenance, GenreProvenance, Provenance, SourceRecord
+from catalog_api.wire.provenance import FieldProvenance, GenreProvenance, Provenance, SourceRecord
 from catalog_store.queries.evidence import Evidence
 from catalog_store.queries.genre_evidence import GenreEvidence
 from catalog_store.reader import Catalog

@@ -9,7 +9,7 @@ from catalog_api.parameters import CURSOR, ISWC, OF_ID, OF_ISRC, WORK_LIMIT, Ask
 from catalog_api.problems import ApiError
 from catalog_api.routes import reads
 from catalog_api.service import Service
-from catalog_api.wire import IswcEntry, RecordingEntry, TrackIswcs, WorkRecordings
+from catalog_api.wire.works import IswcEntry, RecordingEntry, TrackIswcs, WorkRecordings
 from catalog_store.reader import Catalog
 
 _ONE_OF = (OF_ID, OF_ISRC)

@@ -12,7 +12,7 @@ from catalog_api.platform_urls import read_url, written
 from catalog_api.problems import ApiError
 from catalog_api.routes import reads
 from catalog_api.service import Service
-from catalog_api.wire import TrackLinks
+from catalog_api.wire.links import TrackLinks
 from catalog_store.reader import Catalog
 
 _ONE_OF: tuple[Parameter[Any], ...] = (OF_ID, OF_ISRC, *OF_PLATFORM.values(), OF_URL)

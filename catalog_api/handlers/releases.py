@@ -12,7 +12,9 @@ from catalog_api.parameters import ARTIST_ID, CURSOR, LABEL_ID, LIMIT, RELEASE_I
 from catalog_api.problems import ApiError
 from catalog_api.routes import reads
 from catalog_api.service import Service
-from catalog_api.wire import Artist, Label, Release, ReleasePage
+from catalog_api.wire.artists import Artist
+from catalog_api.wire.labels import Label
+from catalog_api.wire.releases import Release, ReleasePage
 from catalog_store.queries.pages import BodyPage
 from catalog_store.reader import Catalog
 

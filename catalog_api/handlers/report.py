@@ -17,7 +17,7 @@ from catalog_api.parameters import ACCEPT, FROM, TIMEZONE, UNTIL, Asked, check
 from catalog_api.problems import ApiError, ParameterProblem
 from catalog_api.routes import reads
 from catalog_api.service import Service
-from catalog_api.wire import AirplayReport
+from catalog_api.wire.report import AirplayReport
 
 MOST_DAYS = 92
 

@@ -17,7 +17,8 @@ from catalog_api.platform_urls import written
 from catalog_api.problems import ApiError
 from catalog_api.routes import writes
 from catalog_api.service import Service
-from catalog_api.wire import Match, Resolved
+from catalog_api.wire.resolve import Resolved
+from catalog_api.wire.tracks import Match
 from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.reader import Catalog
 

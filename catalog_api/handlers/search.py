@@ -10,7 +10,7 @@ from catalog_api.metering import Lookup, Question
 from catalog_api.parameters import ARTIST, CURSOR, LIMIT, TITLE, Asked
 from catalog_api.routes import reads
 from catalog_api.service import Service
-from catalog_api.wire import Match, TrackPage
+from catalog_api.wire.tracks import Match, TrackPage
 from catalog_store.reader import Catalog
 
 

@@ -11,7 +11,7 @@ from catalog_api.changelog import CHANGES
 from catalog_api.problems import CODES
 from catalog_api.reference import reference_style
 from catalog_api.service import Service
-from catalog_api.wire import Changelog, ErrorCode, ErrorCodes
+from catalog_api.wire.service import Changelog, ErrorCode, ErrorCodes
 
 _OPEN = {OPEN_TO_ALL: True}
 _NOBODYS_KEY = "readyz"

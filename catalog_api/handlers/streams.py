@@ -23,7 +23,7 @@ from catalog_api.problems import ApiError
 from catalog_api.routes import deletes, reads, writes
 from catalog_api.service import Service
 from catalog_api.vetting import vet
-from catalog_api.wire import AiredTrack, AiringEntry, AiringPage, NowPlaying, Stream, StreamPage
+from catalog_api.wire.streams import AiredTrack, AiringEntry, AiringPage, NowPlaying, Stream, StreamPage
 from catalog_store.cursors import CursorCodec, Place
 
 _BODY = {

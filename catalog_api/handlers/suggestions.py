@@ -15,7 +15,7 @@ from catalog_api.metering import Paid, Question, timestamp
 from catalog_api.parameters import CURSOR, LIMIT, TRACK_ID, URL_PATTERN, VISIBLE, Asked
 from catalog_api.routes import reads, writes
 from catalog_api.service import Service
-from catalog_api.wire import Suggestion, SuggestionPage
+from catalog_api.wire.suggestions import Suggestion, SuggestionPage
 from catalog_store.cursors import CursorCodec, Place
 
 _FEATURE = "suggestions"

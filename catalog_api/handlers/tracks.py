@@ -9,7 +9,7 @@ from catalog_api.metering import Lookup, Question
 from catalog_api.parameters import INCLUDE, ISRC, TRACK_ID, Asked
 from catalog_api.routes import reads
 from catalog_api.service import Service
-from catalog_api.wire import Track
+from catalog_api.wire.tracks import Track
 from catalog_store.reader import Catalog
 
 

@@ -8,7 +8,7 @@ from catalog_api.metering import Free, Question, timestamp
 from catalog_api.parameters import Asked
 from catalog_api.routes import reads
 from catalog_api.service import Service
-from catalog_api.wire import DayUse, Usage
+from catalog_api.wire.usage import DayUse, Usage
 
 
 @reads("/v1/usage", Usage, tag="Account", summary="Credits and rate", is_free=True, is_about_catalog=False)

@@ -25,7 +25,7 @@ from catalog_api.problems import ApiError, ParameterProblem
 from catalog_api.routes import acts, alters, deletes, reads, writes
 from catalog_api.service import Service
 from catalog_api.vetting import vet
-from catalog_api.wire import (
+from catalog_api.wire.webhooks import (
     NewWebhook,
     Webhook,
     WebhookAttempt,

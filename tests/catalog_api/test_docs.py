@@ -8,7 +8,7 @@ from audio_recognition.matching import Reason
 from catalog_api.handlers import ROUTES
 from catalog_api.problems import CODES
 from catalog_api.routes import declared, template
-from catalog_api.wire import Identified
+from catalog_api.wire.recognition import Identified
 from tests.conftest import ROOT
 
 

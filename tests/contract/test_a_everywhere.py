@@ -18,7 +18,8 @@ from catalog_api.changelog import deprecation_headers
 from catalog_api.description import description
 from catalog_api.metering import Lookup, Question
 from catalog_api.problems import CODES
-from catalog_api.wire import GenreTree, InterfaceChange
+from catalog_api.wire.genres import GenreTree
+from catalog_api.wire.service import InterfaceChange
 from tests.contract.awkward import MERGED, WORK, isrc
 from tests.contract.conftest import Api, problem
 

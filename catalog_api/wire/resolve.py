@@ -1,0 +1,64 @@
+"""What bulk resolve answers: rows with slim tracks."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from catalog_api.wire.links import PlatformLink
+from catalog_api.wire.tracks import Match
+from catalog_api.wire.values import Date, Id, Isrc
+
+
+class SlimLabel(msgspec.Struct):
+    """A label by name."""
+
+    name: str
+
+
+class SlimRelease(msgspec.Struct):
+    """A release of a slim track."""
+
+    title: str
+    label: SlimLabel | None
+    release_date: Date | None
+
+
+class SlimTrack(msgspec.Struct):
+    """A track as bulk resolve answers it."""
+
+    id: Id
+    title: str
+    isrc: Isrc | None
+    releases: list[SlimRelease]
+    genre: list[str]
+
+
+class TrackName(msgspec.Struct):
+    """A row of bulk resolve by name."""
+
+    artist: str
+    title: str
+
+
+class ResolvedRow(msgspec.Struct, omit_defaults=True):
+    """What became of one item; `track` when it was matched, `match` when it was matched by name."""
+
+    input: str | TrackName
+    status: Literal["matched", "not_found", "skipped_no_credits"]
+    links: list[PlatformLink]
+    track: SlimTrack | msgspec.UnsetType = msgspec.UNSET
+    match: Match | msgspec.UnsetType = msgspec.UNSET
+
+
+class Resolved(msgspec.Struct):
+    """`results[j]` answers `items[j]`. `partial`: the credits did not last, and the last rows were skipped."""
+
+    results: list[ResolvedRow]
+    partial: bool
+    processed: Annotated[int, Meta(ge=0)]
+    credits_used: Annotated[int, Meta(ge=0)]
+    credits_remaining: Annotated[int, Meta(ge=0)]
+    message: str | None

@@ -1,0 +1,41 @@
+"""What the interface says about itself: its codes and its changes."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from catalog_api.wire.values import Date
+
+
+class ErrorCode(msgspec.Struct):
+    """One row of the error table."""
+
+    code: str
+    status: int
+    title: str
+    advice: str
+
+
+class ErrorCodes(msgspec.Struct):
+    """Every code an answer can carry."""
+
+    errors: list[ErrorCode]
+
+
+class InterfaceChange(msgspec.Struct, omit_defaults=True):
+    """A change of the interface; `sunset` and `link` of what is deprecated."""
+
+    date: Date
+    kind: Literal["added", "deprecated", "removed"]
+    path: str
+    note: str
+    sunset: Date | None = None
+    link: str | None = None
+
+
+class Changelog(msgspec.Struct):
+    """The changes of the interface, newest first."""
+
+    changes: list[InterfaceChange]
