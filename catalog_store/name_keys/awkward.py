@@ -29,7 +29,14 @@ _COPY = rf"[{CLOSING}] *[{OPENING}][0-9][{CLOSING}] *$"
 _GROUPED = rf"[{OPENING}][^{CLOSING}]*(?: [-~]+ |[{OPENING}])"
 _DATED = rf" [-~]+ .* [-~]+ [^{OPENING}{CLOSING}]*[0-9]{{2}}(?: *$| *[{OPENING}]| [-~]+ )"
 """`- Live at Kask Hall - April 1978`: what may be a date behind a second dash."""
-MAY_BE_AWKWARD = rf"{_STARS}|{_COPY}|{_GROUPED}|{_DATED}|medley"
+_FEET = (
+    r"([0-9]|(?:^| )(?:six|ten|twenty|fifty)) ft\.? (under|below|above|over|tall|high|deep|down|wide|long|away|from|of|queenie)"
+    r"|([a-z]) feat of "
+)
+"""`6 Ft. Under`, `Amazing Feat of Love`: feet and deeds, no guests."""
+_ACCIDENTAL = r"(?:^|[^a-z])[a-g](?:[\u266d\u266f]|# (?:m|dur))"
+"""`E\u266d Major`, `C# Minor`: left to the signs, they would be E major and C minor."""
+MAY_BE_AWKWARD = rf"{_STARS}|{_COPY}|{_GROUPED}|{_DATED}|{_FEET}|{_ACCIDENTAL}|medley"
 ENTITY = r"&(?:#[0-9]{1,6}|#[xX][0-9a-fA-F]{1,5}|[a-zA-Z]{2,8});"
 """`&#252;`, `&amp;`: characters as web pages write them, left in by whoever took titles from one."""
 
@@ -52,6 +59,7 @@ _OPENING_RE, _CLOSING_RE = re.compile(f"[{OPENING}]"), re.compile(f"[{CLOSING}]"
 _INNER_DASH = re.compile(r" [-~]+ ")
 _MEDLEY_RE = re.compile(r"^medley ?[:-] ?| ?[(\[]medley[)\]]| - medley(?: /(?= )|$)")
 _QUALIFIER_RE = re.compile(r"^ *(?:[a-z]{2,3}|[0-9]{1,3}) *$")
+_FEET_RE, _ACCIDENTAL_RE = re.compile(_FEET), re.compile(_ACCIDENTAL)
 _MAY_BE_AWKWARD_RE = re.compile(MAY_BE_AWKWARD)
 
 
@@ -67,6 +75,8 @@ def rewritten(folded: str) -> str:
     if _STARS_RE.search(folded):
         for pattern, word in _CENSORED_RE:
             folded = pattern.sub(word, folded)
+    folded = _FEET_RE.sub(_as_words, folded)
+    folded = _ACCIDENTAL_RE.sub(_in_letters, folded)
     folded = _COPY_RE.sub(")", folded)
     if "/" in folded and "medley" in folded:
         folded = _MEDLEY_RE.sub(_without_medley, folded).strip(" ") or folded
@@ -75,6 +85,14 @@ def rewritten(folded: str) -> str:
     if _DATED_RE.search(folded):
         folded = _with_dates(folded)
     return folded
+
+
+def _as_words(found: re.Match[str]) -> str:
+    return f"{found[1]} feet {found[2]}" if found[1] else f"{found[3]} feat-of "
+
+
+def _in_letters(found: re.Match[str]) -> str:
+    return found[0].replace("\u266d", " flat ").replace("\u266f", " sharp ").replace("#", " sharp")
 
 
 def _with_dates(folded: str) -> str:

@@ -62,6 +62,11 @@ MAY_HAVE_PARTS = rf"(?:^| )(?:{'|'.join(_NAMES)})(?: ?[0-9]| (?:[ivx]+|{'|'.join
 _MAY_HAVE_PARTS_RE = re.compile(MAY_HAVE_PARTS)
 
 
+def is_numeral(token: str) -> bool:
+    """Whether a word behind `part` numbers it: `2`, `ii`, `two`, `b`."""
+    return len(token) == 1 or token.isdigit() or token in _ROMAN or token in _WRITTEN
+
+
 def with_numbered_parts(key: str) -> str:
     """The key with its parts and volumes numbered in digits."""
     if not _MAY_HAVE_PARTS_RE.search(key):

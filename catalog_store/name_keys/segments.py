@@ -13,6 +13,7 @@ from typing import NamedTuple
 from catalog_store.name_keys import vocabulary
 from catalog_store.name_keys.folding import compact, words
 from catalog_store.name_keys.mending import KNOWN_WORDS, mended, surely_mended
+from catalog_store.name_keys.parts import is_numeral
 from catalog_store.name_keys.versions import Tags, read_version
 from catalog_store.name_keys.vocabulary import COSMETIC, FUNCTION_WORDS
 
@@ -21,10 +22,6 @@ BRACKET, TAIL, DASH, CREDIT = "(", ")", "-", "f"
 
 CACHED_SEGMENTS = 65_536
 _SOUNDTRACK = re.compile(vocabulary.SOUNDTRACK_PATTERN)
-_SOURCE_WORDS = frozenset(
-    ("from", "official", "soundtrack", "ost", "banda", "colonna", "bande", "motion", "cancion", "de", "aus", "uit", "du", "dal")
-)
-"""One of them stands in every note that `_SOUNDTRACK` finds."""
 _FROM_SOMEWHERE = re.compile(vocabulary.FROM_SOMEWHERE)
 _FILM = re.compile(r"from (?:the )?\"?(.*?)\"? ?(?:soundtrack|original motion picture.*)?\"?$")
 _TEMPO = re.compile(vocabulary.TEMPO_PATTERN)
@@ -35,6 +32,7 @@ _SIZE = re.compile(r"(?<![0-9a-z])(7|10|12)(?:\"| ?-? ?in(?:ch(?:es)?)?(?![a-z])
 _SEVEN, _TWELVE = re.compile(r"(?<![a-z])seven[ -]?inch(?![a-z])"), re.compile(r"(?<![a-z])twelve[ -]?inch(?![a-z])")
 _SUFFIXED = re.compile(f"([^ -])({'|'.join(map(words, vocabulary.SUFFIXES))})(?= |$)")
 _TAKE = re.compile(r"(?<![a-z])take ([0-9]{1,2})(?![0-9])")
+_MARKET = re.compile(rf"(?<![a-z])(?:{'|'.join(sorted(vocabulary.MARKETS))})(?![a-z])")
 _TRANSITION_WORDS = frozenset({"transition", "trans"})
 _LIVE_AT = re.compile(r"(?<![a-z])(live|recorded)(?: from)? ?@ ?")
 
@@ -104,7 +102,7 @@ def _guests(text: str, tokens: list[str]) -> Segment | None:  # noqa: PLR0911 - 
     if lead is None:
         return None
     rest = tokens[lead.count(" ") + 1 :]
-    if lead == "w" and not text.startswith("w/"):
+    if (lead == "w" and not text.startswith("w/")) or (lead == "part" and (not text.startswith("part. ") or is_numeral(rest[0]))):
         return None
     if lead in {"with", "w", "con", "avec", "mit"}:
         if vocabulary.NOT_A_MUSICIAN.issuperset(rest):
@@ -130,7 +128,7 @@ def _noise(text: str, tokens: list[str], how: str) -> tuple[str, ...] | None:
     from_somewhere = tokens[0] == "from" and (
         how == DASH or (len(tokens) > 1 and bool(_FROM_SOMEWHERE.match(text)) and vocabulary.FROM_LYRICS.isdisjoint(tokens))
     )
-    if from_somewhere or (not _SOURCE_WORDS.isdisjoint(tokens) and _SOUNDTRACK.search(text)):
+    if from_somewhere or (not vocabulary.SOURCE_WORDS.isdisjoint(tokens) and _SOUNDTRACK.search(text)):
         pieces = _PIECES.split(text)
         others = [read_version(words(piece).split(" "), is_set_off=True) for piece in pieces if not _SOUNDTRACK.search(piece)]
         if any(tag for tags in others if tags for tag in tags if not tag.startswith(COSMETIC)):
@@ -152,6 +150,8 @@ def _with_plain_words(text: str) -> str:
         text = _LIVE_AT.sub(r"\1 at ", text)
     if "in" in text or '"' in text:
         text = _SIZE.sub(r"\1inch", _TWELVE.sub("12inch", _SEVEN.sub("7inch", text)))
+    if "bonus" in text:
+        text = _MARKET.sub(" ", text)
     if "take" in text:
         text = _TAKE.sub(r"numberedtake \1", text)
     if not text.isascii():

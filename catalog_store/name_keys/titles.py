@@ -67,12 +67,12 @@ def title_keys(title: str, version: str | None = None) -> TitleKeys:
     base, *segments = _set_off(folded).split(_MARKER)
     read = [read_segment(segment) for segment in segments]
     song = words(base)
-    core = " ".join(filter(None, [song, *(part.kept for part in read)])) or compact(base)
+    core = words(" ".join(filter(None, [song, *(part.kept for part in read)]))) or compact(base)
     if not core:
         core = words(folded) or compact(folded) or shown.strip(" ")
         return TitleKeys(core, core, "", "", "")
     outside = [part.kept for segment, part in zip(segments, read, strict=True) if not segment.startswith(BRACKET)]
-    stem, _ = without_tail(" ".join(filter(None, [song, *outside])) or core)
+    stem, _ = without_tail(words(" ".join(filter(None, [song, *outside]))) or core)
     core, at_end = without_tail(core)
     return TitleKeys(
         core=with_numbered_parts(core),
@@ -145,6 +145,7 @@ def _needs_care() -> pl.Expr:
     """Titles that only `title_keys` reads right: a few in a hundred."""
     return pl.any_horizontal(
         pl.col("core") == "",
+        pl.col("core").str.contains(" n ", literal=True),
         pl.col("shown").str.contains(ENTITY),
         pl.col("folded").str.contains(MAY_BE_AWKWARD),
         pl.col("core").str.contains(_MAY_NEED_MORE),

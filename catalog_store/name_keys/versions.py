@@ -117,6 +117,8 @@ def _is_place(rest: list[str]) -> bool:
 def _whole(tokens: list[str], taken: _Words, *, is_set_off: bool) -> Tags | None:  # noqa: PLR0911 - a list of rules
     """Decide over the words that are no phrase, once all are read."""
     kinds, name, loose, years = taken
+    if "karaoke" in kinds and is_set_off and FUNCTION_WORDS.isdisjoint({*name, *loose} - vocabulary.KARAOKE_WORDS):
+        return tags_of(kinds, [])
     if not is_set_off and (name or loose or " ".join(tokens) in vocabulary.TAIL_AMBIGUOUS):
         is_sure = kinds == ["remix"] and not loose and bool(name) and FUNCTION_WORDS.isdisjoint(name)
         return tags_of(kinds, _bare(name)) if is_sure else None

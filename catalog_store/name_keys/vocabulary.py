@@ -15,7 +15,8 @@ _COSMETIC = {
     " | album version | album mix | album | lp version | ep version | single version | single | digital single | single master | 7inch | 7inch version"
     " | 7inch mix | 7inch single | 7 version | 7 mix | 45 version | main mix | main version | main | standard version | regular version | studio version"
     " | full version | full song | official | official version | original verze | version originale | version original | versione originale | originalversion"
-    " | orijinal | original album mix | mixed and mastered | high resolution | advanced resolution | from the vault | preview | tm",
+    " | orijinal | original album mix | mixed and mastered | high resolution | advanced resolution | hi res | hi res version | 24 bit | from the vault | preview | tm"
+    " | albumversion | singleversion | albumfassung | originalfassung | studioversion | albumversie | originele versie | albumversjon | wersja albumowa | wersja oryginalna | oryginalna wersja | альбомная версия | оригинальная версия | оригинал",
     "explicit": "explicit | explicit version | explicit album version | album version explicit | dirty | dirty version | uncensored | parental advisory",
     "mono": "mono | mono version | mono mix",
     "stereo": "stereo | stereo version | stereo mix",
@@ -26,7 +27,7 @@ _COSMETIC = {
     "video": "official video | official music video | official audio | music video | video clip | videoclip | video | audio | audio only | official lyric video"
     " | lyric video | lyrics | official visualizer | visualizer | clip officiel | video oficial | hd | hq | 4k",
     "soundtrack": "soundtrack | soundtrack version | original soundtrack | original motion picture soundtrack | motion picture soundtrack | original score"
-    " | theme song version | ost | banda sonora | banda sonora original | colonna sonora | colonna sonora originale | bande originale",
+    " | theme song version | ost | original soundtrack version | саундтрек | banda sonora | banda sonora original | colonna sonora | colonna sonora originale | bande originale",
     "pool": "dj city | djcity | bpm supreme | club killers | trayze | nick bike | flipout | kid cut up | mixshow | hh | throwback | verse",
 }
 """Notes of the same recording: kept as notes (`=explicit`), never part of the variant."""
@@ -38,44 +39,46 @@ _KINDS = {
     "mix": "mix | мікс | микс | ミックス | 믹스",
     "edit": "edit | re edit | reedit | edit version | video edit | video version | tv edit | tv version | tv size | tv size version | tvサイズ | cut | versao editada | version editada | эдит"
     " | エディット | 에디트",
-    "version": "version | ver | vers | edition | rendition | interpretation | verzija | verze | versao | versione | wersja | versija | versio | fassung"
+    "version": "version | ver | vers | edition | rendition | interpretation | verzija | verze | versao | versione | wersja | versija | versio | fassung | versie | versjon | versiyon | versiyonu | versiune | versiunea | verzio | versi"
     " | версия | バージョン | ヴァージョン | 버전 | 版",
     "session": "session | sessions",
     "radio": "radio edit | radio version | radio mix | radio cut | radio | radio single | single edit | single mix | single cut | original radio edit"
-    " | radio edit version | original radio mix | edit radio | original mix edit | version radio | radioversion | album radio edit | радио версия | радио эдит",
+    " | radio edit version | original radio mix | edit radio | original mix edit | version radio | radioversion | album radio edit | радио версия | радио эдит | radiofassung | radioversie | radio versie | radioversjon | wersja radiowa | radioedit",
     "extended": "extended mix | extended version | extended | extended edit | ext | ext mix | ext edit | edit ext | 12inch | 12inch version | 12inch mix"
     " | 12 version | 12 mix | 12inch single | long version | longer version | long mix | full length version | full length | original extended mix"
-    " | extended original mix | extended remix version | extended dance mix | extended dance version | extended dance remix | maxi version | maxi mix"
-    " | version longue | versione estesa | xtended | xtended mix | extended play",
-    "club": "club mix | club version | club edit | club | original club mix | original club version",
+    " | extended original mix | 12 extended | 12 extended mix | 12 extended version | 12inch extended mix | 12inch extended version | extended remix version | extended dance mix | extended dance version | extended dance remix | maxi version | maxi mix"
+    " | version longue | versione estesa | versao estendida | langversion | extendedversion | xtended | xtended mix | extended play",
+    "club": "club mix | club version | club edit | club | original club mix | original club version | clubversion | clubmix",
     "vocal": "vocal mix | vocal version | vocal | main vocal mix",
-    "dub": "dub | dub mix | dub version | dub edit | dubb",
+    "dub": "dub | dub mix | dub version | dub edit | dubb | 12 dub",
     "instrumental": "instrumental | inst | instrumental mix | instrumental version | instrumental edit | instr | instrumentals | off vocal | off vocal version"
     " | off vocal ver | version instrumentale | versione strumentale | strumentale | instrumentale | versao instrumental | version instrumental"
-    " | instrumentalversion | инструментал | インストゥルメンタル | インスト | 인스트루멘탈 | 纯音乐 | オリジナルカラオケ",
+    " | instrumentalversion | instrumentalfassung | instrumentale versie | instrumentaal | instrumentalversjon | enstrumantal | enstrumantal versiyon | instrumentalna | wersja instrumentalna | instrumentalni | 12 instrumental"
+    " | инструментал | инструментальная версия | инструментальная | אינסטרומנטלי | موسيقى فقط | インストゥルメンタル | インスト | 인스트루멘탈 | 纯音乐 | オリジナルカラオケ",
     "acapella": "acapella | a cappella | acappella | a capella | acap | accapella | acapella version | a cappella version | vocals only | акапелла",
     "live": "live | live version | en vivo | ao vivo | en directo | en direct | dal vivo | in concert | live session | live sessions | live performance"
-    " | live recording | recorded live | recorded at | performance | live edit | live set | live mix | version en vivo | version live"
-    " | versao ao vivo | versione live | liveversion | en concert | en public | im konzert | na zywo | canli | nazivo | концерт | концертная версия | живой звук"
-    " | ライブ | ライヴ | 라이브 | 现场 | 現場 | 现场版 | 現場版 | הופעה חיה | แสดงสด",
+    " | live recording | recorded live | recorded in concert | live lounge | radio 1 live lounge | bbc radio 1 live lounge | in the live lounge | live aid | recorded at | performance | live edit | live set | live mix | version en vivo | version live"
+    " | versao ao vivo | versione live | liveversion | en concert | en public | im konzert | na zywo | canli | nazivo | концерт | концертная версия | живой концерт | живой звук | живое исполнение | лайв | koncertowa | wersja koncertowa | zive | zivo"
+    " | live versie | liveversie | live versjon | livefassung | livemitschnitt | live mitschnitt | live aufnahme | liveaufnahme | konzertmitschnitt | canli performans"
+    " | ライブ | ライヴ | 라이브 | 现场 | 現場 | 现场版 | 現場版 | הופעה חיה | לייב | הקלטה חיה | מהופעה חיה | مباشر | لايف | حفله | ζωντανη ηχογραφηση | ζωντανα | live ηχογραφηση | แสดงสด | บันทึกการแสดงสด",
     "acoustic": "acoustic | acoustic version | acoustic mix | acustico | acustica | version acustica | version acustico | acoustique | acoustic edit"
-    " | version acoustique | versione acustica | versao acustica | akustik | akustik version | akustisch | akustyczna | wersja akustyczna | акустика"
+    " | version acoustique | versione acustica | versao acustica | akustik | akustik version | akustisch | akustikversion | akustikfassung | akoestisch | akoestische versie | akustisk | akustisk version | akustisk versjon | akusticky | akusticka verze | versi akustik | אקוסטי | גרסה אקוסטית | ακουστικη εκτελεση | akustyczna | wersja akustyczna | акустика"
     " | акустическая версия | アコースティック | 어쿠스틱 | 不插电",
     "stripped": "stripped | stripped version | stripped down | stripped down version | stripped back",
     "unplugged": "unplugged | unplugged version",
-    "demo": "demo | demo version | rough mix | early version | alternate take | alternative take | alt take | outtake | out take | home demo | studio demo | voice memo"
+    "demo": "demo | demo version | demoversion | rough mix | early version | alternate take | alternative take | alt take | outtake | out take | home demo | studio demo | voice memo"
     " | work tape | work in progress | rehearsal | demos | demo recording | original demo version | original demo | демо | デモ",
     "alternate": "alternate version | alternative version | alternate mix | alternative mix | alt version | alt mix | version alternative | numberedtake"
     " | alternate lyrics | alternative lyrics | alt lyrics",
     "karaoke": "karaoke | karaoke version | backing track | minus one | karaoke instrumental | karaoke instrumental version | instrumental karaoke"
-    " | karaoke mix | playback | караоке | минусовка | минус | カラオケ | 노래방 | 伴奏 | 伴奏版 | كاريوكي",
+    " | karaoke mix | karaokeversion | karaoke versie | playback | караоке | минусовка | минус | カラオケ | 노래방 | 伴奏 | 伴奏版 | كاريوكي",
     "cover": "cover | cover version | tribute | tribute version | кавер | кавер версия | カバー | カヴァー | 커버 | 翻唱 | 翻唱版 | קאבר",
     "sped up": "sped up | spedup | sped up version | speed up | speed up version | nightcore | nightcore version | super sped up | ultra sped up | faster version"
     " | fast version | speed version | tiktok speed up | 加速版",
     "slowed": "slowed | slowed down | slowed version | slowed reverb | slowed and reverb | slowed down version | slowed n reverb | super slowed | ultra slowed"
     " | chopped and screwed | screwed and chopped | slowed and chopped | chopped not slopped | slowed to perfection | daycore | slowed down reverb | reverb",
     "8d": "8d | 8d audio | 8d version",
-    "rerecorded": "re recorded | rerecorded | re recorded version | rerecorded version | re recording | rerecording | newly recorded"
+    "rerecorded": "re recorded | rerecorded | re recorded version | rerecorded version | re recording | rerecording | newly recorded | re recorded in stereo"
     " | taylors version | new recording | re record | neuaufnahme | regrabado | regrabada",
     "reimagined": "reimagined | re imagined | revisited | reinvented | reimagined version",
     "mixed": "mixed | mix cut | dj mix | continuous mix | continuous dj mix | mixed version | dj mixed",
@@ -85,7 +88,7 @@ _KINDS = {
     "intro": "intro | dj intro | break intro | hype intro | hype in | hype edit | epic intro | slam intro | slam edit | clap intro | party starter | intro edit"
     " | jump off | dj edit | intro mix",
     "outro": "outro",
-    "short": "quick hit | quick hitter | qh | quick | snip | super short | short | short edit | short version | short cut | short mix | ck cut | short take | no intro"
+    "short": "kurzversion | quick hit | quick hitter | qh | quick | snip | super short | short | short edit | short version | short cut | short mix | ck cut | short take | no intro"
     " | version courte | versione breve",
     "acap mix": "acap in | acap out | acap in out | acap in and out | acap loop | clapapella | acapella in | acapella out | acapella loop",
     "blend": "blend | mash | mash up | mashup | segue | segway | word play | wordplay | redrum | perfect version",
@@ -130,6 +133,13 @@ FOLLOWED_PHRASES: dict[str, str] = {phrase: kind for kind, text in _FOLLOWED.ite
 SUFFIXES = ("版", "リミックス", "バージョン", "ヴァージョン", "エディット", "리믹스", "버전")
 """Version words that are written onto the word before them: `現場版`, `英語バージョン`."""
 
+MARKETS = _set(
+    "japan japanese uk us usa european europe german french canada canadian australian asian international itunes spotify amazon target tidal"
+    " deluxe digital cd lp vinyl import only for"
+)
+"""Beside `bonus` these tell on which edition the track was one."""
+KARAOKE_WORDS = frozenset({"with", "no", "without"})
+"""`Karaoke with Background Vocals`: what stands beside `Karaoke` is no other recording, unless the words are those of a sentence."""
 REMASTER_WORDS = _set(
     "remaster remasters remastered remastering remastert remasterizado remasterizada remasterise remasterisee remasterise remasterizacao ремастер"
     " ремастеринг"
@@ -166,11 +176,22 @@ PLACED_KINDS = frozenset({"live", "unplugged", "demo", "cover", "rerecorded", "a
 SIZES = frozenset({"extended"})
 """Kinds that say no more than the length of a dub or an instrumental: `12" Dub` is `Dub`."""
 
-CREDIT_WORDS = frozenset({"feat", "ft", "featuring", "with", "w", "starring", "con", "avec", "mit", "duet", "duetto", "dueto", "duett"})
+CREDIT_WORDS = _set("feat ft featuring with w starring con avec mit duet duetto dueto duett participacao part при goscinnie")
 """First words of a bracket that names guests. Beyond the first four they begin lyrics as well: see NOT_A_GUEST."""
 CREDIT_PHRASES = (
     "in a duet with",
     "a duet with",
+    "participacao especial de",
+    "participacao especial",
+    "participacao de",
+    "part especial de",
+    "part especial",
+    "part esp de",
+    "part esp",
+    "при участии",
+    "при уч",
+    "goscinnie",
+    "part",
     "in duet with",
     "duet with",
     "duet w",
@@ -245,9 +266,12 @@ SOUNDTRACK_PATTERN = (
     r"|\b(?:soundtrack|ost|banda sonora|colonna sonora|bande originale|motion picture)(?: (?:recording|version|theme|original|album|originale))*\"?$"
     r"|^(?:the )?official (?:.* )?(?:song|anthem|theme|hymn|single)(?: of .*| for .*| [0-9]{4}| [a-z]+ [a-z]+ [0-9]{4})?$"
     r"|^(?:the )?official (?:song|anthem|theme) "
+    r"|^(?:ost|саундтрек) [^ ]|^(?:из|к) (?:фильма|фильму|сериала|сериалу|мультфильма|мультфильму|кинофильма|кинофильму|[ктм]/[фс])\b"
     r"|^cancion original de la pelicula|^(?:de|aus|uit) \"|^(?:aus dem film|du film|dal film|de la pelicula|from the film)\b"
 )
 """`From "Rocky IV"`, `Theme from Jaws`, `Season 2 Soundtrack`, `Official Anthem 2014`; `(From the Inside)` has neither quote nor medium and stays."""
+SOURCE_WORDS = _set("from official soundtrack ost banda colonna bande motion cancion de aus uit du dal из к саундтрек")
+"""One of them stands in every note that SOUNDTRACK_PATTERN finds."""
 FROM_SOMEWHERE = r"^from (?!(?:the|me|you|my|your|a|an|here|now|this|that|his|her|our|where|what|within|inside|heaven|hell|above|below|afar|us|them|it|him|dusk|dawn|all)\b)"
 """`(From Breakfast at Tiffany's)`: a source, unless it goes on as lyrics do (`From Amsterdam with Love`, `From Paris to Berlin`)."""
 FROM_LYRICS = frozenset({"to", "with", "till", "until"})
@@ -260,7 +284,7 @@ TAIL_AMBIGUOUS = _set(
 BARE_TAILS = (
     "remix | rmx | radio edit | radio mix | radio version | extended mix | extended version | extended remix | original mix | original version | club mix"
     " | album version | karaoke version | instrumental version | acoustic version | live version | single version | dub mix | vip mix | sped up version"
-    " | remastered | bonus track"
+    " | remastered | bonus track | sped up | slowed reverb | slowed and reverb"
 )
 """Notes that are unmistakable at the end of a title without bracket or dash, as in `Loca Remix`; never the whole title."""
 

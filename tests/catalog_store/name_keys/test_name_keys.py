@@ -78,6 +78,14 @@ FALSE_FRIENDS = [
     ("Medley", "medley"),
     ("Diary - April 1978", "diary april 1978"),
     ("Kask - Disco 2000 - 1999", "kask disco 2000 1999"),
+    ("6 Ft. Under", "6 feet under"),
+    ("Six Ft Under", "six feet under"),
+    ("Amazing Feat of Love", "amazing feat of love"),
+    ("Song (Part of Me)", "song part of me"),
+    ("Song (Part. A)", "song part a"),
+    ("Song (You and Me Karaoke)", "song you and me karaoke"),
+    ("Sometimes I Sped Up", "sometimes i sped up"),
+    ("Chicken - N - Beer", "chicken and beer"),
 ]
 
 COSMETIC = [
@@ -94,6 +102,15 @@ COSMETIC = [
     "Song - 40th Anniversary Version / 2011 Remastered",
     "Song - Remasterizado 2009",
     "Song (Bonus Track)",
+    "Song (Japan Bonus Track)",
+    "Song [iTunes Bonus Track]",
+    "Song (Bonus Track for Japan)",
+    "Song (Albumversion)",
+    "Song (Альбомная версия)",
+    "Song (24-Bit)",
+    'Song (OST "Kask")',
+    'Song (из фильма "Каск")',
+    'Song (из к/ф "Каск")',
     'Song - From "Rocky IV" Soundtrack',
     'Song (From "Rocky IV")',
     "Song [From F1 The Movie]",
@@ -266,6 +283,25 @@ VARIANTS = [
     ("Song (라이브)", "live"),
     ("Song (Мира Ремикс)", "remix:мира"),
     ("Song (концертная версия)", "live"),
+    ("Song (Живой концерт)", "live"),
+    ("Song (Инструментальная версия)", "instrumental"),
+    ("Song (Enstrümantal)", "instrumental"),
+    ("Song (Akustik Versiyon)", "acoustic"),
+    ("Song (Liveversie)", "live"),
+    ("Song (Clubmix)", "club"),
+    ("Song (לייב)", "live"),
+    ("Song (גרסה אקוסטית)", "acoustic"),
+    ("Song (مباشر)", "live"),
+    ("Song (Ζωντανή ηχογράφηση)", "live"),
+    ("Song (BBC Radio 1 Live Lounge)", "live"),
+    ("Song (Adele Karaoke)", "karaoke"),
+    ("Song (Karaoke with Background Vocals)", "karaoke"),
+    ("Song sped up", "sped up"),
+    ("Song slowed + reverb", "slowed"),
+    ("Song (12'' Extended Mix)", "extended"),
+    ("Song (12\u2033 Extended Mix)", "extended"),
+    ("Song (12'' Dub)", "dub"),
+    ("Song (Live Japanese Bonus Track)", "live"),
 ]
 
 
@@ -289,6 +325,14 @@ def test_notes_that_name_another_recording_make_a_variant(title: str, variant: s
     assert keys.variant == variant
 
 
+@pytest.mark.parametrize("title", ["Prelude in E\u266d Major", "Prelude in E-Flat Major", "Prelude in E Flat Major"])
+def test_a_flat_key_is_the_same_however_it_is_written_and_not_the_plain_one(title: str) -> None:
+    assert title_keys(title).core == "prelude in e flat major"
+    assert title_keys("Prelude in C# Minor") == title_keys("Prelude in C\u266f Minor") == title_keys("Prelude in C-Sharp Minor")
+    assert title_keys("Prelude in C# Minor") != title_keys("Prelude in C Minor")
+    assert title_keys("Love \u266f1") == title_keys("Love #1")
+
+
 @pytest.mark.parametrize(
     ("title", "credit"),
     [
@@ -306,6 +350,11 @@ def test_notes_that_name_another_recording_make_a_variant(title: str, variant: s
         ("Trust Nobody (w/ Selena Gomez)", "selena gomez"),
         ("Song【feat. Mira】", "mira"),
         ("Song（ft. Mira）", "mira"),
+        ("Song (part. Mira)", "mira"),
+        ("Song - Part. Esp. Mira", "mira"),
+        ("Song (Participação Especial de Mira)", "mira"),
+        ("Песня (при уч. Мира)", "мира"),
+        ("1999 ft. Mira", "mira"),
     ],
 )
 def test_guests_named_in_the_title_are_credits_and_not_part_of_it(title: str, credit: str) -> None:
