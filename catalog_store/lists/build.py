@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 ROWS_PER_BATCH = 1_000_000
 _DATED = ("release_date", "release_date_precision")
+_UNDATED = 2**32 - 1
+"""Behind every stamp."""
 
 
 def build_lists(tables: Tables, folder: Path) -> dict[str, NDArray[np.uint32]]:
@@ -64,8 +66,22 @@ def build_lists(tables: Tables, folder: Path) -> dict[str, NDArray[np.uint32]]:
 
 def _write_tracks(tables: Tables, folder: Path) -> NDArray[np.uint32]:
     """Write the order of all tracks; returns the rank of each recording id."""
-    recordings = scan_table(TABLES["recording"], tables["recording"]).select("recording_id", stamp=stamp_expr(*_DATED)).collect()
-    return _write_order(folder, "track", recordings.rename({"recording_id": "id"}).sort("stamp", "id", descending=[True, False]))
+    own = scan_table(TABLES["recording"], tables["recording"]).select(id="recording_id", stamp=stamp_expr(*_DATED)).collect()
+    # What a track shows is its releases: a place by another date than the earliest of theirs looks wrong to everybody who reads it.
+    shown = pl.Series(_earliest_on_releases(tables)[own["id"].to_numpy()])
+    dated = own.with_columns(stamp=pl.when(shown < _UNDATED).then(shown).otherwise("stamp"))
+    return _write_order(folder, "track", dated.sort("stamp", "id", descending=[True, False]))
+
+
+def _earliest_on_releases(tables: Tables) -> NDArray[np.uint32]:
+    """By recording id the earliest stamp of its releases, _UNDATED where none of them has one."""
+    stamps = np.full(_largest(tables, "release") + 1, _UNDATED, dtype=np.uint32)
+    releases = scan_table(TABLES["release"], tables["release"]).select("release_id", stamp=stamp_expr(*_DATED)).collect()
+    stamps[releases["release_id"].to_numpy()] = releases["stamp"].replace(0, _UNDATED).to_numpy()
+    earliest = np.full(_largest(tables, "recording") + 1, _UNDATED, dtype=np.uint32)
+    for recordings, on in _batches(tables, "recording_release", "recording_id", "release_id"):
+        np.minimum.at(earliest, recordings, stamps[on])
+    return earliest
 
 
 def _write_releases(tables: Tables, folder: Path) -> NDArray[np.uint32]:

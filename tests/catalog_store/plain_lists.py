@@ -67,6 +67,18 @@ def newest_first(rows: list[dict[str, Any]], *ties: Callable[[dict[str, Any]], A
     return sorted(ordered, key=stamp, reverse=True)
 
 
+def dated(rows: Frames) -> list[dict[str, Any]]:
+    """The recordings with the earliest date of their releases, in place of their own where any of them has one."""
+    releases = {row["release_id"]: row for row in rows["release"] if row["release_date"]}
+    earliest: dict[int, dict[str, Any]] = {}
+    for placed in rows["recording_release"]:
+        if release := releases.get(placed["release_id"]):
+            before = earliest.get(placed["recording_id"], release)
+            earliest[placed["recording_id"]] = min(before, release, key=stamp)
+    names = ("release_date", "release_date_precision")
+    return [row | {name: earliest.get(row["recording_id"], row)[name] for name in names} for row in rows["recording"]]
+
+
 def browsed(rows: Frames, filters: BrowseFilters) -> list[int]:
     """Recording ids that pass the filters, in page order."""
     kept = {row["recording_id"] for row in rows["recording"]}
@@ -83,7 +95,7 @@ def browsed(rows: Frames, filters: BrowseFilters) -> list[int]:
     artists = _meant(rows, "artist", filters.artist_id, filters.artist)
     if artists is not None:
         kept &= {row["recording_id"] for row in rows["recording_artist"] if row["artist_id"] in artists}
-    found = [row for row in rows["recording"] if row["recording_id"] in kept]
+    found = [row for row in dated(rows) if row["recording_id"] in kept]
     if filters.year is not None:
         found = [row for row in found if (row["release_date"] or "").startswith(f"{filters.year:04d}-")]
     return [row["recording_id"] for row in newest_first(found, lambda row: row["recording_id"])]
