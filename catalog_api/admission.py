@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 NO_METHOD = "NONE"
 """What the framework is told instead of OPTIONS, which it would answer by itself: keys stay off clients, so no other site's page may ask
 (contract A15), and everybody else reads the description."""
+_TOLD_AS = {"OPTIONS": NO_METHOD, "HEAD": "GET"}
+"""HEAD is asked and charged as GET; the server leaves the body out (RFC 9110, 9.3.2)."""
 OPEN_TO_ALL = "open_to_all"
 """Handler option: this route needs no key (documentation, health). Everything else does, unknown paths too."""
 
@@ -42,8 +44,9 @@ class KeyCheck:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Check the key."""
         if scope["type"] == ScopeType.HTTP:
-            if scope["method"] == "OPTIONS":
-                scope = cast("Scope", {**scope, "method": NO_METHOD})
+            told = _TOLD_AS.get(scope["method"])
+            if told is not None:
+                scope = cast("Scope", {**scope, "method": told})
             path = scope["path"]
             if not (path in self._open_paths or (self._open_folders and path.startswith(self._open_folders))):
                 try:

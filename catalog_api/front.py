@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
     from catalog_api.traffic import Traffic
 
-_HARMLESS_ID = re.compile(r"[\w.-]{1,64}", re.ASCII)
+_HARMLESS_ID = re.compile(r"[\w.:/=+@~-]{1,128}", re.ASCII)
+"""UUIDs, ULIDs, base64, trace contexts: nothing that means anything in a log, in JSON or in HTML."""
 _WITH_HEAD = ("http.response.start", WHOLE)
 CLIENT_WENT_AWAY = 499
 """Noted as the status of a request that was never answered."""

@@ -310,4 +310,6 @@ def _digest(scope: Any, body: object) -> str:  # noqa: ANN401 - an HTTP scope
 
 
 def _header(scope: Any, name: bytes) -> str | None:  # noqa: ANN401 - any ASGI scope
-    return next((value.decode("latin-1") for key, value in scope["headers"] if key == name), None)
+    """The value; of a field that was sent in several lines all of them, in one (RFC 9110, 5.3)."""
+    values = [value.decode("latin-1") for key, value in scope["headers"] if key == name]
+    return ", ".join(values) if values else None

@@ -189,10 +189,15 @@ def _iswc(value: str) -> str:
     return code
 
 
+_FLAGS = {"true": True, "1": True, "false": False, "0": False}
+
+
 def _flag(value: str) -> bool:
-    if value not in {"true", "false"}:
+    """In any case: what languages make of their own booleans, such as `True`, is understood."""
+    flag = _FLAGS.get(value.lower())
+    if flag is None:
         raise ValueError(f"true or false, got {_shown(value)}")
-    return value == "true"
+    return flag
 
 
 def external_id(platform: str, value: str) -> str:

@@ -10,6 +10,7 @@ import logging
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import quote
 
 import msgspec
 from litestar.exceptions import HTTPException
@@ -33,6 +34,8 @@ log = logging.getLogger("catalog_api")
 PROBLEM_TYPE = "application/problem+json"
 RETRY_SOON = {"retry-after": "5"}
 """With a 503."""
+_IN_PATHS = "/:@!$&'()*+,;="
+"""Stand in the path of a URI reference as they are (RFC 3986); `instance` is one."""
 
 
 class Code(NamedTuple):
@@ -128,7 +131,7 @@ def problem(scope: Any, error: Exception) -> Answer:  # noqa: ANN401 - any ASGI 
         "title": code.title,
         "status": code.status,
         "detail": known.detail,
-        "instance": scope["path"],
+        "instance": quote(scope["path"], safe=_IN_PATHS),
         "code": known.code,
         "request_id": request_id(scope),
         **known.members,
@@ -160,10 +163,19 @@ def _as_api_error(error: Exception) -> ApiError | None:
         detail = str(error)[0].upper() + str(error)[1:] + "."
         return ApiError(code, detail, headers=RETRY_SOON if CODES[code].status == HTTPStatus.SERVICE_UNAVAILABLE else {})
     if isinstance(error, HTTPException) and error.status_code in _BY_STATUS:
-        allowed = error.headers["allow"].split(", ") if error.headers and "allow" in error.headers else []
-        headers = {"allow": ", ".join(sorted(method for method in allowed if method != "OPTIONS"))} if allowed else {}
-        return ApiError(_BY_STATUS[error.status_code], error.detail or HTTPStatus(error.status_code).phrase, headers=headers)
+        return _as_routed(error)
     return None
+
+
+def _as_routed(error: HTTPException) -> ApiError:
+    """What the framework found wrong: mostly that a path, or a method of it, does not exist."""
+    code = _BY_STATUS[error.status_code]
+    if code == "method_not_allowed":
+        methods = set((error.headers or {}).get("allow", "").split(", ")) - {"", "OPTIONS"}
+        # Answered as GET is (admission.py).
+        allowed = ", ".join(sorted(methods | ({"HEAD"} if "GET" in methods else set())))
+        return ApiError(code, f"This path answers {allowed} only.", headers={"allow": allowed})
+    return ApiError(code, "There is no such path." if code == "not_found" else error.detail or HTTPStatus(error.status_code).phrase)
 
 
 def request_id(scope: Any) -> str:  # noqa: ANN401 - any ASGI scope

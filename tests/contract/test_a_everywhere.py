@@ -56,6 +56,20 @@ def test_a1_unknown_paths_are_404_and_wrong_methods_405_with_allow(api: Api) -> 
     not_read = api.get("/v1/tracks/resolve")
     assert problem(not_read) == (405, "method_not_allowed", [])
     assert "POST" in not_read.headers["allow"]
+    assert not_read.json()["detail"] == "This path answers POST only."
+
+
+def test_a1_head_is_answered_as_get_without_a_body(api: Api) -> None:
+    report = "/v1/streams/report?from=2026-11-01&until=2026-11-02"
+    for path in ("/v1/tracks/1", "/v1/genres", "/v1/usage", report, "/healthz", "/v1/errors"):
+        asked, only_head = api.get(path), api.request("HEAD", path)
+        assert (only_head.status_code, only_head.content) == (200, b""), path
+        for name in ("content-type", "etag", "x-credits-used"):
+            assert only_head.headers.get(name) == asked.headers.get(name), (path, name)
+    assert api.request("HEAD", "/v1/tracks/resolve").headers["allow"] == "POST"
+    assert api.post("/v1/genres", {}).headers["allow"] == "GET, HEAD"
+    assert api.request("HEAD", "/v1/nothing").status_code == 404
+    assert api.request("HEAD", "/v1/genres", key=None).status_code == 401
 
 
 def test_a1_the_description_and_the_reference_need_no_key_and_no_other_site(api: Api) -> None:
@@ -132,6 +146,8 @@ def test_a5_a_problem_names_all_bad_parameters_at_once_and_its_code_is_listed(ap
     assert problem(answer) == (400, "invalid_parameter", ["artist", "title", "limit"])
     assert [one["in"] for one in answer.json()["errors"]] == ["query"] * 3
     assert answer.json()["instance"] == "/v1/tracks/search"
+    odd = api.get("/v1/tracks/%22a%20b%C3%A9%00").json()
+    assert odd["instance"] == "/v1/tracks/%22a%20b%C3%A9%00", "a URI reference, whatever was asked for"
     body = api.post("/v1/tracks/0/suggestions", {"field": "mood", "value": " "})
     assert problem(body)[0:2] == (400, "invalid_parameter")
     listed = api.get("/v1/errors", key=None).json()["errors"]
@@ -359,7 +375,8 @@ def test_a15_no_cross_origin_headers_and_every_answer_has_its_id(api: Api) -> No
     preflight = api.request("OPTIONS", "/v1/genres", headers={"origin": "https://example.org", "access-control-request-method": "GET"})
     assert not [name for name in preflight.headers if name.startswith("access-control")]
     assert problem(preflight)[0] == 405
-    assert api.get("/v1/genres", headers={"x-request-id": "mine-1"}).headers["x-request-id"] == "mine-1"
+    for mine in ("mine-1", "5f0c7b8e-3b1d-4d0e-9b1a-0d5a8c2b1e77", "Root=1-67891233-abcdef012345678912345678", "a/b+c=="):
+        assert api.get("/v1/genres", headers={"x-request-id": mine}).headers["x-request-id"] == mine
     made = api.get("/v1/nothing", headers={"x-request-id": "bad id {}"})
     assert made.headers["x-request-id"] == made.json()["request_id"] != "bad id {}"
 
@@ -375,6 +392,8 @@ def test_a16_answers_have_strong_tags_and_what_is_held_is_304(api: Api) -> None:
             assert (unchanged.status_code, unchanged.content, unchanged.headers["etag"]) == (304, b"", tag), (path, held)
         assert api.get(path, headers={"if-none-match": '"other"'}).status_code == 200
     assert api.get("/v1/genres").headers["cache-control"] == "max-age=86400"
+    lines = [("x-api-key", api.key), ("if-none-match", '"other"'), ("if-none-match", tag)]
+    assert api.http.get(f"{api.base}{READ_PATHS[-1]}", headers=lines).status_code == 304
     assert api.get("/v1/tracks/1").headers["vary"] == "x-api-key"
     merged = api.get(f"/v1/tracks/{MERGED}", headers={"if-none-match": api.get("/v1/tracks/1").headers["etag"]})
     assert (merged.status_code, merged.headers["content-location"]) == (304, "/v1/tracks/1")

@@ -82,7 +82,8 @@ def test_f2_a_random_order_is_kept_over_its_pages_and_drawn_anew(api: Api) -> No
         assert sorted(turned) == sorted(ids(api, BROWSE))
         orders.add(tuple(turned))
     assert len(orders) > 1
-    assert ids(api, BROWSE, randomize="false") == ids(api, BROWSE)
+    assert ids(api, BROWSE, randomize="false") == ids(api, BROWSE, randomize="False") == ids(api, BROWSE, randomize="0") == ids(api, BROWSE)
+    assert sorted(ids(api, BROWSE, limit=100, randomize="True")) == sorted(ids(api, BROWSE, limit=100))
 
 
 def test_f3_year_and_order_follow_the_earliest_release(api: Api) -> None:
