@@ -19,7 +19,7 @@ import certifi
 from account_store.errors import AccountError
 from account_store.outbound.addresses import not_public
 from account_store.outbound.allowed import AllowList
-from account_store.outbound.targets import DEFAULT_PORTS, Target, is_usual_port, parse_target
+from account_store.outbound.targets import DEFAULT_PORTS, Target, is_private_name, is_usual_port, parse_target
 
 Resolver = Callable[[str, int], Sequence[str]]
 """(host, port) -> its IP addresses as text, best first; OSError when there is none. Blocks."""
@@ -73,11 +73,16 @@ class Outbound:
         """Resolve and judge. Blocks on the name server.
 
         InvalidValueError: no address in a spelling that we take; RefusedAddressError: not public and not allowed, or, with `https_only`,
-        http to a machine that the operator does not allow; UnreachableError: the name does not resolve.
+        http to a machine that the operator does not allow; UnreachableError: the name does not resolve, and may one day.
         """
         target = parse_target(url)
         is_trusted = self._allowed.allows_name(target.host, target.port)
-        addresses = self._addresses(target)
+        try:
+            addresses = self._addresses(target)
+        except UnreachableError:
+            if not is_trusted and not self._allowed.networks:
+                self._judge_unresolved(target, https_only=https_only)
+            raise
         if not is_trusted:
             for address in addresses:
                 self._judge(target, address, https_only=https_only)
@@ -117,6 +122,12 @@ class Outbound:
             raise UnreachableError(f"{target.host} does not resolve")
         return addresses
 
+    def _judge_unresolved(self, target: Target, *, https_only: bool) -> None:
+        """What is refused wherever the name comes to lead is refused at once, not when somebody looks why nothing arrives."""
+        if is_private_name(target.host):
+            raise RefusedAddressError(f"{target.host} is not a public name")
+        self._judge_target(target, https_only=https_only)
+
     def _judge(self, target: Target, text: str, *, https_only: bool) -> None:
         address = ip_address(text)
         if self._allowed.allows(address, target.port):
@@ -124,6 +135,10 @@ class Outbound:
         # The address itself is not told: it would map our network, name by name.
         if kind := not_public(address):
             raise RefusedAddressError(f"{target.host} is not a public address: {kind}")
+        self._judge_target(target, https_only=https_only)
+
+    @staticmethod
+    def _judge_target(target: Target, *, https_only: bool) -> None:
         if not is_usual_port(target.port):
             usual = " and ".join(str(port) for port in DEFAULT_PORTS.values())
             raise RefusedAddressError(f"port {target.port} is not reached: only {usual} and those from 1024")

@@ -24,6 +24,8 @@ _URL = re.compile(
 _NAME = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)(?:\.(?!-)[a-z0-9_-]{1,63}(?<!-))*")
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _LONGEST_NAME = 253
+_PRIVATE_DOMAINS = frozenset({"localhost", "local", "localdomain", "internal", "lan", "intranet", "home", "corp"})
+"""Never given out publicly (RFC 6761, 6762, ICANN's decisions of 2018 and 2024), or in use for nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,11 @@ def parse_target(url: str) -> Target:
 def is_usual_port(port: int) -> bool:
     """Whether a public http service may have this port."""
     return port in DEFAULT_PORTS.values() or port >= _FIRST_OPEN_PORT
+
+
+def is_private_name(host: str) -> bool:
+    """Whether the name, no IP address, can only be of somebody's own network: of one label, or under a domain kept for that."""
+    return "." not in host or host.rpartition(".")[2] in _PRIVATE_DOMAINS or host.endswith(".home.arpa")
 
 
 def _host(text: str) -> str:

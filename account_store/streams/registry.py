@@ -9,13 +9,13 @@ What must not live here: whether the account may have streams (a card), whether 
 
 from __future__ import annotations
 
-import uuid
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select
 
 from account_store.errors import InvalidValueError, UnknownError
+from account_store.opaque_ids import new_id
 from account_store.streams.airings import close_open
 from account_store.streams.events import status_changed
 from account_store.streams.gaps import close_gap
@@ -76,7 +76,7 @@ class Streams:
             raise InvalidValueError(f"a stream's name has 1 to {LONGEST_NAME} characters")
         if not url.strip() or len(url) > LONGEST_URL:
             raise InvalidValueError(f"a stream's address has 1 to {LONGEST_URL} characters")
-        row = {"stream_id": str(uuid.uuid4()), "account_id": account_id, "url": url.strip(), "name": name.strip()}
+        row = {"stream_id": new_id(), "account_id": account_id, "url": url.strip(), "name": name.strip()}
         with self._engine.begin() as connection:
             connection.execute(stream.insert().values({**row, "created_at": self._clock()}))
         return self.get(account_id, row["stream_id"])  # type: ignore[arg-type]
@@ -89,13 +89,13 @@ class Streams:
     def page(self, account_id: int, *, status: str | None = None, limit: int = 100, after: str | None = None) -> list[Stream]:
         """The account's streams, newest first, at most `limit`, those behind the stream `after` in that order."""
         query = select(*_COLUMNS).where(stream.c.account_id == account_id)
-        query = query.order_by(stream.c.created_at.desc(), stream.c.stream_id).limit(limit)
+        query = query.order_by(stream.c.created_at.desc(), stream.c.stream_id.desc()).limit(limit)
         if status is not None:
             query = query.where(stream.c.status == status)
         with self._engine.connect() as connection:
             if after is not None:
                 last = _row(connection, account_id, after)
-                is_next = (stream.c.created_at == last.created_at) & (stream.c.stream_id > after)
+                is_next = (stream.c.created_at == last.created_at) & (stream.c.stream_id < after)
                 query = query.where((stream.c.created_at < last.created_at) | is_next)
             return [_stream(row) for row in connection.execute(query)]
 

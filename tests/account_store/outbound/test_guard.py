@@ -154,6 +154,25 @@ def test_what_does_not_resolve_may_do_so_later() -> None:
     assert outbound.check("http://late.example/").addresses == (PUBLIC,)
 
 
+@pytest.mark.parametrize(
+    "name", ["ip6-localhost", "studio", "icecast.studio.lan", "metadata.google.internal", "nas.home.arpa", "printer.local."]
+)
+def test_names_of_private_networks_are_refused_though_they_do_not_resolve_here(name: str) -> None:
+    with pytest.raises(RefusedAddressError, match="not a public name"):
+        Outbound(resolver=Names()).check(f"http://{name}/")
+    for allowed in (f"{name.removesuffix('.')}:*", "10.0.0.0/8:*"):
+        with pytest.raises(UnreachableError):
+            Outbound(parse_allow_list(allowed), Names()).check(f"http://{name}/")
+
+
+def test_what_a_name_may_never_have_is_refused_before_it_resolves() -> None:
+    outbound = Outbound(resolver=Names())
+    with pytest.raises(RefusedAddressError, match="https"):
+        outbound.check("http://later.example/hook", https_only=True)
+    with pytest.raises(RefusedAddressError, match="port 25"):
+        outbound.check("http://later.example:25/")
+
+
 def test_the_operator_allows_names_and_networks() -> None:
     names = Names(studio_lan=[["10.9.8.7"]], far_lan=[["192.168.7.7"]])
     outbound = Outbound(parse_allow_list("studio.lan:8000, 192.168.0.0/16:25"), names)
