@@ -17,6 +17,7 @@ from av.error import FFmpegError
 from audio_recognition.chromaprint import SAMPLE_RATE
 from audio_recognition.decoding.errors import UndecodableAudioError, UnsupportedAudioError
 from audio_recognition.decoding.formats import DEMUXERS, SNIFFED_BYTES, id3_size, sniff
+from audio_recognition.decoding.riff import without_tail
 from audio_recognition.decoding.sound import Resampler, frames
 
 if TYPE_CHECKING:
@@ -131,7 +132,7 @@ class AudioFile:
         self._file.seek(0)
         try:
             self._container = av.open(
-                self._file,
+                without_tail(self._file) if self.format == "wav" else self._file,
                 mode="r",
                 format=DEMUXERS[self.format],
                 metadata_errors="ignore",

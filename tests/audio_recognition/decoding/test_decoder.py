@@ -51,6 +51,37 @@ def test_windows_may_be_read_in_any_order(form: str) -> None:
     assert error_rate(fingerprint(first), fingerprint(heard(file_of(form), 0.0, 3.5))) < 0.03
 
 
+class Counted(io.BytesIO):
+    """A file that knows how much was read of it."""
+
+    count = 0
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        found = super().read(size)
+        self.count += len(found)
+        return found
+
+
+@pytest.mark.parametrize("tail", [bytes(2**21), b"LIST\x04\0\0\0abcd" * 2**17], ids=["zeros", "chunks"])
+def test_what_stands_behind_the_sound_of_a_wav_file_is_not_gone_through(tail: bytes) -> None:
+    plain, padded = file_of("wav"), Counted(file_of("wav") + tail)
+    with AudioFile(padded) as audio:
+        found = [np.concatenate(list(audio.samples(start, 4.0))) for start in (0.0, 4.0, 0.0)]
+        assert audio.duration_seconds == pytest.approx(SECONDS, abs=0.01)
+    assert padded.count < 2 * len(plain) + 2**16
+    for sound, start in zip(found, (0.0, 4.0, 0.0), strict=True):
+        np.testing.assert_array_equal(sound, heard(plain, start, 4.0))
+
+
+def test_the_sound_of_a_wav_file_is_found_behind_other_chunks_and_where_its_size_is_not_known() -> None:
+    plain = file_of("wav")
+    at = plain.index(b"data")
+    behind = plain[:at] + b"junk\x03\0\0\0abc\0" + plain[at:]
+    unfinished = plain[: at + 4] + b"\xff\xff\xff\xff" + plain[at + 8 :]
+    for one in (behind, unfinished, plain[: at + 4] + bytes(4) + plain[at + 8 :]):
+        np.testing.assert_array_equal(heard(one), heard(plain))
+
+
 @pytest.mark.parametrize("form", ENCODERS)
 def test_behind_the_end_there_is_nothing_and_across_it_what_is_left(form: str) -> None:
     assert len(heard(file_of(form), 500.0, 5.0)) == 0
