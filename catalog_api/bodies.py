@@ -36,9 +36,14 @@ def media_type(scope: Scope) -> str:
     return said.decode("latin-1").partition(";")[0].strip().lower()
 
 
-async def read_json(scope: Scope, receive: Receive) -> object:
-    """The decoded body. ApiError `unsupported_media_type`, `body_too_large`, `invalid_body`; at most LARGEST_BODY bytes are ever held."""
+async def read_json(scope: Scope, receive: Receive, *, is_needed: bool = True) -> object:
+    """The decoded body. ApiError `unsupported_media_type`, `body_too_large`, `invalid_body`; at most LARGEST_BODY bytes are ever held.
+
+    One that is not `is_needed` and was not sent is `{}`.
+    """
     headers = dict(scope["headers"])
+    if not is_needed and b"transfer-encoding" not in headers and headers.get(b"content-length", b"0") == b"0":
+        return {}
     found = media_type(scope)
     if found != "application/json":
         raise ApiError("unsupported_media_type", f"Content-Type is {found[:60]!a}, not application/json.", headers=_CLOSE)

@@ -122,7 +122,7 @@ def _operation(route: Route, first: Mapping[str, str]) -> dict[str, Any]:
         operation["description"] += " The account needs a payment card on file."
     if route.body is not None:
         others = {other: {"schema": {"type": "string", "format": "binary"}} for other in route.other_bodies}
-        operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": route.body}, **others}}
+        operation["requestBody"] = {"required": route.needs_body, "content": {"application/json": {"schema": route.body}, **others}}
     return operation
 
 

@@ -35,7 +35,7 @@ class Route:
 
     `feature` names what the account's plan must allow, `needs_card` that it must have a payment card; `is_free` routes cost no credits;
     answers `is_about_catalog` have entity tags; `body` is the JSON Schema of a request body, `other_bodies` are media types that may come
-    instead; `other_types` are media types that it answers besides JSON.
+    instead, and without `needs_body` none at all, which reads as `{}`; `other_types` are media types that it answers besides JSON.
     """
 
     method: str
@@ -51,6 +51,7 @@ class Route:
     is_free: bool = False
     is_about_catalog: bool = True
     takes_idempotency_key: bool = False
+    needs_body: bool = True
     body: Mapping[str, Any] | None = None
     other_bodies: tuple[str, ...] = ()
     other_types: tuple[str, ...] = ()
@@ -148,7 +149,7 @@ def _with_body(
 
         async def answer(request: Request[Any, Any, Any]) -> Question:
             asked = route.read(request.scope)
-            return route.told_by(handler(asked, await read_json(request.scope, request.receive)))
+            return route.told_by(handler(asked, await read_json(request.scope, request.receive, is_needed=route.needs_body)))
 
         return _VERBS[method](path, opt={ROUTE: route}, name=route.name, status_code=200)(answer)
 

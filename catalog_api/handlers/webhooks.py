@@ -105,7 +105,7 @@ def delete_webhook(asked: Asked) -> Question:
     return _answered(lambda accounts, me: accounts.webhooks.delete(me, asked[WEBHOOK_ID]), _shown)
 
 
-@writes("/v1/webhooks/{id:str}/rotate", NewWebhook, summary="Replace a webhook's secret", body=_ROTATION, **_ONE)
+@writes("/v1/webhooks/{id:str}/rotate", NewWebhook, summary="Replace a webhook's secret", body=_ROTATION, needs_body=False, **_ONE)
 def rotate_webhook_secret(asked: Asked, body: object) -> Question:
     """A new secret, told once. The one before signs beside it for `overlap_hours`, so that receivers can be moved over."""
     members = Members(body)

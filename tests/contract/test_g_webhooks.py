@@ -224,7 +224,7 @@ def test_g8_a_secret_is_rotated_with_overlap(server: Api, receiver: Receiver) ->
     webhook = made(caller, receiver.url)
     path = f"{WEBHOOKS}/{webhook['id']}/rotate"
     assert problem(caller.post(path, {"overlap_hours": 169})) == (400, "invalid_parameter", ["overlap_hours"])
-    rotated = caller.post(path, {}).json()
+    rotated = caller.request("POST", path).json()
     assert rotated["secret"] != webhook["secret"]
     lasts = datetime.fromisoformat(rotated["previous_secret_until"]) - datetime.now(UTC)
     assert timedelta(hours=23) < lasts <= timedelta(hours=24)
