@@ -36,7 +36,9 @@ _FEET = (
 """`6 Ft. Under`, `Amazing Feat of Love`: feet and deeds, no guests."""
 _ACCIDENTAL = r"(?:^|[^a-z])[a-g](?:[\u266d\u266f]|# (?:m|dur))"
 """`E\u266d Major`, `C# Minor`: left to the signs, they would be E major and C minor."""
-MAY_BE_AWKWARD = rf"{_STARS}|{_COPY}|{_GROUPED}|{_DATED}|{_FEET}|{_ACCIDENTAL}|medley"
+_TRAILING_THE = rf"^([^{OPENING}{CLOSING}]*[^ ,]), the( *$| *[{OPENING}]| [-~]+ )"
+"""`Sound of Silence, The (Live)`, as lists sorted by title have it."""
+MAY_BE_AWKWARD = rf"{_STARS}|{_COPY}|{_GROUPED}|{_DATED}|{_FEET}|{_ACCIDENTAL}|{_TRAILING_THE}|medley"
 ENTITY = r"&(?:#[0-9]{1,6}|#[xX][0-9a-fA-F]{1,5}|[a-zA-Z]{2,8});"
 """`&#252;`, `&amp;`: characters as web pages write them, left in by whoever took titles from one."""
 
@@ -59,7 +61,7 @@ _OPENING_RE, _CLOSING_RE = re.compile(f"[{OPENING}]"), re.compile(f"[{CLOSING}]"
 _INNER_DASH = re.compile(r" [-~]+ ")
 _MEDLEY_RE = re.compile(r"^medley ?[:-] ?| ?[(\[]medley[)\]]| - medley(?: /(?= )|$)")
 _QUALIFIER_RE = re.compile(r"^ *(?:[a-z]{2,3}|[0-9]{1,3}) *$")
-_FEET_RE, _ACCIDENTAL_RE = re.compile(_FEET), re.compile(_ACCIDENTAL)
+_FEET_RE, _ACCIDENTAL_RE, _TRAILING_THE_RE = re.compile(_FEET), re.compile(_ACCIDENTAL), re.compile(_TRAILING_THE)
 _MAY_BE_AWKWARD_RE = re.compile(MAY_BE_AWKWARD)
 
 
@@ -77,6 +79,7 @@ def rewritten(folded: str) -> str:
             folded = pattern.sub(word, folded)
     folded = _FEET_RE.sub(_as_words, folded)
     folded = _ACCIDENTAL_RE.sub(_in_letters, folded)
+    folded = _TRAILING_THE_RE.sub(r"the \1\2", folded)
     folded = _COPY_RE.sub(")", folded)
     if "/" in folded and "medley" in folded:
         folded = _MEDLEY_RE.sub(_without_medley, folded).strip(" ") or folded

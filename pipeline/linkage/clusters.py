@@ -20,7 +20,7 @@ import polars as pl
 
 from catalog_store.tables import TABLES
 from catalog_store.tables.linkage import EDGE_KINDS
-from pipeline.linkage.guards import SAME_KEY_DURATION_MS, SAME_KEY_DURATION_SHARE, guarded, one_recording_variants
+from pipeline.linkage.guards import SAME_KEY_DURATION_MS, SAME_KEY_DURATION_SHARE, differ_in_length_only, guarded, one_recording_variants
 from pipeline.linkage.runs import run_starts
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def _at_odds(found: pl.DataFrame, foes: pl.DataFrame) -> pl.DataFrame:
 
 
 def _all_agree(variants: Sequence[str]) -> bool:
-    return all(one_recording_variants(one, other) for one, other in combinations(variants, 2))
+    return all(one_recording_variants(one, other) or differ_in_length_only(one, other) for one, other in combinations(variants, 2))
 
 
 @dataclass

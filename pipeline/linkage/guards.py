@@ -16,6 +16,7 @@ from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
 from catalog_store.name_keys import variants_agree
+from pipeline.linkage.scripts import in_latin, share_no_script
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,6 +32,14 @@ LONE_DURATION_MS, LONE_DURATION_SHARE = 45_000, 0.25
 """A single record against an atom of several, same code, same names: its duration is wrong (silence, hidden track), not its code."""
 TYPO_DURATION_MS = 4_000
 """Without a shared code the duration must carry more."""
+OTHER_SCRIPT_DURATION_MS = 2_000
+"""For titles of which no letter can be compared, `夜に駆ける` and `Racing into the Night`: code, artist and length must carry all."""
+SOUND_SIMILARITY = 0.6
+"""Where no artist is the same to the letter, such titles must sound alike: `嘘` by SID and `Astronaut` by Sido share a wrong code."""
+LENGTH_KINDS = frozenset({"radio", "edit", "short", "extended"})
+LENGTH_DURATION_MS = 3_000
+"""Variants that are nothing but another length of the song: at one length and under one code, one side has left the words out. Of nine real
+codes with two variants seven are `Radio Edit` or `Short Version` beside nothing."""
 TITLE_SIMILARITY = 0.72
 ARTIST_SIMILARITY = 0.75
 """Share of characters that agree, for names that already share an ISRC or a cross-link."""
@@ -39,6 +48,9 @@ CONTAINED_CHARACTERS = 4
 """A name inside a longer one counts from this length on: `drake` in `drakeand21savage`, not `u` in `u2`."""
 EDITS_BY_LENGTH = ((5, 1), (11, 2), (24, 3))
 """Typing errors allowed from this many characters on; below, one letter makes another word."""
+
+TURNED_CHARACTERS = 6
+"""`Utada Hikaru` and `Hikaru Utada`, `Dylan, Bob`: a name turned about is the same name from this length on."""
 
 UNTIMED_CHARACTERS = 10
 """Without durations to compare a typing error must leave at least this much in agreement: `Fever` and `Never` are two songs."""
@@ -148,6 +160,18 @@ def one_recording_variants(one: str, other: str) -> bool:
     )
 
 
+def differ_in_length_only(one: str, other: str) -> bool:
+    """Whether two variants, if not the same, name nothing but lengths of the song: `radio` and nothing, `edit` and `radio`."""
+    return all(LENGTH_KINDS.issuperset(variant.split("+")) for variant in (one, other) if variant)
+
+
+def _marked_by_one_side(pairs: pl.DataFrame) -> pl.Expr:
+    lengths = pairs.select("a_variant", "b_variant").unique()
+    lengths = lengths.with_columns(told=pl.Series([differ_in_length_only(*row) for row in lengths.iter_rows()], dtype=pl.Boolean))
+    told = pairs.select("a_variant", "b_variant").join(lengths, on=["a_variant", "b_variant"], how="left", maintain_order="left")
+    return pl.lit(told["told"]) & (duration_gap() <= LENGTH_DURATION_MS).fill_null(value=False)
+
+
 def duration_gap() -> pl.Expr:
     """Milliseconds between the two durations; null when one is unknown."""
     return (pl.col("a_duration_ms") - pl.col("b_duration_ms")).abs()
@@ -168,24 +192,40 @@ def durations_match() -> pl.Expr:
 
 
 def titles_match() -> pl.Expr:
-    """Column `title_similarity` is high, or one title lacks only a subtitle of the other; parts and volumes must be the same."""
+    """Column `title_similarity` is high, or one lacks a subtitle only, or the scripts are unlike at one length; parts must be the same."""
     one, other = pl.col("a_title_key"), pl.col("b_title_key")
     stems = (pl.col("a_stem_key") == pl.col("b_stem_key")) | (pl.col("a_stem_key") == other) | (one == pl.col("b_stem_key"))
     contained = _contains(one, other) | _contains(other, one)
-    close = (pl.col("title_similarity") >= TITLE_SIMILARITY) | stems | contained
+    unlike_scripts = pl.col("titles_are_unlike") & (duration_gap() <= OTHER_SCRIPT_DURATION_MS).fill_null(value=False)
+    close = (pl.col("title_similarity") >= TITLE_SIMILARITY) | stems | contained | unlike_scripts
     return close & (pl.col("a_number_key") == pl.col("b_number_key"))
 
 
 def artists_match() -> pl.Expr:
-    """A name in common, a name inside a joined one, or column `artist_similarity` is high; an unknown artist passes."""
+    """A name in common, inside a joined one, turned about, or in another script, or column `artist_similarity` is high; unknown passes."""
     one, other = pl.col("a_artist_key"), pl.col("b_artist_key")
     unknown = (one == "") | (other == "")
-    shared = pl.col("a_names").list.set_intersection("b_names").list.len() > 0
-    return unknown | shared | (pl.col("artist_similarity") >= ARTIST_SIMILARITY) | _contains(one, other) | _contains(other, one)
+    turned = (one.str.len_chars() == other.str.len_chars()) & _contains(one, pl.concat_str(other, other), TURNED_CHARACTERS)
+    alike = (pl.col("artist_similarity") >= ARTIST_SIMILARITY) | _contains(one, other) | _contains(other, one) | turned
+    return unknown | _names_shared() | alike | pl.col("artists_are_unlike")
 
 
-def _contains(inner: pl.Expr, outer: pl.Expr) -> pl.Expr:
-    return (inner.str.len_chars() >= CONTAINED_CHARACTERS) & outer.str.contains(inner, literal=True)
+def _names_shared() -> pl.Expr:
+    return pl.col("a_names").list.set_intersection("b_names").list.len() > 0
+
+
+def _exchanged() -> pl.Expr:
+    """Title and artist stand in each other's field."""
+    return (pl.col("a_title_key") == pl.col("b_artist_key")) & (pl.col("b_title_key") == pl.col("a_artist_key"))
+
+
+def _sound_alike(pairs: pl.DataFrame) -> pl.Series:
+    one, other = (pairs.select(in_latin(pl.col(f"{side}_title_key"))).to_series() for side in "ab")
+    return similarity(one, other) >= SOUND_SIMILARITY
+
+
+def _contains(inner: pl.Expr, outer: pl.Expr, characters: int = CONTAINED_CHARACTERS) -> pl.Expr:
+    return (inner.str.len_chars() >= characters) & outer.str.contains(inner, literal=True)
 
 
 def with_similarities(pairs: pl.DataFrame) -> pl.DataFrame:
@@ -198,13 +238,19 @@ def with_similarities(pairs: pl.DataFrame) -> pl.DataFrame:
 
 def verdict(pairs: pl.DataFrame) -> pl.DataFrame:
     """Add `reason` (null: may be one recording; else variant, title, artist or duration) and `score` 0..1 to compared pairs."""
-    pairs = with_similarities(pairs).with_columns(variants_match=variants_match(pairs))
+    pairs = with_similarities(pairs).with_columns(
+        variants_match=pl.lit(variants_match(pairs)) | _marked_by_one_side(pairs),
+        titles_are_unlike=share_no_script(pairs["a_title_key"], pairs["b_title_key"]),
+        artists_are_unlike=share_no_script(pairs["a_artist_key"], pairs["b_artist_key"]),
+    )
+    if (unlike := pairs["titles_are_unlike"]).any():
+        pairs = pairs.with_columns(titles_are_unlike=unlike & (pairs.select(_names_shared()).to_series() | _sound_alike(pairs)))
     reason = (
         pl.when(~pl.col("variants_match"))
         .then(pl.lit("variant"))
-        .when(~titles_match())
+        .when(~(titles_match() | _exchanged()))
         .then(pl.lit("title"))
-        .when(~artists_match())
+        .when(~(artists_match() | _exchanged()))
         .then(pl.lit("artist"))
         .when(~durations_match())
         .then(pl.lit("duration"))

@@ -1,8 +1,10 @@
-"""Records of namesakes in one atom: two artists of one name who have a song of one title and length.
+"""Namesakes in one atom: two artists of one name who have a song of one title and length, or one artist's two songs of one title.
 
 An atom knows artists by name. What tells namesakes apart is a platform that keeps them under two ids, together with codes: records whose
 codes are linked to one another are one body, and two bodies are two recordings when some platform credits them to different artists. One of
-both alone proves nothing: platforms keep artists twice, and a recording has several codes.
+both alone proves nothing: platforms keep artists twice, and a recording has several codes. So are two bodies that stand on one release (two
+of one `Interlude`: a release holds a recording once), and two whose other artists a platform names and none is the same (one symphony,
+played by two orchestras, led by its composer).
 
 What must not live here: who is who among artists (that is for the build, which sees all their works).
 """
@@ -10,9 +12,11 @@ What must not live here: who is who among artists (that is for the build, which 
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
+
+from pipeline.linkage.credits import NO_ARTIST
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +30,7 @@ def part_namesakes(placed: pl.DataFrame, records: pl.DataFrame) -> pl.DataFrame:
 
     Args:
         placed: row, part, name_hash; rows of one part are one atom, and those with a duration come together.
-        records: platform, lead (a number for the lead artist's id on the platform; null: none), isrcs; by `row`.
+        records: platform, lead (a number for the lead artist's id; null: none), credit_artists, release_id, isrcs; by `row`.
     """
     moved = [(row, -PARTED - number) for number, rows in enumerate(_others(placed, records)) for row in rows]
     if not moved:
@@ -38,10 +42,12 @@ def part_namesakes(placed: pl.DataFrame, records: pl.DataFrame) -> pl.DataFrame:
 def _others(placed: pl.DataFrame, records: pl.DataFrame) -> Iterator[list[int]]:
     """Rows that leave their part together, in the order of parts and sides."""
     rows = _with_several_codes(placed, records["isrcs"])
-    leads, platforms = (records[name].gather(rows["row"]) for name in ("lead", "platform"))
-    rows = rows.with_columns(leads, platforms)
-    shapes = rows.drop_nulls("lead").group_by("part", "platform").agg(one=pl.col("lead").min(), other=pl.col("lead").max())
-    doubtful = shapes.filter(pl.col("one") != pl.col("other")).select("part").unique()
+    rows = rows.with_columns(records[name].gather(rows["row"]) for name in ("lead", "platform", "release_id", "credit_artists"))
+    credited = rows.drop_nulls("lead").select("part", "platform", listed=pl.col("credit_artists").hash())
+    shapes = credited.group_by("part", "platform").agg(one=pl.col("listed").min(), other=pl.col("listed").max())
+    placed = rows.drop_nulls("release_id")
+    beside = placed.filter(placed.select("part", "platform", "release_id").is_duplicated()).select("part")
+    doubtful = pl.concat([shapes.filter(pl.col("one") != pl.col("other")).select("part"), beside]).unique()
     rows = rows.join(doubtful, on="part", how="semi").sort("part", "name_hash")
     rows = rows.with_columns(records["isrcs"].gather(rows["row"]))
     for _, members in rows.group_by("part", maintain_order=True):
@@ -61,24 +67,53 @@ def _sides(members: pl.DataFrame) -> list[list[int]]:
     """The rows of one part by namesake, the largest side first."""
     bodies = _bodies(members)
     sides: list[list[int]] = []
-    leads: list[dict[str, set[int]]] = []
+    said: list[_Said] = []
     for body in bodies:
         rows = members[body]
-        own = _leads(rows)
-        place = next((side for side, known in enumerate(leads) if not _at_odds(known, own)), None)
+        own = _Said.of(rows)
+        place = next((side for side, known in enumerate(said) if not known.is_at_odds_with(own)), None)
         if place is None:
             sides.append([])
-            leads.append(defaultdict(set))
+            said.append(own)
             place = len(sides) - 1
+        else:
+            said[place].absorb(own)
         sides[place] += rows["row"].to_list()
-        for platform, ids in own.items():
-            leads[place][platform] |= ids
     settled = {number for body in bodies for number in body}
     for number, (row, platform, lead) in enumerate(members.select("row", "platform", "lead").iter_rows()):
         if number not in settled:
-            known = [side for side, ids in enumerate(leads) if lead in ids.get(platform, ())]
+            known = [side for side, known in enumerate(said) if lead in known.leads[platform]]
             (sides[known[0] if known else 0] if sides else []).append(row)
     return sides
+
+
+class _Said(NamedTuple):
+    """What the records of a side say: ids of leading and of other artists, and releases, each by platform."""
+
+    leads: defaultdict[str, set[int]]
+    others: defaultdict[str, set[int]]
+    releases: defaultdict[str, set[str]]
+
+    @classmethod
+    def of(cls, rows: pl.DataFrame) -> _Said:
+        said = cls(defaultdict(set), defaultdict(set), defaultdict(set))
+        for platform, lead, artists, release in rows.select("platform", "lead", "credit_artists", "release_id").iter_rows():
+            if lead is not None:
+                said.leads[platform].add(lead)
+                said.others[platform].update(artist for artist in artists[1:] if artist != NO_ARTIST)
+            if release is not None:
+                said.releases[platform].add(release)
+        return said
+
+    def is_at_odds_with(self, other: _Said) -> bool:
+        names = (_disjoint(self.leads, other.leads), _disjoint(self.others, other.others))
+        return any(names) or any(not there.isdisjoint(other.releases[platform]) for platform, there in self.releases.items())
+
+    def absorb(self, other: _Said) -> None:
+        pairs: Iterator[tuple[defaultdict[str, set[Any]], defaultdict[str, set[Any]]]] = zip(self, other, strict=True)
+        for mine, theirs in pairs:
+            for platform, ids in theirs.items():
+                mine[platform] |= ids
 
 
 def _bodies(members: pl.DataFrame) -> list[list[int]]:
@@ -98,12 +133,5 @@ def _bodies(members: pl.DataFrame) -> list[list[int]]:
     return sorted((sorted(body) for body in bodies.values()), key=lambda body: (-len(body), body))
 
 
-def _leads(rows: pl.DataFrame) -> dict[str, set[int]]:
-    found: dict[str, set[int]] = defaultdict(set)
-    for platform, lead in rows.select("platform", "lead").drop_nulls().iter_rows():
-        found[platform].add(lead)
-    return found
-
-
-def _at_odds(one: dict[str, set[int]], other: dict[str, set[int]]) -> bool:
-    return any(other.get(platform) and ids.isdisjoint(other[platform]) for platform, ids in one.items())
+def _disjoint(one: dict[str, set[int]], other: dict[str, set[int]]) -> bool:
+    return any(ids and other.get(platform) and ids.isdisjoint(other[platform]) for platform, ids in one.items())

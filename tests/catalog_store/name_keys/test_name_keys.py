@@ -325,6 +325,15 @@ def test_notes_that_name_another_recording_make_a_variant(title: str, variant: s
     assert keys.variant == variant
 
 
+def test_an_article_behind_the_title_stands_before_it() -> None:
+    assert (
+        title_keys("Sound of Silence, The - Live")[:3]
+        == title_keys("The Sound of Silence (Live)")[:3]
+        == ("the sound of silence",) * 2 + ("live",)
+    )
+    assert title_keys("Silence, The Sound").core == "silence the sound"
+
+
 @pytest.mark.parametrize("title", ["Prelude in E\u266d Major", "Prelude in E-Flat Major", "Prelude in E Flat Major"])
 def test_a_flat_key_is_the_same_however_it_is_written_and_not_the_plain_one(title: str) -> None:
     assert title_keys(title).core == "prelude in e flat major"

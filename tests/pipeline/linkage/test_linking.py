@@ -33,8 +33,7 @@ def test_one_platform_may_list_a_recording_several_times() -> None:
     ("title", "version"),
     [
         ("Song - Live", None),
-        ("Song", "Radio Edit"),
-        ("Song (Extended Mix)", None),
+        ("Song (Club Mix)", None),
         ("Song (Tiësto Remix)", None),
         ("Song", "Instrumental"),
         ("Song (Karaoke Version)", None),
@@ -42,6 +41,24 @@ def test_one_platform_may_list_a_recording_several_times() -> None:
 )
 def test_another_variant_under_the_same_code_stays_apart(title: str, version: str | None) -> None:
     assert Records().add("a", isrcs=CODE).add("b", title, version=version, isrcs=CODE, platform="store_a").linked() == joined("a", "b")
+
+
+@pytest.mark.parametrize(("title", "version"), [("Song", "Radio Edit"), ("Song (Extended Mix)", None), ("Song - Short Version", None)])
+def test_words_for_a_length_that_one_side_leaves_out_keep_apart_only_what_differs_in_length(title: str, version: str | None) -> None:
+    records = Records().add("a", isrcs=CODE).add("b", title, version=version, isrcs=CODE, platform="store_a")
+    assert records.linked() == joined("a b")
+    records.rows[-1]["duration_ms"] = 205_000
+    assert records.linked() == joined("a", "b")
+    records.rows[-1] |= {"duration_ms": 200_000, "isrcs": []}
+    assert records.linked() == joined("a", "b")
+
+
+def test_names_in_another_script_are_held_by_code_and_length() -> None:
+    records = Records().add("a", "Владивосток 2000", "Мумий Тролль", isrcs=CODE)
+    records.add("b", "Vladivostok 2000", "Mumiy Troll", isrcs=CODE, platform="streamsvc_b")
+    assert records.linked() == joined("a b")
+    records.add("c", "Summer Rain", "Somebody Else", isrcs=CODE, platform="streamsvc_c")
+    assert records.linked() == joined("a b", "c")
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,22 @@ def test_two_ids_on_one_platform_and_two_codes_are_two_recordings() -> None:
     assert records.linked() == {frozenset({"a", "c"}), frozenset({"b", "d"})}
 
 
+def test_two_codes_side_by_side_on_one_release_are_two_recordings() -> None:
+    records = record(record(Records(), "a", "streamsvc_a", "1", NOVA), "b", "streamsvc_a", "1", OTHER)
+    for row in records.rows:
+        row["release_id"] = "r"
+    record(record(records, "c", "streamsvc_b", "7", NOVA), "d", "streamsvc_a", "1", NOVA)
+    assert records.linked() == {frozenset({"a", "c", "d"}), frozenset({"b"})}
+
+
+def test_one_composer_played_by_two_orchestras_is_two_recordings() -> None:
+    records = record(record(Records(), "a", "streamsvc_a", "1", NOVA), "b", "streamsvc_a", "1", OTHER)
+    record(record(records, "c", "streamsvc_a", "1", NOVA), "d", "streamsvc_b", "5", OTHER)
+    for row, orchestra in zip(records.rows, ("8", "9", None, None), strict=True):
+        row["artists"] += [{"artist_id": orchestra, "name": f"Orchestra {orchestra}", "role": "primary"}] if orchestra else []
+    assert records.linked() == {frozenset({"a", "c"}), frozenset({"b", "d"})}
+
+
 def test_one_artist_with_two_codes_stays_one_recording() -> None:
     records = record(record(Records(), "a", "streamsvc_a", "1", NOVA), "b", "streamsvc_a", "1", OTHER)
     assert records.linked() == {frozenset({"a", "b"})}
