@@ -1,9 +1,11 @@
 """Monitoring of live streams: what a stream costs, how many a core carries, and whether airings are what was on the air.
 
     python -m benchmarks.streams AUDIO WORK [--streams 24 100] [--seconds 60]      cost: a worker and a matcher over real connections
-    python -m benchmarks.streams AUDIO WORK --show [--shows 3] [--minutes 20]      truth: scripted shows, heard faster than time
+    python -m benchmarks.streams AUDIO WORK --show [--minutes 15] [--seed 1]       truth: four scripted shows on a real Icecast
+    python -m benchmarks.streams AUDIO WORK --rehearse [--shows 4]                 truth: scripted shows, heard faster than time
 
-AUDIO is where benchmarks/game_music.py keeps real music (fetched when missing: about 1.3 GB); WORK is scratch. Cost is CPU time of the
+AUDIO is where benchmarks/game_music.py keeps real music (fetched when missing: about 1.3 GB); WORK is scratch. `--show` and `--rehearse`
+exit with 1 unless script and rows agree, row for row. Cost is CPU time of the
 worker process and of the matcher process, by the stream-seconds that the worker says it heard; the streams (MP3 128, Opus 48, in
 turns) come from a server in a process of its own. `late` is how far behind its time sound was heard: more than some seconds means that
 the machine is full.
@@ -16,7 +18,6 @@ import os
 import shutil
 import signal
 import socket
-import statistics
 import subprocess
 import sys
 import threading
@@ -30,13 +31,16 @@ import numpy as np
 from account_store import Accounts
 from account_store.outbound import ALLOW_VARIABLE
 from account_store.streams.tables import airing
-from benchmarks import streams_show
-from benchmarks.recognition_damage import RATE, encoded
+from benchmarks.recognition_damage import encoded
+from benchmarks.streams_on_air import FORMS, broadcast
+from benchmarks.streams_rehearsal import CODECS, rehearse
+from benchmarks.streams_script import make_world, shows
+from benchmarks.streams_truth import HEADING, spread
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from benchmarks.streams_show import World
+    from benchmarks.streams_script import World
 
 _BURST_SECONDS = 4.0
 _WARM_SECONDS = 10.0
@@ -51,50 +55,54 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options.work.mkdir(parents=True, exist_ok=True)
     world = _world(options)
     if options.show:
-        _shows(world, options)
-    else:
-        _costs(world, options)
+        return 0 if _show(world, options) else 1
+    if options.rehearse:
+        return 0 if _rehearse(world, options) else 1
+    _costs(world, options)
     return 0
 
 
 def _world(options: argparse.Namespace) -> World:
     shutil.rmtree(options.work / "index", ignore_errors=True)
     began = time.monotonic()
-    world = streams_show.make_world(options.audio, options.work, most_tracks=options.tracks, made_up=options.made_up)
+    world = make_world(options.audio, options.work, most_tracks=options.tracks, made_up=options.made_up)
     recordings = f"{len(world.known)} recordings and {options.made_up:,} made-up ones"
-    print(f"{recordings} in the index, {len(world.unknown)} outside, made in {time.monotonic() - began:.0f} s")
+    print(f"{recordings} in the index, {len(world.unknown)} outside, made in {time.monotonic() - began:.0f} s", flush=True)
     return world
 
 
-def _shows(world: World, options: argparse.Namespace) -> None:
-    errors = "start error p50 / max s | length error p50 / max s | written after p50 / max s"
-    print(f"| show | airings | rows | right | missing | false | {errors} | matcher asked |")
-    print("|---|---|---|---|---|---|---|---|---|---|")
-    for number in range(options.shows):
-        form = list(streams_show.CODECS)[number % len(streams_show.CODECS)]
-        result = streams_show.broadcast(world, options.minutes * 60, options.seed + number, form)
-        pairs = zip(result.start_errors, result.length_errors, strict=True)
-        right = sum(abs(start) <= 2 and abs(length) <= 3 for start, length in pairs)
-        figures = [_spread(list(map(abs, errors))) for errors in (result.start_errors, result.length_errors, result.detected_after)]
-        counts = (len(result.truth), len(result.rows), right, len(result.missing), len(result.false))
-        print("|", " | ".join(map(str, (f"{form}, seed {options.seed + number}", *counts, *figures, result.asked))), "|")
-        for what, rows in (("missing", result.missing), ("false", result.false)):
-            for one in rows:
-                print(f"  {what}: {one}")
+def _show(world: World, options: argparse.Namespace) -> bool:
+    made = dict(zip(FORMS, shows(world, len(FORMS), options.minutes * 60, options.seed), strict=True))
+    aired = broadcast(made, _publish(world, options.work), options.work, options.seed)
+    print(f"\n| stream, seed {options.seed} | {HEADING} | gaps told |\n|---|---|---|---|---|---|---|---|---|")
+    for form, one in aired.items():
+        print("|", " | ".join((form, *one.result.columns(), str(one.gaps))), "|")
+        for complaint in one.result.complaints() + one.complaints:
+            print(f"  {complaint}")
+    return all(one.result.is_right and not one.complaints for one in aired.values())
 
 
-def _spread(values: list[float]) -> str:
-    return f"{statistics.median(values):.2f} / {max(values):.2f}" if values else "-"
+def _rehearse(world: World, options: argparse.Namespace) -> bool:
+    print(f"| show | {HEADING} | written after p50 / max s | matcher asked |\n|---|---|---|---|---|---|---|---|---|---|")
+    is_right = True
+    for number, show in enumerate(shows(world, options.shows, options.minutes * 60, options.seed)):
+        form = list(CODECS)[number % len(CODECS)]
+        result, written_after, asked = rehearse(world, show, form)
+        name = f"{form}, seed {options.seed}, {number + 1}"
+        print("|", " | ".join((name, *result.columns(), spread(written_after), str(asked))), "|", flush=True)
+        for complaint in result.complaints():
+            print(f"  {complaint}")
+        is_right &= result.is_right
+    return is_right
 
 
 def _costs(world: World, options: argparse.Namespace) -> None:
     catalog = _publish(world, options.work)
     data = []
-    for seed, form in enumerate(streams_show.CODECS):
-        samples, _ = streams_show.script(world, _LOOP_SECONDS, seed)
-        mono = samples[: round(_LOOP_SECONDS * RATE)].astype(np.float32) / 32767
+    for form, show in zip(CODECS, shows(world, len(CODECS), _LOOP_SECONDS, 0), strict=True):
+        mono = show.samples.astype(np.float32) / 32767
         file = options.work / f"loop.{form}"
-        file.write_bytes(encoded(np.stack([mono, mono]), *streams_show.CODECS[form]))
+        file.write_bytes(encoded(np.stack([mono, mono]), *CODECS[form]))
         data.append(file)
     memory = "RSS MB, all | RSS MB, a stream"
     print(f"| streams | worker ms a stream-second | matcher ms | streams a core | questions a minute | {memory} | late s | airings |")
@@ -248,8 +256,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--tracks", type=int, default=60, help="of the music, at most so many")
     parser.add_argument("--made-up", type=int, default=20_000, help="recordings more in the index")
     parser.add_argument("--show", action="store_true")
-    parser.add_argument("--shows", type=int, default=3)
-    parser.add_argument("--minutes", type=float, default=20)
+    parser.add_argument("--rehearse", action="store_true")
+    parser.add_argument("--shows", type=int, default=4)
+    parser.add_argument("--minutes", type=float, default=15)
     parser.add_argument("--seed", type=int, default=1)
     return parser
 

@@ -20,18 +20,22 @@ from typing import TYPE_CHECKING
 from tests.stream_monitor.shows import RATE
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     import numpy as np
     from numpy.typing import NDArray
 
 PROGRAMS = ("icecast2", "ffmpeg")
 MISSING = [name for name in PROGRAMS if shutil.which(name) is None]
+_OGG = ("-content_type", "application/ogg", "-page_duration", "100000", "-f", "ogg")
+"""Pages of a tenth of a second: the usual ones hold back a second of sound, which would count against the monitor."""
 CODECS = {
-    "mp3": ("-c:a", "libmp3lame", "-b:a", "96k", "-content_type", "audio/mpeg", "-f", "mp3"),
-    "aac": ("-c:a", "aac", "-b:a", "96k", "-content_type", "audio/aac", "-f", "adts"),
-    "ogg": ("-c:a", "libvorbis", "-b:a", "96k", "-content_type", "application/ogg", "-page_duration", "100000", "-f", "ogg"),
-    "opus": ("-c:a", "libopus", "-b:a", "64k", "-content_type", "application/ogg", "-page_duration", "100000", "-f", "ogg"),
+    "mp3": ("-ar", "44100", "-c:a", "libmp3lame", "-b:a", "96k", "-content_type", "audio/mpeg", "-f", "mp3"),
+    "aac": ("-ar", "44100", "-c:a", "aac", "-b:a", "96k", "-content_type", "audio/aac", "-f", "adts"),
+    "ogg": ("-ar", "44100", "-c:a", "libvorbis", "-b:a", "96k", *_OGG),
+    "opus": ("-ar", "48000", "-c:a", "libopus", "-b:a", "64k", *_OGG),
 }
-"""Pages of Ogg of a tenth of a second: the usual ones hold back a second of sound, which would count against the monitor."""
+"""What ffmpeg is told of a codec."""
 _PASSWORD = "hackme"  # noqa: S105 -- of a server that lives as long as the test
 _CONFIGURATION = """<icecast>
   <limits><clients>200</clients><sources>50</sources><source-timeout>5</source-timeout><burst-size>65536</burst-size></limits>
@@ -97,17 +101,29 @@ class Icecast:
 class Source:
     """Sends a show to a mount, second by second of the clock that began at `began` (time.time)."""
 
-    def __init__(self, server: Icecast, mount: str, samples: NDArray[np.int16], began: float) -> None:
+    def __init__(
+        self,
+        server: Icecast,
+        mount: str,
+        samples: NDArray[np.int16],
+        began: float,
+        *,
+        rate: int = RATE,
+        codecs: Mapping[str, Sequence[str]] = CODECS,
+    ) -> None:
+        """`samples`: mono, so many a second."""
         self._target = f"icecast://source:{_PASSWORD}@127.0.0.1:{server.port}/{mount}"
         self._samples = samples
         self._began = began
+        self._rate = rate
+        self._codecs = codecs
         self._process: subprocess.Popen[bytes] | None = None
         self._thread: threading.Thread | None = None
 
     def start(self, codec: str) -> None:
         """Send from where the show is now."""
-        sound = ("-f", "s16le", "-ar", str(RATE), "-ac", "1", "-i", "-")
-        command = ["ffmpeg", "-v", "error", *sound, "-ar", "48000" if codec == "opus" else "44100", *CODECS[codec], "-flush_packets", "1"]
+        sound = ("-f", "s16le", "-ar", str(self._rate), "-ac", "1", "-i", "-")
+        command = ["ffmpeg", "-v", "error", *sound, *self._codecs[codec], "-flush_packets", "1"]
         self._process = process = subprocess.Popen([*command, self._target], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
         self._thread = threading.Thread(target=self._feed, args=(process,), daemon=True)
         self._thread.start()
@@ -122,8 +138,8 @@ class Source:
         assert process.stdin is not None
         at = time.time() - self._began
         with suppress(OSError, ValueError):
-            while at < len(self._samples) / RATE and process.poll() is None:
-                piece = self._samples[round(at * RATE) : round((at + _PIECE_SECONDS) * RATE)]
+            while at < len(self._samples) / self._rate and process.poll() is None:
+                piece = self._samples[round(at * self._rate) : round((at + _PIECE_SECONDS) * self._rate)]
                 process.stdin.write(piece.tobytes())
                 process.stdin.flush()
                 at += _PIECE_SECONDS

@@ -1,0 +1,269 @@
+"""Scripted shows on a real Icecast by real sources, monitored by a real server, in real time: does its report say what aired?
+
+All that can happen happens meanwhile: sources drop out, change their codec in the middle of a song, the streaming server is killed and
+started anew, monitor workers are killed with -9 and the supervisor starts others. What nobody can know is not asked: misfortunes are drawn
+so that no song is begun late or cut short while nobody listens, and something of each is heard on end. What must not live here: the script.
+"""
+
+from __future__ import annotations
+
+import csv
+import http.client
+import io
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from account_store import Accounts
+from account_store.outbound import ALLOW_VARIABLE
+from benchmarks.recognition_damage import RATE
+from benchmarks.streams_truth import Aired, Result, compare
+from tests.stream_monitor.icecast import Icecast, Source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from benchmarks.streams_script import Show
+
+ROOT = Path(__file__).resolve().parents[1]
+FORMS = {
+    "mp3": ("-ar", "44100", "-c:a", "libmp3lame", "-b:a", "128k", "-content_type", "audio/mpeg", "-f", "mp3"),
+    "aac": ("-ar", "44100", "-c:a", "aac", "-b:a", "96k", "-content_type", "audio/aac", "-f", "adts"),
+    "ogg": ("-ar", "44100", "-c:a", "libvorbis", "-b:a", "96k", "-content_type", "application/ogg", "-f", "ogg"),
+    "opus": ("-ar", "48000", "-c:a", "libopus", "-b:a", "64k", "-content_type", "application/ogg", "-f", "ogg"),
+}
+"""What ffmpeg is told; all else as it comes: its pages of Ogg hold a second each."""
+_START_SECONDS = 120.0
+_WORKERS = 2
+_CALM_SECONDS = 40.0
+"""At the beginning and at the end of the shows; half of it between misfortunes of one stream."""
+_LONG_SECONDS = 28.0
+"""A source that was away for longer than half a minute is not taken to have played on."""
+_BEFORE, _AFTER = 10.0, 16.0
+"""Seconds around a time of which nobody heard anything, in which what begins late or is cut short may not be heard either."""
+_HEARD_SECONDS = 30.0
+"""On end, of each airing."""
+
+
+@dataclass(frozen=True)
+class Misfortune:
+    """`at` second of the shows; `away` seconds until things are as they should be; `unheard` at most, from then on."""
+
+    kind: str
+    at: float
+    away: float
+    unheard: float
+    streams: tuple[str, ...]
+    form: str = ""
+    """Another codec."""
+
+
+@dataclass(frozen=True)
+class OnAir:
+    """What the report says of a stream."""
+
+    result: Result
+    gaps: int
+    complaints: list[str]
+    """What in the report does not agree with itself."""
+
+
+def broadcast(shows: Mapping[str, Show], catalog: Path, work: Path, seed: int) -> dict[str, OnAir]:
+    """By form, what came of its show. Takes as long as the longest show."""
+    misfortunes = draw_misfortunes(shows, seed)
+    for one in misfortunes:
+        print(f"  {one.at:4.0f} s: {one.kind} {one.form} {', '.join(one.streams)}, {one.away:.0f} s", flush=True)
+    database = work / "on_air.db"
+    database.unlink(missing_ok=True)
+    url = f"sqlite:///{database}"
+    with closing(Accounts.open(url)) as accounts:
+        account_id = accounts.set_card(accounts.create("on air", "scale").account_id, has_card=True).account_id
+        key = accounts.keys.create(account_id).key
+    with closing(Icecast()) as icecast:
+        icecast.start()
+        with _serving(catalog, url, icecast.port, work / "on_air.log") as server:
+            return _play(shows, misfortunes, icecast, _Interface(server.port, key), server.pid)
+
+
+def draw_misfortunes(shows: Mapping[str, Show], seed: int) -> list[Misfortune]:
+    """A few of each kind, in the order in which they come."""
+    draw = np.random.default_rng([seed, 1])
+    length = min(len(show.samples) / RATE for show in shows.values())
+    found: list[Misfortune] = []
+    everybody = tuple(shows)
+
+    def add(kind: str, streams: tuple[str, ...], away: float, unheard: float, form: str = "") -> None:
+        for _ in range(2000):
+            one = Misfortune(kind, draw.uniform(_CALM_SECONDS, length - _CALM_SECONDS - unheard), away, unheard, streams, form)
+            if all(_is_fair(shows[name], [*(other for other in found if name in other.streams), one]) for name in streams):
+                found.append(one)
+                return
+        print(f"  no room for: {kind} {', '.join(streams)}")
+
+    for _ in range(2):
+        away = draw.uniform(2, 6)
+        add("server killed and started", everybody, away, 2 * away + 5)
+        add("monitor killed", everybody, 0, 18)
+    for name in shows:
+        other = str(draw.choice([form for form in FORMS if form != name]))
+        add("codec changed to", (name,), 0, 6, other)
+        for _ in range(2):
+            away = draw.uniform(1, 15)
+            add("source away", (name,), away, 2 * away + 5)
+    return sorted(found, key=lambda one: one.at)
+
+
+def _is_fair(show: Show, misfortunes: list[Misfortune]) -> bool:
+    """Whether what airs can be known in spite of them."""
+    unheard = sorted((one.at, one.at + one.unheard) for one in misfortunes)
+    if any(start - end < _CALM_SECONDS / 2 for (_, end), (start, _) in pairwise(unheard)):
+        return False
+    for one in show.truth:
+        cuts = {"begun late": [one.start], "cut short": [one.end]}.get(one.kind, [])
+        if any(start - _BEFORE < cut < end + _AFTER for start, end in unheard for cut in cuts):
+            return False
+        if any(start < one.end < end and end - start > _LONG_SECONDS for start, end in unheard):
+            return False
+        edges = [one.start, *(min(max(edge, one.start), one.end) for times in unheard for edge in times), one.end]
+        if max(end - start for start, end in zip(edges[::2], edges[1::2], strict=True)) < min(_HEARD_SECONDS, one.seconds):
+            return False
+    return True
+
+
+def _play(
+    shows: Mapping[str, Show], misfortunes: list[Misfortune], icecast: Icecast, interface: _Interface, server: int
+) -> dict[str, OnAir]:
+    began = time.time() + 1
+    sources = {name: Source(icecast, name, show.samples, began, rate=RATE, codecs=FORMS) for name, show in shows.items()}
+    forms = {name: name for name in shows}
+    try:
+        for name, source in sources.items():
+            source.start(name)
+        ids = {name: interface.call("POST", "/v1/streams", {"url": icecast.url(name), "name": name})["id"] for name in shows}
+        for one in misfortunes:
+            _wait(began + one.at)
+            _happen(one, icecast, sources, forms, server)
+        _wait(began + max(len(show.samples) / RATE for show in shows.values()) + 5)
+        for stream_id in ids.values():
+            interface.call("DELETE", f"/v1/streams/{stream_id}")
+    finally:
+        for source in sources.values():
+            source.kill()
+    return interface.reported(ids, shows, began)
+
+
+def _happen(one: Misfortune, icecast: Icecast, sources: Mapping[str, Source], forms: dict[str, str], server: int) -> None:
+    if one.kind == "monitor killed":
+        os.kill(min(_monitors(server)), signal.SIGKILL)  # each time the elder one
+        return
+    is_server = one.kind.startswith("server")
+    if is_server:
+        icecast.kill()
+    for name in one.streams:
+        sources[name].kill()
+        forms[name] = one.form or forms[name]
+    _wait(time.time() + one.away)
+    if is_server:
+        icecast.start()
+    for name in one.streams:
+        sources[name].start(forms[name])
+
+
+def _wait(until: float) -> None:
+    time.sleep(max(0.0, until - time.time()))
+
+
+@dataclass(frozen=True)
+class _Server:
+    port: int
+    pid: int
+
+
+@contextmanager
+def _serving(catalog: Path, url: str, icecast_port: int, log: Path) -> Iterator[_Server]:
+    """A server that is ready, with its matcher and its monitor workers."""
+    with closing(socket.create_server(("127.0.0.1", 0))) as free:
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "catalog_api", "serve", "--catalog", str(catalog), "--accounts", url, "--port", str(port)]
+    settings = {ALLOW_VARIABLE: f"127.0.0.1:{icecast_port}", "CATALOG_API_MONITORS": str(_WORKERS)}
+    with log.open("wb") as told:
+        process = subprocess.Popen(command, cwd=ROOT, env={**os.environ, **settings}, stdout=told, stderr=told)
+    try:
+        until = time.monotonic() + _START_SECONDS
+        while not _is_ready(port) or b'"event": "monitoring"' not in log.read_bytes():
+            if process.poll() is not None or time.monotonic() > until:
+                raise SystemExit(f"error: the server does not start: {log.read_text()[-2000:]}")
+            time.sleep(0.2)
+        yield _Server(port, process.pid)
+    finally:
+        process.terminate()
+        process.wait(60)
+
+
+def _is_ready(port: int) -> bool:
+    try:
+        with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=5)) as connection:
+            connection.request("GET", "/readyz")
+            return connection.getresponse().status == http.client.OK
+    except OSError:
+        return False
+
+
+def _monitors(server: int) -> list[int]:
+    children = Path(f"/proc/{server}/task/{server}/children").read_text().split()
+    return [int(one) for one in children if b"stream_monitor" in Path(f"/proc/{one}/cmdline").read_bytes()]
+
+
+@dataclass(frozen=True)
+class _Interface:
+    """The server's, over HTTP."""
+
+    port: int
+    key: str
+
+    def asked(self, method: str, path: str, body: object = None, accept: str = "application/json") -> bytes:
+        with closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)) as connection:
+            headers = {"x-api-key": self.key, "accept": accept, "content-type": "application/json"}
+            connection.request(method, path, None if body is None else json.dumps(body), headers)
+            answer = connection.getresponse()
+            content = answer.read()
+        if answer.status != http.client.OK:
+            raise SystemExit(f"error: {method} {path} answered {answer.status}: {content[:500]!r}")
+        return content
+
+    def call(self, method: str, path: str, body: object = None) -> Any:  # noqa: ANN401 -- JSON
+        return json.loads(self.asked(method, path, body))
+
+    def reported(self, ids: Mapping[str, str], shows: Mapping[str, Show], began: float) -> dict[str, OnAir]:
+        """The report of the days of the shows, as JSON and as CSV, beside the scripts."""
+        first, last = (datetime.fromtimestamp(moment, UTC).date() for moment in (began, time.time()))
+        path = f"/v1/streams/report?from={first}&until={last}"
+        streams = {one["id"]: one for one in self.call("GET", path)["report"]["streams"]}
+        table = list(csv.DictReader(io.StringIO(self.asked("GET", path, accept="text/csv").decode())))
+        found = {}
+        for name, stream_id in ids.items():
+            told = streams[stream_id]
+            lines = [line for line in table if line["stream_id"] == stream_id]
+            rows = [_row(line, began) for line in told["detail"]]
+            complaints = [] if [_row(line, began) for line in lines] == rows else [f"CSV has {lines}, JSON {told['detail']}"]
+            if sum(track["play_count"] for track in told["summary"]) != len(rows):
+                complaints.append(f"the summary does not count the airings: {told['summary']}")
+            found[name] = OnAir(compare(shows[name].truth, rows), len(told["gaps"]), complaints)
+        return found
+
+
+def _row(line: Mapping[str, Any], began: float) -> Aired:
+    played_at = datetime.fromisoformat(line["played_at"]).timestamp()
+    return Aired(int(line["track_id"]), played_at - began, int(line["duration_seconds"]))

@@ -1,0 +1,233 @@
+"""Scripted radio out of real music: its sound, and which known recording airs from when to when.
+
+Recordings are the beginnings of real tracks (benchmarks/game_music.py); every third track is in no index and airs as unknown music. Made-up
+recordings out of other tracks (recognition_synthetic.py) fill the index: out of the same, some would be copies of what airs. Talk is a
+speaking program's, also over music. What must not live here: how a show is heard (streams_rehearsal.py, streams_on_air.py), whether rows
+are right (streams_truth.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import av
+import numpy as np
+from av.audio.resampler import AudioResampler
+
+from account_store.streams.airings import PlayedTrack
+from audio_recognition.chromaprint import SAMPLE_RATE, fingerprint
+from audio_recognition.chromaprint.chroma import chroma
+from audio_recognition.index.batches import FingerprintBatch
+from audio_recognition.index.build import build_index
+from audio_recognition.index.index import Index
+from benchmarks import recognition_synthetic
+from benchmarks.game_music import tracks
+from benchmarks.recognition_damage import RATE, decoded, speech
+from benchmarks.streams_truth import Aired
+from stream_monitor.catalog import references_in
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from benchmarks.recognition_damage import Audio
+    from stream_monitor.references import Reference
+
+    Samples = NDArray[np.int16]
+
+_DECK = {
+    "whole": 5, "cut short": 3, "begun late": 2, "talked over": 3, "repeated": 2, "cross-faded": 3,
+    "talk": 4, "advertisements": 3, "unknown": 3, "silence": 2,
+}  # fmt: skip
+"""How often each part comes before the deck is shuffled anew, as in `_part`."""
+_LONGEST, _SHORTEST = 200.0, 60.0
+"""Seconds of a track that make a recording."""
+_TAIL_SECONDS = 15.0
+"""Of talk at the end: what aired last is over then."""
+_FIRST_MADE_UP = 1_000_000
+_MADE_UP_SEED = 5
+
+
+@dataclass
+class World:
+    """Music to broadcast: `known` are in the index under their numbers, `unknown` are not."""
+
+    known: dict[int, Samples]
+    unknown: list[Samples]
+    voice: Samples
+    index: Index
+
+    def references(self, recording_id: int) -> list[Reference]:
+        """As the live catalog's."""
+        return references_in(self.index, recording_id)
+
+    def track(self, recording_id: int) -> PlayedTrack:
+        """As the live catalog's."""
+        samples = self.known.get(recording_id)
+        return PlayedTrack(
+            recording_id, f"Recording {recording_id}", "Artist", None, 118 if samples is None else round(len(samples) / RATE)
+        )
+
+
+@dataclass
+class Show:
+    """`samples`: mono at RATE; `truth` in the order in which it airs."""
+
+    samples: Samples
+    truth: list[Aired]
+
+
+@dataclass
+class _Piece:
+    """What comes next. `recording_id` 0: nothing that is known."""
+
+    samples: Samples
+    recording_id: int = 0
+    kind: str = ""
+    fade: float = 0.0
+    """Seconds in which the piece before goes and this one comes."""
+
+
+def make_world(audio: Path, work: Path, *, most_tracks: int, made_up: int) -> World:
+    """Read the music and index it, with `made_up` recordings more. What was read of the made-up ones is kept in `work`."""
+    files = tracks(audio)
+    chosen = files[:: max(1, len(files) // most_tracks)]
+    read = [samples for file in chosen if len(samples := _read(file)) > _SHORTEST * RATE]
+    known = {number: samples for number, samples in enumerate(read, start=1) if number % 3}
+    unknown = [samples for number, samples in enumerate(read, start=1) if number % 3 == 0]
+    items = [fingerprint(_slowed(samples)) for samples in known.values()]
+    batches = [FingerprintBatch.of(list(known), items, [len(samples) / RATE for samples in known.values()])]
+    if made_up:
+        if not (work / "made_up").exists():
+            others = [samples for file in sorted(set(files) - set(chosen))[::5] if len(samples := _read(file)) > _SHORTEST * RATE]
+            recognition_synthetic.make([chroma(_slowed(samples)) for samples in others], work / "made_up", made_up, seed=_MADE_UP_SEED)
+        batches += recognition_synthetic.batches(work / "made_up", made_up, first_id=_FIRST_MADE_UP, seed=_MADE_UP_SEED)
+    folder = work / "index"
+    build_index(batches, folder)
+    return World(known, unknown, _mono(speech(audio)), Index.open(folder))
+
+
+def shows(world: World, count: int, seconds: float, seed: int) -> list[Show]:
+    """So many shows of that length, their parts dealt from one deck: each kind comes within an hour or so."""
+    draw = np.random.default_rng(seed)
+    deck = _dealt(draw)
+    return [_mixed(_pieces(world, seconds, deck, draw)) for _ in range(count)]
+
+
+def _dealt(draw: np.random.Generator) -> Iterator[str]:
+    cards = [kind for kind, often in _DECK.items() for _ in range(often)]
+    while True:
+        yield from (cards[at] for at in draw.permutation(len(cards)))
+
+
+def _pieces(world: World, seconds: float, deck: Iterator[str], draw: np.random.Generator) -> list[_Piece]:
+    """Parts as long as there is room for the shortest song; those that are too long are passed over. Talk to begin with and to end with."""
+    pieces = [_Piece(_talk(world, draw, 8, 12))]
+    while (left := seconds - _length(pieces)) > _SHORTEST + _TAIL_SECONDS:
+        part = _part(next(deck), world, draw)
+        if _length(part) <= left - _TAIL_SECONDS:
+            pieces += part
+    return [*pieces, _Piece(_talk(world, draw, left, left))]
+
+
+def _length(pieces: Sequence[_Piece]) -> float:
+    return sum(len(piece.samples) / RATE - piece.fade for piece in pieces)
+
+
+def _part(kind: str, world: World, draw: np.random.Generator) -> list[_Piece]:
+    def seconds(low: float, high: float) -> int:
+        return round(draw.uniform(low, high) * RATE)
+
+    def song() -> tuple[Samples, int]:
+        recording_id = int(draw.choice(list(world.known)))
+        return world.known[recording_id], recording_id
+
+    def other() -> Samples:
+        return world.unknown[draw.integers(len(world.unknown))]
+
+    whole, number = song()
+    parts: dict[str, Callable[[], list[_Piece]]] = {
+        "whole": lambda: [_Piece(whole, number, kind)],
+        "cut short": lambda: [_Piece(whole[: seconds(35, 58)], number, kind)],
+        "begun late": lambda: [_Piece(whole[seconds(5, len(whole) / RATE - 45) :], number, kind)],
+        "talked over": lambda: [_Piece(_talked_over(whole, world.voice, draw), number, kind)],
+        "repeated": lambda: [_Piece(whole, number, kind), _Piece(whole, number, kind)],
+        "cross-faded": lambda: [_Piece(whole, number, kind), _Piece(*song(), kind, draw.uniform(2, 5))],
+        "talk": lambda: [_Piece(_talk(world, draw, 6, 40))],
+        "advertisements": lambda: [_Piece(_spot(_talk(world, draw, 12, 30), other())) for _ in range(draw.integers(2, 4))],
+        "unknown": lambda: [_Piece(other()[: seconds(30, 90)])],
+        "silence": lambda: [_Piece(np.zeros(seconds(3, 12), np.int16))],
+    }
+    return parts[kind]()
+
+
+def _mixed(pieces: Sequence[_Piece]) -> Show:
+    out, truth, at = np.zeros(0, np.int16), [], 0
+    whole = [out]
+    for piece in pieces:
+        samples, fade = piece.samples.copy(), round(piece.fade * RATE)
+        at -= fade
+        if piece.recording_id:
+            facts = (piece.recording_id, at / RATE, len(samples) / RATE)
+            truth.append(Aired(*facts, piece.kind))
+        if fade:
+            rising = np.sin(np.linspace(0, np.pi / 2, fade))
+            samples[:fade] = np.clip(samples[:fade] * rising + whole[-1][-fade:] * rising[::-1], -32768, 32767)
+            whole[-1] = whole[-1][:-fade]
+        whole.append(samples)
+        at += len(samples)
+    return Show(np.concatenate(whole), truth)
+
+
+def _talk(world: World, draw: np.random.Generator, low: float, high: float) -> Samples:
+    count = round(draw.uniform(low, high) * RATE)
+    start = draw.integers(len(world.voice))
+    return np.take(world.voice, np.arange(start, start + count), mode="wrap")
+
+
+def _spot(voice: Samples, bed: Samples) -> Samples:
+    """An advertisement: fast talk over music 6 dB below it."""
+    spoken = voice.astype(np.float64)
+    music = np.resize(bed, len(voice)).astype(np.float64)
+    mixed = spoken + music * _loudness(spoken) / (2 * _loudness(music))
+    return np.clip(mixed, -32768, 32767).astype(np.int16)
+
+
+def _talked_over(whole: Samples, voice: Samples, draw: np.random.Generator) -> Samples:
+    """A presenter speaks over the first and the last seconds, 6 dB below the music's loudness."""
+    mixed = whole.astype(np.float64)
+    volume = _loudness(mixed) / (2 * _loudness(voice.astype(np.float64)))
+    for is_first in (True, False):
+        count = round(draw.uniform(4, 12) * RATE)
+        start = draw.integers(len(voice) - count)
+        place = slice(0, count) if is_first else slice(len(whole) - count, len(whole))
+        mixed[place] += voice[start : start + count] * volume
+    return np.clip(mixed, -32768, 32767).astype(np.int16)
+
+
+def _loudness(samples: NDArray[np.float64]) -> float:
+    return float(np.sqrt(np.square(samples).mean())) + 1e-9
+
+
+def _read(file: Path) -> Samples:
+    try:
+        return _mono(decoded(file, _LONGEST)[:, : round(_LONGEST * RATE)])
+    except (av.error.FFmpegError, ValueError):
+        return np.zeros(0, np.int16)  # some files of these packages do not decode
+
+
+def _mono(audio: Audio) -> Samples:
+    mono: Samples = (np.clip(audio.mean(axis=0), -1, 1) * 32767).astype(np.int16)
+    return mono
+
+
+def _slowed(samples: Samples) -> Samples:
+    """At SAMPLE_RATE."""
+    mixer = AudioResampler(format="s16", layout="mono", rate=SAMPLE_RATE)
+    frame = av.AudioFrame.from_ndarray(np.ascontiguousarray(samples)[None], format="s16", layout="mono")
+    frame.sample_rate = RATE
+    made: Samples = np.concatenate([mono.to_ndarray()[0] for mono in [*mixer.resample(frame), *mixer.resample(None)]])
+    return made
