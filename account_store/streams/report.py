@@ -94,10 +94,8 @@ class Airplay:
         first, last = _day(since), _day(until - _ONE_SECOND)
         with reading(self._engine) as connection:
             wanted = airplay_day.c.day.between(_text(first), _text(last))
-            packed = connection.execute(
-                select(airplay_day.c.day, airplay_day.c.airings).where(airplay_day.c.stream_id == one.stream_id, wanted)
-            )
-            days = {_number(row.day): bytes(row.airings) for row in packed}
+            packed = select(airplay_day.c.day, airplay_day.c.airings).where(airplay_day.c.stream_id == one.stream_id, wanted)
+            days = {_number(day): bytes(content) for day, content in connection.execute(packed).all()}
             missing = [day for day in range(max(first, _day(one.created_at)), min(last, _last_day(one)) + 1) if day not in days]
             if missing:
                 made = _read_days(connection, one.stream_id, missing)
@@ -173,17 +171,15 @@ def _read_days(connection: Connection, stream_id: str, days: Sequence[int]) -> d
 
 
 def _between(days: dict[int, bytes], since: datetime, until: datetime) -> Airings:
-    ids, starts, lengths = [], [], []
-    for day in sorted(days):
-        content, count = days[day], len(days[day]) // _BYTES
-        ids.append(np.frombuffer(content, "<i8", count))
-        starts.append(np.frombuffer(content, "<i4", count, 8 * count).astype(np.int64) + day * DAY_SECONDS)
-        lengths.append(np.frombuffer(content, "<i4", count, 12 * count))
-    if not ids:
-        return Airings(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int32))
-    started = np.concatenate(starts)
+    ordered = sorted(days)
+    contents = [(days[day], len(days[day]) // _BYTES) for day in ordered]
+    ids = np.frombuffer(b"".join([content[: 8 * count] for content, count in contents]), "<i8")
+    starts = np.frombuffer(b"".join([content[8 * count : 12 * count] for content, count in contents]), "<i4")
+    lengths = np.frombuffer(b"".join([content[12 * count :] for content, count in contents]), "<i4")
+    midnights = np.array(ordered, np.int64) * DAY_SECONDS
+    started = starts + np.repeat(midnights, [count for _, count in contents])
     first, last = np.searchsorted(started, [int(since.timestamp()), int(until.timestamp())])
-    return Airings(np.concatenate(ids)[first:last], started[first:last], np.concatenate(lengths)[first:last])
+    return Airings(ids[first:last], started[first:last], lengths[first:last])
 
 
 def _last_day(one: ReportedStream) -> int:

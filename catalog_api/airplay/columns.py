@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     import numpy.typing as npt
 
@@ -26,7 +26,7 @@ _DAY_WIDTH, _CLOCK_WIDTH = len("2026-11-21T"), len("17:05:00Z")
 _WIDTH = _DAY_WIDTH + _CLOCK_WIDTH
 
 
-def rows(sheet: Sheet, of_track: Sequence[bytes], of_length: Callable[[int], bytes], *, without_last: int = 0) -> memoryview:
+def rows(sheet: Sheet, of_track: Any, of_length: Callable[[int], bytes], *, without_last: int = 0) -> memoryview:  # noqa: ANN401 - an array of texts
     """All rows of a sheet, one behind the other: `of_track[j]` of track j, the moment (RFC 3339, UTC), `of_length(seconds)`.
 
     `without_last` so many bytes: what stands between rows need not stand behind the last.
@@ -34,18 +34,17 @@ def rows(sheet: Sheet, of_track: Sequence[bytes], of_length: Callable[[int], byt
     if not len(sheet.track_of):
         return memoryview(b"")
     lengths, place = distinct(sheet.seconds)
-    tails = [of_length(seconds) for seconds in lengths.tolist()]
-    joined: Any = _compute.binary_join_element_wise(
-        _taken(of_track, sheet.track_of), _moments(sheet.started_unix), _taken(tails, place), b""
-    )
+    tails = pa.array([of_length(seconds) for seconds in lengths.tolist()], pa.binary())
+    return joined(of_track.take(sheet.track_of), _moments(sheet.started_unix), tails.take(place), without_last=without_last)
+
+
+def joined(*parts: Any, without_last: int = 0) -> memoryview:  # noqa: ANN401 - arrays of texts, or one text for all rows
+    """The texts of each row, row behind row, without so many bytes at the end."""
+    whole: Any = _compute.binary_join_element_wise(*parts, b"")
     # What an array of texts holds is the texts, one behind the other. They are sent from there: copying months of them takes .2 s.
-    _, offsets, texts = joined.buffers()
-    ends = np.frombuffer(offsets, np.int32, len(joined) + 1)
-    return memoryview(texts)[ends[0] : ends[-1] - without_last]
-
-
-def _taken(texts: Sequence[bytes], places: npt.NDArray[np.int64] | npt.NDArray[np.int32]) -> Any:  # noqa: ANN401 - an array of texts
-    return _compute.take(pa.array(texts, pa.binary()), places)
+    _, offsets, texts = whole.buffers()
+    ends = np.frombuffer(offsets, np.int32, len(whole) + 1, 4 * whole.offset)
+    return memoryview(texts)[ends[0] : max(ends[0], ends[-1] - without_last)]
 
 
 def distinct(values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int32]]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import repeat
+from typing import TYPE_CHECKING
 
 import msgspec
+import numpy as np
 
+from catalog_api.airplay.tracks import Named, Tracks
 from catalog_api.wire.artists import TrackArtist
 from catalog_api.wire.streams import AiredTrack
 from catalog_api.wire.tracks import Track
@@ -13,20 +16,13 @@ from catalog_api.wire.tracks import Track
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    import numpy.typing as npt
+
     from account_store.streams.history import Airing
     from catalog_store.reader import Catalog
 
 MOST_NAMES = 100_000
 _IDS_AT_ONCE = 500
-
-
-class Named(NamedTuple):
-    """A recording as reports name it."""
-
-    track_id: int
-    isrc: str | None
-    title: str
-    artist: str
 
 
 class _Artist(msgspec.Struct):
@@ -58,32 +54,38 @@ def bodies(catalog: Catalog, recording_ids: Sequence[int]) -> dict[int, tuple[in
     return found
 
 
-def named(catalog: Catalog, recording_ids: Sequence[int]) -> dict[int, Named]:
-    """By recording id, what it is called now; those that left the catalog are absent."""
-    found = {}
-    for number, (survivor, body) in bodies(catalog, recording_ids).items():
-        slim = _SLIM.decode(body)
-        found[number] = Named(survivor, slim.isrc, slim.title, credit(slim.artists))
-    return found
-
-
 class Names:
-    """What recordings are called in the live snapshot, remembered from report to report: reading them is a third of a report's work.
+    """What recordings are called in the live snapshot, remembered from report to report: reading them is most of a report's work.
 
-    For one thread. At most MOST_NAMES are kept, some 45 MB.
+    For one thread. At most MOST_NAMES are kept, some 60 MB.
     """
 
     def __init__(self) -> None:
         """Knows nothing."""
         self._snapshot_id = ""
-        self._known: dict[int, Named] = {}
+        self._tracks = Tracks()
+        self._number_of: dict[int, int] = {}
+        """By recording id; merged ones share their track's."""
 
-    def of(self, catalog: Catalog, recording_ids: Sequence[int]) -> dict[int, Named]:
-        """As `named`. Another snapshot is asked anew."""
-        if catalog.snapshot_id != self._snapshot_id or len(self._known) + len(recording_ids) > MOST_NAMES:
-            self._snapshot_id, self._known = catalog.snapshot_id, {}
-        self._known |= named(catalog, [number for number in recording_ids if number not in self._known])
-        return {number: self._known[number] for number in recording_ids if number in self._known}
+    def of(self, catalog: Catalog, recording_ids: Sequence[int]) -> tuple[Tracks, npt.NDArray[np.int64]]:
+        """Tracks, and the number of each recording's among them; -1 for those that left the catalog. Another snapshot is asked anew."""
+        if catalog.snapshot_id != self._snapshot_id or len(self._tracks) + len(recording_ids) > MOST_NAMES:
+            self._snapshot_id, self._tracks, self._number_of = catalog.snapshot_id, Tracks(), {}
+        numbers = self._numbers(recording_ids)
+        if (numbers < 0).any():
+            self._learn(catalog, [one for one, number in zip(recording_ids, numbers.tolist(), strict=True) if number < 0])
+            numbers = self._numbers(recording_ids)
+        return self._tracks, numbers
+
+    def _numbers(self, recording_ids: Sequence[int]) -> npt.NDArray[np.int64]:
+        return np.fromiter(map(self._number_of.get, recording_ids, repeat(-1)), np.int64, len(recording_ids))
+
+    def _learn(self, catalog: Catalog, recording_ids: Sequence[int]) -> None:
+        for number, (survivor, body) in bodies(catalog, recording_ids).items():
+            if survivor not in self._number_of:
+                slim = _SLIM.decode(body)
+                self._number_of[survivor] = self._tracks.add(Named(survivor, slim.isrc, slim.title, credit(slim.artists)))
+            self._number_of[number] = self._number_of[survivor]
 
 
 def credit(artists: Iterable[_Artist | TrackArtist]) -> str:

@@ -1,4 +1,4 @@
-"""An answer that is made while it is sent: the next piece is begun when the last one is out, so that a slow caller costs no memory.
+"""An answer that is made while it is sent: one piece ahead of what is out, so that a slow caller costs no memory.
 
 The first two pieces, a heading and what it heads, are made before the status is sent: what fails at once is answered as an error. What
 fails later ends the connection without the end of the body, which every client takes for a failure. Pieces of all reports of a process are
@@ -49,17 +49,20 @@ class Sending(Answer):
         try:
             piece: bytes | memoryview | None = self._first
             while piece is not None and not gone.done():
+                following = _next(self._rest)
                 for start in range(0, len(piece), _SENT_AT_ONCE):
                     part: Any = {"type": "http.response.body", "body": memoryview(piece)[start : start + _SENT_AT_ONCE], "more_body": True}
                     await send(part)
-                piece = await _next(self._rest)
+                piece = await following
             await send({"type": "http.response.body", "body": b"", "more_body": False})
         finally:
             gone.cancel()
 
 
-async def _next(pieces: Iterator[bytes | memoryview]) -> bytes | memoryview | None:
-    return await asyncio.get_running_loop().run_in_executor(_THREAD, next, pieces, None)
+def _next(pieces: Iterator[bytes | memoryview]) -> asyncio.Future[bytes | memoryview | None]:
+    made = asyncio.get_running_loop().run_in_executor(_THREAD, next, pieces, None)
+    made.add_done_callback(lambda done: done.cancelled() or done.exception())  # of a caller who went away nobody asks any more
+    return made
 
 
 async def _gone(receive: Receive) -> None:

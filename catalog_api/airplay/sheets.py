@@ -10,9 +10,11 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
 from catalog_api.airplay.columns import distinct
-from catalog_api.airplay.current import Named, Names
+from catalog_api.airplay.current import Names
+from catalog_api.airplay.tracks import Named, Tracks, track_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,11 +59,13 @@ class Window:
 class Sheet:
     """A stream's airings. `track_of[i]`, `started_unix[i]` (seconds) and `seconds[i]` are the i-th airing's; ordered by start.
 
-    `tracks` are those that aired, most played first, then by id; `play_counts[j]` belongs to `tracks[j]`.
+    `numbers` are those among `tracks` which aired, most played first, then by id; `play_counts[j]` belongs to `numbers[j]`, and
+    `track_of[i]` is such a j.
     """
 
     stream: ReportedStream
-    tracks: list[Named]
+    tracks: Tracks
+    numbers: npt.NDArray[np.int64]
     play_counts: npt.NDArray[np.int64]
     track_of: npt.NDArray[np.int64]
     started_unix: npt.NDArray[np.int64]
@@ -72,36 +76,36 @@ class Sheet:
 def sheets(service: Service, account_id: int, window: Window) -> Iterator[Sheet]:
     """One for each stream of the account that was active within the window, oldest stream first. Blocks; holds nothing between two."""
     accounts, since, until = service.accounts, window.since, window.until
-    known: dict[int, Named] = {}
     for stream in accounts.airplay.streams(account_id, since, until):
         airings = accounts.airplay.airings(stream, since, until)
         ids, place = distinct(airings.recording_ids)
-        _learn(service, stream, ids.tolist(), known)
-        tracks, counts, track_of = _ranked([known[number] for number in ids.tolist()], place)
+        tracks, number_of = _named(service, stream, ids.tolist())
+        ranked = _ranked(tracks, number_of, place)
         gaps = accounts.history.gaps(stream.stream_id, since, until)
-        yield Sheet(stream, tracks, counts, track_of, airings.started_unix, airings.seconds, gaps)
+        yield Sheet(stream, tracks, *ranked, airings.started_unix, airings.seconds, gaps)
 
 
-def _learn(service: Service, stream: ReportedStream, ids: list[int], known: dict[int, Named]) -> None:
-    unknown = [number for number in ids if number not in known]
-    if unknown:
-        with service.live.hold() as catalog:
-            known |= _NAMES.of(catalog, unknown)
-    gone = [number for number in unknown if number not in known]
+def _named(service: Service, stream: ReportedStream, ids: list[int]) -> tuple[Tracks, npt.NDArray[np.int64]]:
+    """Tracks, and the number of each id's among them; what left the catalog is called as it was when it aired."""
+    with service.live.hold() as catalog:
+        tracks, number_of = _NAMES.of(catalog, ids)
+    gone = np.flatnonzero(number_of < 0).tolist()
     if gone:
-        as_aired = service.accounts.airplay.aired_as(stream.stream_id, gone)
-        known |= {number: Named(number, aired.isrc, aired.title, aired.artist) for number, aired in as_aired.items()}
+        as_aired = service.accounts.airplay.aired_as(stream.stream_id, [ids[place] for place in gone])
+        for place in gone:
+            aired = as_aired[ids[place]]
+            number_of[place] = tracks.add(Named(ids[place], aired.isrc, aired.title, aired.artist))
+    return tracks, number_of
 
 
-def _ranked(named_: list[Named], place: npt.NDArray[np.int32]) -> tuple[list[Named], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Tracks, their counts, and the track of each airing; recordings that were merged since are one track."""
-    by_id = {one.track_id: one for one in named_}
-    ids = sorted(by_id)
-    number_of = {track_id: number for number, track_id in enumerate(ids)}
-    merged = np.array([number_of[one.track_id] for one in named_], np.int64)
+def _ranked(
+    tracks: Tracks, number_of: npt.NDArray[np.int64], place: npt.NDArray[np.int32]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Numbers of tracks, their counts, and the track of each airing; recordings that were merged since are one track."""
+    numbers, merged = np.unique(number_of, return_inverse=True)
     track_of = merged[place]
-    counts = np.bincount(track_of, minlength=len(ids))
-    order = np.argsort(-counts, kind="stable")
-    rank = np.empty(len(ids), np.int64)
-    rank[order] = np.arange(len(ids))
-    return [by_id[ids[number]] for number in order.tolist()], counts[order], rank[track_of]
+    counts = np.bincount(track_of, minlength=len(numbers))
+    order = np.lexsort((tracks.column(numbers, track_id, pa.int64()).to_numpy(), -counts))
+    rank = np.empty(len(numbers), np.int64)
+    rank[order] = np.arange(len(numbers))
+    return numbers[order], counts[order], rank[track_of]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,8 +17,8 @@ from account_store.streams.report import ReportedStream
 from catalog_api.airplay.as_csv import as_csv
 from catalog_api.airplay.as_parquet import as_parquet
 from catalog_api.airplay.columns import distinct, rows
-from catalog_api.airplay.current import Named
 from catalog_api.airplay.sheets import Sheet
+from catalog_api.airplay.tracks import Named, Tracks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +31,9 @@ def sheet(tracks: Sequence[Named], airings: Sequence[tuple[int, int, int]]) -> S
     """`airings`: (place of the track, start, seconds)."""
     ordered = sorted(airings, key=lambda one: one[1])
     places, starts, seconds = (np.array([one[column] for one in ordered], np.int64) for column in range(3))
-    return Sheet(STREAM, list(tracks), np.bincount(places, minlength=len(tracks)), places, starts, seconds.astype(np.int32), [])
+    known = Tracks()
+    numbers = np.array([known.add(track) for track in tracks], np.int64)
+    return Sheet(STREAM, known, numbers, np.bincount(places, minlength=len(tracks)), places, starts, seconds.astype(np.int32), [])
 
 
 def moment(unix: int) -> str:
@@ -45,7 +48,7 @@ def moment(unix: int) -> str:
 def test_rows_are_those_of_a_loop(heads: list[str], airings: list[tuple[int, int, int]]) -> None:
     near = [(place % len(heads), 1_767_225_600 + start % (92 * 86_400), seconds) for place, start, seconds in airings]
     made = sheet([Named(1, None, "", "")] * len(heads), near)
-    written = bytes(rows(made, [head.encode() for head in heads], lambda seconds: b"|%d\n" % seconds)).decode()
+    written = bytes(rows(made, pa.array([head.encode() for head in heads]), lambda seconds: b"|%d\n" % seconds)).decode()
     columns = zip(made.track_of.tolist(), made.started_unix.tolist(), made.seconds.tolist(), strict=True)
     assert written == "".join(f"{heads[place]}{moment(start)}|{seconds}\n" for place, start, seconds in columns)
 
