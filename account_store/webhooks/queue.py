@@ -64,6 +64,8 @@ class Outcome:
     response_excerpt: str | None = None
     is_gone: bool = False
     """The receiver wants nothing more, ever."""
+    asked_rest: timedelta = timedelta(0)
+    """For how long the receiver asked for nothing (`Retry-After`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +237,7 @@ def _after(delivery: Row[Any], outcome: Outcome, now: datetime) -> dict[str, Any
     wait = None if outcome.is_gone else schedule.wait_after(tries)
     if wait is None:
         return {"tries": tries, "status": FAILED, "due_at": None, "finished_at": now}
-    return {"tries": tries, "due_at": now + wait}
+    return {"tries": tries, "due_at": now + max(wait, outcome.asked_rest)}
 
 
 def _health(endpoint: Row[Any], outcome: Outcome, now: datetime) -> dict[str, Any]:
@@ -243,7 +245,8 @@ def _health(endpoint: Row[Any], outcome: Outcome, now: datetime) -> dict[str, An
     if outcome.error is None:
         return {"failing_since": None, "failure_count": 0, "rests_until": None}
     failures = endpoint.failure_count + 1
-    return {"failing_since": endpoint.failing_since or now, "failure_count": failures, "rests_until": now + schedule.rest_after(failures)}
+    rest = max(schedule.rest_after(failures), outcome.asked_rest)
+    return {"failing_since": endpoint.failing_since or now, "failure_count": failures, "rests_until": now + rest}
 
 
 def _to_disable(endpoint: Row[Any], outcome: Outcome, now: datetime) -> str | None:

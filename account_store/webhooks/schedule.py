@@ -17,6 +17,8 @@ OFFSETS = tuple(
 JITTER = 0.1
 """The share by which a wait is shortened or lengthened at random, so that what failed together is not tried again together."""
 LONGEST_REST = timedelta(minutes=5)
+LONGEST_ASKED_REST = timedelta(days=1)
+"""A receiver that asks for more is tried again after so long all the same."""
 FAILING_FOR = timedelta(days=5)
 """An endpoint that failed for so long, without one success, is disabled."""
 _RANDOM = secrets.SystemRandom()

@@ -10,6 +10,8 @@ from __future__ import annotations
 import asyncio
 import ssl
 import time
+from datetime import UTC, timedelta
+from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
@@ -17,10 +19,13 @@ import httpx
 
 from account_store.errors import AccountError
 from account_store.outbound.transport import guarded_client
+from account_store.webhooks import schedule
 from account_store.webhooks.queue import Outcome
 from account_store.webhooks.signing import signed_headers
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from account_store.clock import Clock
     from account_store.outbound import Outbound
     from account_store.webhooks.queue import Message
@@ -31,6 +36,7 @@ MOST_READ = 65_536
 """Bytes of an answer's body. Who sends more has answered all the same."""
 EXCERPT_CHARACTERS = 500
 LONGEST_ERROR = 300
+_THROTTLING = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
 AGENT = "music-catalog-webhooks/1"
 
 
@@ -52,12 +58,15 @@ class Sender:
         began = time.monotonic()
         status: int | None = None
         excerpt = error = None
+        asked_rest = timedelta(0)
         headers = signed_headers(message.event_id, message.body, self._clock(), message.secrets)
         headers |= {"content-type": "application/json", "user-agent": AGENT, "accept-encoding": "identity"}
         try:
             async with asyncio.timeout(self._deadline_seconds):
                 async with self._client.stream("POST", message.url, content=message.body.encode(), headers=headers) as answer:
                     status = answer.status_code
+                    if status in _THROTTLING:
+                        asked_rest = _asked_rest(answer.headers.get("retry-after", ""), self._clock())
                     excerpt = await _excerpt(answer)
             error = None if answer.is_success else f"answered {status}" + (": redirects are not followed" if answer.is_redirect else "")
         except TimeoutError:
@@ -65,7 +74,7 @@ class Sender:
         except (httpx.HTTPError, httpx.InvalidURL, AccountError, OSError, ssl.SSLError) as failure:
             error = f"{type(failure).__name__}: {failure}" if not isinstance(failure, AccountError) else str(failure)
         duration_ms = round(1000 * (time.monotonic() - began))
-        return Outcome(duration_ms, status, error and error[:LONGEST_ERROR], excerpt, is_gone=status == HTTPStatus.GONE)
+        return Outcome(duration_ms, status, error and error[:LONGEST_ERROR], excerpt, status == HTTPStatus.GONE, asked_rest)
 
 
 async def _excerpt(answer: httpx.Response) -> str:
@@ -78,3 +87,18 @@ async def _excerpt(answer: httpx.Response) -> str:
             break
     # The one character that PostgreSQL's text cannot hold.
     return b"".join(parts)[: 4 * EXCERPT_CHARACTERS].decode("utf-8", "replace").replace("\0", "\ufffd")[:EXCERPT_CHARACTERS]
+
+
+def _asked_rest(retry_after: str, now: datetime) -> timedelta:
+    """What `Retry-After` asks for (RFC 9110, 10.2.3): seconds or a date. None at all when it is neither, or past."""
+    try:
+        if retry_after.isascii() and retry_after.isdigit():
+            asked = timedelta(seconds=int(retry_after))
+        else:
+            then = parsedate_to_datetime(retry_after)
+            asked = (then if then.tzinfo else then.replace(tzinfo=UTC)) - now
+    except ValueError:
+        return timedelta(0)
+    except OverflowError:
+        return schedule.LONGEST_ASKED_REST
+    return min(max(asked, timedelta(0)), schedule.LONGEST_ASKED_REST)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from email.utils import format_datetime
 from typing import TYPE_CHECKING
 
 import pytest
 
+from account_store.clock import utc_now
 from account_store.webhooks.outbox import DELIVERED, PENDING
 from account_store.webhooks.sender import EXCERPT_CHARACTERS
 from tests.account_store.webhooks.conftest import LATE, LONG_SECONDS, SHORT_SECONDS, decide, deliver, hooked, log_of
@@ -101,3 +103,38 @@ def test_a_redirect_is_not_followed_anywhere(accounts: Accounts) -> None:
         decide(accounts, made.endpoint.account_id, "A")
         deliver(accounts)
         assert (len(receiver.received), inside.received) == (1, [])
+
+
+IN_AN_HOUR = format_datetime(utc_now() + timedelta(hours=1), usegmt=True)
+RESTS: dict[str, tuple[int, str, float]] = {
+    "seconds": (429, "1800", 1800),
+    "a date": (503, IN_AN_HOUR, 3600),
+    "too long": (503, "9" * 30, 86_400),
+    "too late a date": (429, "Fri, 31 Dec 9999 23:59:59 GMT", 86_400),
+    "a past date": (429, "Mon, 01 Jan 2001 00:00:00 GMT", 0),
+    "no number": (429, "-5", 0),
+    "nothing": (429, "", 0),
+    "other digits": (503, "\u00b2", 0),
+    "with another status": (500, "1800", 0),
+}
+
+
+@pytest.mark.parametrize("kind", RESTS)
+def test_a_receiver_that_says_when_to_come_back_is_left_alone_until_then(accounts: Accounts, clock: HandClock, kind: str) -> None:
+    status, retry_after, rest = RESTS[kind]
+    with receiving(answers(status, b"later", f"Retry-After: {retry_after}")) as receiver:
+        made = hooked(accounts, receiver.url)
+        decide(accounts, made.endpoint.account_id, "A", "B")
+        deliver(accounts)
+        [first, second] = log_of(accounts, made.endpoint)
+        assert first.due_at is not None
+        wait = (first.due_at - clock.now).total_seconds()
+        assert rest - 120 <= wait <= max(rest, 6)
+        assert (first.attempt_count, second.attempt_count) == (1, 0)
+        receiver.behaves(answers(204))
+        clock.move(seconds=max(6, rest - 120) - 1)
+        deliver(accounts)
+        assert len(receiver.received) == (1 if rest else 3), "nor is anything else sent to it"
+        clock.move(seconds=121)
+        deliver(accounts)
+    assert [one.status for one in log_of(accounts, made.endpoint)] == [DELIVERED] * 2
