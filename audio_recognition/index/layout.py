@@ -61,17 +61,17 @@ MAXIMUM_ITEMS = 1 << PLACE_BITS
 STORE_STRIDE = 2
 
 
-def _runs() -> Iterator[tuple[int, int, int]]:
-    """Runs of hashed bits: where each begins in an item, its mask, where it goes in the hash."""
+def _runs() -> Iterator[tuple[int, int]]:
+    """Runs of hashed bits: how far each goes down, and its mask in the hash."""
     bits, place = list(HASHED_BITS), 0
     while bits:
         length = next((n for n in range(1, len(bits)) if bits[n] != bits[0] + n), len(bits))
-        yield bits[0], (1 << length) - 1, place
+        yield bits[0] - place, ((1 << length) - 1) << place
         bits, place = bits[length:], place + length
 
 
 _MASK = np.uint32((1 << HASH_BITS) - 1)
-_RUNS = tuple((np.uint32(shift), np.uint32(mask), np.uint32(place)) for shift, mask, place in _runs())
+_RUNS = tuple((np.uint32(shift), np.uint32(mask)) for shift, mask in _runs())
 _HALF = np.uint32(HASH_BITS // 2)
 _MIX = np.uint32(0x2545F49)
 _MIX_AGAIN = np.uint32(0x6C8E94D)
@@ -80,8 +80,10 @@ _MIX_AGAIN = np.uint32(0x6C8E94D)
 def codes(items: NDArray[np.uint32]) -> NDArray[np.uint32]:
     """HASHED_BITS of each item, well mixed; no two values share a code."""
     mixed = np.zeros_like(items)
-    for shift, mask, place in _RUNS:
-        mixed |= ((items >> shift) & mask) << place
+    for shift, mask in _RUNS:
+        run = items >> shift
+        run &= mask
+        mixed |= run
     mixed ^= mixed >> _HALF
     mixed *= _MIX
     mixed &= _MASK

@@ -79,14 +79,14 @@ class Spool:
     def _read(self, rows: slice) -> NDArray[np.uint32]:
         # Not by memory map: pages of it would count as the program's memory, and cost more to map than to read.
         starts, ends = self._starts[rows], self._starts[rows] + self.lengths[rows]
-        if (starts[1:] == ends[:-1]).all():
-            return np.fromfile(self._file, dtype="<u4", count=int(ends[-1] - starts[0]), offset=int(starts[0]) * ITEM_BYTES)
+        breaks = np.flatnonzero(starts[1:] != ends[:-1])
+        items = np.empty(int(self.lengths[rows].sum()), dtype="<u4")
+        at = 0
         with self._file.open("rb", buffering=0) as file:
-            pieces = [
-                os.pread(file.fileno(), length * ITEM_BYTES, start * ITEM_BYTES)
-                for start, length in zip(starts.tolist(), self.lengths[rows].tolist(), strict=True)
-            ]
-        return np.frombuffer(b"".join(pieces), dtype="<u4")
+            number = file.fileno()
+            for start, end in zip(starts[np.append(0, breaks + 1)].tolist(), ends[np.append(breaks, -1)].tolist(), strict=True):
+                at += os.preadv(number, [items[at : at + end - start].data], start * ITEM_BYTES) // ITEM_BYTES
+        return items
 
     def __len__(self) -> int:
         """Number of fingerprints."""

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from audio_recognition.chromaprint import SILENCE_ITEM
 from audio_recognition.index import postings, segment
 from audio_recognition.index.batches import FingerprintBatch
 from audio_recognition.index.build import build_index
@@ -53,11 +54,58 @@ def test_files_are_the_same_for_any_order_batches_and_partitions(
     assert digest(folder) == expected
 
 
-def test_files_are_the_same_for_small_blocks_and_parts(expected: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many blocks, runs, parts and groups of parts as a large index has."""
     monkeypatch.setattr(segment, "ITEMS_PER_BLOCK", 100)
+    monkeypatch.setattr(postings, "POSTINGS_AT_ONCE", 60)
     monkeypatch.setattr(postings, "POSTINGS_PER_PART", 10)
+    monkeypatch.setattr(postings, "FEWEST_TO_PART", 0)
+
+
+@pytest.mark.usefixtures("small_steps")
+def test_files_are_the_same_for_small_blocks_runs_and_parts(expected: dict[str, str], tmp_path: Path) -> None:
     build_index(batches(IDS, FINGERPRINTS, 3), tmp_path / "index")
     assert digest(tmp_path / "index") == expected
+
+
+@pytest.mark.parametrize("steps", ["whole", "small"])
+def test_postings_are_those_of_the_format_in_its_order(
+    steps: str, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if steps == "small":
+        request.getfixturevalue("small_steps")
+        monkeypatch.setattr(postings, "POSTINGS_AT_ONCE", 5_000)
+    tune = music(1, 900)
+    held, still = np.repeat(tune[:200], 4), np.full(300, SILENCE_ITEM, np.uint32)
+    sampled = tune[is_sampled(codes(tune))][0]
+    fingerprints = [
+        tune,
+        held,
+        np.concatenate([tune[:50], still, tune[50:]]),
+        held[2:],
+        np.full(9, sampled),
+        np.full(5, sampled),
+        tune[450:],
+    ]
+    # Enough of them to be parted, and the rest of their addresses sorted by radix.
+    fingerprints += list(np.random.default_rng(4).integers(1 << 32, size=(3, 48_000), dtype=np.uint32))
+    build_index([FingerprintBatch.of(range(len(fingerprints)), fingerprints)], tmp_path / "index")
+    (base,) = Index.open(tmp_path / "index").segments
+    wanted = []
+    for ordinal, items in enumerate(fingerprints):
+        hashed = codes(items).tolist()
+        for place, (code, is_posted) in enumerate(zip(hashed, is_sampled(codes(items)), strict=True)):
+            if is_posted and (place == 0 or hashed[place - 1] != code):
+                wanted.append((code >> SAMPLE_BITS, ordinal, place))
+    wanted.sort()
+    assert steps == "whole" or postings.part_bits(base.facts.items, base.facts.ordinal_bits, base.facts.bucket_bits) >= 10
+    tag_bits = ADDRESS_BITS - base.facts.bucket_bits
+    buckets = np.array([address >> tag_bits for address, _, _ in wanted])
+    words = [(address % (1 << tag_bits)) << base.facts.ordinal_bits | ordinal for address, ordinal, _ in wanted]
+    assert base._bucket_starts.tolist() == np.searchsorted(buckets, np.arange((1 << base.facts.bucket_bits) + 1)).tolist()
+    assert base._words.tolist() == words
+    assert base._places.tolist() == [place for _, _, place in wanted]
 
 
 def test_every_sampled_item_is_posted_where_it_stands(tmp_path: Path) -> None:
