@@ -48,7 +48,7 @@ class ApiSettings:
     metrics_host: Annotated[str, "Address that Prometheus metrics are served on: not the public one."] = "127.0.0.1"
     metrics_port: Annotated[Port, "Port of the metrics, `/metrics`; 0 serves none."] = 0
     log_level: Annotated[Level, "What is logged on standard error."] = "info"
-    log_requests: Annotated[bool, "Whether each request is a line of the log."] = True
+    log_requests: Annotated[bool, "Whether each request is a line of the log (of level info)."] = True
     look_seconds: Annotated[Seconds, "How often the server looks whether another snapshot is live."] = 1.0
     verify_contents: Annotated[
         bool, "Read a new snapshot's serving files through before they are used (about 1 s per GB); else sizes only."

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import multiprocessing
 import os
 import sys
 from contextlib import asynccontextmanager, suppress
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING
 from catalog_api.app import build_app
 from catalog_api.edge import GuardedProtocol, Limits, sweep
 from catalog_api.settings import load_settings
+from catalog_api.tied import end_with
 from catalog_api.traffic import REPORTS_FOLDER, Traffic, store
 from catalog_store.log import log_json
 
@@ -35,6 +37,8 @@ _COLLECT_AFTER = 50_000
 
 def application() -> ASGIApp:
     """The application of this worker."""
+    if supervisor := multiprocessing.parent_process():
+        end_with(supervisor.pid or 0)
     settings = load_settings(os.environ)
     log_json(settings.log_level, quiet=["uvicorn"])  # its coming and going is told by supervisor.py and live_catalog.py
     GuardedProtocol.limits = Limits(
@@ -44,7 +48,8 @@ def application() -> ASGIApp:
         idle_seconds=settings.idle_seconds,
         connections=settings.connections,
     )
-    traffic = Traffic(partial(os.write, sys.stderr.fileno()) if settings.log_requests else None)
+    tells_requests = settings.log_requests and settings.log_level in {"debug", "info"}
+    traffic = Traffic(partial(os.write, sys.stderr.fileno()) if tells_requests else None)
     return build_app(settings, traffic, housekeeping)
 
 

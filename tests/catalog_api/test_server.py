@@ -203,6 +203,23 @@ def test_stopping_lets_a_request_finish_and_takes_no_new_one(served: Served) -> 
     assert "matcher stopped" in [line["event"] for line in served.lines()]
 
 
+def test_no_worker_outlives_a_server_that_was_killed_and_a_quiet_one_tells_no_requests(place: Path) -> None:
+    port = free_port()
+    where = ["--catalog", str(place / "catalog"), "--accounts", f"sqlite:///{place}/accounts.db", "--port", str(port)]
+    alone = {"CATALOG_API_MATCHER": "false", "CATALOG_API_WEBHOOKS": "false", "CATALOG_API_MONITORS": "0"}
+    command = [sys.executable, "-m", "catalog_api", "serve", *where, "--log-level", "warning"]
+    log = place / "quiet.log"
+    with log.open("wb") as lines:
+        process = subprocess.Popen(command, cwd=ROOT, stderr=lines, env={**os.environ, **alone})
+    killed = Served(port, 0, "", process, log)
+    until(killed.is_listening)
+    assert killed.get("/healthz")[0] == 200
+    process.kill()
+    process.wait()
+    until(lambda: not killed.is_listening())  # the port is free for the next one
+    assert not log.read_text()
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
