@@ -16,12 +16,13 @@ from __future__ import annotations
 import os
 import threading
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 import structlog
 
 from catalog_store.errors import SnapshotInvalidError
-from catalog_store.snapshot import CURRENT, MANIFEST, verify
+from catalog_store.snapshot import CURRENT, verify
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,7 +63,7 @@ class _Open(Generic[Opened]):
 class _Refusal:
     """A target that did not become live, why, and when to try again."""
 
-    def __init__(self, target: tuple[Path, object], reason: str, seconds: float) -> None:
+    def __init__(self, target: tuple[Path, int | None], reason: str, seconds: float) -> None:
         self.target = target
         self.reason = reason
         self.seconds = seconds
@@ -137,27 +138,28 @@ class LiveSnapshot(Generic[Opened]):
 
     def look(self) -> None:
         """Make what `current` names the live snapshot, if it is not and can be. Never raises for a bad snapshot."""
+        live, refusal = self._open, self._refusal
         try:
-            target = self._target()
+            folder = self._folder()
+            if live is not None and live.folder == folder:
+                self._refusal = None
+                return
+            target = (folder, _last_change(folder))
         except OSError as error:
             self._refuse((self._root, None), error, may_pass=True)
-            return
-        live, refusal = self._open, self._refusal
-        if live is not None and live.folder == target[0]:
-            self._refusal = None
             return
         if refusal is not None and refusal.target == target and time.monotonic() < refusal.again_at:
             return
         try:
             contents = self._contents if self._reads_first or live is not None else False
-            manifest = verify(target[0], contents=contents, besides=self._besides)
-            opened = self._open_one(target[0])
+            manifest = verify(folder, contents=contents, besides=self._besides)
+            opened = self._open_one(folder)
         except SnapshotInvalidError as error:
             self._refuse(target, error, may_pass=False)
         except Exception as error:  # noqa: BLE001 - whatever is wrong with it: what is in use stays, and this thread lives
             self._refuse(target, error, may_pass=True)
         else:
-            self._switch(_Open(target[0], manifest, opened))
+            self._switch(_Open(folder, manifest, opened))
 
     def follow(self) -> None:
         """Look now, then again and again in a thread, until `close()`."""
@@ -178,13 +180,10 @@ class LiveSnapshot(Generic[Opened]):
         while not self._stopping.wait(self._look_seconds):
             self.look()
 
-    def _target(self) -> tuple[Path, object]:
-        """The folder that should be live, and what tells a manifest that was mended from the one that was refused."""
+    def _folder(self) -> Path:
+        """The folder that should be live."""
         link = self._root / CURRENT
-        folder = (link if link.is_symlink() else self._root).resolve()
-        manifest = folder / MANIFEST
-        facts = manifest.stat() if manifest.exists() else None
-        return folder, facts and (facts.st_ino, facts.st_mtime_ns, facts.st_size)
+        return (link if link.is_symlink() else self._root).resolve()
 
     def _switch(self, following: _Open[Opened]) -> None:
         before = self.snapshot
@@ -205,8 +204,8 @@ class LiveSnapshot(Generic[Opened]):
         superseded.opened.close()
         log.info(self._says["freed"], snapshot=superseded.manifest.id)
 
-    def _refuse(self, target: tuple[Path, object], error: Exception, *, may_pass: bool) -> None:
-        """Remember and tell once. A damaged snapshot is not tried again until it or `current` changes."""
+    def _refuse(self, target: tuple[Path, int | None], error: Exception, *, may_pass: bool) -> None:
+        """Remember and tell once. A damaged snapshot is not tried again until a file of it or `current` changes."""
         before = self._refusal
         is_known = before is not None and before.target == target and before.reason == str(error)
         seconds = float("inf")
@@ -232,3 +231,12 @@ class _Hold(Generic[Opened]):
 
     def __exit__(self, *_: object) -> None:
         self._live.give_back(self._held)
+
+
+def _last_change(folder: Path) -> int:
+    """When the last file below changed, in ns by the kernel's own clock: a copy that mends a file may keep its size and time."""
+    newest = folder.stat().st_ctime_ns if folder.exists() else 0
+    for file in folder.rglob("*"):
+        with suppress(FileNotFoundError):  # of a copy that is under way
+            newest = max(newest, file.lstat().st_ctime_ns)
+    return newest

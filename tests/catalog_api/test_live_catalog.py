@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import threading
@@ -146,19 +145,24 @@ def test_a_damaged_snapshot_is_refused_once_and_the_old_one_stays(root: Path, li
     assert live.refused is None
 
 
-def test_a_damaged_snapshot_that_is_mended_becomes_live(root: Path, live: LiveCatalog) -> None:
-    manifest = root / "snapshots" / "second" / "manifest.json"
-    good = manifest.read_bytes()
-    manifest.write_bytes(good[:-9])
+@pytest.mark.parametrize("broken", ["manifest.json", "serving/search/popularity.npy"])
+def test_a_damaged_snapshot_that_is_mended_becomes_live(root: Path, live: LiveCatalog, broken: str) -> None:
+    file = root / "snapshots" / "second" / broken
+    good, times = file.read_bytes(), file.stat()
+    damage(file)
     (root / ".next").symlink_to("snapshots/second")
     (root / ".next").rename(root / "current")
     live.look()
+    live.look()
     assert live.snapshot is not None
     assert live.snapshot[0] == "first"
-    manifest.with_name("new").write_bytes(good)
-    manifest.with_name("new").rename(manifest)
+    # As `rsync -ac` mends it: beside it, then in its place, size and time as they were.
+    file.with_name("new").write_bytes(good)
+    os.utime(file.with_name("new"), ns=(times.st_atime_ns, times.st_mtime_ns))
+    file.with_name("new").rename(file)
     live.look()
-    assert live.snapshot[0:2] == ("second", json.loads(good)["created_at"])
+    assert live.snapshot[0] == "second"
+    assert live.refused is None
 
 
 def test_sizes_alone_can_be_asked_for(root: Path) -> None:
