@@ -12,7 +12,7 @@ from account_store.ledger import Charge
 from catalog_api.answers import Answer
 from catalog_api.bodies import Members
 from catalog_api.metering import Paid, Question
-from catalog_api.parameters import TEXT_CHARACTERS, Asked, external_id
+from catalog_api.parameters import TEXT_CHARACTERS, VISIBLE, Asked, external_id
 from catalog_api.platform_urls import written
 from catalog_api.problems import ApiError
 from catalog_api.routes import writes
@@ -31,7 +31,7 @@ LONGEST_CODE = 200
 """Characters of a row that is a code; no code of a platform comes near."""
 SKIPPED_MESSAGE = "The month's credits did not last: rows with status skipped_no_credits were not tried."
 
-_TEXT = {"type": "string", "minLength": 1, "maxLength": TEXT_CHARACTERS, "pattern": r"^[^\x00]*\S[^\x00]*$"}
+_TEXT = {"type": "string", "minLength": 1, "maxLength": TEXT_CHARACTERS, "pattern": rf"^[^\x00]*{VISIBLE}[^\x00]*$"}
 _NAME = {"type": "object", "required": ["artist", "title"], "properties": {"artist": _TEXT, "title": _TEXT}}
 _BODY = {
     "oneOf": [
