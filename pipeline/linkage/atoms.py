@@ -36,7 +36,8 @@ ATOM_SEED = 0
 NO_DURATION = (1 << 31) - 1
 """Stands for an unknown duration while rows are sorted: a sort that minds nulls costs six times as much."""
 
-_KEY = ["artist_key", "title_key", "variant"]
+KEY = ["artist_key", "title_key", "variant"]
+"""What the records of an atom agree in to the letter; an unknown artist counts as none."""
 _PLATFORM_BIT = pl.col("platform").replace_strict(
     {platform: 1 << place for place, platform in enumerate(CATALOG_PLATFORMS)}, return_dtype=pl.UInt8
 )
@@ -84,8 +85,8 @@ def _numbers(records: pl.DataFrame) -> pl.DataFrame:
         "artist_hash",
         pl.col("duration_ms").fill_null(NO_DURATION),
         row=pl.int_range(pl.len(), dtype=pl.UInt32),
-        key=hashed([*_KEY, "salt"], ATOM_SEED),
-        check=hashed([*_KEY, "salt"], ATOM_SEED + 1),
+        key=hashed([*KEY, "salt"], ATOM_SEED),
+        check=hashed([*KEY, "salt"], ATOM_SEED + 1),
         name_hash=hashed(["platform", "external_id"], ATOM_SEED),
         content=hashed(["content_hash", "artist_key", "variant", "names"], ATOM_SEED),
     )

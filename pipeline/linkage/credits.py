@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
 
 from catalog_store.name_keys import compact_expr, fold_series, name_key_expr, name_key_series
 from catalog_store.name_keys.joints import ACCOMPANIMENT, NAME_GUEST_JOINT, NAME_JOINT, TIGHT_COMMA
-from pipeline.linkage.runs import hashed, run_starts
+from pipeline.linkage.runs import hashed, listed_from, run_starts
 
 if TYPE_CHECKING:
     from pipeline.linkage.runs import Places
@@ -191,15 +190,10 @@ def credited(credits_: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFrame)
     order = _leaders_first(credits_)
     numbers = credit_numbers(credits_)[order]
     starts = run_starts(numbers["row"].to_numpy())
-    of_row = pa.array(np.append(starts, len(order)), pa.int64())
-    listed = {
-        f"credit_{name}s": pa.LargeListArray.from_arrays(of_row, numbers[name].rechunk().to_arrow(compat_level=pl.CompatLevel.oldest()))
-        for name in ("name", "artist")
-    }
+    ends = np.append(starts, len(order))
+    listed = {f"credit_{name}s": listed_from(ends, numbers[name]) for name in ("name", "artist")}
     artist_id = credits_["artist_id"].gather(order[starts])
-    found = read_credits(numbers, names, artists).with_columns(
-        artist_id=artist_id, **{name: pl.Series(name, held) for name, held in listed.items()}
-    )
+    found = read_credits(numbers, names, artists).with_columns(artist_id=artist_id, **listed)
     lead = pl.when(pl.col("artist_id").is_not_null()).then(pl.col("artist_id").hash().reinterpret(signed=True))
     found = found.with_columns(lead=lead).join(_remixers(credits_, names), on="row", how="left", maintain_order="left")
     return found.select(pl.col(name).cast(dtype) for name, dtype in CREDITED_SCHEMA.items())
@@ -253,7 +247,7 @@ def read_credits(numbers: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFra
     if len(keys) and keys[0] == "":
         everyone = everyone[everyone & _NUMBER != 0]
     offsets = np.searchsorted(everyone, np.arange(len(starts) + 1) << _NUMBER_BITS)
-    gathered = pa.LargeListArray.from_arrays(pa.array(offsets, pa.int64()), keys.gather(everyone & _NUMBER).to_arrow())
+    gathered = listed_from(offsets, keys.gather(everyone & _NUMBER))
     return pl.DataFrame({"row": rows[starts], "artist_key": keys.gather(first[starts]), "names": gathered})
 
 

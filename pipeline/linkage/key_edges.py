@@ -9,11 +9,10 @@ from __future__ import annotations
 import polars as pl
 
 from catalog_store.tables import TABLES
-from pipeline.linkage.atoms import DOMINANCE
+from pipeline.linkage.atoms import DOMINANCE, KEY
 from pipeline.linkage.runs import hashed
 
-_KEY = ["artist_key", "title_key", "variant"]
-KEY_COLUMNS = ["atom_id", *_KEY, "duration_ms", "record_count"]
+KEY_COLUMNS = ["atom_id", *KEY, "duration_ms", "record_count"]
 """Columns of `atom` that are looked at."""
 
 
@@ -25,16 +24,16 @@ def key_edges(atoms: pl.DataFrame, components: pl.DataFrame) -> pl.DataFrame:
         components: atom_id, cluster_id by all other edges.
     """
     untimed = atoms.filter(pl.col("duration_ms").is_null(), pl.col("artist_key") != "")
-    waiting = untimed.select(hashed(_KEY)).to_series().unique().implode()
-    timed = atoms.filter(pl.col("duration_ms").is_not_null(), hashed(_KEY).is_in(waiting)).join(untimed, on=_KEY, how="semi")
+    waiting = untimed.select(hashed(KEY)).to_series().unique().implode()
+    timed = atoms.filter(pl.col("duration_ms").is_not_null(), hashed(KEY).is_in(waiting)).join(untimed, on=KEY, how="semi")
     timed = timed.join(components, on="atom_id")
-    held = timed.group_by(*_KEY, "cluster_id").agg(
+    held = timed.group_by(*KEY, "cluster_id").agg(
         records=pl.col("record_count").sum(),
         nearest=pl.col("atom_id").sort_by(["record_count", "atom_id"], descending=[True, False]).first(),
     )
-    share = (pl.col("records") / pl.col("records").sum()).over(_KEY)
-    chosen = held.filter(share >= DOMINANCE).select(*_KEY, "nearest", target="cluster_id")
-    pairs = untimed.join(components, on="atom_id").join(chosen, on=_KEY).filter(pl.col("cluster_id") != pl.col("target"))
+    share = (pl.col("records") / pl.col("records").sum()).over(KEY)
+    chosen = held.filter(share >= DOMINANCE).select(*KEY, "nearest", target="cluster_id")
+    pairs = untimed.join(components, on="atom_id").join(chosen, on=KEY).filter(pl.col("cluster_id") != pl.col("target"))
     ends = (pl.min_horizontal("atom_id", "nearest"), pl.max_horizontal("atom_id", "nearest"))
     described = pl.concat_str("artist_key", pl.lit(" / "), "title_key", pl.lit(" / "), "variant")
     return TABLES["edge"].conform(

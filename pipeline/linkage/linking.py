@@ -17,7 +17,7 @@ from pipeline.linkage.key_edges import key_edges
 from pipeline.linkage.link_edges import link_edges
 from pipeline.linkage.normalise import hash_bucket, names_of, normalise, record_number
 from pipeline.linkage.overrides import NO_OVERRIDES, apart, cannot_atoms, must_edges
-from pipeline.linkage.position_edges import contested_places, position_edges
+from pipeline.linkage.position_edges import contested_places, judged, position_edges, position_pairs
 from pipeline.linkage.typo_edges import same_artist_edges, same_title_edges, without_contradiction
 
 if TYPE_CHECKING:
@@ -119,6 +119,7 @@ def _edges(
         places = contested_places(
             partial(iter, [releases]), partial(iter, [tracks]), partial(iter, [atoms.member.select("atom_id", record=record_number())])
         )
-        found.append(position_edges(atoms.atom, places.told()))
+        pairs = position_pairs(places.told())
+        found.append(position_edges(pairs, judged(pairs, atoms.atom)))
     edges = pl.concat(found)
     return pl.concat([edges, key_edges(atoms.atom, components(atoms.atom["atom_id"], edges))])

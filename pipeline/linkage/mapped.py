@@ -8,17 +8,22 @@ cost. So whoever writes a part of `atom`, `atom_member` or `atom_isrc` lays the 
 A part ends with places, sizes and extremes of all its columns; of a small one the tail is all there is. So a file belongs to a part by
 what is in it, wherever the part is linked to: a snapshot's tables and tonight's share it, and it does not matter which build wrote it.
 Beside the columns of `atom_member` stand the normal forms of the records (`normalise.NORMAL_SCHEMA`), which would have to be read from
-staging and made again. What stands on the places of releases lies here too (`place-<hash>`, `place_sum-<hash>`, named by the atoms
-of that build); without it a night looks at all places. Nothing here is published; a night whose other files are gone or torn links
-everything anew (night.py). What must not live here: which atoms are looked at.
+staging and made again; beside those of `atom` numbers for its texts, so that atoms are found without touching any. What stands on the
+places of releases lies here too (`place-<hash>`, `place_sum-`, `place_pair-`, named by the atoms of that build); without it a night looks
+at all places. Nothing here is published; a night whose other files are gone or torn links everything anew (night.py).
+
+Pages that were looked at count as memory of the process, and to fetch some thousand rows touches nearly all of them: the system maps what
+lies around each. So after every look they are given back; to touch them again costs a microsecond. What must not live here: which atoms
+are looked at.
 """
 
 from __future__ import annotations
 
+import mmap
 import os
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from hashlib import blake2b
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import polars as pl
 import pyarrow as pa
@@ -26,9 +31,11 @@ import pyarrow as pa
 from catalog_store.tables import TABLES
 from catalog_store.tables.atoms import ATOM_TABLES, gone_atoms
 from catalog_store.tables.files import parts, row_count_of
-from pipeline.linkage.normalise import NORMAL_SCHEMA
+from pipeline.linkage.atoms import KEY
+from pipeline.linkage.normalise import NORMAL_SCHEMA, record_number
 from pipeline.linkage.position_edges import Places
-from pipeline.linkage.runs import SUM_BITS
+from pipeline.linkage.runs import SUM_BITS, hashed
+from pipeline.linkage.typo_edges import BLOCKS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,10 +45,17 @@ if TYPE_CHECKING:
     from pipeline.paths import BuildPaths
 
 TAIL = 1 << 16
-SCHEMAS = {name: TABLES[name].polars_schema for name in ATOM_TABLES} | {
-    "atom_member": pl.Schema({**NORMAL_SCHEMA, "atom_id": pl.Int64(), "record": pl.UInt64()})
+BYTES_AT_A_TIME = 1 << 28
+"""Of files that are looked at together: so much can be in memory at most."""
+NUMBERS = {
+    "atom": {"key": hashed(KEY), **BLOCKS},
+    "atom_member": {"record": record_number()},
+    "atom_isrc": {},
 }
-"""What the files of each table hold; `record`: `normalise.record_number`."""
+"""Columns of the files that stand for texts of theirs: where two texts have one number (1 in 2^64), a row too many is found."""
+SCHEMAS = {name: TABLES[name].polars_schema for name in ATOM_TABLES} | {"atom_member": pl.Schema({**NORMAL_SCHEMA, "atom_id": pl.Int64()})}
+SCHEMAS = {name: pl.Schema({**columns, **dict.fromkeys(NUMBERS[name], pl.UInt64())}) for name, columns in SCHEMAS.items()}
+"""What the files of each table hold."""
 
 
 def folder(paths: BuildPaths) -> Path:
@@ -50,8 +64,9 @@ def folder(paths: BuildPaths) -> Path:
 
 
 def keep(files: Path, part: Path, rows: pl.DataFrame) -> None:
-    """Lay down the rows of a part, columns as in SCHEMAS; whole or not at all."""
-    _write(_file(files, part), rows)
+    """Lay down the rows of a part, columns as in SCHEMAS but for the NUMBERS; whole or not at all."""
+    name = part.parent.name
+    _write(_file(files, part), rows.with_columns(**NUMBERS[name]).select(SCHEMAS[name].names()))
 
 
 def _write(file: Path, rows: pl.DataFrame) -> None:
@@ -63,25 +78,27 @@ def _write(file: Path, rows: pl.DataFrame) -> None:
 
 def keep_places(files: Path, place: Place, places: Places) -> None:
     """Lay down what stands on places, beside the atoms at a place."""
-    contested, sums = _place_files(files, place)
-    _write(contested, places.contested)
-    _write(sums, pl.DataFrame({"sum": places.sums.ravel()}))
+    named = _place_files(files, place)
+    for file in named:
+        file.unlink(missing_ok=True)  # of two nights with the same atoms and other places, one that died must not leave half of each
+    for file, rows in zip(named, (places.contested, pl.DataFrame({"sum": places.sums.ravel()}), places.judged), strict=True):
+        _write(file, rows)
 
 
 def places(files: Path, place: Place) -> Places | None:
     """What stood on places when there were the atoms at a place; None when that is not known: whoever asks looks at all places."""
-    contested, sums = _place_files(files, place)
     try:
-        return Places(_open(contested), _open(sums)["sum"].to_numpy().reshape(-1, 1 << SUM_BITS))
-    except (OSError, pa.ArrowInvalid):
+        contested, sums, judged = (_open(file).rows for file in _place_files(files, place))
+        return Places(contested, sums["sum"].to_numpy().reshape(-1, 1 << SUM_BITS), judged)
+    except (OSError, ValueError):
         return None
 
 
-def _place_files(files: Path, place: Place) -> tuple[Path, Path]:
+def _place_files(files: Path, place: Place) -> list[Path]:
     """Named by the atoms: the same ones on the same places are the same, whichever build found them there."""
     named = [_file(files, part).name for name in ("atom", "atom_gone") if place(name).is_dir() for part in parts(place(name))]
     digest = blake2b("\n".join(named).encode(), digest_size=16).hexdigest()
-    return files / f"place-{digest}.arrow", files / f"place_sum-{digest}.arrow"
+    return [files / f"{kind}-{digest}.arrow" for kind in ("place", "place_sum", "place_pair")]
 
 
 def clear(files: Path, place: Place) -> None:
@@ -98,38 +115,85 @@ def lacking(files: Path, place: Place) -> list[str]:
         for part in parts(place(name)):
             try:
                 _open(_file(files, part))
-            except (OSError, pa.ArrowInvalid) as error:
+            except (OSError, ValueError) as error:
                 if row_count_of(part):
                     found.append(f"{name}/{part.name} has no usable copy in {files} ({error})")
     return found
 
 
-def live(files: Path, name: str, place: Place) -> pl.LazyFrame:
-    """The rows of one of ATOM_TABLES that count, in no order; of `atom_member` with the normal forms. FileNotFoundError, ArrowInvalid."""
-    rows = [SCHEMAS[name].to_frame(), *(_rows_of(files, part) for part in _filled(place(name)))]
-    return _without(pl.concat(rows, rechunk=False).lazy(), gone_atoms(place))
+class Mapped:
+    """The tables of atoms at a place: their rows that count, in no order; of `atom_member` with the normal forms, of all with the NUMBERS.
+
+    FileNotFoundError, ArrowInvalid when a file is gone or torn (see `lacking`).
+    """
+
+    def __init__(self, files: Path, place: Place) -> None:
+        """`files`: their `folder`."""
+        self._files, self._place = files, place
+        self._known: dict[str, list[_Stretch]] = {}
+
+    @cached_property
+    def gone(self) -> pl.Series:
+        """atom_id of the atoms that stand in the tables and count no more."""
+        return gone_atoms(self._place)
+
+    def rows(self, name: str, columns: list[str] | None = None, where: pl.Expr | None = None) -> pl.DataFrame:
+        """Some columns, or all, of the rows of one of ATOM_TABLES for which `where` holds."""
+        return pl.concat(self.pieces(name, columns or SCHEMAS[name].names(), where), rechunk=False)
+
+    def pieces(self, name: str, columns: list[str], where: pl.Expr | None = None) -> Iterator[pl.DataFrame]:
+        """The same, some parts at a time; at least one piece, which may be empty."""
+        yield SCHEMAS[name].to_frame().select(columns)
+        if name not in self._known:
+            self._known[name] = list(self._stretches(name))
+        for stretch in self._known[name]:
+            yield stretch.rows_where(columns, where)
+            stretch.give_back()
+
+    def _stretches(self, name: str) -> Iterator[_Stretch]:
+        opened, size = list[_File](), 0
+        for part in _filled(self._place(name)):
+            opened.append(_file_of(self._files, part))
+            size += len(opened[-1].held)
+            if size >= BYTES_AT_A_TIME:
+                yield _Stretch.of(opened, self.gone)
+                opened, size = [], 0
+        if opened:
+            yield _Stretch.of(opened, self.gone)
 
 
-def live_parts(files: Path, name: str, place: Place, columns: list[str]) -> Iterator[pl.DataFrame]:
-    """Some columns of the same, `atom_id` among them, part by part."""
-    gone = gone_atoms(place)
-    yield SCHEMAS[name].to_frame().select(columns)
-    for part in _filled(place(name)):
-        yield _without(_rows_of(files, part).lazy(), gone).select(columns).collect()
+def tonight(paths: BuildPaths) -> Mapped:
+    """Those of tonight, as they are by now."""
+    return Mapped(folder(paths), paths.table)
 
 
-def tonight(paths: BuildPaths, name: str) -> pl.LazyFrame:
-    """`live` of tonight's table."""
-    return live(folder(paths), name, paths.table)
+class _File(NamedTuple):
+    rows: pl.DataFrame
+    held: mmap.mmap
 
 
-def tonight_parts(paths: BuildPaths, name: str, columns: list[str]) -> Iterator[pl.DataFrame]:
-    """`live_parts` of tonight's table."""
-    return live_parts(folder(paths), name, paths.table, columns)
+class _Stretch(NamedTuple):
+    """Some files that are looked at together, and which of their rows count; None: all."""
 
+    rows: pl.DataFrame
+    live: pl.Series | None
+    held: list[mmap.mmap]
 
-def _without(rows: pl.LazyFrame, gone: pl.Series) -> pl.LazyFrame:
-    return rows.filter(~pl.col("atom_id").is_in(gone.implode())) if len(gone) else rows
+    @classmethod
+    def of(cls, files: list[_File], gone: pl.Series) -> _Stretch:
+        rows = pl.concat([file.rows for file in files], rechunk=False)
+        return cls(rows, ~rows["atom_id"].is_in(gone.implode()) if len(gone) else None, [file.held for file in files])
+
+    def rows_where(self, columns: list[str], where: pl.Expr | None) -> pl.DataFrame:
+        found, picked = self.rows.select(columns), self.live
+        if where is not None:
+            holds = self.rows.select(where).to_series()
+            picked = holds if picked is None else picked & holds
+        return found if picked is None else found.filter(picked)
+
+    def give_back(self) -> None:
+        for held in self.held:
+            held.madvise(mmap.MADV_DONTNEED)
 
 
 def _filled(table: Path) -> list[Path]:
@@ -138,20 +202,22 @@ def _filled(table: Path) -> list[Path]:
     return found if len(found) > 1 or row_count_of(found[0]) else []
 
 
-def _rows_of(files: Path, part: Path) -> pl.DataFrame:
+def _file_of(files: Path, part: Path) -> _File:
     seen = part.stat()
     return _opened(files, part, (seen.st_ino, seen.st_size, seen.st_mtime_ns))
 
 
 @lru_cache(maxsize=256)
-def _opened(files: Path, part: Path, _seen: tuple[int, int, int]) -> pl.DataFrame:
+def _opened(files: Path, part: Path, _seen: tuple[int, int, int]) -> _File:
     """A night asks for the same few files some thirty times."""
     return _open(_file(files, part))
 
 
-def _open(file: Path) -> pl.DataFrame:
-    with pa.memory_map(str(file)) as mapped:
-        return cast("pl.DataFrame", pl.from_arrow(pa.ipc.open_file(mapped).read_all(), rechunk=False))
+def _open(file: Path) -> _File:
+    with file.open("rb") as opened:
+        held = mmap.mmap(opened.fileno(), 0, prot=mmap.PROT_READ)
+    # By way of a table: a column by itself would cost 70 ms, to import pyarrow.compute.
+    return _File(cast("pl.DataFrame", pl.from_arrow(pa.ipc.open_file(pa.py_buffer(held)).read_all(), rechunk=False)), held)
 
 
 def _file(files: Path, part: Path) -> Path:

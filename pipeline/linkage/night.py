@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import platform
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import blake2b
 from importlib.metadata import version
 from pathlib import Path
@@ -20,13 +21,10 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from catalog_store.tables import TABLES
-from catalog_store.tables.atoms import ATOM_TABLES
 from catalog_store.tables.files import read_table, scan_table, write_table
 from pipeline.linkage import mapped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from pipeline.paths import BuildPaths
 
 BASE_TABLES = (
@@ -66,7 +64,7 @@ class Night:
 
     base: Path | None
     reason: str = ""
-    mapped: Path = Path()
+    files: Path = Path()
     """Where its tables of atoms lie in memory (mapped.py)."""
 
     def folder(self, name: str) -> Path:
@@ -75,16 +73,17 @@ class Night:
             raise ValueError(f"this night has no base to read {name} from: {self.reason}")
         return self.base / name
 
-    def table(self, name: str) -> pl.LazyFrame:
-        """A table of the base; of atoms those that count, and as mapped.py has them."""
-        return mapped.live(self.mapped, name, self.folder) if name in ATOM_TABLES else scan_table(TABLES[name], self.folder(name))
+    @cached_property
+    def atoms(self) -> mapped.Mapped:
+        """The base's tables of atoms."""
+        return mapped.Mapped(self.files, self.folder)
 
-    def parts(self, name: str, columns: list[str]) -> Iterator[pl.DataFrame]:
-        """Some columns of a table of atoms, part by part."""
-        return mapped.live_parts(self.mapped, name, self.folder, columns)
+    def table(self, name: str) -> pl.LazyFrame:
+        """Another table of the base."""
+        return scan_table(TABLES[name], self.folder(name))
 
     def read(self, name: str) -> pl.DataFrame:
-        """A whole table of the base."""
+        """The whole of it."""
         return self.table(name).collect()
 
 
@@ -143,7 +142,7 @@ def _decide(paths: BuildPaths, made: str) -> Night:
     files = mapped.folder(paths)
     if lacking := mapped.lacking(files, base.joinpath):
         return Night(None, f"{lacking[0]}; {len(lacking)} in all")
-    return Night(base, mapped=files)
+    return Night(base, files=files)
 
 
 def _note(paths: BuildPaths) -> Path:

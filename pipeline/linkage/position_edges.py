@@ -39,10 +39,12 @@ class Places(NamedTuple):
 
     `contested`: place (a number), platform, atom_id, distinct, sorted: of the places on which several atoms stand; most hold one already.
     `sums`: a row for each bucket of barcodes; over all that stands on places, contested or not (see `runs.in_differing_sums`).
+    `judged`: a, b, score of pairs of atoms that the guards have been asked about, refused ones without score: atoms do not change.
     """
 
     contested: pl.DataFrame
     sums: npt.NDArray[np.uint64]
+    judged: pl.DataFrame
 
     def told(self) -> pl.DataFrame:
         """Place (text for a reader), platform, atom_id, sorted."""
@@ -50,7 +52,8 @@ class Places(NamedTuple):
 
 
 CONTESTED_SCHEMA = pl.Schema({"place": pl.Int64(), "platform": pl.String(), "atom_id": pl.Int64()})
-NO_PLACES = Places(CONTESTED_SCHEMA.to_frame(), np.zeros((1, 1 << SUM_BITS), dtype=np.uint64))
+NOT_JUDGED = pl.DataFrame(schema={"a": pl.Int64, "b": pl.Int64, "score": pl.Float64})
+NO_PLACES = Places(CONTESTED_SCHEMA.to_frame(), np.zeros((1, 1 << SUM_BITS), dtype=np.uint64), NOT_JUDGED)
 
 
 class Before(NamedTuple):
@@ -61,7 +64,7 @@ class Before(NamedTuple):
 
 
 def contested_places(releases: Frames, tracks: Frames, members: Frames, buckets: int = 1, before: Before | None = None) -> Places:
-    """What stands on places.
+    """What stands on places, without a judgement.
 
     Args:
         releases: gives the rows of `source_release` (platform, release_id, gtin), in frames.
@@ -89,7 +92,7 @@ def contested_places(releases: Frames, tracks: Frames, members: Frames, buckets:
             rows.append(known.filter(pl.Series(~differ[_slots(known["place"])]), ~again))
             placed = placed.filter(again)
         rows.append(_contested(placed, members))
-    return Places(pl.concat(rows).sort("place", "platform", "atom_id"), np.stack(sums))
+    return Places(pl.concat(rows).sort("place", "platform", "atom_id"), np.stack(sums), NOT_JUDGED)
 
 
 def _slots(places: pl.Series) -> npt.NDArray[np.intp]:
@@ -148,19 +151,26 @@ def _place_text() -> pl.Expr:
     return pl.format("{} {}-{}", gtin, place % (1 << DISC_BITS), track).alias("place")
 
 
-def position_edges(atoms: pl.DataFrame, places: pl.DataFrame) -> pl.DataFrame:
-    """Guarded edges of kind `position`, not sorted; an atom pair stands once.
+def position_pairs(places: pl.DataFrame) -> pl.DataFrame:
+    """Pairs of atoms on one place: a, b (once), evidence (the smallest place).
 
-    Args:
-        atoms: rows of `atom`, at least those in the places.
-        places: place (text for a reader), platform, atom_id; any subset that holds all rows of each of its places.
+    `places`: place (text for a reader), platform, atom_id; any subset that holds all rows of each of its places.
     """
     told = places.unique().filter(pl.len().over("place", "platform") == 1)
     support = told.group_by("place", "atom_id").agg(platforms=pl.len())
     support = support.sort("place", -pl.col("platforms").cast(pl.Int64), "atom_id")
     support = support.with_columns(best=pl.col("atom_id").first().over("place")).filter(pl.col("best") != pl.col("atom_id"))
     pairs = support.select(a=pl.min_horizontal("best", "atom_id"), b=pl.max_horizontal("best", "atom_id"), evidence="place")
-    pairs = pairs.sort("a", "b", "evidence").unique(["a", "b"], keep="first", maintain_order=True)
+    return pairs.sort("a", "b", "evidence").unique(["a", "b"], keep="first", maintain_order=True)
+
+
+def judged(pairs: pl.DataFrame, atoms: pl.DataFrame) -> pl.DataFrame:
+    """a, b, score of each pair; no score where the guards refuse it. `atoms`: rows of `atom`, at least those in the pairs."""
     near = (duration_gap() <= TYPO_DURATION_MS).fill_null(value=True)
-    passed = verdict(compared(pairs, atoms)).filter(pl.col("reason").is_null(), near)
+    return verdict(compared(pairs, atoms)).select("a", "b", score=pl.when(pl.col("reason").is_null() & near).then("score"))
+
+
+def position_edges(pairs: pl.DataFrame, judged_: pl.DataFrame) -> pl.DataFrame:
+    """Edges of kind `position`, not sorted: of `pairs`, as `position_pairs` gives and all judged, those that the guards let pass."""
+    passed = pairs.join(judged_.drop_nulls("score"), on=["a", "b"])
     return TABLES["edge"].conform(passed.select(atom_id_a="a", atom_id_b="b", kind=pl.lit("position"), score="score", evidence="evidence"))

@@ -5,10 +5,11 @@ What must not live here: what the numbers mean.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -33,6 +34,16 @@ def hashed(columns: Iterable[str | pl.Expr], seed: int = 0) -> pl.Expr:
     for column in columns:
         found = found * GOLDEN + (pl.col(column) if isinstance(column, str) else column).hash(seed)
     return found
+
+
+def listed_from(ends: Numbers, values: pl.Series) -> pl.Series:
+    """A column of lists: values laid end to end, cut at each of `ends` (the first is 0, the last their number).
+
+    By way of a table: Polars imports pyarrow.compute, 70 ms, to take over a column by itself.
+    """
+    texts = values.rechunk().to_arrow(compat_level=pl.CompatLevel.newest())
+    listed = pa.LargeListArray.from_arrays(pa.array(ends, pa.int64()), texts)
+    return cast("pl.DataFrame", pl.from_arrow(pa.table({"listed": listed})))["listed"]
 
 
 def run_starts(*columns: Numbers) -> Places:

@@ -39,6 +39,33 @@ LARGEST_BLOCK = 400
 """Atoms: larger blocks (a one-word title at one length) hold no typing errors worth their square."""
 
 
+def _ends(column: str, length: int) -> tuple[pl.Expr, pl.Expr]:
+    return pl.lit("^") + pl.col(column).str.slice(0, length), pl.col(column).str.tail(length) + pl.lit("$")
+
+
+# Blocks are numbers: a collision (1 in 2^64) only makes a pair that the comparison throws out.
+_SLOT = pl.col("duration_ms") // TYPO_DURATION_MS
+_TIMED_BY_ARTIST = hashed(("artist_key", "number_key"))
+_BY_TITLE_END = [hashed(("artist_key", end)) for end in _ends("title_key", TITLE_END)]
+_BY_ARTIST_END = [hashed(("title_key", end)) for end in _ends("artist_key", NAME_END)]
+BLOCKS = {
+    "title": pl.col("title_key").hash(),
+    "timed_block": _TIMED_BY_ARTIST,
+    "title_start_block": _BY_TITLE_END[0],
+    "title_end_block": _BY_TITLE_END[1],
+}
+"""Numbers of an atom by which `beside` finds what it may be compared with."""
+
+
+def beside(changed: pl.DataFrame) -> pl.Expr:
+    """Which atoms share a block with one of these, neighbours in duration included; by BLOCKS and duration_ms of both."""
+    slots = [changed.select(hashed(("timed_block", _SLOT + step))).to_series() for step in (-1, 0, 1)]
+    near = hashed(("timed_block", _SLOT)).is_in(pl.concat(slots).unique().implode()) & pl.col("duration_ms").is_not_null()
+    for name in ("title", "title_start_block", "title_end_block"):
+        near |= pl.col(name).is_in(changed[name].unique().implode())
+    return near
+
+
 def same_artist_edges(atoms: pl.DataFrame, changed: pl.Series | None = None) -> pl.DataFrame:
     """Candidate edges between titles of one lead artist: a, b, score, evidence. A pure function of the atoms of one artist bucket.
 
@@ -46,8 +73,8 @@ def same_artist_edges(atoms: pl.DataFrame, changed: pl.Series | None = None) -> 
     """
     known = atoms.filter(pl.col("artist_key") != "")
     titles = _Titles.of(known) if changed is None else None
-    pairs = _with_changed([_pairs_in_blocks(blocked, changed, titles) for blocked in _timed_artist_blocks(known)], changed)
-    pairs += _with_changed([_untimed_pairs(blocked) for blocked in _untimed_artist_blocks(known)], changed)
+    pairs = [_pairs_in_blocks(blocked, changed, titles) for blocked in _timed_artist_blocks(known)]
+    pairs += [_untimed_pairs(blocked, changed) for blocked in _untimed_artist_blocks(known)]
     met = pl.concat(pairs)
     if titles is None:  # few of the atoms are in a pair
         known = known.filter(pl.col("atom_id").is_in(met["a"].implode()) | pl.col("atom_id").is_in(met["b"].implode()))
@@ -64,8 +91,8 @@ def same_title_edges(atoms: pl.DataFrame, changed: pl.Series | None = None) -> p
     `changed`: ids of atoms; only pairs with one of them are looked at.
     """
     known = _shared_titles(atoms)
-    pairs = _with_changed([_pairs_in_blocks(blocked, changed) for blocked in _timed_title_blocks(known)], changed)
-    pairs += _with_changed([_untimed_pairs(blocked) for blocked in _untimed_title_blocks(known)], changed)
+    pairs = [_pairs_in_blocks(blocked, changed) for blocked in _timed_title_blocks(known)]
+    pairs += [_untimed_pairs(blocked, changed) for blocked in _untimed_title_blocks(known)]
     found = compared(pl.concat(pairs).unique(), known).filter(pl.col("a_artist_key") != pl.col("b_artist_key"), _close_or_unknown())
     leads = pl.col("a_artist_key").is_in("b_names") | pl.col("b_artist_key").is_in("a_names")
     found = found.with_columns(is_typo=is_typo(found["a_artist_key"], found["b_artist_key"]))
@@ -73,24 +100,32 @@ def same_title_edges(atoms: pl.DataFrame, changed: pl.Series | None = None) -> p
     return _as_edges(with_similarities(found.filter(variants_match(found))))
 
 
-def crowded_blocks(atoms: pl.DataFrame) -> pl.DataFrame:
-    """Blocks that hold too many atoms to be looked into: by (artist_key or title_key), name, block, slot.
+def turned_blocks(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
+    """Blocks that hold too many atoms to be looked into on one side only: by (artist_key or title_key), name, block, slot.
 
-    Who looks only at pairs with changed atoms must look into the whole artist or title of such a block that came or went.
+    Who looks only at pairs with changed atoms must look into the whole artist or title of such a block. Both sides hold at least all that
+    is `beside` the atoms in which they differ.
     """
-    found = []
+    crowded = pl.concat([_crowded_blocks(before), _crowded_blocks(after)])
+    return crowded.filter(crowded.is_unique())
+
+
+def _crowded_blocks(atoms: pl.DataFrame) -> pl.DataFrame:
+    found = [pl.DataFrame(schema={"name": pl.String, "block": pl.UInt64, "slot": pl.Int32, "by": pl.String})]
     for by, timed, untimed in (
         ("artist_key", _timed_artist_blocks, _untimed_artist_blocks),
         ("title_key", _timed_title_blocks, _untimed_title_blocks),
     ):
         hashes = atoms[by].hash()
         times = hashes.value_counts().filter(pl.col("count") > LARGEST_BLOCK)[by]
-        many = atoms.filter(pl.col("artist_key") != "", hashes.is_in(times.implode()))
+        if times.is_empty():
+            continue
+        many = atoms.filter(hashes.is_in(times.implode()), pl.col("artist_key") != "")
         names = many.select("atom_id", name=by)
         many = many if by == "artist_key" else _shared_titles(many)
         blocks = [*timed(many), *(blocked.with_columns(slot=pl.lit(None, pl.Int32)) for blocked in untimed(many))]
         found.append(pl.concat(map(_crowded, blocks)).join(names, on="atom_id").select("name", "block", "slot", by=pl.lit(by)))
-    return pl.concat(found).unique().sort("by", "name", "block", "slot")
+    return pl.concat(found).unique()
 
 
 def _crowded(blocked: pl.DataFrame) -> pl.DataFrame:
@@ -133,10 +168,6 @@ def without_contradiction(edges: pl.DataFrame, claims: pl.DataFrame, members: pl
     )
 
 
-def _ends(column: str, length: int) -> tuple[pl.Expr, pl.Expr]:
-    return pl.lit("^") + pl.col(column).str.slice(0, length), pl.col(column).str.tail(length) + pl.lit("$")
-
-
 def _shared_titles(atoms: pl.DataFrame) -> pl.DataFrame:
     known = atoms.filter(pl.col("artist_key") != "")
     hashes = known.select(title=pl.col("title_key").hash(), artist=pl.col("artist_key").hash())
@@ -146,50 +177,42 @@ def _shared_titles(atoms: pl.DataFrame) -> pl.DataFrame:
 
 
 def _timed_artist_blocks(known: pl.DataFrame) -> list[pl.DataFrame]:
-    return [_with_slots(known, ["artist_key", "number_key"])]
+    return [_with_slots(known, _TIMED_BY_ARTIST)]
 
 
 def _untimed_artist_blocks(known: pl.DataFrame) -> list[pl.DataFrame]:
     untimed = known.filter(pl.col("artist_key").is_in(known.filter(pl.col("duration_ms").is_null())["artist_key"].unique().implode()))
-    return [_blocked(untimed, ["artist_key", end]) for end in _ends("title_key", TITLE_END)]
+    return [_blocked(untimed, block) for block in _BY_TITLE_END]
 
 
 def _timed_title_blocks(shared: pl.DataFrame) -> list[pl.DataFrame]:
     by_name = shared.with_columns(name="names").explode("name", empty_as_null=False)
-    return [
-        _with_slots(by_name, ["title_key", "name"]),
-        *(_with_slots(shared, ["title_key", end]) for end in _ends("artist_key", NAME_END)),
-    ]
+    return [_with_slots(by_name, hashed(("title_key", "name"))), *(_with_slots(shared, block) for block in _BY_ARTIST_END)]
 
 
 def _untimed_title_blocks(shared: pl.DataFrame) -> list[pl.DataFrame]:
-    return [_blocked(shared, ["title_key", end]) for end in _ends("artist_key", NAME_END)]
+    return [_blocked(shared, block) for block in _BY_ARTIST_END]
 
 
-def _with_slots(atoms: pl.DataFrame, keys: list[str | pl.Expr]) -> pl.DataFrame:
+def _with_slots(atoms: pl.DataFrame, block: pl.Expr) -> pl.DataFrame:
     """Block number, duration slot and place among the atoms; neighbours in duration lie in one slot or the next."""
     timed = atoms.with_row_index("place").filter(pl.col("duration_ms").is_not_null())
-    return timed.select("place", "atom_id", "duration_ms", block=_block(keys), slot=pl.col("duration_ms") // TYPO_DURATION_MS)
+    return timed.select("place", "atom_id", "duration_ms", block=block, slot=_SLOT)
 
 
-def _blocked(atoms: pl.DataFrame, keys: list[str | pl.Expr]) -> pl.DataFrame:
-    return atoms.select("atom_id", "duration_ms", block=_block(keys))
-
-
-def _block(keys: list[str | pl.Expr]) -> pl.Expr:
-    """A number for each combination of keys; a collision (1 in 2^64) only makes a pair that the comparison throws out."""
-    return hashed(keys)
+def _blocked(atoms: pl.DataFrame, block: pl.Expr) -> pl.DataFrame:
+    return atoms.select("atom_id", "duration_ms", block=block)
 
 
 def _pairs_in_blocks(blocked: pl.DataFrame, changed: pl.Series | None, titles: _Titles | None = None) -> pl.DataFrame:
     """Pairs with close durations; none twice. Of `titles` those may be left out that are not worth a look."""
     if changed is None:
         return _neighbours(blocked, titles)
-    blocked = blocked.filter(pl.len().over("block", "slot") <= LARGEST_BLOCK)
+    blocked = _with(changed, blocked).filter(pl.len().over("block", "slot") <= LARGEST_BLOCK)
     few = blocked.filter(pl.col("atom_id").is_in(changed.implode()))
     around = [few.with_columns(pl.col("slot") + step).join(blocked, on=["block", "slot"], suffix="_b") for step in (-1, 0, 1)]
     pairs = pl.concat(around).filter(pl.col("atom_id") != pl.col("atom_id_b"))
-    return _ordered(pairs.filter((pl.col("duration_ms") - pl.col("duration_ms_b")).abs() <= TYPO_DURATION_MS))
+    return _ordered(pairs.filter((pl.col("duration_ms") - pl.col("duration_ms_b")).abs() <= TYPO_DURATION_MS)).unique()
 
 
 def _neighbours(blocked: pl.DataFrame, titles: _Titles | None = None) -> pl.DataFrame:
@@ -217,18 +240,21 @@ def _neighbours(blocked: pl.DataFrame, titles: _Titles | None = None) -> pl.Data
     return pl.DataFrame({"a": np.minimum(one, other), "b": np.maximum(one, other)})
 
 
-def _untimed_pairs(blocked: pl.DataFrame) -> pl.DataFrame:
+def _untimed_pairs(blocked: pl.DataFrame, changed: pl.Series | None) -> pl.DataFrame:
     """Pairs of which one has no duration, in blocks that hold an end of the name that may be misspelt."""
+    blocked = blocked if changed is None else _with(changed, blocked)
     untimed = blocked.filter(pl.col("duration_ms").is_null())
     pairs = untimed.join(blocked.filter(pl.len().over("block") <= LARGEST_BLOCK), on="block", suffix="_b")
-    return _ordered(pairs.filter(pl.col("atom_id") != pl.col("atom_id_b"))).unique()
+    pairs = pairs.filter(pl.col("atom_id") != pl.col("atom_id_b"))
+    if changed is not None:
+        pairs = pairs.filter(pl.any_horizontal(pl.col(name).is_in(changed.implode()) for name in ("atom_id", "atom_id_b")))
+    return _ordered(pairs).unique()
 
 
-def _with_changed(pairs: list[pl.DataFrame], changed: pl.Series | None) -> list[pl.DataFrame]:
-    if changed is None:
-        return pairs
-    ids = changed.implode()
-    return [some.filter(pl.col("a").is_in(ids) | pl.col("b").is_in(ids)).unique() for some in pairs]
+def _with(changed: pl.Series, blocked: pl.DataFrame) -> pl.DataFrame:
+    """The blocks in which one of these atoms stands."""
+    blocks = blocked.filter(pl.col("atom_id").is_in(changed.implode()))["block"].unique()
+    return blocked.filter(pl.col("block").is_in(blocks.implode()))
 
 
 def _ordered(pairs: pl.DataFrame) -> pl.DataFrame:

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 import polars as pl
 
 from catalog_store.tables import TABLES
-from catalog_store.tables.atoms import ATOM_TABLES, gone_atoms
+from catalog_store.tables.atoms import ATOM_TABLES
 from catalog_store.tables.files import join_tables, parts, row_count, write_table
 from pipeline.engine.local import map_ordered, worker_pool
 from pipeline.linkage import mapped, staged
-from pipeline.linkage.atoms import Atoms, bucket_range, make_atoms
+from pipeline.linkage.atoms import KEY, Atoms, bucket_range, make_atoms
 from pipeline.linkage.credits import NO_ARTIST, artist_number, credit_numbers, credits_of, name_number
 from pipeline.linkage.names_at_hand import hand_out_names, names_at_hand, write_names
 from pipeline.linkage.night import MOST_CHANGED, Night, begin, settle
@@ -29,9 +29,10 @@ from pipeline.linkage.overrides import NO_OVERRIDES, apart, load_overrides
 from pipeline.linkage.runs import hashed, in_differing_sums
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+    from pipeline.linkage.mapped import Mapped
     from pipeline.linkage.overrides import Overrides
     from pipeline.paths import BuildPaths
 
@@ -41,7 +42,6 @@ ROWS_PER_BUCKET = 400_000
 """Records (or atoms) that one bucket holds on average: some 300 MB at the widest point."""
 ROWS_FOR_A_POOL = 500_000
 """Below, starting worker processes costs more than they take over."""
-KEY = ("artist_key", "title_key", "variant")
 _CREDITS = ("credit_names", "credit_artists")
 MOST_GONE = 0.1
 """Share of atoms that count no more above which the tables are cleared of them: once in some twenty nights."""
@@ -70,7 +70,7 @@ def normalise_and_atoms(paths: BuildPaths, *, buckets: int | None = None, worker
     return {
         "records": records,
         "atoms": row_count(paths.table("atom")) - row_count(paths.table("atom_gone")),
-        "isrc_claims": mapped.tonight(paths, "atom_isrc").select(pl.len()).collect().item(),
+        "isrc_claims": mapped.tonight(paths).rows("atom_isrc", ["atom_id"]).height,
         "buckets": buckets,
         "is_in_full": int(night.base is None),
         "changed_records": len(changes.fresh) if changes is not None else records,
@@ -93,7 +93,7 @@ class _Changes(NamedTuple):
 
 def _changes(paths: BuildPaths, night: Night) -> _Changes:
     after = staged.content_hashes(paths)
-    before = night.table("atom_member").select("content_hash").collect()["content_hash"]
+    before = night.atoms.rows("atom_member", ["content_hash"])["content_hash"]
     gone, fresh = _differing_ids(before, after)
     return _Changes(gone, fresh, max(len(gone), len(fresh)) / max(1, len(after)))
 
@@ -116,7 +116,7 @@ def _read_names(paths: BuildPaths, night: Night, gone: pl.Series, fresh: pl.Data
 
     `gone`: content hashes of the records that are gone. `fresh`: rows of `source_recording` that are new.
     """
-    lost = night.table("atom_member").filter(pl.col("content_hash").is_in(gone.implode())).select("atom_id", *_CREDITS).collect()
+    lost = night.atoms.rows("atom_member", ["atom_id", *_CREDITS], pl.col("content_hash").is_in(gone.implode()))
     before = night.read("artist_name")
     artists, renamed = _artists(before, staged.artist_names(paths))
     of_renamed = [rows.join(renamed, on=renamed.columns, how="semi").select(name_number()).to_series() for rows in (before, artists)]
@@ -155,7 +155,8 @@ def _still_credited(night: Night, known: pl.DataFrame, lost: pl.DataFrame, doubt
         doubtful: numbers of the names that may be credited no more, or no more with an id; all others are as they were.
     """
     wanted = pl.col("number").is_in(doubtful.implode())
-    counted = [_flat(rows).filter(wanted).group_by("number", "has_id").len() for rows in night.parts("atom_member", ["atom_id", *_CREDITS])]
+    credited = night.atoms.pieces("atom_member", [*_CREDITS])
+    counted = [_flat(rows).filter(wanted).group_by("number", "has_id").len() for rows in credited]
     left = pl.concat(
         [*counted, _flat(lost).filter(wanted).group_by("number", "has_id").agg(len=-pl.len().cast(pl.Int64))], how="vertical_relaxed"
     )
@@ -174,7 +175,7 @@ def _flat(rows: pl.DataFrame) -> pl.DataFrame:
 def _atoms_crediting(night: Night, names: pl.Series, artists: pl.Series) -> pl.Series:
     """atom_id of the atoms of the base with a record that credits one of these names, or of these artists (numbers)."""
     found = [pl.Series("atom_id", [], dtype=pl.Int64)]
-    for rows in night.parts("atom_member", ["atom_id", *_CREDITS]) if len(names) or len(artists) else []:
+    for rows in night.atoms.pieces("atom_member", ["atom_id", *_CREDITS]) if len(names) or len(artists) else []:
         ends = rows["credit_names"].list.len().cum_sum()
         for name, wanted in zip(_CREDITS, (names, artists), strict=True):
             hits = rows[name].explode(empty_as_null=False).is_in(wanted.implode()).arg_true()
@@ -201,12 +202,13 @@ def _link_all(paths: BuildPaths, overrides: Overrides, buckets: int, workers: in
     _join_parts(paths, made)
     shutil.rmtree(spill)
     _write_gone(paths, pl.Series("atom_id", [], dtype=pl.Int64))
-    named = _members_named(overrides, partial(mapped.tonight, paths))
+    atoms = mapped.tonight(paths)
+    named = members_named(atoms, overrides)
     moves = apart(overrides, named)
     if moves.height:
-        touched = _atoms_with_keys(partial(mapped.tonight, paths), _keys_of(partial(mapped.tonight, paths), named["atom_id"]))
-        rows = _normal_forms(partial(mapped.tonight, paths), touched)
-        _write_merged(paths, partial(mapped.tonight, paths), touched["atom_id"], make_atoms(rows, moves), rows, buckets)
+        touched = _atoms_with_keys(atoms, _keys_of(atoms, named["atom_id"]))
+        rows = _normal_forms(atoms, touched)
+        _write_merged(paths, atoms, touched["atom_id"], make_atoms(rows, moves), rows, buckets)
     return TABLES["atom_change"].empty()
 
 
@@ -221,16 +223,16 @@ def _link_changes(paths: BuildPaths, night: Night, changes: _Changes, overrides:
         return None
     credited = credit_numbers(credits_of(fresh.with_row_index("row")))
     rows = normalise(fresh, *names.of(credited["name"], credited["artist"]))
-    named = _members_named(overrides, night.table)
-    keys = _keys_of(night.table, pl.concat([lost, read_otherwise, named["atom_id"]]))
-    touched = next_ = _atoms_with_keys(night.table, pl.concat([keys, rows.select(KEY)]).unique())
+    named = members_named(night.atoms, overrides)
+    keys = _keys_of(night.atoms, pl.concat([lost, read_otherwise, named["atom_id"]]))
+    touched = next_ = _atoms_with_keys(night.atoms, pl.concat([keys, _keys(rows)]))
     while next_.height:
-        others = _normal_forms(night.table, next_).filter(~pl.col("content_hash").is_in(changes.gone.implode()))
+        others = _normal_forms(night.atoms, next_).filter(~pl.col("content_hash").is_in(changes.gone.implode()))
         credited = others.select("credit_names", "credit_artists").explode("credit_names", "credit_artists", empty_as_null=False)
         others = read_again(others, *names.of(credited["credit_names"], credited["credit_artists"]))
         rows = pl.concat([rows, others])
         # A name that is read otherwise can have taken a record to another key.
-        next_ = _atoms_with_keys(night.table, others.select(KEY).unique()).join(touched, on="atom_id", how="anti")
+        next_ = _atoms_with_keys(night.atoms, _keys(others)).join(touched, on="atom_id", how="anti")
         touched = pl.concat([touched, next_])
     made = make_atoms(rows)
     moves = apart(overrides, made.member.select("platform", "external_id", "atom_id"))
@@ -241,28 +243,33 @@ def _link_changes(paths: BuildPaths, night: Night, changes: _Changes, overrides:
     return pl.concat([ids.to_frame("atom_id").with_columns(change=pl.lit(change)) for ids, change in ((gone, "gone"), (came, "made"))])
 
 
-def _members_named(overrides: Overrides, tables: Callable[[str], pl.LazyFrame]) -> pl.DataFrame:
+def members_named(atoms: Mapped, overrides: Overrides) -> pl.DataFrame:
     """platform, external_id, atom_id of the records that people have decided on."""
     columns = ["platform", "external_id", "atom_id"]
     if not overrides.entries:
         return TABLES["atom_member"].empty().select(columns)
-    return tables("atom_member").select(columns).join(overrides.records.lazy(), on=["platform", "external_id"], how="semi").collect()
+    near = atoms.rows("atom_member", columns, pl.col("record").is_in(overrides.records.select(record_number()).to_series().implode()))
+    return near.join(overrides.records, on=["platform", "external_id"], how="semi")
 
 
-def _keys_of(tables: Callable[[str], pl.LazyFrame], atom_ids: pl.Series) -> pl.DataFrame:
-    return tables("atom").filter(pl.col("atom_id").is_in(atom_ids.unique().implode())).select(KEY).unique().collect()
+def _keys(rows: pl.DataFrame) -> pl.Series:
+    """The numbers of the keys of normalised records."""
+    return rows.select(key=hashed(KEY)).to_series()
 
 
-def _atoms_with_keys(tables: Callable[[str], pl.LazyFrame], keys: pl.DataFrame) -> pl.DataFrame:
-    """atom_id of the atoms of these keys; by hash: an atom more, 1 time in 2^64, would be made again as it was."""
-    wanted = hashed(KEY).is_in(keys.select(hashed(KEY)).to_series().implode())
-    return tables("atom").select("atom_id", *KEY).filter(wanted).select("atom_id").collect()
+def _keys_of(atoms: Mapped, atom_ids: pl.Series) -> pl.Series:
+    """The numbers of the keys of these atoms."""
+    return atoms.rows("atom", ["key"], pl.col("atom_id").is_in(atom_ids.unique().implode()))["key"]
 
 
-def _normal_forms(tables: Callable[[str], pl.LazyFrame], atoms: pl.DataFrame) -> pl.DataFrame:
+def _atoms_with_keys(atoms: Mapped, keys: pl.Series) -> pl.DataFrame:
+    """atom_id of the atoms of these keys, given by number: an atom more, 1 time in 2^64, would be made again as it was."""
+    return atoms.rows("atom", ["atom_id"], pl.col("key").is_in(keys.unique().implode()))
+
+
+def _normal_forms(atoms: Mapped, of: pl.DataFrame) -> pl.DataFrame:
     """The normalised records of these atoms."""
-    rows = tables("atom_member").filter(pl.col("atom_id").is_in(atoms["atom_id"].implode()))
-    return rows.select(NORMAL_SCHEMA.names()).collect()
+    return atoms.rows("atom_member", NORMAL_SCHEMA.names(), pl.col("atom_id").is_in(of["atom_id"].implode()))
 
 
 def _normalise_slice(spill: Path, buckets: int, job: tuple[int, staged.Slice]) -> None:
@@ -305,11 +312,7 @@ def _lay_down(out: Path, files: Path, atoms: Atoms, records: pl.DataFrame) -> li
     for name, folder, rows in zip(ATOM_TABLES, folders, atoms, strict=True):
         write_table(TABLES[name], folder, [rows])
         for part in parts(folder) if rows.height else []:
-            mapped.keep(
-                files,
-                part,
-                normal.with_columns(record=record_number()).select(mapped.SCHEMAS[name].names()) if name == "atom_member" else rows,
-            )
+            mapped.keep(files, part, normal if name == "atom_member" else rows)
     return folders
 
 
@@ -322,29 +325,27 @@ def _join_parts(paths: BuildPaths, laid_down: Sequence[Sequence[Path]]) -> None:
 
 def _take_over(paths: BuildPaths, night: Night, gone: pl.Series, came: Atoms, records: pl.DataFrame, buckets: int) -> None:
     """Write the tables of atoms: the parts of the base as they are and one with what came; and which atoms are gone by now."""
-    before = gone_atoms(night.folder)
+    before = night.atoms.gone
     known = pl.col("atom_id").is_in(before.implode())
     back = came.atom.filter(known)["atom_id"]
     gone = pl.concat([before.filter(~before.is_in(back.implode())), gone])
     if len(gone) > MOST_GONE * row_count(night.folder("atom")):
-        _write_merged(paths, night.table, gone, came, records, buckets)
+        _write_merged(paths, night.atoms, gone, came, records, buckets)
         return
     with _spill(paths) as spill:
         new = Atoms(*(rows.filter(~known) for rows in came))
-        _join_parts(paths, [[night.folder(name) for name in ATOM_TABLES], _lay_down(spill, night.mapped, new, records)])
+        _join_parts(paths, [[night.folder(name) for name in ATOM_TABLES], _lay_down(spill, night.files, new, records)])
     _write_gone(paths, gone)
 
 
-def _write_merged(
-    paths: BuildPaths, tables: Callable[[str], pl.LazyFrame], gone: pl.Series, came: Atoms, records: pl.DataFrame, buckets: int
-) -> None:
-    """Write the tables of atoms anew: those of `tables` without the atoms that are gone, and what came."""
+def _write_merged(paths: BuildPaths, atoms: Mapped, gone: pl.Series, came: Atoms, records: pl.DataFrame, buckets: int) -> None:
+    """Write the tables of atoms anew: these without the atoms that are gone, and what came."""
     stays = ~pl.col("atom_id").is_in(gone.implode())
     laid_down = []
     with _spill(paths) as spill:
         for bucket in range(buckets):
             within = pl.col("atom_id").is_between(*bucket_range(bucket, buckets))
-            kept = {name: tables(name).filter(within & stays).collect() for name in ATOM_TABLES}
+            kept = {name: atoms.rows(name, where=within & stays) for name in ATOM_TABLES}
             merged = Atoms(
                 *(pl.concat([kept[name].select(new.columns), new.filter(within)]) for name, new in zip(ATOM_TABLES, came, strict=True))
             )

@@ -13,8 +13,9 @@ import polars as pl
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import read_table, write_table
 from pipeline.linkage import clusters as clustering
-from pipeline.linkage.mapped import tonight, tonight_parts
+from pipeline.linkage.mapped import tonight
 from pipeline.linkage.overrides import cannot_atoms, load_overrides
+from pipeline.linkage.stages.atoms import members_named
 
 if TYPE_CHECKING:
     from pipeline.linkage.stages.atoms import Facts
@@ -26,7 +27,7 @@ def clusters(paths: BuildPaths) -> Facts:
     edges = read_table(TABLES["edge"], paths.table("edge"))
     ends = clustering.ends(edges)
     atoms, every = [], []
-    for rows in tonight_parts(paths, "atom", ["atom_id", "duration_ms", "variant", "record_count"]):
+    for rows in tonight(paths).pieces("atom", ["atom_id", "duration_ms", "variant", "record_count"]):
         every.append(rows["atom_id"])
         atoms.append(rows.join(ends, on="atom_id", how="semi"))
     found = clustering.clusters(pl.concat(atoms), edges, _cannot(paths), atom_ids=pl.concat(every))
@@ -38,6 +39,4 @@ def _cannot(paths: BuildPaths) -> pl.DataFrame | None:
     if not paths.overrides.is_file():
         return None
     overrides = load_overrides(paths.overrides)
-    members = tonight(paths, "atom_member")
-    named = members.join(overrides.records.lazy(), on=["platform", "external_id"], how="semi").collect()
-    return cannot_atoms(overrides, named)
+    return cannot_atoms(overrides, members_named(tonight(paths), overrides))

@@ -19,13 +19,13 @@ from pipeline.linkage.clusters import components
 from pipeline.linkage.isrc_edges import isrc_edges
 from pipeline.linkage.key_edges import KEY_COLUMNS, key_edges
 from pipeline.linkage.link_edges import link_edges
-from pipeline.linkage.mapped import tonight, tonight_parts
+from pipeline.linkage.mapped import tonight
 from pipeline.linkage.night import Night, current_night
 from pipeline.linkage.normalise import record_number
 from pipeline.linkage.overrides import load_overrides, must_edges
-from pipeline.linkage.position_edges import NO_PLACES, Before, contested_places, position_edges
-from pipeline.linkage.stages.atoms import Facts, bucket_count, spilled, unspilled
-from pipeline.linkage.typo_edges import crowded_blocks, same_artist_edges, same_title_edges, without_contradiction
+from pipeline.linkage.position_edges import NO_PLACES, NOT_JUDGED, Before, Places, contested_places, judged, position_edges, position_pairs
+from pipeline.linkage.stages.atoms import Facts, bucket_count, members_named, spilled, unspilled
+from pipeline.linkage.typo_edges import beside, same_artist_edges, same_title_edges, turned_blocks, without_contradiction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -44,9 +44,8 @@ def edges(paths: BuildPaths, *, buckets: int | None = None) -> Facts:
     buckets = buckets or bucket_count(row_count(paths.table("atom")))
     found = _edges_of_all(paths, buckets) if night.base is None else _edges_of_changes(paths, night)
     found = pl.concat([found, _override_edges(paths), *_edges_between_platforms(paths, night), TABLES["edge"].empty()])
-    atom_ids = _atom(paths).select("atom_id").collect()["atom_id"]
-    so_far = components(atom_ids, found)
-    chunks = _artist_chunks(paths, KEY_COLUMNS) if night.base is None else [_atom(paths).select(KEY_COLUMNS).collect()]
+    so_far = components(tonight(paths).rows("atom", ["atom_id"])["atom_id"], found)
+    chunks = _artist_chunks(paths, KEY_COLUMNS) if night.base is None else [_waiting(paths)]
     found = pl.concat([found, *(key_edges(atoms, so_far) for atoms in chunks)])
     write_table(TABLES["edge"], paths.table("edge"), found)
     return {"edges": found.height, **{f"{kind}_edges": count for kind, count in found.group_by("kind").len().sort("kind").iter_rows()}}
@@ -63,42 +62,36 @@ def _edges_of_all(paths: BuildPaths, buckets: int) -> pl.DataFrame:
     return pl.concat([TABLES["edge"].empty(), *by_code, _without_contradiction(paths, candidates)])
 
 
-BLOCKED_BY = ["atom_id", "artist_key", "title_key", "number_key", "duration_ms", "names"]
-"""Columns of `atom` that say who is compared with whom for typing errors."""
-
-
 def _edges_of_changes(paths: BuildPaths, night: Night) -> pl.DataFrame:
     """Edges from codes and typing errors: those of the base that no changed atom can have touched, and what is found around the others."""
-    change = read_table(TABLES["atom_change"], paths.table("atom_change"))
-    gone, made = (change.filter(pl.col("change") == kind).select("atom_id") for kind in ("gone", "made"))
-    codes = pl.concat([_codes_of(night.table("atom_isrc"), gone), _codes_of(_claims(paths), made)]).unique()
-    claims = _claims(paths).filter(pl.col("isrc").is_in(codes["isrc"].implode())).collect()
-    former = night.table("atom").select(BLOCKED_BY).filter(_among(gone)).collect()
-    latter = _atom(paths).select(BLOCKED_BY).filter(_among(made)).collect()
-    by_artist, by_title = (
-        pl.col(name).is_in(pl.concat([former[name], latter[name]]).unique().implode()) for name in ("artist_key", "title_key")
-    )
-    near = _atom(paths).filter(by_artist | by_title | pl.col("atom_id").is_in(claims["atom_id"].unique().implode())).collect()
-    before = pl.concat([near.select(BLOCKED_BY).join(latter, on="atom_id", how="anti"), former])
-    crowded = pl.concat([crowded_blocks(before), crowded_blocks(near.select(BLOCKED_BY))])
-    turned = crowded.filter(crowded.is_unique())
-    candidates = [same_artist_edges(near.filter(by_artist), latter["atom_id"]), same_title_edges(near.filter(by_title), latter["atom_id"])]
-    base = night.table("edge").collect()
+    atoms, change = tonight(paths), read_table(TABLES["atom_change"], paths.table("atom_change"))
+    gone, made = (_among(change.filter(pl.col("change") == kind)) for kind in ("gone", "made"))
+    codes = pl.concat([night.atoms.rows("atom_isrc", ["isrc"], gone), atoms.rows("atom_isrc", ["isrc"], made)]).unique()
+    claims = atoms.rows("atom_isrc", where=pl.col("isrc").is_in(codes["isrc"].implode()))
+    former, latter = night.atoms.rows("atom", where=gone), atoms.rows("atom", where=made)
+    changed = pl.concat([former, latter])
+    near = atoms.rows("atom", where=beside(changed))
+    titled = near.filter(pl.col("title").is_in(changed["title"].implode()))
+    turned = turned_blocks(pl.concat([near.filter(~made), former]), near)
+    candidates = [same_artist_edges(near, latter["atom_id"]), same_title_edges(titled, latter["atom_id"])]
+    base = night.read("edge")
     by_code = base.filter(pl.col("kind") == "isrc").join(codes, left_on="evidence", right_on="isrc", how="anti")
-    touched = pl.concat([former["atom_id"], latter["atom_id"]]).implode()
+    touched = change["atom_id"].implode()
     typos = base.filter(pl.col("kind") == "typo", ~pl.col("atom_id_a").is_in(touched), ~pl.col("atom_id_b").is_in(touched))
     if turned.height:
         whole = {by: turned.filter(pl.col("by") == by)["name"].unique().implode() for by in ("artist_key", "title_key")}
-        candidates.append(same_artist_edges(near.filter(pl.col("artist_key").is_in(whole["artist_key"]))))
-        candidates.append(same_title_edges(near.filter(pl.col("title_key").is_in(whole["title_key"]))))
-        typos = _outside(typos, near, whole)
-    return pl.concat([by_code, typos, isrc_edges(near, claims), _without_contradiction(paths, candidates)])
+        in_artist, in_title = (pl.col(name).is_in(names) for name, names in whole.items())
+        crowd = atoms.rows("atom", where=in_artist | in_title)
+        candidates += [same_artist_edges(crowd.filter(in_artist)), same_title_edges(crowd.filter(in_title))]
+        typos = _outside(typos, crowd, whole)
+    claiming = atoms.rows("atom", where=_among(claims))
+    return pl.concat([by_code, typos, isrc_edges(claiming, claims), _without_contradiction(paths, candidates)])
 
 
-def _outside(typos: pl.DataFrame, near: pl.DataFrame, whole: dict[str, pl.Series]) -> pl.DataFrame:
+def _outside(typos: pl.DataFrame, crowd: pl.DataFrame, whole: dict[str, pl.Series]) -> pl.DataFrame:
     """Typing errors without those within artists, and titles, that are looked into as a whole."""
     for end in ("a", "b"):
-        names = near.select(pl.col("atom_id", "artist_key", "title_key").name.prefix(f"{end}_"))
+        names = crowd.select(pl.col("atom_id", "artist_key", "title_key").name.prefix(f"{end}_"))
         typos = typos.join(names, left_on=f"atom_id_{end}", right_on=f"{end}_atom_id", how="left")
     in_artist = (pl.col("a_artist_key") == pl.col("b_artist_key")) & pl.col("a_artist_key").is_in(whole["artist_key"])
     in_title = (pl.col("a_artist_key") != pl.col("b_artist_key")) & pl.col("a_title_key").is_in(whole["title_key"])
@@ -106,25 +99,15 @@ def _outside(typos: pl.DataFrame, near: pl.DataFrame, whole: dict[str, pl.Series
     return typos.filter(~in_whole.fill_null(value=False)).select(TABLES["edge"].column_names)
 
 
-def _codes_of(claims: pl.LazyFrame, atoms: pl.DataFrame) -> pl.DataFrame:
-    return claims.select("isrc", "atom_id").filter(_among(atoms)).select("isrc").unique().collect()
-
-
 def _among(atoms: pl.DataFrame) -> pl.Expr:
-    """Pushed down into the reading, unlike a join."""
-    return pl.col("atom_id").is_in(atoms["atom_id"].implode())
+    return pl.col("atom_id").is_in(atoms["atom_id"].unique().implode())
 
 
-def _atom(paths: BuildPaths) -> pl.LazyFrame:
-    return tonight(paths, "atom")
-
-
-def _claims(paths: BuildPaths) -> pl.LazyFrame:
-    return tonight(paths, "atom_isrc")
-
-
-def _members(paths: BuildPaths) -> pl.LazyFrame:
-    return tonight(paths, "atom_member")
+def _waiting(paths: BuildPaths) -> pl.DataFrame:
+    """KEY_COLUMNS of the atoms without duration and of all that share a key with them."""
+    atoms = tonight(paths)
+    keys = atoms.rows("atom", ["key"], pl.col("duration_ms").is_null())["key"]
+    return atoms.rows("atom", KEY_COLUMNS, pl.col("key").is_in(keys.unique().implode()))
 
 
 def _artist_chunks(paths: BuildPaths, columns: list[str] | None = None) -> Iterator[pl.DataFrame]:
@@ -176,24 +159,28 @@ def _without_contradiction(paths: BuildPaths, found: list[pl.DataFrame]) -> pl.D
 
 def _of_atoms(paths: BuildPaths, table: str, atom_ids: pl.Series, columns: list[str] | None = None) -> pl.DataFrame:
     """The rows of some atoms."""
-    rows = tonight(paths, table).filter(pl.col("atom_id").is_in(atom_ids.implode()))
-    return rows.select(columns or TABLES[table].column_names).collect()
+    return tonight(paths).rows(table, columns or TABLES[table].column_names, pl.col("atom_id").is_in(atom_ids.unique().implode()))
 
 
 def _override_edges(paths: BuildPaths) -> pl.DataFrame:
     if not paths.overrides.is_file():
         return TABLES["edge"].empty()
     overrides = load_overrides(paths.overrides)
-    named = _members(paths).join(overrides.records.lazy(), on=["platform", "external_id"], how="semi").collect()
-    return must_edges(overrides, named)
+    return must_edges(overrides, members_named(tonight(paths), overrides))
 
 
 def _edges_between_platforms(paths: BuildPaths, night: Night) -> list[pl.DataFrame]:
     """Those from cross-links and those from places: the atoms of both are read at once."""
-    links, places = _links(paths), _places(paths, night)
+    links, before = _links(paths), _before(paths, night)
     named = _members_linked(paths, links)
-    atoms = _of_atoms(paths, "atom", pl.concat([named["atom_id"], places["atom_id"]]).unique())
-    return [link_edges(atoms, named, links), position_edges(atoms, places)]
+    places = _places(paths, before)
+    pairs = position_pairs(places.told())
+    known = before.places.judged if before else NOT_JUDGED
+    new = pairs.join(known, on=["a", "b"], how="anti")
+    atoms = _of_atoms(paths, "atom", pl.concat([named["atom_id"], new["a"], new["b"]]))
+    known = pl.concat([known.join(pairs, on=["a", "b"], how="semi"), judged(new, atoms)])
+    mapped.keep_places(mapped.folder(paths), paths.table, places._replace(judged=known))
+    return [link_edges(atoms, named, links), position_edges(pairs, known)]
 
 
 def _links(paths: BuildPaths) -> pl.DataFrame:
@@ -207,32 +194,30 @@ def _members_linked(paths: BuildPaths, links: pl.DataFrame) -> pl.DataFrame:
     """platform, external_id, atom_id of the records at either end; one in 2^64 may be among them by chance."""
     ends = [links.select("platform", external_id="entity_id"), links.select(platform="target_platform", external_id="target_id")]
     is_end = pl.col("record").is_in(pl.concat(ends).select(record_number()).to_series().implode())
-    return _members(paths).filter(is_end).select("platform", "external_id", "atom_id").collect()
+    return tonight(paths).rows("atom_member", ["platform", "external_id", "atom_id"], is_end)
 
 
-def _places(paths: BuildPaths, night: Night) -> pl.DataFrame:
+def _places(paths: BuildPaths, before: Before | None) -> Places:
     staged = {name: paths.staged(name, CATALOG_PLATFORMS) for name in ("source_release", "source_release_track")}
-    found = NO_PLACES
-    if all(staged.values()):
-        tracks = sum(row_count(folder) for folder in staged["source_release_track"])
-        found = contested_places(
-            _frames(staged["source_release"], ["platform", "release_id", "gtin"]),
-            _frames(staged["source_release_track"], ["platform", "release_id", "external_id", "disc_number", "track_number"]),
-            lambda: tonight_parts(paths, "atom_member", ["record", "atom_id"]),
-            buckets=1 + tracks // TRACKS_PER_BUCKET,
-            before=_before(paths, night),
-        )
-    mapped.keep_places(mapped.folder(paths), paths.table, found)
-    return found.told()
+    if not all(staged.values()):
+        return NO_PLACES
+    tracks = sum(row_count(folder) for folder in staged["source_release_track"])
+    return contested_places(
+        _frames(staged["source_release"], ["platform", "release_id", "gtin"]),
+        _frames(staged["source_release_track"], ["platform", "release_id", "external_id", "disc_number", "track_number"]),
+        lambda: tonight(paths).pieces("atom_member", ["record", "atom_id"]),
+        buckets=1 + tracks // TRACKS_PER_BUCKET,
+        before=before,
+    )
 
 
 def _before(paths: BuildPaths, night: Night) -> Before | None:
     """What stood on the places of the base, if that is known."""
-    known = mapped.places(night.mapped, night.folder) if night.base is not None else None
+    known = mapped.places(night.files, night.folder) if night.base is not None else None
     if known is None:
         return None
     changed = _among(read_table(TABLES["atom_change"], paths.table("atom_change")))
-    records = [rows.filter(changed).select("record").collect()["record"] for rows in (night.table("atom_member"), _members(paths))]
+    records = [atoms.rows("atom_member", ["record"], changed)["record"] for atoms in (night.atoms, tonight(paths))]
     return Before(known, pl.concat(records).unique())
 
 

@@ -60,7 +60,7 @@ def _assign_all(paths: BuildPaths, cluster: pl.DataFrame) -> RecordIds:
     assigned = assign_records(paths, _groups(cluster))
     ids = assigned.ids.rename({"entity_id": "recording_id"})
     recordings = cluster.join(ids, left_on="cluster_id", right_on="group", how="left").select("atom_id", "recording_id")
-    owner, conflict = _owners(paths, tonight(paths, "atom_isrc").collect(), recordings)
+    owner, conflict = _owners(paths, tonight(paths).rows("atom_isrc"), recordings)
     write_table(TABLES["isrc_owner"], paths.table("isrc_owner"), [owner])
     write_table(TABLES["isrc_conflict"], paths.table("isrc_conflict"), [conflict])
     return assigned
@@ -131,7 +131,7 @@ def _reach(paths: BuildPaths, night: Night, cluster: pl.DataFrame, stored: Store
     change = change.select("atom_id")
     moved = both.filter(pl.col("group").ne_missing(pl.col("before"))).select("atom_id")
     dirty = pl.concat([change, moved]).unique()
-    former = night.table("atom_member").filter(pl.col("atom_id").is_in(change["atom_id"].implode())).select(*SOURCE, "atom_id").collect()
+    former = night.atoms.rows("atom_member", [*SOURCE, "atom_id"], _among("atom_id", change["atom_id"]))
     while True:
         dirty = _closed(both, dirty)
         here = dirty.join(_groups(cluster), on="atom_id")
@@ -175,7 +175,7 @@ def _elsewhere(paths: BuildPaths, known: Registry, members: pl.DataFrame, gone: 
     if key.is_empty():
         return pl.DataFrame(schema={"atom_id": pl.Int64})
     numbers = key.select(record_number()).to_series()
-    near = tonight(paths, "atom_member").filter(_among("record", numbers)).select(*SOURCE, "atom_id").collect()
+    near = tonight(paths).rows("atom_member", [*SOURCE, "atom_id"], _among("record", numbers))
     return near.join(key, on=SOURCE, how="semi").select("atom_id").unique()
 
 
@@ -183,13 +183,10 @@ def _take_over_owners(paths: BuildPaths, night: Night, reach: _Reach, member: pl
     """Write `isrc_owner` and `isrc_conflict`: settled anew for every code that a record in reach has or had."""
     change = read_table(TABLES["atom_change"], paths.table("atom_change")).filter(pl.col("change") == "gone")["atom_id"]
     former = pl.concat([reach.gone["atom_id"], change])
-    claims = tonight(paths, "atom_isrc")
-    found = [
-        claims.filter(_among("atom_id", reach.members["atom_id"])).select("isrc").collect(),
-        night.table("atom_isrc").filter(_among("atom_id", former)).select("isrc").collect(),
-    ]
-    codes = pl.concat(found)["isrc"].unique()
-    claimed = claims.filter(_among("isrc", codes)).collect()
+    atoms = tonight(paths)
+    found = [(atoms, reach.members["atom_id"]), (night.atoms, former)]
+    codes = pl.concat([where.rows("atom_isrc", ["isrc"], _among("atom_id", ids))["isrc"] for where, ids in found]).unique()
+    claimed = atoms.rows("atom_isrc", where=_among("isrc", codes))
     speakers = _of_atoms(paths, claimed["atom_id"]).unique("atom_id", keep="any")
     recordings = speakers.select("atom_id", recording_id=member["recording_id"].gather(member_places(member, speakers)))
     for name, rows in zip(("isrc_owner", "isrc_conflict"), _owners(paths, claimed, recordings), strict=True):
@@ -202,7 +199,7 @@ def _among(column: str, values: pl.Series) -> pl.Expr:
 
 
 def _of_atoms(paths: BuildPaths, atom_ids: pl.Series) -> pl.DataFrame:
-    return tonight(paths, "atom_member").filter(_among("atom_id", atom_ids)).select(*SOURCE, "atom_id").collect()
+    return tonight(paths).rows("atom_member", [*SOURCE, "atom_id"], _among("atom_id", atom_ids))
 
 
 def _groups(cluster: pl.DataFrame) -> pl.DataFrame:
@@ -215,5 +212,5 @@ def _owners(paths: BuildPaths, claims: pl.DataFrame, recordings: pl.DataFrame) -
     shared = claimed.filter(pl.col("isrc").is_duplicated()).select("isrc", "recording_id").unique()
     contested = shared.filter(pl.col("isrc").is_duplicated()).select("isrc").unique()
     involved = claimed.join(contested, on="isrc", how="semi")["atom_id"].unique()
-    atoms = tonight(paths, "atom").filter(_among("atom_id", involved)).collect()
+    atoms = tonight(paths).rows("atom", where=_among("atom_id", involved))
     return isrc_owners(claimed, atoms)

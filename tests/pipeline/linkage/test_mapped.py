@@ -49,13 +49,14 @@ def test_the_rows_that_count_are_found_for_the_same_parts_elsewhere(files: Path,
         for number, part in enumerate(reversed(parts(place(name)))):
             os.link(part, elsewhere / name / f"part-{number:05d}.parquet")
     assert mapped.lacking(files, elsewhere.joinpath) == []
-    assert mapped.live(files, "atom_isrc", elsewhere.joinpath).collect().sort("atom_id").equals(claims(1, 2, 4))
-    pieces = mapped.live_parts(files, "atom_isrc", elsewhere.joinpath, ["atom_id"])
-    assert sorted(pl.concat(pieces)["atom_id"]) == [1, 2, 4]
+    atoms = mapped.Mapped(files, elsewhere.joinpath)
+    assert atoms.rows("atom_isrc").sort("atom_id").equals(claims(1, 2, 4))
+    assert sorted(pl.concat(atoms.pieces("atom_isrc", ["atom_id"]))["atom_id"]) == [1, 2, 4]
+    assert set(atoms.rows("atom_isrc", ["isrc"], pl.col("atom_id") > 1)["isrc"]) == {"GBABC2000002", "GBABC2000004"}
 
 
 def test_a_table_without_rows_needs_no_file(files: Path, place: Place) -> None:
-    rows = mapped.live(files, "atom_member", place).collect()
+    rows = mapped.Mapped(files, place).rows("atom_member")
     assert rows.is_empty()
     assert rows.schema == mapped.SCHEMAS["atom_member"]
 
