@@ -98,7 +98,8 @@ def _usage(accounts: Accounts, options: Options) -> Iterable[Statement]:
 def _list_suggestions(accounts: Accounts, options: Options) -> Iterable[object]:
     account_id = accounts.named(options.account).account_id if options.account else None
     status = None if options.status == "all" else options.status
-    return accounts.suggestions.page(account_id=account_id, track_id=options.track, status=status, limit=options.limit, after=options.after)
+    tracks = () if options.track is None else (options.track,)
+    return accounts.suggestions.page(account_id=account_id, track_ids=tracks, status=status, limit=options.limit, after=options.after)
 
 
 def _decide(status: str) -> Run:

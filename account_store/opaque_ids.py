@@ -15,7 +15,7 @@ _NANOSECONDS = 10**6
 """Of a millisecond; twelve bits tell a quarter of a microsecond of it."""
 
 
-def new_id() -> str:
+def new_opaque_id() -> str:
     """A UUID as text; those made later on this machine are larger."""
     milliseconds, rest = divmod(time.time_ns(), _NANOSECONDS)
     fraction = (rest << 12) // _NANOSECONDS

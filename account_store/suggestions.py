@@ -24,6 +24,7 @@ from account_store.webhooks.events import SUGGESTION_DECIDED
 from account_store.webhooks.outbox import emit
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
 
     from sqlalchemy import Engine, Row
@@ -91,15 +92,17 @@ class Suggestions:
         return _suggestion(row)
 
     def page(
-        self, *, account_id: int | None = None, track_id: int | None = None, status: str | None = None, limit: int = 100, after: int = 0
+        self, *, account_id: int | None = None, track_ids: Sequence[int] = (), status: str | None = None, limit: int = 100, after: int = 0
     ) -> list[Suggestion]:
-        """Oldest first, at most `limit`, with ids above `after`; of one account, track, status when given."""
+        """Oldest first, at most `limit`, with ids above `after`; of one account, of any of the tracks, of one status when given."""
         if status is not None and status not in STATUSES:
             raise InvalidValueError(f"no status {status!r}; there are {', '.join(STATUSES)}")
         query = select(suggestion).where(suggestion.c.suggestion_id > after).order_by(suggestion.c.suggestion_id).limit(limit)
-        for name, wanted in (("account_id", account_id), ("track_id", track_id), ("status", status)):
+        for name, wanted in (("account_id", account_id), ("status", status)):
             if wanted is not None:
                 query = query.where(suggestion.c[name] == wanted)
+        if track_ids:
+            query = query.where(suggestion.c.track_id.in_(track_ids))
         with self._engine.connect() as connection:
             return [_suggestion(row) for row in connection.execute(query)]
 

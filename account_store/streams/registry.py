@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import select
 
 from account_store.errors import InvalidValueError, UnknownError
-from account_store.opaque_ids import new_id
+from account_store.opaque_ids import new_opaque_id
 from account_store.streams.airings import close_open
 from account_store.streams.events import status_changed
 from account_store.streams.gaps import close_gap
@@ -76,7 +76,7 @@ class Streams:
             raise InvalidValueError(f"a stream's name has 1 to {LONGEST_NAME} characters")
         if not url.strip() or len(url) > LONGEST_URL:
             raise InvalidValueError(f"a stream's address has 1 to {LONGEST_URL} characters")
-        row = {"stream_id": new_id(), "account_id": account_id, "url": url.strip(), "name": name.strip()}
+        row = {"stream_id": new_opaque_id(), "account_id": account_id, "url": url.strip(), "name": name.strip()}
         with self._engine.begin() as connection:
             connection.execute(stream.insert().values({**row, "created_at": self._clock()}))
         return self.get(account_id, row["stream_id"])  # type: ignore[arg-type]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import func, select
 
 from account_store.errors import InvalidValueError, StateError, UnknownError
-from account_store.opaque_ids import new_id
+from account_store.opaque_ids import new_opaque_id
 from account_store.outbound import UnreachableError, parse_target
 from account_store.webhooks.events import EVENT_TYPES
 from account_store.webhooks.outbox import HELD, announce
@@ -101,7 +101,7 @@ class Endpoints:
         """
         values = self._values(url, event_types, description, is_vetted=is_vetted)
         secret = new_secret()
-        row = {"endpoint_id": new_id(), "account_id": account_id, "created_at": self._clock(), "secret": self._seal.close(secret)}
+        row = {"endpoint_id": new_opaque_id(), "account_id": account_id, "created_at": self._clock(), "secret": self._seal.close(secret)}
         with self._engine.begin() as connection:
             # Two requests at once may pass this count together: a bound against floods, not a promise.
             mine = select(func.count()).select_from(webhook_endpoint).where(_is_of(account_id))

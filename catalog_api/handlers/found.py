@@ -34,6 +34,11 @@ def body_of(catalog: Catalog, track_id: int) -> tuple[int, bytes]:
     return survivor, body
 
 
+def moved(path: str, asked_id: int, track_id: int) -> dict[str, str]:
+    """Headers of an answer about `track_id` that was asked for as `asked_id`: where it stands, if the id was merged (contract B16)."""
+    return {} if asked_id == track_id else {"content-location": f"{path}{track_id}"}
+
+
 def unknown_isrc(isrc: str) -> ApiError:
     """What to raise when no track carries the code."""
     return ApiError("not_found", f"No track carries the ISRC {isrc}.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from catalog_api.answers import Answer, encoded
-from catalog_api.handlers.found import body_of, ids_named, shown
+from catalog_api.handlers.found import body_of, ids_named, moved, shown
 from catalog_api.metering import Lookup, Question
 from catalog_api.parameters import CURSOR, ISWC, OF_ID, OF_ISRC, WORK_LIMIT, Asked
 from catalog_api.problems import ApiError
@@ -29,9 +29,12 @@ def iswcs_of_track(asked: Asked) -> Question:
     by = asked.the_one(_ONE_OF)
 
     def work(catalog: Catalog, _service: Service) -> Answer:
-        track_id, body = body_of(catalog, ids_named(catalog, asked, by)[0])
+        named = ids_named(catalog, asked, by)[0]
+        track_id, body = body_of(catalog, named)
         entries = [IswcEntry(iswc, title) for iswc, title in catalog.iswcs(track_id)]
-        return encoded(TrackIswcs(track_id, shown(body).isrc, entries))
+        answer = encoded(TrackIswcs(track_id, shown(body).isrc, entries))
+        answer.headers |= moved("/v1/tracks/iswc?id=", named, track_id)
+        return answer
 
     return Lookup(work)
 

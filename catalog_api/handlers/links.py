@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from catalog_api.answers import Answer, encoded
-from catalog_api.handlers.found import body_of, ids_named, ids_of_external, shown
+from catalog_api.handlers.found import body_of, ids_named, ids_of_external, moved, shown
 from catalog_api.metering import Lookup, Question
 from catalog_api.parameters import OF_ID, OF_ISRC, OF_PLATFORM, OF_URL, Asked, Parameter
 from catalog_api.platform_urls import read_url, written
@@ -45,8 +45,9 @@ def links(asked: Asked) -> Question:
             candidates = ids_named(catalog, asked, by)
         track_id, body = body_of(catalog, candidates[0])
         track = shown(body)
-        return encoded(
-            TrackLinks(track_id, track.title, track.isrc, written(catalog.links(track_id), service.settings.url_templates), candidates[1:])
-        )
+        found = written(catalog.links(track_id), service.settings.url_templates)
+        answer = encoded(TrackLinks(track_id, track.title, track.isrc, found, candidates[1:]))
+        answer.headers |= moved("/v1/tracks/links?id=", candidates[0], track_id)
+        return answer
 
     return Lookup(work)

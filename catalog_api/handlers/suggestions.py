@@ -13,6 +13,7 @@ from catalog_api.bodies import Members
 from catalog_api.handlers.found import body_of
 from catalog_api.metering import Paid, Question, timestamp
 from catalog_api.parameters import CURSOR, LIMIT, TRACK_ID, URL_PATTERN, VISIBLE, Asked
+from catalog_api.problems import ApiError
 from catalog_api.routes import reads, writes
 from catalog_api.service import Service
 from catalog_api.wire.suggestions import Suggestion, SuggestionPage
@@ -69,12 +70,12 @@ def suggest(asked: Asked, body: object) -> Question:
     tag="Suggestions",
     summary="Your suggestions for a track",
     parameters=(TRACK_ID, LIMIT, CURSOR),
-    failures=("invalid_cursor",),
+    failures=("not_found", "invalid_cursor"),
     feature=_FEATURE,
     is_about_catalog=False,
 )
 def suggestions_of_track(asked: Asked) -> Question:
-    """The account's suggestions for the track, oldest first."""
+    """The account's suggestions for the track, oldest first; those for an id that was merged stand with its survivor's, too."""
     return _listed(asked, asked[TRACK_ID])
 
 
@@ -99,12 +100,24 @@ def _listed(asked: Asked, track_id: int | None) -> Question:
         cursor = asked[CURSOR]
         after = 0 if cursor is None else _CURSORS.decode(query, cursor).id
         page, limit = service.accounts.suggestions.page, asked[LIMIT]
-        found = await asyncio.to_thread(page, account_id=caller.account_id, track_id=track_id, limit=limit + 1, after=after)
+        ids, unknown = ((), None) if track_id is None else _ids_of(service, track_id)
+        found = await asyncio.to_thread(page, account_id=caller.account_id, track_ids=ids, limit=limit + 1, after=after)
+        if unknown is not None and not found and cursor is None:
+            raise unknown
         more = len(found) > limit
         following = _CURSORS.encode(query, Place(0, 0, found[limit - 1].suggestion_id)) if more else None
         return encoded(SuggestionPage([_shown(one) for one in found[:limit]], following))
 
     return Paid(1, work)
+
+
+def _ids_of(service: Service, track_id: int) -> tuple[tuple[int, ...], ApiError | None]:
+    """The ids under which suggestions for the track may stand; and, of a track that is not there, the refusal: it may have had some."""
+    try:
+        with service.live.hold() as catalog:
+            return (track_id, body_of(catalog, track_id)[0]), None
+    except ApiError as unknown:
+        return (track_id,), unknown
 
 
 def _shown(one: StoredSuggestion) -> Suggestion:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from catalog_api.answers import Answer
-from catalog_api.handlers.found import body_of, unknown_isrc
+from catalog_api.handlers.found import body_of, moved, unknown_isrc
 from catalog_api.handlers.included import PROVENANCE, included
 from catalog_api.metering import Lookup, Question
 from catalog_api.parameters import INCLUDE, ISRC, TRACK_ID, Asked
@@ -22,7 +22,7 @@ def track_by_id(asked: Asked) -> Question:
         survivor, body = body_of(catalog, track_id)
         if wanted:
             body = included(service, catalog, survivor, body, wanted)
-        return Answer(body, {"content-location": f"/v1/tracks/{survivor}"} if survivor != track_id else None)
+        return Answer(body, moved("/v1/tracks/", track_id, survivor))
 
     return Lookup(work, is_slow=PROVENANCE in wanted)
 

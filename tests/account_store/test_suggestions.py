@@ -73,7 +73,7 @@ def test_pages_hold_the_callers_own_oldest_first(accounts: Accounts) -> None:
     assert [one.track_id for one in first + rest] == [1, 2, 3]
     accounts.suggestions.decide(made[0], REJECTED)
     assert [one.track_id for one in accounts.suggestions.page(account_id=mine, status=PENDING)] == [2, 3]
-    assert [one.account_id for one in accounts.suggestions.page(track_id=2)][-2:] == [mine, other]
+    assert [one.account_id for one in accounts.suggestions.page(track_ids=(2,))][-2:] == [mine, other]
     with pytest.raises(InvalidValueError, match="no status 'open'"):
         accounts.suggestions.page(status="open")
 

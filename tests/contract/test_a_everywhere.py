@@ -325,7 +325,7 @@ def test_a11_what_exceeds_the_credits_is_429_and_does_nothing(server: Api) -> No
     suggested = caller.post("/v1/tracks/19/suggestions", {"field": "genre", "value": "House"})
     assert problem(suggested)[1] == "quota_exceeded"
     assert caller.ask("/v1/usage")["credits_used"] == 2
-    assert server.accounts.suggestions.page(track_id=19) == []
+    assert server.accounts.suggestions.page(track_ids=(19,)) == []
 
 
 def test_a12_credits_are_exact_under_concurrency(server: Api) -> None:

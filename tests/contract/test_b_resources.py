@@ -285,8 +285,10 @@ def test_b16_merged_ids_answer_with_the_survivor_and_split_ids_live_on(api: Api)
     merged = api.get(f"/v1/tracks/{MERGED}")
     assert (merged.status_code, merged.json()["id"], merged.headers["content-location"]) == (200, 1, "/v1/tracks/1")
     assert "content-location" not in api.get("/v1/tracks/1").headers
-    assert api.ask("/v1/tracks/links", id=MERGED)["track_id"] == 1
-    assert api.ask("/v1/tracks/iswc", id=MERGED)["sonovault_id"] == 1
+    for path, member in (("/v1/tracks/links", "track_id"), ("/v1/tracks/iswc", "sonovault_id")):
+        answer = api.get(path, id=MERGED)
+        assert (answer.json()[member], answer.headers["content-location"]) == (1, f"{path}?id=1")
+        assert "content-location" not in api.get(path, id=1).headers
     assert api.ask(f"/v1/tracks/{SPLIT}")["id"] == SPLIT
     assert api.refused(f"/v1/tracks/{RETIRED}") == (404, "not_found", [])
     assert api.ask("/v1/tracks/links", catalog_b_id=uuid(1))["track_id"] == 1

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from tests.conftest import run_module
-from tests.contract.awkward import FOXES, GLASS_REMIXES, OLD_ARTIST, OLD_LABEL, OLD_RELEASE, SALT, SPECS, TRUNK
+from tests.contract.awkward import FOXES, GLASS_REMIXES, MERGED, OLD_ARTIST, OLD_LABEL, OLD_RELEASE, SALT, SPECS, TRUNK
 from tests.contract.conftest import Api, problem
 
 BROWSE = "/v1/tracks/browse"
@@ -146,7 +146,12 @@ def test_f6_a_suggestion_is_taken_listed_and_decided_by_an_operator(server: Api)
     page = caller.ask("/v1/suggestions", limit=1)
     assert caller.ask("/v1/suggestions", cursor=page["next_cursor"])["results"][0]["id"] == second["id"]
     assert server.as_caller().ask("/v1/suggestions")["results"] == [], "another account's are its own"
-    assert caller.ask("/v1/tracks/9223372036854775807/suggestions")["results"] == []
+    assert problem(caller.get("/v1/tracks/9223372036854775807/suggestions")) == (404, "not_found", [])
+    assert caller.ask("/v1/tracks/7/suggestions")["results"] == []
+    of_merged = caller.post(f"/v1/tracks/{MERGED}/suggestions", {"field": "genre", "value": "House"}).json()
+    assert of_merged["track_id"] == 1
+    for track_id in (1, MERGED):
+        assert [one["id"] for one in caller.ask(f"/v1/tracks/{track_id}/suggestions")["results"]] == [body["id"], of_merged["id"]]
     server.accounts.suggestions.decide(body["id"], "approved")
     assert caller.ask("/v1/suggestions")["results"][0]["status"] == "approved"
     assert f"{body['id']},recording,1,Acid House" in server.accounts.suggestions.exported()
