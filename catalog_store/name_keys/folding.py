@@ -62,11 +62,21 @@ NOT_WORDS = rf"[{_SIGNS}]|  |^ | $| n "
 """Folded text that does not match is its own `words`."""
 _AMPERSANDS = r"&(?:amp;)+"
 
-_APOSTROPHES_RE, _MARKS_RE, _INVISIBLE_RE, _DASHES_RE, _SPACES_RE, _QUOTES_RE, _SEPARATORS_RE, _AND_RE = (
-    re.compile(pattern) for pattern in (_APOSTROPHES, _MARKS, _INVISIBLE, _DASHES, _SPACES, _QUOTES, _SEPARATORS, _AND)
+_APOSTROPHES_RE, _INVISIBLE_RE, _DASHES_RE, _SPACES_RE, _SEPARATORS_RE, _AND_RE = (
+    re.compile(pattern) for pattern in (_APOSTROPHES, _INVISIBLE, _DASHES, _SPACES, _SEPARATORS, _AND)
 )
-_ROCK_N_ROLL_RE, _AMPERSANDS_RE = re.compile(_ROCK_N_ROLL), re.compile(_AMPERSANDS)
-_LETTERS_TABLE = str.maketrans(_LETTERS)
+_ROCK_N_ROLL_RE, _AMPERSANDS_RE, _SIGN_RE = re.compile(_ROCK_N_ROLL), re.compile(_AMPERSANDS), re.compile(f"[{_SIGNS}]")
+_LEFT_OUT_RE = re.compile(f"{_APOSTROPHES}|{_INVISIBLE}")
+_FIRST_PLANE = "".join(map(chr, range(1 << 16)))
+_DECOMPOSED_TABLE = str.maketrans(
+    {
+        character: into
+        for pattern, into in ((_APOSTROPHES, ""), (_MARKS, ""), (_DASHES, "-"), (_QUOTES, '"'))
+        for character in re.findall(pattern, _FIRST_PLANE)
+    }
+    | _LETTERS
+)
+"""Each character is looked at once, not by five patterns; those of the patterns stand in the first plane."""
 _STYLED_RE = tuple((re.compile(pattern), re.sub(r"\$\{(\d)\}", r"\\\1", into)) for pattern, into in _STYLED)
 
 
@@ -78,17 +88,19 @@ def fold(text: str) -> str:
     if "$" in text or "!" in text:
         for pattern, into in _STYLED_RE:
             text = pattern.sub(into, text)
-    return _SPACES_RE.sub(" ", text).strip(" ")
+    # Odd spaces are not printable.
+    if "  " in text or not text.isprintable():
+        text = _SPACES_RE.sub(" ", text)
+    return text.strip(" ")
 
 
 def _lettered(text: str) -> str:
     """The part of folding that minds no neighbours; but for marks that stay, which NFKD puts in order, each character is read by itself."""
     if not text.isascii():
-        text = unicodedata.normalize("NFKD", _APOSTROPHES_RE.sub("", _INVISIBLE_RE.sub("", text)))
-    text = _APOSTROPHES_RE.sub("", text).lower()
-    if text.isascii():
-        return text
-    return _QUOTES_RE.sub('"', _DASHES_RE.sub("-", _MARKS_RE.sub("", text).translate(_LETTERS_TABLE)))
+        text = unicodedata.normalize("NFKD", _LEFT_OUT_RE.sub("", text))
+        if not text.isascii():
+            return text.lower().translate(_DECOMPOSED_TABLE)
+    return text.replace("'", "").replace("`", "").lower()
 
 
 def fold_expr(text: pl.Expr) -> pl.Expr:
@@ -154,9 +166,15 @@ def even_expr(text: pl.Expr) -> pl.Expr:
     return text.str.replace_all(_DASHES, "-").str.replace_all(_SPACES, " ").str.strip_chars(" ")
 
 
+def is_bare(folded: str) -> bool:
+    """Whether folded text is nothing but letters, digits and spaces: most names are, and need none of the patterns that look for signs."""
+    return folded.replace(" ", "").isalnum() if folded.isascii() else not _SIGN_RE.search(folded)
+
+
 def words(folded: str) -> str:
     """Folded text -> its letters and digits, words parted by single spaces; `&` and `+` read as "and". Empty for symbols only."""
-    text = _SEPARATORS_RE.sub(" ", _AND_RE.sub(" and ", folded)).strip(" ")
+    spaced = folded if is_bare(folded) else _SEPARATORS_RE.sub(" ", _AND_RE.sub(" and ", folded))
+    text = " ".join(spaced.split())
     if " n " in text:
         text = _ROCK_N_ROLL_RE.sub(r"\1 and \2", _ROCK_N_ROLL_RE.sub(r"\1 and \2", text))
     return text

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from catalog_store.name_keys.folding import is_bare
+
 GUEST_JOINT = r"[ (\[]+(?:feat|ft|featuring|with)\.? | w/ ?"
 """What follows is a guest."""
 _WORDS = r"and|x|\u00d7|vs\.?|versus|with|feat\.?|ft\.?|featuring"
@@ -28,6 +30,8 @@ ACCOMPANIMENT = (
 )
 """Behind a joint these are no artists: `Glenn Miller & His Orchestra`, `A & Friends`. Over keys without spaces."""
 
+_JOINT_WORDS = frozenset({"and", "x", "vs", "versus", "with", "feat", "ft", "featuring"})
+"""A bare field without one of these holds no joint."""
 _GUEST_JOINT_RE, _JOINT_RE = re.compile(GUEST_JOINT), re.compile(JOINT)
 
 
@@ -41,6 +45,8 @@ class Joined(NamedTuple):
 
 def taken_apart(folded: str) -> Joined:
     """`a & b feat. c` -> `a & b`, (a, b), (c,). A field that begins with a guest joint has no guests: all of it is primary."""
+    if is_bare(folded) and _JOINT_WORDS.isdisjoint(folded.split(" ")):
+        return Joined(folded, (folded,), ())
     before, *after = _GUEST_JOINT_RE.split(folded)
     if not before.strip():
         before, after = folded, []

@@ -18,6 +18,9 @@ _JUNIOR = r"^([^ ]+ .*[^ ]) junior$"
 """Behind two words: `Junior` alone and `Mr. Junior` are names of their own."""
 _ORCHESTRA = r" orch$"
 
+_MAY_END_IN_MORE = (")", "*", " ", ", the")
+"""How names end that `_SUFFIX` or `_TRAILING_THE` match."""
+
 _SUFFIX_RE, _TRAILING_THE_RE, _LEADING_THE_RE, _JUNIOR_RE, _ORCHESTRA_RE = (
     re.compile(pattern) for pattern in (_SUFFIX, _TRAILING_THE, _LEADING_THE, _JUNIOR, _ORCHESTRA)
 )
@@ -25,10 +28,21 @@ _SUFFIX_RE, _TRAILING_THE_RE, _LEADING_THE_RE, _JUNIOR_RE, _ORCHESTRA_RE = (
 
 def name_key(name: str) -> str:
     """Words of the name, folded; for a name of symbols the symbols. Empty only when `name` is blank."""
-    folded = fold(name)
-    key = _LEADING_THE_RE.sub("", words(_TRAILING_THE_RE.sub(r"\1", _SUFFIX_RE.sub("", folded))))
-    key = _ORCHESTRA_RE.sub(" orchestra", _JUNIOR_RE.sub(r"\1 jr", key))
-    return key or words(folded) or compact(folded) or name.strip(" ")
+    return folded_name_key(fold(name)) or name.strip(" ")
+
+
+def folded_name_key(folded: str) -> str:
+    """As `name_key`, of a folded name; empty for one that folding leaves nothing of."""
+    bare = folded
+    # Few names end in any of these, and each pattern costs as much as the rest.
+    if bare.endswith(_MAY_END_IN_MORE):
+        bare = _TRAILING_THE_RE.sub(r"\1", _SUFFIX_RE.sub("", bare))
+    key = words(bare)
+    if key.startswith("the "):
+        key = _LEADING_THE_RE.sub("", key)
+    if key.endswith((" junior", " orch")):
+        key = _ORCHESTRA_RE.sub(" orchestra", _JUNIOR_RE.sub(r"\1 jr", key))
+    return key or words(folded) or compact(folded)
 
 
 def name_key_expr(name: pl.Expr) -> pl.Expr:

@@ -21,6 +21,7 @@ _COUNTED = {
     "movement": "movement mvt",
 }
 _NAMES = {name: unit for unit, names in _COUNTED.items() for name in names.split()}
+COUNTING_WORDS = frozenset(_NAMES)
 _WRITTEN = {
     name: str(value)
     for value, name in enumerate(("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"), 1)

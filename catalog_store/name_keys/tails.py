@@ -12,6 +12,7 @@ from catalog_store.name_keys import vocabulary
 from catalog_store.name_keys.segments import BRACKET, Segment, read_segment
 
 _TAILS = "|".join(sorted((tail.strip() for tail in vocabulary.BARE_TAILS.split("|")), key=len, reverse=True))
+LAST_TAIL_WORDS = frozenset(tail.split()[-1] for tail in vocabulary.BARE_TAILS.split("|"))
 MAY_HAVE_TAIL = f"[^ ] (?:{_TAILS})$"
 """Every key that `without_tail` shortens matches; read alike by Rust's and Python's expressions."""
 _TAIL_RE = re.compile(f"^(.*[^ ]) ({_TAILS})$")

@@ -14,10 +14,10 @@ from typing import NamedTuple
 import polars as pl
 
 from catalog_store.name_keys.awkward import CLOSING, ENTITY, MAY_BE_AWKWARD, OPENING, rewritten, without_entities
-from catalog_store.name_keys.folding import NOT_WORDS, compact, even, even_expr, fold, fold_flagged, words, words_expr
-from catalog_store.name_keys.parts import MAY_HAVE_PARTS, with_numbered_parts
+from catalog_store.name_keys.folding import NOT_WORDS, compact, even, even_expr, fold, fold_flagged, is_bare, words, words_expr
+from catalog_store.name_keys.parts import COUNTING_WORDS, MAY_HAVE_PARTS, with_numbered_parts
 from catalog_store.name_keys.segments import BRACKET, CREDIT, Segment, read_segment
-from catalog_store.name_keys.tails import MAY_HAVE_TAIL, without_tail
+from catalog_store.name_keys.tails import LAST_TAIL_WORDS, MAY_HAVE_TAIL, without_tail
 
 _MARKER = "\x1f"
 _SET_OFF = (
@@ -33,6 +33,9 @@ _FIRST_SET_OFF = "|".join(pattern.replace(" ?", "") for pattern, _ in _SET_OFF)
 _MAY_NEED_MORE = f"(?:{MAY_HAVE_PARTS})|(?:{MAY_HAVE_TAIL})"
 _MAY_NOT_BE_PLAIN = rf"{_MAY_NEED_MORE}| n | (?:feat|ft|featuring) "
 """Titles of letters, digits and single spaces that match none of these are read as they are."""
+_TELLING_WORDS = COUNTING_WORDS | LAST_TAIL_WORDS | {"n", "feat", "ft", "featuring"}
+"""A bare title without digits and one of these words is read as it is, too: told in a tenth of the time, for single titles."""
+_DIGIT_RE = re.compile("[0-9]")
 _SET_OFF_RE = tuple((re.compile(pattern, re.IGNORECASE), re.sub(r"\$\{(\d)\}", r"\\\1", into)) for pattern, into in _SET_OFF)
 _LEADING_BRACKET_RE = re.compile(_LEADING_BRACKET)
 
@@ -63,7 +66,10 @@ def display_title_expr(title: pl.Expr, version: pl.Expr) -> pl.Expr:
 def title_keys(title: str, version: str | None = None) -> TitleKeys:
     """The keys of one title."""
     shown = without_entities(display_title(title, version))
-    folded = rewritten(fold(shown))
+    folded = fold(shown)
+    if folded and is_bare(folded) and not _DIGIT_RE.search(folded) and _TELLING_WORDS.isdisjoint(folded.split(" ")):
+        return TitleKeys(folded, folded, "", "", "")
+    folded = rewritten(folded)
     base, *segments = _set_off(folded).split(_MARKER)
     read = [read_segment(segment) for segment in segments]
     song = words(base)
