@@ -6,21 +6,21 @@ The order is total: score descending, popularity descending, id ascending (contr
 from __future__ import annotations
 
 import time
+from bisect import bisect_right
 from typing import TYPE_CHECKING, NamedTuple
 
 from catalog_store.cursors import CursorCodec, Place
 from catalog_store.errors import DeadlineExceededError, InvalidQueryError
 from catalog_store.search.calibration import calibrated
 from catalog_store.search.candidates import FEW, by_other_readings, by_words
-from catalog_store.search.rerank import Match, match
+from catalog_store.search.rerank import Comparison
 from catalog_store.search.wanted import wanted
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from collections.abc import Callable, Sequence
 
     from catalog_store.search.index import SearchIndex
-    from catalog_store.search.wanted import Wanted
+    from catalog_store.search.rerank import Match
 
 MAX_NAME_CHARACTERS = 500
 """Contract C1."""
@@ -68,50 +68,44 @@ class Request(NamedTuple):
             raise InvalidQueryError(f"limit is {self.limit}: from 1 to {MAX_LIMIT}")
 
 
-class _Found(NamedTuple):
-    place: Place
-    match: Match
-
-
 def search(index: SearchIndex, cursors: CursorCodec, request: Request, *, deadline: float) -> SearchPage:
     """One page of recordings that fit the names; `deadline` in seconds."""
     request.check()
     query = ("search", request.artist, request.title)
     after = cursors.decode(query, request.cursor) if request.cursor is not None else None
-    until = time.monotonic() + deadline
-    found = sorted(_ranked(index, request, until), key=lambda one: one.place.order)
-    if after is not None:
-        found = [one for one in found if one.place.order > after.order]
-    page = found[: request.limit]
-    rest = len(found) > request.limit
+    found = _found(index, request, time.monotonic() + deadline)
+
+    def place(document: int) -> Place:
+        return Place(found[document].score, index.popularity[document], index.ids[document])
+
+    # Numbers of documents are in order of popularity, then id.
+    ordered = sorted(sorted(found), key=lambda document: -found[document].score)
+    start = bisect_right(ordered, after.order, key=lambda document: place(document).order) if after else 0
+    end = start + request.limit
     return SearchPage(
-        [Hit(one.place.id, one.match.score, one.match.match_class, one.match.reasons) for one in page],
-        cursors.encode(query, page[-1].place) if rest else None,
+        [Hit(index.ids[document], *found[document]) for document in ordered[start:end]],
+        cursors.encode(query, place(ordered[end - 1])) if len(ordered) > end else None,
     )
 
 
-def _ranked(index: SearchIndex, request: Request, until: float) -> list[_Found]:
+def _found(index: SearchIndex, request: Request, until: float) -> dict[int, Match]:
+    """All documents that fit."""
     asked = wanted(request.artist, request.title)
+    compare = Comparison(index, asked).match
     look = by_words(index, asked)
-    found = _compared(index, asked, look.documents, until)
-    if max((one.place.score for one in found), default=0.0) < GOOD_SCORE:
+    found = _compared(compare, look.documents, until)
+    if max((one.score for one in found.values()), default=0.0) < GOOD_SCORE:
         _check(until)
-        found += _compared(index, asked, by_other_readings(index, asked, look), until)
-    return list({one.place.id: one for one in found}.values())
-
-
-def _compared(index: SearchIndex, asked: Wanted, candidates: NDArray[np.uint32], until: float) -> list[_Found]:
-    found = _good(index, asked, candidates[:FEW])
-    if len(found) == FEW and len(candidates) > FEW:
-        _check(until)
-        found += _good(index, asked, candidates[FEW:])
+        found |= _compared(compare, by_other_readings(index, asked, look), until)
     return found
 
 
-def _good(index: SearchIndex, asked: Wanted, documents: NDArray[np.uint32]) -> list[_Found]:
-    ids, popularity = index.ids[documents].tolist(), index.popularity[documents].tolist()
-    matches = (match(asked, names) for names in index.names(documents))
-    return [_Found(Place(m.score, p, i), m) for m, p, i in zip(matches, popularity, ids, strict=True) if m]
+def _compared(compare: Callable[[int], Match | None], candidates: Sequence[int], until: float) -> dict[int, Match]:
+    found = {document: match for document in candidates[:FEW] if (match := compare(document))}
+    if len(found) == FEW and len(candidates) > FEW:
+        _check(until)
+        found |= {document: match for document in candidates[FEW:] if (match := compare(document))}
+    return found
 
 
 def _check(until: float) -> None:

@@ -27,7 +27,7 @@ from catalog_store.search.layout import (
     POSTINGS_CAP,
     TAG_BITS,
     bucket_bits,
-    pair_hashes,
+    pair_hash,
     smallest_unsigned,
     word_hash,
 )
@@ -200,7 +200,7 @@ def _rarest(found: pl.DataFrame, budget: int, *name: str) -> pl.DataFrame:
 
 def _product(artist_words: pl.DataFrame, title_words: pl.DataFrame) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
     both = artist_words.join(title_words, on="document", suffix="_title")
-    hashes = pair_hashes(both["hash"].to_numpy(), both["hash_title"].to_numpy())
+    hashes = pair_hash(both["hash"].to_numpy(), both["hash_title"].to_numpy())
     return hashes, both["document"].cast(pl.UInt64).to_numpy()
 
 

@@ -6,8 +6,7 @@ number per artist: twice the number of the name, plus one when featured. layout.
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -20,9 +19,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from catalog_store.search.index import TextPool
-
-
-_CACHED_NAMES = 65_536
 
 
 def artists_of(lists: pl.DataFrame, text: str) -> pl.DataFrame:
@@ -63,23 +59,25 @@ def encode(texts: Sequence[str]) -> Encoded:
     )
 
 
+class Artists(NamedTuple):
+    """Keys of a document's artists."""
+
+    primary: tuple[str, ...]
+    featured: tuple[str, ...]
+
+
 class CreditPool:
     """The lists of artists of all documents."""
 
-    def __init__(self, starts: NDArray[Any], numbers: NDArray[Any], names: TextPool) -> None:
-        """Arrays as in `Encoded`."""
+    def __init__(self, starts: memoryview[int], numbers: memoryview[int], names: TextPool) -> None:
+        """Values as in `Encoded`."""
         self._starts = starts
         self._numbers = numbers
-        self._name = lru_cache(_CACHED_NAMES)(lambda number: names[number].decode())
+        self._names = names
 
-    def artists(self, lists: NDArray[Any]) -> list[tuple[list[str], list[str]]]:
-        """(primary, featured) of several lists."""
-        # One by one: most queries ask for a handful, for which a dozen array operations cost more than the lists.
-        starts, ends = self._starts[lists].tolist(), self._starts[lists + 1].tolist()
-        return [self._artists(self._numbers[start:end].tolist()) for start, end in zip(starts, ends, strict=True)]
-
-    def _artists(self, numbers: list[int]) -> tuple[list[str], list[str]]:
-        names = [self._name(number >> 1) for number in numbers]
-        featured = sum(number & 1 for number in numbers)
+    def __getitem__(self, number: int) -> Artists:
+        numbers = self._numbers[self._starts[number] : self._starts[number + 1]].tolist()
+        names = tuple([self._names[one >> 1] for one in numbers])
+        featured = sum(one & 1 for one in numbers)
         # Primary artists come first.
-        return names[: len(names) - featured], names[len(names) - featured :]
+        return Artists(names[: len(names) - featured], names[len(names) - featured :])

@@ -27,7 +27,7 @@ them in titles, L lists of artists, A artist names. All arrays are .npy, little 
     reversed.bin                                             the words but those led by TAB, each backwards, in the same order
     reversed_starts.npy     uint32 or uint64                 where every 64th word of reversed.bin begins, and the size
 
-A pair is (word of an artist, word of the title). Its hash is `pair_hashes` of the two `word_hash`es; the top B bits are the bucket. Two
+A pair is (word of an artist, word of the title). Its hash is `pair_hash` of the two `word_hash`es; the top B bits are the bucket. Two
 pairs share bucket and tag once in 2^16 buckets: they only add candidates that the rerank throws away. Change anything here and
 FORMAT_VERSION together.
 """
@@ -36,7 +36,7 @@ from __future__ import annotations
 
 import hashlib
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -59,9 +59,11 @@ POSTINGS_CAP = 512
 NAME_SEPARATOR = "|"
 FIELD_SEPARATOR = "\t"
 
-_MIX_TITLE = np.uint64(0x9E3779B97F4A7C15)
-_MIX = np.uint64(0xD6E8FEB86659FD93)
-_SHIFT = np.uint64(32)
+_MIX_TITLE = 0x9E3779B97F4A7C15
+_MIX = 0xD6E8FEB86659FD93
+_HALF_BITS = HASH_BITS // 2
+_MASK = (1 << HASH_BITS) - 1
+_Hashes = TypeVar("_Hashes", int, "NDArray[np.uint64]")
 
 
 @lru_cache(maxsize=65_536)
@@ -70,12 +72,13 @@ def word_hash(word: str) -> int:
     return int.from_bytes(hashlib.blake2b(word.encode(), digest_size=8).digest(), "little")
 
 
-def pair_hashes(artist_words: NDArray[np.uint64], title_words: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Hashes of the pairs (artist_words[i], title_words[i]), broadcast; not symmetric."""
-    mixed: NDArray[np.uint64] = artist_words ^ (title_words * _MIX_TITLE)
-    mixed = (mixed ^ (mixed >> _SHIFT)) * _MIX
-    mixed ^= mixed >> _SHIFT
-    return mixed
+def pair_hash(artist_word: _Hashes, title_word: _Hashes) -> _Hashes:
+    """Hash of a pair of words' hashes, or of each pair of two arrays (broadcast); not symmetric."""
+    # Masks make plain numbers of 64 bits wrap as those of arrays do.
+    mixed: Any = artist_word ^ (title_word * _MIX_TITLE & _MASK)
+    mixed = (mixed ^ mixed >> _HALF_BITS) * _MIX & _MASK
+    found: _Hashes = mixed ^ mixed >> _HALF_BITS
+    return found
 
 
 def bucket_bits(entries: int) -> int:

@@ -7,6 +7,7 @@ otherwise below the plain recording.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from rapidfuzz import fuzz
@@ -19,7 +20,9 @@ from catalog_store.search.wanted import comparable
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from catalog_store.search.index import DocumentNames
+    from catalog_store.search.credits import Artists
+    from catalog_store.search.index import SearchIndex
+    from catalog_store.search.titles import Title
     from catalog_store.search.wanted import Wanted
 
     _Likeness = tuple[float, str]
@@ -46,8 +49,8 @@ _BOTH_PARTIAL = 0.95
 _READ_NOTE, _LEAST_WITH_NOTE = 0.98, 0.85
 """A note that is nothing but the variant found: what it is worth at least. Likeness that title and note together must have."""
 _STRONG = 0.90
-_LEAST_TITLE = (FLOOR - (1 - _WEAKER_SHARE)) / _WEAKER_SHARE
-"""A worse title cannot reach the floor whoever the artist: most candidates are done with here."""
+_LEAST = (FLOOR - (1 - _WEAKER_SHARE)) / _WEAKER_SHARE
+"""A worse title cannot reach the floor whoever the artist, nor a worse artist: most candidates are done with here."""
 
 
 class Match(NamedTuple):
@@ -58,25 +61,72 @@ class Match(NamedTuple):
     reasons: tuple[str, str, str]
 
 
-def match(asked: Wanted, names: DocumentNames) -> Match | None:
-    """How well one document fits; None when below the floor."""
-    title, title_reason = _title(asked, names.title)
-    fit = None
-    if names.variant and title < 1.0:
-        title, fit = _with_note(asked, names, title)
-    if title < _LEAST_TITLE:
-        return None
-    artist, artist_reason = _artists(asked, names)
-    if artist < _LEAST_TITLE and title >= _SURE_TITLE:
-        artist, artist_reason = max((artist, artist_reason), (_loosely(asked.alone, comparable(" ".join(names.artists))), "artist_partial"))
-    variant, variant_reason = fit or variant_fit(asked.variant, names.variant)
-    if artist_reason == "artist_partial" and title_reason == "title_partial":
+class TitleFit(NamedTuple):
+    """How well a title fits, and its variant."""
+
+    likeness: float
+    reason: str
+    variant: float
+    variant_reason: str
+
+
+class ArtistsFit(NamedTuple):
+    """How well a list of artists fits; `loosely`: how well when words of it may be both left out and misspelt."""
+
+    likeness: float
+    reason: str
+    loosely: float
+
+
+class Comparison:
+    """One query held against documents. Candidates share artists, and in crowds titles: each is compared once."""
+
+    def __init__(self, index: SearchIndex, asked: Wanted) -> None:
+        """`asked` in `index`."""
+        self._index = index
+        self._asked = asked
+        self._titles: dict[Title, TitleFit | None] = {}
+        self._artists: dict[int, ArtistsFit] = {}
+
+    def match(self, document: int) -> Match | None:
+        """How well one document fits; None when below the floor."""
+        title = self._index.titles[document]
+        if title not in self._titles:
+            self._titles[title] = fit_of_title(self._asked, title)
+        fit = self._titles[title]
+        if fit is None:
+            return None
+        credit = self._index.credit_of[document]
+        if credit not in self._artists:
+            self._artists[credit] = fit_of_artists(self._asked, self._index.credits[credit])
+        return match(fit, self._artists[credit])
+
+
+@lru_cache(maxsize=4_096)
+def match(title: TitleFit, artists: ArtistsFit) -> Match | None:
+    """How well a document with such names fits; None when below the floor."""
+    artist, artist_reason = artists.likeness, artists.reason
+    if artist < _LEAST and title.likeness >= _SURE_TITLE:
+        artist, artist_reason = max((artist, artist_reason), (artists.loosely, "artist_partial"))
+    variant = title.variant
+    if artist_reason == "artist_partial" and title.reason == "title_partial":
         variant *= _BOTH_PARTIAL
-    likeness = (_WEAKER_SHARE * min(artist, title) + (1 - _WEAKER_SHARE) * max(artist, title)) * variant
+    likeness = (_WEAKER_SHARE * min(artist, title.likeness) + (1 - _WEAKER_SHARE) * max(artist, title.likeness)) * variant
     if likeness < FLOOR:
         return None
     kind = "exact" if likeness >= SAME_PERFORMANCE else "strong" if likeness >= _STRONG else "fuzzy"
-    return Match(calibrated(likeness), kind, (artist_reason, title_reason, variant_reason))
+    return Match(calibrated(likeness), kind, (artist_reason, title.reason, title.variant_reason))
+
+
+def fit_of_title(asked: Wanted, found: Title) -> TitleFit | None:
+    """How well a title fits; None when that is too little whoever the artist, as for most candidates."""
+    likeness, reason = _title(asked, found.core)
+    fit = None
+    if found.variant and likeness < 1.0:
+        likeness, fit = _with_note(asked, found, likeness)
+    if likeness < _LEAST:
+        return None
+    return TitleFit(likeness, reason, *(fit or variant_fit(asked.variant, found.variant)))
 
 
 def _title(asked: Wanted, found: str) -> _Likeness:
@@ -89,9 +139,9 @@ def _title(asked: Wanted, found: str) -> _Likeness:
     return likeness, "title_similar" if is_whole else "title_partial"
 
 
-def _with_note(asked: Wanted, names: DocumentNames, title: float) -> tuple[float, tuple[float, str] | None]:
+def _with_note(asked: Wanted, names: Title, title: float) -> tuple[float, tuple[float, str] | None]:
     """(likeness, fit of the variant) if the title asked for ends in what may be a note on this very variant: `Song live`."""
-    found = names.title.replace(" ", "")
+    found = names.core.replace(" ", "")
     if len(asked.compact_title) <= len(found):
         return title, None
     if asked.compact_title.startswith(found):
@@ -102,23 +152,26 @@ def _with_note(asked: Wanted, names: DocumentNames, title: float) -> tuple[float
 
 
 def _likeness(asked: str, found: str) -> tuple[float, bool]:
-    """(likeness, whether the whole of both was compared, no words left out)."""
-    edits = OSA.normalized_similarity(asked, found)
-    if " " in asked and " " in found and edits < _REORDERED:
-        edits = max(edits, _REORDERED * OSA.normalized_similarity(_sorted(asked), _sorted(found)))
-    partial = _partial(asked, found)
+    """(likeness, whether the whole of both was compared, no words left out); below _LEAST any value is as good as another."""
+    shorter, longer = (asked, found) if len(asked) <= len(found) else (found, asked)
+    edits = 0.0
+    if len(shorter) >= _LEAST * len(longer):
+        edits = OSA.normalized_similarity(asked, found)
+        if edits < _REORDERED and " " in asked and " " in found:
+            edits = max(edits, _REORDERED * OSA.normalized_similarity(_sorted(asked), _sorted(found)))
+        if edits >= _SUBSET:
+            return edits, True
+    partial = _partial(shorter, longer, asked)
     return (edits, True) if edits >= partial else (partial, False)
 
 
-def _partial(asked: str, found: str) -> float:
-    """Likeness of the words that both have."""
-    shorter, longer = sorted((asked, found), key=len)
-    subset = fuzz.token_set_ratio(asked, found) / _FULL
+def _partial(shorter: str, longer: str, asked: str) -> float:
+    """Likeness of the words that both have, at most _SUBSET."""
     if len(longer) <= _LONGEST_SUBSET_RATIO * len(shorter):
-        return _SUBSET * subset
-    if subset == 1 and abs(asked.count(" ") - found.count(" ")) == 1:
+        return _SUBSET * fuzz.token_set_ratio(shorter, longer) / _FULL
+    if abs(shorter.count(" ") - longer.count(" ")) == 1 and fuzz.token_set_ratio(shorter, longer) == _FULL:
         return _HALF
-    is_telling = len(shorter) >= _SHORTEST_BEGINNING and (shorter is found or " " in shorter)
+    is_telling = len(shorter) >= _SHORTEST_BEGINNING and (longer is asked or " " in shorter)
     return _BEGINNING if is_telling and longer.startswith(shorter + " ") else 0.0
 
 
@@ -131,14 +184,21 @@ def _loosely(asked: str, found: str) -> float:
     return _HALF * alike if alike >= _LOOSELY_ALIKE else 0.0
 
 
+@lru_cache(maxsize=256)
 def _sorted(words: str) -> str:
     return " ".join(sorted(words.split(" ")))
 
 
-def _artists(asked: Wanted, names: DocumentNames) -> _Likeness:
-    primary = comparable(" ".join(names.artists))
-    everyone = comparable(" ".join((*names.artists, *names.featured)))
-    if asked.everyone in {primary, everyone} or set(asked.artists) == set(names.artists):
+def fit_of_artists(asked: Wanted, names: Artists) -> ArtistsFit:
+    """How well a list of artists fits."""
+    primary = comparable(" ".join(names.primary))
+    likeness, reason = _artists(asked, names, primary)
+    return ArtistsFit(likeness, reason, _loosely(asked.alone, primary) if likeness < _LEAST else 0.0)
+
+
+def _artists(asked: Wanted, names: Artists, primary: str) -> _Likeness:
+    everyone = comparable(" ".join((*names.primary, *names.featured))) if names.featured else primary
+    if asked.everyone in {primary, everyone} or set(asked.artists) == set(names.primary):
         return 1.0, "artist_equal"
     found = [_named(asked.everyone, primary)]
     if asked.alone != asked.everyone:
@@ -147,10 +207,10 @@ def _artists(asked: Wanted, names: DocumentNames) -> _Likeness:
     if names.featured:
         found.append(_named(asked.everyone, everyone))
         found.append((_ONE_OF_SEVERAL * _closest(each, names.featured), "featured_artist"))
-    if len(names.artists) > 1 or len(asked.artists) > 1:
-        found.append((_ONE_OF_SEVERAL * _closest(each, names.artists), "one_of_artists"))
+    if len(names.primary) > 1 or len(asked.artists) > 1:
+        found.append((_ONE_OF_SEVERAL * _closest(each, names.primary), "one_of_artists"))
     if asked.guests:
-        found.append((_GUEST_ALONE * _closest(asked.guests, (*names.artists, *names.featured)), "featured_artist"))
+        found.append((_GUEST_ALONE * _closest(asked.guests, (*names.primary, *names.featured)), "featured_artist"))
     return max(found)
 
 

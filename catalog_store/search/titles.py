@@ -6,8 +6,7 @@ titles), in one unit of 16 bits, or in two from rank SHORT_RANKS on. layout.py n
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from catalog_store.search.vocabulary import Vocabulary
 
 _UNIT = 1 << 16
-_CACHED_WORDS = 131_072
 
 
 def title_words(names: pl.DataFrame) -> pl.DataFrame:
@@ -46,33 +44,48 @@ def encode(ranks: NDArray[np.uint32]) -> tuple[NDArray[np.uint16], NDArray[np.in
     return units, sizes
 
 
+class Title(NamedTuple):
+    """Keys of a document's title."""
+
+    core: str
+    variant: str
+
+
+class _Words(dict[int, str]):
+    """Words by rank; frequent ones are kept once read, for most words of most titles are among them."""
+
+    def __init__(self, ranked: memoryview[int], vocabulary: Vocabulary) -> None:
+        self._ranked = ranked
+        self._vocabulary = vocabulary
+
+    def __missing__(self, rank: int) -> str:
+        word = self._vocabulary[self._ranked[rank]]
+        if rank < SHORT_RANKS:
+            self[rank] = word
+        return word
+
+
 class TitlePool:
     """The titles of all documents."""
 
-    def __init__(self, units: NDArray[Any], starts: NDArray[Any], ranked: NDArray[Any], vocabulary: Vocabulary) -> None:
+    def __init__(self, units: NDArray[np.uint16], starts: NDArray[Any], ranked: NDArray[np.uint32], vocabulary: Vocabulary) -> None:
         """`ranked` maps ranks to numbers of `vocabulary`."""
-        self._units = units
-        self._starts = starts
-        self._word = lru_cache(_CACHED_WORDS)(lambda rank: vocabulary[int(ranked[rank])])
+        self._units, self._starts, self._all_starts = units.data, starts.data, starts
+        self._words = _Words(ranked.data, vocabulary)
 
     def sizes(self, documents: NDArray[Any]) -> NDArray[np.int64]:
         """Units of several documents' titles: about a word each, a variant among them."""
-        sizes: NDArray[np.int64] = self._starts[documents + 1].astype(np.int64) - self._starts[documents].astype(np.int64)
+        sizes: NDArray[np.int64] = self._all_starts[documents + 1].astype(np.int64) - self._all_starts[documents].astype(np.int64)
         return sizes
 
-    def texts(self, documents: NDArray[Any]) -> list[tuple[str, str]]:
-        """(core, variant) of several documents."""
-        return [
-            self._text(self._units[start:end].tolist())
-            for start, end in zip(self._starts[documents].tolist(), self._starts[documents + 1].tolist(), strict=True)
-        ]
+    def __getitem__(self, document: int) -> Title:
+        units = self._units[self._starts[document] : self._starts[document + 1]].tolist()
+        core, _, variant = " ".join(map(self._words.__getitem__, _ranks(units))).partition(FIELD_SEPARATOR)
+        return Title(core.rstrip(" "), variant)
 
-    def _text(self, units: list[int]) -> tuple[str, str]:
-        words = []
-        following = iter(units)
-        for unit in following:
-            rank = unit if unit < SHORT_RANKS else SHORT_RANKS + (unit - SHORT_RANKS) * _UNIT + next(following)
-            words.append(self._word(rank))
-        if words[-1][:1] == FIELD_SEPARATOR:
-            return " ".join(words[:-1]), words[-1][1:]
-        return " ".join(words), ""
+
+def _ranks(units: list[int]) -> list[int]:
+    if max(units) < SHORT_RANKS:
+        return units
+    following = iter(units)
+    return [unit if unit < SHORT_RANKS else SHORT_RANKS + (unit - SHORT_RANKS) * _UNIT + next(following) for unit in following]

@@ -41,24 +41,22 @@ def neighbours(vocabulary: Vocabulary, word: str) -> list[str]:
     if length < SHORTEST:
         return []
     edits = 2 if length >= SHORTEST_TWO_EDITS and not vocabulary.has(word) else 1
-    kept = length // 2 if edits == 1 else max(_LEAST_KEPT, length // 3)
-    backwards = word[::-1]
-    lengths = range(max(kept, length - edits), length + edits + 1)
-    begun = [other for size in lengths for other in vocabulary.beginning(word[:kept], size, _SCANNED)]
-    ended = [other for size in lengths for other in vocabulary.ending(backwards[:kept], size, _SCANNED)]
-    found = dict(_close(word, begun, edits))
-    found |= {other[::-1]: distance for other, distance in _close(backwards, ended, edits)}
+    others: list[str] = []
+    for size in range(length - edits, length + edits + 1):
+        # Of the halves that one edit leaves the longer one counts, and a letter more makes it longer.
+        kept = max(length, size) // 2 if edits == 1 else max(_LEAST_KEPT, length // 3)
+        # Two edits may leave only the middle, the more so in words of the same length: some that begin or end nearly so are looked at, too.
+        beside = edits > 1 and size == length
+        others += vocabulary.beginning(word[:kept], size, _SCANNED, beside=beside)
+        others += vocabulary.ending(word[-kept:], size, _SCANNED, beside=beside)
     # Two neighbours swapped across the middle change both halves.
-    across = word[: kept - 1] + word[kept] + word[kept - 1] + word[kept + 1 :]
-    if edits == 1 and vocabulary.has(across):
-        found[across] = 1
-    found.pop(word, None)
-    ranked = sorted(found.items(), key=lambda one: (one[1], one[0]))
-    return [other for other, _ in ranked[:NEIGHBOURS] if not other.startswith(FIELD_SEPARATOR)]
-
-
-def _close(word: str, others: Sequence[str], edits: int) -> list[tuple[str, int]]:
-    return [(other, distance) for other, distance, _ in process.extract(word, others, scorer=OSA.distance, score_cutoff=edits, limit=None)]
+    half = length // 2
+    across = word[: half - 1] + word[half] + word[half - 1] + word[half + 1 :]
+    if vocabulary.has(across):
+        others.append(across)
+    close = process.extract(word, others, scorer=OSA.distance, score_cutoff=edits, limit=None)
+    ranked = sorted({(distance, other) for other, distance, _ in close if other != word and not other.startswith(FIELD_SEPARATOR)})
+    return [other for _, other in ranked[:NEIGHBOURS]]
 
 
 def parts(word: str) -> list[str]:

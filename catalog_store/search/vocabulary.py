@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from catalog_store.search.arrays import ArrayWriter, mapped, mapped_bytes
+from catalog_store.search.arrays import ArrayWriter, mapped_bytes, numbers
 from catalog_store.search.layout import FIELD_SEPARATOR, smallest_unsigned
 
 if TYPE_CHECKING:
@@ -73,25 +73,25 @@ class _Sorted:
         self._starts = starts
         self._heads = [order_key(self._texts[start : self._texts.find(b"\n", start)].decode()) for start in starts[:-1]]
 
-    def run(self, beginning: str, characters: int, at_most: int) -> list[str]:
-        """All words of that length with that beginning, up to `at_most`, and some beside them."""
+    def run(self, beginning: str, characters: int, at_most: int, *, beside: bool) -> str:
+        """All words of that length with that beginning, about `at_most` of them, as lines; `beside`: and some that stand next to them."""
         key = order_key(beginning, characters)
-        first, last = self._stretch(key, key + _BEHIND_ALL)
-        last = min(last, first + -(-at_most // STRIDE))
-        return self._texts[self._starts[first] : self._starts[last]].decode().split("\n")[:-1]
+        first = max(0, bisect_right(self._heads, key) - 1)
+        last = min(bisect_left(self._heads, key + _BEHIND_ALL, first), first - (-at_most // STRIDE))
+        texts, led = self._texts[self._starts[first] - 1 : self._starts[last]], b"\n" + key[1:]
+        begin, end = (0, -1) if beside else (texts.find(led), texts.find(b"\n", texts.rfind(led) + 1))
+        return texts[begin + 1 : end].decode() if begin >= 0 else ""
+
+    def find(self, word: str) -> tuple[int, int]:
+        """Number of the stride that a word is in, and where in the texts it begins; a place below 0: it is no word."""
+        key = order_key(word)
+        stride = max(0, bisect_right(self._heads, key) - 1)
+        return stride, self._texts.find(b"\n" + key[1:] + b"\n", self._starts[stride] - 1, self._starts[min(stride + 1, len(self._heads))])
 
     def place(self, word: str) -> int | None:
         """Number of a word, None when it is none."""
-        key = order_key(word)
-        stride = max(0, bisect_right(self._heads, key) - 1)
-        begin, end = self._starts[stride] - 1, self._starts[min(stride + 1, len(self._heads))]
-        found = self._texts.find(b"\n" + key[1:] + b"\n", begin, end)
-        return None if found < 0 else stride * STRIDE + self._texts[begin:found].count(b"\n")
-
-    def _stretch(self, low: bytes, high: bytes) -> tuple[int, int]:
-        """First and last + 1 of the strides that hold all words between two keys."""
-        first = max(0, bisect_right(self._heads, low) - 1)
-        return first, max(first, bisect_left(self._heads, high))
+        stride, found = self.find(word)
+        return None if found < 0 else stride * STRIDE + self._texts[self._starts[stride] - 1 : found].count(b"\n")
 
 
 class Vocabulary:
@@ -99,12 +99,11 @@ class Vocabulary:
 
     def __init__(self, folder: Path) -> None:
         """Reads every STRIDE-th word."""
-        self._starts = mapped(folder / "vocabulary_starts.npy")
+        self._starts = numbers(folder / "vocabulary_starts.npy")
         self._texts = mapped_bytes(folder / "vocabulary.bin")
-        self._counts = mapped(folder / "vocabulary_counts.npy")
-        heads = self._starts[:-1][::STRIDE].tolist()
-        self._forward = _Sorted(folder, "vocabulary", [*heads, int(self._starts[-1])])
-        self._backward = _Sorted(folder, "reversed", mapped(folder / "reversed_starts.npy").tolist())
+        self._counts = numbers(folder / "vocabulary_counts.npy")
+        self._forward = _Sorted(folder, "vocabulary", [*self._starts[:-1][::STRIDE], self._starts[-1]])
+        self._backward = _Sorted(folder, "reversed", numbers(folder / "reversed_starts.npy").tolist())
 
     def __getitem__(self, number: int) -> str:
         return self._texts[self._starts[number] : self._starts[number + 1] - 1].decode()
@@ -114,17 +113,17 @@ class Vocabulary:
         counted: list[tuple[int, int, str]] = []
         for word in words:
             place = self._forward.place(word)
-            counted.append((1 << 16 if place is None else int(self._counts[place]), len(counted), word))
+            counted.append((1 << 16 if place is None else self._counts[place], len(counted), word))
         return [word for _, _, word in sorted(sorted(counted)[:at_most], key=lambda one: one[1])]
 
     def has(self, word: str) -> bool:
         """Whether it is one of the words."""
-        return self._forward.place(word) is not None
+        return self._forward.find(word)[1] >= 0
 
-    def beginning(self, beginning: str, characters: int, at_most: int) -> list[str]:
-        """Words of so many characters that begin so, up to `at_most`, and others beside them."""
-        return self._forward.run(beginning, characters, at_most)
+    def beginning(self, beginning: str, characters: int, at_most: int, *, beside: bool) -> list[str]:
+        """Words of so many characters that begin so, about `at_most` of them; with `beside` also some that begin nearly so."""
+        return self._forward.run(beginning, characters, at_most, beside=beside).split("\n")
 
-    def ending(self, reversed_ending: str, characters: int, at_most: int) -> list[str]:
-        """Words of so many characters that end so, all spelled backwards, up to `at_most`, and others beside them."""
-        return self._backward.run(reversed_ending, characters, at_most)
+    def ending(self, ending: str, characters: int, at_most: int, *, beside: bool) -> list[str]:
+        """Words of so many characters that end so, about `at_most` of them; with `beside` also some that end nearly so."""
+        return self._backward.run(ending[::-1], characters, at_most, beside=beside)[::-1].split("\n")

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from catalog_store.name_keys import fold, name_key, title_keys
 from catalog_store.name_keys.joints import taken_apart
+from catalog_store.name_keys.names import folded_name_key
 from catalog_store.search.words import words
 
 _NOISE = frozenset(
@@ -49,11 +50,10 @@ def wanted(artist: str, title: str) -> Wanted:
     """Read both fields as typed; neither may be blank."""
     joined = taken_apart(fold(artist))
     artists = _keys(joined.names) or (name_key(artist),)
-    # Keys are half of what reading costs: most fields name one artist, and its key is the whole's.
-    whole = artists[0] if joined.names == (joined.primary,) else name_key(joined.primary) or name_key(artist)
+    # Most fields name one artist, and its key is the whole's.
+    whole = artists[0] if joined.names == (joined.primary,) else folded_name_key(joined.primary) or name_key(artist)
     keys = title_keys(_title_alone(title, artist, (whole, *artists)))
     guests = _keys(joined.guests)
-    artist_words = dict.fromkeys(word for name in (whole, *artists, *guests, keys.credits) for word in words(name))
     return Wanted(
         artists=artists,
         whole=whole,
@@ -64,7 +64,7 @@ def wanted(artist: str, title: str) -> Wanted:
         compact_title=keys.core.replace(" ", ""),
         stem=keys.stem if keys.stem != keys.core else _without_noise(keys.core),
         variant=keys.variant,
-        artist_words=tuple(artist_words),
+        artist_words=tuple(words(" ".join((whole, *artists, *guests, keys.credits)))),
         title_words=tuple(words(keys.core)),
     )
 
@@ -92,4 +92,4 @@ def comparable(names: str) -> str:
 
 
 def _keys(names: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(map(name_key, names)))
+    return tuple(dict.fromkeys(map(folded_name_key, names)))

@@ -6,16 +6,24 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from catalog_store.search import build
 from catalog_store.search.build import build_search
 from catalog_store.search.index import SearchIndex
-from catalog_store.search.layout import pair_hashes, word_hash
+from catalog_store.search.layout import pair_hash
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import read_table, write_table
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from catalog_store.search.credits import Artists
+    from catalog_store.search.titles import Title
+
+
+HASH = st.integers(0, 2**64 - 1)
 
 
 @pytest.fixture(scope="module")
@@ -27,10 +35,12 @@ def index(tables: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> 
 
 def holders(index: SearchIndex, artist_word: str, title_word: str) -> list[int]:
     """Ids of the documents posted for one pair."""
-    hashes = pair_hashes(np.array([word_hash(artist_word)], np.uint64), np.array([word_hash(title_word)], np.uint64))
-    documents, which = index.postings(hashes)
-    assert not which.any()
-    return index.ids[documents].tolist()
+    return [index.ids[document] for posting in index.postings([artist_word], [title_word]) for document in posting.documents]
+
+
+def names_of(index: SearchIndex, recording_id: int) -> tuple[Artists, Title]:
+    document = index.ids.tolist().index(recording_id)
+    return index.credits[index.credit_of[document]], index.titles[document]
 
 
 def test_documents_stand_by_popularity_then_id(index: SearchIndex, tables: dict[str, Path]) -> None:
@@ -42,10 +52,9 @@ def test_documents_stand_by_popularity_then_id(index: SearchIndex, tables: dict[
 
 
 def test_names_are_keys_of_primary_and_featured_artists_and_the_core_title(index: SearchIndex) -> None:
-    document = index.ids.tolist().index(5)
-    names = index.names(np.array([document]))[0]
-    assert names.artists[0].startswith("\u1107")
-    assert (names.featured, names.variant) == (["earth wind and water"], "")
+    artists, title = names_of(index, 5)
+    assert artists.primary[0].startswith("\u1107")
+    assert (artists.featured, title.variant) == (("earth wind and water",), "")
 
 
 def test_pairs_of_rare_words_are_posted_for_primary_and_featured_artists(index: SearchIndex) -> None:
@@ -67,8 +76,7 @@ def test_every_artist_of_a_recording_is_paired_with_its_title(tables: dict[str, 
     index = SearchIndex(tmp_path / "search")
     for word in ("velvet", "foxes", "kraviz", "lund", "daft", "trunk", "sigur", "rosa"):
         assert 1 in holders(index, word, "midnight"), word
-    names = index.names(np.array([index.ids.tolist().index(1)]))[0]
-    assert (names.artists, names.featured) == (["velvet foxes", "daft trunk", "sigur rosa"], ["nina kraviz lund"])
+    assert names_of(index, 1)[0] == (("velvet foxes", "daft trunk", "sigur rosa"), ("nina kraviz lund",))
 
 
 def _others(tables: dict[str, Path]) -> pl.DataFrame:
@@ -113,3 +121,17 @@ def test_the_order_of_rows_in_the_tables_does_not_matter(tables: dict[str, Path]
     build_search(shuffled, tmp_path / "mixed")
     for path in sorted((tmp_path / "sorted").iterdir()):
         assert path.read_bytes() == (tmp_path / "mixed" / path.name).read_bytes(), path.name
+
+
+def test_words_in_no_document_together_are_in_no_posting(index: SearchIndex) -> None:
+    found = index.postings(["velvet", "foxes", "sade"], ["running", "midnight", "zzyzx"])
+    assert [(one.artist_word, one.title_word) for one in found] == [
+        (artist, title) for artist in ("velvet", "foxes") for title in ("running", "midnight")
+    ]
+    assert all(one.documents == sorted(set(one.documents)) for one in found)
+
+
+@given(st.lists(st.tuples(HASH, HASH), min_size=1, max_size=5))
+def test_a_pair_has_one_hash_whether_alone_or_in_a_column(pairs: list[tuple[int, int]]) -> None:
+    column = pair_hash(*(np.array(side, np.uint64) for side in zip(*pairs, strict=True)))
+    assert column.tolist() == [pair_hash(*pair) for pair in pairs]

@@ -5,16 +5,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from catalog_store.search.calibration import KNOTS, calibrated
-from catalog_store.search.index import DocumentNames
-from catalog_store.search.rerank import FLOOR, match
+from catalog_store.search.credits import Artists
+from catalog_store.search.rerank import FLOOR, Match, fit_of_artists, fit_of_title, match
+from catalog_store.search.titles import Title
 from catalog_store.search.wanted import wanted
 
 LEAST = calibrated(FLOOR)
 
 
+def matched(artist: str, title: str, document: tuple[tuple[str, ...], tuple[str, ...], str, str]) -> Match | None:
+    asked = wanted(artist, title)
+    fit = fit_of_title(asked, Title(*document[2:]))
+    return match(fit, fit_of_artists(asked, Artists(*document[:2]))) if fit else None
+
+
 def score(artist: str, title: str, document: tuple[tuple[str, ...], tuple[str, ...], str, str]) -> float:
     """0 when below the floor."""
-    found = match(wanted(artist, title), DocumentNames(*document))
+    found = matched(artist, title, document)
     assert found is None or found.score >= LEAST
     return found.score if found else 0.0
 
@@ -36,7 +43,7 @@ DUET = (("velvet foxes", "sade"), ("mo",), "midnight running", "")
     ],
 )
 def test_cosmetic_noise_is_no_difference(artist: str, title: str) -> None:
-    found = match(wanted(artist, title), DocumentNames(*PLAIN))
+    found = matched(artist, title, PLAIN)
     assert found == (1.0, "exact", ("artist_equal", "title_equal", "variant_equal"))
 
 

@@ -76,4 +76,4 @@ def test_texts_read_back(tmp_path: Path) -> None:
         writer.extend(["é"])
     pool = TextPool(tmp_path, "title")
     assert len(pool) == 4
-    assert [pool[number].decode() for number in (3, 2, 1, 0)] == ["é", "東京", "", "a"]
+    assert [pool[number] for number in (3, 2, 1, 0)] == ["é", "東京", "", "a"]
