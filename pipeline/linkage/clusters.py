@@ -55,8 +55,8 @@ def clusters(
     if bad.height:
         involved = found.join(unsound, on="cluster_id", how="semi")
         rebuilt = _rebuild(placed.join(involved, on="atom_id", how="semi"), bad, foes)
-        found = pl.concat([found.join(rebuilt, on="atom_id", how="anti"), rebuilt])
-    return TABLES["cluster"].conform(found.sort("atom_id"))
+        found = pl.concat([found.join(rebuilt, on="atom_id", how="anti"), rebuilt]).sort("atom_id")
+    return TABLES["cluster"].conform(found)
 
 
 def ends(edges: pl.DataFrame) -> pl.DataFrame:
@@ -65,7 +65,7 @@ def ends(edges: pl.DataFrame) -> pl.DataFrame:
 
 
 def components(atom_ids: pl.Series, edges: pl.DataFrame) -> pl.DataFrame:
-    """Connected components: atom_id, cluster_id (its smallest atom id)."""
+    """Connected components: atom_id, cluster_id (its smallest atom id), sorted."""
     ids = np.sort(atom_ids.to_numpy())
     one, other = (np.searchsorted(ids, edges[name].to_numpy()) for name in ("atom_id_a", "atom_id_b"))
     joined = np.sort(np.concatenate([one, other]))
@@ -95,12 +95,16 @@ def _span_limit(longest: pl.Expr) -> pl.Expr:
 
 def _unsound(atoms: pl.DataFrame) -> pl.DataFrame:
     """cluster_id of the components that span too much or hold variants that exclude each other."""
-    shapes = atoms.group_by("cluster_id").agg(
-        size=pl.len(), shortest=pl.col("duration_ms").min(), longest=pl.col("duration_ms").max(), variants=pl.col("variant").unique().sort()
+    variant = pl.col("variant").hash()
+    numbers = atoms.select("cluster_id", "duration_ms", variant=variant).group_by("cluster_id")
+    shapes = numbers.agg(
+        shortest=pl.col("duration_ms").min(),
+        longest=pl.col("duration_ms").max(),
+        is_mixed=pl.col("variant").min() != pl.col("variant").max(),
     )
-    shapes = shapes.filter(pl.col("size") > 1)
     long = shapes.filter(pl.col("longest") - pl.col("shortest") > _span_limit(pl.col("longest"))).select("cluster_id")
-    several = shapes.filter(pl.col("variants").list.len() > 1)
+    mixed = atoms.join(shapes.filter("is_mixed"), on="cluster_id", how="semi")
+    several = mixed.group_by("cluster_id").agg(variants=pl.col("variant").unique().sort())
     kinds = several["variants"].to_list()
     agree = {variants: _all_agree(variants) for variants in set(map(tuple, kinds))}  # the same few, over and over
     clashing = [not agree[tuple(variants)] for variants in kinds]

@@ -21,21 +21,26 @@ def key_edges(atoms: pl.DataFrame, components: pl.DataFrame) -> pl.DataFrame:
 
     Args:
         atoms: KEY_COLUMNS of `atom`, all atoms of each artist among them.
-        components: atom_id, cluster_id by all other edges.
+        components: atom_id, cluster_id by all other edges; an atom that is not among them has none.
     """
     untimed = atoms.filter(pl.col("duration_ms").is_null(), pl.col("artist_key") != "")
     waiting = untimed.select(hashed(KEY)).to_series().unique().implode()
     timed = atoms.filter(pl.col("duration_ms").is_not_null(), hashed(KEY).is_in(waiting)).join(untimed, on=KEY, how="semi")
-    timed = timed.join(components, on="atom_id")
+    timed = _placed(timed, components)
     held = timed.group_by(*KEY, "cluster_id").agg(
         records=pl.col("record_count").sum(),
         nearest=pl.col("atom_id").sort_by(["record_count", "atom_id"], descending=[True, False]).first(),
     )
     share = (pl.col("records") / pl.col("records").sum()).over(KEY)
     chosen = held.filter(share >= DOMINANCE).select(*KEY, "nearest", target="cluster_id")
-    pairs = untimed.join(components, on="atom_id").join(chosen, on=KEY).filter(pl.col("cluster_id") != pl.col("target"))
+    pairs = _placed(untimed, components).join(chosen, on=KEY).filter(pl.col("cluster_id") != pl.col("target"))
     ends = (pl.min_horizontal("atom_id", "nearest"), pl.max_horizontal("atom_id", "nearest"))
     described = pl.concat_str("artist_key", pl.lit(" / "), "title_key", pl.lit(" / "), "variant")
     return TABLES["edge"].conform(
         pairs.select(atom_id_a=ends[0], atom_id_b=ends[1], kind=pl.lit("key"), score=pl.lit(1.0), evidence=described)
     )
+
+
+def _placed(atoms: pl.DataFrame, components: pl.DataFrame) -> pl.DataFrame:
+    placed = atoms.join(components, on="atom_id", how="left")
+    return placed.with_columns(cluster_id=pl.coalesce("cluster_id", "atom_id"))

@@ -119,7 +119,7 @@ def _edges(
         places = contested_places(
             partial(iter, [releases]), partial(iter, [tracks]), partial(iter, [atoms.member.select("atom_id", record=record_number())])
         )
-        pairs = position_pairs(places.told())
+        pairs = position_pairs(places.contested)
         found.append(position_edges(pairs, judged(pairs, atoms.atom)))
     edges = pl.concat(found)
     return pl.concat([edges, key_edges(atoms.atom, components(atoms.atom["atom_id"], edges))])

@@ -46,10 +46,6 @@ class Places(NamedTuple):
     sums: npt.NDArray[np.uint64]
     judged: pl.DataFrame
 
-    def told(self) -> pl.DataFrame:
-        """Place (text for a reader), platform, atom_id, sorted."""
-        return self.contested.with_columns(_place_text()).sort("place", "platform", "atom_id")
-
 
 CONTESTED_SCHEMA = pl.Schema({"place": pl.Int64(), "platform": pl.String(), "atom_id": pl.Int64()})
 NOT_JUDGED = pl.DataFrame(schema={"a": pl.Int64, "b": pl.Int64, "score": pl.Float64})
@@ -148,20 +144,20 @@ def _gathered(frames: Iterable[pl.DataFrame], columns: list[str]) -> Iterator[pl
 def _place_text() -> pl.Expr:
     place, track = pl.col("place") // (1 << TRACK_BITS), pl.col("place") % (1 << TRACK_BITS)
     gtin = (place // (1 << DISC_BITS)).cast(pl.String).str.zfill(14)
-    return pl.format("{} {}-{}", gtin, place % (1 << DISC_BITS), track).alias("place")
+    return pl.format("{} {}-{}", gtin, place % (1 << DISC_BITS), track)
 
 
-def position_pairs(places: pl.DataFrame) -> pl.DataFrame:
-    """Pairs of atoms on one place: a, b (once), evidence (the smallest place).
+def position_pairs(contested: pl.DataFrame) -> pl.DataFrame:
+    """Pairs of atoms on one place: a, b (once), evidence (the smallest place, for a reader).
 
-    `places`: place (text for a reader), platform, atom_id; any subset that holds all rows of each of its places.
+    `contested`: as in Places; any subset that holds all rows of each of its places.
     """
-    told = places.unique().filter(pl.len().over("place", "platform") == 1)
-    support = told.group_by("place", "atom_id").agg(platforms=pl.len())
+    alone = contested.filter(pl.len().over("place", "platform") == 1)
+    support = alone.group_by("place", "atom_id").agg(platforms=pl.len())
     support = support.sort("place", -pl.col("platforms").cast(pl.Int64), "atom_id")
     support = support.with_columns(best=pl.col("atom_id").first().over("place")).filter(pl.col("best") != pl.col("atom_id"))
-    pairs = support.select(a=pl.min_horizontal("best", "atom_id"), b=pl.max_horizontal("best", "atom_id"), evidence="place")
-    return pairs.sort("a", "b", "evidence").unique(["a", "b"], keep="first", maintain_order=True)
+    pairs = support.group_by(a=pl.min_horizontal("best", "atom_id"), b=pl.max_horizontal("best", "atom_id")).agg(pl.col("place").min())
+    return pairs.select("a", "b", evidence=_place_text())
 
 
 def judged(pairs: pl.DataFrame, atoms: pl.DataFrame) -> pl.DataFrame:

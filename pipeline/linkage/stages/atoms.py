@@ -135,9 +135,9 @@ def _artists(before: pl.DataFrame, after: pl.DataFrame) -> tuple[pl.DataFrame, p
     `before`: table `artist_name` of the base. What has not changed is not sorted again: nearly all.
     """
     was, is_ = (table.select(row=hashed(table.columns)).to_series() for table in (before, after))
-    gone, came = before.filter(~was.is_in(is_.implode())), after.filter(~is_.is_in(was.implode()))
+    left, entered = (ids.is_in(differing.implode()) for ids, differing in zip((was, is_), _differing_ids(was, is_), strict=True))
     key = ["platform", "artist_id"]
-    kept, came = before.join(gone, on=key, how="anti") if gone.height else before, came.sort(key)
+    kept, gone, came = before.filter(~left), before.filter(left), after.filter(entered).sort(key)
     found = [came.clear()]
     for platform in sorted({*before["platform"].unique(), *came["platform"].unique()}):
         old, new = (table.filter(pl.col("platform") == platform) for table in (kept, came))

@@ -15,7 +15,7 @@ from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import parts, read_table, row_count, scan_table, write_table
 from pipeline.linkage import mapped
-from pipeline.linkage.clusters import components
+from pipeline.linkage.clusters import components, ends
 from pipeline.linkage.isrc_edges import isrc_edges
 from pipeline.linkage.key_edges import KEY_COLUMNS, key_edges
 from pipeline.linkage.link_edges import link_edges
@@ -44,7 +44,7 @@ def edges(paths: BuildPaths, *, buckets: int | None = None) -> Facts:
     buckets = buckets or bucket_count(row_count(paths.table("atom")))
     found = _edges_of_all(paths, buckets) if night.base is None else _edges_of_changes(paths, night)
     found = pl.concat([found, _override_edges(paths), *_edges_between_platforms(paths, night), TABLES["edge"].empty()])
-    so_far = components(tonight(paths).rows("atom", ["atom_id"])["atom_id"], found)
+    so_far = components(ends(found)["atom_id"], found)
     chunks = _artist_chunks(paths, KEY_COLUMNS) if night.base is None else [_waiting(paths)]
     found = pl.concat([found, *(key_edges(atoms, so_far) for atoms in chunks)])
     write_table(TABLES["edge"], paths.table("edge"), found)
@@ -174,7 +174,7 @@ def _edges_between_platforms(paths: BuildPaths, night: Night) -> list[pl.DataFra
     links, before = _links(paths), _before(paths, night)
     named = _members_linked(paths, links)
     places = _places(paths, before)
-    pairs = position_pairs(places.told())
+    pairs = position_pairs(places.contested)
     known = before.places.judged if before else NOT_JUDGED
     new = pairs.join(known, on=["a", "b"], how="anti")
     atoms = _of_atoms(paths, "atom", pl.concat([named["atom_id"], new["a"], new["b"]]))

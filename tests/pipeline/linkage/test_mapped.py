@@ -42,7 +42,11 @@ def place(tmp_path: Path, files: Path) -> Place:
     return tables.joinpath
 
 
-def test_the_rows_that_count_are_found_for_the_same_parts_elsewhere(files: Path, place: Place, tmp_path: Path) -> None:
+@pytest.mark.parametrize("bytes_at_a_time", [1, 1 << 28])
+def test_the_rows_that_count_are_found_for_the_same_parts_elsewhere(
+    bytes_at_a_time: int, files: Path, place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mapped, "BYTES_AT_A_TIME", bytes_at_a_time)
     elsewhere = tmp_path / "snapshot"
     for name in ("atom", "atom_member", "atom_isrc", "atom_gone"):
         (elsewhere / name).mkdir(parents=True)

@@ -12,7 +12,7 @@ from catalog_store.tables import TABLES
 from pipeline.linkage import link
 from pipeline.linkage.normalise import record_number
 from pipeline.linkage.overrides import Overrides, load_overrides
-from pipeline.linkage.position_edges import Before, Places, contested_places
+from pipeline.linkage.position_edges import Before, Places, contested_places, position_pairs
 from tests.pipeline.linkage.worlds import Records, partition
 
 if TYPE_CHECKING:
@@ -100,10 +100,10 @@ def test_places_do_not_depend_on_the_number_of_buckets() -> None:
     standing = [(platform, f"x{code}", number * 2 + side) for number, code in enumerate(codes) for side, platform in enumerate(sides)]
     members = pl.DataFrame(standing, schema=["platform", "external_id", "atom_id"], orient="row")
     members = members.select("atom_id", record=record_number())
-    one = contested_places(lambda: [of], lambda: [at], lambda: [members]).told()
+    one = contested_places(lambda: [of], lambda: [at], lambda: [members]).contested
     assert one.height == 2 * len(codes)
-    assert one["place"][0] == "00000000000000 1-1"
-    assert contested_places(lambda: [of], lambda: [at], lambda: [members], buckets=7).told().equals(one)
+    assert position_pairs(one).sort("a")["evidence"][0] == "00000000000000 1-1"
+    assert contested_places(lambda: [of], lambda: [at], lambda: [members], buckets=7).contested.equals(one)
 
 
 def test_decisions_and_cross_links_reach_the_entry_in_memory(tmp_path: Path) -> None:
