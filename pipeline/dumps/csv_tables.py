@@ -57,6 +57,8 @@ class CsvForm:
     entity: str
     notes: str
     """The page that describes the format, for errors."""
+    numbers: Sequence[str] = ()
+    """Columns of whole numbers, ids for one: data frames with gaps in such a column write `12.0`, which is 12."""
 
 
 def empty_table(connection: duckdb.DuckDBPyConnection, name: str, form: CsvForm) -> CsvTable:
@@ -75,12 +77,17 @@ def load_table(
     """
     delimiter, quote = ("\t", "") if ".tsv" in path.suffixes else (",", '"')
     plain, header = _plain(path, scratch), _header(path, delimiter)
-    chosen = {column: next((known for known in names if known in header), None) for column, names in form.columns.items()}
+    place = {name.lower(): index for index, name in reversed(list(enumerate(header)))}
+    chosen = {
+        column: next((header[place[name.lower()]] for name in names if name.lower() in place), None)
+        for column, names in form.columns.items()
+    }
     absent = [column for column in form.required if chosen[column] is None]
     if absent:
         wanted = ", ".join(form.columns[column][0] for column in absent)
         raise DumpError(f"{path}: no column {wanted} among {', '.join(header)}; see {form.notes}")
-    picked = ", ".join(f'"{known}" AS {column}' if known else f"NULL::VARCHAR AS {column}" for column, known in chosen.items())
+    read = {column: "regexp_replace(trim({}), '^([0-9]+)[.]0+$', '\\1')" if column in form.numbers else "{}" for column in chosen}
+    picked = ", ".join(f"{read[column].format(_name(known)) if known else 'NULL::VARCHAR'} AS {column}" for column, known in chosen.items())
     typed = ", ".join(f"{_text(column)}: 'VARCHAR'" for column in header)
     try:
         connection.execute(
@@ -123,6 +130,10 @@ def _header(path: Path, delimiter: str) -> list[str]:
     with DumpFile(path) as file:
         line = file.read(1 << 20).split(b"\n", 1)[0]
     return [name.strip().strip('"') for name in line.decode("utf-8-sig", "replace").split(delimiter)]
+
+
+def _name(column: str) -> str:
+    return '"' + column.replace('"', '""') + '"'
 
 
 def _text(value: str) -> str:

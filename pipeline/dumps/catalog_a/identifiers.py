@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
-from catalog_store.identifiers import gtin_expr, normalise_isrc
+from catalog_store.identifiers import gtin_expr
 from pipeline.dumps.catalog_a.positions import described, listed
+from pipeline.dumps.isrcs import isrc_of
 from pipeline.dumps.rejects import Reason
 
 if TYPE_CHECKING:
@@ -74,13 +75,13 @@ def isrcs_by_row(value: str, description: str, tracks: TrackList) -> tuple[list[
 
 
 def _codes(value: str) -> tuple[list[str], list[Misfit]]:
-    whole = normalise_isrc(value)
+    whole = isrc_of(value)
     if whole:
         return [whole], []
     codes: list[str] = []
     misfits: list[Misfit] = []
     for part in filter(None, _CODE_SEPARATOR.split(value.strip())):
-        code = normalise_isrc(part)
+        code = isrc_of(part)
         if code:
             codes.append(code)
         else:

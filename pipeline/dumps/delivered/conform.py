@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from catalog_store.identifiers import NUMBER_SHAPE, gtin_expr, isrc_expr
+from catalog_store.identifiers import NUMBER_SHAPE, gtin_expr
 from catalog_store.tables.staging import RELEASE_TYPES
 from pipeline.dumps.checking import RowRule, ValueRule, given, split_rows, value_rejects, whole_number
 from pipeline.dumps.credits import PLACEHOLDER_NAMES, VARIOUS_ARTISTS, credit_names, joined_names, named_credits
 from pipeline.dumps.dates import partial_date
 from pipeline.dumps.delivered.shape import TEXTS
+from pipeline.dumps.isrcs import isrc_of_expr
 from pipeline.dumps.rejects import Reason
 
 if TYPE_CHECKING:
@@ -35,10 +36,11 @@ def stage_recordings(block: pl.DataFrame, out: StagingWriter) -> None:
     is_other = RowRule(Reason.NOT_AUDIO, pl.col("kind").is_not_null(), "kind")
     block, rejects = split_rows(block, entity, "id", [is_other, *_identity_rules(number=True)])
     out.write_rejects(rejects)
+    block = block.with_columns(_isrc=isrc_of_expr(pl.col("isrc")))
     if "_is_placed" not in block.columns:
         block = block.with_columns(_is_placed=pl.lit(value=False))
 
-    isrc = isrc_expr(pl.col("isrc"))
+    isrc = pl.col("_isrc")
     duration = pl.when(pl.col("duration_ms").is_between(1, LONGEST_MS)).then(pl.col("duration_ms"))
     date = partial_date(pl.col("release_date"))
     disc, number = whole_number(pl.col("disc_number"), 1, LARGEST_SMALLINT), whole_number(pl.col("track_number"), 0, LARGEST_SMALLINT)

@@ -107,7 +107,8 @@ def add_csv_set(tables: dict[str, Path], dump: Path, scratch: Path, store: Deliv
 
 
 def _load(connection: duckdb.DuckDBPyConnection, name: str, path: Path | None, dump: Path, scratch: Path, out: StagingWriter) -> CsvTable:
-    form = CsvForm(TABLES[name], REQUIRED[name], _ENTITY.get(name, "source_recording"), "docs/formats/store_a.md")
+    ids = [column for column in TABLES[name] if column.endswith("_id")]
+    form = CsvForm(TABLES[name], REQUIRED[name], _ENTITY.get(name, "source_recording"), "docs/formats/store_a.md", ids)
     if path is None:
         return empty_table(connection, name, form)
     return load_table(connection, name, form, path, path.name if path == dump else str(path.relative_to(dump)), scratch, out)
@@ -123,7 +124,7 @@ def _nested(connection: duckdb.DuckDBPyConnection, name: str, key: str, credit_t
         "bp_release": "LEFT JOIN (SELECT label_id AS l, any_value(label_name) AS label_name FROM bp_label GROUP BY 1) ON l = t.label_id",
     }
     rows = stream(connection, f"SELECT * FROM {name} t {joined[name]} ORDER BY position")
-    remixer = "lower(c.is_remixer) IN ('1', 't', 'true')" if credit_table == "bp_artist_track" else "false"
+    remixer = "lower(trim(c.is_remixer)) IN ('1', '1.0', 't', 'true', 'yes')" if credit_table == "bp_artist_track" else "false"
     credit_rows = stream(
         connection,
         f"""

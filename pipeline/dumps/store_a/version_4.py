@@ -117,7 +117,8 @@ def genre_and_parent(genre: pl.Expr, genre_id: pl.Expr, sub: pl.Expr, sub_id: pl
 
 def _tracks() -> list[pl.Expr]:
     genre, sub_genre = pl.col("genre").struct, pl.col("sub_genre").struct
-    duration = pl.coalesce(given("length_ms"), given("length"))
+    has_length = given("length_ms").is_not_null() & (whole_ms(pl.col("length_ms")) != 0).fill_null(value=True)
+    duration = pl.when(has_length).then("length_ms").otherwise(pl.coalesce(given("length"), given("length_ms")))
     flags = [pl.when(pl.col(name) == "true").then(pl.lit(name.removeprefix("is_"))) for name in ("is_dj_edit", "is_ugc_remix")]
     return [
         *(pl.col(name) for name in ("source_file", "place", "id", "isrc", "slug")),

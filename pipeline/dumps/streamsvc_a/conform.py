@@ -19,11 +19,12 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from catalog_store.identifiers import STREAMSVC_A_SHAPE, gtin_expr, isrc_expr
+from catalog_store.identifiers import STREAMSVC_A_SHAPE, gtin_expr
 from catalog_store.tables.staging import RELEASE_TYPES
 from pipeline.dumps.checking import RowRule, ValueRule, given, mark_later, split_rows, value_rejects, whole_number
 from pipeline.dumps.credits import PLACEHOLDER_NAMES, VARIOUS_ARTISTS, credit_names, joined_names, named_credits
 from pipeline.dumps.dates import with_dates
+from pipeline.dumps.isrcs import isrc_of_expr
 from pipeline.dumps.rejects import Reason
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def stage_tracks(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWrit
     out.write_rejects(rejects)
 
     block = block.with_columns(
-        _isrc=isrc_expr(pl.col("isrc")),
+        _isrc=isrc_of_expr(pl.col("isrc")),
         _duration=whole_number(pl.col("duration_ms"), 1, LONGEST_MS),
         _popularity=whole_number(pl.col("popularity"), 0, FULL_POPULARITY),
         _disc=whole_number(pl.col("disc_number"), 0, LARGEST_SMALLINT),

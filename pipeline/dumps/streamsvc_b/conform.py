@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from catalog_store.identifiers import NUMBER_SHAPE, gtin_expr, isrc_expr
+from catalog_store.identifiers import NUMBER_SHAPE, gtin_expr
 from pipeline.dumps.checking import RowRule, ValueRule, given, mark_later, split_rows, value_rejects, whole_number
 from pipeline.dumps.credits import PLACEHOLDER_NAMES, VARIOUS_ARTISTS, credit_names
 from pipeline.dumps.dates import with_dates
+from pipeline.dumps.isrcs import isrc_of_expr
 from pipeline.dumps.rejects import Reason
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def stage_songs(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWrite
     block, rejects = split_rows(mark_later(block, duplicates), entity, "id", [other, *_identity_rules()])
     out.write_rejects(rejects)
     block = with_dates(block, pl.col("date").str.strip_chars(" []")).with_columns(
-        _isrc=isrc_expr(pl.col("isrc")), _duration=whole_number(pl.col("duration_ms"), 1, LONGEST_MS)
+        _isrc=isrc_of_expr(pl.col("isrc")), _duration=whole_number(pl.col("duration_ms"), 1, LONGEST_MS)
     )
     out.write_rejects(
         value_rejects(

@@ -9,7 +9,7 @@ import polars as pl
 from pipeline.dumps.checking import given
 from pipeline.dumps.credits import CREDITS
 from pipeline.dumps.delivered.shape import GENRES
-from pipeline.dumps.durations import seconds_ms
+from pipeline.dumps.durations import clock_ms, iso_ms, seconds_ms
 
 if TYPE_CHECKING:
     from pipeline.dumps.delivered.store import DeliveredStore
@@ -111,7 +111,7 @@ def recordings(rows: pl.DataFrame) -> pl.DataFrame:
         title=pl.when(is_apart).then(pl.col("title_short")).otherwise(pl.coalesce(given("title"), "title_short")),
         version=pl.when(is_apart).then(pl.coalesce(inner, version)),
         artists=_credits(),
-        duration_ms=seconds_ms(pl.col("duration")),
+        duration_ms=pl.coalesce(seconds_ms(pl.col("duration")), clock_ms(pl.col("duration")), iso_ms(pl.col("duration"))),
         disc_number="disk_number",
         track_number="track_position",
         is_explicit=_is_explicit(),

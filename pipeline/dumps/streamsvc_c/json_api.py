@@ -8,7 +8,7 @@ import polars as pl
 
 from pipeline.dumps.credits import CREDITS
 from pipeline.dumps.delivered.shape import GENRES
-from pipeline.dumps.durations import iso_ms, seconds_ms
+from pipeline.dumps.durations import clock_ms, iso_ms, seconds_ms
 
 if TYPE_CHECKING:
     from pipeline.dumps.delivered.store import DeliveredStore
@@ -45,7 +45,7 @@ def _recordings(rows: pl.DataFrame) -> pl.DataFrame:
         artists=_artist_references(),
         isrc=_attribute("isrc"),
         duration=duration,
-        duration_ms=pl.coalesce(iso_ms(duration), seconds_ms(duration)),
+        duration_ms=pl.coalesce(iso_ms(duration), seconds_ms(duration), clock_ms(duration)),
         release_id=_references("albums").list.first().struct.field("id"),
         is_explicit=_attribute("explicit").replace_strict({"true": True, "false": False}, default=None, return_dtype=pl.Boolean),
         popularity=_attribute("popularity"),

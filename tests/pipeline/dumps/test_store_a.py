@@ -359,6 +359,30 @@ def test_the_csv_set_is_joined(stage: Callable[..., Tables]) -> None:
     }
 
 
+def test_numbers_that_a_data_frame_wrote_with_a_fraction_and_headings_in_capitals_are_read(stage: Callable[..., Tables]) -> None:
+    tables = stage(
+        bp_track__csv="Track_ID,TITLE,genre_id,subgenre_id,release_id\n1.0,Song,93.0,233.0,50.0\n1.5,No,,,\n",
+        bp_artist__csv="artist_id,artist_name\n10.0,A\n11,B\n",
+        bp_artist_track__csv="artist_id,track_id,is_remixer\n10,1,0.0\n11.0,1.0,1.0\n",
+        bp_label__csv="label_id,label_name\n7,Defected\n",
+        bp_genre__csv="genre_id,genre_name\n93,Organic House\n",
+        bp_subgenre__csv="subgenre_id,subgenre_name\n233,Downtempo\n",
+        bp_release__csv="release_id,release_title,label_id\n50,Hits,7.0\n",
+    )
+    recording = tables["source_recording"].row(0, named=True)
+    assert (recording["external_id"], recording["release_id"]) == ("1", "50")
+    assert credited(recording) == [("10", "A", "primary"), ("11", "B", "remixer")]
+    assert tables["source_genre"]["genre"].to_list() == ["Organic House", "Downtempo"]
+    assert tables["source_release"]["label_name"].to_list() == ["Defected"]
+    assert rejects(tables) == {("source_recording", "invalid_id", "record 2", "1.5", None)}
+
+
+def test_a_length_of_zero_gives_way_to_the_one_in_words(stage: Callable[..., Tables]) -> None:
+    tables = stage(tracks__ndjson=[track(7, length_ms=0, length="3:20"), track(8, length_ms=0, length=None)])
+    assert tables["source_recording"]["duration_ms"].to_list() == [200_000, None]
+    assert rejects(tables) == {("source_recording", "invalid_duration", "line 2", "8", "duration")}
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

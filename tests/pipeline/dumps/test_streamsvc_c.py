@@ -355,6 +355,11 @@ def test_explicit_is_null_when_the_platform_does_not_know(stage: Callable[..., T
     assert stage(tracks__jsonl=tracks)["source_recording"]["is_explicit"].to_list() == list(expected.values())
 
 
+def test_a_flat_duration_is_read_in_any_notation(stage: Callable[..., Tables]) -> None:
+    tables = stage(tracks__jsonl=[flat_track(n, duration=given) for n, given in enumerate((200, "200", "3:20", "PT3M20S", "00:03:20"), 1)])
+    assert tables["source_recording"]["duration_ms"].to_list() == [200_000] * 5
+
+
 def test_flat_dirt_is_named(stage: Callable[..., Tables]) -> None:
     tables = stage(
         tracks__jsonl=[
