@@ -249,7 +249,8 @@ async def _stored(service: Service, caller: Caller, key: str | None, digest: str
     stored = None if key is None else await service.accounts.replays.get(caller.account_id, key, digest)
     if stored is None:
         return None
-    return Answer(stored.body, {"idempotency-replayed": "true", "x-credits-used": "0", "cache-control": NOT_KEPT})
+    left = _credits(await service.accounts.ledger.charge(caller, 0))
+    return Answer(stored.body, {"idempotency-replayed": "true", "cache-control": NOT_KEPT, **left})
 
 
 async def _charged(service: Service, scope: Scope, answer: Answer, charge: Charge, key: str | None) -> Answer:
