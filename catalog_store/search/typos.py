@@ -45,8 +45,8 @@ def neighbours(vocabulary: Vocabulary, word: str) -> list[str]:
     for size in range(length - edits, length + edits + 1):
         # Of the halves that one edit leaves the longer one counts, and a letter more makes it longer.
         kept = max(length, size) // 2 if edits == 1 else max(_LEAST_KEPT, length // 3)
-        # Two edits may leave only the middle, the more so in words of the same length: some that begin or end nearly so are looked at, too.
-        beside = edits > 1 and size == length
+        # Two edits may leave only the middle: some words that begin or end nearly so are looked at, too.
+        beside = edits > 1
         others += vocabulary.beginning(word[:kept], size, _SCANNED, beside=beside)
         others += vocabulary.ending(word[-kept:], size, _SCANNED, beside=beside)
     # Two neighbours swapped across the middle change both halves.

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from catalog_store.search import build
 from catalog_store.search.build import build_search
 from catalog_store.search.index import SearchIndex
-from catalog_store.search.layout import pair_hash
+from catalog_store.search.layout import pair_hash, word_hash
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import read_table, write_table
 
@@ -35,7 +35,7 @@ def index(tables: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> 
 
 def holders(index: SearchIndex, artist_word: str, title_word: str) -> list[int]:
     """Ids of the documents posted for one pair."""
-    return [index.ids[document] for posting in index.postings([artist_word], [title_word]) for document in posting.documents]
+    return [index.ids[document] for document in index.holders(pair_hash(word_hash(artist_word), word_hash(title_word)))]
 
 
 def names_of(index: SearchIndex, recording_id: int) -> tuple[Artists, Title]:
@@ -123,12 +123,13 @@ def test_the_order_of_rows_in_the_tables_does_not_matter(tables: dict[str, Path]
         assert path.read_bytes() == (tmp_path / "mixed" / path.name).read_bytes(), path.name
 
 
-def test_words_in_no_document_together_are_in_no_posting(index: SearchIndex) -> None:
-    found = index.postings(["velvet", "foxes", "sade"], ["running", "midnight", "zzyzx"])
-    assert [(one.artist_word, one.title_word) for one in found] == [
-        (artist, title) for artist in ("velvet", "foxes") for title in ("running", "midnight")
-    ]
-    assert all(one.documents == sorted(set(one.documents)) for one in found)
+def test_of_many_pairs_those_with_holders_are_told_at_once(index: SearchIndex) -> None:
+    words = [word_hash(word) for word in ("velvet", "foxes", "running", "midnight", "zzyzx", "sade", "earth")]
+    pairs = [pair_hash(left, right) for left in words for right in words]
+    held = index.held(np.array(pairs, np.uint64)).tolist()
+    assert held == [pair for pair in pairs if index.holders(pair)]
+    assert 4 <= len(held) < len(pairs)
+    assert index.held(np.array([], np.uint64)).tolist() == []
 
 
 @given(st.lists(st.tuples(HASH, HASH), min_size=1, max_size=5))
