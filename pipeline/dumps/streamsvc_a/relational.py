@@ -183,14 +183,24 @@ def _literal(text: str) -> str:
 
 _KEY = "TRY_CAST({} AS BIGINT)"
 _POSITION = f"{_KEY.format('t.rowid')} AS position, t.source_file, concat('rowid ', coalesce(t.rowid, '?')) AS place"
-_NAMED_ARTISTS = f"(SELECT {_KEY.format('rowid')} AS key, id, name FROM artists WHERE trim(id) <> '' AND trim(name) <> '')"
+_FIRST = f"{{'key': {_KEY.format('rowid')}, 'file': source_file, 'row': place_in_file}}"
+_NAMED = """(
+    SELECT {key} AS key, arg_min(id, {first}) AS id, arg_min(name, {first}) AS name
+    FROM {table} WHERE trim(id) <> '' AND trim(name) <> '' GROUP BY 1
+)"""
+_NAMED_ARTISTS, _NAMED_ALBUMS = (_NAMED.format(key=_KEY.format("rowid"), first=_FIRST, table=table) for table in ("artists", "albums"))
 
 
 def _duplicates(connection: duckdb.DuckDBPyConnection, table: str) -> pl.DataFrame:
-    """Ids that stand more than once with the row id of the first."""
-    return frame(
-        connection, f"SELECT id, min({_KEY.format('rowid')}) AS first FROM {table} WHERE id IS NOT NULL GROUP BY id HAVING count(*) > 1"
-    )
+    """Ids that stand more than once with where the first stands."""
+    first = f"SELECT id, min({_FIRST}) AS f FROM {table} WHERE id IS NOT NULL GROUP BY id HAVING count(*) > 1"
+    return frame(connection, f"SELECT id, concat_ws(' ', coalesce(f.key::VARCHAR, '?'), f.file, f.row) AS first FROM ({first})")
+
+
+def _placed(block: pl.DataFrame) -> pl.DataFrame:
+    """`block` with positions that no two rows share: row ids repeat when a file, or a row, is delivered twice."""
+    parts = (pl.col("position").cast(pl.String).fill_null("?"), pl.col("source_file"), pl.col("place_in_file").cast(pl.String))
+    return block.with_columns(position=pl.concat_str(parts, separator=" ")).drop("place_in_file")
 
 
 def _tracks(connection: duckdb.DuckDBPyConnection) -> Iterator[pl.DataFrame]:
@@ -199,10 +209,9 @@ def _tracks(connection: duckdb.DuckDBPyConnection) -> Iterator[pl.DataFrame]:
         f"""
         SELECT {_POSITION}, t.id, t.name AS full_name, f.original_title, f.version_title, f.artist_roles, t.external_id_isrc AS isrc,
             t.duration_ms, t.popularity, t.explicit, NULL::VARCHAR AS is_local, t.disc_number, t.track_number,
-            t.album_rowid AS album_ref, a.id AS album_id
+            t.album_rowid AS album_ref, a.id AS album_id, t.place_in_file
         FROM tracks t
-        LEFT JOIN (SELECT {_KEY.format("rowid")} AS key, id FROM albums WHERE trim(id) <> '' AND trim(name) <> '') a
-            ON a.key = {_KEY.format("t.album_rowid")}
+        LEFT JOIN {_NAMED_ALBUMS} a ON a.key = {_KEY.format("t.album_rowid")}
         LEFT JOIN (SELECT track_id, min(artist_roles) AS artist_roles, min(original_title) AS original_title,
             min(version_title) AS version_title FROM track_files GROUP BY track_id) f ON f.track_id = t.id
         ORDER BY position, t.source_file, t.place_in_file
@@ -223,7 +232,7 @@ def _tracks(connection: duckdb.DuckDBPyConnection) -> Iterator[pl.DataFrame]:
             name=pl.when(kept_apart).then(pl.col("original_title")).otherwise(pl.col("full_name")),
             version=pl.when(kept_apart).then(pl.col("version_title")),
         )
-        yield _with_credits(titled, rows)
+        yield _placed(_with_credits(titled, rows))
 
 
 def _albums(connection: duckdb.DuckDBPyConnection) -> Iterator[pl.DataFrame]:
@@ -231,7 +240,7 @@ def _albums(connection: duckdb.DuckDBPyConnection) -> Iterator[pl.DataFrame]:
         connection,
         f"""
         SELECT {_POSITION}, t.id, t.name, t.album_type, coalesce(nullif(trim(t.external_id_upc), ''), t.external_id_ean) AS upc, t.label,
-            t.popularity, t.release_date, t.release_date_precision, t.total_tracks
+            t.popularity, t.release_date, t.release_date_precision, t.total_tracks, t.place_in_file
         FROM albums t ORDER BY position, t.source_file, t.place_in_file
         """,
     )
@@ -245,7 +254,7 @@ def _albums(connection: duckdb.DuckDBPyConnection) -> Iterator[pl.DataFrame]:
         """,
     )
     for block, rows in side_by_side(albums, credit_rows, "position"):
-        yield _with_credits(block, rows)
+        yield _placed(_with_credits(block, rows))
 
 
 def _with_credits(block: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
@@ -302,9 +311,11 @@ def read_roles(words: str) -> list[tuple[int, str | None, str]]:
 
 
 def _artists(connection: duckdb.DuckDBPyConnection) -> Iterator[pl.DataFrame]:
-    return stream(
-        connection, f"SELECT {_POSITION}, t.id, t.name, t.popularity FROM artists t ORDER BY position, t.source_file, t.place_in_file"
+    rows = stream(
+        connection,
+        f"SELECT {_POSITION}, t.id, t.name, t.popularity, t.place_in_file FROM artists t ORDER BY position, t.source_file, t.place_in_file",
     )
+    return map(_placed, rows)
 
 
 def _genres(connection: duckdb.DuckDBPyConnection) -> Iterator[pl.DataFrame]:

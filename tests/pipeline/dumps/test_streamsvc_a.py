@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import shutil
 import sqlite3
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -223,6 +224,20 @@ def test_re_exports_with_other_names_numbered_credits_parts_and_text_values(tmp_
     assert tables["source_recording"]["artist_credit"].to_list() == ["Artist 1", None, "Artist 2, Artist 1"]
     assert tables["source_recording"]["duration_ms"].to_list() == [180_001, 180_002, 180_003]
     assert tables["reject"].is_empty()
+
+
+@pytest.mark.parametrize("name", ["tracks", "albums", "artists"])
+def test_a_part_delivered_twice_gives_every_record_once_and_says_so(name: str, tmp_path: Path) -> None:
+    once = staged(write_parquet(dirty_world(), tmp_path / "once"), tmp_path / "a")
+    dump = write_parquet(dirty_world(), tmp_path / "twice")
+    shutil.copy(dump / f"{name}.parquet", dump / f"{name}-0001.parquet")
+    twice = staged(dump, tmp_path / "b")
+    for table in once.keys() - {"reject", "intake"}:
+        assert twice[table].equals(once[table]), table
+    rows = len(dirty_world()[name])
+    entity = {"tracks": "source_recording", "albums": "source_release", "artists": "source_artist"}[name]
+    severe = [tables["reject"].filter(entity=entity, severity="row").height for tables in (once, twice)]
+    assert severe[1] == severe[0] + rows
 
 
 def test_the_side_table_of_files_gives_versions_and_remixers(tmp_path: Path) -> None:
