@@ -39,10 +39,10 @@ class WithoutTail:
 
 
 def without_tail(file: BinaryIO) -> BinaryIO | WithoutTail:
-    """A WAV file up to the end of its sound; the file itself where nobody knows that. At its beginning, both."""
-    end = _end_of_sound(file)
+    """A WAV file up to the end of its sound; the file itself where nobody knows that or nothing follows. At its beginning, both."""
+    end, size = _end_of_sound(file), file.seek(0, io.SEEK_END)
     file.seek(0)
-    return file if end is None else WithoutTail(file, end)
+    return file if end is None or end >= size else WithoutTail(file, end)
 
 
 def _end_of_sound(file: BinaryIO) -> int | None:
