@@ -32,10 +32,11 @@ from account_store import Accounts
 from account_store.outbound import ALLOW_VARIABLE
 from account_store.streams.tables import airing
 from benchmarks.recognition_damage import encoded
-from benchmarks.streams_on_air import FORMS, broadcast
+from benchmarks.streams_on_air import broadcast
 from benchmarks.streams_rehearsal import CODECS, rehearse
 from benchmarks.streams_script import make_world, shows
 from benchmarks.streams_truth import HEADING, spread
+from tests.stream_monitor.icecast import CODECS as FORMS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -30,7 +30,7 @@ from account_store import Accounts
 from account_store.outbound import ALLOW_VARIABLE
 from benchmarks.recognition_damage import RATE
 from benchmarks.streams_truth import Aired, Result, compare
-from tests.stream_monitor.icecast import Icecast, Source
+from tests.stream_monitor.icecast import CODECS, Icecast, Source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -38,13 +38,6 @@ if TYPE_CHECKING:
     from benchmarks.streams_script import Show
 
 ROOT = Path(__file__).resolve().parents[1]
-FORMS = {
-    "mp3": ("-ar", "44100", "-c:a", "libmp3lame", "-b:a", "128k", "-content_type", "audio/mpeg", "-f", "mp3"),
-    "aac": ("-ar", "44100", "-c:a", "aac", "-b:a", "96k", "-content_type", "audio/aac", "-f", "adts"),
-    "ogg": ("-ar", "44100", "-c:a", "libvorbis", "-b:a", "96k", "-content_type", "application/ogg", "-f", "ogg"),
-    "opus": ("-ar", "48000", "-c:a", "libopus", "-b:a", "64k", "-content_type", "application/ogg", "-f", "ogg"),
-}
-"""What ffmpeg is told; all else as it comes: its pages of Ogg hold a second each."""
 _START_SECONDS = 120.0
 _WORKERS = 2
 _CALM_SECONDS = 40.0
@@ -117,7 +110,7 @@ def draw_misfortunes(shows: Mapping[str, Show], seed: int) -> list[Misfortune]:
         add("server killed and started", everybody, away, 2 * away + 5)
         add("monitor killed", everybody, 0, 18)
     for name in shows:
-        other = str(draw.choice([form for form in FORMS if form != name]))
+        other = str(draw.choice([form for form in CODECS if form != name]))
         add("codec changed to", (name,), 0, 6, other)
         for _ in range(2):
             away = draw.uniform(1, 15)
@@ -146,7 +139,7 @@ def _play(
     shows: Mapping[str, Show], misfortunes: list[Misfortune], icecast: Icecast, interface: _Interface, server: int
 ) -> dict[str, OnAir]:
     began = time.time() + 1
-    sources = {name: Source(icecast, name, show.samples, began, rate=RATE, codecs=FORMS) for name, show in shows.items()}
+    sources = {name: Source(icecast, name, show.samples, began, rate=RATE) for name, show in shows.items()}
     forms = {name: name for name in shows}
     try:
         for name, source in sources.items():

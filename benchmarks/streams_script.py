@@ -197,14 +197,14 @@ def _spot(voice: Samples, bed: Samples) -> Samples:
 
 
 def _talked_over(whole: Samples, voice: Samples, draw: np.random.Generator) -> Samples:
-    """A presenter speaks over the first and the last seconds, 6 dB below the music's loudness."""
+    """A presenter speaks over the first and the last seconds, 6 dB below the music there."""
     mixed = whole.astype(np.float64)
-    volume = _loudness(mixed) / (2 * _loudness(voice.astype(np.float64)))
     for is_first in (True, False):
         count = round(draw.uniform(4, 12) * RATE)
         start = draw.integers(len(voice) - count)
         place = slice(0, count) if is_first else slice(len(whole) - count, len(whole))
-        mixed[place] += voice[start : start + count] * volume
+        spoken = voice[start : start + count].astype(np.float64)
+        mixed[place] += spoken * _loudness(mixed[place]) / (2 * _loudness(spoken))
     return np.clip(mixed, -32768, 32767).astype(np.int16)
 
 

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
     from stream_monitor.references import Place, Reference
 
+LONGEST_FADE_MS = 7_000
+"""For so long, at most, one track goes while the next one comes."""
+
 
 @dataclass(eq=False)
 class Play:
@@ -57,10 +60,11 @@ class Play:
     def is_same(self, recording_id: int, anchor_ms: int) -> bool:
         """Whether a detection with that anchor is of this play: a recording is not played anew while it still plays.
 
-        A later anchor is one of an edited or looped version, or of a player that stood still while the source was away.
+        A later anchor is one of an edited or looped version, or of a player that stood still while the source was away. One shortly before
+        the end of what was heard is a repeat that was faded in.
         """
         is_near = abs(anchor_ms - self.anchor_ms) <= SAME_AIRING_MS
-        return recording_id == self.track.recording_id and (is_near or anchor_ms < self.heard_ms - SAME_AIRING_MS)
+        return recording_id == self.track.recording_id and (is_near or anchor_ms < self.heard_ms - LONGEST_FADE_MS)
 
     def take(self, reference: Reference, place: Place, anchor_ms: int) -> None:
         """It was found at that place. The first anchor stays, unless it is another one altogether."""

@@ -104,3 +104,12 @@ class Reference:
         low, high = np.maximum(0, middles - _RUN // 2), np.minimum(len(rates), middles + _RUN // 2 + 1)
         found: NDArray[np.int64] = numbers[(sums[high] - sums[low]) / (high - low) < _LIKE]
         return found
+
+    def unlike(self, place: Place, heard: tuple[int, NDArray[np.uint32]]) -> float:
+        """Share of bits in which the heard items differ from the recording's there; 0 when there are none to compare."""
+        first, items = heard
+        start = max(0, -(-(first + place.shift) // STORE_STRIDE))
+        end = max(start, min(len(self.stored), -(-(first + items.shape[1] + place.shift) // STORE_STRIDE)))
+        numbers = np.arange(start, end) * STORE_STRIDE - place.shift
+        differing = np.bitwise_count(self.stored[start:end] ^ items[place.phase, numbers - first])
+        return float(differing.mean()) / _BITS if len(numbers) else 0.0

@@ -18,7 +18,7 @@ import numpy as np
 from audio_recognition.chromaprint import FIRST_ITEM_SECONDS, ITEMS_PER_SECOND
 from audio_recognition.matching import FEWEST_ITEMS, Match, Reason
 from stream_monitor.ear import middle
-from stream_monitor.plays import Play
+from stream_monitor.plays import LONGEST_FADE_MS, Play
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -53,6 +53,8 @@ _UNDETECTED_MS = 15_000
 """Listened to for less than that before or after a gap, a track may not have been detected."""
 _SHORT_OUTAGE_MS = 30_000
 """A source that was away for no longer went on playing meanwhile."""
+_FADED = 0.035
+"""Share of bits by which a track that goes differs more than before while another comes: .04 to .18; when it is cut off, .02 at most."""
 _HALF_ITEM_MS = FIRST_ITEM_SECONDS * 500
 _MIXED_ITEMS = round(FIRST_ITEM_SECONDS / 2 * ITEMS_PER_SECOND)
 """Items behind the last one that is like a track which still have some of it in them."""
@@ -271,9 +273,12 @@ class Tracker:
         if track is None or not len(like):
             return False
         anchor_ms, phase = clock.at(found.place.origin), found.place.phase
-        started_ms = self._started(anchor_ms, clock.at(middle(int(like[0]), phase)), clock.at(0))
-        before = self.play
+        before, first_ms = self.play, clock.at(middle(int(like[0]), phase))
+        was_faded_in = before is not None and _goes(before, anchor_ms, first_ms, ear, clock)
+        started_ms = anchor_ms if was_faded_in else self._started(anchor_ms, first_ms, clock.at(0))
         if before is not None:
+            if was_faded_in:  # when the other is like itself it is nearly over
+                before.heard_ms = before.sure_ms = max(before.sure_ms, min(first_ms, before.end_ms))
             before.heard_ms = min(before.heard_ms, max(before.sure_ms, started_ms))
             self._end(before)
         heard_ms = clock.at(middle(int(like[-1]), phase))
@@ -291,6 +296,26 @@ class Tracker:
         # It played already when the connection began. What began while nobody listened, or too shortly before to be detected, began
         # where its anchor is; of what played before the stream was monitored nothing is claimed.
         return anchor_ms if anchor_ms >= self._gap_began_ms - _UNDETECTED_MS else connected_ms
+
+
+def _goes(play: Play, anchor_ms: int, first_ms: int, ear: Ear, clock: AirClock) -> bool:
+    """Whether `play` went while another came, that began at `anchor_ms` and is like itself from `first_ms` on.
+
+    One that is cut off, for another that is begun late, is like itself until then.
+    """
+    if play.place is None or play.reference is None or not anchor_ms < first_ms <= anchor_ms + LONGEST_FADE_MS or play.sure_ms < anchor_ms:
+        return False
+
+    def unlike(from_ms: float, until_ms: float) -> float:
+        assert play.place is not None  # noqa: S101 -- see above
+        assert play.reference is not None  # noqa: S101 -- likewise
+        origin_ms = clock.at(middle(0, play.place.phase))
+        start, end = (round((at - origin_ms) / 1000 * ITEMS_PER_SECOND) for at in (from_ms, until_ms))
+        first, items = ear.since(max(0, start))
+        return play.reference.unlike(play.place, (first, items[:, : max(0, end - first)]))
+
+    pure_ms = anchor_ms - _HALF_ITEM_MS
+    return unlike(anchor_ms + _HALF_ITEM_MS / 2, first_ms - 1.25 * _HALF_ITEM_MS) > unlike(pure_ms - TICK_SECONDS * 1000, pure_ms) + _FADED
 
 
 def _around(shift: int) -> NDArray[np.int64]:

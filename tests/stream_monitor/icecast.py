@@ -20,8 +20,6 @@ from typing import TYPE_CHECKING
 from tests.stream_monitor.shows import RATE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     import numpy as np
     from numpy.typing import NDArray
 
@@ -109,21 +107,19 @@ class Source:
         began: float,
         *,
         rate: int = RATE,
-        codecs: Mapping[str, Sequence[str]] = CODECS,
     ) -> None:
         """`samples`: mono, so many a second."""
         self._target = f"icecast://source:{_PASSWORD}@127.0.0.1:{server.port}/{mount}"
         self._samples = samples
         self._began = began
         self._rate = rate
-        self._codecs = codecs
         self._process: subprocess.Popen[bytes] | None = None
         self._thread: threading.Thread | None = None
 
     def start(self, codec: str) -> None:
         """Send from where the show is now."""
         sound = ("-f", "s16le", "-ar", str(self._rate), "-ac", "1", "-i", "-")
-        command = ["ffmpeg", "-v", "error", *sound, *self._codecs[codec], "-flush_packets", "1"]
+        command = ["ffmpeg", "-v", "error", *sound, *CODECS[codec], "-flush_packets", "1"]
         self._process = process = subprocess.Popen([*command, self._target], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
         self._thread = threading.Thread(target=self._feed, args=(process,), daemon=True)
         self._thread.start()

@@ -177,3 +177,24 @@ def test_what_is_written_is_the_track_as_it_was_then(heard: Heard) -> None:
     assert 0.8 < row.confidence <= 1
     assert row.detection_count >= 3
     assert {column.name for column in airing.columns} == set(row._mapping)
+
+
+def faded(first: Part, second: Part, seconds: float) -> NDArray[np.int16]:
+    """One goes while the other comes, then talk."""
+    one, other, count = samples(first).astype(np.float64), samples(second).astype(np.float64), round(seconds * SAMPLE_RATE)
+    rising = np.sin(np.linspace(0, np.pi / 2, count))
+    mixed = one[-count:] * rising[::-1] + other[:count] * rising
+    return np.concatenate([one[:-count], mixed, other[count:], samples(Part(TALK, 12))]).clip(-32768, 32767).astype(np.int16)
+
+
+@pytest.mark.parametrize("second", [5, 3], ids=["another", "the same again"])
+def test_in_a_cross_fade_one_begins_before_the_other_ends(heard: Heard, second: int) -> None:
+    heard.hear(faded(SONG[3], SONG[second], 6.5), 0)
+    assert agrees(heard.aired()[:1], [SONG[3]]), heard.aired()
+    assert agrees([(song, start - 31.5, seconds) for song, start, seconds in heard.aired()[1:]], [SONG[second]]), heard.aired()
+
+
+def test_what_is_begun_late_at_once_behind_another_begins_where_it_is_heard(heard: Heard) -> None:
+    parts = [Part(3, 30), Part(5, 28, 5), Part(TALK, 12)]
+    heard.hear(samples(*parts), 0)
+    assert agrees(heard.aired(), parts), heard.aired()
