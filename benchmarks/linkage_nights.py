@@ -31,7 +31,8 @@ def nights(world: BuildPaths, folder: Path, count: int) -> list[float]:
     Day by day in folders of their own: the eve is linked in full and published, every following night builds on the one before. Returns
     each night's CPU as a share of linking everything.
     """
-    print(f"\n{'night':<7}{'changed':>9}{'merged':>8}{'split':>7}{'CPU s':>8}{'in full':>9}{'wall s':>8}{'peak MiB':>10}  same tables")
+    columns = f"{'night':<7}{'changed':>9}{'merged':>8}{'split':>7}{'CPU s':>8}{'in full':>9}{'wall s':>8}{'peak MiB':>10}{'in full':>9}"
+    print(f"\n{columns}  same tables")
     shares = []
     day = BuildPaths(folder / "eve")
     nightly_changes(world, day, night=0)
@@ -49,7 +50,8 @@ def nights(world: BuildPaths, folder: Path, count: int) -> list[float]:
         differing = [name for name in TABLES_COMPARED if not _same(name, (tonight, anew))]
         shares.append(some.cpu / everything.cpu)
         said = ("no: " + ", ".join(differing) if differing else "yes") + (", but linked in full" if some.answer["is_in_full"] else "")
-        figures = f"{changes.height:>9,}{merged:>8}{split:>7}{some.cpu:>8.1f}{everything.cpu:>9.1f}{some.wall:>8.1f}{some.memory:>10.0f}"
+        figures = f"{changes.height:>9,}{merged:>8}{split:>7}{some.cpu:>8.1f}{everything.cpu:>9.1f}{some.wall:>8.1f}"
+        figures += f"{some.memory:>10.0f}{everything.memory:>9.0f}"
         print(f"{number:<7}{figures}  {said}", flush=True)
         day = tonight
     return shares

@@ -13,8 +13,8 @@ places of releases lies here too (`place-<hash>`, `place_sum-`, `place_pair-`, n
 at all places. Nothing here is published; a night whose other files are gone or torn links everything anew (night.py).
 
 Pages that were looked at count as memory of the process, and to fetch some thousand rows touches nearly all of them: the system maps what
-lies around each. So after every look they are given back; to touch them again costs a microsecond. What must not live here: which atoms
-are looked at.
+lies around each. So they are given back when they have become many, which costs some microseconds for each that is touched again. What must
+not live here: which atoms are looked at.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import mmap
 import os
 from functools import cached_property, lru_cache
 from hashlib import blake2b
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 import polars as pl
@@ -39,14 +40,15 @@ from pipeline.linkage.typo_edges import BLOCKS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from catalog_store.tables.atoms import Place
     from pipeline.paths import BuildPaths
 
 TAIL = 1 << 16
 BYTES_AT_A_TIME = 1 << 28
-"""Of files that are looked at together: so much can be in memory at most."""
+"""Of files that are looked at together: so much, and MOST_HELD, can be in memory at most."""
+MOST_HELD = 400 << 20
+"""Bytes of files in memory, libraries included, above which those that were looked at are given back."""
 NUMBERS = {
     "atom": {"key": hashed(KEY), **BLOCKS},
     "atom_member": {"record": record_number()},
@@ -148,7 +150,13 @@ class Mapped:
             self._known[name] = list(self._stretches(name))
         for stretch in self._known[name]:
             yield stretch.rows_where(columns, where)
-            stretch.give_back()
+            if _bytes_of_files() > MOST_HELD:
+                self._give_back()
+
+    def _give_back(self) -> None:
+        for stretch in (stretch for stretches in self._known.values() for stretch in stretches):
+            for held in stretch.held:
+                held.madvise(mmap.MADV_DONTNEED)
 
     def _stretches(self, name: str) -> Iterator[_Stretch]:
         opened, size = list[_File](), 0
@@ -191,9 +199,10 @@ class _Stretch(NamedTuple):
             picked = holds if picked is None else picked & holds
         return found if picked is None else found.filter(picked)
 
-    def give_back(self) -> None:
-        for held in self.held:
-            held.madvise(mmap.MADV_DONTNEED)
+
+def _bytes_of_files() -> int:
+    """How much of files this process has in memory."""
+    return int(Path("/proc/self/statm").read_text().split()[2]) * mmap.PAGESIZE
 
 
 def _filled(table: Path) -> list[Path]:

@@ -12,7 +12,7 @@ import polars as pl
 import pyarrow as pa
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     import numpy.typing as npt
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 SUM_BITS = 20
 """A million sums stay in the cache of a processor."""
+NUMBERS_PER_CHUNK = 1 << 14
 LOW_BITS = np.uint64((1 << 24) - 1)
 """Room for a duration of up to 4.6 hours behind the upper bits of a hash."""
 GOLDEN = pl.lit(0x9E3779B97F4A7C15, dtype=pl.UInt64)
@@ -74,12 +75,22 @@ def in_differing_sums(one: pl.Series, other: pl.Series) -> tuple[npt.NDArray[np.
     it takes to look each number up among the others.
     """
     sides = [ids.to_numpy().view(np.uint64) for ids in (one, other)]
-    slots = [(ids >> np.uint64(64 - SUM_BITS)).astype(np.intp) for ids in sides]
     sums = np.zeros((2, 1 << SUM_BITS), dtype=np.uint64)
-    for held, slot, ids in zip(sums, slots, sides, strict=True):
-        np.add.at(held, slot, ids)
+    for held, ids in zip(sums, sides, strict=True):
+        for chunk in _chunks(ids):
+            np.add.at(held, _slots(chunk), chunk)
     differ = sums[0] != sums[1]
-    return differ[slots[0]], differ[slots[1]]
+    found = [np.concatenate([differ[:0], *(differ[_slots(chunk)] for chunk in _chunks(ids))]) for ids in sides]
+    return found[0], found[1]
+
+
+def _chunks(ids: npt.NDArray[np.uint64]) -> Iterator[npt.NDArray[np.uint64]]:
+    """Some that stay in the cache: to get fresh memory for the slots of all takes longer than to fill it."""
+    return (ids[start : start + NUMBERS_PER_CHUNK] for start in range(0, len(ids), NUMBERS_PER_CHUNK))
+
+
+def _slots(ids: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
+    return (ids >> np.uint64(64 - SUM_BITS)).view(np.int64)
 
 
 def packed_with_duration(hashes: Numbers, durations: Numbers) -> Numbers:
