@@ -41,10 +41,10 @@ def nest_credits(relations: Relations, folder: Path) -> None:
 
 def _nested(relations: Relations) -> pl.DataFrame:
     names = relations.all(f"""
-        SELECT n.artist_credit AS id, a.gid AS artist_id, coalesce(nullif(n.name, ''), a.name) AS name, n.join_phrase
+        SELECT n.artist_credit AS id, n.position, a.gid AS artist_id, coalesce(nullif(n.name, ''), a.name) AS name, n.join_phrase
         FROM artist_credit_name n JOIN {BLOCK} b ON n.artist_credit = b.id LEFT JOIN artist a ON n.artist = a.id
         ORDER BY n.artist_credit, n.position, n.line
-    """)
+    """).unique(["id", "position"], keep="first", maintain_order=True)
     guest = pl.col("join_phrase").str.contains(GUEST_PHRASE).fill_null(value=False)
     is_featured = guest.shift(1, fill_value=False).cum_max().over("id")
     return (

@@ -129,7 +129,7 @@ def _nested(connection: duckdb.DuckDBPyConnection, name: str, key: str, credit_t
         connection,
         f"""
         SELECT t.position, c.artist_id, NULL::VARCHAR AS name, CASE WHEN {remixer} THEN 'remixer' ELSE 'primary' END AS role
-        FROM {credit_table} c JOIN {name} t USING ({key}) ORDER BY t.position, role, c.position
+        FROM {credit_table} c JOIN {name} t USING ({key}) GROUP BY t.position, c.artist_id, role ORDER BY t.position, role, min(c.position)
         """,
     )
     for block, credit in side_by_side(rows, credit_rows, "position"):

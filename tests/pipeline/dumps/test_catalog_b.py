@@ -194,7 +194,13 @@ def test_names_behind_a_guest_phrase_are_featured_and_remixers_come_from_relatio
     tables = small_world() | {
         "artist": [artist(1, "Ada"), artist(2, "Bo"), artist(3, "Cy"), artist(4, "Di")],
         "artist_credit": [(1, "Ada & Bo feat. C. & D.", 4, 1, N, 0, gid("d", 1))],
-        "artist_credit_name": [(1, 2, 3, "C.", " & "), (1, 0, 1, "Ada", " & "), (1, 1, 2, "Bo", " feat. "), (1, 3, 4, "D.", "")],
+        "artist_credit_name": [
+            (1, 2, 3, "C.", " & "),
+            (1, 0, 1, "Ada", " & "),
+            (1, 1, 2, "Bo", " feat. "),
+            (1, 3, 4, "D.", ""),
+            (1, 0, 1, "Ada", " & "),  # a row given twice
+        ],
         "link_type": [link_type(9, "7950be4d-13a3-48e7-906b-5af562e39544"), link_type(8, gid("x", 8))],
         "link": [link(1, 9), link(2, 8)],
         "l_artist_recording": [relation(1, 1, 4, 1, "Dee"), relation(2, 2, 3, 1)],

@@ -359,11 +359,11 @@ def test_the_csv_set_is_joined(stage: Callable[..., Tables]) -> None:
     }
 
 
-def test_numbers_that_a_data_frame_wrote_with_a_fraction_and_headings_in_capitals_are_read(stage: Callable[..., Tables]) -> None:
+def test_numbers_with_a_fraction_credits_given_twice_and_headings_in_capitals_are_read(stage: Callable[..., Tables]) -> None:
     tables = stage(
         bp_track__csv="Track_ID,TITLE,genre_id,subgenre_id,release_id\n1.0,Song,93.0,233.0,50.0\n1.5,No,,,\n",
         bp_artist__csv="artist_id,artist_name\n10.0,A\n11,B\n",
-        bp_artist_track__csv="artist_id,track_id,is_remixer\n10,1,0.0\n11.0,1.0,1.0\n",
+        bp_artist_track__csv="artist_id,track_id,is_remixer\n10,1,0.0\n11.0,1.0,1.0\n10,1,0\n",
         bp_label__csv="label_id,label_name\n7,Defected\n",
         bp_genre__csv="genre_id,genre_name\n93,Organic House\n",
         bp_subgenre__csv="subgenre_id,subgenre_name\n233,Downtempo\n",
