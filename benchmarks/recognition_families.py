@@ -39,6 +39,16 @@ def families(tracks: Sequence[Track]) -> dict[str, str]:
     return family
 
 
+def strangers(tracks: Sequence[Track], known: Sequence[Track]) -> list[Track]:
+    """Those of `tracks` that share no music with any of `known`; names what it leaves out."""
+    family = families([*known, *tracks])
+    familiar = {family[track.name] for track in known}
+    for track in tracks:
+        if family[track.name] in familiar:
+            print(f"left out, for it shares music with another: {track.name}")
+    return [track for track in tracks if family[track.name] not in familiar]
+
+
 def _join(family: dict[str, str], one: str, other: str) -> None:
     old, new = sorted((family[one], family[other]), reverse=True)
     family.update({name: new for name, of in family.items() if of == old})
