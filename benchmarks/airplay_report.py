@@ -124,7 +124,7 @@ def serving(catalog: Path, url: str) -> Iterator[tuple[int, int]]:
     with tempfile.TemporaryFile() as log:
         server = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log)
         try:
-            while not _is_ready(port):
+            while not is_ready(port):
                 if server.poll() is not None:
                     log.seek(0)
                     raise SystemExit(f"error: the server ended: {log.read()[-2000:].decode()}")
@@ -135,7 +135,8 @@ def serving(catalog: Path, url: str) -> Iterator[tuple[int, int]]:
             server.wait(30)
 
 
-def _is_ready(port: int) -> bool:
+def is_ready(port: int) -> bool:
+    """Whether the server on that port answers."""
     try:
         with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=5)) as connection:
             connection.request("GET", "/readyz")

@@ -28,6 +28,7 @@ import numpy as np
 
 from account_store import Accounts
 from account_store.outbound import ALLOW_VARIABLE
+from benchmarks.airplay_report import ROOT, is_ready
 from benchmarks.recognition_damage import RATE
 from benchmarks.streams_truth import Aired, Result, compare
 from tests.stream_monitor.icecast import CODECS, Icecast, Source
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
 
     from benchmarks.streams_script import Show
 
-ROOT = Path(__file__).resolve().parents[1]
 _START_SECONDS = 120.0
 _WORKERS = 2
 _CALM_SECONDS = 40.0
@@ -195,7 +195,7 @@ def _serving(catalog: Path, url: str, icecast_port: int, log: Path) -> Iterator[
         process = subprocess.Popen(command, cwd=ROOT, env={**os.environ, **settings}, stdout=told, stderr=told)
     try:
         until = time.monotonic() + _START_SECONDS
-        while not _is_ready(port) or b'"event": "monitoring"' not in log.read_bytes():
+        while not is_ready(port) or b'"event": "monitoring"' not in log.read_bytes():
             if process.poll() is not None or time.monotonic() > until:
                 raise SystemExit(f"error: the server does not start: {log.read_text()[-2000:]}")
             time.sleep(0.2)
@@ -203,15 +203,6 @@ def _serving(catalog: Path, url: str, icecast_port: int, log: Path) -> Iterator[
     finally:
         process.terminate()
         process.wait(60)
-
-
-def _is_ready(port: int) -> bool:
-    try:
-        with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=5)) as connection:
-            connection.request("GET", "/readyz")
-            return connection.getresponse().status == http.client.OK
-    except OSError:
-        return False
 
 
 def _monitors(server: int) -> list[int]:

@@ -57,7 +57,7 @@ def bodies(catalog: Catalog, recording_ids: Sequence[int]) -> dict[int, tuple[in
 class Names:
     """What recordings are called in the live snapshot, remembered from report to report: reading them is most of a report's work.
 
-    For one thread. At most MOST_NAMES are kept, some 60 MB.
+    For one thread. At most MOST_NAMES are kept: tens of MB.
     """
 
     def __init__(self) -> None:
