@@ -213,7 +213,7 @@ def test_files_are_opened_read_only(catalog: Catalog) -> None:
     with pytest.raises(sqlite3.OperationalError, match="readonly"):
         catalog._store.rows("DELETE FROM work")
     assert catalog._index is not None
-    assert not catalog._index.ids.flags.writeable
+    assert catalog._index.ids.readonly
 
 
 def test_a_runaway_statement_meets_the_deadline_and_the_catalog_stays_usable(published: Path) -> None:
