@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from catalog_store.cursors import CursorCodec
 from catalog_store.errors import InvalidCursorError, InvalidQueryError
 from catalog_store.queries.search import MAX_LIMIT, Hit, Request, SearchPage, search
+from catalog_store.search import candidates
 from catalog_store.search.build import build_search
 from catalog_store.search.candidates import MANY
 from catalog_store.search.index import SearchIndex
@@ -58,6 +59,13 @@ def test_every_name_of_every_script_is_found_first(catalog: Catalog, recording_i
 )
 def test_noise_is_absorbed(catalog: Catalog, artist: str, title: str, recording_id: int | None) -> None:
     assert (found(catalog, artist, title) or [None])[0] == recording_id
+
+
+@pytest.mark.parametrize("many", [0, 1_000_000])
+def test_other_readings_are_found_at_once_or_one_by_one(catalog: Catalog, monkeypatch: pytest.MonkeyPatch, many: int) -> None:
+    monkeypatch.setattr(candidates, "_MANY_PAIRS", many)
+    assert found(catalog, "Velvte Foxse", "Midnihgt Runinng") == [1]
+    assert found(catalog, "Unknwon Bnad", "Never Recroded") == []
 
 
 @pytest.mark.parametrize(
