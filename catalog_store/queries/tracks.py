@@ -15,7 +15,7 @@ from catalog_store.platforms import LINK_SOURCES
 from catalog_store.queries.links import PlatformLink
 from catalog_store.serving.keys import ISRC, KEY_SPACES, few_hashes, key_hash, spelled
 from catalog_store.serving.schema import REDIRECT_KINDS
-from catalog_store.serving.stored import companion, is_linked, track_wire, track_wires
+from catalog_store.serving.stored import carries, companion, is_linked, track_wire, track_wires
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -122,7 +122,7 @@ def track_by_isrc(store: ServingStore, isrc: str) -> tuple[int, bytes] | None:
         return None
     for candidate in store.keys.candidates(key_hash(_ISRC_SPACE, code)):
         body = store.track(candidate)
-        if body is not None and _carries(body, code):
+        if body is not None and carries(body, code):
             return candidate, track_wire(body)
     return None
 
@@ -137,13 +137,8 @@ def ids_for_isrcs(store: ServingStore, isrcs: Sequence[str]) -> dict[str, int]:
     codes = {isrc: code for isrc in isrcs if (code := _normalised(isrc))}
     candidates = _candidates(store, _ISRC_SPACE, codes.values())
     bodies = _read(store, candidates)
-    found = {code: one for code, ids in candidates.items() for one in ids if one in bodies and _carries(bodies[one], code)}
+    found = {code: one for code, ids in candidates.items() for one in ids if one in bodies and carries(bodies[one], code)}
     return {isrc: found[code] for isrc, code in codes.items() if code in found}
-
-
-def _carries(body: Stored, code: str) -> bool:
-    # The pieces around the representative ISRC, as fragments.py stores them: texts hold no control characters.
-    return b"\x0e%b\x0f" % code.encode() in body.condensed or code in companion(body).isrcs
 
 
 def ids_for_external(store: ServingStore, source: str, external_id: str) -> list[int]:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _ANCHOR_BITS = 8
+_MANY = 16
+"""Ids from which on arrays are quicker."""
 
 
 class BodyFile:
@@ -49,9 +51,11 @@ class BodyFile:
         return self._frames[begin : self._anchors[after >> _ANCHOR_BITS] + self._offsets[after]]
 
     def frames(self, identifiers: Iterable[int]) -> list[tuple[int, bytes]]:
-        """(id, frame) of each id that has one, in their order; a third of the time of one after the other."""
+        """(id, frame) of each id that has one, in their order; of many in a third of the time of one after the other."""
         anchors, offsets = self._arrays
         asked = [identifier for identifier in identifiers if 0 <= identifier < self._end]
+        if len(asked) < _MANY:
+            return [(one, frame) for one in asked if (frame := self.frame(one))]
         ids = np.array(asked, dtype=np.int64)
         begins = (anchors[ids >> _ANCHOR_BITS] + offsets[ids]).tolist()
         ids += 1

@@ -22,7 +22,7 @@ ISRC = "isrc"
 KEY_SPACES = (ISRC, *LINK_SOURCES)
 NAME_KINDS = ("artist", "label", "genre")
 
-_WORD_BYTES = 8
+_WORD_BYTES, _WORD_BITS = 8, 64
 _SPREAD = 0x9E3779B97F4A7C15
 _MIX = 0xD6E8FEB86659FD93
 _HALF = 32
@@ -40,10 +40,14 @@ def spelled(space: str, text: str) -> str:
 def key_hash(space: int, text: str) -> int:
     """Hash of a key; `space` is an index in KEY_SPACES."""
     raw = text.encode()
-    mixed = ((len(raw) << _SPACE_BITS | space) * _SPREAD) & _MASK
-    for at in range(0, len(raw), _WORD_BYTES):
-        mixed = ((mixed ^ int.from_bytes(raw[at : at + _WORD_BYTES], "little")) * _MIX) & _MASK
+    left = len(raw)
+    mixed = ((left << _SPACE_BITS | space) * _SPREAD) & _MASK
+    words = int.from_bytes(raw, "little")  # of which the lowest 64 bits count
+    while left > 0:
+        mixed = ((mixed ^ words) * _MIX) & _MASK
         mixed ^= mixed >> _HALF
+        words >>= _WORD_BITS
+        left -= _WORD_BYTES
     return (mixed * _SPREAD) & _MASK
 
 

@@ -47,6 +47,9 @@ class ReleaseRest(msgspec.Struct, frozen=True, array_like=True):
         return list(zip(self.recording_ids, self.places[::2], self.places[1::2], strict=True))
 
 
+_BACKSLASH = ord("\\")
+_ISWC_DIGITS = 10
+_ENCODED = msgspec.json.Encoder().encode
 _COMPANION = msgspec.json.Decoder(tuple[str, list[str], list[str], list[str]])
 _RELEASE_REST = msgspec.json.Decoder(ReleaseRest)
 
@@ -83,9 +86,30 @@ def companion(stored: Stored) -> Companion:
     return Companion(credit, tuple(links), isrcs, works)
 
 
+def _stands(text: bytes, rest: bytes) -> bool:
+    """Whether a text, encoded, is one of those behind the first, which is the display string: looked for, not decoded.
+
+    Of the others links begin with a digit, slugs with SLUG_MARK, ISRCs with a letter, and ISWCs have ten digits.
+    """
+    at = rest.find(text, 2)
+    while at > 0 and rest[at - 1] == _BACKSLASH:  # a quote inside another text
+        at = rest.find(text, at + 1)
+    return at > 0
+
+
+def carries(stored: Stored, isrc: str) -> bool:
+    """Whether a track carries that ISRC (normalised), whichever of its codes it is."""
+    code = isrc.encode()
+    # The pieces around the representative one, as fragments.py stores them: texts hold no control characters.
+    return b"\x0e%b\x0f" % code in stored.condensed or _stands(b'"%b"' % code, stored.rest)
+
+
 def is_linked(stored: Stored, source: int, external_id: str) -> bool:
     """Whether a track has that link; `source` is an index in LINK_SOURCES."""
-    return f"{source}{external_id}" in _COMPANION.decode(stored.rest)[1]
+    link = f"{source}{external_id}"
+    if len(link) != _ISWC_DIGITS and _stands(_ENCODED(link), stored.rest):
+        return True
+    return link in _COMPANION.decode(stored.rest)[1]
 
 
 def release_rest(stored: Stored) -> ReleaseRest:

@@ -31,7 +31,8 @@ def test_every_frame_is_read_back_and_no_other(
     bodies = written(tmp_path_factory.mktemp("bodies"), frames, block)
     assert {one: bodies.frame(one) for one in frames} == frames
     assert [bodies.frame(one) for one in asked] == [frames.get(one, b"") for one in asked]
-    assert bodies.frames(asked) == [(one, frames[one]) for one in asked if one in frames]
+    for together in (asked, [*asked, *range(2_000)]):  # a few, and more than are read one after the other
+        assert bodies.frames(together) == [(one, frames[one]) for one in together if one in frames]
 
 
 def test_blocks_do_not_show_in_the_files(tmp_path: Path) -> None:
@@ -55,6 +56,7 @@ def test_frames_are_found_beyond_what_an_offset_can_count_from_the_start(tmp_pat
     bodies = BodyFile(tmp_path, "track")
     assert bodies.frame(999) == b"999"
     assert bodies.frames([300, 999]) == [(300, b"300"), (999, b"999")]
+    assert bodies.frames(range(300, 1_000)) == [(one, b"%d" % one) for one in range(300, 1_000)]
 
 
 def test_a_catalog_without_tracks_has_none(tmp_path: Path) -> None:

@@ -1,0 +1,45 @@
+"""A code or link is found in what goes with a track only where it stands as one: not in its artists, slugs or compositions."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from catalog_store.serving.stored import Stored, carries, companion, is_linked
+
+SHOWN, OTHER = "USABC2300001", "GBXYZ0100002"
+
+
+def stored(credit: str = "Nobody", links: tuple[str, ...] = (), isrcs: tuple[str, ...] = (), works: tuple[str, ...] = ()) -> Stored:
+    condensed = b'A \\"title\\"\x01...\x0e%b\x0f180' % SHOWN.encode()
+    return Stored(7, condensed, msgspec.json.encode([credit, links, isrcs, works]))
+
+
+def test_both_kinds_of_codes_are_carried() -> None:
+    track = stored(isrcs=("FRABC9900001", OTHER))
+    assert [carries(track, code) for code in (SHOWN, OTHER, "FRABC9900001", "FRABC9900002")] == [True, True, True, False]
+
+
+@pytest.mark.parametrize("credit", [OTHER, f'"{OTHER}"', f'x","{OTHER}', f'\\"{OTHER}"', f"{OTHER},"])
+def test_an_artist_called_like_a_code_carries_nothing(credit: str) -> None:
+    assert companion(stored(credit)).credit == credit
+    assert not carries(stored(credit), OTHER)
+    assert not carries(stored(links=("0abc", f"/{OTHER}")), OTHER)
+
+
+def test_links_are_found_by_platform_and_id() -> None:
+    track = stored(links=("04uLU6hMCjMI75M1A2tKUQC", "/song", "3123456789", "398"))
+    assert is_linked(track, 0, "4uLU6hMCjMI75M1A2tKUQC")
+    assert [is_linked(track, 3, one) for one in ("123456789", "98", "9", "12345678", "")] == [True, True, False, False, False]
+    assert not is_linked(track, 1, "4uLU6hMCjMI75M1A2tKUQC")
+
+
+@pytest.mark.parametrize("text", ["3123456789", "398", '398"', '","398', "398\\"])
+def test_a_composition_an_artist_or_a_slug_is_no_link(text: str) -> None:
+    assert not is_linked(stored(credit=text), 3, text[1:])
+    assert not is_linked(stored(links=("0abc", "/" + text)), 3, text[1:])
+    assert not is_linked(stored(links=("0abc",), works=("3123456789",)), 3, text[1:])
+
+
+def test_an_id_that_spells_the_end_of_one_link_and_the_beginning_of_another_is_none() -> None:
+    assert not is_linked(stored(links=("398", "399")), 3, '98","399')
