@@ -151,6 +151,10 @@ class ApiKeys:
         found, caller = self._remembered(digest)
         return caller if found else self._look_up(digest)
 
+    def remembered(self, key: str) -> Caller | None:
+        """Whose key this is, if the database said so within KEY_CACHE_SECONDS: most of the time, without a coroutine."""
+        return self._remembered(_digest(key))[1] if len(key) <= LONGEST_KEY else None
+
     async def authenticate(self, key: str) -> Caller | None:
         """As `caller`, for an event loop: never blocks it, and asks the database once for any number of waiting requests."""
         if len(key) > LONGEST_KEY:

@@ -15,8 +15,7 @@ from __future__ import annotations
 import logging
 import math
 import time
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
 from limits.errors import ConfigurationError
 from limits.storage import storage_from_string
@@ -54,8 +53,7 @@ return {allowed, string.format('%.6f', full - now)}
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Allowance:
+class Allowance(NamedTuple):
     """The answer to one take."""
 
     is_allowed: bool

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 JSON = "application/json; charset=utf-8"
 WHOLE = "http.response.whole"
-"""An ASGI extension of our server (edge.py), told in `scope["extensions"]`: a message with `status`, `headers` and `body`, the whole of an
-answer. Its headers tell the length of the body and nothing of the connection."""
+"""An ASGI extension of our server (edge.py), told in `scope["extensions"]`: a message with `status`, `head` and `body`, the whole of an
+answer. `head` is its header fields as they are sent, each with its line end; they tell the body's length and nothing of the connection."""
 
 REVALIDATE = "private, no-cache"
 """Callers may keep an answer and must ask whether it still holds; asking is free while it does (contract A16)."""
@@ -43,14 +43,18 @@ class Answer:
 
     async def __call__(self, scope: Scope, _receive: Receive, send: Send) -> None:
         """Send it."""
-        headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in self.headers.items()]
+        headers = self.headers
         if self.status != 304:  # noqa: PLR2004 - Not Modified has no body, and must not claim an empty one
-            headers += [(b"content-type", self.media_type.encode()), (b"content-length", b"%d" % len(self.body))]
+            headers = headers | {"content-type": self.media_type, "content-length": str(len(self.body))}
         if WHOLE in (scope.get("extensions") or ()):
-            whole: Any = {"type": WHOLE, "status": self.status, "headers": headers, "body": self.body}
-            await send(whole)
-            return
-        await send({"type": "http.response.start", "status": self.status, "headers": headers})
+            head = ("\r\n".join(map(": ".join, headers.items())) + "\r\n").encode("latin-1")
+            whole: Any = {"type": WHOLE, "status": self.status, "head": head, "body": self.body}
+            # A line break inside a field would begin another one: that goes the long way, on which the server refuses it.
+            if head.count(b"\n") == len(headers):
+                await send(whole)
+                return
+        pairs = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
+        await send({"type": "http.response.start", "status": self.status, "headers": pairs})
         await send({"type": "http.response.body", "body": self.body, "more_body": False})
 
 

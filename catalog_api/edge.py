@@ -237,22 +237,18 @@ class _Cycle(RequestResponseCycle):
         if message["type"] != WHOLE:
             await super().send(message)
         elif not self._sent_whole(message):
-            await super().send({"type": "http.response.start", "status": message["status"], "headers": message["headers"]})
+            headers = [tuple(line.split(b": ", 1)) for line in message["head"].split(b"\r\n")[:-1]]
+            await super().send({"type": "http.response.start", "status": message["status"], "headers": headers})
             await super().send({"type": "http.response.body", "body": message["body"], "more_body": False})
 
     def _sent_whole(self, message: Any) -> bool:  # noqa: ANN401 - an ASGI message
         if self.flow.write_paused or self.disconnected or self.response_started or self.scope["method"] == "HEAD":
             return False
-        lines = [name + b": " + value for name, value in self.default_headers]
-        lines += [name + b": " + value for name, value in message["headers"]]
-        if not self.keep_alive:
-            lines.append(b"connection: close")
-        block = b"\r\n".join(lines)
-        if block.count(b"\n") != len(lines) - 1:
-            return False  # a line break inside a header: uvicorn refuses it
+        own = b"".join([b"%b: %b\r\n" % field for field in self.default_headers])
+        last = b"\r\n" if self.keep_alive else b"connection: close\r\n\r\n"
         self.response_started = self.response_complete = True
         self.message_event.set()
-        self.transport.write(b"%b%b\r\n\r\n%b" % (STATUS_LINE[message["status"]], block, message["body"]))
+        self.transport.write(b"".join((STATUS_LINE[message["status"]], own, message["head"], last, message["body"])))
         if not self.keep_alive:
             self.transport.close()
         self.on_response()

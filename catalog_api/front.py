@@ -17,13 +17,14 @@ from litestar.enums import ScopeType
 from catalog_api.answers import WHOLE
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
     from litestar.types import ASGIApp, Receive, Scope, Send
 
     from catalog_api.traffic import Traffic
 
 _HARMLESS_ID = re.compile(r"[\w.:/=+@~-]{1,128}", re.ASCII)
 """UUIDs, ULIDs, base64, trace contexts: nothing that means anything in a log, in JSON or in HTML."""
-_WITH_HEAD = ("http.response.start", WHOLE)
 CLIENT_WENT_AWAY = 499
 """Noted as the status of a request that was never answered."""
 
@@ -47,15 +48,17 @@ class Front:
         state: dict[str, Any] = scope.setdefault("state", {})
         identity = self._identity(scope["headers"])
         state["request_id"] = identity
-        header = (b"x-request-id", identity.encode())
         status = CLIENT_WENT_AWAY
 
-        async def tagged(message: Any) -> None:  # noqa: ANN401 - an ASGI message, or the extension's
+        def tagged(message: Any) -> Awaitable[None]:  # noqa: ANN401 - an ASGI message, or the extension's
             nonlocal status
-            if message["type"] in _WITH_HEAD:
+            if message["type"] == WHOLE:
                 status = message["status"]
-                message["headers"] = [*message["headers"], header]
-            await send(message)
+                message["head"] += b"x-request-id: %b\r\n" % identity.encode()
+            elif message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [*message["headers"], (b"x-request-id", identity.encode())]
+            return send(message)
 
         started = time.perf_counter()
         try:

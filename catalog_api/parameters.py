@@ -30,6 +30,7 @@ TEXT_CHARACTERS = 500
 URL_CHARACTERS = 2_000
 VISIBLE = r"[^\x00-\x20\x7f-\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]"
 """One character that is no blank, spelled out: `\\s` is not the same set in Python and in JSON Schema, and callers check by the latter."""
+_VISIBLE = re.compile(VISIBLE)
 URL_PATTERN = rf"^https?://{VISIBLE}+$"
 LARGEST_ID = 2**63 - 1
 YEARS = (1860, 2100)
@@ -151,7 +152,7 @@ def _shown(value: str) -> str:
 
 
 def _text(value: str) -> str:
-    if not re.search(VISIBLE, value):
+    if not _VISIBLE.search(value):
         raise ValueError("must not be blank")
     if len(value) > TEXT_CHARACTERS:
         raise ValueError(f"at most {TEXT_CHARACTERS} characters, got {len(value)}")

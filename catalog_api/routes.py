@@ -79,7 +79,8 @@ class Route:
 
 def prefers_strict(scope: Scope) -> bool:
     """Whether the caller wants unknown query parameters refused (RFC 7240, contract A7)."""
-    return any(name == b"prefer" and b"handling=strict" in value.replace(b" ", b"").lower() for name, value in scope["headers"])
+    wishes = [value for name, value in scope["headers"] if name == b"prefer"]
+    return any(b"handling=strict" in value.replace(b" ", b"").lower() for value in wishes) if wishes else False
 
 
 def reads(

@@ -11,6 +11,7 @@ import os
 import time
 from bisect import bisect_left
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -77,9 +78,7 @@ class Traffic:
         self._write = write
         self._encode = msgspec.json.Encoder().encode
         self._rows: dict[tuple[str, str, int], Row] = {}
-        self._lines: list[bytes] = []
-        self._second = 0
-        self._second_text = ""
+        self._lines: list[tuple[float, str, str, int, float, str, str | None, int | None]] = []
         self.refusals: dict[str, int] = {}
 
     def note(
@@ -99,16 +98,14 @@ class Traffic:
         if code is not None:
             self.refusals[code] = self.refusals.get(code, 0) + 1
         if self._write is not None:
-            level = "error" if status >= 500 else "info"  # noqa: PLR2004 - our fault
-            line = Line(self._now(), level, "request", method, path, status, round(seconds * 1000, 3), request_id, code, account)
-            self._lines.append(self._encode(line))
+            self._lines.append((time.time(), method, path, status, seconds, request_id, code, account))
             if len(self._lines) >= LINES_AT_ONCE:
                 self.flush()
 
     def flush(self) -> None:
         """Write the lines that wait."""
         if self._lines and self._write is not None:
-            self._write(b"\n".join(self._lines) + b"\n")
+            self._write(b"".join([self._encode(_line(*facts)) + b"\n" for facts in self._lines]))
             self._lines.clear()
 
     def report(self, *, connections: int, snapshot: tuple[str, str] | None, refused: str | None) -> WorkerReport:
@@ -116,12 +113,16 @@ class Traffic:
         name, made_at = snapshot or (None, None)
         return WorkerReport(os.getpid(), time.time(), list(self._rows.values()), self.refusals, connections, name, made_at, refused)
 
-    def _now(self) -> str:
-        now = time.time()
-        if int(now) != self._second:
-            self._second = int(now)
-            self._second_text = datetime.fromtimestamp(self._second, UTC).strftime("%Y-%m-%dT%H:%M:%S")
-        return f"{self._second_text}.{int(now % 1 * 1000):03d}Z"
+
+def _line(at: float, method: str, path: str, status: int, seconds: float, request_id: str, code: str | None, account: int | None) -> Line:
+    level = "error" if status >= 500 else "info"  # noqa: PLR2004 - our fault
+    moment = f"{_second(int(at))}.{int(at % 1 * 1000):03d}Z"
+    return Line(moment, level, "request", method, path, status, round(seconds * 1000, 3), request_id, code, account)
+
+
+@lru_cache(16)
+def _second(unix: int) -> str:
+    return datetime.fromtimestamp(unix, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 def store(report: WorkerReport, folder: Path) -> None:

@@ -100,13 +100,13 @@ class Books(ABC):
     def _add_plain(self, orders: list[Order]) -> list[Charge | Exception | None]:
         sums: dict[Month, int] = defaultdict(int)
         allowed: dict[Month, int] = {}
-        credits_by_day: Counter[tuple[int, str, int]] = Counter()
-        requests_by_day: Counter[tuple[int, str, int]] = Counter()
-        for order in orders:
-            if not _is_plain(order):
+        credits_by_day: dict[tuple[int, str, int], int] = defaultdict(int)
+        requests_by_day: dict[tuple[int, str, int], int] = defaultdict(int)
+        plain = [((order.account_id, order.month), _amount(order)) if _is_plain(order) else None for order in orders]
+        for order, known in zip(orders, plain, strict=True):
+            if known is None:
                 continue
-            month = (order.account_id, order.month)
-            amount = _amount(order)
+            month, amount = known
             sums[month] += amount
             allowed[month] = order.allowed
             place = (order.account_id, order.day, order.key_id)
@@ -119,13 +119,13 @@ class Books(ABC):
         used = self.add([(*month, sums[month], allowed[month]) for month in sorted(sums)], days)
         running = {month: used[month] - sums[month] for month in used}
         answers: list[Charge | Exception | None] = []
-        for order in orders:
-            month = (order.account_id, order.month)
-            if not _is_plain(order) or month not in running:
+        for order, known in zip(orders, plain, strict=True):
+            if known is None or known[0] not in running:
                 answers.append(None)
                 continue
-            running[month] += _amount(order)
-            answers.append(order.charge(order.credits if order.kind is Kind.CHARGE else 0, running[month]))
+            month, amount = known
+            running[month] += amount
+            answers.append(order.charge(max(amount, 0), running[month]))
         return answers
 
     def _decide_all(self, orders: list[Order], unix: int) -> list[Charge | Exception]:

@@ -54,15 +54,15 @@ class Ledger:
         """
         return return_lapsed(self._engine, self._clock())
 
-    async def charge(
+    def charge(
         self, caller: Caller, price: int, *, partial: bool = False, idempotency_key: str | None = None, request_hash: str = ""
-    ) -> Charge:
+    ) -> asyncio.Future[Charge]:
         """Take `price` credits (>= 0), all or none; `partial`: what is left of the month when it is less. 0 only tells what is left.
 
         Under an `idempotency_key` (<= 255 characters, of this account) the same request is charged once in 24 hours, whatever crashed
         in between; IdempotencyKeyReusedError when `request_hash` is another than the first time.
         """
-        return await self._ask(_charge(caller, price, partial, idempotency_key, request_hash))
+        return self._ask(_charge(caller, price, partial, idempotency_key, request_hash))
 
     def charge_now(
         self, caller: Caller, price: int, *, partial: bool = False, idempotency_key: str | None = None, request_hash: str = ""
@@ -105,12 +105,12 @@ class Ledger:
         """As `settle`, blocking."""
         return reservation.charge if reservation.charge.is_replay else self._ask_now(_settle(reservation, price))
 
-    async def _ask(self, order: Order) -> Charge:
+    def _ask(self, order: Order) -> asyncio.Future[Charge]:
         loop = asyncio.get_running_loop()
         gathering = self._gathering
         if gathering is None or gathering.loop is not loop:
             gathering = self._gathering = Gathering(loop, self._writer)
-        return await gathering.book(order)
+        return gathering.book(order)
 
     def _ask_now(self, order: Order) -> Charge:
         waiting: Future[Charge] = Future()

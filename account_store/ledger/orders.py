@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from account_store.clock import end_of_month
 
@@ -21,8 +21,7 @@ class Kind(Enum):
     SETTLE = "settle"
 
 
-@dataclass(frozen=True, slots=True)
-class Charge:
+class Charge(NamedTuple):
     """What was booked. `granted` is 0 when the credits did not suffice: nothing was taken then."""
 
     account_id: int
