@@ -1,4 +1,4 @@
-"""Applications to hold the server beside: the least that one can answer, and ours without key check and metering.
+"""Applications to hold the server beside: the least that one can answer, ours without metering, and without key check, too.
 
 Served like ours (same uvicorn, same protocol, same housekeeping); `benchmarks.http` starts them.
 """
@@ -87,8 +87,15 @@ class _UncountedAccounts(Accounts):
         return accounts
 
 
-def unmetered() -> ASGIApp:
-    """Our application, its key check and its metering taken out."""
+def checked() -> ASGIApp:
+    """Our application, its metering taken out."""
     parts: Any = application
-    parts.KeyCheck, parts.Accounts, parts.RateLimiter = _Unchecked, _UncountedAccounts, _Uncounted
+    parts.Accounts, parts.RateLimiter = _UncountedAccounts, _Uncounted
     return worker.application()
+
+
+def unmetered() -> ASGIApp:
+    """Our application, its key check taken out, too."""
+    parts: Any = application
+    parts.KeyCheck = _Unchecked
+    return checked()
