@@ -214,6 +214,7 @@ def monitor_a_stream(visitor: Visitor, server: Api, email: str) -> None:
     today = broadcast(accounts, made.stream_id)
     visitor.go(f"/dashboard/streams/{made.stream_id}", "stream")
     assert visitor.reads("Midnight Running")
+    assert page.inner_text("nav [aria-current]") == "Streams"
     assert page.locator(".timeline rect.odd, .timeline rect.even").count() == today
     assert page.evaluate("[...document.querySelectorAll('.timeline rect')].every(one => one.getBoundingClientRect().height > 5)")
     assert page.locator("meta[http-equiv=refresh]").count() == 1
