@@ -3,9 +3,9 @@
     python -m benchmarks.metering [--seconds S] [--clients N] [--processes P] [--keys K] [--rounds R]
 
 CLIENTS event-loop clients in each of PROCESSES processes charge one credit, wait for the answer and charge again, as API workers under
-load do. Both ways run the same code; "one by one" takes one order per transaction. Commits are durable on both databases; ways alternate
-within a round, figures are medians of the rounds. CPU is that of the processes, of PostgreSQL's too. What HTTP makes of it is measured in
-benchmarks/http.py.
+load do. Both ways run the same code; "one by one" hands over each order by itself and takes one per transaction. Commits are durable
+on both databases; ways alternate within a round, figures are medians of the rounds. CPU is that of the processes, of PostgreSQL's too.
+What HTTP makes of it is measured in benchmarks/http.py.
 """
 
 from __future__ import annotations
@@ -25,20 +25,32 @@ from typing import TYPE_CHECKING
 
 from account_store import Accounts
 from account_store.ledger import writer
+from account_store.ledger.gathering import Gathering
 from account_store.plans import Terms
 from benchmarks import postgres
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-WAYS = {"batches": writer.LARGEST_BATCH, "one by one": 1}
+    from account_store.ledger.orders import Charge, Order
+
+WAYS = ("batches", "one by one")
 CREDITS = Terms(10**12, Decimal(1), 1000)
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def charge_for(url: str, keys: list[str], clients: int, seconds: float, largest_batch: int) -> dict[str, float]:
+def book_alone(gathering: Gathering, order: Order) -> asyncio.Future[Charge]:
+    """`Gathering.book` without gathering."""
+    answer: asyncio.Future[Charge] = gathering.loop.create_future()
+    gathering._writer.submit([order], lambda answers: gathering._tell([(order, answer)], answers))  # noqa: SLF001 - its peer
+    return answer
+
+
+def charge_for(url: str, keys: list[str], clients: int, seconds: float, way: str) -> dict[str, float]:
     """Charge for some seconds in this process; charges, CPU seconds, milliseconds at the median and at the 99th percentile."""
-    writer.LARGEST_BATCH = largest_batch
+    if way == "one by one":
+        writer.LARGEST_BATCH = 1
+        Gathering.book = book_alone  # type: ignore[method-assign, assignment]
     accounts = Accounts.open(url)
     callers = [caller for key in keys if (caller := accounts.keys.caller(key))]
     waits: list[float] = []
@@ -66,7 +78,7 @@ def charge_for(url: str, keys: list[str], clients: int, seconds: float, largest_
 
 def measure(url: str, keys: list[str], options: argparse.Namespace, way: str, server_cpu: Callable[[], float]) -> dict[str, float]:
     """The same in PROCESSES processes at once; rates over all."""
-    settings = json.dumps([url, keys, options.clients, options.seconds, WAYS[way]])
+    settings = json.dumps([url, keys, options.clients, options.seconds, way])
     before = server_cpu()
     command = [sys.executable, "-m", "benchmarks.metering", "--one", settings]
     running = [subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) for _ in range(options.processes)]
