@@ -54,7 +54,9 @@ def run_reclassify(settings: Settings) -> dict[str, object]:
     with only_builder(settings.root):
         try:
             require_live_work(paths, [table for table in PUBLISHED if table not in REMADE_TABLES])
-        except (StaleWorkError, CatalogError) as error:
+            # The work folder shares its bytes: damaged ones would be published anew, as if they were right.
+            require_registry(paths)
+        except (StaleWorkError, RegistryError, CatalogError) as error:
             raise BuildFailedError(str(error)) from error
         has_sources = settings.dumps is not None or settings.sources.is_file()
         stages = _materialise(settings, RECLASSIFY, [*(SUGGESTION_KEYS if has_sources else ()), *REMADE_KEYS])

@@ -97,6 +97,21 @@ def test_tables_that_were_never_published_are_not_published_by_the_way(catalog: 
     assert live_snapshot(catalog).id == before.id
 
 
+def test_ids_that_were_damaged_where_they_lie_are_not_published_anew(catalog: Path) -> None:
+    before = live_snapshot(catalog)
+    part = before.folder / before.manifest.tables["id_registry"].files[0].path
+    content = bytearray(part.read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    part.write_bytes(content)
+    working = catalog / "work" / "linkage" / "id_registry" / part.name
+    working.unlink()
+    working.hardlink_to(part)  # as a build leaves it
+    refused = run_module("pipeline", "reclassify", "--catalog", catalog, check=False)
+    assert refused.returncode == 1
+    assert "registry rebuild" in refused.stderr
+    assert live_snapshot(catalog).id == before.id
+
+
 def test_broken_rules_leave_the_live_catalog_alone_and_say_why(catalog: Path, rules: Path, tmp_path: Path) -> None:
     before = live_snapshot(catalog).id
     (rules / "rules" / "rock.yaml").write_text("- id: x\n  match: [x]\n  emit: [Rokc]\n", encoding="utf-8")
