@@ -39,7 +39,7 @@ SOUND_SIMILARITY = 0.6
 LENGTH_KINDS = frozenset({"radio", "edit", "short", "extended"})
 LENGTH_DURATION_MS = 3_000
 """Variants that are nothing but another length of the song: at one length and under one code, one side has left the words out. Of nine real
-codes with two variants seven are `Radio Edit` or `Short Version` beside nothing."""
+codes with two variants six are `Radio Edit` or `Short Version` beside nothing."""
 TITLE_SIMILARITY = 0.72
 ARTIST_SIMILARITY = 0.75
 """Share of characters that agree, for names that already share an ISRC or a cross-link."""
