@@ -1,14 +1,13 @@
 """Monitoring of live streams: what a stream costs, how many a core carries, and whether airings are what was on the air.
 
     python -m benchmarks.streams AUDIO WORK [--streams 24 100] [--seconds 60]      cost: a worker and a matcher over real connections
-    python -m benchmarks.streams AUDIO WORK --show [--minutes 15] [--seed 1]       truth: four scripted shows on a real Icecast
+    python -m benchmarks.streams AUDIO WORK --show [--seed 1] [--hard]             truth: four scripted shows on a real Icecast
     python -m benchmarks.streams AUDIO WORK --rehearse [--shows 4]                 truth: scripted shows, heard faster than time
 
 AUDIO is where benchmarks/game_music.py keeps real music (fetched when missing: about 1.3 GB); WORK is scratch. `--show` and `--rehearse`
-exit with 1 unless script and rows agree, row for row. Cost is CPU time of the
-worker process and of the matcher process, by the stream-seconds that the worker says it heard; the streams (MP3 128, Opus 48, in
-turns) come from a server in a process of its own. `late` is how far behind its time sound was heard: more than some seconds means that
-the machine is full.
+exit with 1 unless script and rows agree, row for row. Cost is CPU time of the worker process and of the matcher process, by the
+stream-seconds that the worker says it heard; the streams (MP3 128, Opus 48, in turns) come from a server in a process of its own. `late` is
+how far behind its time sound was heard: more than some seconds means that the machine is full.
 """
 
 from __future__ import annotations
@@ -73,7 +72,7 @@ def _world(options: argparse.Namespace) -> World:
 
 
 def _show(world: World, options: argparse.Namespace) -> bool:
-    made = dict(zip(FORMS, shows(world, len(FORMS), options.minutes * 60, options.seed), strict=True))
+    made = dict(zip(FORMS, shows(world, len(FORMS), options.minutes * 60, options.seed, hard=options.hard), strict=True))
     aired = broadcast(made, _publish(world, options.work), options.work, options.seed)
     print(f"\n| stream, seed {options.seed} | {HEADING} | gaps told |\n|---|---|---|---|---|---|---|---|---|")
     for form, one in aired.items():
@@ -86,7 +85,7 @@ def _show(world: World, options: argparse.Namespace) -> bool:
 def _rehearse(world: World, options: argparse.Namespace) -> bool:
     print(f"| show | {HEADING} | written after p50 / max s | matcher asked |\n|---|---|---|---|---|---|---|---|---|---|")
     is_right = True
-    for number, show in enumerate(shows(world, options.shows, options.minutes * 60, options.seed)):
+    for number, show in enumerate(shows(world, options.shows, options.minutes * 60, options.seed, hard=options.hard)):
         form = list(CODECS)[number % len(CODECS)]
         result, written_after, asked = rehearse(world, show, form)
         name = f"{form}, seed {options.seed}, {number + 1}"
@@ -261,6 +260,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--shows", type=int, default=4)
     parser.add_argument("--minutes", type=float, default=15)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--hard", action="store_true", help="presenters talk over beginnings and ends, songs are cross-faded")
     return parser
 
 

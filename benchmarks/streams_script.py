@@ -28,7 +28,7 @@ from benchmarks.streams_truth import Aired
 from stream_monitor.catalog import references_in
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -39,10 +39,12 @@ if TYPE_CHECKING:
     Samples = NDArray[np.int16]
 
 _DECK = {
-    "whole": 5, "cut short": 3, "begun late": 2, "talked over": 3, "repeated": 2, "cross-faded": 3,
+    "whole": 6, "cut short": 4, "begun late": 3, "repeated": 3,
     "talk": 4, "advertisements": 3, "unknown": 3, "silence": 2,
 }  # fmt: skip
 """How often each part comes before the deck is shuffled anew, as in `_part`."""
+_HARD = {"talked over": 3, "cross-faded": 3}
+"""Parts whose beginnings nobody can hear alone: a hard show has them, too."""
 _LONGEST, _SHORTEST = 200.0, 60.0
 """Seconds of a track that make a recording."""
 _TAIL_SECONDS = 15.0
@@ -110,15 +112,15 @@ def make_world(audio: Path, work: Path, *, most_tracks: int, made_up: int) -> Wo
     return World(known, unknown, _mono(speech(audio)), Index.open(folder))
 
 
-def shows(world: World, count: int, seconds: float, seed: int) -> list[Show]:
+def shows(world: World, count: int, seconds: float, seed: int, *, hard: bool = False) -> list[Show]:
     """So many shows of that length, their parts dealt from one deck: each kind comes within an hour or so."""
     draw = np.random.default_rng(seed)
-    deck = _dealt(draw)
+    deck = _dealt(_DECK | (_HARD if hard else {}), draw)
     return [_mixed(_pieces(world, seconds, deck, draw)) for _ in range(count)]
 
 
-def _dealt(draw: np.random.Generator) -> Iterator[str]:
-    cards = [kind for kind, often in _DECK.items() for _ in range(often)]
+def _dealt(deck: Mapping[str, int], draw: np.random.Generator) -> Iterator[str]:
+    cards = [kind for kind, often in deck.items() for _ in range(often)]
     while True:
         yield from (cards[at] for at in draw.permutation(len(cards)))
 
