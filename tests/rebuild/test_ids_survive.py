@@ -127,9 +127,16 @@ def test_a_removed_platform_takes_no_id_along_and_finds_its_own_when_it_returns(
     for kind in KINDS:
         stayed = [entity for entity in without[kind] if without[kind][entity] == before[kind][entity]]
         assert len(stayed) >= 0.97 * len(without[kind]), kind
+    merged = {(kind, entity) for (kind, old), new in redirects(paths).items() if new is not None for entity in (old, new)}
     away.rename(paths.staging("streamsvc_a"))
-    assert night(paths, "back") == before
-    assert {new for (kind, _), new in redirects(paths).items() if kind == "recording"} <= set(before["recording"].values())
+    back = night(paths, "back")
+    for kind in KINDS:
+        assert sum((kind, entity) in merged for entity in before[kind].values()) <= 0.01 * len(before[kind]), kind
+        # What was one meanwhile is a split when the platform is back: the larger part keeps the id.
+        apart = {name for name, entity in before[kind].items() if (kind, entity) not in merged}
+        assert {name: back[kind][name] for name in apart} == {name: before[kind][name] for name in apart}, kind
+        assert back[kind].keys() == before[kind].keys(), kind
+    assert lost(before, back, paths) == []
 
 
 def test_an_added_platform_leaves_ids_and_leads_from_those_that_it_makes_one(paths: BuildPaths) -> None:
