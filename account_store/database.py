@@ -17,12 +17,16 @@ from sqlalchemy.exc import ArgumentError, InterfaceError, OperationalError
 from account_store.errors import InvalidValueError, UnavailableError
 
 if TYPE_CHECKING:
+    from psycopg import Cursor
     from sqlalchemy import URL, Connection, CursorResult, Engine, ExceptionContext
+    from sqlalchemy.engine import ExecutionContext
 
 SQLITE = "sqlite"
 POSTGRESQL = "postgresql"
 BUSY_MS = 10_000
 """How long a SQLite writer waits for another process's transaction; they last milliseconds."""
+IN_BINARY = "answer_in_binary"
+"""Execution option of queries for many bytes: as text, PostgreSQL would send two digits for each byte, half of the time of reading them."""
 NEWEST = "0004"
 """The newest revision in `migrations/versions`: known here so that opening a database that has it need not import Alembic (0.2 s)."""
 _MIGRATIONS = Path(__file__).parent / "migrations"
@@ -51,6 +55,7 @@ def open_engine(url: URL) -> Engine:
     """
     if url.get_backend_name() == POSTGRESQL:
         engine = create_engine(url, hide_parameters=True, pool_pre_ping=True)
+        event.listen(engine, "before_cursor_execute", _answer_in_binary)
     else:
         Path(str(url.database)).parent.mkdir(parents=True, exist_ok=True)
         engine = create_engine(url, hide_parameters=True, connect_args={"timeout": BUSY_MS / 1000})
@@ -58,6 +63,13 @@ def open_engine(url: URL) -> Engine:
         event.listen(engine, "begin", _begin_sqlite)
     event.listen(engine, "handle_error", _tell_unavailable)
     return engine
+
+
+def _answer_in_binary(
+    _connection: Connection, cursor: Cursor[Any], _statement: str, _parameters: object, context: ExecutionContext | None, _is_many: object
+) -> None:
+    if context is not None and context.execution_options.get(IN_BINARY):
+        cursor.format = type(cursor.format).BINARY  # the driver is imported for PostgreSQL alone
 
 
 def _prepare_sqlite(connection: sqlite3.Connection, _record: object) -> None:

@@ -25,7 +25,7 @@ from sqlalchemy import func, select
 from sqlalchemy.dialects import postgresql, sqlite
 
 from account_store.clock import day_of
-from account_store.database import POSTGRESQL, reading
+from account_store.database import IN_BINARY, POSTGRESQL, reading
 from account_store.streams.tables import airing, airplay_day, stream
 
 if TYPE_CHECKING:
@@ -95,7 +95,8 @@ class Airplay:
         with reading(self._engine) as connection:
             wanted = airplay_day.c.day.between(_text(first), _text(last))
             packed = select(airplay_day.c.day, airplay_day.c.airings).where(airplay_day.c.stream_id == one.stream_id, wanted)
-            days = {_number(day): bytes(content) for day, content in connection.execute(packed).all()}
+            rows = connection.execute(packed, execution_options={IN_BINARY: True}).all()
+            days = {_number(day): bytes(content) for day, content in rows}
             missing = [day for day in range(max(first, _day(one.created_at)), min(last, _last_day(one)) + 1) if day not in days]
             if missing:
                 made = _read_days(connection, one.stream_id, missing)
