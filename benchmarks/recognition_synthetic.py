@@ -96,7 +96,7 @@ def _part(folder: Path, seed: int, part: int) -> Path:
 def batches(folder: Path, recordings: int, *, first_id: int, seed: int, apart: int = 1) -> Iterator[FingerprintBatch]:
     """What `make` made; recording ids are `apart`."""
     for start in range(0, recordings, PER_PART):
-        items = np.load(_part(folder, seed, start // PER_PART))[: recordings - start]
+        items = np.load(_part(folder, seed, start // PER_PART), mmap_mode="r")[: recordings - start]
         count = len(items)
         ids = first_id + apart * np.arange(start, start + count)
         yield FingerprintBatch(ids, np.arange(count + 1) * ITEMS, items.reshape(-1), np.full(count, SECONDS, np.uint16))
