@@ -18,6 +18,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from enum import Enum
 from functools import lru_cache
 from http import HTTPStatus
 from types import MappingProxyType
@@ -79,22 +80,29 @@ class Question(ABC):
         """The answer, charged; ApiError."""
 
 
+class Pace(Enum):
+    """How much of a worker a lookup's work takes, and so where it is done."""
+
+    AT_ONCE = "some microseconds: in the event loop, as it comes"
+    IN_TURN = "up to some milliseconds: in the event loop, one at a time, with a round of the loop for everybody else in between"
+    ASIDE = "reads tables: in a thread"
+
+
 class Lookup(Question):
     """A question about the catalog for one credit, when it is answered 200 or 404 (contract A10)."""
 
-    __slots__ = ("_is_slow", "_work")
+    __slots__ = ("_pace", "_work")
 
-    def __init__(self, work: LookupWork, *, is_slow: bool = False) -> None:
-        """`is_slow` work reads tables: it is done in a thread, so that others need not wait for it."""
+    def __init__(self, work: LookupWork, pace: Pace = Pace.AT_ONCE) -> None:
+        """`pace` is what `work` needs, so that others do not wait for it."""
         self.told = NOTHING
         self._work = work
-        self._is_slow = is_slow
+        self._pace = pace
 
     async def answer(self, service: Service, caller: Caller, scope: Scope) -> Answer:
         """Done, then charged."""
         try:
-            with service.live.hold() as catalog:
-                answer = await asyncio.to_thread(self._work, catalog, service) if self._is_slow else self._work(catalog, service)
+            answer = await self._done(service)
         except (ApiError, CatalogError) as error:
             answer = problem(scope, error)
             if answer.status == HTTPStatus.SERVICE_UNAVAILABLE:
@@ -114,6 +122,21 @@ class Lookup(Question):
         scope["state"]["credits"] = charge.granted
         answer.headers |= _credits(charge)
         return answer
+
+    async def _done(self, service: Service) -> Answer:
+        if self._pace is Pace.IN_TURN:
+            async with service.turn:
+                answer = self._asked(service)
+                # Fifty searches that came together would else be done in one round of the loop: the first is answered with the last.
+                await asyncio.sleep(0)
+            return answer
+        if self._pace is Pace.ASIDE:
+            return await asyncio.to_thread(self._asked, service)
+        return self._asked(service)
+
+    def _asked(self, service: Service) -> Answer:
+        with service.live.hold() as catalog:
+            return self._work(catalog, service)
 
 
 class Paid(Question):

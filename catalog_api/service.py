@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import asyncio
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -33,3 +34,5 @@ class Service:
     """What callers write for genres."""
     recognition: Recognition
     """What names recordings in audio."""
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held by the one question whose work takes the event loop for milliseconds."""

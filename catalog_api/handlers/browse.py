@@ -8,7 +8,7 @@ import msgspec
 
 from catalog_api.answers import Answer
 from catalog_api.handlers.pages import page
-from catalog_api.metering import Lookup, Question
+from catalog_api.metering import Lookup, Pace, Question
 from catalog_api.parameters import (
     BROWSE_ARTIST,
     BROWSE_ARTIST_ID,
@@ -67,4 +67,4 @@ def browse(asked: Asked) -> Question:
             raise
         return page(found.bodies, found.next_cursor)
 
-    return Lookup(work)
+    return Lookup(work, Pace.IN_TURN)

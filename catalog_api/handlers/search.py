@@ -6,7 +6,7 @@ import msgspec
 
 from catalog_api.answers import Answer
 from catalog_api.handlers.pages import page
-from catalog_api.metering import Lookup, Question
+from catalog_api.metering import Lookup, Pace, Question
 from catalog_api.parameters import ARTIST, CURSOR, LIMIT, TITLE, Asked
 from catalog_api.routes import reads
 from catalog_api.service import Service
@@ -34,4 +34,4 @@ def search(asked: Asked) -> Question:
             results.append(b'%b,"match":%b}' % (bodies[hit.id][:-1], match))
         return page(results, found.next_cursor)
 
-    return Lookup(work)
+    return Lookup(work, Pace.IN_TURN)

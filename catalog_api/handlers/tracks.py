@@ -5,7 +5,7 @@ from __future__ import annotations
 from catalog_api.answers import Answer
 from catalog_api.handlers.found import body_of, moved, unknown_isrc
 from catalog_api.handlers.included import PROVENANCE, included
-from catalog_api.metering import Lookup, Question
+from catalog_api.metering import Lookup, Pace, Question
 from catalog_api.parameters import INCLUDE, ISRC, TRACK_ID, Asked
 from catalog_api.routes import reads
 from catalog_api.service import Service
@@ -24,7 +24,7 @@ def track_by_id(asked: Asked) -> Question:
             body = included(service, catalog, survivor, body, wanted)
         return Answer(body, moved("/v1/tracks/", track_id, survivor))
 
-    return Lookup(work, is_slow=PROVENANCE in wanted)
+    return Lookup(work, Pace.ASIDE if PROVENANCE in wanted else Pace.AT_ONCE)
 
 
 @reads("/v1/tracks/isrc/{isrc:str}", Track, tag="Tracks", summary="A track by ISRC", parameters=(ISRC, INCLUDE), failures=("not_found",))
@@ -41,4 +41,4 @@ def track_by_isrc(asked: Asked) -> Question:
             body = included(service, catalog, track_id, body, wanted)
         return Answer(b'%s,"matched_isrc":"%s"}' % (body[:-1], code.encode()))
 
-    return Lookup(work, is_slow=PROVENANCE in wanted)
+    return Lookup(work, Pace.ASIDE if PROVENANCE in wanted else Pace.AT_ONCE)

@@ -1,0 +1,65 @@
+"""The application within the test's own process: asked as ASGI, its inner parts at hand."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from account_store.accounts import Accounts
+from catalog_api.app import build_app
+from catalog_api.settings import ApiSettings
+from catalog_api.traffic import Traffic
+from catalog_store.publisher import publish
+from catalog_store.tables import CATALOG_TABLES
+from tests.catalog_store.catalog_tables import make_tables
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+
+def published(place: Path) -> str:
+    """A catalog of thirty tracks in `place`, and accounts with one; its key."""
+    made = make_tables(place / "tables", 30)
+    tables = {table.name: made[table.name] for table in CATALOG_TABLES}
+    publish(tables, place / "catalog", snapshot_id="first", next_ids={"recording": 1000, "artist": 50})
+    accounts = Accounts.open(f"sqlite:///{place}/accounts.db")
+    key = accounts.keys.create(accounts.create("tester", "scale").account_id).key
+    accounts.close()
+    return key
+
+
+@asynccontextmanager
+async def answering(place: Path, key: str) -> AsyncIterator[Any]:
+    """The application over what `published` made, from when it is ready until it is shut down."""
+    app: Any = build_app(ApiSettings(catalog=place / "catalog", accounts_url=f"sqlite:///{place}/accounts.db", dashboard=False), Traffic())
+    events: asyncio.Queue[dict[str, str]] = asyncio.Queue()
+    told: asyncio.Queue[dict[str, str]] = asyncio.Queue()
+    lifespan = asyncio.create_task(app({"type": "lifespan", "asgi": {"version": "3.0"}, "state": {}}, events.get, told.put))
+    await events.put({"type": "lifespan.startup"})
+    assert (await told.get())["type"] == "lifespan.startup.complete"
+    for _ in range(500):
+        if (await asked(app, "GET", "/readyz", key))[0]["status"] == 200:
+            break
+        await asyncio.sleep(0.02)
+    yield app
+    await events.put({"type": "lifespan.shutdown"})
+    await lifespan
+
+
+async def asked(app: Any, method: str, path: str, key: str) -> tuple[dict[str, Any], bytes]:  # noqa: ANN401 - any ASGI application
+    """One request: the message that begins the answer, and its body."""
+    said: list[dict[str, Any]] = []
+
+    async def receive() -> dict[str, object]:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: dict[str, Any]) -> None:
+        said.append(message)
+
+    facts = {"method": method, "path": path, "raw_path": path.encode(), "query_string": b"", "headers": [(b"x-api-key", key.encode())]}
+    where = {"http_version": "1.1", "scheme": "http", "server": ("localhost", 1), "client": ("localhost", 2), "root_path": ""}
+    await app({"type": "http", "asgi": {"version": "3.0"}, "state": {}, **where, **facts}, receive, send)
+    head, *parts = said
+    return head, b"".join(part.get("body", b"") for part in parts)
