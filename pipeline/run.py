@@ -106,12 +106,11 @@ def _stages(result: dg.ExecuteInProcessResult) -> list[dict[str, object]]:
 
 def _failures(result: dg.ExecuteInProcessResult) -> list[str]:
     """One line per failed blocking check and per failed step, innermost cause last."""
-    lines = []
-    for check in result.get_asset_check_evaluations():
-        if not check.passed and check.blocking:
-            rows = check.metadata.get("rows_at_fault")
-            what = check.description or (f"{rows.value:,} rows at fault" if rows is not None else "")
-            lines.append(f"check {check.check_name} of {check.asset_key.to_user_string()} failed: {what}")
+    lines = [
+        f"check {check.check_name} of {check.asset_key.to_user_string()} failed: {check.description or ''}"
+        for check in result.get_asset_check_evaluations()
+        if not check.passed and check.blocking
+    ]
     for event in result.all_events:
         if event.is_step_failure:
             error = event.step_failure_data.error

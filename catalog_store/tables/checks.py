@@ -1,4 +1,4 @@
-"""The data checks that follow from a table's spec: each is one DuckDB query that counts the rows that break it.
+"""The data checks that follow from a table's spec: each is one rule, of a column or of the key, and counts the rows that break it.
 
 What a spec cannot say (rows read = staged + rejected, one recording per ISRC over two tables ...) is a named invariant in the pipeline.
 """
@@ -11,52 +11,96 @@ from typing import TYPE_CHECKING
 from catalog_store.tables.files import sql_source
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     import duckdb
 
     from catalog_store.tables.spec import Column, Table
 
+EXAMPLES = 3
+"""Rows at fault that are shown."""
+LONGEST_EXAMPLE = 200
+"""Characters of one of them."""
+
 
 @dataclass(frozen=True)
 class TableCheck:
-    """`sql` yields one number: how many rows break the rule that `description` states."""
+    """`sql` yields one number: how many rows break the rule that `description` states. `faults`, if any, selects what shows such a row.
+
+    A rule that a row breaks by itself, whatever the others are, also says so as `condition` over `source`: such rules of one table are
+    counted in one pass.
+    """
 
     table: str
     name: str
     description: str
     sql: str
+    faults: str = ""
+    source: str = ""
+    condition: str = ""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What came of a check: how many rows break it, and the first of them in sorted order, as texts `column=value`."""
+
+    check: TableCheck
+    rows: int
+    examples: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """For a person at night."""
+        shown = f", the first: {'; '.join(self.examples)}" if self.examples else ""
+        return f"{self.check.description}: {self.rows:,} rows at fault{shown}"
+
+    def plus(self, other: Finding) -> Finding:
+        """Of the same rule over another folder too; what the first that breaks it showed stays."""
+        shown = self if self.rows else other
+        return Finding(shown.check, self.rows + other.rows, shown.examples)
 
 
 def table_checks(table: Table, place: Callable[[str], Path]) -> Iterator[TableCheck]:
     """All checks of `table`; `place(name)` says where a table's folder is (its own and those it refers to)."""
     source = sql_source(place(table.name))
     for column in table.columns:
+        shown = ", ".join(f'a."{name}"' for name in dict.fromkeys((*_naming(table), column.name)))
         for rule, description, condition in _column_rules(column):
             yield TableCheck(
                 table.name,
                 f"{table.name}_{column.name}_{rule}",
                 f"{table.name}.{column.name} {description}",
                 f"SELECT count(*) FROM {source} WHERE {condition}",
+                f"SELECT {shown} FROM {source} a WHERE {condition}",
+                source,
+                condition,
             )
         if column.references:
             other, key = column.references.split(".")
+            other_row = f'{sql_source(place(other))} b ON a."{column.name}" = b."{key}"'
+            unknown = f'{source} a ANTI JOIN {other_row} WHERE a."{column.name}" IS NOT NULL'
             yield TableCheck(
                 table.name,
                 f"{table.name}_{column.name}_known",
                 f"every {table.name}.{column.name} stands in {column.references}",
-                f'SELECT count(*) FROM {source} a ANTI JOIN {sql_source(place(other))} b ON a."{column.name}" = b."{key}" '
-                f'WHERE a."{column.name}" IS NOT NULL',
+                f"SELECT count(*) FROM {unknown}",
+                f"SELECT {shown} FROM {unknown}",
             )
     if table.primary_key:
         keys = ", ".join(f'"{name}"' for name in table.primary_key)
+        repeated = f"SELECT {keys}, count(*) AS times FROM {source} GROUP BY {keys} HAVING times > 1"
         yield TableCheck(
             table.name,
             f"{table.name}_key_unique",
             f"({keys}) is unique in {table.name}",
-            f"SELECT coalesce(sum(n - 1), 0)::BIGINT FROM (SELECT count(*) n FROM {source} GROUP BY {keys} HAVING n > 1)",
+            f"SELECT coalesce(sum(times - 1), 0)::BIGINT FROM ({repeated})",
+            repeated,
         )
+
+
+def _naming(table: Table) -> tuple[str, ...]:
+    """Columns by which a person finds a row again."""
+    return table.primary_key or tuple(table.column_names[:3])
 
 
 def _column_rules(column: Column) -> Iterator[tuple[str, str, str]]:
@@ -78,3 +122,26 @@ def run_check(connection: duckdb.DuckDBPyConnection, check: TableCheck) -> int:
     """Rows that break `check`: 0 means that it holds."""
     row = connection.execute(check.sql).fetchone()
     return int(row[0]) if row else 0
+
+
+def run_checks(connection: duckdb.DuckDBPyConnection, checks: Iterable[TableCheck]) -> list[Finding]:
+    """What came of each check, in their order."""
+    checks = list(checks)
+    by_source: dict[str, list[TableCheck]] = {}
+    for check in (check for check in checks if check.source):
+        by_source.setdefault(check.source, []).append(check)
+    counted: dict[TableCheck, int] = {}
+    for source, rules in by_source.items():
+        tallies = ", ".join(f"count(*) FILTER (WHERE {rule.condition})" for rule in rules)
+        row = connection.execute(f"SELECT {tallies} FROM {source}").fetchone() or ()
+        counted.update(zip(rules, row, strict=True))
+    rows = [counted[check] if check in counted else run_check(connection, check) for check in checks]
+    return [Finding(check, count, _examples(connection, check) if count else ()) for check, count in zip(checks, rows, strict=True)]
+
+
+def _examples(connection: duckdb.DuckDBPyConnection, check: TableCheck) -> tuple[str, ...]:
+    if not check.faults:
+        return ()
+    found = connection.execute(f"FROM ({check.faults}) ORDER BY ALL LIMIT {EXAMPLES}")
+    names = [column[0] for column in found.description]
+    return tuple(", ".join(f"{name}={value}" for name, value in zip(names, row, strict=True))[:LONGEST_EXAMPLE] for row in found.fetchall())

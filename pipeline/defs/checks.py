@@ -1,58 +1,94 @@
-"""Data checks as Dagster asset checks: generated from the table specs plus the named invariants, run in the step that wrote the table.
+"""Data checks as Dagster asset checks, run in the step that wrote the table: one for the spec of each table, one for each named invariant.
 
-All are blocking: when one fails nothing downstream runs and the catalog of yesterday stays live.
+What became of every rule of a spec stands in the metadata of its table's check. (A Dagster check for each rule was tried: 1,400 of them
+cost a small build as much time again as all its work.) All are blocking: when one fails nothing downstream runs and the catalog of
+yesterday stays live.
 """
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import dagster as dg
 import duckdb
 
-from catalog_store.tables.checks import TableCheck, run_check
+from catalog_store.tables import Table
+from catalog_store.tables.checks import Finding, TableCheck, run_checks, table_checks
 
 MEMORY_LIMIT = "2GB"
 """For DuckDB while it checks; larger sorts go to a temporary folder beside the tables."""
 
 
-def check_spec(check: TableCheck, asset: dg.AssetKey) -> dg.AssetCheckSpec:
-    """The blocking Dagster check for one data check of `asset`."""
-    return dg.AssetCheckSpec(check.name, asset=asset, description=check.description, blocking=True)
+@dataclass(frozen=True)
+class AssetCheck:
+    """One Dagster check of `asset`: it holds when no row breaks any of `rules`."""
+
+    name: str
+    asset: dg.AssetKey
+    description: str
+    rules: tuple[TableCheck, ...]
+
+    @property
+    def spec(self) -> dg.AssetCheckSpec:
+        """What Dagster knows of it before it has run."""
+        return dg.AssetCheckSpec(self.name, asset=self.asset, description=self.description, blocking=True)
 
 
-def run_checks(checks: Iterable[tuple[TableCheck, dg.AssetKey]], scratch: Path) -> Iterator[dg.AssetCheckResult]:
+def spec_check(table: Table, asset: dg.AssetKey, place: Callable[[str], Path]) -> AssetCheck:
+    """All rules that the spec of `table` states; `place` as for `table_checks`."""
+    rules = tuple(table_checks(table, place))
+    return AssetCheck(f"{table.name}_keeps_its_spec", asset, f"{table.name}: {len(rules)} rules of its columns and its key", rules)
+
+
+def invariant_check(rule: TableCheck, asset: dg.AssetKey) -> AssetCheck:
+    """A named invariant."""
+    return AssetCheck(rule.name, asset, rule.description, (rule,))
+
+
+def run_asset_checks(checks: Sequence[AssetCheck], scratch: Path) -> Iterator[dg.AssetCheckResult]:
     """Run the checks over what is on disk; `scratch` takes what does not fit in memory."""
-    with _connection(scratch) as connection:
-        for check, asset in checks:
-            yield _result(check, asset, run_check(connection, check))
+    yield from run_asset_checks_over([checks], checks, scratch)
 
 
-def run_checks_over(
-    folders: Iterable[Path], checks_of: Callable[[Path], list[TableCheck]], asset: dg.AssetKey, scratch: Path
+def run_asset_checks_over(
+    folders: Iterable[Sequence[AssetCheck]], checks: Sequence[AssetCheck], scratch: Path
 ) -> Iterator[dg.AssetCheckResult]:
-    """Each check once, over several folders of the same tables together; without a folder it holds. Shows the query of one that fails."""
-    broken: Counter[str] = Counter()
-    shown = {check.name: check for check in checks_of(Path("unset"))}
-    with _connection(scratch) as connection:
+    """Each of `checks` once, over several folders of the same tables together: `folders` has the same checks for each folder.
+
+    Without a folder every check holds. Of a rule that several folders break, the first is shown.
+    """
+    found = [{rule.name: Finding(rule, 0) for rule in check.rules} for check in checks]
+    scratch.mkdir(parents=True, exist_ok=True)
+    with duckdb.connect(config={"memory_limit": MEMORY_LIMIT, "temp_directory": str(scratch)}) as connection:
         for folder in folders:
-            for check in checks_of(folder):
-                if not broken[check.name]:
-                    shown[check.name] = check
-                broken[check.name] += run_check(connection, check)
-    for name, check in shown.items():
-        yield _result(check, asset, broken[name])
+            for known, check in zip(found, folder, strict=True):
+                for finding in run_checks(connection, check.rules):
+                    known[finding.check.name] = known[finding.check.name].plus(finding)
+    for check, findings in zip(checks, found, strict=True):
+        yield _result(check, list(findings.values()))
 
 
-def _result(check: TableCheck, asset: dg.AssetKey, broken: int) -> dg.AssetCheckResult:
+def _result(check: AssetCheck, findings: list[Finding]) -> dg.AssetCheckResult:
+    broken = [finding for finding in findings if finding.rows]
+    queries = "\n".join(f"-- {finding.check.description}\n{finding.check.faults or finding.check.sql};" for finding in broken)
     return dg.AssetCheckResult(
         check_name=check.name,
-        asset_key=asset,
-        passed=broken == 0,
-        metadata={"rows_at_fault": broken, "query": dg.MetadataValue.md(f"```sql\n{check.sql}\n```")},
+        asset_key=check.asset,
+        passed=not broken,
+        description="; ".join(map(str, broken)) or None,
+        metadata={
+            "rows_at_fault": sum(finding.rows for finding in broken),
+            "rules": dg.MetadataValue.md(_rule_table(findings)),
+            **({"queries": dg.MetadataValue.md(f"```sql\n{queries}\n```")} if broken else {}),
+        },
     )
 
 
-def _connection(scratch: Path) -> duckdb.DuckDBPyConnection:
-    scratch.mkdir(parents=True, exist_ok=True)
-    return duckdb.connect(config={"memory_limit": MEMORY_LIMIT, "temp_directory": str(scratch)})
+def _rule_table(findings: list[Finding]) -> str:
+    """Every rule with its rows at fault and the first of them, the broken ones on top."""
+    rows = [
+        (finding.check.description, f"{finding.rows:,}", "; ".join(finding.examples))
+        for finding in sorted(findings, key=lambda finding: not finding.rows)
+    ]
+    lines = ["| rule | rows at fault | the first |", "|---|---|---|"]
+    return "\n".join([*lines, *("| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in row) + " |" for row in rows)])

@@ -1,7 +1,6 @@
 """Dumps and staging: per platform one asset that fetches the newest dump and one that turns it into staging tables."""
 
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 import dagster as dg
@@ -9,10 +8,9 @@ import duckdb
 
 from catalog_store.platforms import INPUTS
 from catalog_store.tables import STAGED_TABLES
-from catalog_store.tables.checks import TableCheck, table_checks
 from catalog_store.tables.files import row_count, size_bytes, sql_source
 from pipeline.build.quality import staging_invariants
-from pipeline.defs.checks import check_spec, run_checks_over
+from pipeline.defs.checks import AssetCheck, invariant_check, run_asset_checks_over, spec_check
 from pipeline.defs.plots import bar_chart
 from pipeline.defs.resources import CatalogResource
 from pipeline.defs.table_steps import usage_metadata
@@ -101,12 +99,11 @@ def stage(catalog: CatalogResource, platform: str) -> Intake:
     return stage_newest(platform, zone, folder, catalog.report)
 
 
-def staging_checks(platform: str, folder: Path) -> list[TableCheck]:
+def staging_checks(platform: str, folder: Path) -> list[AssetCheck]:
     """Checks of one platform's staging tables: the specs' and the books of the intake."""
-    return [
-        *(check for table in STAGED_TABLES[platform] for check in table_checks(table, lambda name: folder / name)),
-        *staging_invariants(platform, folder),
-    ]
+    key = staging_key(platform)
+    specs = [spec_check(table, key, lambda name: folder / name) for table in STAGED_TABLES[platform]]
+    return [*specs, *(invariant_check(rule, key) for rule in staging_invariants(platform, folder))]
 
 
 def staging_asset(platform: str) -> dg.AssetsDefinition:
@@ -119,7 +116,7 @@ def staging_asset(platform: str) -> dg.AssetsDefinition:
         group_name="staging",
         description=f"Records of {platform} in the conformed schema, with what was rejected and why.",
         kinds={"parquet"},
-        check_specs=[check_spec(check, key) for check in staging_checks(platform, Path("unset"))],
+        check_specs=[check.spec for check in staging_checks(platform, Path("unset"))],
     )
     def staged(catalog: CatalogResource) -> Iterator[dg.MaterializeResult | dg.AssetCheckResult]:  # type: ignore[type-arg]
         folder = catalog.paths.staging(platform)
@@ -155,7 +152,8 @@ def staging_asset(platform: str) -> dg.AssetsDefinition:
             },
         )
         folders = unchecked_days(folder) if platform in DAILY else [folder]
-        results = list(run_checks_over(folders, partial(staging_checks, platform), key, Path(catalog.root) / "work" / "scratch"))
+        checks = (staging_checks(platform, folder) for folder in folders)
+        results = list(run_asset_checks_over(checks, staging_checks(platform, Path("unset")), Path(catalog.root) / "work" / "scratch"))
         if platform in DAILY and all(result.passed for result in results):
             mark_checked(folders)
         yield from results

@@ -12,11 +12,10 @@ import dagster as dg
 from catalog_store.platforms import INPUTS
 from catalog_store.publisher import current_folder
 from catalog_store.tables import CATALOG_TABLES, LINKAGE_TABLES, TABLES
-from catalog_store.tables.checks import TableCheck, table_checks
 from pipeline.build.figures import build_figures, published_figures
 from pipeline.build.gate import QUESTIONS, verdicts
 from pipeline.build.id_drift import id_drift
-from pipeline.defs.checks import check_spec, run_checks
+from pipeline.defs.checks import AssetCheck, run_asset_checks, spec_check
 from pipeline.defs.column_schema import column_schema
 from pipeline.defs.dump_assets import STAGING_KEYS, landing_key, staging_key
 from pipeline.defs.resources import CatalogResource
@@ -32,9 +31,9 @@ JUDGED = tuple(table_key(table) for table in (*LINKAGE_TABLES, *CATALOG_TABLES))
 """Everything that is about to be published."""
 
 
-def figure_checks(paths: BuildPaths) -> list[tuple[TableCheck, dg.AssetKey]]:
-    """Spec checks of the table of figures."""
-    return [(check, FIGURES_KEY) for check in table_checks(FIGURES, paths.table)]
+def figure_check(paths: BuildPaths) -> AssetCheck:
+    """The spec check of the table of figures."""
+    return spec_check(FIGURES, FIGURES_KEY, paths.table)
 
 
 @dg.asset(
@@ -45,7 +44,7 @@ def figure_checks(paths: BuildPaths) -> list[tuple[TableCheck, dg.AssetKey]]:
     metadata={"dagster/column_schema": column_schema(FIGURES)},
     kinds={"parquet"},
     check_specs=[
-        *(check_spec(check, asset) for check, asset in figure_checks(BuildPaths(Path("unset")))),
+        figure_check(BuildPaths(Path("unset"))).spec,
         *(dg.AssetCheckSpec(name, asset=FIGURES_KEY, description=asks, blocking=True) for name, asks in QUESTIONS.items()),
     ],
 )
@@ -74,7 +73,7 @@ def gate(context: dg.AssetExecutionContext, catalog: CatalogResource) -> Iterato
         asset_key=FIGURES_KEY,
         metadata={**table_metadata(paths.table(FIGURES.name), usage, {}), "report": dg.MetadataValue.path(paths.report)},
     )
-    yield from run_checks(figure_checks(paths), Path(catalog.root) / "work" / "scratch")
+    yield from run_asset_checks([figure_check(paths)], Path(catalog.root) / "work" / "scratch")
     for answer in answers:
         yield dg.AssetCheckResult(
             check_name=answer.name,

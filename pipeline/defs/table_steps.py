@@ -11,9 +11,9 @@ from pathlib import Path
 import dagster as dg
 
 from catalog_store.tables import TABLES, Table
-from catalog_store.tables.checks import TableCheck, table_checks
+from catalog_store.tables.checks import TableCheck
 from catalog_store.tables.files import row_count, size_bytes
-from pipeline.defs.checks import check_spec, run_checks
+from pipeline.defs.checks import AssetCheck, invariant_check, run_asset_checks, spec_check
 from pipeline.defs.column_schema import column_schema
 from pipeline.defs.plots import bar_chart
 from pipeline.defs.resources import CatalogResource
@@ -33,10 +33,10 @@ class TableStep:
     plotted: tuple[str, ...] = ()
     """Facts of `run` that are worth a bar chart."""
 
-    def checks(self, paths: BuildPaths) -> list[tuple[TableCheck, dg.AssetKey]]:
-        """Spec checks of every table and the step's invariants, each with the asset it belongs to."""
-        found = [check for table in self.tables for check in table_checks(table, paths.table)]
-        return [(check, table_key(TABLES[check.table])) for check in [*found, *self.invariants(paths)]]
+    def checks(self, paths: BuildPaths) -> list[AssetCheck]:
+        """The spec check of every table and the step's invariants."""
+        specs = [spec_check(table, table_key(table), paths.table) for table in self.tables]
+        return [*specs, *(invariant_check(rule, table_key(TABLES[rule.table])) for rule in self.invariants(paths))]
 
 
 def table_key(table: Table) -> dg.AssetKey:
@@ -61,7 +61,7 @@ def table_assets(step: TableStep) -> dg.AssetsDefinition:
             )
             for table in step.tables
         ],
-        check_specs=[check_spec(check, asset) for check, asset in step.checks(nowhere)],
+        check_specs=[check.spec for check in step.checks(nowhere)],
     )
     def write_tables(catalog: CatalogResource) -> Iterator[dg.MaterializeResult | dg.AssetCheckResult]:  # type: ignore[type-arg]
         with measured() as usage:
@@ -72,7 +72,7 @@ def table_assets(step: TableStep) -> dg.AssetsDefinition:
         for table in step.tables:
             metadata = table_metadata(catalog.paths.table(table.name), usage, facts)
             yield dg.MaterializeResult(asset_key=table_key(table), metadata={**metadata, **plot})
-        yield from run_checks(step.checks(catalog.paths), Path(catalog.root) / "work" / "scratch")
+        yield from run_asset_checks(step.checks(catalog.paths), Path(catalog.root) / "work" / "scratch")
 
     return write_tables
 

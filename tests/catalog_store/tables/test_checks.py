@@ -6,7 +6,7 @@ import duckdb
 import polars as pl
 import pytest
 
-from catalog_store.tables.checks import run_check, table_checks
+from catalog_store.tables.checks import run_check, run_checks, table_checks
 from catalog_store.tables.files import write_table
 from catalog_store.tables.spec import FLOAT, INT64, TEXT, Column, Table
 
@@ -34,9 +34,13 @@ def broken(folder: Path, *children: dict[str, object]) -> dict[str, int]:
     write_table(PARENT, folder / "parent", pl.DataFrame({"parent_id": [1, 2]}))
     whole = [{"child_id": None, "parent_id": None, "kind": None, "code": None, "share": None} | child for child in children]
     write_table(CHILD, folder / "child", CHILD.conform(pl.DataFrame(whole, schema=CHILD.polars_schema)))
+    checks = list(table_checks(CHILD, lambda name: folder / name))
     with duckdb.connect() as connection:
-        counted = {check.name: run_check(connection, check) for check in table_checks(CHILD, lambda name: folder / name)}
-    return {name: count for name, count in counted.items() if count}
+        alone = [run_check(connection, check) for check in checks]
+        together = run_checks(connection, checks)
+    assert [finding.rows for finding in together] == alone
+    assert [finding.check for finding in together] == checks
+    return {finding.check.name: finding.rows for finding in together if finding.rows}
 
 
 def test_good_rows_break_nothing(tmp_path: Path) -> None:
@@ -61,6 +65,19 @@ def test_each_rule_counts_the_rows_that_break_it(tmp_path: Path, child: dict[str
 
 def test_repeated_keys_are_counted(tmp_path: Path) -> None:
     assert broken(tmp_path, {"child_id": 1}, {"child_id": 1}, {"child_id": 1}) == {"child_key_unique": 2}
+
+
+def test_the_first_rows_at_fault_are_shown_by_key_and_value_whatever_their_order(tmp_path: Path) -> None:
+    rows = [{"child_id": number, "parent_id": 9, "kind": "z" * 300} for number in (7, 3, 5, 4, 4)]
+    assert broken(tmp_path, *rows) == {"child_parent_id_known": 5, "child_kind_known_value": 5, "child_key_unique": 1}
+    with duckdb.connect() as connection:
+        found = {
+            finding.check.name: finding.examples for finding in run_checks(connection, table_checks(CHILD, lambda name: tmp_path / name))
+        }
+    assert found["child_parent_id_known"] == ("child_id=3, parent_id=9", "child_id=4, parent_id=9", "child_id=4, parent_id=9")
+    assert found["child_kind_known_value"][0] == ("child_id=3, kind=" + "z" * 300)[:200]
+    assert found["child_key_unique"] == ("child_id=4, times=2",)
+    assert found["child_code_pattern"] == ()
 
 
 def test_an_empty_table_breaks_nothing(tmp_path: Path) -> None:

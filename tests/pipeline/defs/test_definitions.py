@@ -7,10 +7,11 @@ import dagster as dg
 import polars as pl
 import pytest
 
-from catalog_store.platforms import SOURCES
-from catalog_store.tables import CATALOG_TABLES, LINKAGE_TABLES, QUALITY_TABLES, STAGING_TABLES, TABLES
+from catalog_store.platforms import INPUTS, SOURCES
+from catalog_store.tables import CATALOG_TABLES, LINKAGE_TABLES, QUALITY_TABLES, STAGED_TABLES, STAGING_TABLES, TABLES
 from catalog_store.tables.files import write_table
 from pipeline.definitions import build_definitions
+from pipeline.defs.checks import AssetCheck, run_asset_checks_over, spec_check
 from pipeline.defs.dump_assets import staging_key
 from pipeline.defs.jobs import NIGHTLY
 from pipeline.defs.resources import CatalogResource
@@ -64,10 +65,13 @@ def test_the_schedule_runs_the_nightly_job(definitions: dg.Definitions) -> None:
     assert schedule.cron_schedule == "0 3 * * *"
 
 
-def test_checks_generated_from_the_specs_are_blocking(definitions: dg.Definitions) -> None:
+def test_every_table_has_a_blocking_check_of_its_spec(definitions: dg.Definitions) -> None:
     owners = [*(definitions.assets or ()), *(definitions.asset_checks or ())]
     checks = [spec for owner in owners if isinstance(owner, dg.AssetsDefinition | dg.AssetChecksDefinition) for spec in owner.check_specs]
-    assert len(checks) > 200
+    found = {(check.asset_key, check.name) for check in checks}
+    assert len(found) == len(checks)
+    assert {(table_key(table), f"{table.name}_keeps_its_spec") for table in (*LINKAGE_TABLES, *CATALOG_TABLES, *QUALITY_TABLES)} <= found
+    assert {(staging_key(platform), f"{table.name}_keeps_its_spec") for platform in INPUTS for table in STAGED_TABLES[platform]} <= found
     assert {check.name for check in checks if not check.blocking} == {"dump_is_fresh"}
 
 
@@ -88,12 +92,15 @@ def test_one_platform_can_be_materialised_alone_with_its_facts(
     assert {table.name for table in STAGING_TABLES} == set(metadata["rows"].value)
 
 
-def test_a_table_that_breaks_its_spec_stops_the_line(tmp_path: Path) -> None:
+def labels(*rows: tuple[int, str, int]) -> pl.DataFrame:
+    return pl.DataFrame(rows, schema=TABLES["label"].polars_schema, orient="row")
+
+
+def test_a_table_that_breaks_its_spec_stops_the_line_and_every_rule_is_told(tmp_path: Path) -> None:
     table = TABLES["label"]
 
     def write_the_same_label_twice(_paths: object) -> None:
-        row = {"label_id": [1, 1], "name": ["a", "b"], "release_count": [0, -1]}
-        write_table(table, tmp_path / "work" / "catalog" / "label", pl.DataFrame(row, schema=table.polars_schema))
+        write_table(table, tmp_path / "work" / "catalog" / "label", labels((1, "a|b", 0), (1, "b", -1)))
 
     step = table_assets(TableStep("labels", (table,), (), write_the_same_label_twice))
 
@@ -106,5 +113,33 @@ def test_a_table_that_breaks_its_spec_stops_the_line(tmp_path: Path) -> None:
             [step, downstream], resources={"catalog": CatalogResource(root=str(tmp_path))}, instance=instance, raise_on_error=False
         )
     assert not result.success
-    failed = {check.check_name: check.metadata["rows_at_fault"].value for check in result.get_asset_check_evaluations() if not check.passed}
-    assert failed == {"label_key_unique": 1, "label_release_count_minimum": 1}
+    [check] = result.get_asset_check_evaluations()
+    assert (check.check_name, check.passed, check.metadata["rows_at_fault"].value) == ("label_keeps_its_spec", False, 2)
+    assert check.description == (
+        "label.release_count is at least 0: 1 rows at fault, the first: label_id=1, release_count=-1; "
+        '("label_id") is unique in label: 1 rows at fault, the first: label_id=1, times=2'
+    )
+    told = check.metadata["rules"].value.splitlines()
+    assert told[2] == "| label.release_count is at least 0 | 1 | label_id=1, release_count=-1 |"
+    assert "| label.name is never null | 0 |  |" in told
+    assert 'WHERE "release_count" < 0' in check.metadata["queries"].value
+
+
+def test_a_check_of_several_folders_counts_all_and_shows_the_first_at_fault(tmp_path: Path) -> None:
+    days = {"one": [(1, "a", 0)], "two": [(2, "a", -1), (3, "a", -2)], "three": [(4, "a", -3)]}
+    for day, rows in days.items():
+        write_table(TABLES["label"], tmp_path / day / "label", labels(*rows))
+    key = dg.AssetKey("labels")
+
+    def checks(day: str) -> list[AssetCheck]:
+        return [spec_check(TABLES["label"], key, lambda name: tmp_path / day / name)]
+
+    [result] = run_asset_checks_over(map(checks, days), checks("unset"), tmp_path / "scratch")
+    assert not result.passed
+    assert result.metadata["rows_at_fault"].value == 3
+    assert result.description == (
+        "label.release_count is at least 0: 3 rows at fault, the first: label_id=2, release_count=-1; label_id=3, release_count=-2"
+    )
+    assert f"{tmp_path}/two/label" in str(result.metadata["queries"].value)
+    [without] = run_asset_checks_over([], checks("unset"), tmp_path / "scratch")
+    assert without.passed
