@@ -23,15 +23,9 @@ class ReleaseSummary(msgspec.Struct):
     release_date_precision: Precision | None
 
 
-class ReleaseEntry(msgspec.Struct):
+class ReleaseEntry(ReleaseSummary):
     """A release in a list."""
 
-    id: Id
-    title: str
-    artist: ArtistRef
-    label: LabelRef | None
-    release_date: Date | None
-    release_date_precision: Precision | None
     track_count: Annotated[int, Meta(ge=1)]
 
 
@@ -56,15 +50,9 @@ class ReleaseTrack(msgspec.Struct):
     track_number: int | None
 
 
-class Release(msgspec.Struct):
+class Release(ReleaseSummary):
     """A release with its tracks, in their order."""
 
-    id: Id
-    title: str
-    artist: ArtistRef
-    label: LabelRef | None
-    release_date: Date | None
-    release_date_precision: Precision | None
     release_type: str | None
     catalog_number: str | None
     gtin: str | None
