@@ -25,7 +25,7 @@ import polars as pl
 from pipeline.dumps.compressed import DumpFile
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.json_documents import document_records, is_json, one_line
-from pipeline.dumps.ndjson_blocks import BROKEN_SCHEMA, BlockContent, BlockReader, Layout, Records, connect, line_places
+from pipeline.dumps.ndjson_blocks import BlockContent, BlockReader, Layout, Records, connect, line_places
 from pipeline.dumps.ndjson_lines import LineCounter, whole_lines
 from pipeline.engine.local import worker_count
 
@@ -52,16 +52,22 @@ class Block:
     """Consecutive records of one file.
 
     `frame`: the columns asked for, with `source_file` and `place` as `checking` takes them. `broken`: what could not be read, as columns of
-    `reject` without `entity`. Every record is in one of both.
+    `reject` without `entity`. Every record is in one of both. `misfits`: fields of other types, left out of records in `frame`, in the form
+    of `broken`.
     """
 
     frame: pl.DataFrame
     broken: pl.DataFrame
+    misfits: pl.DataFrame
 
     @property
     def rows(self) -> int:
         """Records read."""
         return self.frame.height + self.broken.height
+
+    def rejects(self, entity: str) -> pl.DataFrame:
+        """`broken` and `misfits` as rows of `reject` of the staging table `entity`."""
+        return pl.concat([self.broken, self.misfits], how="diagonal").with_columns(entity=pl.lit(entity))
 
 
 def read_json_blocks(
@@ -70,8 +76,9 @@ def read_json_blocks(
     """The JSON records of a file in order, as frames of `columns` (name -> DuckDB type; scalars as VARCHAR, polymorphic fields as JSON).
 
     `source_file` is the name for rejects (default: the file name). `members` says where documents hold their records (see
-    `json_documents`). Absent fields are null. A record that is no JSON object or whose lists and objects stand where others should is
-    in `broken`. DumpError when the file is missing, empty, cut off inside its compression, or holds no records at all.
+    `json_documents`). Absent fields are null. A record that is no JSON object is in `broken`; a list, object or text that stands where
+    another should is left out of its record and is in `misfits`. DumpError when the file is missing, empty, cut off inside its compression,
+    or holds no records at all.
     """
     reader = _Reader(path, Layout(columns, members), source_file or path.name)
     rows = 0
@@ -119,6 +126,7 @@ def _block(content: BlockContent, source_file: str) -> Block:
     return Block(
         content.frame.with_columns(source_file=name),
         content.broken.with_columns(severity=pl.lit("row"), source_file=name),
+        content.misfits.with_columns(severity=pl.lit("field"), source_file=name),
     )
 
 
@@ -144,9 +152,8 @@ class _Reader:
     def _streamed(self, compression: str) -> Iterator[Block]:
         """DuckDB reads the whole file; what is behind the last clean frame goes block-wise."""
         counter = LineCounter(self.path)
-        nothing = pl.DataFrame(schema=BROKEN_SCHEMA)
         for frame in self._clean_frames(compression):
-            yield _block(BlockContent(self.layout.placed(frame, line_places(counter.take(frame.height))), nothing), self.source_file)
+            yield _block(BlockContent(self.layout.placed(frame, line_places(counter.take(frame.height)))), self.source_file)
         behind = counter.position()
         if behind is not None:
             yield from self._block_wise(*behind)
@@ -196,4 +203,5 @@ def is_document(head: bytes) -> bool:
         return False
     if len(lines) == 1:
         return lines[0].lstrip().startswith(b"[")
-    return not is_json(lines[0]) and not (len(lines) > 1 and lines[1].lstrip().startswith(b"{") and is_json(lines[1]))
+    is_whole = lines[0].rstrip().endswith(b"}") or is_json(lines[0])
+    return not is_whole and not (lines[1].lstrip().startswith(b"{") and is_json(lines[1]))

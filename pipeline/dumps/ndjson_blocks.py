@@ -7,9 +7,11 @@ files, compression, what a field means.
 from __future__ import annotations
 
 import os
+import re
 import threading
+from collections import Counter
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import duckdb
@@ -19,6 +21,7 @@ import polars as pl
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.json_documents import document_records
 from pipeline.dumps.ndjson_lines import Lines, excerpt_of
+from pipeline.dumps.ndjson_shapes import Mended, Shape
 from pipeline.dumps.rejects import Reason
 
 if TYPE_CHECKING:
@@ -29,18 +32,22 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 BROKEN_SCHEMA = {"reason": pl.String, "place": pl.String, "excerpt": pl.String}
+MISFIT_SCHEMA = {**BROKEN_SCHEMA, "record_id": pl.String, "field": pl.String, "value": pl.String}
 MISFITS_PER_BLOCK = 200
-"""Records of one block that are JSON but not of the columns' shape: finding each costs some ten small queries; more mean a new layout."""
+"""More records of a block, and more than half of it, with another type in the same field mean a new layout. So do more records that DuckDB
+alone refuses: finding each costs some ten small queries."""
+_PLACE_IN_LIST = re.compile(r"\[[0-9]+\]")
 _LEAST_OBJECT_SIZE = 1 << 20
 _WRITE_BYTES = 1 << 30
 
 
 @dataclass(frozen=True)
 class BlockContent:
-    """What a block held: `frame` (the columns and `place`) and `broken` (reason, place, excerpt)."""
+    """What a block held: `frame` (the columns and `place`), `broken` (BROKEN_SCHEMA), `misfits` of records in `frame` (MISFIT_SCHEMA)."""
 
     frame: pl.DataFrame
-    broken: pl.DataFrame
+    broken: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=BROKEN_SCHEMA))
+    misfits: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=MISFIT_SCHEMA))
 
 
 @dataclass(frozen=True)
@@ -62,6 +69,7 @@ class Layout:
         self._roots = [root for root in dict.fromkeys(roots) if root not in columns]
         self._id = ["id"] if members and "id" not in columns else []
         self._typed = {**columns, **dict.fromkeys(self._roots, "JSON"), **dict.fromkeys(self._id, "VARCHAR")}
+        self.shape = Shape(self._typed)
         self._member_roots = list(dict.fromkeys(roots))
 
     def sql(self, path: str, *, object_size: int, strict: bool = True, compression: str = "uncompressed") -> str:
@@ -73,11 +81,11 @@ class Layout:
         )
 
     def is_clean(self, frame: pl.DataFrame) -> bool:
-        """Whether all rows are records: no document among them, no row in which nothing could be read."""
+        """Whether all rows are records: no document among them, no row in which nothing could be read, no list or object read as text."""
         suspect = pl.all_horizontal(pl.all().is_null())
         if self.members:
             suspect = suspect | (pl.col("id").is_null() & pl.any_horizontal(pl.col(root).is_not_null() for root in self._member_roots))
-        return not frame.select(suspect.any()).item()
+        return not frame.select(suspect.any()).item() and not self.shape.has_nested_texts(frame)
 
     def placed(self, frame: pl.DataFrame, places: pl.Series) -> pl.DataFrame:
         """The columns that were asked for, and `place`."""
@@ -107,7 +115,7 @@ class BlockReader:
         try:
             frame = self._parse(raw)
             if self.layout.is_clean(frame):
-                return BlockContent(self.layout.placed(frame, line_places(lines.numbers)), pl.DataFrame(schema=BROKEN_SCHEMA))
+                return BlockContent(self.layout.placed(frame, line_places(lines.numbers)))
         except duckdb.Error:
             pass
         named = [record for index in range(len(lines)) for record in self._records_of(f"line {lines.numbers[index]}", lines.line(index))]
@@ -116,17 +124,42 @@ class BlockReader:
     def second_look(self, records: Records) -> BlockContent:
         """Read records one of which, at least, may be broken; DumpError when so many misfit that the layout must be another one."""
         texts = [text for _, text in records.named]
-        frame = self._parse(b"\n".join(texts), strict=False)
-        unread = frame.select(pl.arg_where(pl.all_horizontal(pl.all().is_null()))).to_series().to_list()
-        broken = {row: reason_of(texts[row]) for row in unread if not self._is_record(texts[row])}
+        lenient = self._parse(b"\n".join(texts), strict=False)
+        unread = lenient.select(pl.all_horizontal(pl.all().is_null())).to_series()
+        shape = self.layout.shape
+        mended = {row: _mended(shape, text) for row, text in enumerate(texts) if unread[row] or not shape.fits(text)}
+        broken = {row: found for row, found in mended.items() if isinstance(found, Reason)}
         if records.is_cut and broken.get(len(texts) - 1) is Reason.BROKEN_RECORD:
             broken[len(texts) - 1] = Reason.TRUNCATED_FILE
-        frames = [self.layout.placed(frame.clear(), pl.Series(dtype=pl.String))]
-        misfits: list[int] = []
-        self._fit(records, [row for row in range(len(texts)) if row not in broken], frames, misfits)
-        broken |= dict.fromkeys(misfits, Reason.BROKEN_RECORD)
+        whole = {row: found for row, found in mended.items() if isinstance(found, Mended)}
+        self._refuse_other_layout(records, whole)
+        sound = replace(
+            records, named=[(place, whole[row].text if row in whole else text) for row, (place, text) in enumerate(records.named)]
+        )
+        frames = [self.layout.placed(lenient.clear(), pl.Series(dtype=pl.String))]
+        refused: list[int] = []
+        self._fit(sound, [row for row in range(len(texts)) if row not in broken], frames, refused)
+        broken |= dict.fromkeys(refused, Reason.BROKEN_RECORD)
         rejects = [(broken[row].value, records.named[row][0], excerpt_of(texts[row])) for row in sorted(broken)]
-        return BlockContent(pl.concat(frames), pl.DataFrame(rejects, schema=BROKEN_SCHEMA, orient="row"))
+        misfits = [
+            (Reason.WRONG_TYPE.value, records.named[row][0], excerpt_of(texts[row]), found.record_id, misfit.field, misfit.value)
+            for row, found in whole.items()
+            if row not in broken
+            for misfit in found.misfits
+        ]
+        return BlockContent(
+            pl.concat(frames),
+            pl.DataFrame(rejects, schema=BROKEN_SCHEMA, orient="row"),
+            pl.DataFrame(misfits, schema=MISFIT_SCHEMA, orient="row"),
+        )
+
+    def _refuse_other_layout(self, records: Records, mended: Mapping[int, Mended]) -> None:
+        """DumpError when most of the records have another type in one and the same field."""
+        fields = Counter(name for found in mended.values() for name in {_PLACE_IN_LIST.sub("[]", misfit.field) for misfit in found.misfits})
+        name, count = fields.most_common(1)[0] if fields else ("", 0)
+        if count > max(MISFITS_PER_BLOCK, len(records.named) // 2):
+            place, text = next(records.named[row] for row, found in mended.items() if found.misfits)
+            raise self._other_layout(text, f"{count} of {len(records.named)} records, from {place} on, hold another type in `{name}`")
 
     def _records_of(self, place: str, line: bytes) -> list[tuple[str, bytes]]:
         """The line, or the records of the document that it is."""
@@ -138,15 +171,7 @@ class BlockReader:
             return [(place, line)]
         return [(f"{place} record {number}", record) for number, record in enumerate(found, start=1)]
 
-    def _is_record(self, text: bytes) -> bool:
-        """Whether it is a JSON object, though none of the columns is in it."""
-        try:
-            self._parse(text)
-        except duckdb.Error:
-            return False
-        return text.lstrip().startswith(b"{")
-
-    def _fit(self, records: Records, rows: list[int], frames: list[pl.DataFrame], misfits: list[int]) -> None:
+    def _fit(self, records: Records, rows: list[int], frames: list[pl.DataFrame], refused: list[int]) -> None:
         """Read the rows strictly, by halves where some do not fit."""
         if not rows:
             return
@@ -155,18 +180,20 @@ class BlockReader:
         except duckdb.Error as error:
             if len(rows) > 1:
                 half = len(rows) // 2
-                self._fit(records, rows[:half], frames, misfits)
-                self._fit(records, rows[half:], frames, misfits)
+                self._fit(records, rows[:half], frames, refused)
+                self._fit(records, rows[half:], frames, refused)
                 return
-            misfits.append(rows[0])
-            if len(misfits) > MISFITS_PER_BLOCK:
-                place, text = records.named[misfits[0]]
-                raise DumpError(
-                    f"{self.source_file}: more than {MISFITS_PER_BLOCK} records from {place} on are of another shape: {excerpt_of(text)}; "
-                    "the platform has changed its layout: compare the format notes"
-                ) from error
+            refused.append(rows[0])
+            if len(refused) > MISFITS_PER_BLOCK:
+                place, text = records.named[refused[0]]
+                said = f"more than {MISFITS_PER_BLOCK} records from {place} on are of another shape"
+                raise self._other_layout(text, said) from error
             return
         frames.append(self.layout.placed(frame, pl.Series([records.named[row][0] for row in rows], dtype=pl.String)))
+
+    def _other_layout(self, text: bytes, said: str) -> DumpError:
+        mend = "the platform has changed its layout: compare the format notes"
+        return DumpError(f"{self.source_file}: {said}: {excerpt_of(text)}; {mend}")
 
     def _parse(self, raw: bytes, *, strict: bool = True) -> pl.DataFrame:
         """All columns of the layout; duckdb.Error when `strict` and a line is not JSON or does not fit."""
@@ -196,13 +223,12 @@ def connect(*, threads: int | None = None) -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def reason_of(text: bytes) -> Reason:
-    """Why a record that is no JSON object cannot be read."""
+def _mended(shape: Shape, text: bytes) -> Mended | Reason:
+    """The record without fields that do not fit, or why it cannot be read."""
     try:
-        text.decode()
+        return shape.mended(text.decode()) or Reason.BROKEN_RECORD
     except UnicodeDecodeError:
         return Reason.INVALID_UTF8
-    return Reason.BROKEN_RECORD
 
 
 def _text(value: str) -> str:

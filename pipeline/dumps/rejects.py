@@ -24,6 +24,10 @@ class Reason(StrEnum):
     UNREADABLE_FILE = "unreadable_file", "The file is missing, empty, cut off or not of its format: fetch it again, compare its checksum."
     TRUNCATED_FILE = "truncated_file", "The file ends in mid-record: fetch it again; records before the cut are staged."
     BROKEN_RECORD = "broken_record", "The record cannot be parsed: report it upstream; if many fail alike, the layout has changed."
+    WRONG_TYPE = (
+        "wrong_type",
+        "A list, object or text stands where another should: the record is staged without the field; if many fail alike, see the layout.",
+    )
     INVALID_UTF8 = "invalid_utf8", "The record holds bytes that are not UTF-8: report it upstream."
     WRONG_COLUMN_COUNT = "wrong_column_count", "The row has fewer cells than the table: a cut line, or a layout that has changed."
     MISSING_ID = "missing_id", "The record has no id and cannot be linked to: report it upstream."

@@ -96,7 +96,7 @@ def read_documents(files: list[Path], dump: Path, out: StagingWriter) -> Iterato
         for block in _blocks(path, str(path.relative_to(dump))):
             entity = entity_by_name(path)
             out.read(entity, block.broken.height)
-            out.write_rejects(block.broken.with_columns(entity=pl.lit(entity)))
+            out.write_rejects(block.rejects(entity))
             marked = block.frame.with_columns(kind=_kind("label" if "label" in path.name else "artist"))
             unknown = marked.filter(pl.col("kind").is_null())
             out.read(entity, unknown.height)

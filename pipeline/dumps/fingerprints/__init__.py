@@ -65,7 +65,7 @@ def _stage_stream(stream: Stream, path: Path, day: str, out: StagingWriter) -> N
     for block in _blocks(stream, path, day):
         read += block.rows
         out.read(stream.table, block.rows)
-        out.write_rejects(block.broken.with_columns(entity=pl.lit(stream.table)))
+        out.write_rejects(block.rejects(stream.table))
         rows = stream.values(block.frame)
         rows = rows.with_columns(_is_later=~pl.col("_id").is_first_distinct() | pl.col("_id").is_in(seen.implode()))
         kept, rejected = split_rows(rows, stream.table, "id", stream.rules())

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import polars as pl
-
 from pipeline.dumps.checking import unknown_records
 from pipeline.dumps.delivered.staging import stage_delivered
 from pipeline.dumps.delivered.store import DeliveredStore
@@ -60,7 +58,7 @@ def _add_file(path: Path, source_file: str, store: DeliveredStore, out: StagingW
     entity, form = entity_by_name(path), form_of(path)
     for block in read_json_blocks(path, form.columns, source_file=source_file, members=form.members):
         out.read(entity, block.broken.height)
-        out.write_rejects(block.broken.with_columns(entity=pl.lit(entity)))
+        out.write_rejects(block.rejects(entity))
         for (kind,), rows in block.frame.with_columns(_kind=kind_of(form, entity)).group_by("_kind", maintain_order=True):
             if (form.name, str(kind)) in LAYOUTS:
                 LAYOUTS[form.name, str(kind)](rows, store)

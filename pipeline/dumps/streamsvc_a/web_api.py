@@ -102,7 +102,7 @@ def _records(files: list[Path], dump: Path, out: StagingWriter) -> Iterator[pl.D
     for path in files:
         for block in read_json_blocks(path, COLUMNS, source_file=str(path.relative_to(dump)), members=MEMBERS):
             out.read(entity, block.broken.height)
-            out.write_rejects(block.broken.with_columns(entity=pl.lit(entity)))
+            out.write_rejects(block.rejects(entity))
             kind = pl.col("type").str.to_lowercase()
             marked = block.frame.with_columns(
                 _kind=pl.when(kind.is_not_null())

@@ -96,7 +96,7 @@ def _records(files: list[Path], dump: Path, out: StagingWriter) -> Iterator[pl.D
     for path in files:
         for block in read_json_blocks(path, COLUMNS, source_file=str(path.relative_to(dump)), members=MEMBERS):
             out.read(entity, block.broken.height)
-            out.write_rejects(block.broken.with_columns(entity=pl.lit(entity)))
+            out.write_rejects(block.rejects(entity))
             said = pl.coalesce("type", pl.when(pl.col("wrapperType") == "track").then("kind").otherwise("wrapperType"))
             marked = block.frame.with_columns(id=pl.coalesce("id", "trackId"), _said=said).with_columns(
                 _kind=pl.col("_said").replace_strict(_KINDS, default=None)

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import polars as pl
-
 from pipeline.dumps.checking import unknown_records
 from pipeline.dumps.delivered.staging import stage_delivered
 from pipeline.dumps.delivered.store import DeliveredStore
@@ -22,6 +20,8 @@ from pipeline.dumps.streamsvc_c.columns import COLUMNS, KIND_SHAPES, MEMBERS, ki
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import polars as pl
 
     from pipeline.dumps.staging_writer import StagingWriter
 
@@ -49,7 +49,7 @@ def stage(dump: Path, out: StagingWriter) -> None:
             source_file = path.name if path == dump else str(path.relative_to(dump))
             for block in read_json_blocks(path, COLUMNS, source_file=source_file, members=MEMBERS):
                 out.read(entity, block.broken.height)
-                out.write_rejects(block.broken.with_columns(entity=pl.lit(entity)))
+                out.write_rejects(block.rejects(entity))
                 _add(block.frame.with_columns(_kind=kind()), entity, store, genre_names, out)
             out.report(f"{source_file}: read")
         stage_delivered(store, out, scratch, genre_names)

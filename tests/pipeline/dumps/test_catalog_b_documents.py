@@ -178,7 +178,7 @@ def test_dirt_is_rejected_with_its_file_and_line(dump: Path) -> None:
     assert found == {
         ("source_release", "field", "invalid_date", "release", "line 1", "soon"),
         ("source_recording", "field", "invalid_isrc", "release", "line 1", "NOTACODE"),
-        ("source_release", "row", "broken_record", "release", "line 2", None),
+        ("source_release", "field", "wrong_type", "release", "line 2", '"long"'),
         ("source_release", "field", "invalid_gtin", "release", "line 3", "123"),
         ("source_recording", "row", "missing_title", "release", "line 3", ""),
         ("source_release_track", "row", "dangling_reference", "release", "line 3", found_value(found, "line 3")),
@@ -189,6 +189,7 @@ def test_dirt_is_rejected_with_its_file_and_line(dump: Path) -> None:
         ("source_release_track", "row", "dangling_reference", "release", "line 7", found_value(found, "line 7")),
     }
     assert table("source_release").select("release_date", "release_date_precision").rows() == [
+        (None, None),
         (None, None),
         (None, None),
         ("2024-01-01", "year"),

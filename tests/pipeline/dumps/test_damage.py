@@ -10,6 +10,7 @@ import bz2
 import errno
 import gzip
 import io
+import json
 import random
 import re
 import shutil
@@ -285,6 +286,23 @@ def test_a_byte_order_mark_and_carriage_returns_break_nothing_else(case: Callabl
     text = damaged.read()
     damaged.write(b"\xef\xbb\xbf" + text.replace(b"\n", b"\r\n"))
     damaged.outcome()
+
+
+@pytest.mark.parametrize("form", ["streamsvc_a objects", "streamsvc_c resources", "streamsvc_c flat", "store_a objects"])
+def test_a_text_where_an_object_should_stand_costs_the_field_and_not_the_record(case: Callable[[str], Case], form: str) -> None:
+    damaged = case(form)
+    damaged.stage()
+    before = pl.read_parquet(damaged.folder / "source_recording" / "*.parquet").sort("external_id")
+    lines = [json.loads(line) for line in damaged.read().splitlines()]
+    field = next(name for name in ("relationships", "artist", "artists") if name in lines[3])
+    lines[3][field] = "A Name"
+    damaged.write("\n".join(map(json.dumps, lines)).encode())
+    wrong = damaged.rejects().filter(reason="wrong_type")
+    assert wrong.select("severity", "place", "record_id", "value").rows() == [("field", "line 4", str(lines[3]["id"]), '"A Name"')]
+    assert wrong["field"].str.starts_with(field).all()
+    after = pl.read_parquet(damaged.folder / "source_recording" / "*.parquet").sort("external_id")
+    assert after.filter(pl.col("external_id") != str(lines[3]["id"])).equals(before.filter(pl.col("external_id") != str(lines[3]["id"])))
+    assert after["external_id"].equals(before["external_id"])
 
 
 @pytest.mark.parametrize("form", ["streamsvc_a parquet", "streamsvc_b feed"])

@@ -251,7 +251,7 @@ def test_dirt_is_named(stage: Callable[..., Tables]) -> None:
         ("source_recording", "missing_title", "line 6", "11", None),
         ("source_recording", "missing_id", "line 7", None, None),
         ("source_recording", "invalid_id", "line 8", "abc", None),
-        ("source_recording", "broken_record", "line 9", None, None),
+        ("source_recording", "wrong_type", "line 9", "14", "artists[0]"),
         ("source_recording", "invalid_number", "line 10", "15", "track_number"),
         ("source_recording", "dangling_reference", "line 11", "16", "genres"),
         ("source_recording", "missing_id", "line 12", None, None),
