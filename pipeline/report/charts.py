@@ -13,6 +13,11 @@ Bar = tuple[str, float, float | None]
 """Label, value now, value before (None: there is nothing to compare with)."""
 
 ROW_PIXELS = 34
+IMAGE_PIXELS = 560
+_IMAGE_STYLE = (
+    "text{font:13px sans-serif;fill:#1c2330}.value{text-anchor:end;font-variant-numeric:tabular-nums}"
+    ".rail{fill:#e6eaf0}.bar{fill:#3f6fd8}.before{fill:#1c2330}"
+)
 _ROW = (
     '<text x="0" y="{text}">{label}</text><text x="100%" y="{text}" class="value">{value}</text>'
     '<rect x="0" y="{bar}" width="100%" height="8" rx="4" class="rail"/>'
@@ -25,11 +30,20 @@ def bar_chart(title: str, bars: Sequence[Bar]) -> str:
     """Horizontal bars over one scale, in the order given; an empty chart is a sentence."""
     if not bars:
         return f'<p class="none">{escape(title)}: none.</p>'
-    largest = max(max(value, before or 0.0) for _, value, before in bars) or 1.0
-    rows = "".join(_row(number, bar, largest) for number, bar in enumerate(bars))
-    height = len(bars) * ROW_PIXELS
     caption = escape(title)
-    return f'<figure><figcaption>{caption}</figcaption><svg role="img" aria-label="{caption}" height="{height}">{rows}</svg></figure>'
+    height = len(bars) * ROW_PIXELS
+    return (
+        f'<figure><figcaption>{caption}</figcaption><svg role="img" aria-label="{caption}" height="{height}">{_rows(bars)}</svg></figure>'
+    )
+
+
+def bar_image(title: str, bars: Sequence[Bar]) -> str:
+    """The same chart as an SVG document with its own colours, for places that are not the report's page."""
+    height = len(bars) * ROW_PIXELS
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{IMAGE_PIXELS}" height="{height}" role="img" aria-label="{escape(title)}">'
+        f'<style>{_IMAGE_STYLE}</style><rect width="100%" height="100%" fill="#fff"/>{_rows(bars)}</svg>'
+    )
 
 
 def bars(now: Mapping[str, float], before: Mapping[str, float], *, largest_first: bool = True, most: int = 40) -> list[Bar]:
@@ -41,6 +55,11 @@ def bars(now: Mapping[str, float], before: Mapping[str, float], *, largest_first
 def _leading_number(label: str) -> float:
     found = re.match(r"\d+", label)
     return float(found[0]) if found else float("inf")
+
+
+def _rows(bars: Sequence[Bar]) -> str:
+    largest = max((max(value, before or 0.0) for _, value, before in bars), default=0.0) or 1.0
+    return "".join(_row(number, bar, largest) for number, bar in enumerate(bars))
 
 
 def _row(number: int, bar: Bar, largest: float) -> str:

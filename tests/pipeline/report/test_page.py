@@ -5,10 +5,11 @@ from html.parser import HTMLParser
 from typing import TYPE_CHECKING
 
 import pytest
+from lxml import etree
 
 from pipeline.build.gate import Verdict
 from pipeline.build.id_drift import IdDrift
-from pipeline.report.charts import bar_chart, bars
+from pipeline.report.charts import bar_chart, bar_image, bars
 from pipeline.report.examples import Examples
 from pipeline.report.page import BuildStory, Cost, Source, render, write_report
 
@@ -190,3 +191,11 @@ def test_the_report_of_a_real_build_is_published_with_it(built_world: BuiltWorld
     tags.feed(page)
     assert tags.open == []
     assert tags.fetched == []
+
+
+def test_a_chart_as_an_image_is_a_document_of_its_own() -> None:
+    image = etree.fromstring(bar_image("A & B", [("isrc", 50, None), ("ty<po", 25, None)]))
+    assert image.tag == "{http://www.w3.org/2000/svg}svg"
+    assert [text.text for text in image.iter("{http://www.w3.org/2000/svg}text")] == ["isrc", "50", "ty<po", "25"]
+    assert 'class="bar"' in bar_image("one", [("a", 1, None)])
+    assert 'class="bar"' not in bar_image("none", [])
