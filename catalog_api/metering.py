@@ -102,7 +102,7 @@ class Lookup(Question):
     async def answer(self, service: Service, caller: Caller, scope: Scope) -> Answer:
         """Done, then charged."""
         try:
-            answer = await self._done(service)
+            answer = self._asked(service) if self._pace is Pace.AT_ONCE else await self._asked_later(service)
         except (ApiError, CatalogError) as error:
             answer = problem(scope, error)
             if answer.status == HTTPStatus.SERVICE_UNAVAILABLE:
@@ -123,16 +123,14 @@ class Lookup(Question):
         answer.headers |= _credits(charge)
         return answer
 
-    async def _done(self, service: Service) -> Answer:
-        if self._pace is Pace.IN_TURN:
-            async with service.turn:
-                answer = self._asked(service)
-                # Fifty searches that came together would else be done in one round of the loop: the first is answered with the last.
-                await asyncio.sleep(0)
-            return answer
+    async def _asked_later(self, service: Service) -> Answer:
         if self._pace is Pace.ASIDE:
             return await asyncio.to_thread(self._asked, service)
-        return self._asked(service)
+        async with service.turn:
+            answer = self._asked(service)
+            # Fifty searches that came together would else be done in one round of the loop: the first is answered with the last.
+            await asyncio.sleep(0)
+        return answer
 
     def _asked(self, service: Service) -> Answer:
         with service.live.hold() as catalog:
