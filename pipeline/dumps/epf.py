@@ -5,7 +5,8 @@ What lives here: the syntax, and the dirt that can be told from the syntax alone
 A file: `#<column>\x01<column>...` first, then `#primaryKey`, `#dbTypes`, `#exportMode` and `##legal` lines in any order, the records,
 at last `#recordsWritten:<n>`. Cells may hold line breaks, so a CSV reader that splits at `\n` miscounts: here blocks are cut at `\x02\n`
 and parsed with `\x02` for the end of a line. An empty cell is null. Records with too many cells are cut to the columns, ones with too few
-are out, and so are records in which the exporter wrote `<UnknownKeyException>` for a number.
+are out, and so are records in which the exporter wrote `<UnknownKeyException>` for a number. A byte order mark, and `\r` before the `\n`
+behind a record, are no part of the data: `\x02` stands nowhere else, so nothing is guessed.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 BLOCK_BYTES = 16 << 20
 """Bytes that are parsed at a time; twice that and the frame of it are in memory."""
 CELL, RECORD = b"\x01", b"\x02\n"
+_WINDOWS_RECORD = b"\x02\r\n"
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 EXPORTER_ERROR = "<UnknownKeyException>"
 FULL = "FULL"
 _COUNT_LINE = b"#recordsWritten:"
@@ -60,8 +63,11 @@ class EpfFile:
     def __init__(self, file: BinaryIO, name: str) -> None:
         """Read the header of `file`; `name` is how errors call it. DumpError when it is no EPF file or no full export."""
         self.name = name
-        self._file = file
-        self._rest = b""
+        self._rest = file.read(1 << 16).removeprefix(_BYTE_ORDER_MARK)
+        mark = self._rest.find(RECORD[:1])
+        is_windows = self._rest.startswith(_WINDOWS_RECORD, mark) if mark >= 0 else False
+        self._file = _UnixEnds(self._rest, file) if is_windows else file
+        self._rest = b"" if is_windows else self._rest
         self.header = self._read_header()
         if self.header.export_mode != FULL:
             raise DumpError(f"{name}: an export of mode {self.header.export_mode}, not {FULL}; deliver the full export of the week")
@@ -112,6 +118,25 @@ class EpfFile:
             raise DumpError(f"{self.name}: cut off behind record {seen} (no #recordsWritten line at the end); fetch the file again")
         if stated != seen:
             raise DumpError(f"{self.name}: holds {seen} records but says that {stated} were written; fetch the file again")
+
+
+class _UnixEnds:
+    r"""A file whose records end in `\x02\r\n`, `head` being read of it already, as if they ended in `\x02\n`."""
+
+    def __init__(self, head: bytes, file: BinaryIO) -> None:
+        self._held = head
+        self._file = file
+
+    def read(self, size: int) -> bytes:
+        data = b""
+        while not data:
+            more = self._file.read(size)
+            data, self._held = self._held + more, b""
+            if not more:
+                return data.replace(_WINDOWS_RECORD, RECORD)
+            cut = next((end for end in (_WINDOWS_RECORD[:2], _WINDOWS_RECORD[:1]) if data.endswith(end)), b"")
+            data, self._held = data.removesuffix(cut), cut
+        return data.replace(_WINDOWS_RECORD, RECORD)
 
 
 def _without_count(block: bytes, stated: int | None) -> tuple[bytes, int | None]:

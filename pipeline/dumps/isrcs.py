@@ -1,7 +1,8 @@
 """ISRCs as dumps write them: what fonts and typists make of a code is undone before it is checked.
 
-Wide letters, invisible characters and quotes around a code are no part of it, and where only digits can stand an O is a zero, an I or L a
-one. Nothing else is guessed: what is then no code is none. What must not live here: what a lookup takes (catalog_store/identifiers.py).
+One field may hold several codes. Wide letters, invisible characters and quotes around a code are no part of it, and where only digits can
+stand an O is a zero, an I or L a one. Nothing else is guessed: what is then no code is none. What must not live here: what a lookup takes
+(catalog_store/identifiers.py).
 """
 
 from __future__ import annotations
@@ -9,13 +10,18 @@ from __future__ import annotations
 import re
 import unicodedata
 
+import numpy as np
 import polars as pl
+import pyarrow as pa
 
 from catalog_store.identifiers import isrc_expr, normalise_isrc
 
 _NOISE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060\ufeff\"'`\u2018\u2019\u201c\u201d]|[.,;]+$")
 _DIGITS = re.compile(r"^(.*?)((?:[0-9OIL][^0-9A-Z]*){7})$")
 """A code's last seven places: year and number."""
+_SEPARATOR = re.compile(r"\s*[,;/|\n+&]\s*|\s+and\s+", re.IGNORECASE)
+_BRACKETS = " \t\r\n[](){}"
+"""Around lists that were written as text."""
 _AS_DIGITS = str.maketrans("OIL", "011")
 
 
@@ -29,14 +35,36 @@ def isrc_of(value: str) -> str | None:
     return normalise_isrc(text) or (normalise_isrc(found[1] + found[2].translate(_AS_DIGITS)) if found else None)
 
 
-def isrc_of_expr(value: pl.Expr) -> pl.Expr:
-    """As `isrc_of`, over a column of text: only values that are no code as they stand are looked at one by one."""
-    return value.map_batches(_codes, return_dtype=pl.String)
+def isrcs_of(value: str) -> tuple[list[str], list[str]]:
+    """The codes that a value of a dump means, in its order, and what of it is none: one code, or several with separators between them."""
+    whole = isrc_of(value)
+    if whole:
+        return [whole], []
+    parts = [part for part in _SEPARATOR.split(value.strip(_BRACKETS)) if part]
+    if len(parts) == 1 and all(isrc_of(word) for word in parts[0].split()):
+        parts = parts[0].split()
+    codes = [isrc_of(part) for part in parts]
+    if not any(codes):
+        return [], [value.strip()]
+    return list(dict.fromkeys(filter(None, codes))), [part for part, code in zip(parts, codes, strict=True) if code is None]
 
 
-def _codes(values: pl.Series) -> pl.Series:
+def isrc_lists(values: pl.Series) -> pl.DataFrame:
+    """As `isrcs_of`, over a column of text: `_isrcs`, lists that may be empty, and `_no_isrc`, text or null; a blank is neither.
+
+    Only values that are no code as they stand are looked at one by one.
+    """
     codes = pl.select(isrc_expr(pl.lit(values))).to_series()
-    doubtful = (codes.is_null() & values.is_not_null() & (values.str.len_chars() >= 12)).arg_true()  # noqa: PLR2004 - of a code
-    if doubtful.is_empty():
-        return codes
-    return codes.scatter(doubtful, pl.Series([isrc_of(value) for value in values.gather(doubtful)], dtype=pl.String))
+    doubtful = (codes.is_null() & (values.str.strip_chars() != "")).fill_null(value=False).arg_true().to_list()
+    found = [isrcs_of(value) for value in values.gather(doubtful)]
+    plain = codes.is_not_null().arg_true()
+    rows = np.concatenate([plain.to_numpy(), np.repeat(np.array(doubtful, dtype=np.int64), [len(several) for several, _ in found])])
+    every = pl.concat([codes.drop_nulls(), pl.Series([code for several, _ in found for code in several], dtype=pl.String)])
+    starts = np.concatenate([[0], np.cumsum(np.bincount(rows.astype(np.int64), minlength=len(values)))])
+    in_order = every.gather(np.argsort(rows, kind="stable")).to_arrow()
+    strange = dict(zip(doubtful, ("; ".join(rest) or None for _, rest in found), strict=True))
+    lists = pl.Series(pl.from_arrow(pa.LargeListArray.from_arrays(pa.array(starts, pa.int64()), in_order)))
+    left_over = pl.repeat(None, len(values), dtype=pl.String, eager=True)
+    if strange:
+        left_over = left_over.scatter(list(strange), pl.Series(list(strange.values()), dtype=pl.String))
+    return pl.DataFrame({"_isrcs": lists.cast(pl.List(pl.String)), "_no_isrc": left_over})

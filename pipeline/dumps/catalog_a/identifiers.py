@@ -12,7 +12,7 @@ import polars as pl
 
 from catalog_store.identifiers import gtin_expr
 from pipeline.dumps.catalog_a.positions import described, listed
-from pipeline.dumps.isrcs import isrc_of
+from pipeline.dumps.isrcs import isrcs_of
 from pipeline.dumps.rejects import Reason
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 IDENTIFIER_PARTS = ("type", "value", "description")
 
-_CODE_SEPARATOR = re.compile(r"\s*[,;/|\n]\s*|\s+and\s+", re.IGNORECASE)
 _TRACK_WORD = re.compile(r"\b(?:isrc|tracks?|side)\b[:.]?", re.IGNORECASE)
 
 
@@ -61,7 +60,8 @@ def barcodes(identifiers: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 def isrcs_by_row(value: str, description: str, tracks: TrackList) -> tuple[list[tuple[int, str]], list[Misfit]]:
     """One ISRC identifier -> (row number of the track, code) pairs, and what could not be read or belongs to no track that can be told."""
-    codes, misfits = _codes(value)
+    codes, strange = isrcs_of(value)
+    misfits = [Misfit(Reason.INVALID_ISRC, part) for part in strange]
     if not codes:
         return [], misfits
     by_position = tracks.by_position()
@@ -72,21 +72,6 @@ def isrcs_by_row(value: str, description: str, tracks: TrackList) -> tuple[list[
     if len(named) == len(codes) and not unknown:
         return list(zip(named, codes, strict=True)), misfits
     return [], [*misfits, *(Misfit(Reason.DANGLING_REFERENCE, f"{code} ({description})" if description else code) for code in codes)]
-
-
-def _codes(value: str) -> tuple[list[str], list[Misfit]]:
-    whole = isrc_of(value)
-    if whole:
-        return [whole], []
-    codes: list[str] = []
-    misfits: list[Misfit] = []
-    for part in filter(None, _CODE_SEPARATOR.split(value.strip())):
-        code = isrc_of(part)
-        if code:
-            codes.append(code)
-        else:
-            misfits.append(Misfit(Reason.INVALID_ISRC, part))
-    return codes, misfits
 
 
 def _described_track(description: str, tracks: TrackList, by_position: Mapping[str, int]) -> int | None:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from catalog_store.identifiers import isrc_expr
 from pipeline.dumps.catalog_b.link_types import KARAOKE_VERSION, PERFORMANCE, PERFORMANCE_TRAITS, REMIX_OF, REMIXER
 from pipeline.dumps.catalog_b.relations import BLOCK
+from pipeline.dumps.isrcs import isrc_lists
 from pipeline.dumps.rejects import Reason
 
 if TYPE_CHECKING:
@@ -95,10 +95,11 @@ def _isrcs(relations: Relations) -> pl.DataFrame:
     rows = relations.all(f"""
         SELECT r.line, r.gid AS record_id, i.line AS isrc_line, i.isrc AS value FROM isrc i JOIN {BLOCK} r ON i.recording = r.id
         ORDER BY i.line
-    """).with_columns(isrc=isrc_expr(pl.col("value")))
-    bad = rows.filter(pl.col("isrc").is_null()).select("record_id", "value", line="isrc_line")
+    """)
+    rows = pl.concat([rows, isrc_lists(rows["value"])], how="horizontal")
+    bad = rows.filter(pl.col("_no_isrc").is_not_null() | (pl.col("_isrcs").list.len() == 0)).select("record_id", "value", line="isrc_line")
     relations.reject_rows(ENTITY, "isrc", "isrc", Reason.INVALID_ISRC, bad)
-    return _sorted_lists(rows.drop_nulls("isrc"), "isrc", "isrcs")
+    return _sorted_lists(rows.explode("_isrcs", empty_as_null=False).rename({"_isrcs": "isrc"}), "isrc", "isrcs")
 
 
 def _traits(relations: Relations) -> pl.DataFrame:

@@ -16,7 +16,7 @@ from pipeline.dumps.checking import RowRule, ValueRule, given, split_rows, value
 from pipeline.dumps.credits import PLACEHOLDER_NAMES, VARIOUS_ARTISTS, credit_names, joined_names, named_credits
 from pipeline.dumps.dates import partial_date
 from pipeline.dumps.delivered.shape import TEXTS
-from pipeline.dumps.isrcs import isrc_of_expr
+from pipeline.dumps.isrcs import isrc_lists
 from pipeline.dumps.rejects import Reason
 
 if TYPE_CHECKING:
@@ -36,17 +36,16 @@ def stage_recordings(block: pl.DataFrame, out: StagingWriter) -> None:
     is_other = RowRule(Reason.NOT_AUDIO, pl.col("kind").is_not_null(), "kind")
     block, rejects = split_rows(block, entity, "id", [is_other, *_identity_rules(number=True)])
     out.write_rejects(rejects)
-    block = block.with_columns(_isrc=isrc_of_expr(pl.col("isrc")))
+    block = pl.concat([block, isrc_lists(block["isrc"])], how="horizontal")
     if "_is_placed" not in block.columns:
         block = block.with_columns(_is_placed=pl.lit(value=False))
 
-    isrc = pl.col("_isrc")
     duration = pl.when(pl.col("duration_ms").is_between(1, LONGEST_MS)).then(pl.col("duration_ms"))
     date = partial_date(pl.col("release_date"))
     disc, number = whole_number(pl.col("disc_number"), 1, LARGEST_SMALLINT), whole_number(pl.col("track_number"), 0, LARGEST_SMALLINT)
     share = _share()
     rules = [
-        ValueRule("isrc", given("isrc"), isrc, Reason.INVALID_ISRC),
+        ValueRule("isrc", pl.col("_no_isrc"), pl.lit(None), Reason.INVALID_ISRC),
         ValueRule("duration", given("duration"), duration, Reason.INVALID_DURATION),
         ValueRule("release_date", given("release_date"), date.struct.field("date"), Reason.INVALID_DATE),
         ValueRule("disc_number", given("disc_number"), disc, Reason.INVALID_NUMBER),
@@ -65,7 +64,7 @@ def stage_recordings(block: pl.DataFrame, out: StagingWriter) -> None:
             version=given("version"),
             artists=named_credits(),
             artist_credit=pl.coalesce(given("artist_credit"), joined_names(CREDIT_SEPARATOR)),
-            isrcs=pl.when(isrc.is_not_null()).then(pl.concat_list(isrc)).otherwise(pl.lit([], dtype=TEXTS)),
+            isrcs="_isrcs",
             duration_ms=duration,
             release_id=given("release_id"),
             release_date=date.struct.field("date"),

@@ -24,7 +24,7 @@ from catalog_store.tables.staging import RELEASE_TYPES
 from pipeline.dumps.checking import RowRule, ValueRule, given, mark_later, split_rows, value_rejects, whole_number
 from pipeline.dumps.credits import PLACEHOLDER_NAMES, VARIOUS_ARTISTS, credit_names, joined_names, named_credits
 from pipeline.dumps.dates import with_dates
-from pipeline.dumps.isrcs import isrc_of_expr
+from pipeline.dumps.isrcs import isrc_lists
 from pipeline.dumps.rejects import Reason
 
 if TYPE_CHECKING:
@@ -46,8 +46,7 @@ def stage_tracks(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWrit
     block, rejects = split_rows(block, entity, "id", [local, *_identity_rules()])
     out.write_rejects(rejects)
 
-    block = block.with_columns(
-        _isrc=isrc_of_expr(pl.col("isrc")),
+    block = pl.concat([block, isrc_lists(block["isrc"])], how="horizontal").with_columns(
         _duration=whole_number(pl.col("duration_ms"), 1, LONGEST_MS),
         _popularity=whole_number(pl.col("popularity"), 0, FULL_POPULARITY),
         _disc=whole_number(pl.col("disc_number"), 0, LARGEST_SMALLINT),
@@ -60,7 +59,7 @@ def stage_tracks(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWrit
             entity,
             "id",
             [
-                ValueRule("isrc", given("isrc"), pl.col("_isrc"), Reason.INVALID_ISRC),
+                ValueRule("isrc", pl.col("_no_isrc"), pl.lit(None), Reason.INVALID_ISRC),
                 ValueRule("duration_ms", given("duration_ms"), pl.col("_duration"), Reason.INVALID_DURATION),
                 ValueRule("popularity", given("popularity"), pl.col("_popularity"), Reason.INVALID_NUMBER),
                 ValueRule("disc_number", given("disc_number"), pl.col("_disc"), Reason.INVALID_NUMBER),
@@ -78,7 +77,7 @@ def stage_tracks(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWrit
         version=given("version"),
         artists=named_credits(),
         artist_credit=joined_names(CREDIT_SEPARATOR),
-        isrcs=pl.concat_list("_isrc").list.drop_nulls(),
+        isrcs="_isrcs",
         duration_ms="_duration",
         release_id=album,
         # The platform writes `false` both for "clean" and for "not known".

@@ -23,7 +23,7 @@ from catalog_store.identifiers import NUMBER_SHAPE, gtin_expr
 from pipeline.dumps.checking import RowRule, ValueRule, given, mark_later, split_rows, value_rejects, whole_number
 from pipeline.dumps.credits import PLACEHOLDER_NAMES, VARIOUS_ARTISTS, credit_names
 from pipeline.dumps.dates import with_dates
-from pipeline.dumps.isrcs import isrc_of_expr
+from pipeline.dumps.isrcs import isrc_lists
 from pipeline.dumps.rejects import Reason
 
 if TYPE_CHECKING:
@@ -45,8 +45,9 @@ def stage_songs(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWrite
     other = RowRule(Reason.NOT_AUDIO, pl.col("kind") != SONG, "kind")
     block, rejects = split_rows(mark_later(block, duplicates), entity, "id", [other, *_identity_rules()])
     out.write_rejects(rejects)
+    block = pl.concat([block, isrc_lists(block["isrc"])], how="horizontal")
     block = with_dates(block, pl.col("date").str.strip_chars(" []")).with_columns(
-        _isrc=isrc_of_expr(pl.col("isrc")), _duration=whole_number(pl.col("duration_ms"), 1, LONGEST_MS)
+        _duration=whole_number(pl.col("duration_ms"), 1, LONGEST_MS)
     )
     out.write_rejects(
         value_rejects(
@@ -54,7 +55,7 @@ def stage_songs(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWrite
             entity,
             "id",
             [
-                ValueRule("isrc", given("isrc"), pl.col("_isrc"), Reason.INVALID_ISRC),
+                ValueRule("isrc", pl.col("_no_isrc"), pl.lit(None), Reason.INVALID_ISRC),
                 ValueRule("duration", given("duration_ms"), pl.col("_duration"), Reason.INVALID_DURATION),
                 ValueRule("releaseDate", given("date"), pl.col("_date"), Reason.INVALID_DATE),
                 ValueRule("artists", given("lost_artists"), pl.lit(None), Reason.DANGLING_REFERENCE),
@@ -72,7 +73,7 @@ def stage_songs(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWrite
             version=given("version"),
             artists="artists",
             artist_credit=given("artist_credit"),
-            isrcs=pl.concat_list("_isrc").list.drop_nulls(),
+            isrcs="_isrcs",
             duration_ms="_duration",
             release_id=given("album_id"),
             release_date="_date",

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, cast
 
 import polars as pl
 
-from catalog_store.identifiers import isrc_expr, iswc_expr
+from catalog_store.identifiers import iswc_expr
 from pipeline.dumps.checking import excerpt
 from pipeline.dumps.compressed import DumpFile
+from pipeline.dumps.isrcs import isrc_lists
 from pipeline.dumps.rejects import Reason
 from pipeline.dumps.tab_rows import RowBlock, row_blocks
 from pipeline.dumps.works.layouts import KINDS, LINKS, RECORDINGS, WORKS, Kind, Layout, find_files, layout_of
 from pipeline.dumps.works.manifest import Listed, check_file, check_presence, read_manifest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
     from typing import BinaryIO
 
@@ -112,8 +112,9 @@ def _works(rows: pl.DataFrame, out: StagingWriter) -> pl.DataFrame:
     entity = ENTITIES[WORKS.name]
     rows = _without(rows, entity, Reason.MISSING_ID, pl.col("id").is_null(), out)
     rows = _without(rows, entity, Reason.MISSING_TITLE, pl.col("title").is_null(), out)
-    rows = rows.with_columns(iswcs=_codes("iswc", iswc_expr), title=_unescaped("title"))
-    _reject_codes(rows, entity, "iswc", "iswcs", Reason.INVALID_ISWC, out)
+    rows = rows.with_columns(iswcs=_iswcs(), title=_unescaped("title"))
+    strange = pl.col("iswcs").list.eval(pl.element().is_null()).list.any().fill_null(value=False)
+    _reject_values(rows, entity, "iswc", Reason.INVALID_ISWC, strange, out)
     return rows.select(
         "file", "source_file", "line", "id", "title", iswcs=pl.col("iswcs").list.drop_nulls().list.unique(maintain_order=True)
     )
@@ -122,9 +123,9 @@ def _works(rows: pl.DataFrame, out: StagingWriter) -> pl.DataFrame:
 def _recordings(rows: pl.DataFrame, out: StagingWriter) -> pl.DataFrame:
     entity = ENTITIES[RECORDINGS.name]
     rows = _without(rows, entity, Reason.MISSING_ID, pl.col("id").is_null(), out)
-    rows = rows.with_columns(isrcs=_codes("isrc", isrc_expr), duration_ms=duration_ms(pl.col("duration")))
-    _reject_codes(rows, entity, "isrc", "isrcs", Reason.INVALID_ISRC, out)
-    rows = rows.with_columns(isrcs=pl.col("isrcs").list.drop_nulls().list.unique(maintain_order=True).fill_null([]))
+    codes = isrc_lists(rows["isrc"])
+    rows = rows.with_columns(isrcs=codes["_isrcs"], duration_ms=duration_ms(pl.col("duration")))
+    _reject_values(rows, entity, "isrc", Reason.INVALID_ISRC, pl.lit(codes["_no_isrc"].is_not_null()), out)
     # Without a code and without a title nothing says which recording is meant; with a code a missing title is a blemish.
     rows = _without(rows, entity, Reason.MISSING_TITLE, pl.col("title").is_null() & (pl.col("isrcs").list.len() == 0), out)
     for mandatory in ("title", "artist"):
@@ -156,13 +157,9 @@ def duration_ms(value: pl.Expr) -> pl.Expr:
     return pl.when(total.is_between(1, _LONGEST_MS)).then(total.round()).cast(pl.Int32)
 
 
-def _codes(column: str, normalise: Callable[[pl.Expr], pl.Expr]) -> pl.Expr:
+def _iswcs() -> pl.Expr:
     """A cell of codes behind each other -> list of normalised ones, null where one is wrong."""
-    return pl.col(column).str.split(_MULTI).list.eval(normalise(pl.element()))
-
-
-def _reject_codes(rows: pl.DataFrame, entity: str, field: str, codes: str, reason: Reason, out: StagingWriter) -> None:
-    _reject_values(rows, entity, field, reason, pl.col(codes).list.eval(pl.element().is_null()).list.any().fill_null(value=False), out)
+    return pl.col("iswc").str.split(_MULTI).list.eval(iswc_expr(pl.element()))
 
 
 def _reject_values(rows: pl.DataFrame, entity: str, field: str, reason: Reason, fails: pl.Expr, out: StagingWriter) -> None:

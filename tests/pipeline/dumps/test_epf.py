@@ -57,6 +57,17 @@ def test_bytes_that_are_not_utf8_take_only_their_record_out() -> None:
     assert (block.rows["name"].to_list(), block.rejects["reason"].to_list()) == (["Beyoncé"], ["invalid_utf8"])
 
 
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+def test_windows_line_ends_and_a_byte_order_mark_change_no_cell(monkeypatch: pytest.MonkeyPatch, mark: bytes) -> None:
+    plain = file_of([b"1\x017\x01two\nlines\n", b"1\x018\x01", b"1\x019\x01with\rone", b"1\x0110"])
+    windows = mark + plain.replace(b"\x02\n", b"\x02\r\n")
+    for size in range(1, 40):
+        monkeypatch.setattr(pipeline.dumps.epf, "BLOCK_BYTES", size)
+        block = read(windows)
+        assert block.rows.rows() == [("1", "7", "two\nlines\n", 1), ("1", "8", None, 2), ("1", "9", "with\rone", 3)], size
+        assert block.rejects["record"].to_list() == [4], size
+
+
 def test_blocks_of_any_size_give_the_same_records(monkeypatch: pytest.MonkeyPatch) -> None:
     records = [b"1\x01%d\x01name\n%d" % (number, number) for number in range(500)]
     whole = read(file_of(records)).rows

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from pipeline.dumps.isrcs import isrc_of, isrc_of_expr
+from pipeline.dumps.isrcs import isrc_lists, isrc_of
 
 CODE = "USAAA2400011"
 MEANT = [
@@ -23,7 +23,7 @@ NONE = [
     "USAAA240001",
     "USAAA24000111",
     "USAAA24OOOOO1O",
-    "USAAA2400011/USAAA2400012",
+    f"{CODE}/USAAA2400012",
     "0SAAA2400011",
     "USAAA24B0011",
     "O00000000000",
@@ -43,9 +43,27 @@ def test_what_is_no_code_stays_none(value: str) -> None:
     assert isrc_of(value) is None
 
 
-def test_a_column_is_read_as_single_values_are() -> None:
-    values = [*MEANT, *NONE]
-    frame = pl.DataFrame({"code": [*values, None]}).select(isrc_of_expr(pl.col("code")))
-    assert frame.to_series().to_list() == [*(isrc_of(value) for value in values), None]
-    nothing = pl.DataFrame({"code": [None, None]}, schema={"code": pl.String})
-    assert nothing.select(isrc_of_expr(pl.col("code"))).to_series().to_list() == [None, None]
+OTHER = "USAAA2400012"
+SEVERAL = {
+    f"{CODE}; {OTHER}": ([CODE, OTHER], None),
+    f"{CODE}/{OTHER}": ([CODE, OTHER], None),
+    f"{CODE} {OTHER}": ([CODE, OTHER], None),
+    f"US-AAA-24-00011, us-aaa-24-00012,{CODE}": ([CODE, OTHER], None),
+    f'["{CODE}", "{OTHER}"]': ([CODE, OTHER], None),
+    f"ISRC: {CODE} | none": ([CODE], "none"),
+    f"{CODE} twice": ([], f"{CODE} twice"),
+    "N/A": ([], "N/A"),
+    " ; ": ([], ";"),
+    " ": ([], None),
+}
+
+
+def test_a_column_is_read_as_single_values_are_and_lists_as_several() -> None:
+    values = [*SEVERAL, *MEANT, *NONE]
+    read = isrc_lists(pl.Series([*values, None], dtype=pl.String)).rows()
+    assert read[: len(SEVERAL)] == list(SEVERAL.values())
+    singles = [isrc_of(value) for value in MEANT]
+    assert read[len(SEVERAL) : len(SEVERAL) + len(MEANT)] == [([code], None) for code in singles]
+    assert [codes for codes, _ in read[-1 - len(NONE) :]] == [[CODE, OTHER] if "/USAAA" in value else [] for value in NONE] + [[]]
+    assert isrc_lists(pl.Series([None, None], dtype=pl.String)).rows() == [([], None), ([], None)]
+    assert isrc_lists(pl.Series([], dtype=pl.String)).rows() == []
