@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from stream_monitor.catalog import LiveCatalog
     from stream_monitor.meters import Meters
     from stream_monitor.scribe import StreamNotes
+    from stream_monitor.trace import Trace
 
 log = structlog.get_logger("stream_monitor")
 
@@ -73,13 +74,14 @@ class Surroundings:
 class Listener:
     """One stream. `start` it; `stop` it, then `join`."""
 
-    def __init__(self, lease: Lease, last: Airing | None, notes: StreamNotes, around: Surroundings) -> None:
-        """`last`: the airing that was written last of this stream."""
+    def __init__(self, lease: Lease, last: Airing | None, earlier: Trace | None, notes: StreamNotes, around: Surroundings) -> None:
+        """`last`: the airing that was written last of this stream; `earlier`: what was heard last by another worker."""
         self._lease = lease
         self._last = last
         self._notes = notes
         self._around = around
-        self._tracker = Tracker(around.catalog, self._ask, notes, lease.listened_ms or round(lease.created_at.timestamp() * 1000))
+        listened_ms = lease.listened_ms or round(lease.created_at.timestamp() * 1000)
+        self._tracker = Tracker(around.catalog, self._ask, notes, listened_ms, earlier)
         self._stopping = threading.Event()
         self._source: Source | None = None
         self._thread = threading.Thread(target=self._run, name=f"stream-{lease.stream_id}", daemon=True)
@@ -150,7 +152,7 @@ class Listener:
         """One connection, to its end."""
         ear, clock = Ear(), self._around.new_clock()
         connected_at = time.monotonic()
-        next_look = TICK_SECONDS * SAMPLE_RATE
+        next_look = next_note = TICK_SECONDS * SAMPLE_RATE
         self._source = source = open_source(self._around.outbound, self._lease.url)
         self._tracker.connected()
         before_ms = self._tracker.listened_ms
@@ -169,7 +171,12 @@ class Listener:
                     if next_look == TICK_SECONDS * SAMPLE_RATE:
                         self._end_gap(before_ms, clock.at(0))
                     next_look = ear.samples + TICK_SECONDS * SAMPLE_RATE
+                    next_note = ear.samples + TICK_SECONDS * SAMPLE_RATE / 2
                     self._look(ear, clock)
+                elif ear.samples >= next_note:
+                    next_note = next_look
+                    self._tracker.note(ear, clock)
+                    self._leave_trace()
                 self.late_seconds = max(0.0, (now_ms - clock.at(ear.samples)) / 1000)
                 ahead = ear.samples / SAMPLE_RATE - (time.monotonic() - connected_at)
                 if ahead > self._around.most_ahead_seconds:
@@ -191,6 +198,11 @@ class Listener:
                 self._unmatched_ms = self._tracker.listened_ms
                 self._notes.post(_gap_opener(MONITOR, self._unmatched_ms, "recognition did not answer"))
                 log.warning("what plays is not recognised for now", stream_id=self._lease.stream_id, reason=str(error))
+        self._leave_trace()
+
+    def _leave_trace(self) -> None:
+        if (trace := self._tracker.trace) is not None:
+            self._notes.leave(trace)
 
     def _ask(self, fingerprints: Sequence[NDArray[np.uint32]]) -> Answer:
         answer = self._around.match(fingerprints)

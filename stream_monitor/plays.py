@@ -49,7 +49,10 @@ class Play:
         """Go on with what another worker wrote."""
         known = airing.hearing
         times = (known.anchor_ms, known.started_ms, known.heard_ms, known.confidence, known.detection_count)
-        return cls(airing.track, references, *times, is_open=airing.is_open, airing_id=airing.airing_id, sure_ms=known.heard_ms)
+        play = cls(airing.track, references, *times, is_open=airing.is_open, airing_id=airing.airing_id)
+        covered = max((one.covered_seconds for one in references), default=0.0)
+        play.sure_ms = min(known.heard_ms, known.anchor_ms + round(covered * 1000))
+        return play
 
     @property
     def end_ms(self) -> int:

@@ -1,7 +1,7 @@
 """Writes what listeners found into the account store: all streams of a worker in one transaction, each under its lease.
 
-What waits is kept in memory while the database is away and written in order when it is back. A stream whose lease was lost is written no
-more: another worker has it. What must not live here: what is found.
+What waits is kept in memory while the database is away and written in order when it is back (but for traces: the next is as good). A stream
+whose lease was lost is written no more: another worker has it. What must not live here: what is found.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import structlog
 
 from account_store.errors import UnavailableError
 from account_store.streams.leases import LeaseLostError, hold
+from account_store.streams.traces import leave
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from account_store.streams.leases import Lease
     from stream_monitor.meters import Meters
+    from stream_monitor.trace import Trace
 
 log = structlog.get_logger("stream_monitor")
 
@@ -39,6 +41,16 @@ class StreamNotes:
         """The lease is another worker's: nothing more is written."""
         self._lock = threading.Lock()
         self._waiting: list[tuple[Callable[[Connection, str], None], object]] = []
+        self._trace: Trace | None = None
+
+    def leave(self, trace: Trace) -> None:
+        """What whoever takes the stream over shall know; the latest is enough."""
+        self._trace = trace
+
+    def take_trace(self) -> Trace | None:
+        """The latest, once."""
+        taken, self._trace = self._trace, None
+        return None if self.is_lost else taken
 
     def post(self, write: Callable[[Connection, str], None], replaces: object = None) -> None:
         """Write soon, in order; instead of what was posted last under the same `replaces`, if nothing has come in between."""
@@ -88,12 +100,14 @@ class Scribe:
         with self._flushing:
             with self._lock:
                 taken = [(notes, writes) for _, notes in sorted(self._streams.items()) if (writes := notes.take())]
-            if not taken:
+                traces = [(notes, trace) for _, notes in sorted(self._streams.items()) if (trace := notes.take_trace())]
+            if not taken and not traces:
                 return
             try:
                 with self._engine.begin() as connection:
                     for notes, writes in taken:
                         self._write(connection, notes, writes)
+                    leave(connection, [(notes.lease, trace.left) for notes, trace in traces])
             except UnavailableError:
                 for notes, writes in taken:
                     notes.give_back(writes)

@@ -19,6 +19,7 @@ from audio_recognition.chromaprint import FIRST_ITEM_SECONDS, ITEMS_PER_SECOND
 from audio_recognition.matching import FEWEST_ITEMS, Match, Reason
 from stream_monitor.ear import middle
 from stream_monitor.plays import LONGEST_FADE_MS, Play
+from stream_monitor.trace import Trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from stream_monitor.clock import AirClock
     from stream_monitor.ear import Ear
     from stream_monitor.references import Place, Reference
+    from stream_monitor.trace import Since
 
 TICK_SECONDS = 5.0
 """Of sound, between two looks."""
@@ -58,6 +60,8 @@ _FADED = 0.035
 _HALF_ITEM_MS = FIRST_ITEM_SECONDS * 500
 _MIXED_ITEMS = round(FIRST_ITEM_SECONDS / 2 * ITEMS_PER_SECOND)
 """Items behind the last one that is like a track which still have some of it in them."""
+_TRACED_MS = 300_000
+"""A trace tells nothing of what is heard so long after it."""
 _NEAR_ITEMS = 80
 """To either side of where a track should be: sound was lost in between, or the clock of another connection differs."""
 
@@ -94,14 +98,30 @@ class _Candidate:
 class Tracker:
     """Of one stream, for as long as a worker has it. Calls come from one thread."""
 
-    def __init__(self, catalog: Catalog, match: Callable[[Sequence[NDArray[np.uint32]]], Answer], notes: Notes, listened_ms: int) -> None:
-        """`match` is Matcher.match. `listened_ms`: until when the stream was listened to; when it was registered, if it never was."""
+    def __init__(
+        self,
+        catalog: Catalog,
+        match: Callable[[Sequence[NDArray[np.uint32]]], Answer],
+        notes: Notes,
+        listened_ms: int,
+        earlier: Trace | None = None,
+    ) -> None:
+        """`match` is Matcher.match. `listened_ms`: until when the stream was listened to; when it was registered, if it never was.
+
+        `earlier`: what an earlier worker heard last and could not tell yet.
+        """
         self._catalog = catalog
         self._match = match
         self._notes = notes
         self._candidate: _Candidate | None = None
         self._fresh_from = 0
         """The first item of the connection that has nothing of the last play in it."""
+        self._follows = False
+        """What is heard is of the play."""
+        self._earlier = earlier
+        """The trace of an earlier connection."""
+        self.trace: Trace | None = None
+        """What was heard last and is of no play yet; None while one is followed."""
         self._lost_ms = listened_ms
         """Until when was listened before the present connection."""
         self._gap_began_ms = listened_ms
@@ -121,6 +141,8 @@ class Tracker:
         """What is heard from now on comes from another connection, with an ear and a clock of its own."""
         self._candidate = None
         self._fresh_from = 0
+        self._follows = False
+        self._earlier, self.trace = self.trace or self._earlier, None
         self._lost_ms = self.listened_ms
         if self.listened_ms - self._connected_ms > _UNDETECTED_MS:
             self._gap_began_ms = self.listened_ms
@@ -145,8 +167,14 @@ class Tracker:
         play = self.play
         if play is not None and play.is_open and now_ms > min(play.end_ms, play.heard_ms + LINGER_MS):
             self._end(play)
+        self._follows = follows
+        self.note(ear, clock)
         if not follows:
             self._seek(ear, clock)
+
+    def note(self, ear: Ear, clock: AirClock) -> None:
+        """Between two looks, too: keep the trace of what is heard and not known."""
+        self.trace = None if self._follows else Trace.of(ear, clock, self._fresh_from)
 
     def _follow(self, play: Play, ear: Ear, clock: AirClock) -> bool:
         """Whether what played last still does; if so that is noted."""
@@ -275,7 +303,7 @@ class Tracker:
         anchor_ms, phase = clock.at(found.place.origin), found.place.phase
         before, first_ms = self.play, clock.at(middle(int(like[0]), phase))
         was_faded_in = before is not None and _goes(before, anchor_ms, first_ms, ear, clock)
-        started_ms = anchor_ms if was_faded_in else self._started(anchor_ms, first_ms, clock.at(0))
+        started_ms = anchor_ms if was_faded_in else self._started(found.references, anchor_ms, first_ms, clock.at(0))
         if before is not None:
             if was_faded_in:  # when the other is like itself it is nearly over
                 before.heard_ms = before.sure_ms = max(before.sure_ms, min(first_ms, before.end_ms))
@@ -284,18 +312,33 @@ class Tracker:
         heard_ms = clock.at(middle(int(like[-1]), phase))
         self.play = Play(track, found.references, anchor_ms, started_ms, heard_ms, found.match.confidence, sure_ms=heard_ms)
         self.play.take(found.reference, found.place, anchor_ms)
+        self._follows, self.trace = True, None
         self._notes.post(self.play.write_start)
         return True
 
-    def _started(self, anchor_ms: int, first_ms: int, connected_ms: int) -> int:
-        """When a play began that was first heard at `first_ms` (the middle of an item)."""
+    def _started(self, references: Sequence[Reference], anchor_ms: int, first_ms: int, connected_ms: int) -> int:
+        """When a play began that was first heard in this connection at `first_ms` (the middle of an item)."""
         if first_ms - _HALF_ITEM_MS <= anchor_ms + _SNAP_MS:
             return anchor_ms
-        if first_ms - _HALF_ITEM_MS > connected_ms + _SNAP_MS:
+        since = self._since(references, anchor_ms, connected_ms)
+        if since is not None and not since.is_cut:
+            return anchor_ms if since.at_ms - _HALF_ITEM_MS <= anchor_ms + _SNAP_MS else since.at_ms
+        if since is None and first_ms - _HALF_ITEM_MS > connected_ms + _SNAP_MS:
             return first_ms
-        # It played already when the connection began. What began while nobody listened, or too shortly before to be detected, began
-        # where its anchor is; of what played before the stream was monitored nothing is claimed.
-        return anchor_ms if anchor_ms >= self._gap_began_ms - _UNDETECTED_MS else connected_ms
+        # It played already when the connection began.
+        if anchor_ms >= self._gap_began_ms - _UNDETECTED_MS:
+            # Begun while nobody listened, or too shortly before to be detected: where its anchor is, unless another was heard then.
+            before_ms = anchor_ms if self.play is None else self.play.sure_ms
+            return anchor_ms if anchor_ms >= before_ms - LONGEST_FADE_MS else min(before_ms, connected_ms)
+        # Of what played before the stream was monitored, or before that trace of it, nothing is claimed.
+        return connected_ms if since is None else since.at_ms
+
+    def _since(self, references: Sequence[Reference], anchor_ms: int, connected_ms: int) -> Since | None:
+        """Since when it played before the connection began, if that was heard."""
+        earlier = self._earlier
+        if earlier is None or connected_ms - earlier.until_ms > _TRACED_MS:
+            return None
+        return earlier.since(references, anchor_ms)
 
 
 def _goes(play: Play, anchor_ms: int, first_ms: int, ear: Ear, clock: AirClock) -> bool:

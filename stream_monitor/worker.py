@@ -20,8 +20,10 @@ from account_store.errors import UnavailableError
 from account_store.streams.airings import latest
 from account_store.streams.leases import LEASE_SECONDS, Lease, Leases
 from account_store.streams.registry import RUNTIME_STATUSES
+from account_store.streams.traces import left
 from stream_monitor.listener import Listener
 from stream_monitor.scribe import FLUSH_SECONDS, Scribe
+from stream_monitor.trace import Trace
 
 if TYPE_CHECKING:
     import threading
@@ -104,8 +106,9 @@ class Worker:
     def _take(self, lease: Lease) -> None:
         with self._engine.connect() as connection:
             last = latest(connection, lease.stream_id)
+            earlier = Trace.found(left(connection, lease.stream_id))
         notes = self._scribe.follow(lease)
-        listener = Listener(lease, last, notes, self._around)
+        listener = Listener(lease, last, earlier, notes, self._around)
         self._held[lease.stream_id] = _Held(lease, notes, listener)
         listener.start()
         log.info("monitoring a stream", stream_id=lease.stream_id, lease=lease.token)

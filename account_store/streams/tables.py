@@ -84,6 +84,15 @@ airplay_day = Table(
 """The airings that began on a settled UTC day, packed: what reports of months read (report.py has the layout). Made from `airing`, whenever
 it is missing."""
 
+stream_trace = Table(
+    "stream_trace",
+    metadata,
+    Column("stream_id", String(36), ForeignKey("stream.stream_id"), primary_key=True),
+    Column("first_ms", BigInteger, nullable=False),
+    Column("heard", LargeBinary, nullable=False),
+)
+"""What was heard last and is of no airing yet (traces.py): when its first sample was on the air, and its fingerprint."""
+
 monitor_worker = Table(
     "monitor_worker",
     metadata,

@@ -9,13 +9,16 @@ import pytest
 
 from account_store import Accounts
 from account_store.streams.airings import latest
+from account_store.streams.leases import Leases
 from account_store.streams.tables import airing
+from account_store.streams.traces import leave, left
 from audio_recognition.chromaprint import SAMPLE_RATE
 from audio_recognition.index.index import Index
 from audio_recognition.matching import Matcher
 from stream_monitor.catalog import references_in
 from stream_monitor.clock import SampleClock
 from stream_monitor.ear import Ear
+from stream_monitor.trace import Trace
 from stream_monitor.tracker import TICK_SECONDS, Tracker
 from tests.stream_monitor.shows import index_of, track
 
@@ -72,10 +75,11 @@ class Heard:
         self.catalog = Songs(index)
         self.match: Callable[[Sequence[NDArray[np.uint32]]], Answer] = Matcher(index).match
         self.asked = 0
+        [self._lease] = Leases(self._engine, "heard", 1).claim()
         self.tracker = self._tracker(0.0)
 
-    def _tracker(self, listened: float) -> Tracker:
-        return Tracker(self.catalog, self._ask, self, EPOCH_MS + round(listened * 1000))
+    def _tracker(self, listened: float, earlier: Trace | None = None) -> Tracker:
+        return Tracker(self.catalog, self._ask, self, EPOCH_MS + round(listened * 1000), earlier)
 
     def _ask(self, fingerprints: Sequence[NDArray[np.uint32]]) -> Answer:
         self.asked += 1
@@ -85,25 +89,37 @@ class Heard:
         with self._engine.begin() as connection:
             write(connection, self.stream_id)
 
-    def hear(self, samples: NDArray[np.int16], at: float) -> None:
-        """A connection that gives these samples (11025 Hz) from second `at` on, and then ends."""
+    def hear(self, samples: NDArray[np.int16], at: float, *, is_killed: bool = False) -> None:
+        """A connection that gives these samples (11025 Hz) from second `at` on, and then ends; `is_killed`: so does its worker."""
         ear, clock = Ear(), SampleClock()
         self.tracker.connected()
-        next_look = TICK_SECONDS * SAMPLE_RATE
+        next_look = next_note = TICK_SECONDS * SAMPLE_RATE
         for start in range(0, len(samples), SAMPLE_RATE):
             ear.feed(samples[start : start + SAMPLE_RATE])
             clock.arrived(ear.samples, EPOCH_MS + round((at + ear.samples / SAMPLE_RATE) * 1000))
             if ear.samples >= next_look:
-                next_look += TICK_SECONDS * SAMPLE_RATE
+                next_look, next_note = next_look + TICK_SECONDS * SAMPLE_RATE, next_look + TICK_SECONDS * SAMPLE_RATE / 2
                 self.tracker.look(ear, clock)
-        self.tracker.look(ear, clock)
+                self._leave_trace()
+            elif ear.samples >= next_note:
+                next_note = next_look
+                self.tracker.note(ear, clock)
+                self._leave_trace()
+        if not is_killed:
+            self.tracker.look(ear, clock)
+            self._leave_trace()
+
+    def _leave_trace(self) -> None:
+        if self.tracker.trace is not None:
+            with self._engine.begin() as connection:
+                leave(connection, [(self._lease, self.tracker.trace.left)])
 
     def other_worker(self) -> None:
-        """The worker dies; another one knows what was written, and until when was listened."""
+        """The worker dies; another one knows what was written and what was left, and until when was listened."""
         listened = (self.tracker.listened_ms - EPOCH_MS) / 1000
-        self.tracker = self._tracker(listened)
         with self._engine.begin() as connection:
             last = latest(connection, self.stream_id)
+            self.tracker = self._tracker(listened, Trace.found(left(connection, self.stream_id)))
         if last is not None:
             self.tracker.resume(last)
 

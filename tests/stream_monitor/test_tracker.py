@@ -10,6 +10,7 @@ import pytest
 from account_store.streams.tables import airing
 from audio_recognition.chromaprint import SAMPLE_RATE
 from audio_recognition.matcher_process.errors import MatcherDownError
+from stream_monitor import tracker
 from tests.stream_monitor.conftest import LENGTHS
 from tests.stream_monitor.shows import Part, agrees, sound, talk
 
@@ -95,6 +96,47 @@ def test_another_worker_goes_on_with_what_was_written(heard: Heard, dies_at: int
     heard.other_worker()
     heard.hear(whole[(dies_at + 5) * SAMPLE_RATE :], dies_at + 5)
     assert agrees(heard.aired(), parts), heard.aired()
+
+
+LATE = [Part(TALK, 12), Part(3, 28, 10), Part(TALK, 12)]
+
+
+@pytest.mark.parametrize("what", ["its worker is killed", "the stream is away"])
+@pytest.mark.parametrize("known_for", [7.6, 9, 11])
+def test_a_song_begun_late_that_nobody_knew_yet_began_where_it_was_first_heard(heard: Heard, known_for: float, what: str) -> None:
+    whole, cut = samples(*LATE), round((12 + known_for) * SAMPLE_RATE)
+    heard.hear(whole[:cut], 0, is_killed=what == "its worker is killed")
+    if what == "its worker is killed":
+        heard.other_worker()
+    heard.hear(whole[cut + 5 * SAMPLE_RATE :], cut / SAMPLE_RATE + 5)
+    assert agrees(heard.aired(), LATE), heard.aired()
+
+
+def test_a_repeat_that_nobody_knew_yet_when_the_worker_was_killed_is_an_airing_of_its_own(heard: Heard) -> None:
+    parts = [SONG[4], SONG[4], Part(TALK, 12)]
+    whole = samples(*parts)
+    heard.hear(whole[: 35 * SAMPLE_RATE], 0, is_killed=True)
+    assert len(heard.aired()) == 1
+    heard.other_worker()
+    heard.hear(whole[40 * SAMPLE_RATE :], 40)
+    assert agrees(heard.aired(), parts), heard.aired()
+
+
+def test_what_another_worker_heard_is_nothing_to_a_stream_that_has_moved_on(heard: Heard) -> None:
+    heard.hear(samples(*LATE)[: 21 * SAMPLE_RATE], 0, is_killed=True)
+    heard.other_worker()
+    heard.hear(samples(Part(5, 22, 11), Part(3, 25, 13), Part(TALK, 12)), 32)
+    assert agrees(heard.aired(), [Part(TALK, 21), SONG[5], Part(3, 25, 13)]), heard.aired()
+
+
+def test_what_another_worker_heard_is_forgotten_after_a_while(heard: Heard, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tracker, "_TRACED_MS", 2_000)
+    whole = samples(*LATE)
+    heard.hear(whole[: 21 * SAMPLE_RATE], 0, is_killed=True)
+    heard.other_worker()
+    heard.hear(whole[26 * SAMPLE_RATE :], 26)
+    [(song, start, _)] = heard.aired()
+    assert (song, abs(start - 12) > 2) == (3, True), "it is told by its anchor alone"
 
 
 def test_what_began_while_nobody_listened_began_where_its_anchor_is(heard: Heard) -> None:

@@ -7,21 +7,25 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from sqlalchemy import select
 
 from account_store.outbound import Outbound
 from account_store.outbound.allowed import parse_allow_list
 from account_store.streams.leases import Leases
 from account_store.streams.registry import FAILED, RECONNECTING, RUNNING, STOPPED
 from account_store.streams.tables import airing, stream, stream_gap
+from account_store.streams.traces import leave, left
 from audio_recognition.matching import Matcher
 from stream_monitor import listener
 from stream_monitor.clock import SampleClock
+from stream_monitor.ear import Ear
 from stream_monitor.listener import Surroundings
 from stream_monitor.meters import Meters
 from stream_monitor.scribe import Scribe
+from stream_monitor.trace import Trace
 from stream_monitor.worker import Worker
 from tests.conftest import run_module
-from tests.stream_monitor.conftest import LENGTHS, Songs
+from tests.stream_monitor.conftest import EPOCH_MS, LENGTHS, Songs
 from tests.stream_monitor.servers import ok, serving
 from tests.stream_monitor.shows import RATE, Part, agrees, sound
 from tests.stream_monitor.sounds import encoded
@@ -183,6 +187,29 @@ def test_two_workers_share_and_the_one_that_is_left_takes_all(accounts: Accounts
         until(lambda: len(set(holders())) == 1 and "None" not in holders())
 
 
+def test_a_worker_takes_over_what_one_that_died_had_heard(accounts: Accounts, songs: Index) -> None:
+    before, behind = sound([Part(None, 6), Part(3, 8, 10)], LENGTHS), sound([Part(3, 16, 22), Part(None, 12)], LENGTHS)
+    ear, clock = Ear(), SampleClock()
+    ear.feed(np.ascontiguousarray(before[::2]))
+    with serving(endless(encoded(behind, "mp3", source_rate=RATE, rate=RATE))) as address:
+        _, stream_id = new_stream(accounts, address)
+        dead = Leases(accounts._engine, "dead", 1, 0.2)
+        [lease] = dead.claim()
+        clock.arrived(ear.samples, died_ms := time.time_ns() // 1_000_000 - 4_000)
+        trace = Trace.of(ear, clock, 0)
+        assert trace is not None
+        with accounts._engine.begin() as connection:
+            leave(connection, [(lease, trace.left)])
+        dead.renew([lease], {stream_id: died_ms})
+        with working(accounts, songs):
+            until(lambda: rows(accounts, stream_id) and rows(accounts, stream_id)[0][2] >= 22)
+    [(song, _, seconds)] = rows(accounts, stream_id)
+    with accounts._engine.connect() as connection:
+        [started_ms] = connection.execute(select(airing.c.started_ms)).scalars()
+    assert (song, abs(started_ms - (died_ms - 8_000)) <= 2_000) == (3, True), "it began late, 8 s before the other worker died"
+    assert abs(seconds - 28) <= 3
+
+
 def test_a_scribe_writes_each_stream_under_its_lease_and_loses_no_others(accounts: Accounts) -> None:
     account_id = accounts.create("radio").account_id
     ids = [accounts.streams.create(account_id, f"https://radio.example/{n}", "Radio").stream_id for n in range(3)]
@@ -200,7 +227,9 @@ def test_a_scribe_writes_each_stream_under_its_lease_and_loses_no_others(account
         raise ValueError("a bug")
 
     accounts.streams.stop(account_id, ids[2])
+    trace = Trace(EPOCH_MS, np.arange(4 * 20, dtype=np.uint32).reshape(4, 20))
     for notes in (good, broken, lost):
+        notes.leave(trace)
         notes.post(write, replaces="the same")
         notes.post(write, replaces="the same")
     broken.post(fail)
@@ -208,6 +237,9 @@ def test_a_scribe_writes_each_stream_under_its_lease_and_loses_no_others(account
     assert [accounts.streams.get(account_id, one).audio_format for one in ids] == ["written", None, None]
     assert (lost.is_lost, good.is_lost, sorted(written)) == (True, False, sorted(ids[:2]))
     assert meters.dropped_writes._value.get() == 2
+    with accounts._engine.connect() as connection:
+        kept = [Trace.found(left(connection, one)) for one in ids]
+    assert [None if one is None else (one.first_ms, one.items.tolist()) for one in kept] == [(EPOCH_MS, trace.items.tolist())] * 2 + [None]
     good.post(write)
     scribe.flush()
     assert written.count(ids[0]) == 2
