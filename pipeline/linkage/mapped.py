@@ -26,6 +26,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, cast
 
+import numpy as np
 import polars as pl
 import pyarrow as pa
 
@@ -35,11 +36,13 @@ from catalog_store.tables.files import parts, row_count_of
 from pipeline.linkage.atoms import KEY
 from pipeline.linkage.normalise import NORMAL_SCHEMA, record_number
 from pipeline.linkage.position_edges import Places
-from pipeline.linkage.runs import SUM_BITS, hashed
+from pipeline.linkage.runs import SUM_BITS, hashed, places_of_runs
 from pipeline.linkage.typo_edges import BLOCKS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+
+    import numpy.typing as npt
 
     from catalog_store.tables.atoms import Place
     from pipeline.paths import BuildPaths
@@ -145,18 +148,28 @@ class Mapped:
 
     def pieces(self, name: str, columns: list[str], where: pl.Expr | None = None) -> Iterator[pl.DataFrame]:
         """The same, some parts at a time; at least one piece, which may be empty."""
+        return self._looked_at(name, columns, lambda stretch: stretch.rows_where(columns, where))
+
+    def of_atoms(self, name: str, atom_ids: pl.Series, columns: list[str] | None = None) -> pl.DataFrame:
+        """Some columns, or all, of the rows of these atoms that count: looked up, for every part has its atoms in order."""
+        columns = columns or SCHEMAS[name].names()
+        wanted = atom_ids.unique()
+        wanted = wanted.filter(~wanted.is_in(self.gone.implode())).sort()
+        return pl.concat(self._looked_at(name, columns, lambda stretch: stretch.rows_of(columns, wanted)), rechunk=False)
+
+    def _looked_at(self, name: str, columns: list[str], look: Callable[[_Stretch], pl.DataFrame]) -> Iterator[pl.DataFrame]:
         yield SCHEMAS[name].to_frame().select(columns)
         if name not in self._known:
             self._known[name] = list(self._stretches(name))
         for stretch in self._known[name]:
-            yield stretch.rows_where(columns, where)
+            yield look(stretch)
             if _bytes_of_files() > MOST_HELD:
                 self._give_back()
 
     def _give_back(self) -> None:
         for stretch in (stretch for stretches in self._known.values() for stretch in stretches):
-            for held in stretch.held:
-                held.madvise(mmap.MADV_DONTNEED)
+            for file in stretch.files:
+                file.held.madvise(mmap.MADV_DONTNEED)
 
     def _stretches(self, name: str) -> Iterator[_Stretch]:
         opened, size = list[_File](), 0
@@ -176,21 +189,29 @@ def tonight(paths: BuildPaths) -> Mapped:
 
 
 class _File(NamedTuple):
+    """A part in memory; its rows stand in the order of their atoms."""
+
     rows: pl.DataFrame
     held: mmap.mmap
+
+    def places(self, atom_ids: pl.Series) -> npt.NDArray[np.int64]:
+        """Where the rows of these atoms, which come sorted, stand."""
+        ids, wanted = self.rows["atom_id"].to_numpy(), atom_ids.to_numpy()
+        first = np.searchsorted(ids, wanted)
+        return places_of_runs(first, np.searchsorted(ids, wanted, side="right") - first)
 
 
 class _Stretch(NamedTuple):
     """Some files that are looked at together, and which of their rows count; None: all."""
 
+    files: list[_File]
     rows: pl.DataFrame
     live: pl.Series | None
-    held: list[mmap.mmap]
 
     @classmethod
     def of(cls, files: list[_File], gone: pl.Series) -> _Stretch:
         rows = pl.concat([file.rows for file in files], rechunk=False)
-        return cls(rows, ~rows["atom_id"].is_in(gone.implode()) if len(gone) else None, [file.held for file in files])
+        return cls(files, rows, _without(files, gone.sort()) if len(gone) else None)
 
     def rows_where(self, columns: list[str], where: pl.Expr | None) -> pl.DataFrame:
         found, picked = self.rows.select(columns), self.live
@@ -198,6 +219,18 @@ class _Stretch(NamedTuple):
             holds = self.rows.select(where).to_series()
             picked = holds if picked is None else picked & holds
         return found if picked is None else found.filter(picked)
+
+    def rows_of(self, columns: list[str], atom_ids: pl.Series) -> pl.DataFrame:
+        """`atom_ids`: of atoms that count, sorted."""
+        places = (file.places(atom_ids) for file in self.files)
+        return pl.concat([file.rows.select(pl.col(columns).gather(at)) for file, at in zip(self.files, places, strict=True)], rechunk=False)
+
+
+def _without(files: list[_File], gone: pl.Series) -> pl.Series:
+    counts = [np.ones(file.rows.height, dtype=bool) for file in files]
+    for held, file in zip(counts, files, strict=True):
+        held[file.places(gone)] = False
+    return pl.Series(np.concatenate(counts))
 
 
 def _bytes_of_files() -> int:

@@ -69,9 +69,7 @@ def contested_places(releases: Frames, tracks: Frames, members: Frames, buckets:
         buckets: into how many parts the barcodes are cut; tracks and members are read once for each.
         before: if known, places on which nothing has changed since are taken over, which tells the same.
     """
-    coded = pl.concat([_coded(frame) for frame in releases()])
-    told_twice = coded.group_by("gtin").agg(one=pl.col("platform").min(), other=pl.col("platform").max())
-    shared = coded.join(told_twice.filter(pl.col("one") != pl.col("other")), on="gtin", how="semi")
+    shared = _told_by_several(pl.concat([_coded(frame) for frame in releases()]))
     if before is not None and len(before.places.sums) != buckets:
         before = None
     rows, sums = [CONTESTED_SCHEMA.to_frame()], []
@@ -101,6 +99,12 @@ def _coded(releases: pl.DataFrame) -> pl.DataFrame:
     return known.select(
         release=hashed(("platform", "release_id")), gtin=pl.col("gtin").cast(pl.Int64), platform=pl.col("platform").cast(_PLATFORM)
     )
+
+
+def _told_by_several(coded: pl.DataFrame) -> pl.DataFrame:
+    """The releases whose barcode several platforms give."""
+    coded = coded[coded["gtin"].arg_sort()]
+    return coded.filter(pl.Series(in_mixed_runs(coded["gtin"].to_numpy(), coded["platform"].to_physical().to_numpy())))
 
 
 def _placed(releases: pl.DataFrame, tracks: Frames) -> pl.DataFrame:

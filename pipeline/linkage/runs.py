@@ -57,6 +57,13 @@ def run_starts(*columns: Numbers) -> Places:
     return np.flatnonzero(is_first)
 
 
+def places_of_runs(starts: Numbers, lengths: Numbers) -> Places:
+    """The places of all rows of some runs, given by where they begin and how many rows they have, one run after the other."""
+    before = np.cumsum(lengths) - lengths
+    places: Places = np.repeat(starts - before, lengths) + np.arange(lengths.sum())
+    return places
+
+
 def in_mixed_runs(runs: Numbers, values: Numbers) -> npt.NDArray[np.bool_]:
     """Which rows stand in a run (of equal `runs`) that holds several values."""
     differs = np.zeros(len(runs), dtype=bool)

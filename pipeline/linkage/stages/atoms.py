@@ -259,7 +259,7 @@ def _keys(rows: pl.DataFrame) -> pl.Series:
 
 def _keys_of(atoms: Mapped, atom_ids: pl.Series) -> pl.Series:
     """The numbers of the keys of these atoms."""
-    return atoms.rows("atom", ["key"], pl.col("atom_id").is_in(atom_ids.unique().implode()))["key"]
+    return atoms.of_atoms("atom", atom_ids, ["key"])["key"]
 
 
 def _atoms_with_keys(atoms: Mapped, keys: pl.Series) -> pl.DataFrame:
@@ -269,7 +269,7 @@ def _atoms_with_keys(atoms: Mapped, keys: pl.Series) -> pl.DataFrame:
 
 def _normal_forms(atoms: Mapped, of: pl.DataFrame) -> pl.DataFrame:
     """The normalised records of these atoms."""
-    return atoms.rows("atom_member", NORMAL_SCHEMA.names(), pl.col("atom_id").is_in(of["atom_id"].implode()))
+    return atoms.of_atoms("atom_member", of["atom_id"], NORMAL_SCHEMA.names())
 
 
 def _normalise_slice(spill: Path, buckets: int, job: tuple[int, staged.Slice]) -> None:

@@ -65,14 +65,15 @@ def _edges_of_all(paths: BuildPaths, buckets: int) -> pl.DataFrame:
 def _edges_of_changes(paths: BuildPaths, night: Night) -> pl.DataFrame:
     """Edges from codes and typing errors: those of the base that no changed atom can have touched, and what is found around the others."""
     atoms, change = tonight(paths), read_table(TABLES["atom_change"], paths.table("atom_change"))
-    gone, made = (_among(change.filter(pl.col("change") == kind)) for kind in ("gone", "made"))
-    codes = pl.concat([night.atoms.rows("atom_isrc", ["isrc"], gone), atoms.rows("atom_isrc", ["isrc"], made)]).unique()
+    changes = [(where, change.filter(pl.col("change") == kind)["atom_id"]) for where, kind in ((night.atoms, "gone"), (atoms, "made"))]
+    codes = pl.concat([where.of_atoms("atom_isrc", ids, ["isrc"]) for where, ids in changes]).unique()
     claims = atoms.rows("atom_isrc", where=pl.col("isrc").is_in(codes["isrc"].implode()))
-    former, latter = night.atoms.rows("atom", where=gone), atoms.rows("atom", where=made)
+    former, latter = (where.of_atoms("atom", ids) for where, ids in changes)
     changed = pl.concat([former, latter])
     near = atoms.rows("atom", where=beside(changed))
     titled = near.filter(pl.col("title").is_in(changed["title"].implode()))
-    turned = turned_blocks(pl.concat([near.filter(~made), former]), near)
+    others = near.filter(~pl.col("atom_id").is_in(latter["atom_id"].implode()))
+    turned = turned_blocks(pl.concat([others, former]), near)
     candidates = [same_artist_edges(near, latter["atom_id"]), same_title_edges(titled, latter["atom_id"])]
     base = night.read("edge")
     by_code = base.filter(pl.col("kind") == "isrc").join(codes, left_on="evidence", right_on="isrc", how="anti")
@@ -84,7 +85,7 @@ def _edges_of_changes(paths: BuildPaths, night: Night) -> pl.DataFrame:
         crowd = atoms.rows("atom", where=in_artist | in_title)
         candidates += [same_artist_edges(crowd.filter(in_artist)), same_title_edges(crowd.filter(in_title))]
         typos = _outside(typos, crowd, whole)
-    claiming = atoms.rows("atom", where=_among(claims))
+    claiming = atoms.of_atoms("atom", claims["atom_id"])
     return pl.concat([by_code, typos, isrc_edges(claiming, claims), _without_contradiction(paths, candidates)])
 
 
@@ -97,10 +98,6 @@ def _outside(typos: pl.DataFrame, crowd: pl.DataFrame, whole: dict[str, pl.Serie
     in_title = (pl.col("a_artist_key") != pl.col("b_artist_key")) & pl.col("a_title_key").is_in(whole["title_key"])
     in_whole = in_artist | in_title
     return typos.filter(~in_whole.fill_null(value=False)).select(TABLES["edge"].column_names)
-
-
-def _among(atoms: pl.DataFrame) -> pl.Expr:
-    return pl.col("atom_id").is_in(atoms["atom_id"].unique().implode())
 
 
 def _waiting(paths: BuildPaths) -> pl.DataFrame:
@@ -159,7 +156,7 @@ def _without_contradiction(paths: BuildPaths, found: list[pl.DataFrame]) -> pl.D
 
 def _of_atoms(paths: BuildPaths, table: str, atom_ids: pl.Series, columns: list[str] | None = None) -> pl.DataFrame:
     """The rows of some atoms."""
-    return tonight(paths).rows(table, columns or TABLES[table].column_names, pl.col("atom_id").is_in(atom_ids.unique().implode()))
+    return tonight(paths).of_atoms(table, atom_ids, columns or TABLES[table].column_names)
 
 
 def _override_edges(paths: BuildPaths) -> pl.DataFrame:
@@ -216,8 +213,8 @@ def _before(paths: BuildPaths, night: Night) -> Before | None:
     known = mapped.places(night.files, night.folder) if night.base is not None else None
     if known is None:
         return None
-    changed = _among(read_table(TABLES["atom_change"], paths.table("atom_change")))
-    records = [atoms.rows("atom_member", ["record"], changed)["record"] for atoms in (night.atoms, tonight(paths))]
+    changed = read_table(TABLES["atom_change"], paths.table("atom_change"))["atom_id"]
+    records = [atoms.of_atoms("atom_member", changed, ["record"])["record"] for atoms in (night.atoms, tonight(paths))]
     return Before(known, pl.concat(records).unique())
 
 

@@ -101,15 +101,16 @@ def _with_changes(before: pl.DataFrame, gone: pl.DataFrame, rows: pl.DataFrame) 
     places = member_places(before, rows)
     ids = before["recording_id"].to_numpy(writable=True)
     ids[places.drop_nulls().to_numpy()] = rows.filter(places.is_not_null())["recording_id"].to_numpy()
-    stays = np.ones(before.height, dtype=bool)
-    stays[member_places(before, gone).drop_nulls().to_numpy()] = False
-    # Insert the new ones in their places: a merge would compare every name there is.
+    before = before.with_columns(recording_id=pl.Series(ids))
+    # Cut where a row comes or goes, and the pieces laid end to end: a merge would compare every name there is.
     new = rows.filter(places.is_null()).sort(SOURCE)
-    after = pl.concat([before.with_columns(recording_id=pl.Series(ids)), new])
-    at = insertion_places(before, new).to_numpy()
-    order = np.insert(np.arange(before.height), at, np.arange(before.height, after.height))
-    merged: pl.DataFrame = after[order[np.insert(stays, at, values=True)]]
-    return merged
+    cuts = np.concatenate([insertion_places(before, new).to_numpy(), member_places(before, gone).drop_nulls().to_numpy()])
+    pieces, start = [before[:0]], 0
+    for which in np.argsort(cuts, kind="stable").tolist():  # of one place, what comes stands before what goes
+        end = int(cuts[which])
+        pieces += [before[start:end], new[which : which + 1]]
+        start = end if which < new.height else end + 1
+    return pl.concat([*pieces, before[start:]], rechunk=True)
 
 
 class _Reach(NamedTuple):
@@ -131,7 +132,7 @@ def _reach(paths: BuildPaths, night: Night, cluster: pl.DataFrame, stored: Store
     change = change.select("atom_id")
     moved = both.filter(pl.col("group").ne_missing(pl.col("before"))).select("atom_id")
     dirty = pl.concat([change, moved]).unique()
-    former = night.atoms.rows("atom_member", [*SOURCE, "atom_id"], _among("atom_id", change["atom_id"]))
+    former = night.atoms.of_atoms("atom_member", change["atom_id"], [*SOURCE, "atom_id"])
     while True:
         dirty = _closed(both, dirty)
         here = dirty.join(_groups(cluster), on="atom_id")
@@ -185,7 +186,7 @@ def _take_over_owners(paths: BuildPaths, night: Night, reach: _Reach, member: pl
     former = pl.concat([reach.gone["atom_id"], change])
     atoms = tonight(paths)
     found = [(atoms, reach.members["atom_id"]), (night.atoms, former)]
-    codes = pl.concat([where.rows("atom_isrc", ["isrc"], _among("atom_id", ids))["isrc"] for where, ids in found]).unique()
+    codes = pl.concat([where.of_atoms("atom_isrc", ids, ["isrc"])["isrc"] for where, ids in found]).unique()
     claimed = atoms.rows("atom_isrc", where=_among("isrc", codes))
     speakers = _of_atoms(paths, claimed["atom_id"]).unique("atom_id", keep="any")
     recordings = speakers.select("atom_id", recording_id=member["recording_id"].gather(member_places(member, speakers)))
@@ -199,7 +200,7 @@ def _among(column: str, values: pl.Series) -> pl.Expr:
 
 
 def _of_atoms(paths: BuildPaths, atom_ids: pl.Series) -> pl.DataFrame:
-    return tonight(paths).rows("atom_member", [*SOURCE, "atom_id"], _among("atom_id", atom_ids))
+    return tonight(paths).of_atoms("atom_member", atom_ids, [*SOURCE, "atom_id"])
 
 
 def _groups(cluster: pl.DataFrame) -> pl.DataFrame:
@@ -212,5 +213,5 @@ def _owners(paths: BuildPaths, claims: pl.DataFrame, recordings: pl.DataFrame) -
     shared = claimed.filter(pl.col("isrc").is_duplicated()).select("isrc", "recording_id").unique()
     contested = shared.filter(pl.col("isrc").is_duplicated()).select("isrc").unique()
     involved = claimed.join(contested, on="isrc", how="semi")["atom_id"].unique()
-    atoms = tonight(paths).rows("atom", where=_among("atom_id", involved))
+    atoms = tonight(paths).of_atoms("atom", involved)
     return isrc_owners(claimed, atoms)

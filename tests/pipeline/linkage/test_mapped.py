@@ -59,6 +59,22 @@ def test_the_rows_that_count_are_found_for_the_same_parts_elsewhere(
     assert set(atoms.rows("atom_isrc", ["isrc"], pl.col("atom_id") > 1)["isrc"]) == {"GBABC2000002", "GBABC2000004"}
 
 
+@pytest.mark.parametrize("bytes_at_a_time", [1, 1 << 28])
+def test_all_rows_of_atoms_are_looked_up_unless_they_count_no_more(
+    bytes_at_a_time: int, files: Path, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mapped, "BYTES_AT_A_TIME", bytes_at_a_time)
+    several = pl.concat([claims(5, 7), claims(7).with_columns(isrc=pl.lit("GBABC2099999")), claims(8)])
+    write_table(TABLES["atom_isrc"], place("atom_isrc"), [claims(1, 2), claims(3, 4), several])
+    mapped.keep(files, parts(place("atom_isrc"))[2], several)
+    atoms = mapped.Mapped(files, place)
+    found = atoms.of_atoms("atom_isrc", pl.Series([7, 3, 1, 4, 7, 6, 99]), ["atom_id", "isrc"])
+    codes = [(1, "GBABC2000001"), (4, "GBABC2000004"), (7, "GBABC2000007"), (7, "GBABC2099999")]
+    assert sorted(found.rows()) == codes
+    assert atoms.of_atoms("atom_isrc", pl.Series([3, 6], dtype=pl.Int64)).is_empty()
+    assert atoms.of_atoms("atom_member", pl.Series([1])).schema == mapped.SCHEMAS["atom_member"]
+
+
 def test_a_table_without_rows_needs_no_file(files: Path, place: Place) -> None:
     rows = mapped.Mapped(files, place).rows("atom_member")
     assert rows.is_empty()
