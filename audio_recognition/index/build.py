@@ -23,7 +23,7 @@ def build_index(batches: Iterable[FingerprintBatch], folder: Path, *, partitions
     """Write the new folder `folder`: an index with one segment. Without any fingerprint it is an index that answers nothing.
 
     The files depend on the fingerprints alone, not on their order or batches. Needs room on disk for the items once more, 4 bytes each, and
-    8 bytes a posting. `partitions`: see `write_segment`.
+    6 bytes a posting. `partitions`: see `write_segment`.
     """
     write_segment(batches, folder / BASE, partitions=partitions)
     write_index_file(folder, [BASE])

@@ -31,8 +31,6 @@ import numpy as np
 from audio_recognition.chromaprint import SILENCE_ITEM
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from numpy.typing import NDArray
 
 FORMAT = "fingerprint-index"
@@ -61,17 +59,9 @@ MAXIMUM_ITEMS = 1 << PLACE_BITS
 STORE_STRIDE = 2
 
 
-def _runs() -> Iterator[tuple[int, int]]:
-    """Runs of hashed bits: how far each goes down, and its mask in the hash."""
-    bits, place = list(HASHED_BITS), 0
-    while bits:
-        length = next((n for n in range(1, len(bits)) if bits[n] != bits[0] + n), len(bits))
-        yield bits[0] - place, ((1 << length) - 1) << place
-        bits, place = bits[length:], place + length
-
-
+_LEFT_OUT = [bit for bit in range(32) if bit not in HASHED_BITS]
+_BELOW = [np.uint32((1 << (bit + moved)) - 1) for moved, bit in enumerate(reversed(_LEFT_OUT))]
 _MASK = np.uint32((1 << HASH_BITS) - 1)
-_RUNS = tuple((np.uint32(shift), np.uint32(mask)) for shift, mask in _runs())
 _HALF = np.uint32(HASH_BITS // 2)
 _MIX = np.uint32(0x2545F49)
 _MIX_AGAIN = np.uint32(0x6C8E94D)
@@ -79,11 +69,11 @@ _MIX_AGAIN = np.uint32(0x6C8E94D)
 
 def codes(items: NDArray[np.uint32]) -> NDArray[np.uint32]:
     """HASHED_BITS of each item, well mixed; no two values share a code."""
-    mixed = np.zeros_like(items)
-    for shift, mask in _RUNS:
-        run = items >> shift
-        run &= mask
-        mixed |= run
+    mixed = items & HASHED_MASK
+    for below in _BELOW:
+        # Moves all bits below the one left out up by one. Cutting each run of bits out and down took five operations more, of 22.
+        mixed += mixed & below
+    mixed >>= np.uint32(len(_BELOW))
     mixed ^= mixed >> _HALF
     mixed *= _MIX
     mixed &= _MASK

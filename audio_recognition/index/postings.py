@@ -4,11 +4,14 @@ A part covers a range of addresses. Postings come by ordinal and place, and ever
 are sorted by address only: by the part when they come, by the rest when a part is written. Both are sorts of 16 bits, which NumPy does by
 radix, and both of few enough to stay in the processor's cache: 7 to 10 ns a posting. Sorting whole keys took 84 ns on processors that are
 slow to compress vectors of 512 bits (Zen 4). Memory holds the postings of one run, or of some parts.
+
+On disk a posting has six bytes in two columns: the rest of its address, and its *spot*, which fingerprint of its run it is of (upper half)
+and its place in that (lower half).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -18,111 +21,135 @@ from catalog_store.search.layout import smallest_unsigned
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from io import FileIO
     from pathlib import Path
 
     from numpy.typing import NDArray
 
-    Run = tuple[NDArray[np.int64], NDArray[np.uint64]]
-
 POSTINGS_AT_ONCE = 8_000_000
-"""In a run, and read of the parts: 64 MB, twice while a run is put together. Where parts begin in runs takes 90 MB at 90 M recordings."""
+"""In a run, and read of the parts: 48 MB. Where parts begin in runs takes 90 MB at 90 M recordings."""
 POSTINGS_PER_PART = 4_000_000
 FEWEST_TO_PART = 1 << 17
 """Fewer postings are one part: a thousand parts of a few cost more."""
-_KEY_BITS = 64
+MOST_FINGERPRINTS = 1 << 16
+"""Of a run, and added at once: what half a spot tells apart."""
 _RADIX_BITS = 16
 _ITEMS_AT_ONCE = 1 << 15
 """Stay in the processor's cache while they are hashed: half the time."""
+_BYTES_AT_ONCE = 1 << 17
+
+
+class _Run(NamedTuple):
+    """Postings on disk: of the fingerprints from `first`; those of part p are number bounds[p] up to bounds[p + 1] of the run."""
+
+    first: int
+    bounds: NDArray[np.uint32]
 
 
 class Postings:
-    """Postings of one segment. A run of them is (bounds, keys): the keys of part p are keys[bounds[p]:bounds[p + 1]]."""
+    """Postings of one segment. What waits for the next run is (bounds, rests, spots): column[bounds[p]:bounds[p + 1]] is of part p."""
 
-    def __init__(self, file: Path, *, bits_of_ordinals: int, bits_of_parts: int) -> None:
-        """`file` is for the runs: whoever made this deletes it. `bits_of_parts`: at least `fewest_part_bits`, at most 16."""
-        self._file = file
+    def __init__(self, folder: Path, *, bits_of_ordinals: int, bits_of_parts: int) -> None:
+        """`folder` is for the runs: whoever made this deletes it. `bits_of_parts`: at most 16."""
+        self._files = (folder / "rests", folder / "spots")
         self._ordinal_bits = bits_of_ordinals
         self._rest_bits = ADDRESS_BITS - bits_of_parts
+        self._rest_type = np.dtype(np.uint16 if self._rest_bits <= _RADIX_BITS else np.uint32)
         self._parts = 1 << bits_of_parts
-        self._waiting: list[Run] = [(np.zeros(self._parts + 1, np.int64), np.zeros(0, np.uint64))]
-        self._written: list[NDArray[np.uint32]] = []
+        self._runs: list[_Run] = []
+        self._first = 0
+        self._waiting: list[tuple[NDArray[np.int64], NDArray[Any], NDArray[Any]]] = [
+            (np.zeros(self._parts + 1, np.int64), np.zeros(0, self._rest_type), np.zeros(0, np.uint32))
+        ]
         self._room = POSTINGS_AT_ONCE
         self.count = 0
 
     def add(self, first_ordinal: int, lengths: NDArray[np.int64], items: NDArray[np.uint32]) -> None:
-        """Post fingerprints of consecutive ordinals, which follow those of the call before."""
+        """Post fingerprints of consecutive ordinals, which follow those of the call before; MOST_FINGERPRINTS at most."""
+        if first_ordinal + len(lengths) - self._first > MOST_FINGERPRINTS:
+            self._write_run(first_ordinal)
         at, hashed = _sampled(items)
         starts = np.cumsum(lengths) - lengths
-        sampled = np.diff(np.searchsorted(at, starts), append=len(at))
-        places = at - np.repeat(starts, sampled)
-        is_new = np.ones(len(at), dtype=np.bool_)
-        # An item equal to the one before it is sampled because that one is.
-        is_new[1:] = (hashed[1:] != hashed[:-1]) | (np.diff(at) != 1) | (places[1:] == 0)
-        keys = np.repeat(np.arange(first_ordinal, first_ordinal + len(lengths), dtype=np.uint64) << np.uint64(PLACE_BITS), sampled)
-        keys |= places.astype(np.uint64)
-        keys, addresses = keys[is_new], hashed[is_new] >> np.uint32(SAMPLE_BITS)
-        keys |= (addresses & np.uint32((1 << self._rest_bits) - 1)).astype(np.uint64) << np.uint64(self._ordinal_bits + PLACE_BITS)
+        numbers = np.arange(first_ordinal - self._first, first_ordinal - self._first + len(lengths))
+        spots = np.repeat(((numbers << PLACE_BITS) - starts).astype(np.uint32), np.diff(np.searchsorted(at, starts), append=len(at)))
+        spots += at.astype(np.uint32)
+        spots, hashed = _without_repeats(spots, hashed)
+        addresses = hashed >> np.uint32(SAMPLE_BITS)
         parts = (addresses >> np.uint32(self._rest_bits)).astype(np.uint16)
+        addresses &= np.uint32((1 << self._rest_bits) - 1)
+        order = np.argsort(parts, kind="stable")
         bounds = np.zeros(self._parts + 1, dtype=np.int64)
         np.cumsum(np.bincount(parts, minlength=self._parts), out=bounds[1:])
-        self._waiting.append((bounds, keys[np.argsort(parts, kind="stable")]))
-        self.count += len(keys)
-        self._room -= len(keys)
+        self._waiting.append((bounds, addresses.astype(self._rest_type)[order], spots[order]))
+        self.count += len(order)
+        self._room -= len(order)
         if self._room <= 0:
-            self._write_run()
+            self._write_run(first_ordinal + len(lengths))
 
-    def _write_run(self) -> None:
-        """Put what waits on disk, as one run."""
-        keys = np.concatenate([piece for pieces in _by_part(self._waiting) for piece in pieces])
-        with self._file.open("ab") as file:
-            file.write(keys.data)
-        self._written.append(np.sum([bounds for bounds, _ in self._waiting], axis=0).astype(np.uint32))
+    def _write_run(self, next_first: int) -> None:
+        """Put what waits on disk, as one run; the next one begins at ordinal `next_first`."""
+        bounds = [bounds for bounds, _, _ in self._waiting]
+        for file, column in zip(self._files, list(zip(*self._waiting, strict=True))[1:], strict=True):
+            with file.open("ab", buffering=_BYTES_AT_ONCE) as out:
+                out.writelines(_by_part(bounds, column))
+        self._runs.append(_Run(self._first, np.sum(bounds, axis=0).astype(np.uint32)))
+        self._first = next_first
         self._waiting.clear()
         self._room = POSTINGS_AT_ONCE
 
     def write(self, folder: Path, bits_of_buckets: int) -> None:
         """Write bucket_starts, posting_words and posting_places."""
         if self._waiting:
-            self._write_run()
-        tag_and_ordinal = ADDRESS_BITS - bits_of_buckets + self._ordinal_bits
+            self._write_run(0)
+        bits_of_tags = ADDRESS_BITS - bits_of_buckets
         buckets_per_part = (1 << bits_of_buckets) // self._parts
         with (
             ArrayWriter(folder / "bucket_starts.npy", smallest_unsigned(self.count)) as starts,
             ArrayWriter(folder / "posting_words.npy", np.uint32) as words,
             ArrayWriter(folder / "posting_places.npy", np.uint16) as places,
         ):
-            for keys in self._sorted_parts():
-                per_bucket = np.bincount((keys >> np.uint64(tag_and_ordinal + PLACE_BITS)).astype(np.int64), minlength=buckets_per_part)
+            for rests, ordinals, at in self._columns_of_parts():
+                per_bucket = np.bincount(rests >> bits_of_tags, minlength=buckets_per_part)
                 starts.append(words.length + np.cumsum(per_bucket) - per_bucket)
-                places.append(keys & np.uint64((1 << PLACE_BITS) - 1))
-                words.append((keys >> np.uint64(PLACE_BITS)) & np.uint64((1 << tag_and_ordinal) - 1))
+                order = np.argsort(rests, kind="stable")
+                tags = (rests & ((1 << bits_of_tags) - 1)).astype(np.uint32)
+                words.append((tags << np.uint32(self._ordinal_bits) | ordinals)[order])
+                places.append(at[order])
             starts.append(np.array([words.length]))
 
-    def _sorted_parts(self) -> Iterator[NDArray[np.uint64]]:
-        shift = np.uint64(self._ordinal_bits + PLACE_BITS)
-        narrowest = np.uint16 if self._rest_bits <= _RADIX_BITS else np.uint32
-        with self._file.open("rb") as file:
-            for first, last in _groups(np.sum(self._written, axis=0, dtype=np.int64)):
-                for pieces in _by_part(self._runs(file, first, last)):
-                    keys = np.concatenate(pieces)
-                    yield keys[np.argsort((keys >> shift).astype(narrowest), kind="stable")]
+    def _columns_of_parts(self) -> Iterator[tuple[NDArray[Any], NDArray[np.uint32], NDArray[np.uint16]]]:
+        """Rests, ordinals and places of each part, by ordinal and place."""
+        firsts = np.array([run.first for run in self._runs], dtype=np.uint32)
+        starts = np.cumsum([0, *(int(run.bounds[-1]) for run in self._runs)]).tolist()
+        with self._files[0].open("rb", buffering=0) as rests, self._files[1].open("rb", buffering=0) as spots:
+            for first, last in _groups(np.sum([run.bounds for run in self._runs], axis=0, dtype=np.int64)):
+                bounds = [run.bounds[first : last + 1].astype(np.int64) for run in self._runs]
+                read_rests, read_spots = (
+                    [_read(file, dtype, start + mine[0], start + mine[-1]) for start, mine in zip(starts, bounds, strict=False)]
+                    for file, dtype in ((rests, self._rest_type), (spots, np.dtype(np.uint32)))
+                )
+                bounds = [mine - mine[0] for mine in bounds]
+                counts = np.diff(bounds, axis=1).T
+                for of_runs, of_rests, of_spots in zip(counts, _by_part(bounds, read_rests), _by_part(bounds, read_spots), strict=True):
+                    here = np.frombuffer(of_spots, np.uint32)
+                    ordinals = np.repeat(firsts, of_runs)
+                    ordinals += here >> np.uint32(PLACE_BITS)
+                    yield np.frombuffer(of_rests, self._rest_type), ordinals, here.astype(np.uint16)
 
-    def _runs(self, file: BinaryIO, first: int, last: int) -> list[Run]:
-        """What the runs on disk hold of the parts from `first` up to `last`."""
-        runs, run_start = [], 0
-        for bounds in self._written:
-            mine = bounds[first : last + 1].astype(np.int64)
-            file.seek((run_start + int(mine[0])) * np.dtype(np.uint64).itemsize)
-            runs.append((mine - mine[0], np.fromfile(file, dtype="<u8", count=int(mine[-1] - mine[0]))))
-            run_start += int(bounds[-1])
-        return runs
+
+def _read(file: FileIO, dtype: np.dtype[Any], start: int, end: int) -> NDArray[Any]:
+    file.seek(start * dtype.itemsize)
+    return np.fromfile(file, dtype=dtype, count=end - start)
 
 
-def _by_part(runs: Sequence[Run]) -> Iterator[list[NDArray[np.uint64]]]:
-    """For each part what the runs hold of it, in their order."""
-    bounds = [bounds.tolist() for bounds, _ in runs]
-    for part in range(len(bounds[0]) - 1):
-        yield [keys[mine[part] : mine[part + 1]] for mine, (_, keys) in zip(bounds, runs, strict=True)]
+def _by_part(bounds: Sequence[NDArray[np.int64]], columns: Sequence[NDArray[Any]]) -> Iterator[bytes]:
+    """For each part what the columns hold of it, in their order: of column i what lies between bounds[i][part] and bounds[i][part + 1]."""
+    pieces = []
+    for places, column in zip(bounds, columns, strict=True):
+        ends = places.tolist()
+        # Cut as they are asked for: a list of them all, sixty thousand, keeps the garbage collector busy for longer than all else here.
+        pieces.append(map(column.data.__getitem__, map(slice, ends, ends[1:])))
+    return map(b"".join, zip(*pieces, strict=True))
 
 
 def _groups(bounds: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
@@ -146,13 +173,15 @@ def _sampled(items: NDArray[np.uint32]) -> tuple[NDArray[np.int64], NDArray[np.u
     return np.concatenate(at), np.concatenate(hashed)
 
 
-def part_bits(items: int, bits_of_ordinals: int, bits_of_buckets: int) -> int:
-    """How many parts, as a power of two: POSTINGS_PER_PART on average, sorted by radix, keys fit, a bucket lies in one part."""
+def _without_repeats(spots: NDArray[np.uint32], hashed: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+    """Without items that are equal to the one before them in their fingerprint: that one is sampled because this one is."""
+    equal = np.flatnonzero(hashed[1:] == hashed[:-1]) + 1
+    follow = equal[(spots[equal] - spots[equal - 1] == 1) & (spots[equal] & ((1 << PLACE_BITS) - 1) != 0)]
+    return np.delete(spots, follow), np.delete(hashed, follow)
+
+
+def part_bits(items: int, bits_of_buckets: int) -> int:
+    """How many parts, as a power of two: POSTINGS_PER_PART on average, sorted by radix, a bucket lies in one part."""
     postings = items >> SAMPLE_BITS
     wanted = 0 if postings < FEWEST_TO_PART else max((postings // POSTINGS_PER_PART).bit_length(), ADDRESS_BITS - _RADIX_BITS)
-    return min(bits_of_buckets, max(wanted, fewest_part_bits(bits_of_ordinals)))
-
-
-def fewest_part_bits(bits_of_ordinals: int) -> int:
-    """What a key has no room for must be told by its part."""
-    return max(0, ADDRESS_BITS + bits_of_ordinals + PLACE_BITS - _KEY_BITS)
+    return min(bits_of_buckets, wanted)

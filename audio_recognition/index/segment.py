@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from audio_recognition.index.layout import SEGMENT_FILE, STORE_STRIDE, bucket_bits, ordinal_bits
-from audio_recognition.index.postings import Postings, fewest_part_bits, part_bits
+from audio_recognition.index.postings import MOST_FINGERPRINTS, Postings, part_bits
 from audio_recognition.index.spool import Spool
 from catalog_store.search.arrays import ArrayWriter
 from catalog_store.search.layout import smallest_unsigned
@@ -34,19 +34,17 @@ def write_segment(batches: Iterable[FingerprintBatch], folder: Path, *, partitio
     folder.mkdir(parents=True)
     work = folder / ".parts"
     work.mkdir()
-    spooled = work / "spool"
-    spool = Spool(batches, spooled)
+    spool = Spool(batches, work)
     items = int(spool.lengths.sum())
     bits = ordinal_bits(len(spool))
     buckets = bucket_bits(items, bits)
-    parts = part_bits(items, bits, buckets) if partitions is None else max((partitions - 1).bit_length(), fewest_part_bits(bits))
-    postings = Postings(work / "postings", bits_of_ordinals=bits, bits_of_parts=min(parts, buckets))
+    parts = part_bits(items, buckets) if partitions is None else min((partitions - 1).bit_length(), buckets)
+    postings = Postings(work, bits_of_ordinals=bits, bits_of_parts=parts)
     with ArrayWriter(folder / "ids.npy", np.int64) as ids:
         ids.append(spool.recording_ids)
     with ArrayWriter(folder / "seconds.npy", np.uint16) as seconds:
         seconds.append(spool.seconds)
     stored = _write_store(spool, folder, postings)
-    spooled.unlink()
     postings.write(folder, buckets)
     shutil.rmtree(work)
     content = {
@@ -69,7 +67,7 @@ def _write_store(spool: Spool, folder: Path, postings: Postings) -> int:
         starts.append(np.cumsum(stored_lengths) - stored_lengths)
         starts.append(np.array([stored]))
     with ArrayWriter(folder / "store.npy", np.uint32) as store:
-        for first, lengths, items in spool.blocks(ITEMS_PER_BLOCK):
+        for first, lengths, items in spool.blocks(ITEMS_PER_BLOCK, MOST_FINGERPRINTS):
             postings.add(first, lengths, items)
             store.append(_stored(lengths, items))
     return stored

@@ -6,7 +6,8 @@ Ids and places are held in memory (26 bytes a fingerprint), items never are.
 from __future__ import annotations
 
 import os
-from itertools import pairwise
+from itertools import groupby, pairwise
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,26 +24,29 @@ if TYPE_CHECKING:
 
 
 ITEM_BYTES = 4
+ITEMS_PER_STRIPE = 1 << 24
+"""64 MB. A stripe is deleted when all of it has been read: what is written next takes its pages in memory, and less is on disk at once."""
+_ITEMS_AT_ONCE = 1 << 15
+"""128 kB to a write. Tens of MB to a write took pages that the system had not used for long, at up to six times the cost of others."""
 
 
 class Spool:
     """All fingerprints of some batches, in the order of ordinals: by recording id, then by items; no empty one, none twice."""
 
-    def __init__(self, batches: Iterable[FingerprintBatch], file: Path) -> None:
-        """`file` is written; whoever made the spool deletes it."""
+    def __init__(self, batches: Iterable[FingerprintBatch], folder: Path) -> None:
+        """Stripes are written into `folder`: whoever made the spool deletes what is left of them."""
         ids, starts, lengths = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
         seconds = [np.zeros(0, np.uint16)]
         at = 0
-        self._file = file
-        with file.open("wb") as out:
-            for batch in batches:
-                first, last = int(batch.starts[0]), int(batch.starts[-1])
-                out.write(np.ascontiguousarray(batch.items[first:last], dtype="<u4").data)
-                ids.append(batch.recording_ids)
-                starts.append(batch.starts[:-1] - first + at)
-                lengths.append(np.minimum(np.diff(batch.starts), MAXIMUM_ITEMS))
-                seconds.append(batch.seconds)
-                at += last - first
+        self._folder = folder
+        for batch in batches:
+            first, last = int(batch.starts[0]), int(batch.starts[-1])
+            self._write(at, batch.items[first:last])
+            ids.append(batch.recording_ids)
+            starts.append(batch.starts[:-1] - first + at)
+            lengths.append(np.minimum(np.diff(batch.starts), MAXIMUM_ITEMS))
+            seconds.append(batch.seconds)
+            at += last - first
         self.recording_ids = np.concatenate(ids)
         self._starts = np.concatenate(starts)
         self.lengths = np.concatenate(lengths)
@@ -66,27 +70,64 @@ class Spool:
             is_repeat[bounds[start] + 1 : bounds[start + 1]] = [before[0] == after[0] for before, after in pairwise(members)]
         return order[~is_repeat]
 
-    def blocks(self, items: int) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.uint32]]]:
-        """(first ordinal, lengths, items one after the other) of runs of fingerprints that hold about so many items together."""
-        first = 0
+    def blocks(self, items: int, fingerprints: int) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.uint32]]]:
+        """(first ordinal, lengths, items one after the other) of runs of fingerprints that hold about so many items together.
+
+        No more than so many `fingerprints` at once. What has been given is deleted from disk: there is no second time.
+        """
+        first, deleted = 0, 0
         ends = np.cumsum(self.lengths)
+        needed = self._needed_until()
         while first < len(ends):
             reached = ends[first] - self.lengths[first] + items
-            last = max(first + 1, int(np.searchsorted(ends, reached, side="right")))
+            last = min(max(first + 1, int(np.searchsorted(ends, reached, side="right"))), first + fingerprints)
             yield first, self.lengths[first:last], self._read(slice(first, last))
             first = last
+            for stripe in range(deleted, int(np.searchsorted(needed, first, side="right"))):
+                self._stripe(stripe).unlink()
+                deleted = stripe + 1
+
+    def _needed_until(self) -> NDArray[np.int64]:
+        """For each stripe the ordinal from which on neither it nor any before it is read."""
+        stripes = self._starts // ITEMS_PER_STRIPE
+        needed = np.zeros(int(stripes.max(initial=-1)) + 1, dtype=np.int64)
+        np.maximum.at(needed, stripes, np.arange(1, len(stripes) + 1))
+        return np.maximum.accumulate(needed)
+
+    def _stripe(self, number: int) -> Path:
+        return self._folder / f"items-{number:06d}"
+
+    def _write(self, at: int, items: NDArray[np.uint32]) -> None:
+        """Put down items, the first of which is number `at` of all."""
+        while len(items):
+            stripe, before = divmod(at, ITEMS_PER_STRIPE)
+            piece = items[: ITEMS_PER_STRIPE - before]
+            with self._stripe(stripe).open("ab") as file:
+                for start in range(0, len(piece), _ITEMS_AT_ONCE):
+                    file.write(np.ascontiguousarray(piece[start : start + _ITEMS_AT_ONCE], dtype="<u4").data)
+            items, at = items[len(piece) :], at + len(piece)
 
     def _read(self, rows: slice) -> NDArray[np.uint32]:
         # Not by memory map: pages of it would count as the program's memory, and cost more to map than to read.
+        items = np.empty(int(self.lengths[rows].sum()), dtype="<u4")
+        for stripe, pieces in groupby(sorted(self._pieces(rows)), key=itemgetter(0)):
+            with self._stripe(stripe).open("rb", buffering=0) as file:
+                for _, start, count, to in pieces:
+                    os.preadv(file.fileno(), [items[to : to + count].data], start * ITEM_BYTES)
+        return items
+
+    def _pieces(self, rows: slice) -> Iterator[tuple[int, int, int, int]]:
+        """What is read for some rows: stripe, first item in it, number of items, where they go."""
         starts, ends = self._starts[rows], self._starts[rows] + self.lengths[rows]
         breaks = np.flatnonzero(starts[1:] != ends[:-1])
-        items = np.empty(int(self.lengths[rows].sum()), dtype="<u4")
-        at = 0
-        with self._file.open("rb", buffering=0) as file:
-            number = file.fileno()
-            for start, end in zip(starts[np.append(0, breaks + 1)].tolist(), ends[np.append(breaks, -1)].tolist(), strict=True):
-                at += os.preadv(number, [items[at : at + end - start].data], start * ITEM_BYTES) // ITEM_BYTES
-        return items
+        to = 0
+        for start, end in zip(starts[np.append(0, breaks + 1)].tolist(), ends[np.append(breaks, -1)].tolist(), strict=True):
+            at = start
+            while at < end:
+                stripe, before = divmod(at, ITEMS_PER_STRIPE)
+                count = min(end - at, ITEMS_PER_STRIPE - before)
+                yield stripe, before, count, to
+                at, to = at + count, to + count
 
     def __len__(self) -> int:
         """Number of fingerprints."""

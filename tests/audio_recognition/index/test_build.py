@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from audio_recognition.chromaprint import SILENCE_ITEM
-from audio_recognition.index import postings, segment
+from audio_recognition.index import postings, segment, spool
 from audio_recognition.index.batches import FingerprintBatch
 from audio_recognition.index.build import build_index
 from audio_recognition.index.errors import FingerprintsInvalidError
@@ -56,7 +56,8 @@ def test_files_are_the_same_for_any_order_batches_and_partitions(
 
 @pytest.fixture
 def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As many blocks, runs, parts and groups of parts as a large index has."""
+    """As many stripes, blocks, runs, parts and groups of parts as a large index has."""
+    monkeypatch.setattr(spool, "ITEMS_PER_STRIPE", 70)
     monkeypatch.setattr(segment, "ITEMS_PER_BLOCK", 100)
     monkeypatch.setattr(postings, "POSTINGS_AT_ONCE", 60)
     monkeypatch.setattr(postings, "POSTINGS_PER_PART", 10)
@@ -64,9 +65,34 @@ def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("small_steps")
-def test_files_are_the_same_for_small_blocks_runs_and_parts(expected: dict[str, str], tmp_path: Path) -> None:
+@pytest.mark.parametrize("most", [1, 3, 1 << 16])
+def test_files_are_the_same_for_small_blocks_runs_and_parts(
+    most: int, expected: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postings, "MOST_FINGERPRINTS", most)
+    monkeypatch.setattr(segment, "MOST_FINGERPRINTS", most)
     build_index(batches(IDS, FINGERPRINTS, 3), tmp_path / "index")
     assert digest(tmp_path / "index") == expected
+
+
+def test_what_was_read_is_gone_from_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spool, "ITEMS_PER_STRIPE", 1_000)
+    lengths = [300, 2_500, 40, 700, 10, 900, 450]
+    tunes = [music(seed, length) for seed, length in enumerate(lengths)]
+    # The last one comes last and belongs to the front: nothing but its stripe may wait for it.
+    put_aside = spool.Spool([FingerprintBatch.of([10, 11, 12, 13, 14, 15, 2], tunes)], tmp_path)
+    left, read = [], []
+    for _, _, items in put_aside.blocks(1, 1):
+        left.append(len(list(tmp_path.iterdir())))
+        read.append(items.tolist())
+    assert read == [tunes[at].tolist() for at in (6, 0, 1, 2, 3, 4, 5)]
+    assert left == [5, 5, 5, 3, 3, 2, 2]
+    assert not list(tmp_path.iterdir())
+
+
+def test_as_many_fingerprints_as_a_run_tells_apart_are_read_at_once(tmp_path: Path) -> None:
+    put_aside = spool.Spool([FingerprintBatch.of(range(5), [music(seed, 50) for seed in range(5)])], tmp_path)
+    assert [(first, len(lengths)) for first, lengths, _ in put_aside.blocks(10_000, 2)] == [(0, 2), (2, 2), (4, 1)]
 
 
 @pytest.mark.parametrize("steps", ["whole", "small"])
@@ -75,7 +101,8 @@ def test_postings_are_those_of_the_format_in_its_order(
 ) -> None:
     if steps == "small":
         request.getfixturevalue("small_steps")
-        monkeypatch.setattr(postings, "POSTINGS_AT_ONCE", 5_000)
+        monkeypatch.setattr(postings, "POSTINGS_AT_ONCE", 20_000)
+        monkeypatch.setattr(spool, "ITEMS_PER_STRIPE", 30_000)
     tune = music(1, 900)
     held, still = np.repeat(tune[:200], 4), np.full(300, SILENCE_ITEM, np.uint32)
     sampled = tune[is_sampled(codes(tune))][0]
@@ -90,6 +117,11 @@ def test_postings_are_those_of_the_format_in_its_order(
     ]
     # Enough of them to be parted, and the rest of their addresses sorted by radix.
     fingerprints += list(np.random.default_rng(4).integers(1 << 32, size=(3, 48_000), dtype=np.uint32))
+    # The last place of one and the first of the next are neighbours in a spot, but no repeat.
+    fingerprints += [
+        np.append(np.random.default_rng(5).integers(1 << 32, size=MAXIMUM_ITEMS - 1, dtype=np.uint32), sampled),
+        np.full(3, sampled),
+    ]
     build_index([FingerprintBatch.of(range(len(fingerprints)), fingerprints)], tmp_path / "index")
     (base,) = Index.open(tmp_path / "index").segments
     wanted = []
@@ -99,13 +131,24 @@ def test_postings_are_those_of_the_format_in_its_order(
             if is_posted and (place == 0 or hashed[place - 1] != code):
                 wanted.append((code >> SAMPLE_BITS, ordinal, place))
     wanted.sort()
-    assert steps == "whole" or postings.part_bits(base.facts.items, base.facts.ordinal_bits, base.facts.bucket_bits) >= 10
+    assert steps == "whole" or postings.part_bits(base.facts.items, base.facts.bucket_bits) >= 10
     tag_bits = ADDRESS_BITS - base.facts.bucket_bits
     buckets = np.array([address >> tag_bits for address, _, _ in wanted])
     words = [(address % (1 << tag_bits)) << base.facts.ordinal_bits | ordinal for address, ordinal, _ in wanted]
     assert base._bucket_starts.tolist() == np.searchsorted(buckets, np.arange((1 << base.facts.bucket_bits) + 1)).tolist()
     assert base._words.tolist() == words
     assert base._places.tolist() == [place for _, _, place in wanted]
+
+
+def test_more_fingerprints_than_a_run_tells_apart_keep_their_ordinals(tmp_path: Path) -> None:
+    count = postings.MOST_FINGERPRINTS + 5_000
+    items = np.random.default_rng(6).integers(1 << 32, size=2 * count, dtype=np.uint32)
+    build_index([FingerprintBatch(np.arange(count), 2 * np.arange(count + 1), items, np.zeros(count, np.uint16))], tmp_path / "index")
+    (base,) = Index.open(tmp_path / "index").segments
+    at = np.flatnonzero(is_sampled(codes(items)))
+    at = at[np.lexsort((at, codes(items)[at]))]
+    assert (base._words & ((1 << base.facts.ordinal_bits) - 1)).tolist() == (at // 2).tolist()
+    assert base._places.tolist() == (at % 2).tolist()
 
 
 def test_every_sampled_item_is_posted_where_it_stands(tmp_path: Path) -> None:
