@@ -121,8 +121,10 @@ def _verdicts(found: dict[str, Contestant], normalised: Run) -> None:
         _say(
             f"CPU, {peer.name} / ours", f"{ratio:.2f}x from the same keys ({whole:.2f}x with keys, ids, tables)", goal, holds=ratio >= goal
         )
-    share = ours.run.memory / min(trained.run.memory, pretrained.run.memory)
-    _say("peak memory, ours (tables) / Splink's smaller", f"{share:.2f}x", MEMORY_GOAL, holds=share <= MEMORY_GOAL, at_most=True)
+    least_memory = min(trained.run.memory, pretrained.run.memory)
+    shares = from_keys.run.memory / least_memory, ours.run.memory / least_memory
+    told = f"{shares[0]:.2f}x from the same keys ({shares[1]:.2f}x tables)"
+    _say("peak memory, ours / Splink's smaller", told, MEMORY_GOAL, holds=max(shares) <= MEMORY_GOAL, at_most=True)
     best = max(trained.figures["f1"], pretrained.figures["f1"])
     least = min(from_keys.figures["f1"], ours.figures["f1"])
     _say("F1, ours, the lesser", f"{least:.5f}", round(best, 5), holds=least >= best)

@@ -9,11 +9,9 @@ import polars as pl
 from pipeline.linkage import link, stages
 from pipeline.linkage.evaluation import evaluate
 from pipeline.linkage.guards import guards_off
-from pipeline.linkage.linking import clustered
+from pipeline.linkage.linking import atoms_of, clustered
 from pipeline.paths import BuildPaths
 
-BUCKETS = 8
-"""Into which a frame in memory is cut: less at a time."""
 STAGES = ("normalise_and_atoms", "edges", "clusters", "recording_ids")
 
 
@@ -44,8 +42,8 @@ def frame(root: str, out: str) -> int:
 
 def from_keys(keys_folder: str, out: str) -> int:
     """Linkage from the keys that a peer is given to clusters, which is what a peer does; writes platform, external_id, recording_id."""
-    normal = pl.read_parquet(sorted(Path(keys_folder).glob("ours-*.parquet")))
-    found = clustered(normal, buckets=BUCKETS).select("platform", "external_id", recording_id="cluster_id")
+    atoms = atoms_of(pl.read_parquet(bucket / "*.parquet") for bucket in sorted(Path(keys_folder).glob("ours-*")))
+    found = clustered(atoms).select("platform", "external_id", recording_id="cluster_id")
     found.write_parquet(out)
     return found.height
 

@@ -16,13 +16,15 @@ from catalog_store.tables import TABLES
 from catalog_store.tables.files import parts, read_table, scan_table
 from pipeline.dumps.adapters import stage_dump
 from pipeline.linkage.credits import name_table
-from pipeline.linkage.normalise import names_of, normalise
+from pipeline.linkage.normalise import hash_bucket, names_of, normalise
 from pipeline.paths import BuildPaths
 
 ROOT = Path(__file__).resolve().parent.parent
 DURATION_SLOT_MS = 5_000
 """Width of the bands of duration a peer blocks on."""
 PREFIX_CHARACTERS = 4
+BUCKETS = 16
+"""Into which our own linkage cuts records: less at a time."""
 
 
 def staged_world(work: Path, recordings: int, seed: int, dumps: Path | None = None) -> BuildPaths:
@@ -62,8 +64,8 @@ def whole_table(paths: BuildPaths, name: str) -> pl.DataFrame:
 def write_keys(paths: BuildPaths, out: Path) -> int:
     """Write what a peer links by, a row per record, numbered by `record`: our keys, and the columns that are blocked on, made beforehand.
 
-    Returns the number of rows. An unknown artist is null, as a peer expects it; of several codes the first counts. `ours-*` are the same
-    keys for our own linkage from keys.
+    Returns the number of rows. An unknown artist is null, as a peer expects it; of several codes the first counts. `ours-*/` are the same
+    keys for our own linkage from keys, in the buckets that it works on.
     """
     artists = whole_table(paths, "source_artist")
     staged = paths.staged("source_recording", CATALOG_PLATFORMS)
@@ -74,7 +76,9 @@ def write_keys(paths: BuildPaths, out: Path) -> int:
     out.mkdir(parents=True, exist_ok=True)
     for number, part in enumerate(part for folder in staged for part in parts(folder)):
         normal = normalise(pl.read_parquet(part), names, artists)
-        normal.write_parquet(out / f"ours-{number:05d}.parquet")
+        by_bucket = normal.with_columns(bucket=hash_bucket(BUCKETS)).partition_by("bucket", as_dict=True, include_key=False)
+        for (bucket,), records in by_bucket.items():
+            records.write_parquet(out / f"ours-{bucket:02d}" / f"{number:05d}.parquet", mkdir=True)
         keys = normal.with_row_index("record", rows)
         keys = keys.with_columns(
             pl.col("record").cast(pl.Int64),

@@ -21,6 +21,8 @@ from pipeline.linkage.position_edges import contested_places, judged, position_e
 from pipeline.linkage.typo_edges import same_artist_edges, same_title_edges, without_contradiction
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from pipeline.linkage.overrides import Overrides
 
 NEEDED = ("platform", "external_id", "title")
@@ -59,26 +61,30 @@ def link(
         return TABLES["recording_member"].empty()
     artists = TABLES["source_artist"].empty() if artists is None else artists
     normal = normalise(records, name_table(names_of(records, artists)), artists)
-    grouped = clustered(normal, links=links, releases=releases, tracks=tracks, overrides=overrides, buckets=buckets)
+    grouped = clustered(_atoms(normal, overrides, buckets), links=links, releases=releases, tracks=tracks, overrides=overrides)
     ids = assign_ids(grouped.select(group="cluster_id", source_key=source_key()), NO_REGISTRY, FIRST_ID).ids
     member = grouped.join(ids, left_on="cluster_id", right_on="group", how="left").rename({"entity_id": "recording_id"})
     return member.select("platform", "external_id", "recording_id").sort("platform", "external_id")
 
 
 def clustered(
-    normal: pl.DataFrame,
+    atoms: Atoms,
     *,
     links: pl.DataFrame | None = None,
     releases: pl.DataFrame | None = None,
     tracks: pl.DataFrame | None = None,
     overrides: Overrides = NO_OVERRIDES,
-    buckets: int = 1,
 ) -> pl.DataFrame:
-    """Normalised records (as `normalise` gives) -> rows of `atom_member` with the `cluster_id` of each. The others as for `link`."""
-    atoms = _atoms(normal, overrides, buckets)
+    """Rows of `atom_member` with the `cluster_id` of each. The others as for `link`."""
     edges = _edges(atoms, links, releases, tracks, overrides)
     cluster = clusters(atoms.atom, edges, cannot_atoms(overrides, atoms.member))
     return atoms.member.join(cluster, on="atom_id", how="left")
+
+
+def atoms_of(buckets: Iterable[pl.DataFrame], moves: pl.DataFrame | None = None) -> Atoms:
+    """The atoms of normalised records, bucket by bucket (`hash_bucket`), of which one is held at a time; `moves` as for `make_atoms`."""
+    made = [make_atoms(records, moves) for records in buckets]
+    return Atoms(*(pl.concat(tables) for tables in zip(*made, strict=True)))
 
 
 def _complete(records: pl.DataFrame) -> pl.DataFrame:
@@ -95,15 +101,10 @@ def _complete(records: pl.DataFrame) -> pl.DataFrame:
 
 
 def _atoms(normal: pl.DataFrame, overrides: Overrides, buckets: int) -> Atoms:
-    made = _made(normal, None, buckets)
-    moves = apart(overrides, made.member)
-    return _made(normal, moves, buckets) if moves.height else made
-
-
-def _made(normal: pl.DataFrame, moves: pl.DataFrame | None, buckets: int) -> Atoms:
     by_bucket = normal.with_columns(bucket=hash_bucket(buckets)).partition_by("bucket", as_dict=True, include_key=False)
-    made = [make_atoms(by_bucket[key], moves) for key in sorted(by_bucket)]
-    return Atoms(*(pl.concat(tables) for tables in zip(*made, strict=True)))
+    made = atoms_of(by_bucket[key] for key in sorted(by_bucket))
+    moves = apart(overrides, made.member)
+    return atoms_of((by_bucket[key] for key in sorted(by_bucket)), moves) if moves.height else made
 
 
 def _edges(
