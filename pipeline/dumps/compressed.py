@@ -1,14 +1,17 @@
 """Delivered files, plain or compressed, as a stream of unpacked bytes.
 
-What lives here: choosing the decompressor by file name, and turning every way in which a file can be cut off or damaged into a `DumpError`
+What lives here: choosing the decompressor by what the file begins with (names are wrong at times: many an HTTP client unpacks `.gz` on the
+way and keeps the name), and turning every way in which a file can be cut off or damaged into a `DumpError`
 that says where. Add a compression when a platform ships a new one. What must not live here: what the bytes mean.
 """
 
 from __future__ import annotations
 
 import bz2
+import codecs
 import io
 import lzma
+import re
 import zlib
 from typing import TYPE_CHECKING, BinaryIO, cast
 
@@ -38,6 +41,16 @@ _FORMATS = {
     ".xz": "xz",
     ".txz": "xz",
 }
+_BEGINNINGS = {
+    "gzip": re.compile(rb"\x1f\x8b\x08"),
+    "bzip2": re.compile(rb"BZh[1-9](?:1AY&SY|\x17\x72\x45\x38\x50\x90)"),
+    "zstd": re.compile(rb"\x28\xb5\x2f\xfd"),
+    "xz": re.compile(rb"\xfd7zXZ\x00"),
+}
+_ERROR_PAGE = re.compile(rb"\s*<(?:!doctype\s+html|html)\b", re.IGNORECASE)
+"""What a server says instead of sending a file: text, but no dump."""
+_HEAD_BYTES = 4096
+_TAR = slice(257, 262)
 COMPRESSED_SUFFIXES = tuple(_FORMATS)
 _ISAL_ERROR = cast("type[Exception]", IsalError)  # its stub declares it as an instance
 _DAMAGE = (EOFError, OSError, zlib.error, lzma.LZMAError, _ISAL_ERROR, zstandard.ZstdError)
@@ -52,10 +65,10 @@ class DumpFile(io.RawIOBase):
         super().__init__()
         self.path = path
         self.position = 0
-        self._format = _FORMATS.get(path.suffix.lower(), "plain")
         try:
             if path.stat().st_size == 0:
                 raise DumpError(f"{path}: the file is empty (0 bytes); {_MEND}")
+            self._format = packing_of(path)
             self._stream = _stream(path, self._format)
         except OSError as error:
             raise DumpError(f"{path}: cannot be opened ({error.strerror or error}); deliver the file or mend its permissions") from error
@@ -110,6 +123,25 @@ def blocks(path: Path, size: int = BLOCK_BYTES, *, may_be_empty: bool = False) -
             yield block
         if file.position == 0 and not may_be_empty:
             raise DumpError(f"{path}: unpacks to 0 bytes; {_MEND}")
+
+
+def packing_of(path: Path) -> str:
+    """`gzip`, `bzip2`, `zstd`, `xz` or `plain`, by how the file begins; by its name when it begins neither so nor as text does.
+
+    OSError when it cannot be opened.
+    """
+    with path.open("rb") as file:
+        head = file.read(_HEAD_BYTES)
+    found = next((packing for packing, beginning in _BEGINNINGS.items() if beginning.match(head)), None)
+    return found or ("plain" if _is_text(head) or head[_TAR] == b"ustar" else _FORMATS.get(path.suffix.lower(), "plain"))
+
+
+def _is_text(head: bytes) -> bool:
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(head)
+    except UnicodeDecodeError:
+        return False
+    return b"\0" not in head and _ERROR_PAGE.match(head) is None
 
 
 def _stream(path: Path, form: str) -> BinaryIO:

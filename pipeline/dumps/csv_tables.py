@@ -13,7 +13,7 @@ import duckdb
 import numpy as np
 import polars as pl
 
-from pipeline.dumps.compressed import COMPRESSED_SUFFIXES, DumpFile, blocks
+from pipeline.dumps.compressed import DumpFile, blocks, packing_of
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.rejects import Reason
 
@@ -117,7 +117,7 @@ def _reject_errors(
 
 
 def _plain(path: Path, scratch: Path) -> Path:
-    if path.suffix.lower() not in COMPRESSED_SUFFIXES:
+    if packing_of(path) == "plain":
         return path
     plain = scratch / path.stem
     with plain.open("wb") as file:

@@ -216,12 +216,16 @@ def newest_dump(file_system: Any, root: str, source: Source) -> tuple[str, list[
 
 
 def shown_files(file_system: Any, root: str) -> dict[str, dict[str, Any]]:  # noqa: ANN401
-    """What upstream shows: path below the folder -> what the file system says of it, in order. DumpError when that is nothing."""
-    found = file_system.find(root, detail=True)
-    if not found:
-        raise DumpError("nothing there: the folder is missing or empty")
+    """What upstream shows: path below the folder -> what the file system says of it, in order. DumpError when that is nothing.
+
+    Hidden files are an operating system's notes (`.DS_Store`, `._<name>`), no part of a dump.
+    """
     base = file_system._strip_protocol(root).rstrip("/")  # noqa: SLF001 - the documented way to make listings and roots comparable
-    return {_relative(path, base): info for path, info in sorted(found.items())}
+    found = {_relative(path, base): info for path, info in sorted(file_system.find(root, detail=True).items())}
+    shown = {name: info for name, info in found.items() if not any(part.startswith(".") for part in PurePosixPath(name).parts)}
+    if not shown:
+        raise DumpError("nothing there: the folder is missing or empty")
+    return shown
 
 
 def _relative(path: str, base: str) -> str:

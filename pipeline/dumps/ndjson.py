@@ -22,7 +22,7 @@ import duckdb
 import msgspec
 import polars as pl
 
-from pipeline.dumps.compressed import DumpFile
+from pipeline.dumps.compressed import DumpFile, packing_of
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.json_documents import document_records, is_json, one_line
 from pipeline.dumps.ndjson_blocks import BlockContent, BlockReader, Layout, Records, connect, line_places
@@ -42,7 +42,7 @@ RECORD_BYTES = 256 << 20
 """A longer line is no record: the file is not newline-delimited."""
 DOCUMENT_BYTES = 1 << 30
 """A document is held in memory as a whole; larger ones must come as one record per line."""
-_STREAMED = {".gz": "gzip", ".zst": "zstd"} | dict.fromkeys((".ndjson", ".jsonl", ".json"), "uncompressed")
+_STREAMED = {"gzip": "gzip", "zstd": "zstd", "plain": "uncompressed"}
 """What DuckDB can unpack by itself; anything else goes in blocks from the start."""
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -144,7 +144,7 @@ class _Reader:
     def blocks(self) -> Iterator[Block]:
         if self.is_document:
             return self._of_document()
-        compression = _STREAMED.get(self.path.suffix.lower())
+        compression = _STREAMED.get(packing_of(self.path))
         if compression is None or self.head.startswith(_BYTE_ORDER_MARK):
             return self._block_wise(0, 1)
         return self._streamed(compression)

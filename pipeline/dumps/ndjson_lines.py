@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pipeline.dumps.compressed import COMPRESSED_SUFFIXES, DumpFile
+from pipeline.dumps.compressed import DumpFile, packing_of
 from pipeline.dumps.staging_writer import EXCERPT_CHARACTERS
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class LineCounter:
 def _line_starts(path: Path) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Byte offset and number of each line that is not blank, step by step."""
     buffer = bytearray(STEP_BYTES)
-    is_plain = path.suffix.lower() not in COMPRESSED_SUFFIXES
+    is_plain = packing_of(path) == "plain"
     offset, line, is_at_start = 0, 1, True
     undecided: tuple[int, int] | None = None
     with path.open("rb", buffering=0) if is_plain else DumpFile(path) as file:

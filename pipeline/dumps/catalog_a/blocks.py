@@ -31,6 +31,8 @@ LARGEST_RECORD_BYTES = 64 << 20
 
 _HEAD = re.compile(rb"\A(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*\?>\s*)?<(\w+)\s*(/?)>")
 _HEAD_BYTES = 4096
+_PADDING = b" \t\r\n\0\x1a"
+"""What tapes and old editors put behind the end of a file, beside blanks."""
 _LINE_FEED, _LESS_THAN = b"\n<"
 
 
@@ -78,7 +80,7 @@ def record_blocks(path: Path, root: str, size: int = BLOCK_BYTES) -> Iterator[Bl
             )
     end = f"</{root}>".encode()
     place = offset + len(data)
-    data = data.rstrip()
+    data = data.rstrip(_PADDING)
     if not data.endswith(end):
         raise DumpError(f"{path}: cut off at byte {place}: the closing </{root}> is missing; fetch the file again and compare its checksum")
     data = data.removesuffix(end)

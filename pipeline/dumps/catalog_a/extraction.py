@@ -9,6 +9,9 @@ noncharacters, which no text may hold that is meant for interchange.
 
 from __future__ import annotations
 
+import html
+import html.entities
+import re
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -30,6 +33,9 @@ VALUE, ROW, SECTION, PART, ITEM = "\ufdd0", "\ufdd1", "\ufdd2", "\ufdd3", "\ufdd
 TREE_BYTES = 1 << 20
 """What is parsed at once: the tree of a megabyte (some 15 MB) stays near the processor; with 8 MB everything takes a third longer."""
 
+_CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]|&#(?:0*(?:[0-8]|1[124-9]|2[0-9]|3[01])|x0*(?:1?[0-8bcefBCEF]|1[9aAdD]));")
+"""Raw, or as numbers."""
+_AMPERSAND = re.compile(rb"&(?!#[0-9]+;|#x[0-9a-fA-F]+;|(?:amp|lt|gt|quot|apos);)([A-Za-z][A-Za-z0-9]*;)?")
 _SEPARATOR_LEAD = b"\xef\xb7"
 _REPLACEMENT = "\ufffd".encode()
 _TAIL_CHARACTERS = 500
@@ -67,7 +73,7 @@ def extract(block: Block, sections: Sequence[Sequence[str]]) -> Extraction:
             for start, end in pairwise(starts):
                 record = block.data[start:end]
                 try:
-                    texts.append(_texts(block.root, record, sections))
+                    texts.append(_mended_texts(block.root, record, sections))
                     kept.append(start)
                 except (etree.XMLSyntaxError, _SeparatorError) as error:
                     broken.append(_broken(record, block.offset + start, str(error)))
@@ -88,6 +94,23 @@ def _runs(offsets: list[int], end: int) -> Iterator[list[int]]:
             yield run
             run = [offset]
     yield [*run, end]
+
+
+def _mended_texts(root: str, record: bytes, sections: Sequence[Sequence[str]]) -> list[str]:
+    """As `_texts`, of one record, if need be without the control characters and with the ampersands that XML forbids in texts."""
+    try:
+        return _texts(root, record, sections)
+    except etree.XMLSyntaxError:
+        mended = _AMPERSAND.sub(_escaped, _CONTROL.sub(b"", record))
+        if mended == record:
+            raise
+        return _texts(root, mended, sections)
+
+
+def _escaped(ampersand: re.Match[bytes]) -> bytes:
+    """An entity of HTML as its character, a bare ampersand as XML writes it."""
+    character = html.entities.html5.get((ampersand[1] or b"").decode())
+    return b"&amp;" + (ampersand[1] or b"") if character is None else html.escape(character).encode()
 
 
 def _broken(record: bytes, offset: int, message: str) -> BrokenRecord:

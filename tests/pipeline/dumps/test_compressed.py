@@ -38,6 +38,25 @@ def test_blocks_give_back_the_content_in_blocks_of_the_size_asked_for(tmp_path: 
     assert {len(block) for block in got[:-1]} == {100_000}
 
 
+@pytest.mark.parametrize("named", PACK)
+@pytest.mark.parametrize("packed", PACK)
+def test_the_content_says_how_it_is_packed_whatever_the_name(tmp_path: Path, packed: str, named: str) -> None:
+    path = tmp_path / f"dump{named}"
+    path.write_bytes(PACK[packed](CONTENT[:20_000]))
+    assert b"".join(blocks(path)) == CONTENT[:20_000]
+    characters = "ö".encode() * 5000
+    path.write_bytes(PACK[packed](b"x" + characters))
+    assert b"".join(blocks(path)) == b"x" + characters, "text is text though a character is cut where looking ends"
+
+
+def test_an_archive_that_was_unpacked_on_the_way_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "dump.tar.gz"
+    with tarfile.open(path, "w") as archive:
+        archive.add(__file__, "mbdump/recording")
+    with DumpFile(path) as file, tarfile.open(fileobj=file, mode="r|") as archive:
+        assert archive.getnames() == ["mbdump/recording"]
+
+
 @pytest.mark.parametrize("suffix", COMPRESSED)
 def test_several_members_in_one_file_are_read_as_one(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"dump{suffix}"

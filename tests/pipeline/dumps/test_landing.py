@@ -40,6 +40,17 @@ def test_the_newest_dated_folder_is_landed_whole_and_unchanged_afterwards(tmp_pa
     assert (result.folder / "tracks.ndjson").read_text() == "new"
 
 
+def test_notes_of_an_operating_system_are_no_part_of_a_dump(tmp_path: Path) -> None:
+    day = tmp_path / "up" / "2026-08-01"
+    deliver(day, tracks__ndjson="{}", __DS_Store="x")
+    deliver(tmp_path / "up", __DS_Store="x")
+    deliver(day / ".cache", more__ndjson="x")
+    (day / "._tracks.ndjson").write_text("x")
+    result = land(source(tmp_path / "up"), tmp_path / "zone")
+    assert result.folder == tmp_path / "zone" / "2026-08-01"
+    assert [file.name for file in result.folder.iterdir()] == ["tracks.ndjson"]
+
+
 def test_an_unchanged_dump_is_not_fetched_again(tmp_path: Path) -> None:
     deliver(tmp_path / "up" / "2026-09-01", a__csv="1")
     first = land(source(tmp_path / "up"), tmp_path / "zone")
