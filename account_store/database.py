@@ -27,7 +27,7 @@ BUSY_MS = 10_000
 """How long a SQLite writer waits for another process's transaction; they last milliseconds."""
 IN_BINARY = "answer_in_binary"
 """Execution option of queries for many bytes: as text, PostgreSQL would send two digits for each byte, half of the time of reading them."""
-NEWEST = "0005"
+NEWEST = "0006"
 """The newest revision in `migrations/versions`: known here so that opening a database that has it need not import Alembic (0.2 s)."""
 _MIGRATIONS = Path(__file__).parent / "migrations"
 _MIGRATION_LOCK = 7_418_529_001

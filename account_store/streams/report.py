@@ -1,8 +1,9 @@
 """The airings of whole months, stream by stream, as arrays: what an airplay report is made of.
 
 A day that is settled is kept once more as one row of `airplay_day`, so that three months of a stream are 92 rows to read and not 36,800
-(docs/benchmarks.md says what that gains). `settle` packs days as they become settled; a report that meets one that is not packed yet packs
-it. A row's `airings` hold three columns one after the other, little endian, ordered by start, then airing id:
+(docs/benchmarks.md says what that gains). `settle` packs days, in the background; a report that meets one that is not packed yet reads its
+airings (unpacked.py), and says by `is_behind` that there is something to pack. A row's `airings` hold three columns one after the other,
+little endian, ordered by start, then airing id:
 
     0     8n bytes  int64   recording ids
     8n    4n bytes  int32   starts, in seconds since the day began (UTC)
@@ -15,9 +16,9 @@ catalog), the forms of a report.
 from __future__ import annotations
 
 import sys
+import threading
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -26,20 +27,21 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from account_store.clock import day_of
 from account_store.database import IN_BINARY, POSTGRESQL, reading
+from account_store.streams import unpacked
 from account_store.streams.tables import airing, airplay_day, stream
+from account_store.streams.unpacked import DAY_SECONDS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     import numpy.typing as npt
-    from sqlalchemy import Connection, Engine
+    from sqlalchemy import ColumnElement, Engine
 
     from account_store.clock import Clock
 
 SETTLED_AFTER = timedelta(days=1)
 """After its end, a day is settled: what began on it has been written, but for what a monitor could not write for as long; such an airing
 unpacks its day (airings.py)."""
-DAY_SECONDS = 86_400
 _BYTES = 16
 """Of one airing in `airplay_day`."""
 _MOST_VALUES = 500
@@ -81,6 +83,8 @@ class Airplay:
         """Over an open database."""
         self._engine = engine
         self._clock = clock
+        self.is_behind = threading.Event()
+        """A report had to read settled days that are not packed: `settle` has something to do."""
 
     def streams(self, account_id: int, since: datetime, until: datetime) -> list[ReportedStream]:
         """The account's streams that were active at any moment from `since` to before `until`, oldest first."""
@@ -89,22 +93,18 @@ class Airplay:
         with reading(self._engine) as connection:
             return [ReportedStream(*row) for row in connection.execute(query.order_by(stream.c.created_at, stream.c.stream_id))]
 
-    def airings(self, one: ReportedStream, since: datetime, until: datetime) -> Airings:
-        """What began on the stream from `since` to before `until`. Settled days that are not packed yet are packed on the way."""
+    def airings(self, streams: Sequence[ReportedStream], since: datetime, until: datetime) -> Iterator[Airings]:
+        """What began on each of the streams from `since` to before `until`, in their order. Nothing is open between two."""
         first, last = _day(since), _day(until - _ONE_SECOND)
-        with reading(self._engine) as connection:
-            wanted = airplay_day.c.day.between(_text(first), _text(last))
-            packed = select(airplay_day.c.day, airplay_day.c.airings).where(airplay_day.c.stream_id == one.stream_id, wanted)
-            rows = connection.execute(packed, execution_options={IN_BINARY: True}).all()
-            days = {_number(day): bytes(content) for day, content in rows}
-            missing = [day for day in range(max(first, _day(one.created_at)), min(last, _last_day(one)) + 1) if day not in days]
-            if missing:
-                made = _read_days(connection, one.stream_id, missing)
-                settled_before = self._settled_before(connection, one.stream_id)
-                days |= made
-        if missing:
-            self._pack(one.stream_id, {day: content for day, content in made.items() if day < settled_before})
-        return _between(days, since, until)
+        for start in range(0, len(streams), _TOGETHER):
+            some = streams[start : start + _TOGETHER]
+            spans = {one.stream_id: (max(first, _day(one.created_at)), min(last, _last_day(one))) for one in some}
+            rest = self._unpacked(spans)
+            for stream_id, span in spans.items():
+                days = self._packed(stream_id, *span) | rest.pop(stream_id, {})
+                if len(days) <= span[1] - span[0]:  # one was unpacked meanwhile
+                    days |= self._unpacked({stream_id: span}).get(stream_id, {})
+                yield _between(days, since, until)
 
     def aired_as(self, stream_id: str, recording_ids: Sequence[int]) -> dict[int, AiredAs]:
         """What recordings were called when they last aired on the stream; those that never did are absent."""
@@ -118,57 +118,69 @@ class Airplay:
         return found
 
     def settle(self, most_days: int = 10_000) -> int:
-        """Pack settled days that are not packed yet, at most about so many; how many were. Any number of processes may do so at once."""
-        last_packed = select(func.max(airplay_day.c.day)).where(airplay_day.c.stream_id == stream.c.stream_id).scalar_subquery()
+        """Pack settled days that are not packed yet, at most so many; how many were. Any number of processes may do so at once."""
+        self.is_behind.clear()
+        packed_days = select(func.count()).where(airplay_day.c.stream_id == stream.c.stream_id).scalar_subquery()
         with reading(self._engine) as connection:
-            rows = connection.execute(select(*_REPORTED, last_packed.label("last_packed"))).all()
-        settled_before, packed = self._clock() - SETTLED_AFTER, 0
-        for *reported, last in rows:
+            rows = connection.execute(select(*_REPORTED, packed_days)).all()
+        last_settled, packed = _day(self._clock() - SETTLED_AFTER) - 1, 0
+        for *reported, count in rows:
             one = ReportedStream(*reported)
-            day = _day(one.created_at) if last is None else _number(last) + 1
-            end = min(_day(settled_before) - 1, _last_day(one))
-            while day <= end and packed < most_days:
-                until = min(day + _DAYS_AT_ONCE, end + 1)
-                self.airings(one, _moment(day), _moment(until))
-                packed += until - day
-                day = until
+            span = _day(one.created_at), min(last_settled, _last_day(one))
+            if count <= span[1] - span[0] and packed < most_days:
+                packed += self._pack(one.stream_id, span, most_days - packed)
         return packed
 
-    def _settled_before(self, connection: Connection, stream_id: str) -> int:
-        """The first day that may still change."""
-        is_open = (airing.c.stream_id == stream_id) & airing.c.ended_at.is_(None)
-        opened = connection.execute(select(airing.c.started_at).where(is_open)).scalars().all()
-        return min([_day(self._clock() - SETTLED_AFTER), *map(_day, opened)])
+    def _unpacked(self, spans: dict[str, tuple[int, int]]) -> dict[str, dict[int, bytes]]:
+        """By stream the days of those spans (both ends included) that are not packed, as they would be."""
+        is_wanted = airplay_day.c.stream_id.in_(list(spans))
+        first, last = min(one for one, _ in spans.values()), max(one for _, one in spans.values())
+        with reading(self._engine) as connection:
+            known = connection.execute(select(airplay_day.c.stream_id, airplay_day.c.day).where(is_wanted, _between_days(first, last)))
+            packed = {(name, _number(day)) for name, day in known}
+        missing = {name: [day for day in range(low, high + 1) if (name, day) not in packed] for name, (low, high) in spans.items()}
+        missing = {name: days for name, days in missing.items() if days}
+        if not missing:
+            return {}
+        if min(days[0] for days in missing.values()) < _day(self._clock() - SETTLED_AFTER):
+            self.is_behind.set()
+        with unpacked.reading_many(self._engine) as connection:
+            return unpacked.read(connection, missing)
 
-    def _pack(self, stream_id: str, days: dict[int, bytes]) -> None:
-        rows = [{"stream_id": stream_id, "day": _text(day), "airings": content} for day, content in days.items()]
-        insert = postgresql.insert if self._engine.dialect.name == POSTGRESQL else sqlite.insert
-        if rows:
-            with self._engine.begin() as connection:
-                connection.execute(insert(airplay_day).on_conflict_do_nothing(), rows)
+    def _packed(self, stream_id: str, first: int, last: int) -> dict[int, bytes]:
+        query = select(airplay_day.c.day, airplay_day.c.airings).where(airplay_day.c.stream_id == stream_id, _between_days(first, last))
+        with reading(self._engine) as connection:
+            rows = connection.execute(query, execution_options={IN_BINARY: True})
+            return {_number(day): bytes(content) for day, content in rows}
+
+    def _pack(self, stream_id: str, span: tuple[int, int], most_days: int) -> int:
+        """Under the stream's lock: what is written of it meanwhile waits, and unpacks its day then (airings.py)."""
+        first, last = span
+        with self._engine.begin() as connection:
+            connection.execute(select(stream.c.stream_id).where(stream.c.stream_id == stream_id).with_for_update())
+            is_open = (airing.c.stream_id == stream_id) & airing.c.ended_at.is_(None)
+            opened = connection.execute(select(airing.c.started_at).where(is_open)).scalars()
+            last = min([last, *(_day(moment) - 1 for moment in opened)])
+            known = connection.execute(select(airplay_day.c.day).where(airplay_day.c.stream_id == stream_id)).scalars()
+            days = sorted(set(range(first, last + 1)) - set(map(_number, known)))[:most_days]
+            if not days:
+                return 0
+            made = unpacked.read(connection, {stream_id: days})[stream_id]
+            rows = [{"stream_id": stream_id, "day": _text(day), "airings": content} for day, content in made.items()]
+            insert = postgresql.insert if connection.dialect.name == POSTGRESQL else sqlite.insert
+            connection.execute(insert(airplay_day).on_conflict_do_nothing(), rows)
+        return len(days)
 
 
 _REPORTED = (stream.c.stream_id, stream.c.name, stream.c.created_at, stream.c.stopped_at)
-_STARTED = (airing.c.started_ms + 500) // 1000
-"""`started_at` as a number: quicker to read."""
-_DAYS_AT_ONCE = 31
+_TOGETHER = 16
+"""Streams whose unpacked days are read at once: what aired at one time lies together in the table. Some MB."""
 _ONE_SECOND = timedelta(seconds=1)
 _EPOCH = date(1970, 1, 1)
 
 
-def _read_days(connection: Connection, stream_id: str, days: Sequence[int]) -> dict[int, bytes]:
-    """The days as they are packed, out of the table of airings; `days` ascend. Days between them are read, too, and left out."""
-    in_time = (airing.c.started_at >= _moment(days[0])) & (airing.c.started_at < _moment(days[-1] + 1))
-    query = select(airing.c.recording_id, _STARTED, airing.c.duration_seconds).where(airing.c.stream_id == stream_id, in_time)
-    rows = connection.execute(query.order_by(airing.c.started_at, airing.c.airing_id))
-    columns = np.fromiter(chain.from_iterable(rows), np.int64).reshape(-1, 3)
-    starts = np.searchsorted(columns[:, 1], np.asarray(days) * DAY_SECONDS)
-    ends = np.searchsorted(columns[:, 1], (np.asarray(days) + 1) * DAY_SECONDS)
-    made = {}
-    for day, start, end in zip(days, starts, ends, strict=True):
-        ids, unix, seconds = columns[start:end].T
-        made[day] = ids.astype("<i8").tobytes() + (unix - day * DAY_SECONDS).astype("<i4").tobytes() + seconds.astype("<i4").tobytes()
-    return made
+def _between_days(first: int, last: int) -> ColumnElement[bool]:
+    return airplay_day.c.day.between(_text(first), _text(last))
 
 
 def _between(days: dict[int, bytes], since: datetime, until: datetime) -> Airings:

@@ -55,11 +55,12 @@ airing = Table(
     Column("started_ms", BigInteger, nullable=False),
     Column("heard_ms", BigInteger, nullable=False),
     UniqueConstraint("stream_id", "recording_id", "anchor_ms", name="airing_once"),
-    Index("airing_by_time", "stream_id", "started_at", "airing_id"),
+    Index("airing_by_time", "stream_id", "started_at", "airing_id", "recording_id", "started_ms", "duration_seconds"),
     Index("airing_open", "stream_id", unique=True, sqlite_where=text("ended_at IS NULL"), postgresql_where=text("ended_at IS NULL")),
 )
 """One play of one recording, as the catalog described it at the time. `anchor_ms`: when its first sample was or would have been on the air;
-`heard_ms`: until when it was heard. `ended_at` is null while it may go on; `duration_seconds` is the length so far, then the length."""
+`heard_ms`: until when it was heard. `ended_at` is null while it may go on; `duration_seconds` is the length so far, then the length. The
+index by time has all that a report reads."""
 
 stream_gap = Table(
     "stream_gap",

@@ -1,10 +1,11 @@
-"""Keeps settled days of airings packed, so that no report has to wait for it: a worker does so a few at a time, beside its requests."""
+"""Keeps settled days of airings packed, which makes reports of months quick: a worker does so a few at a time, beside its requests."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import random
+import time
 from typing import TYPE_CHECKING
 
 from account_store.errors import UnavailableError
@@ -18,12 +19,16 @@ EVERY_SECONDS = 3600.0
 _DAYS_AT_ONCE = 200
 """Of streams: a fraction of a second, which is how long stopping the server may have to wait for it."""
 _PAUSE_SECONDS = 1.0
+_LOOKS_SECONDS = 5.0
+"""After so long a report that met days which are not packed is noticed."""
 
 
 async def keep_settled(accounts: Accounts) -> None:
-    """Until it is cancelled. Workers look at times of their own; what one has done the others find done."""
+    """Until it is cancelled. Workers look at times of their own, and behind a report; what one has done the others find done."""
     while True:
-        await asyncio.sleep(EVERY_SECONDS * random.uniform(0.01, 1))  # noqa: S311 - no secret
+        until = time.monotonic() + EVERY_SECONDS * random.uniform(0.01, 1)  # noqa: S311 - no secret
+        while time.monotonic() < until and not accounts.airplay.is_behind.is_set():  # noqa: ASYNC110 - set by another thread; no hurry
+            await asyncio.sleep(_LOOKS_SECONDS)
         try:
             while await asyncio.to_thread(accounts.airplay.settle, _DAYS_AT_ONCE):  # noqa: ASYNC110 - work that is left, no flag
                 await asyncio.sleep(_PAUSE_SECONDS)

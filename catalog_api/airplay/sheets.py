@@ -76,8 +76,8 @@ class Sheet:
 def sheets(service: Service, account_id: int, window: Window) -> Iterator[Sheet]:
     """One for each stream of the account that was active within the window, oldest stream first. Blocks; holds nothing between two."""
     accounts, since, until = service.accounts, window.since, window.until
-    for stream in accounts.airplay.streams(account_id, since, until):
-        airings = accounts.airplay.airings(stream, since, until)
+    streams = accounts.airplay.streams(account_id, since, until)
+    for stream, airings in zip(streams, accounts.airplay.airings(streams, since, until), strict=True):
         ids, place = distinct(airings.recording_ids)
         tracks, number_of = _named(service, stream, ids.tolist())
         ranked = _ranked(tracks, number_of, place)

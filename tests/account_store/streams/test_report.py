@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import func, select
 
+from account_store.streams import report
 from account_store.streams.tables import airing, airplay_day, stream
 from tests.account_store.conftest import new_caller
 from tests.account_store.streams.airwaves import air, track
@@ -36,7 +37,7 @@ def new_stream(accounts: Accounts, *, created_at: datetime = NOW - timedelta(day
 
 
 def rows(accounts: Accounts, one: ReportedStream, since: datetime, until: datetime) -> list[tuple[int, int, int]]:
-    found = accounts.airplay.airings(one, since, until)
+    [found] = accounts.airplay.airings([one], since, until)
     return list(zip(found.recording_ids.tolist(), found.started_unix.tolist(), found.seconds.tolist(), strict=True))
 
 
@@ -65,7 +66,11 @@ def test_any_window_gives_what_was_aired_in_it_packed_or_not(
     for start, length in windows:
         since, until = base + timedelta(seconds=start), base + timedelta(seconds=start + length)
         expected = [row for row in aired if since.timestamp() <= row[1] < until.timestamp()]
-        assert rows(accounts, one, since, until) == expected, "as it is read first"
+        assert rows(accounts, one, since, until) == expected, "nothing is packed"
+    accounts.airplay.settle()
+    for start, length in windows:
+        since, until = base + timedelta(seconds=start), base + timedelta(seconds=start + length)
+        expected = [row for row in aired if since.timestamp() <= row[1] < until.timestamp()]
         assert rows(accounts, one, since, until) == expected, "as it was packed meanwhile"
 
 
@@ -73,8 +78,11 @@ def test_only_settled_days_are_packed_and_only_once(accounts: Accounts, clock: H
     one = new_stream(accounts, created_at=midnight(10))
     for day in range(6):
         air(accounts, one.stream_id, track(day), midnight(day) + timedelta(hours=3), 100)
+    accounts.airplay.settle()
+    assert not accounts.airplay.is_behind.is_set()
     expected = rows(accounts, one, midnight(10), NOW)
     assert len(expected) == 6
+    assert not accounts.airplay.is_behind.is_set(), "all that can be packed is"
     assert days_packed(accounts, one) == 9, "today and yesterday may still change"
     air(accounts, one.stream_id, track(7), midnight(1) + timedelta(hours=23), 100)
     assert len(rows(accounts, one, midnight(10), NOW)) == 7
@@ -106,6 +114,7 @@ def test_a_day_with_an_airing_that_goes_on_is_not_settled(accounts: Accounts, cl
     air(accounts, one.stream_id, track(1), midnight(4) + timedelta(hours=1), 100, ended=False)
     clock.move(days=3)
     assert rows(accounts, one, midnight(5), clock.now) == [(1, int((midnight(4) + timedelta(hours=1)).timestamp()), 100)]
+    accounts.airplay.settle()
     assert days_packed(accounts, one) == 1, "the day before it"
     air(accounts, one.stream_id, track(1), midnight(4) + timedelta(hours=1), 250)
     assert [row[2] for row in rows(accounts, one, midnight(5), clock.now)] == [250]
@@ -114,6 +123,7 @@ def test_a_day_with_an_airing_that_goes_on_is_not_settled(accounts: Accounts, cl
 def test_what_is_written_late_is_in_the_report_all_the_same(accounts: Accounts) -> None:
     one = new_stream(accounts, created_at=midnight(5))
     air(accounts, one.stream_id, track(1), midnight(4), 100)
+    accounts.airplay.settle()
     assert len(rows(accounts, one, midnight(5), NOW)) == 1
     air(accounts, one.stream_id, track(2), midnight(4) + timedelta(hours=1), 70)
     assert [row[0] for row in rows(accounts, one, midnight(5), NOW)] == [1, 2], "its day was packed before"
@@ -123,10 +133,33 @@ def test_what_is_written_late_is_in_the_report_all_the_same(accounts: Accounts) 
 def test_a_packed_day_can_be_thrown_away(accounts: Accounts) -> None:
     one = new_stream(accounts, created_at=midnight(5))
     air(accounts, one.stream_id, track(1), midnight(4), 100)
+    accounts.airplay.settle()
     before = rows(accounts, one, midnight(5), NOW)
     with accounts._engine.begin() as connection:
         connection.execute(airplay_day.delete().where(airplay_day.c.stream_id == one.stream_id))
     assert rows(accounts, one, midnight(5), NOW) == before != []
+    assert accounts.airplay.is_behind.is_set(), "it can be packed again"
+    assert accounts.airplay.settle() >= 4
+    assert rows(accounts, one, midnight(5), NOW) == before
+
+
+def test_many_streams_at_once_are_told_apart_whatever_is_packed_of_each(accounts: Accounts, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report, "_TOGETHER", 4)
+    streams = [new_stream(accounts, created_at=midnight(20 + number % 3)) for number in range(6)]
+    for day in (1, 3, 18):
+        for number, one in enumerate(streams[::2]):
+            for more in (1, 0):
+                air(accounts, one.stream_id, track(100 * number + more), midnight(day) + timedelta(seconds=60 * number + more), 30)
+    alone = [rows(accounts, one, midnight(19), NOW) for one in streams]
+    together = lambda: [len(one.seconds) for one in accounts.airplay.airings(streams, midnight(19), NOW)]  # noqa: E731
+    assert together() == [len(one) for one in alone] == [6, 0] * 3
+    accounts.airplay.settle()
+    with accounts._engine.begin() as connection:
+        some = airplay_day.c.stream_id.in_([one.stream_id for one in streams[::3]]) & (airplay_day.c.day < f"{midnight(5):%Y-%m-%d}")
+        connection.execute(airplay_day.delete().where(some))
+    assert [rows(accounts, one, midnight(19), NOW) for one in streams] == alone
+    assert together() == [len(one) for one in alone]
+    assert alone[2] == sorted(alone[2], key=lambda row: row[1])
 
 
 def test_streams_of_a_report_were_active_in_its_time(accounts: Accounts, clock: HandClock) -> None:
