@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from tests.conftest import ROOT, run_module
-from tests.rebuild.test_rebuild import copy_of, newest
+from tests.rebuild.nights import copy_of, newest
 
 if TYPE_CHECKING:
     from pathlib import Path

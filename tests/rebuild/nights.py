@@ -1,0 +1,32 @@
+"""What the tests of whole builds share: copies of the built world to build upon, and what of a catalog must not change."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.conftest import BuiltWorld
+
+
+def table_hashes(catalog: Path) -> dict[str, str]:
+    """Of the published tables and of the recognition index."""
+    live = catalog / "current"
+    files = [*sorted((live / "tables").rglob("*.parquet")), *sorted((live / "serving" / "recognition").rglob("*.*"))]
+    return {str(path.relative_to(live)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def copy_of(built: BuiltWorld, place: Path) -> tuple[Path, Path]:
+    """Dumps and catalog, for a test of its own."""
+    dumps, catalog = place / "dumps", place / "catalog"
+    shutil.copytree(built.dumps, dumps)
+    shutil.copytree(built.catalog, catalog, symlinks=True)
+    return dumps, catalog
+
+
+def newest(dumps: Path, platform: str) -> Path:
+    """The newest dump of a platform."""
+    return max(path for path in (dumps / platform).iterdir() if path.is_dir())

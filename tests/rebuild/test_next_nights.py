@@ -1,0 +1,72 @@
+"""The nights after the first build: nothing new, broken dumps, a catalog that shrank, a way back."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.conftest import BuiltWorld, run_module
+from tests.rebuild.broken_dumps import empty_files, truncate, without_checksums, wrong_schema
+from tests.rebuild.nights import copy_of, newest, table_hashes
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from subprocess import CompletedProcess
+
+SPOILT = {"catalog_a": truncate, "catalog_b": wrong_schema, "streamsvc_c": empty_files}
+
+
+@pytest.fixture(scope="module")
+def second_night(built_world: BuiltWorld, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, CompletedProcess[str]]:
+    """A catalog that was built once more from the same dumps, and what the build said."""
+    dumps, catalog = copy_of(built_world, tmp_path_factory.mktemp("second"))
+    return catalog, run_module("pipeline", "build", "--dumps", dumps, "--catalog", catalog)
+
+
+def test_a_second_build_keeps_every_id_and_every_byte(built_world: BuiltWorld, second_night: tuple[Path, CompletedProcess[str]]) -> None:
+    catalog, said = second_night
+    assert "unchanged" in said.stderr
+    assert table_hashes(catalog) == table_hashes(built_world.catalog)
+    assert len(list((catalog / "snapshots").iterdir())) == 2
+
+
+def test_rollback_makes_the_earlier_snapshot_live_again(second_night: tuple[Path, CompletedProcess[str]], tmp_path: Path) -> None:
+    catalog = tmp_path / "catalog"
+    shutil.copytree(second_night[0], catalog, symlinks=True)
+    listed = [json.loads(line) for line in run_module("pipeline", "snapshots", "--catalog", catalog).stdout.splitlines()]
+    assert [snapshot["is_current"] for snapshot in listed] == [False, True]
+    run_module("pipeline", "rollback", "--catalog", catalog, "--to", listed[0]["id"])
+    assert (catalog / "current").resolve().name == listed[0]["id"]
+    refused = run_module("pipeline", "rollback", "--catalog", catalog, "--to", "nonsense", check=False)
+    assert refused.returncode == 1
+    assert "nonsense" in refused.stderr
+
+
+def test_broken_new_dumps_leave_the_last_good_ones_in_use(built_world: BuiltWorld, tmp_path: Path) -> None:
+    dumps, catalog = copy_of(built_world, tmp_path)
+    for platform, spoil in SPOILT.items():
+        bad = newest(dumps, platform).with_name("2031-01-01")
+        shutil.copytree(newest(dumps, platform), bad)
+        without_checksums(bad)
+        spoil(bad)
+    before = table_hashes(catalog)
+    night = run_module("pipeline", "build", "--dumps", dumps, "--catalog", catalog)
+    broken = {platform for platform in SPOILT for line in night.stderr.splitlines() if f" {platform}: " in line and "broken" in line}
+    assert broken == set(SPOILT), night.stderr
+    assert table_hashes(catalog) == before
+
+
+def test_a_catalog_that_shrank_is_not_published_unless_told_so(built_world: BuiltWorld, tmp_path: Path) -> None:
+    catalog = tmp_path / "catalog"
+    shutil.copytree(built_world.catalog, catalog, symlinks=True, ignore=shutil.ignore_patterns("landing", "work"))
+    shutil.copytree(built_world.dumps / "store_a", tmp_path / "dumps" / "store_a")  # one platform of six delivers
+    live = (catalog / "current").readlink()
+    night = run_module("pipeline", "build", "--dumps", tmp_path / "dumps", "--catalog", catalog, check=False)
+    assert night.returncode == 1
+    assert "catalog_did_not_shrink" in night.stderr
+    assert (catalog / "current").readlink() == live
+    run_module("pipeline", "build", "--dumps", tmp_path / "dumps", "--catalog", catalog, CATALOG_LARGEST_SHRINK="1")
+    assert (catalog / "current").readlink() != live
