@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pipeline.dumps.sources import SourcesError, named_sources
 from pipeline.paths import BuildPaths
 from pipeline.settings import Settings
 
@@ -36,13 +37,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def build(options: argparse.Namespace) -> int:
     """Materialise the nightly job in this process and say which snapshot is live."""
-    from pipeline.run import BuildFailedError, run_build  # noqa: PLC0415 - importing dagster costs more than the other commands take
-
     settings = replace(Settings.from_environment(), root=options.catalog.resolve())
     if options.dumps:
         settings = replace(settings, dumps=options.dumps.resolve())
     if options.sources:
         settings = replace(settings, sources=options.sources.resolve())
+    try:
+        named_sources(settings.dumps, settings.sources)  # a slip of the pen is told at once, not by every platform's step
+    except SourcesError as error:
+        return _fail(str(error))
+    from pipeline.run import BuildFailedError, run_build  # noqa: PLC0415 - importing dagster costs more than the other commands take
+
     if options.relink:
         BuildPaths(settings.root).ask_for_relink()
     try:

@@ -6,7 +6,7 @@ from pathlib import Path
 import dagster as dg
 
 from pipeline.build.gate import Limits
-from pipeline.dumps.sources import Source, load_sources, sources_below
+from pipeline.dumps.sources import Source, named_sources
 from pipeline.paths import BuildPaths
 from pipeline.settings import Settings
 
@@ -67,8 +67,7 @@ class CatalogResource(dg.ConfigurableResource):  # type: ignore[type-arg]
 
     def source(self, platform: str) -> Source | None:
         """Where the platform's dump lies, or None when nobody named a place."""
-        known = sources_below(Path(self.dumps)) if self.dumps else load_sources(Path(self.sources))
-        return known.get(platform)
+        return named_sources(Path(self.dumps) if self.dumps else None, Path(self.sources)).get(platform)
 
     def report(self, line: str) -> None:
         """Say how long work is getting on."""

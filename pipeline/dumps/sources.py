@@ -89,6 +89,11 @@ def _from_environment(place: str, value: object) -> object:
     return _ENVIRONMENT.sub(look_up, value)
 
 
+def named_sources(dumps: Path | None, file: Path) -> dict[str, Source]:
+    """The sources by platform: the folders below `dumps` when it is given, else what `file` names. SourcesError as in either."""
+    return sources_below(dumps) if dumps else load_sources(file)
+
+
 def sources_below(dumps: Path) -> dict[str, Source]:
     """A source for every folder of `dumps` that is named after a platform. SourcesError when there is none."""
     found = {name: Source(name, str((dumps / name).resolve()), link=True) for name in INPUTS if (dumps / name).is_dir()}
