@@ -20,13 +20,14 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[1]
 WORLD_RECORDINGS = 600
-LONGEST_FOLDERS = {"rebuild", "stream_monitor"}
-"""Their files go first: begun last, they keep one worker busy for minutes after the other has run out of tests."""
+LONGEST = ("test_icecast.py", "test_first_build.py", "stream_monitor", "rebuild")
+"""Files and folders that go first, in this order: begun last, they keep one worker busy for minutes after the other has run out of tests.
+The first listens for a minute of real time and needs no catalog, while the second has the shared one built, which others would wait for."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """See LONGEST_FOLDERS; `make test` has workers take files in this order."""
-    items.sort(key=lambda item: LONGEST_FOLDERS.isdisjoint(item.path.parts))
+    """See LONGEST; `make test` has workers take files in this order."""
+    items.sort(key=lambda item: next((place for place, name in enumerate(LONGEST) if name in item.path.parts), len(LONGEST)))
 
 
 def run_module(*arguments: str | Path, check: bool = True, **environment: str) -> subprocess.CompletedProcess[str]:
