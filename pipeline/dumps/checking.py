@@ -16,6 +16,8 @@ from pipeline.dumps.rejects import Reason
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pipeline.dumps.staging_writer import StagingWriter
+
 
 WHERE = ("source_file", "place")
 
@@ -99,6 +101,12 @@ def unknown_records(block: pl.DataFrame, entity: str) -> pl.DataFrame:
     )
 
 
+def reject_doubled(entity: str, table: str, rows: int, out: StagingWriter) -> None:
+    """Say that `rows` rows of a table of relations, which have no id to be named by, were left out because others say just the same."""
+    if rows:
+        out.reject(entity, Reason.DOUBLED_ROW, source_file=table, place="whole table", field=table, value=f"{rows} rows")
+
+
 def excerpt(columns: Sequence[str]) -> pl.Expr:
     """The record as one JSON text, without where it stands and without what adapters add to it (names with a leading underscore)."""
     return pl.struct(name for name in columns if name not in WHERE and not name.startswith("_")).struct.json_encode()
@@ -119,6 +127,12 @@ def mark_later(block: pl.DataFrame, duplicates: pl.DataFrame) -> pl.DataFrame:
 def given(column: str) -> pl.Expr:
     """The text of a column, null when it is blank."""
     return pl.when(pl.col(column).str.strip_chars() != "").then(pl.col(column))
+
+
+def bare_code(value: pl.Expr) -> pl.Expr:
+    """An id or code without blanks around it, and without the `.0` that data frames with gaps write behind whole numbers."""
+    text = value.str.strip_chars()
+    return pl.when(text.str.contains(".", literal=True)).then(text.str.replace(r"^([0-9]+)\.0+$", "$1")).otherwise(text)
 
 
 def whole_number(value: pl.Expr, minimum: int, maximum: int) -> pl.Expr:

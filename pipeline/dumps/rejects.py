@@ -33,6 +33,10 @@ class Reason(StrEnum):
     MISSING_ID = "missing_id", "The record has no id and cannot be linked to: report it upstream."
     INVALID_ID = "invalid_id", "The id has not the platform's shape: report it upstream."
     DUPLICATE_ID = "duplicate_id", "Another record of the same id was kept (the first in file order): check for a file delivered twice."
+    DOUBLED_ROW = (
+        "doubled_row",
+        "Rows without an id stand more than once: one of each is used; check for a file delivered twice.",
+    )
     MISSING_TITLE = "missing_title", "The record has no title (often a takedown): nothing to do."
     MISSING_VALUE = "missing_value", "A cell that the format makes mandatory is blank: the record is staged without it."
     NOT_AUDIO = "not_audio", "The record is a video, a heading or another thing that is no sound recording: nothing to do."

@@ -12,7 +12,7 @@ import polars as pl
 
 from catalog_store.identifiers import NUMBER_SHAPE, gtin_expr
 from catalog_store.tables.staging import RELEASE_TYPES
-from pipeline.dumps.checking import RowRule, ValueRule, given, split_rows, value_rejects, whole_number
+from pipeline.dumps.checking import RowRule, ValueRule, bare_code, given, split_rows, value_rejects, whole_number
 from pipeline.dumps.credits import PLACEHOLDER_NAMES, VARIOUS_ARTISTS, credit_names, joined_names, named_credits
 from pipeline.dumps.dates import partial_date
 from pipeline.dumps.delivered.shape import TEXTS
@@ -88,7 +88,7 @@ def stage_releases(block: pl.DataFrame, out: StagingWriter) -> None:
     block = block.drop("position", "is_part", strict=False)
     block, rejects = split_rows(block, entity, "id", _identity_rules())
     out.write_rejects(rejects)
-    gtin = gtin_expr(pl.col("upc"))
+    gtin = gtin_expr(bare_code(pl.col("upc")))
     date = partial_date(pl.col("release_date"))
     count = whole_number(pl.col("track_count"), 0, LONGEST_MS)
     rules = [

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from catalog_store.tables.files import sql_source
+from pipeline.dumps.checking import bare_code
 from pipeline.dumps.delivered.shape import SHAPES, conformed
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 ROWS_PER_PART = 100_000
+_IDS = ("id", "release_id", "label_id")
 
 
 class DeliveredStore:
@@ -34,7 +36,8 @@ class DeliveredStore:
         if frame.is_empty():
             return
         first = self.rows[kind]
-        numbered = frame.with_columns(position=pl.int_range(first, first + pl.len(), dtype=pl.Int64))
+        ids = [bare_code(pl.col(name)) for name in _IDS if name in frame.columns and frame[name].dtype == pl.String]
+        numbered = frame.with_columns(*ids, position=pl.int_range(first, first + pl.len(), dtype=pl.Int64))
         self._waiting[kind].append(conformed(numbered, SHAPES[kind]))
         self.rows[kind] += frame.height
         if sum(waiting.height for waiting in self._waiting[kind]) >= ROWS_PER_PART:

@@ -21,7 +21,7 @@ import polars as pl
 
 from catalog_store.identifiers import STREAMSVC_A_SHAPE, gtin_expr
 from catalog_store.tables.staging import RELEASE_TYPES
-from pipeline.dumps.checking import RowRule, ValueRule, given, mark_later, split_rows, value_rejects, whole_number
+from pipeline.dumps.checking import RowRule, ValueRule, bare_code, given, mark_later, split_rows, value_rejects, whole_number
 from pipeline.dumps.credits import PLACEHOLDER_NAMES, VARIOUS_ARTISTS, credit_names, joined_names, named_credits
 from pipeline.dumps.dates import with_dates
 from pipeline.dumps.isrcs import isrc_lists
@@ -99,7 +99,7 @@ def stage_albums(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWrit
     out.write_rejects(rejects)
     # `0000` and years before sound recording stand on some 14,000 albums of the real data.
     block = with_dates(block, pl.col("release_date")).with_columns(
-        _gtin=gtin_expr(pl.col("upc")), _count=whole_number(pl.col("total_tracks"), 0, LONGEST_MS)
+        _gtin=gtin_expr(bare_code(pl.col("upc"))), _count=whole_number(pl.col("total_tracks"), 0, LONGEST_MS)
     )
     kind = given("album_type").str.to_lowercase()
     out.write_rejects(

@@ -17,6 +17,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from pipeline.dumps.checking import reject_doubled
 from pipeline.dumps.credits import CREDITS
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.sorted_streams import nested, side_by_side
@@ -126,8 +127,11 @@ def stage_tables(tables: dict[str, SourceTable], dump: Path, scratch: Path, out:
         for block in _artists(connection):
             out.read("source_artist", block.height)
             stage_artists(block, duplicates, out)
+        doubled = 0
         for block in _genres(connection):
             stage_genres(block, out)
+            doubled += int(block["doubled"].sum())
+        reject_doubled("source_genre", "artist_genres", doubled, out)
         out.report("artists are staged")
 
 
@@ -319,11 +323,16 @@ def _artists(connection: duckdb.DuckDBPyConnection) -> Iterator[pl.DataFrame]:
 
 
 def _genres(connection: duckdb.DuckDBPyConnection) -> Iterator[pl.DataFrame]:
+    """Words of artists, each once; `doubled`: how many more rows say the same."""
     return stream(
         connection,
         f"""
-        SELECT a.id AS artist_id, (row_number() OVER (PARTITION BY a.key ORDER BY g.source_file, g.place_in_file) - 1) AS position, g.genre
-        FROM artist_genres g JOIN {_NAMED_ARTISTS} a ON a.key = {_KEY.format("g.artist_rowid")}
+        SELECT a.id AS artist_id, (row_number() OVER (PARTITION BY a.key ORDER BY g.first) - 1) AS position, g.genre, g.doubled
+        FROM (
+            SELECT {_KEY.format("artist_rowid")} AS key, genre, min({{'file': source_file, 'row': place_in_file}}) AS first,
+                count(*) - 1 AS doubled
+            FROM artist_genres GROUP BY 1, 2
+        ) g JOIN {_NAMED_ARTISTS} a ON a.key = g.key
         ORDER BY a.key, position
         """,
     )

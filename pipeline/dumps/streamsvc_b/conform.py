@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from catalog_store.identifiers import NUMBER_SHAPE, gtin_expr
-from pipeline.dumps.checking import RowRule, ValueRule, given, mark_later, split_rows, value_rejects, whole_number
+from pipeline.dumps.checking import RowRule, ValueRule, bare_code, given, mark_later, split_rows, value_rejects, whole_number
 from pipeline.dumps.credits import PLACEHOLDER_NAMES, VARIOUS_ARTISTS, credit_names
 from pipeline.dumps.dates import with_dates
 from pipeline.dumps.isrcs import isrc_lists
@@ -109,7 +109,7 @@ def stage_albums(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWrit
     block, rejects = split_rows(mark_later(block, duplicates), entity, "id", [other, *_identity_rules()])
     out.write_rejects(rejects)
     block = with_dates(block, pl.col("date").str.strip_chars(" []")).with_columns(
-        _gtin=gtin_expr(pl.col("upc")), _count=whole_number(pl.col("track_count"), 0, LONGEST_MS)
+        _gtin=gtin_expr(bare_code(pl.col("upc"))), _count=whole_number(pl.col("track_count"), 0, LONGEST_MS)
     )
     out.write_rejects(
         value_rejects(

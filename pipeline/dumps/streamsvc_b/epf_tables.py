@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from pipeline.dumps.checking import RowRule, split_rows
+from pipeline.dumps.checking import RowRule, reject_doubled, split_rows
 from pipeline.dumps.credits import CREDITS, joined_names
 from pipeline.dumps.rejects import Reason
 from pipeline.dumps.sorted_streams import nested, side_by_side
@@ -58,8 +58,11 @@ def stage_epf(dump: Path, scratch: Path, out: StagingWriter) -> None:
             out.read("source_artist", block.height)
             stage_artists(block, duplicates, out)
         for kind in ("artist", "collection"):
+            doubled = 0
             for block in _genres(connection, kind):
                 stage_genres(block, out)
+                doubled += int(block["doubled"].sum())
+            reject_doubled("source_genre", f"genre_{kind}", doubled, out)
         out.report("collections, artists and genres are staged")
 
 
@@ -94,7 +97,8 @@ def _songs(connection: duckdb.DuckDBPyConnection) -> Iterator[pl.DataFrame]:
             a.name AS advisory, NULL::VARCHAR AS kind, t.artist_display_name AS artist_credit,
             (worst.rank + 1 - p.rank) / worst.rank::DOUBLE AS popularity
         FROM song t CROSS JOIN worst
-        LEFT JOIN (SELECT key(song_id) AS key, min(isrc) AS isrc FROM song_match GROUP BY ALL) m ON m.key = key(t.song_id)
+        LEFT JOIN (SELECT key(song_id) AS key, string_agg(DISTINCT isrc, ';' ORDER BY isrc) AS isrc FROM song_match GROUP BY 1) m
+            ON m.key = key(t.song_id)
         LEFT JOIN (SELECT key(s.song_id) AS key, CAST(arg_min(key(s.collection_id), s.position) AS VARCHAR) AS album_id
             FROM collection_song s SEMI JOIN music ON key(music.collection_id) = key(s.collection_id) GROUP BY 1) c
             ON c.key = key(t.song_id)
@@ -174,18 +178,25 @@ def _stage_places(connection: duckdb.DuckDBPyConnection, out: StagingWriter) -> 
         f"""
         SELECT {_WHERE}, CAST(key(t.collection_id) AS VARCHAR) AS release_id, CAST(key(t.song_id) AS VARCHAR) AS external_id,
             t.volume_number AS disc_number, t.track_number, c.key IS NULL OR s.key IS NULL AS is_dangling,
-            concat(t.collection_id, ' ', t.song_id) AS ids
-        FROM collection_song t
+            concat(t.collection_id, ' ', t.song_id) AS ids, t.doubled
+        FROM (
+            SELECT collection_id, song_id, track_number, volume_number, min(position) AS position,
+                arg_min(source_file, position) AS source_file, arg_min(record, position) AS record, count(*) - 1 AS doubled
+            FROM collection_song GROUP BY ALL
+        ) t
         LEFT JOIN (SELECT DISTINCT key(collection_id) AS key FROM music WHERE trim(name) <> '') c ON c.key = key(t.collection_id)
         LEFT JOIN (SELECT DISTINCT key(song_id) AS key FROM song WHERE trim(name) <> '') s ON s.key = key(t.song_id)
         ORDER BY t.position
         """,
     )
     rules = [RowRule(Reason.DANGLING_REFERENCE, pl.col("is_dangling"), "ids")]
+    doubled = 0
     for block in places:
+        doubled += int(block["doubled"].sum())
         kept, rejects = split_rows(block, "source_release_track", "external_id", rules)
         out.write_rejects(rejects)
         stage_places(kept, out)
+    reject_doubled("source_release_track", "collection_song", doubled, out)
 
 
 def _artists(connection: duckdb.DuckDBPyConnection) -> Iterator[pl.DataFrame]:
@@ -200,18 +211,25 @@ def _artists(connection: duckdb.DuckDBPyConnection) -> Iterator[pl.DataFrame]:
 
 
 def _genres(connection: duckdb.DuckDBPyConnection, kind: str) -> Iterator[pl.DataFrame]:
-    """Genres of one kind of entity, the primary one first; only of entities that are staged."""
+    """Genres of one kind of entity, each once, the primary one first; only of entities that are staged. `doubled`: further rows of it."""
     entities = "music" if kind == "collection" else "artist"
     return stream(
         connection,
         f"""
-        SELECT '{"release" if kind == "collection" else "artist"}' AS entity_kind, CAST(key(t.{kind}_id) AS VARCHAR) AS entity_id,
-            row_number() OVER (PARTITION BY key(t.{kind}_id) ORDER BY {_PRIMARY.format("t.is_primary")}, t.position) - 1 AS position,
-            g.name AS genre, CAST(key(g.genre_id) AS VARCHAR) AS genre_id, p.name AS parent
-        FROM genre_{kind} t
-        JOIN genre g ON key(g.genre_id) = key(t.genre_id)
-        LEFT JOIN genre p ON key(p.genre_id) = key(g.parent_id)
-        SEMI JOIN {entities} e ON key(e.{kind}_id) = key(t.{kind}_id)
-        ORDER BY key(t.{kind}_id), position
+        WITH named AS (
+            SELECT key(genre_id) AS key, arg_min(name, position) AS name, arg_min(key(parent_id), position) AS parent FROM genre GROUP BY 1
+        )
+        SELECT '{"release" if kind == "collection" else "artist"}' AS entity_kind, CAST(t.key AS VARCHAR) AS entity_id,
+            row_number() OVER (PARTITION BY t.key ORDER BY t.rank, t.position) - 1 AS position,
+            g.name AS genre, CAST(g.key AS VARCHAR) AS genre_id, p.name AS parent, t.doubled
+        FROM (
+            SELECT key({kind}_id) AS key, key(genre_id) AS genre, min({_PRIMARY.format("is_primary")}) AS rank, min(position) AS position,
+                count(*) - 1 AS doubled
+            FROM genre_{kind} GROUP BY 1, 2
+        ) t
+        JOIN named g ON g.key = t.genre
+        LEFT JOIN named p ON p.key = g.parent
+        SEMI JOIN {entities} e ON key(e.{kind}_id) = t.key
+        ORDER BY t.key, 3
         """,
     )

@@ -38,17 +38,18 @@ def stage(dump: Path, out: StagingWriter) -> None:
                 connection.execute(f"CREATE VIEW delivered_{kind.name} AS SELECT * FROM read_parquet('{path}')")
             _keep_first(connection, "works", WORK, out)
             _keep_first(connection, "recordings", LINK, out)
+            _keep_first(connection, "links", LINK, out, "id, work, recording")
             _stage_works(connection, out)
             _stage_links(connection, out)
 
 
-def _keep_first(connection: duckdb.DuckDBPyConnection, name: str, entity: str, out: StagingWriter) -> None:
-    """Create the view `name`: the first record of each id; later ones are rejected."""
+def _keep_first(connection: duckdb.DuckDBPyConnection, name: str, entity: str, out: StagingWriter, key: str = "id") -> None:
+    """Create the view `name`: the first record of each key; later ones are rejected."""
     connection.execute(f"""
         CREATE TABLE repeated_{name} AS
         SELECT file, line, source_file, id FROM delivered_{name} SEMI JOIN
-            (SELECT id FROM delivered_{name} GROUP BY id HAVING count(*) > 1) USING (id)
-        QUALIFY row_number() OVER (PARTITION BY id {_IN_FILE_ORDER}) > 1
+            (SELECT {key} FROM delivered_{name} GROUP BY {key} HAVING count(*) > 1) USING ({key})
+        QUALIFY row_number() OVER (PARTITION BY {key} {_IN_FILE_ORDER}) > 1
     """)
     connection.execute(f"CREATE VIEW {name} AS SELECT * FROM delivered_{name} ANTI JOIN repeated_{name} USING (file, line)")
     for rows in stream(connection, f"SELECT * FROM repeated_{name} {_IN_FILE_ORDER}"):
@@ -68,7 +69,7 @@ def _stage_links(connection: duckdb.DuckDBPyConnection, out: StagingWriter) -> N
         """
         SELECT l.file, l.line, l.source_file, l.id, l.work, l.recording, w.id AS work_id, r.id AS recording_id, r.isrcs AS isrc,
             r.title AS recording_title, r.artist AS artist_credit, r.duration_ms
-        FROM delivered_links l LEFT JOIN works w ON l.work = w.id LEFT JOIN recordings r ON l.recording = r.id
+        FROM links l LEFT JOIN works w ON l.work = w.id LEFT JOIN recordings r ON l.recording = r.id
         ORDER BY l.file, l.line
         """,
     )

@@ -305,6 +305,42 @@ def test_a_text_where_an_object_should_stand_costs_the_field_and_not_the_record(
     assert after["external_id"].equals(before["external_id"])
 
 
+RELATIONS = [
+    ("streamsvc_a parquet", "artist_genres.parquet", "source_genre", "doubled_row"),
+    ("streamsvc_b flat", "genre_collection", "source_genre", "doubled_row"),
+    ("streamsvc_b flat", "collection_song", "source_release_track", "doubled_row"),
+    ("works 1", "worksrecordings.tsv", "source_work_recording", "duplicate_id"),
+]
+
+
+@pytest.mark.parametrize(("form", "name", "table", "reason"), RELATIONS)
+def test_relations_delivered_twice_are_used_once_and_counted(
+    case: Callable[[str], Case], form: str, name: str, table: str, reason: str
+) -> None:
+    damaged = case(form)
+    damaged.file = damaged.dump / name
+    before = damaged.rejects()
+    once = pl.read_parquet(damaged.folder / table / "*.parquet")
+    if name.endswith(".parquet"):
+        rows = pl.read_parquet(damaged.file)
+        pl.concat([rows, rows]).write_parquet(damaged.file)
+        said = f"{rows.height} rows"
+    elif name.endswith(".tsv"):
+        damaged.write(damaged.read() * 2)
+        said = None
+    else:
+        end = b"\x02\n"
+        records = damaged.read().split(end)[:-1]
+        body = [record for record in records if not record.startswith(b"#")]
+        head = [record for record in records if record.startswith(b"#") and not record.startswith(b"#recordsWritten")]
+        damaged.write(end.join([*head, *body, *body, b"#recordsWritten:%d" % (2 * len(body)), b""]))
+        said = f"{len(body)} rows"
+    found = damaged.rejects()
+    assert pl.read_parquet(damaged.folder / table / "*.parquet").equals(once)
+    assert found.height > before.height
+    assert set(found.filter(reason=reason).select("entity", "value").rows()) == {(table, said)}
+
+
 @pytest.mark.parametrize("form", ["streamsvc_a parquet", "streamsvc_b feed"])
 @pytest.mark.parametrize("share", [0.4, 0.9])
 def test_a_damaged_page_or_footer_is_refused(case: Callable[[str], Case], form: str, share: float) -> None:

@@ -411,3 +411,16 @@ def test_a_dump_of_nothing_known_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "dump" / "readme.txt").write_text("hello")
     with pytest.raises(DumpError, match=r"dump: no JSON file and no bp_\*\.csv"):
         stage_dump(PLATFORM, tmp_path / "dump", tmp_path / "staging")
+
+
+def test_numbers_that_data_frames_and_typists_made_of_codes_are_undone(stage: Callable[..., Tables]) -> None:
+    tables = stage(
+        tracks__ndjson=[track("7.0", release={"id": 90.0, "name": "R", "label": None}), track(" 8 ", isrc="GBCPZ2221494; GBCPZ2221495")],
+        releases__ndjson=[release(90, upc="826194665494.0"), release("91.0", upc="8.26e11")],
+    )
+    recordings = tables["source_recording"]
+    assert recordings["external_id"].to_list() == ["7", "8"]
+    assert recordings["release_id"].to_list()[0] == "90"
+    assert recordings["isrcs"].to_list()[1] == ["GBCPZ2221494", "GBCPZ2221495"]
+    assert dict(tables["source_release"].select("release_id", "gtin").rows()) == {"90": "00826194665494", "91": None}
+    assert rejects(tables) == {("source_release", "invalid_gtin", "line 2", "91", "upc")}
