@@ -1,7 +1,7 @@
 """What the words in brackets and after dashes mean: version words, credits, DJ-pool tags. Data only.
 
 Phrases are written as `words` leaves them (folded, no punctuation). Add one where its meaning stands, and a line in
-tests/catalog_store/test_name_keys.py. A phrase maps to the kind of variant it makes; "" is cosmetic: the same recording.
+tests/catalog_store/name_keys/test_versions.py. A phrase maps to the kind of variant it makes; "" is cosmetic: the same recording.
 Sources: delivery style guides of the platforms, suffix counts over 26,230 real titles, public cleaners of DJ-pool titles.
 """
 

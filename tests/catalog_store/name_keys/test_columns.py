@@ -1,0 +1,112 @@
+"""What holds for every text: columns and single strings agree, keys are their own keys, nothing becomes empty."""
+
+from __future__ import annotations
+
+import polars as pl
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from catalog_store.name_keys import (
+    fold,
+    fold_expr,
+    fold_series,
+    name_key,
+    name_key_expr,
+    name_key_series,
+    title_keys,
+    title_keys_frame,
+    title_segments,
+    title_segments_expr,
+)
+from catalog_store.name_keys.folding import words, words_expr
+
+PIECES = [
+    *(
+        "love",
+        "Intro",
+        "Remix",
+        "(",
+        "((",
+        ")",
+        "[",
+        "]",
+        " - ",
+        "feat. ",
+        "ft ",
+        "with ",
+        "Tiësto",
+        "Live",
+        "at",
+        "Radio Edit",
+        "Original Mix",
+    ),
+    *(
+        "Extended",
+        "2011",
+        "Remaster",
+        "/",
+        "&",
+        "Clean",
+        "130 11a",
+        "!!!",
+        "\u2019",
+        '"',
+        "from ",
+        "Version",
+        "あ",
+        "が",
+        "vs",
+        "  ",
+        "\t",
+        "the ",
+        "Part",
+        "II",
+        "pt2",
+        "F**k",
+        "&amp;",
+        "(Medley)",
+        "DJ Remix",
+        '12" ',
+        " - Live at Kask Hall",
+        " - April 1978",
+    ),
+]
+
+
+characters = st.characters(exclude_categories=["Cn", "Co", "Cs"])
+"""Assigned characters only: the two Unicode tables are of different years."""
+
+
+texts = st.one_of(
+    st.text(characters, max_size=16),
+    st.lists(st.sampled_from(PIECES), max_size=9).map(" ".join),
+    st.lists(st.sampled_from(PIECES), max_size=9).map("".join),
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(texts, min_size=20, max_size=60))
+def test_columns_and_single_strings_give_the_same_keys(batch: list[str]) -> None:
+    frame = pl.DataFrame({"t": batch}, schema={"t": pl.String})
+    text = pl.col("t")
+    columns = frame.select(folded=fold_expr(text), words=words_expr(fold_expr(text)), name=name_key_expr(text))
+    assert columns.rows() == [(fold(value), words(fold(value)), name_key(value)) for value in batch]
+    assert name_key_series(frame["t"], fold_series(frame["t"])).to_list() == [name_key(value) for value in batch]
+    assert title_keys_frame(frame["t"]).rows() == [tuple(title_keys(value)) for value in batch]
+    assert frame.select(title_segments_expr(text)).to_series().to_list() == [title_segments(value) for value in batch]
+
+
+@settings(max_examples=400, deadline=None)
+@given(texts)
+def test_nothing_becomes_empty_and_keys_are_their_own_keys(text: str) -> None:
+    keys, name = title_keys(text), name_key(text)
+    assert bool(keys.core) == bool(keys.stem) == bool(name) == bool(text.strip(" "))
+    assert fold(fold(text)) == fold(text)
+    assert name_key(name) == name
+    if words(keys.core) == keys.core and not {"feat", "ft", "featuring"} & set(keys.core.split()):
+        assert title_keys(keys.core) == (keys.core, keys.core, "", "", "")
+
+
+def test_nulls_and_no_titles_are_let_through() -> None:
+    assert title_keys_frame(pl.Series([None, "a"], dtype=pl.String)).rows() == [("", "", "", "", ""), ("a", "a", "", "", "")]
+    assert title_keys_frame(pl.Series([], dtype=pl.String)).is_empty()
