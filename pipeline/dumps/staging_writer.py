@@ -16,6 +16,7 @@ import polars as pl
 from catalog_store.tables import STAGED_TABLES, TABLES
 from catalog_store.tables.files import PENDING_SUFFIX, TableWriter
 from pipeline.dumps.content_hash import content_hash
+from pipeline.dumps.new_records import NewRecords
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,6 +60,7 @@ class StagingWriter:
         """Open a writer per staging table, aside."""
         self._pending = self.folder.with_name(self.folder.name + PENDING_SUFFIX)
         shutil.rmtree(self._pending, ignore_errors=True)
+        self._new_records = NewRecords(self.folder)
         for table in STAGED_TABLES[self.platform]:
             writer = TableWriter(table, self._pending / table.name)
             self._writers[table.name] = self._stack.enter_context(writer)
@@ -146,7 +148,10 @@ class StagingWriter:
         frames = self._waiting.pop(entity, [])
         self._waiting_rows[entity] = 0
         if frames:
-            self._writers[entity].write(pl.concat(frames))
+            rows = pl.concat(frames)
+            self._writers[entity].write(rows)
+            if entity == "source_recording":
+                self._new_records.gather(rows)
 
     @property
     def is_fruitless(self) -> bool:
@@ -200,3 +205,4 @@ class StagingWriter:
             message = f"{self.platform}: rows read are not rows staged + rows rejected: {lost.to_dicts()}"
             raise UnbalancedIntakeError(message)
         self._writers["intake"].write(books)
+        self._new_records.write(self._pending)

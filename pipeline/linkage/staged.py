@@ -13,6 +13,7 @@ from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import parts, row_count, scan_table
 from pipeline.dumps.content_hash import LINKED_COLUMNS, with_content_hash
+from pipeline.dumps.new_records import new_records
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,14 +69,19 @@ def content_hashes(paths: BuildPaths) -> pl.Series:
 def records_with(paths: BuildPaths, hashes: pl.Series) -> pl.DataFrame:
     """LINKED_COLUMNS and content_hash of the staged records that have one of these content hashes.
 
-    Costs nearly a look at all records: half of it goes into the nested credits, however few are wanted.
+    Costs nearly a look at all records, half of it for the nested credits, unless staging laid all of these aside (new_records.py).
     """
-    wanted = pl.col("content_hash").is_in(hashes.unique().implode())
-    found = [_no_records()]
-    for part in record_parts(paths) if len(hashes) else []:
-        rows = pl.scan_parquet(part).select(*LINKED_COLUMNS, "content_hash").filter(wanted | pl.col("content_hash").is_null()).collect()
-        found.append(with_content_hash(rows).filter(wanted))
+    laid_aside = [new_records(paths.staging(platform)) for platform in CATALOG_PLATFORMS]
+    found = [_no_records(), *(rows.filter(_has(hashes)) for rows in laid_aside if rows is not None)]
+    rest = hashes.filter(~hashes.is_in(pl.concat([rows["content_hash"] for rows in found]).implode()))
+    for part in record_parts(paths) if len(rest) else []:
+        rows = pl.scan_parquet(part).select(*LINKED_COLUMNS, "content_hash").filter(_has(rest) | pl.col("content_hash").is_null()).collect()
+        found.append(with_content_hash(rows).filter(_has(rest)))
     return pl.concat(found)
+
+
+def _has(hashes: pl.Series) -> pl.Expr:
+    return pl.col("content_hash").is_in(hashes.unique().implode())
 
 
 def _hashes_of(part: Path) -> pl.Series:

@@ -22,6 +22,7 @@ from catalog_store.platforms import SOURCES
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import TableWriter, parts, read_table, write_table
 from pipeline.dumps.content_hash import content_hash
+from pipeline.dumps.new_records import NewRecords
 from pipeline.simulate.randomness import mixed
 
 if TYPE_CHECKING:
@@ -77,14 +78,17 @@ def _change_platform(before: Path, after: Path, night: int, share: float) -> pl.
     shutil.rmtree(after, ignore_errors=True)
     shutil.copytree(before, after, ignore=shutil.ignore_patterns("source_recording", "source_artist"))
     new_names = _rename_artists(before / "source_artist", after / "source_artist", night, share)
-    changes = []
+    changes, new_records = [], NewRecords(before)
     with TableWriter(TABLES["source_recording"], after / "source_recording") as writer:
         for part in parts(before / "source_recording"):
             rows = pl.read_parquet(part)
             kept, changed = _changed(rows, new_names, night, share)
-            writer.write(pl.concat([kept, changed.select(rows.columns)]))
-            removed = rows.join(pl.concat([kept, changed.select(rows.columns)]), on="external_id", how="anti")
+            written = pl.concat([kept, changed.select(rows.columns)])
+            writer.write(written)
+            new_records.gather(written)
+            removed = rows.join(written, on="external_id", how="anti")
             changes += [changed.select(*_SOURCE, "change").drop_nulls("change"), removed.select(*_SOURCE, change=pl.lit("removed"))]
+    new_records.write(after)
     found = pl.concat(changes)
     _forget(after, found.filter(pl.col("change") == "removed"))
     return found
