@@ -124,11 +124,16 @@ class Airplay:
         with reading(self._engine) as connection:
             rows = connection.execute(select(*_REPORTED, packed_days)).all()
         last_settled, packed = _day(self._clock() - SETTLED_AFTER) - 1, 0
+        behind = {}
         for *reported, count in rows:
             one = ReportedStream(*reported)
-            span = _day(one.created_at), min(last_settled, _last_day(one))
-            if count <= span[1] - span[0] and packed < most_days:
-                packed += self._pack(one.stream_id, span, most_days - packed)
+            first, last = _day(one.created_at), min(last_settled, _last_day(one))
+            if count <= last - first:
+                behind[one.stream_id] = (first, last)
+        names = sorted(behind)
+        for start in range(0, len(names), _TOGETHER):
+            if packed < most_days:
+                packed += self._pack({name: behind[name] for name in names[start : start + _TOGETHER]}, most_days - packed)
         return packed
 
     def _unpacked(self, spans: dict[str, tuple[int, int]]) -> dict[str, dict[int, bytes]]:
@@ -153,23 +158,28 @@ class Airplay:
             rows = connection.execute(query, execution_options={IN_BINARY: True})
             return {_number(day): bytes(content) for day, content in rows}
 
-    def _pack(self, stream_id: str, span: tuple[int, int], most_days: int) -> int:
-        """Under the stream's lock: what is written of it meanwhile waits, and unpacks its day then (airings.py)."""
-        first, last = span
+    def _pack(self, spans: dict[str, tuple[int, int]], most_days: int) -> int:
+        """Under the streams' locks: what is written of them meanwhile waits, and unpacks its day then (airings.py)."""
+        is_one = stream.c.stream_id.in_(spans)
+        opened = select(airing.c.stream_id, airing.c.started_at).where(airing.c.stream_id.in_(spans), airing.c.ended_at.is_(None))
+        known = select(airplay_day.c.stream_id, airplay_day.c.day).where(airplay_day.c.stream_id.in_(spans))
         with self._engine.begin() as connection:
-            connection.execute(select(stream.c.stream_id).where(stream.c.stream_id == stream_id).with_for_update())
-            is_open = (airing.c.stream_id == stream_id) & airing.c.ended_at.is_(None)
-            opened = connection.execute(select(airing.c.started_at).where(is_open)).scalars()
-            last = min([last, *(_day(moment) - 1 for moment in opened)])
-            known = connection.execute(select(airplay_day.c.day).where(airplay_day.c.stream_id == stream_id)).scalars()
-            days = sorted(set(range(first, last + 1)) - set(map(_number, known)))[:most_days]
-            if not days:
-                return 0
-            made = unpacked.read(connection, {stream_id: days})[stream_id]
-            rows = [{"stream_id": stream_id, "day": _text(day), "airings": content} for day, content in made.items()]
-            insert = postgresql.insert if connection.dialect.name == POSTGRESQL else sqlite.insert
-            connection.execute(insert(airplay_day).on_conflict_do_nothing(), rows)
-        return len(days)
+            connection.execute(select(stream.c.stream_id).where(is_one).order_by(stream.c.stream_id).with_for_update())
+            goes_on = {name: _day(moment) for name, moment in connection.execute(opened)}
+            packed = {(name, _number(day)) for name, day in connection.execute(known)}
+            days = {
+                (day, name) for name, (first, last) in spans.items() for day in range(first, min(last + 1, goes_on.get(name, last + 1)))
+            }
+            missing: dict[str, list[int]] = {}
+            chosen = sorted(one for one in days if one[::-1] not in packed)[:most_days]
+            for day, name in chosen:
+                missing.setdefault(name, []).append(day)
+            made = unpacked.read(connection, missing) if missing else {}
+            rows = [{"stream_id": name, "day": _text(day), "airings": made[name][day]} for day, name in chosen]
+            if rows:
+                insert = postgresql.insert if connection.dialect.name == POSTGRESQL else sqlite.insert
+                connection.execute(insert(airplay_day).on_conflict_do_nothing(), rows)
+        return len(rows)
 
 
 _REPORTED = (stream.c.stream_id, stream.c.name, stream.c.created_at, stream.c.stopped_at)

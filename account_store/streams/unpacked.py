@@ -42,17 +42,15 @@ def reading_many(engine: Engine) -> Iterator[Connection]:
 
 def read(connection: Connection, days: Mapping[str, Sequence[int]]) -> dict[str, dict[int, bytes]]:
     """By stream and day (since 1970, UTC, ascending) its airings, packed."""
-    made: dict[str, dict[int, bytes]] = {name: {} for name in days}
     if connection.dialect.name != POSTGRESQL:
-        for name, wanted in days.items():
-            made[name] = _packed(_rows(connection, name, wanted[0], wanted[-1] + 1), wanted)
-        return made
+        return {name: _packed(_rows(connection, name, one[0], one[-1] + 1), one) for name, one in days.items()}
+    made: dict[str, dict[int, bytes]] = {name: {} for name in days}
     first, end = min(one[0] for one in days.values()), max(one[-1] for one in days.values()) + 1
     for start in range(first, end, _DAYS_AT_ONCE):
-        until = min(start + _DAYS_AT_ONCE, end)
-        found = _columns(connection, list(days), start, until)
-        for name, wanted in days.items():
-            made[name] |= _packed(found.get(name, _NOTHING), [day for day in wanted if start <= day < until])
+        wanted = {name: some for name, one in days.items() if (some := [day for day in one if start <= day < start + _DAYS_AT_ONCE])}
+        found = _columns(connection, list(wanted), start, min(start + _DAYS_AT_ONCE, end)) if wanted else {}
+        for name, some in wanted.items():
+            made[name] |= _packed(found.get(name, _NOTHING), some)
     return made
 
 
