@@ -33,7 +33,7 @@ class NewRecords:
         """`before`: the platform's staging folder as it was; without one nothing is laid aside."""
         folder = before / "source_recording"
         held = [pl.read_parquet(part, columns=["content_hash"])["content_hash"] for part in (parts(folder) if folder.is_dir() else [])]
-        self._before = pl.concat([pl.Series("content_hash", [], dtype=pl.Int64), *held]).drop_nulls().sort().to_numpy()
+        self._before = np.sort(pl.concat([pl.Series("content_hash", [], dtype=pl.Int64), *held]).drop_nulls().to_numpy())
         self._found: list[pl.DataFrame] = []
         self._rows = 0
 
@@ -41,13 +41,12 @@ class NewRecords:
         """Keep those of some rows that are new."""
         if rows.is_empty() or self._rows >= MOST_NEW * len(self._before):
             return
-        # Both sides in order: a search that stays in the cache, in memory that does not grow with what stood before.
-        order = rows["content_hash"].arg_sort()
-        hashes = rows["content_hash"].gather(order).to_numpy()
+        # Both sides in order: a search that stays in the cache, without a set of all that stood before.
+        hashes = np.sort(rows["content_hash"].to_numpy())
         near = np.minimum(np.searchsorted(self._before, hashes), len(self._before) - 1)
-        places = order.filter(pl.Series(self._before[near] != hashes))
-        self._found.append(rows.select(pl.col(*LINKED_COLUMNS, "content_hash").gather(places)))
-        self._rows += len(places)
+        new = pl.Series(hashes[self._before[near] != hashes]).implode()
+        self._found.append(rows.select(*LINKED_COLUMNS, "content_hash").filter(pl.col("content_hash").is_in(new)))
+        self._rows += self._found[-1].height
 
     def write(self, folder: Path) -> None:
         """Lay them down in the platform's new staging folder; nothing, when they are too many."""
