@@ -30,10 +30,8 @@ class NewRecords:
     """Gathers the new ones among the rows of `source_recording` of one platform."""
 
     def __init__(self, before: Path) -> None:
-        """`before`: the platform's staging folder as it was; without one nothing is laid aside."""
-        folder = before / "source_recording"
-        held = [pl.read_parquet(part, columns=["content_hash"])["content_hash"] for part in (parts(folder) if folder.is_dir() else [])]
-        self._before = np.sort(pl.concat([pl.Series("content_hash", [], dtype=pl.Int64), *held]).drop_nulls().to_numpy())
+        """`before`: the platform's staging folder as it was; without a table there nothing is laid aside."""
+        self._before = np.sort(_hashes(before / "source_recording").drop_nulls().to_numpy())
         self._found: list[pl.DataFrame] = []
         self._rows = 0
 
@@ -53,6 +51,14 @@ class NewRecords:
         (folder / FILE).unlink(missing_ok=True)
         if self._found and self._rows < MOST_NEW * len(self._before):
             pl.concat(self._found).sort("content_hash").write_ipc(folder / FILE, compression="uncompressed")
+
+
+def _hashes(folder: Path) -> pl.Series:
+    """The content hashes of a staged table; none when it is not there, torn, or of before there were any: staging goes on without it."""
+    try:
+        return pl.read_parquet(parts(folder), columns=["content_hash"])["content_hash"]
+    except (OSError, pl.exceptions.PolarsError):
+        return pl.Series("content_hash", [], dtype=pl.Int64)
 
 
 def new_records(folder: Path) -> pl.DataFrame | None:

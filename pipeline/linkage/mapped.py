@@ -69,7 +69,12 @@ def folder(paths: BuildPaths) -> Path:
 
 
 def keep(files: Path, part: Path, rows: pl.DataFrame) -> None:
-    """Lay down the rows of a part, columns as in SCHEMAS but for the NUMBERS; whole or not at all."""
+    """Lay down the rows of a part, columns as in SCHEMAS but for the NUMBERS; whole or not at all.
+
+    ValueError when their atoms are not in order: they could not be looked up.
+    """
+    if not rows["atom_id"].is_sorted():
+        raise ValueError(f"{part}: its atoms are not in order")
     name = part.parent.name
     _write(_file(files, part), rows.with_columns(**NUMBERS[name]).select(SCHEMAS[name].names()))
 

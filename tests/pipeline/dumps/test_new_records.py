@@ -87,3 +87,10 @@ def test_nothing_is_read_but_what_was_laid_aside_when_that_is_all(paths: BuildPa
     folder = stage(paths, records(*FIRST[:-1], "39 Hello"))
     (folder / "source_recording" / "part-00000.parquet").write_bytes(b"no table")
     assert records_with(paths, linked("39 Hello")["content_hash"]).equals(linked("39 Hello"))
+
+
+def test_a_torn_table_of_the_night_before_costs_the_shortcut_and_nothing_else(paths: BuildPaths) -> None:
+    (paths.staging(PLATFORM) / "source_recording" / "part-00000.parquet").write_bytes(b"no table")
+    folder = stage(paths, records(*FIRST[:-1], "39 Hello"))
+    assert new_records(folder) is None
+    assert records_with(paths, linked("39 Hello")["content_hash"]).equals(linked("39 Hello"))

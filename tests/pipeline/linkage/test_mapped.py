@@ -75,6 +75,11 @@ def test_all_rows_of_atoms_are_looked_up_unless_they_count_no_more(
     assert atoms.of_atoms("atom_member", pl.Series([1])).schema == mapped.SCHEMAS["atom_member"]
 
 
+def test_a_part_whose_atoms_are_not_in_order_is_not_laid_down(files: Path, place: Place) -> None:
+    with pytest.raises(ValueError, match="not in order"):
+        mapped.keep(files, parts(place("atom_isrc"))[0], claims(2, 1))
+
+
 def test_a_table_without_rows_needs_no_file(files: Path, place: Place) -> None:
     rows = mapped.Mapped(files, place).rows("atom_member")
     assert rows.is_empty()
