@@ -17,6 +17,7 @@ from catalog_store.tables import STAGED_TABLES, TABLES
 from catalog_store.tables.files import PENDING_SUFFIX, TableWriter
 from pipeline.dumps.content_hash import content_hash
 from pipeline.dumps.new_records import NewRecords
+from pipeline.dumps.texts import clean_texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,7 +77,7 @@ class StagingWriter:
 
     def write(self, entity: str, frame: pl.DataFrame) -> None:
         """Stage rows; the `platform` column is added, absent nullable columns become null."""
-        frame = TABLES[entity].conform(frame.with_columns(platform=pl.lit(self.platform)))
+        frame = clean_texts(TABLES[entity].conform(frame.with_columns(platform=pl.lit(self.platform))))
         if entity == "source_recording":
             frame = frame.with_columns(content_hash=content_hash())
         self._staged[entity] += frame.height

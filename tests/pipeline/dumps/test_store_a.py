@@ -333,7 +333,7 @@ def test_the_csv_set_is_joined(stage: Callable[..., Tables]) -> None:
     recordings = tables["source_recording"]
     assert recordings.select("external_id", "title", "version", "duration_ms", "release_id", "slug").rows() == [
         ("1", "Song, one", "Original Mix", 382_000, "50", "song-one"),
-        ("3", "Two\nlines", "Y Remix", 382_101, "50", None),
+        ("3", "Two lines", "Y Remix", 382_101, "50", None),
         ("5", "Last", "Dub", None, None, None),
     ]
     assert credited(recordings.row(1, named=True)) == [("10", "A", "primary"), ("11", "B", "remixer")]

