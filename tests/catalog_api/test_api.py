@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import socket
 import subprocess
 import sys
@@ -22,6 +21,7 @@ from account_store.accounts import Accounts
 from catalog_store.publisher import publish
 from tests.catalog_store.catalog_tables import make_tables
 from tests.conftest import ROOT, BuiltWorld, run_module
+from tests.rebuild.nights import published_copy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -97,7 +97,8 @@ def wait_until_ready(client: Client, server: subprocess.Popen[bytes]) -> None:
             if client.get("/readyz", key=None).status == 200:
                 return
         except OSError:
-            time.sleep(0.1)
+            pass
+        time.sleep(0.1)
     pytest.fail("the server did not become ready")
 
 
@@ -188,8 +189,7 @@ def until_answered(client: Client, status: int, **query: object) -> bool:
 
 
 def test_a_running_server_follows_a_new_snapshot_and_a_rollback(built_world: BuiltWorld, tmp_path: Path) -> None:
-    catalog = tmp_path / "catalog"
-    shutil.copytree(built_world.catalog, catalog, symlinks=True, ignore=shutil.ignore_patterns("landing", "work"))
+    catalog = published_copy(built_world, tmp_path)
     first = (catalog / "current").resolve().name
     links = pl.read_parquet(catalog / "current/tables/platform_link/*.parquet")
     gone = links.filter(pl.col("source") == "streamsvc_a")["external_id"][0]

@@ -27,6 +27,14 @@ def copy_of(built: BuiltWorld, place: Path) -> tuple[Path, Path]:
     return dumps, catalog
 
 
+def published_copy(built: BuiltWorld, place: Path) -> Path:
+    """A catalog of nothing but its snapshots: enough for a server, and a build over it begins anew."""
+    catalog = place / "catalog"
+    shutil.copytree(built.catalog / "snapshots", catalog / "snapshots")
+    (catalog / "current").symlink_to((built.catalog / "current").readlink())
+    return catalog
+
+
 def newest(dumps: Path, platform: str) -> Path:
     """The newest dump of a platform."""
     return max(path for path in (dumps / platform).iterdir() if path.is_dir())

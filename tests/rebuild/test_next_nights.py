@@ -10,7 +10,7 @@ import pytest
 
 from tests.conftest import BuiltWorld, run_module
 from tests.rebuild.broken_dumps import empty_files, truncate, without_checksums, wrong_schema
-from tests.rebuild.nights import copy_of, newest, table_hashes
+from tests.rebuild.nights import copy_of, newest, published_copy, table_hashes
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -60,8 +60,7 @@ def test_broken_new_dumps_leave_the_last_good_ones_in_use(built_world: BuiltWorl
 
 
 def test_a_catalog_that_shrank_is_not_published_unless_told_so(built_world: BuiltWorld, tmp_path: Path) -> None:
-    catalog = tmp_path / "catalog"
-    shutil.copytree(built_world.catalog, catalog, symlinks=True, ignore=shutil.ignore_patterns("landing", "work"))
+    catalog = published_copy(built_world, tmp_path)
     shutil.copytree(built_world.dumps / "store_a", tmp_path / "dumps" / "store_a")  # one platform of six delivers
     live = (catalog / "current").readlink()
     night = run_module("pipeline", "build", "--dumps", tmp_path / "dumps", "--catalog", catalog, check=False)
