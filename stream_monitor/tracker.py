@@ -297,11 +297,14 @@ class Tracker:
     def _start(self, found: _Candidate, ear: Ear, clock: AirClock) -> bool:
         """A play that was not known before; False when the catalog does not know the recording."""
         track = self._catalog.track(found.match.recording_id)
+        before, phase = self.play, found.place.phase
         like = found.reference.like(found.place, ear.since(-found.place.shift))
+        if before is not None:  # while that was heard a few items of this one are like it by chance
+            from_ms = before.sure_ms - LONGEST_FADE_MS - clock.at(middle(0, phase))
+            like = like[like >= from_ms / 1000 * ITEMS_PER_SECOND]
         if track is None or not len(like):
             return False
-        anchor_ms, phase = clock.at(found.place.origin), found.place.phase
-        before, first_ms = self.play, clock.at(middle(int(like[0]), phase))
+        anchor_ms, first_ms = clock.at(found.place.origin), clock.at(middle(int(like[0]), phase))
         was_faded_in = before is not None and _goes(before, anchor_ms, first_ms, ear, clock)
         started_ms = anchor_ms if was_faded_in else self._started(found.references, anchor_ms, first_ms, clock.at(0))
         if before is not None:

@@ -122,6 +122,15 @@ def test_a_repeat_that_nobody_knew_yet_when_the_worker_was_killed_is_an_airing_o
     assert agrees(heard.aired(), parts), heard.aired()
 
 
+def test_items_that_are_like_another_song_by_chance_while_one_plays_do_not_make_it_begin_there(heard: Heard) -> None:
+    before, at = samples(SONG[1]), 17 * SAMPLE_RATE
+    alike = samples(Part(3, 4, 7))  # what would play there, had the song that comes not begun late
+    before[at : at + len(alike)] = alike
+    parts = [SONG[1], Part(3, 18, 20), Part(TALK, 12)]
+    heard.hear(np.concatenate([before, samples(*parts[1:])]), 0)
+    assert agrees(heard.aired(), parts), heard.aired()
+
+
 def test_what_another_worker_heard_is_nothing_to_a_stream_that_has_moved_on(heard: Heard) -> None:
     heard.hear(samples(*LATE)[: 21 * SAMPLE_RATE], 0, is_killed=True)
     heard.other_worker()
