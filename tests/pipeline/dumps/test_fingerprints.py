@@ -72,9 +72,8 @@ def test_titles_of_both_escapings_come_out_the_same(tmp_path: Path, day: str, do
     titles = ['7" Edit \\ Live', "tab\there", 'ends in "', "\\\\server", "\\n is no line", "サマー"]
     rows: list[Row | str] = [{"id": number, "track": title} for number, title in enumerate(titles, start=1)]
     found = staged(write_day(tmp_path / "d", day, {"meta": rows}, doubled=doubled), tmp_path / "s")
-    assert found["source_fingerprint_meta"]["title"].to_list() == [
-        title.replace("\t", " ") for title in titles
-    ]  # what staging shows of a tab
+    shown = [title.replace("\t", " ") for title in titles]
+    assert found["source_fingerprint_meta"]["title"].to_list() == shown
 
 
 def test_a_day_without_rows_is_a_day(tmp_path: Path) -> None:
