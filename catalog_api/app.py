@@ -16,7 +16,7 @@ from account_store.accounts import Accounts
 from account_store.outbound import Outbound, allowed_by
 from account_store.rate_limits import RateLimiter
 from catalog_api.admission import KeyCheck
-from catalog_api.airplay.settling import keep_settled
+from catalog_api.airplay.settling import keep_settled, settle_first
 from catalog_api.announcements import announcing
 from catalog_api.dashboard.site import Doors, dashboard, open_desk
 from catalog_api.description import description
@@ -52,6 +52,7 @@ def build_app(settings: ApiSettings, traffic: Traffic, housekeeping: Housekeepin
     async def opened(_app: Litestar) -> AsyncIterator[None]:
         await asyncio.to_thread(live.look)  # a worker takes requests when it can answer them: the others go on meanwhile
         live.follow()
+        await settle_first(accounts)
         settling = asyncio.create_task(keep_settled(accounts))
         async with housekeeping(traffic, live), announcing(live, accounts, settings.look_seconds):
             yield

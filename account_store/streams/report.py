@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     import numpy.typing as npt
-    from sqlalchemy import ColumnElement, Engine
+    from sqlalchemy import Engine
 
     from account_store.clock import Clock
 
@@ -99,12 +99,9 @@ class Airplay:
         for start in range(0, len(streams), _TOGETHER):
             some = streams[start : start + _TOGETHER]
             spans = {one.stream_id: (max(first, _day(one.created_at)), min(last, _last_day(one))) for one in some}
-            rest = self._unpacked(spans)
-            for stream_id, span in spans.items():
-                days = self._packed(stream_id, *span) | rest.pop(stream_id, {})
-                if len(days) <= span[1] - span[0]:  # one was unpacked meanwhile
-                    days |= self._unpacked({stream_id: span}).get(stream_id, {})
-                yield _between(days, since, until)
+            days = self._days(spans)
+            for name in spans:
+                yield _between(days.pop(name), since, until)
 
     def aired_as(self, stream_id: str, recording_ids: Sequence[int]) -> dict[int, AiredAs]:
         """What recordings were called when they last aired on the stream; those that never did are absent."""
@@ -136,27 +133,24 @@ class Airplay:
                 packed += self._pack({name: behind[name] for name in names[start : start + _TOGETHER]}, most_days - packed)
         return packed
 
-    def _unpacked(self, spans: dict[str, tuple[int, int]]) -> dict[str, dict[int, bytes]]:
-        """By stream the days of those spans (both ends included) that are not packed, as they would be."""
-        is_wanted = airplay_day.c.stream_id.in_(list(spans))
+    def _days(self, spans: dict[str, tuple[int, int]]) -> dict[str, dict[int, bytes]]:
+        """By stream the days of those spans (both ends included), packed; those that are not yet, as they would be."""
         first, last = min(one for one, _ in spans.values()), max(one for _, one in spans.values())
+        query = select(airplay_day).where(airplay_day.c.stream_id.in_(spans), airplay_day.c.day.between(_text(first), _text(last)))
+        days: dict[str, dict[int, bytes]] = {name: {} for name in spans}
         with reading(self._engine) as connection:
-            known = connection.execute(select(airplay_day.c.stream_id, airplay_day.c.day).where(is_wanted, _between_days(first, last)))
-            packed = {(name, _number(day)) for name, day in known}
-        missing = {name: [day for day in range(low, high + 1) if (name, day) not in packed] for name, (low, high) in spans.items()}
-        missing = {name: days for name, days in missing.items() if days}
+            for name, day, content in connection.execute(query, execution_options={IN_BINARY: True}):
+                days[name][_number(day)] = bytes(content)
+        wanted = {name: [day for day in range(low, high + 1) if day not in days[name]] for name, (low, high) in spans.items()}
+        missing = {name: absent for name, absent in wanted.items() if absent}
         if not missing:
-            return {}
-        if min(days[0] for days in missing.values()) < _day(self._clock() - SETTLED_AFTER):
+            return days
+        if min(absent[0] for absent in missing.values()) < _day(self._clock() - SETTLED_AFTER):
             self.is_behind.set()
         with unpacked.reading_many(self._engine) as connection:
-            return unpacked.read(connection, missing)
-
-    def _packed(self, stream_id: str, first: int, last: int) -> dict[int, bytes]:
-        query = select(airplay_day.c.day, airplay_day.c.airings).where(airplay_day.c.stream_id == stream_id, _between_days(first, last))
-        with reading(self._engine) as connection:
-            rows = connection.execute(query, execution_options={IN_BINARY: True})
-            return {_number(day): bytes(content) for day, content in rows}
+            for name, made in unpacked.read(connection, missing).items():
+                days[name] |= made
+        return days
 
     def _pack(self, spans: dict[str, tuple[int, int]], most_days: int) -> int:
         """Under the streams' locks: what is written of them meanwhile waits, and unpacks its day then (airings.py)."""
@@ -184,13 +178,9 @@ class Airplay:
 
 _REPORTED = (stream.c.stream_id, stream.c.name, stream.c.created_at, stream.c.stopped_at)
 _TOGETHER = 16
-"""Streams whose unpacked days are read at once: what aired at one time lies together in the table. Some MB."""
+"""Streams that are read at once: of what is not packed, airings of one time lie together in the table. Some 10 MB for three months."""
 _ONE_SECOND = timedelta(seconds=1)
 _EPOCH = date(1970, 1, 1)
-
-
-def _between_days(first: int, last: int) -> ColumnElement[bool]:
-    return airplay_day.c.day.between(_text(first), _text(last))
 
 
 def _between(days: dict[int, bytes], since: datetime, until: datetime) -> Airings:
