@@ -4,8 +4,8 @@
 
 Every stream plays from 1,500 recordings of a common pool of 20,000; one play in fifty is any recording of the catalog. The rows are
 written as monitors write them, day by day, all streams by turns. The server runs as in production, with one worker; the client reads the
-whole answer over loopback and throws it away. "first" is the first report of the worker, which reads what recordings are called; "unpacked" one
-after all packed days were deleted under a running server.
+whole answer over loopback and throws it away. "first" is the first report of the worker, which reads what recordings are called;
+"unpacked" one after all packed days were deleted under a running server.
 Without --catalog a world of 200,000 recordings is made.
 """
 
@@ -33,6 +33,7 @@ import numpy as np
 import psycopg
 
 from account_store.accounts import Accounts
+from account_store.database import open_engine, parse_url
 from account_store.streams.tables import airplay_day
 from benchmarks import postgres
 from catalog_api.airplay.forms import FORMS, JSON_TYPE
@@ -207,7 +208,7 @@ def measure(database: str, url: str, catalog: Path, options: argparse.Namespace)
 
 
 def _unpack(url: str) -> None:
-    with closing(Accounts.open(url)) as accounts, accounts._engine.begin() as connection:
+    with open_engine(parse_url(url)).begin() as connection:
         connection.execute(airplay_day.delete())
 
 
