@@ -84,7 +84,7 @@ class Pace(Enum):
     """How much of a worker a lookup's work takes, and so where it is done."""
 
     AT_ONCE = "some microseconds: in the event loop, as it comes"
-    IN_TURN = "up to some milliseconds: in the event loop, one at a time, with a round of the loop for everybody else in between"
+    IN_TURN = "up to some milliseconds: in the event loop, a few at a time (turns.py)"
     ASIDE = "reads tables: in a thread"
 
 
@@ -126,11 +126,8 @@ class Lookup(Question):
     async def _asked_later(self, service: Service) -> Answer:
         if self._pace is Pace.ASIDE:
             return await asyncio.to_thread(self._asked, service)
-        async with service.turn:
-            answer = self._asked(service)
-            # Fifty searches that came together would else be done in one round of the loop: the first is answered with the last.
-            await asyncio.sleep(0)
-        return answer
+        async with service.turns.taken():
+            return self._asked(service)
 
     def _asked(self, service: Service) -> Answer:
         with service.live.hold() as catalog:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from catalog_api.turns import Turns
 
 if TYPE_CHECKING:
     from account_store.accounts import Accounts
@@ -34,5 +35,5 @@ class Service:
     """What callers write for genres."""
     recognition: Recognition
     """What names recordings in audio."""
-    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """Held by the one question whose work takes the event loop for milliseconds."""
+    turns: Turns = field(default_factory=Turns)
+    """Taken by questions that take the event loop for milliseconds."""
