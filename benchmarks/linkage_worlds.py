@@ -13,7 +13,7 @@ import polars as pl
 
 from catalog_store.platforms import CATALOG_PLATFORMS, SOURCES
 from catalog_store.tables import TABLES
-from catalog_store.tables.files import parts, read_table, scan_table
+from catalog_store.tables.files import parts, read_table, row_count, scan_table
 from pipeline.dumps.adapters import stage_dump
 from pipeline.linkage.credits import name_table
 from pipeline.linkage.normalise import hash_bucket, names_of, normalise
@@ -23,8 +23,8 @@ ROOT = Path(__file__).resolve().parent.parent
 DURATION_SLOT_MS = 5_000
 """Width of the bands of duration a peer blocks on."""
 PREFIX_CHARACTERS = 4
-BUCKETS = 16
-"""Into which our own linkage cuts records: less at a time."""
+ROWS_PER_BUCKET = 200_000
+"""That our own linkage holds at a time."""
 
 
 def staged_world(work: Path, recordings: int, seed: int, dumps: Path | None = None) -> BuildPaths:
@@ -72,11 +72,11 @@ def write_keys(paths: BuildPaths, out: Path) -> int:
     none = TABLES["source_artist"].empty()
     found = [names_of(scan_table(TABLES["source_recording"], folder).collect(), none) for folder in staged]
     names = name_table(pl.concat([*found, names_of(TABLES["source_recording"].empty(), artists)]).unique())
-    rows = 0
+    rows, buckets = 0, 1 + sum(map(row_count, staged)) // ROWS_PER_BUCKET
     out.mkdir(parents=True, exist_ok=True)
     for number, part in enumerate(part for folder in staged for part in parts(folder)):
         normal = normalise(pl.read_parquet(part), names, artists)
-        by_bucket = normal.with_columns(bucket=hash_bucket(BUCKETS)).partition_by("bucket", as_dict=True, include_key=False)
+        by_bucket = normal.with_columns(bucket=hash_bucket(buckets)).partition_by("bucket", as_dict=True, include_key=False)
         for (bucket,), records in by_bucket.items():
             records.write_parquet(out / f"ours-{bucket:02d}" / f"{number:05d}.parquet", mkdir=True)
         keys = normal.with_row_index("record", rows)
