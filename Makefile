@@ -10,7 +10,7 @@ setup: ## install everything into .venv (only what changed)
 run: setup ## build the demo catalog, serve it on 127.0.0.1:8000, print a ready request
 	@scripts/demo
 test: setup ## run all tests
-	@scripts/system_packages && .venv/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -q
+	@scripts/system_packages && .venv/bin/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder -q
 check: setup ## lint, types, import rules
 	@.venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/mypy && .venv/bin/lint-imports
 bench: setup ## print the benchmark tables (takes hours; each section can be run alone)
