@@ -16,6 +16,7 @@ from account_store.accounts import Accounts
 from account_store.outbound import Outbound, allowed_by
 from account_store.rate_limits import RateLimiter
 from catalog_api.admission import KeyCheck
+from catalog_api.airplay.learning import names_learned
 from catalog_api.airplay.settling import keep_settled, settle_first
 from catalog_api.announcements import announcing
 from catalog_api.dashboard.site import Doors, dashboard, open_desk
@@ -54,7 +55,8 @@ def build_app(settings: ApiSettings, traffic: Traffic, housekeeping: Housekeepin
         live.follow()
         await settle_first(accounts)
         settling = asyncio.create_task(keep_settled(accounts))
-        async with housekeeping(traffic, live), announcing(live, accounts, settings.look_seconds):
+        beside = announcing(live, accounts, settings.look_seconds)
+        async with names_learned(service), housekeeping(traffic, live), beside:
             yield
         settling.cancel()
         desk.close()

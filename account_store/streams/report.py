@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     import numpy.typing as npt
-    from sqlalchemy import Engine
+    from sqlalchemy import ColumnElement, Engine
 
     from account_store.clock import Clock
 
@@ -88,7 +88,17 @@ class Airplay:
 
     def streams(self, account_id: int, since: datetime, until: datetime) -> list[ReportedStream]:
         """The account's streams that were active at any moment from `since` to before `until`, oldest first."""
-        query = select(*_REPORTED).where(stream.c.account_id == account_id, stream.c.created_at < until)
+        return self._active(since, until, stream.c.account_id == account_id)
+
+    def recordings(self, days: int) -> Iterator[npt.NDArray[np.int64]]:
+        """What aired in the last `days` on each of the streams of all accounts, a stream at a time, each recording once."""
+        until = self._clock()
+        since = until - timedelta(days=days)
+        for airings in self.airings(self._active(since, until), since, until):
+            yield np.unique(airings.recording_ids)
+
+    def _active(self, since: datetime, until: datetime, *those: ColumnElement[bool]) -> list[ReportedStream]:
+        query = select(*_REPORTED).where(stream.c.created_at < until, *those)
         query = query.where(stream.c.stopped_at.is_(None) | (stream.c.stopped_at >= since))
         with reading(self._engine) as connection:
             return [ReportedStream(*row) for row in connection.execute(query.order_by(stream.c.created_at, stream.c.stream_id))]

@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from catalog_api.answers import Answer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from litestar.types import Receive, Scope, Send
+
+Made = TypeVar("Made")
 
 _SENT_AT_ONCE = 256 * 1024
 """The server copies what it sends: small copies find memory that is at hand, those of megabytes get pages of the kernel each time."""
@@ -59,8 +62,13 @@ class Sending(Answer):
             gone.cancel()
 
 
+def in_reports_thread(work: Callable[[], Made]) -> asyncio.Future[Made]:
+    """`work` done there, between the pieces of reports."""
+    return asyncio.get_running_loop().run_in_executor(_THREAD, work)
+
+
 def _next(pieces: Iterator[bytes | memoryview]) -> asyncio.Future[bytes | memoryview | None]:
-    made = asyncio.get_running_loop().run_in_executor(_THREAD, next, pieces, None)
+    made = in_reports_thread(partial(next, pieces, None))
     made.add_done_callback(lambda done: done.cancelled() or done.exception())  # of a caller who went away nobody asks any more
     return made
 

@@ -17,7 +17,7 @@ from catalog_api.airplay.current import Names
 from catalog_api.airplay.tracks import Named, Tracks, track_id
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from zoneinfo import ZoneInfo
 
     import numpy.typing as npt
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from catalog_api.service import Service
 
 
+MOST_DAYS = 92
+"""Of a report."""
 _NAMES = Names()
 """Of the one thread that makes reports (sending.py)."""
 
@@ -83,6 +85,12 @@ def sheets(service: Service, account_id: int, window: Window) -> Iterator[Sheet]
         ranked = _ranked(tracks, number_of, place)
         gaps = accounts.history.gaps(stream.stream_id, since, until)
         yield Sheet(stream, tracks, *ranked, airings.started_unix, airings.seconds, gaps)
+
+
+def learn(service: Service, ids: Sequence[int]) -> None:
+    """Read what recordings are called now, for reports to come. In the thread that makes them."""
+    with service.live.hold() as catalog:
+        _NAMES.of(catalog, ids)
 
 
 def _named(service: Service, stream: ReportedStream, ids: list[int]) -> tuple[Tracks, npt.NDArray[np.int64]]:

@@ -21,10 +21,11 @@ from account_store.errors import UnknownError
 from account_store.streams.registry import LONGEST_NAME, LONGEST_URL
 from catalog_api.airplay.current import aired_tracks
 from catalog_api.airplay.forms import FORMS, JSON_TYPE
+from catalog_api.airplay.sheets import MOST_DAYS
 from catalog_api.answers import Answer
 from catalog_api.dashboard.asking import Told, segment
 from catalog_api.dashboard.visits import HOME, Guest, Visit
-from catalog_api.handlers.report import MOST_DAYS, made, read_window
+from catalog_api.handlers.report import made, read_window
 from catalog_api.parameters import FROM, TIMEZONE, UNTIL, check, read
 from catalog_api.problems import ApiError
 

@@ -10,7 +10,7 @@ from catalog_api.airplay.as_json import as_json
 from catalog_api.airplay.as_parquet import as_parquet
 from catalog_api.airplay.forms import CSV, FORMS, PARQUET, SENT_AS, chosen
 from catalog_api.airplay.sending import Sending
-from catalog_api.airplay.sheets import Window, sheets
+from catalog_api.airplay.sheets import MOST_DAYS, Window, sheets
 from catalog_api.answers import Answer
 from catalog_api.metering import Free, Question
 from catalog_api.parameters import ACCEPT, FROM, TIMEZONE, UNTIL, Asked, check
@@ -18,8 +18,6 @@ from catalog_api.problems import ApiError, ParameterProblem
 from catalog_api.routes import reads
 from catalog_api.service import Service
 from catalog_api.wire.report import AirplayReport
-
-MOST_DAYS = 92
 
 
 @reads(

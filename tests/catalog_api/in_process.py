@@ -21,13 +21,18 @@ if TYPE_CHECKING:
 
 def published(place: Path) -> str:
     """A catalog of thirty tracks in `place`, and accounts with one; its key."""
-    made = make_tables(place / "tables", 30)
-    tables = {table.name: made[table.name] for table in CATALOG_TABLES}
-    publish(tables, place / "catalog", snapshot_id="first", next_ids={"recording": 1000, "artist": 50})
+    publish_as(place, "first")
     accounts = Accounts.open(f"sqlite:///{place}/accounts.db")
     key = accounts.keys.create(accounts.create("tester", "scale").account_id).key
     accounts.close()
     return key
+
+
+def publish_as(place: Path, snapshot_id: str) -> None:
+    """The thirty tracks as the catalog's next snapshot."""
+    made = make_tables(place / "tables" / snapshot_id, 30)
+    tables = {table.name: made[table.name] for table in CATALOG_TABLES}
+    publish(tables, place / "catalog", snapshot_id=snapshot_id, next_ids={"recording": 1000, "artist": 50})
 
 
 @asynccontextmanager
@@ -52,13 +57,17 @@ async def asked(app: Any, method: str, path: str, key: str) -> tuple[dict[str, A
     """One request: the message that begins the answer, and its body."""
     said: list[dict[str, Any]] = []
 
+    request = iter([{"type": "http.request", "body": b"", "more_body": False}])
+
     async def receive() -> dict[str, object]:
-        return {"type": "http.request", "body": b"", "more_body": False}
+        return next(request, None) or await asyncio.Future()  # a caller who stays says nothing more
 
     async def send(message: dict[str, Any]) -> None:
         said.append(message)
 
-    facts = {"method": method, "path": path, "raw_path": path.encode(), "query_string": b"", "headers": [(b"x-api-key", key.encode())]}
+    path, _, query = path.partition("?")
+    facts: dict[str, Any] = {"method": method, "path": path, "raw_path": path.encode(), "query_string": query.encode()}
+    facts["headers"] = [(b"x-api-key", key.encode())]
     where = {"http_version": "1.1", "scheme": "http", "server": ("localhost", 1), "client": ("localhost", 2), "root_path": ""}
     await app({"type": "http", "asgi": {"version": "3.0"}, "state": {}, **where, **facts}, receive, send)
     head, *parts = said

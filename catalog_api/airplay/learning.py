@@ -1,0 +1,79 @@
+"""Learns what aired recordings are called before a report asks: a worker's first over a snapshot would spend a second on it.
+
+At the start for a moment before the worker takes requests, then beside them, some hundred at a time in the thread that makes reports: one
+that is asked for meanwhile is made in between. What must not live here: where names are kept (sheets.py), how they are read (current.py).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+from typing import TYPE_CHECKING
+
+import structlog
+
+from account_store.errors import UnavailableError
+from catalog_api.airplay.current import MOST_NAMES
+from catalog_api.airplay.sending import in_reports_thread
+from catalog_api.airplay.sheets import MOST_DAYS, learn
+from catalog_api.problems import ApiError
+from catalog_store.errors import CatalogError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from catalog_api.service import Service
+
+log = structlog.get_logger("catalog_api")
+
+_STARTING_SECONDS = 2.0
+"""Some fifty streams' three months take one."""
+_AT_ONCE = 500
+"""Names, in some 10 ms: a report may have to wait so long."""
+_MOST_LEARNED = MOST_NAMES // 2
+"""The rest is for reports: with more than MOST_NAMES all are forgotten."""
+_MOST_STREAMS = 500
+"""Whose days are read for it, at a few milliseconds each."""
+
+
+@asynccontextmanager
+async def names_learned(service: Service) -> AsyncIterator[None]:
+    """Around the time in which requests are taken; begins when the names are known, or in some seconds."""
+    is_first = asyncio.Event()
+    task = asyncio.create_task(_keep_learned(service, is_first))
+    with suppress(TimeoutError):
+        await asyncio.wait_for(is_first.wait(), _STARTING_SECONDS)
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def _keep_learned(service: Service, is_first: asyncio.Event) -> None:
+    """Once for each snapshot; what airs afterwards is little, and learnt by the reports it is in."""
+    learned = None
+    while True:
+        snapshot = service.live.snapshot
+        if snapshot is not None and snapshot != learned:
+            learned = snapshot
+            try:
+                await _learn(service)
+            except (UnavailableError, CatalogError, ApiError) as error:
+                log.warning("names of what aired are left to the first report", snapshot=snapshot[0], reason=str(error))
+        is_first.set()
+        await asyncio.sleep(service.settings.look_seconds)
+
+
+async def _learn(service: Service) -> None:
+    known: set[int] = set()
+    streams = service.accounts.airplay.recordings(MOST_DAYS)
+    for _ in range(_MOST_STREAMS):
+        aired = await asyncio.to_thread(next, streams, None)
+        if aired is None or len(known) >= _MOST_LEARNED:
+            return
+        new = [one for one in aired.tolist() if one not in known][: _MOST_LEARNED - len(known)]
+        known.update(new)
+        for start in range(0, len(new), _AT_ONCE):
+            await in_reports_thread(partial(learn, service, new[start : start + _AT_ONCE]))
