@@ -44,7 +44,7 @@ def from_keys(keys_folder: str, out: str) -> int:
     """Linkage from the keys that a peer is given to clusters, which is what a peer does; writes platform, external_id, recording_id."""
     atoms = atoms_of(pl.read_parquet(bucket / "*.parquet") for bucket in sorted(Path(keys_folder).glob("ours-*")))
     found = clustered(atoms).select("platform", "external_id", recording_id="cluster_id")
-    found.write_parquet(out)
+    found.write_parquet(out, compression="snappy")  # as DuckDB does for the peer
     return found.height
 
 

@@ -55,7 +55,8 @@ def make_atoms(records: pl.DataFrame, moves: pl.DataFrame | None = None) -> Atom
     """Atoms of normalised records.
 
     Args:
-        records: as `normalise` gives; all records of each (artist key, title key, variant) that is among them.
+        records: as `normalise` gives; all records of each (artist key, title key, variant) that is among them. In one chunk: texts are
+            gathered again and again, which from several chunks takes a fifth longer in all.
         moves: platform, external_id, atom_id, part (as `overrides.apart` gives): records that leave their atom, one new atom for each part.
 
     ValueError when two keys or two atoms have one hash (see ATOM_SEED).
@@ -69,7 +70,7 @@ def make_atoms(records: pl.DataFrame, moves: pl.DataFrame | None = None) -> Atom
     order = placed["row"].to_numpy()
     by_row = np.empty(len(order), dtype=np.int64)
     by_row[order] = placed["atom_id"].to_numpy()
-    rows = records.with_columns(atom_id=pl.Series(by_row))
+    rows = records.with_columns(atom_id=pl.Series(by_row), bit=_PLATFORM_BIT)
     member = rows.select(pl.col(TABLES["atom_member"].column_names).gather(order))
     return Atoms(_atom_rows(rows, placed), member, _isrc_rows(rows))
 
@@ -77,18 +78,19 @@ def make_atoms(records: pl.DataFrame, moves: pl.DataFrame | None = None) -> Atom
 def _numbers(records: pl.DataFrame) -> pl.DataFrame:
     """What places a record, in numbers, because strings cost ten times as much to sort.
 
-    row, key and check (two hashes of the key), name_hash, content (of all that an atom keeps of the record), artist_hash, duration_ms
-    (unknown: NO_DURATION). A record without a known artist shares a key only with those that share its first ISRC.
+    row, key and check (two hashes of the key), name_hash, names (a hash of them), content (of all that an atom keeps of the record),
+    artist_hash, duration_ms (unknown: NO_DURATION). A record without a known artist shares a key only with those that share its first ISRC.
     """
     salt = pl.when(pl.col("artist_key") == "").then(stand_in_artist()).otherwise(pl.lit(""))
-    return records.with_columns(salt=salt).select(
+    return records.with_columns(salt=salt, names=hashed(["names"], ATOM_SEED)).select(
         "artist_hash",
+        "names",
         pl.col("duration_ms").fill_null(NO_DURATION),
         row=pl.int_range(pl.len(), dtype=pl.UInt32),
         key=hashed([*KEY, "salt"], ATOM_SEED),
         check=hashed([*KEY, "salt"], ATOM_SEED + 1),
         name_hash=hashed(["platform", "external_id"], ATOM_SEED),
-        content=hashed(["content_hash", "artist_key", "variant", "names"], ATOM_SEED),
+        content=hashed(["content_hash", "artist_key", "variant"], ATOM_SEED) * GOLDEN + pl.col("names"),
     )
 
 
@@ -181,27 +183,26 @@ def _atom_rows(rows: pl.DataFrame, placed: pl.DataFrame) -> pl.DataFrame:
     """Table `atom`. `placed`: the rows in numbers, sorted by atom. Strings are only touched once an atom: they are what costs."""
     order, ids = placed["row"].to_numpy(), placed["atom_id"].to_numpy()
     starts = run_starts(ids)
-    platforms = np.bitwise_or.reduceat(rows.select(_PLATFORM_BIT).to_series().to_numpy()[order], starts)
+    platforms = np.bitwise_or.reduceat(rows["bit"].to_numpy()[order], starts)
     durations = placed.select("atom_id", duration_ms=pl.when(pl.col("duration_ms") != NO_DURATION).then("duration_ms"))
-    keys = rows.select(pl.col("artist_key", "title_key", "stem_key", "number_key", "variant", "names").gather(order[starts]))
-    atoms = keys.with_columns(
+    atoms = rows.select(pl.col("artist_key", "title_key", "variant").gather(order[starts])).with_columns(
         pl.Series("atom_id", ids[starts]),
         durations.group_by("atom_id", maintain_order=True).agg(pl.col("duration_ms").median().round())["duration_ms"],
         record_count=pl.Series(np.diff(starts, append=len(ids))),
         platform_count=pl.Series(np.bitwise_count(platforms)),
     )
-    for told_by, columns, settled in (
-        (hashed(["stem_key", "number_key"], ATOM_SEED), ["stem_key", "number_key"], _smallest_forms),
-        (pl.col("names").hash(), ["names"], _all_names),
+    forms = rows.select(hashed(["stem_key", "number_key"], ATOM_SEED)).to_series().to_numpy()[order]
+    for hashes, columns, settled in (
+        (forms, ["stem_key", "number_key"], _smallest_forms),
+        (placed["names"].to_numpy(), ["names"], _all_names),
     ):
-        hashes = rows.select(told_by).to_series().to_numpy()[order]
         differ = np.logical_or.reduceat(np.concatenate([hashes[1:] != hashes[:-1], [False]]) & (ids == np.append(ids[1:], -1)), starts)
+        places, values = order[starts].astype(np.int64), rows.select(columns)
         if differ.any():
-            mixed = settled(rows.filter(pl.col("atom_id").is_in(atoms["atom_id"].filter(pl.Series(differ)).implode())))
-            places = np.arange(len(starts))
-            places[differ] = len(starts) + np.arange(mixed.height)
-            chosen = pl.concat([atoms.select(columns), mixed.sort("atom_id").select(columns)])[places]
-            atoms = atoms.with_columns(chosen)
+            mixed = settled(rows.filter(pl.col("atom_id").is_in(pl.Series(ids[starts][differ]).implode())))
+            places[differ] = rows.height + np.arange(mixed.height)
+            values = pl.concat([values, mixed.sort("atom_id").select(columns)])
+        atoms = atoms.with_columns(values[places])
     return TABLES["atom"].conform(atoms)
 
 
@@ -216,10 +217,15 @@ def _all_names(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _isrc_rows(rows: pl.DataFrame) -> pl.DataFrame:
-    claims = rows.select("atom_id", bit=_PLATFORM_BIT, isrc="isrcs").explode("isrc", empty_as_null=False).drop_nulls()
-    claims = claims.with_columns(claim=pl.col("isrc").hash() ^ (pl.col("atom_id").cast(pl.UInt64) * GOLDEN))
-    counted = claims.group_by("claim").agg(pl.col("isrc", "atom_id").first(), pl.col("bit").bitwise_or(), record_count=pl.len())
-    counted = counted.drop("claim").sort("atom_id", "isrc")
+    claims = rows.select("atom_id", "bit", isrc="isrcs").explode("isrc", empty_as_null=False).drop_nulls()
+    claim = claims.select(pl.col("isrc").hash() ^ (pl.col("atom_id").cast(pl.UInt64) * GOLDEN)).to_series()
+    order = claim.arg_sort().to_numpy()
+    starts = run_starts(claim.to_numpy()[order])
+    counted = claims.select("atom_id", "isrc")[order[starts]].with_columns(
+        bit=pl.Series(np.bitwise_or.reduceat(claims["bit"].to_numpy()[order], starts)),
+        record_count=pl.Series(np.diff(starts, append=len(order))),
+    )
+    counted = counted.sort("atom_id", "isrc")
     sets = {
         bits: sorted(name for place, name in enumerate(CATALOG_PLATFORMS) if bits >> place & 1)
         for bits in range(1 << len(CATALOG_PLATFORMS))

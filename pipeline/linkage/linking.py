@@ -75,15 +75,15 @@ def clustered(
     tracks: pl.DataFrame | None = None,
     overrides: Overrides = NO_OVERRIDES,
 ) -> pl.DataFrame:
-    """Rows of `atom_member` with the `cluster_id` of each. The others as for `link`."""
+    """platform, external_id and `cluster_id` of the records of all atoms. The others as for `link`."""
     edges = _edges(atoms, links, releases, tracks, overrides)
     cluster = clusters(atoms.atom, edges, cannot_atoms(overrides, atoms.member))
-    return atoms.member.join(cluster, on="atom_id", how="left")
+    return atoms.member.select("platform", "external_id", "atom_id").join(cluster, on="atom_id", how="left").drop("atom_id")
 
 
 def atoms_of(buckets: Iterable[pl.DataFrame], moves: pl.DataFrame | None = None) -> Atoms:
     """The atoms of normalised records, bucket by bucket (`hash_bucket`), of which one is held at a time; `moves` as for `make_atoms`."""
-    made = [make_atoms(records, moves) for records in buckets]
+    made = [make_atoms(records.rechunk(), moves) for records in buckets]
     return Atoms(*(pl.concat(tables) for tables in zip(*made, strict=True)))
 
 

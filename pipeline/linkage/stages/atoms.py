@@ -292,7 +292,7 @@ def spilled(rows: pl.DataFrame, spill: Path, number: int) -> None:
 
 def unspilled(folder: Path) -> pl.DataFrame:
     """All rows of one bucket, in the order of the writers."""
-    return pl.concat([pl.read_ipc(file) for file in sorted(folder.glob("*.arrow"))])
+    return pl.concat([pl.read_ipc(file) for file in sorted(folder.glob("*.arrow"))], rechunk=True)
 
 
 def _write_atoms(out: Path, files: Path, bucket: Path) -> list[Path]:
