@@ -4,8 +4,8 @@
 
 Every stream plays from 1,500 recordings of a common pool of 20,000; one play in fifty is any recording of the catalog. The rows are
 written as monitors write them, day by day, all streams by turns. The server runs as in production, with one worker; the client reads the
-whole answer over loopback and throws it away. "first" is the first report of the worker, which reads what recordings are called;
-"unpacked" one after all packed days were deleted under a running server.
+whole answer over loopback and throws it away. "first" is the first report of the worker, asked for as soon as it is
+ready; "unpacked" one after all packed days were deleted under a running server.
 Without --catalog a world of 200,000 recordings is made.
 """
 

@@ -7,6 +7,7 @@ that is asked for meanwhile is made in between. What must not live here: where n
 from __future__ import annotations
 
 import asyncio
+import time
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING
@@ -29,6 +30,8 @@ log = structlog.get_logger("catalog_api")
 
 _STARTING_SECONDS = 2.0
 """Some fifty streams' three months take one."""
+_AGAIN_SECONDS = 900.0
+"""After which what has aired since is learnt, too."""
 _AT_ONCE = 500
 """Names, in some 10 ms: a report may have to wait so long."""
 _MOST_LEARNED = MOST_NAMES // 2
@@ -52,12 +55,12 @@ async def names_learned(service: Service) -> AsyncIterator[None]:
 
 
 async def _keep_learned(service: Service, is_first: asyncio.Event) -> None:
-    """Once for each snapshot; what airs afterwards is little, and learnt by the reports it is in."""
-    learned = None
+    """For each snapshot, and again and again: what is known by then costs nothing, what has aired since is little."""
+    learned, again_at = None, 0.0
     while True:
-        snapshot = service.live.snapshot
-        if snapshot is not None and snapshot != learned:
-            learned = snapshot
+        snapshot, now = service.live.snapshot, time.monotonic()
+        if snapshot is not None and (snapshot != learned or now >= again_at):
+            learned, again_at = snapshot, now + _AGAIN_SECONDS
             try:
                 await _learn(service)
             except (UnavailableError, CatalogError, ApiError) as error:
