@@ -32,7 +32,12 @@ def clusters(paths: BuildPaths) -> Facts:
         atoms.append(rows.join(ends, on="atom_id", how="semi"))
     found = clustering.clusters(pl.concat(atoms), edges, _cannot(paths), atom_ids=pl.concat(every))
     write_table(TABLES["cluster"], paths.table("cluster"), [found])
-    return {"atoms": found.height, "clusters": found["cluster_id"].n_unique()}
+    return {"atoms": found.height, "clusters": cluster_count(found)}
+
+
+def cluster_count(cluster: pl.DataFrame) -> int:
+    """How many clusters there are: each is named by one of its atoms."""
+    return int((cluster["cluster_id"] == cluster["atom_id"]).sum())
 
 
 def _cannot(paths: BuildPaths) -> pl.DataFrame | None:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from pipeline.linkage.mapped import Mapped
     from pipeline.paths import BuildPaths
 
 
@@ -42,29 +43,30 @@ def edges(paths: BuildPaths, *, buckets: int | None = None) -> Facts:
     """Write `edge`."""
     night = current_night(paths)
     buckets = buckets or bucket_count(row_count(paths.table("atom")))
-    found = _edges_of_all(paths, buckets) if night.base is None else _edges_of_changes(paths, night)
-    found = pl.concat([found, _override_edges(paths), *_edges_between_platforms(paths, night), TABLES["edge"].empty()])
+    atoms = tonight(paths)
+    found = _edges_of_all(paths, atoms, buckets) if night.base is None else _edges_of_changes(paths, atoms, night)
+    found = pl.concat([found, _override_edges(paths, atoms), *_edges_between_platforms(paths, atoms, night), TABLES["edge"].empty()])
     so_far = components(ends(found)["atom_id"], found)
-    chunks = _artist_chunks(paths, KEY_COLUMNS) if night.base is None else [_waiting(paths)]
-    found = pl.concat([found, *(key_edges(atoms, so_far) for atoms in chunks)])
+    chunks = _artist_chunks(paths, KEY_COLUMNS) if night.base is None else [_waiting(atoms)]
+    found = pl.concat([found, *(key_edges(rows, so_far) for rows in chunks)])
     write_table(TABLES["edge"], paths.table("edge"), found)
     return {"edges": found.height, **{f"{kind}_edges": count for kind, count in found.group_by("kind").len().sort("kind").iter_rows()}}
 
 
-def _edges_of_all(paths: BuildPaths, buckets: int) -> pl.DataFrame:
+def _edges_of_all(paths: BuildPaths, atoms: Mapped, buckets: int) -> pl.DataFrame:
     claims = _shared_claims(paths).with_columns(bucket=pl.col("isrc").str.tail(4).cast(pl.UInt32) % buckets)
     by_code = [
-        isrc_edges(atoms, claims.filter(pl.col("bucket") == bucket).drop("bucket"))
-        for bucket, atoms in _spread(paths, claims.select("atom_id", "bucket").unique())
+        isrc_edges(rows, claims.filter(pl.col("bucket") == bucket).drop("bucket"))
+        for bucket, rows in _spread(paths, claims.select("atom_id", "bucket").unique())
     ]
-    candidates = [same_artist_edges(atoms) for atoms in _artist_chunks(paths)]
-    candidates += [same_title_edges(atoms) for _, atoms in _spread(paths, _shared_titles(paths, buckets))]
-    return pl.concat([TABLES["edge"].empty(), *by_code, _without_contradiction(paths, candidates)])
+    candidates = [same_artist_edges(rows) for rows in _artist_chunks(paths)]
+    candidates += [same_title_edges(rows) for _, rows in _spread(paths, _shared_titles(paths, buckets))]
+    return pl.concat([TABLES["edge"].empty(), *by_code, _without_contradiction(atoms, candidates)])
 
 
-def _edges_of_changes(paths: BuildPaths, night: Night) -> pl.DataFrame:
+def _edges_of_changes(paths: BuildPaths, atoms: Mapped, night: Night) -> pl.DataFrame:
     """Edges from codes and typing errors: those of the base that no changed atom can have touched, and what is found around the others."""
-    atoms, change = tonight(paths), read_table(TABLES["atom_change"], paths.table("atom_change"))
+    change = read_table(TABLES["atom_change"], paths.table("atom_change"))
     changes = [(where, change.filter(pl.col("change") == kind)["atom_id"]) for where, kind in ((night.atoms, "gone"), (atoms, "made"))]
     codes = pl.concat([where.of_atoms("atom_isrc", ids, ["isrc"]) for where, ids in changes]).unique()
     claims = atoms.rows("atom_isrc", where=pl.col("isrc").is_in(codes["isrc"].implode()))
@@ -86,7 +88,7 @@ def _edges_of_changes(paths: BuildPaths, night: Night) -> pl.DataFrame:
         candidates += [same_artist_edges(crowd.filter(in_artist)), same_title_edges(crowd.filter(in_title))]
         typos = _outside(typos, crowd, whole)
     claiming = atoms.of_atoms("atom", claims["atom_id"])
-    return pl.concat([by_code, typos, isrc_edges(claiming, claims), _without_contradiction(paths, candidates)])
+    return pl.concat([by_code, typos, isrc_edges(claiming, claims), _without_contradiction(atoms, candidates)])
 
 
 def _outside(typos: pl.DataFrame, crowd: pl.DataFrame, whole: dict[str, pl.Series]) -> pl.DataFrame:
@@ -100,9 +102,8 @@ def _outside(typos: pl.DataFrame, crowd: pl.DataFrame, whole: dict[str, pl.Serie
     return typos.filter(~in_whole.fill_null(value=False)).select(TABLES["edge"].column_names)
 
 
-def _waiting(paths: BuildPaths) -> pl.DataFrame:
+def _waiting(atoms: Mapped) -> pl.DataFrame:
     """KEY_COLUMNS of the atoms without duration and of all that share a key with them."""
-    atoms = tonight(paths)
     keys = atoms.rows("atom", ["key"], pl.col("duration_ms").is_null())["key"]
     return atoms.rows("atom", KEY_COLUMNS, pl.col("key").is_in(keys.unique().implode()))
 
@@ -144,40 +145,35 @@ def _shared_claims(paths: BuildPaths) -> pl.DataFrame:
     return pl.concat([pl.read_parquet(part).filter(pl.col("isrc").hash().is_in(shared)) for part in tables])
 
 
-def _without_contradiction(paths: BuildPaths, found: list[pl.DataFrame]) -> pl.DataFrame:
+def _without_contradiction(atoms: Mapped, found: list[pl.DataFrame]) -> pl.DataFrame:
     if not found:
         return TABLES["edge"].empty()
     candidates = pl.concat(found).sort("a", "b", "evidence").unique(["a", "b"], keep="first", maintain_order=True)
     involved = pl.concat([candidates["a"], candidates["b"]]).unique()
-    claims = _of_atoms(paths, "atom_isrc", involved, ["atom_id", "isrc"])
-    members = _of_atoms(paths, "atom_member", involved, ["atom_id", "platform", "release_id"])
+    claims = atoms.of_atoms("atom_isrc", involved, ["atom_id", "isrc"])
+    members = atoms.of_atoms("atom_member", involved, ["atom_id", "platform", "release_id"])
     return without_contradiction(candidates, claims, members)
 
 
-def _of_atoms(paths: BuildPaths, table: str, atom_ids: pl.Series, columns: list[str] | None = None) -> pl.DataFrame:
-    """The rows of some atoms."""
-    return tonight(paths).of_atoms(table, atom_ids, columns or TABLES[table].column_names)
-
-
-def _override_edges(paths: BuildPaths) -> pl.DataFrame:
+def _override_edges(paths: BuildPaths, atoms: Mapped) -> pl.DataFrame:
     if not paths.overrides.is_file():
         return TABLES["edge"].empty()
     overrides = load_overrides(paths.overrides)
-    return must_edges(overrides, members_named(tonight(paths), overrides))
+    return must_edges(overrides, members_named(atoms, overrides))
 
 
-def _edges_between_platforms(paths: BuildPaths, night: Night) -> list[pl.DataFrame]:
+def _edges_between_platforms(paths: BuildPaths, atoms: Mapped, night: Night) -> list[pl.DataFrame]:
     """Those from cross-links and those from places: the atoms of both are read at once."""
-    links, before = _links(paths), _before(paths, night)
-    named = _members_linked(paths, links)
-    places = _places(paths, before)
+    links, before = _links(paths), _before(paths, atoms, night)
+    named = _members_linked(atoms, links)
+    places = _places(paths, atoms, before)
     pairs = position_pairs(places.contested)
     known = before.places.judged if before else NOT_JUDGED
     new = pairs.join(known, on=["a", "b"], how="anti")
-    atoms = _of_atoms(paths, "atom", pl.concat([named["atom_id"], new["a"], new["b"]]))
-    known = pl.concat([known.join(pairs, on=["a", "b"], how="semi"), judged(new, atoms)])
+    rows = atoms.of_atoms("atom", pl.concat([named["atom_id"], new["a"], new["b"]]), TABLES["atom"].column_names)
+    known = pl.concat([known.join(pairs, on=["a", "b"], how="semi"), judged(new, rows)])
     mapped.keep_places(mapped.folder(paths), paths.table, places._replace(judged=known))
-    return [link_edges(atoms, named, links), position_edges(pairs, known)]
+    return [link_edges(rows, named, links), position_edges(pairs, known)]
 
 
 def _links(paths: BuildPaths) -> pl.DataFrame:
@@ -187,14 +183,14 @@ def _links(paths: BuildPaths) -> pl.DataFrame:
     return links.select("platform", "entity_id", "target_platform", "target_id").collect()
 
 
-def _members_linked(paths: BuildPaths, links: pl.DataFrame) -> pl.DataFrame:
+def _members_linked(atoms: Mapped, links: pl.DataFrame) -> pl.DataFrame:
     """platform, external_id, atom_id of the records at either end; one in 2^64 may be among them by chance."""
     ends = [links.select("platform", external_id="entity_id"), links.select(platform="target_platform", external_id="target_id")]
     is_end = pl.col("record").is_in(pl.concat(ends).select(record_number()).to_series().implode())
-    return tonight(paths).rows("atom_member", ["platform", "external_id", "atom_id"], is_end)
+    return atoms.rows("atom_member", ["platform", "external_id", "atom_id"], is_end)
 
 
-def _places(paths: BuildPaths, before: Before | None) -> Places:
+def _places(paths: BuildPaths, atoms: Mapped, before: Before | None) -> Places:
     staged = {name: paths.staged(name, CATALOG_PLATFORMS) for name in ("source_release", "source_release_track")}
     if not all(staged.values()):
         return NO_PLACES
@@ -202,19 +198,19 @@ def _places(paths: BuildPaths, before: Before | None) -> Places:
     return contested_places(
         _frames(staged["source_release"], ["platform", "release_id", "gtin"]),
         _frames(staged["source_release_track"], ["platform", "release_id", "external_id", "disc_number", "track_number"]),
-        lambda: tonight(paths).pieces("atom_member", ["record", "atom_id"]),
+        lambda: atoms.pieces("atom_member", ["record", "atom_id"]),
         buckets=1 + tracks // TRACKS_PER_BUCKET,
         before=before,
     )
 
 
-def _before(paths: BuildPaths, night: Night) -> Before | None:
+def _before(paths: BuildPaths, atoms: Mapped, night: Night) -> Before | None:
     """What stood on the places of the base, if that is known."""
     known = mapped.places(night.files, night.folder) if night.base is not None else None
     if known is None:
         return None
     changed = read_table(TABLES["atom_change"], paths.table("atom_change"))["atom_id"]
-    records = [atoms.of_atoms("atom_member", changed, ["record"])["record"] for atoms in (night.atoms, tonight(paths))]
+    records = [where.of_atoms("atom_member", changed, ["record"])["record"] for where in (night.atoms, atoms)]
     return Before(known, pl.concat(records).unique())
 
 

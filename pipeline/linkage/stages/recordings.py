@@ -31,9 +31,11 @@ from pipeline.linkage.registry import (
     published_redirects,
     work_folder,
 )
+from pipeline.linkage.stages.clusters import cluster_count
 
 if TYPE_CHECKING:
     from pipeline.linkage.id_rules import Assignment
+    from pipeline.linkage.mapped import Mapped
     from pipeline.linkage.stages.atoms import Facts
     from pipeline.paths import BuildPaths
 
@@ -45,10 +47,11 @@ def recording_ids(paths: BuildPaths) -> Facts:
     """Write `recording_member`, `isrc_owner` and `isrc_conflict`, and lay the ids down for the registry."""
     night = current_night(paths)
     cluster = read_table(TABLES["cluster"], paths.table("cluster"))
-    ids = _assign_all(paths, cluster) if night.base is None else _assign_changes(paths, night, cluster)
+    atoms = tonight(paths)
+    ids = _assign_all(paths, atoms, cluster) if night.base is None else _assign_changes(paths, atoms, night, cluster)
     return {
         "records": row_count(paths.table("recording_member")),
-        "recordings": cluster["cluster_id"].n_unique(),
+        "recordings": cluster_count(cluster),
         "new_ids": ids.new_ids,
         "redirects": ids.redirects,
         "isrcs": row_count(paths.table("isrc_owner")),
@@ -56,20 +59,20 @@ def recording_ids(paths: BuildPaths) -> Facts:
     }
 
 
-def _assign_all(paths: BuildPaths, cluster: pl.DataFrame) -> RecordIds:
+def _assign_all(paths: BuildPaths, atoms: Mapped, cluster: pl.DataFrame) -> RecordIds:
     assigned = assign_records(paths, _groups(cluster))
     ids = assigned.ids.rename({"entity_id": "recording_id"})
     recordings = cluster.join(ids, left_on="cluster_id", right_on="group", how="left").select("atom_id", "recording_id")
-    owner, conflict = _owners(paths, tonight(paths).rows("atom_isrc"), recordings)
+    owner, conflict = _owners(atoms, atoms.rows("atom_isrc"), recordings)
     write_table(TABLES["isrc_owner"], paths.table("isrc_owner"), [owner])
     write_table(TABLES["isrc_conflict"], paths.table("isrc_conflict"), [conflict])
     return assigned
 
 
-def _assign_changes(paths: BuildPaths, night: Night, cluster: pl.DataFrame) -> RecordIds:
+def _assign_changes(paths: BuildPaths, atoms: Mapped, night: Night, cluster: pl.DataFrame) -> RecordIds:
     """Ids for the groups that have changed: everything else is taken over."""
     stored, before = StoredRegistry(paths, KIND), night.table("recording_member").collect()
-    reach = _reach(paths, night, cluster, stored, before)
+    reach = _reach(paths, atoms, night, cluster, stored, before)
     redirects = published_redirects(paths, KIND)
     assigned = assign_changed(reach.members.select("group", "source_key"), reach.known, redirects, stored.next_id)
     rows = reach.members.join(assigned.ids.rename({"entity_id": "recording_id"}), on="group", how="left")
@@ -79,7 +82,7 @@ def _assign_changes(paths: BuildPaths, night: Night, cluster: pl.DataFrame) -> R
         for platform in sorted(CATALOG_PLATFORMS):
             first, end = (int(after["platform"].search_sorted(platform, side=side)) for side in ("left", "right"))
             writer.write(after[first:end])
-    _take_over_owners(paths, night, reach, after)
+    _take_over_owners(paths, atoms, night, reach, after)
     return RecordIds(assigned.ids, assigned.next_id - stored.next_id, assigned.redirects.height)
 
 
@@ -102,15 +105,13 @@ def _with_changes(before: pl.DataFrame, gone: pl.DataFrame, rows: pl.DataFrame) 
     ids = before["recording_id"].to_numpy(writable=True)
     ids[places.drop_nulls().to_numpy()] = rows.filter(places.is_not_null())["recording_id"].to_numpy()
     before = before.with_columns(recording_id=pl.Series(ids))
-    # Cut where a row comes or goes, and the pieces laid end to end: a merge would compare every name there is.
     new = rows.filter(places.is_null()).sort(SOURCE)
-    cuts = np.concatenate([insertion_places(before, new).to_numpy(), member_places(before, gone).drop_nulls().to_numpy()])
-    pieces, start = [before[:0]], 0
-    for which in np.argsort(cuts, kind="stable").tolist():  # of one place, what comes stands before what goes
-        end = int(cuts[which])
-        pieces += [before[start:end], new[which : which + 1]]
-        start = end if which < new.height else end + 1
-    return pl.concat([*pieces, before[start:]], rechunk=True)
+    stays = np.ones(before.height, dtype=bool)
+    stays[member_places(before, gone).drop_nulls().to_numpy()] = False
+    kept = np.flatnonzero(stays)
+    # Rows are put into their places by number: a merge would compare every name there is.
+    cuts = np.searchsorted(kept, insertion_places(before, new).to_numpy())
+    return pl.concat([before, new])[np.insert(kept, cuts, before.height + np.arange(new.height))]
 
 
 class _Reach(NamedTuple):
@@ -125,7 +126,7 @@ class _Reach(NamedTuple):
     known: Registry
 
 
-def _reach(paths: BuildPaths, night: Night, cluster: pl.DataFrame, stored: StoredRegistry, before: pl.DataFrame) -> _Reach:
+def _reach(paths: BuildPaths, atoms: Mapped, night: Night, cluster: pl.DataFrame, stored: StoredRegistry, before: pl.DataFrame) -> _Reach:
     """`before`: table `recording_member` of the base."""
     change = read_table(TABLES["atom_change"], paths.table("atom_change"))
     both = _beside(_groups(cluster), night.table("cluster").rename({"cluster_id": "before"}).collect(), change)
@@ -136,11 +137,11 @@ def _reach(paths: BuildPaths, night: Night, cluster: pl.DataFrame, stored: Store
     while True:
         dirty = _closed(both, dirty)
         here = dirty.join(_groups(cluster), on="atom_id")
-        members = _of_atoms(paths, here["atom_id"]).join(here, on="atom_id")
+        members = _sources(atoms, here["atom_id"]).join(here, on="atom_id")
         members = members.with_columns(source_key=source_key()).sort("source_key")
         gone = former.join(members, on=SOURCE, how="anti")
         known = stored.part(pl.concat([members.select(SOURCE), gone.select(SOURCE)]), before)
-        back = _elsewhere(paths, known, members, gone)
+        back = _elsewhere(atoms, known, members, gone)
         if back.is_empty():
             return _Reach(members, gone, known)
         dirty = pl.concat([dirty, back])
@@ -168,7 +169,7 @@ def _closed(both: pl.DataFrame, dirty: pl.DataFrame) -> pl.DataFrame:
         dirty = wider
 
 
-def _elsewhere(paths: BuildPaths, known: Registry, members: pl.DataFrame, gone: pl.DataFrame) -> pl.DataFrame:
+def _elsewhere(atoms: Mapped, known: Registry, members: pl.DataFrame, gone: pl.DataFrame) -> pl.DataFrame:
     """Atoms outside of `members` with records that share an id with them: a record came back whose id others still carry."""
     keys = known.keys.join(members, on="source_key", how="anti")
     key = keys.select(platform=pl.col("source_key").str.extract("^([^:]*):"), external_id=pl.col("source_key").str.extract("^[^:]*:(.*)$"))
@@ -176,21 +177,20 @@ def _elsewhere(paths: BuildPaths, known: Registry, members: pl.DataFrame, gone: 
     if key.is_empty():
         return pl.DataFrame(schema={"atom_id": pl.Int64})
     numbers = key.select(record_number()).to_series()
-    near = tonight(paths).rows("atom_member", [*SOURCE, "atom_id"], _among("record", numbers))
+    near = atoms.rows("atom_member", [*SOURCE, "atom_id"], _among("record", numbers))
     return near.join(key, on=SOURCE, how="semi").select("atom_id").unique()
 
 
-def _take_over_owners(paths: BuildPaths, night: Night, reach: _Reach, member: pl.DataFrame) -> None:
+def _take_over_owners(paths: BuildPaths, atoms: Mapped, night: Night, reach: _Reach, member: pl.DataFrame) -> None:
     """Write `isrc_owner` and `isrc_conflict`: settled anew for every code that a record in reach has or had."""
     change = read_table(TABLES["atom_change"], paths.table("atom_change")).filter(pl.col("change") == "gone")["atom_id"]
     former = pl.concat([reach.gone["atom_id"], change])
-    atoms = tonight(paths)
     found = [(atoms, reach.members["atom_id"]), (night.atoms, former)]
     codes = pl.concat([where.of_atoms("atom_isrc", ids, ["isrc"])["isrc"] for where, ids in found]).unique()
     claimed = atoms.rows("atom_isrc", where=_among("isrc", codes))
-    speakers = _of_atoms(paths, claimed["atom_id"]).unique("atom_id", keep="any")
+    speakers = _sources(atoms, claimed["atom_id"]).unique("atom_id", keep="any")
     recordings = speakers.select("atom_id", recording_id=member["recording_id"].gather(member_places(member, speakers)))
-    for name, rows in zip(("isrc_owner", "isrc_conflict"), _owners(paths, claimed, recordings), strict=True):
+    for name, rows in zip(("isrc_owner", "isrc_conflict"), _owners(atoms, claimed, recordings), strict=True):
         kept = night.table(name).filter(~_among("isrc", codes)).collect()
         write_table(TABLES[name], paths.table(name), [kept.merge_sorted(rows, key="isrc")])
 
@@ -199,19 +199,18 @@ def _among(column: str, values: pl.Series) -> pl.Expr:
     return pl.col(column).is_in(values.unique().implode())
 
 
-def _of_atoms(paths: BuildPaths, atom_ids: pl.Series) -> pl.DataFrame:
-    return tonight(paths).of_atoms("atom_member", atom_ids, [*SOURCE, "atom_id"])
+def _sources(atoms: Mapped, atom_ids: pl.Series) -> pl.DataFrame:
+    return atoms.of_atoms("atom_member", atom_ids, [*SOURCE, "atom_id"])
 
 
 def _groups(cluster: pl.DataFrame) -> pl.DataFrame:
     return cluster.rename({"cluster_id": "group"})
 
 
-def _owners(paths: BuildPaths, claims: pl.DataFrame, recordings: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+def _owners(atoms: Mapped, claims: pl.DataFrame, recordings: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Tables `isrc_owner` and `isrc_conflict` of the codes in `claims`: rows of `atom_isrc`. `recordings`: atom_id, recording_id."""
     claimed = claims.join(recordings, on="atom_id", how="left")
     shared = claimed.filter(pl.col("isrc").is_duplicated()).select("isrc", "recording_id").unique()
     contested = shared.filter(pl.col("isrc").is_duplicated()).select("isrc").unique()
     involved = claimed.join(contested, on="isrc", how="semi")["atom_id"].unique()
-    atoms = tonight(paths).of_atoms("atom", involved)
-    return isrc_owners(claimed, atoms)
+    return isrc_owners(claimed, atoms.of_atoms("atom", involved))
