@@ -28,13 +28,15 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger("catalog_api")
 
+_DAYS = MOST_DAYS + 31
+"""Whole months, asked for in the month behind them."""
 _STARTING_SECONDS = 2.0
 """Some fifty streams' three months take one."""
 _AGAIN_SECONDS = 900.0
 """After which what has aired since is learnt, too."""
 _AT_ONCE = 500
 """Names, in some 10 ms: a report may have to wait so long."""
-_MOST_LEARNED = MOST_NAMES // 2
+_MOST_LEARNED = MOST_NAMES * 3 // 4
 """The rest is for reports: with more than MOST_NAMES all are forgotten."""
 _MOST_STREAMS = 500
 """Whose days are read for it, at a few milliseconds each."""
@@ -71,7 +73,7 @@ async def _keep_learned(service: Service, is_first: asyncio.Event) -> None:
 
 async def _learn(service: Service) -> None:
     known: set[int] = set()
-    streams = service.accounts.airplay.recordings(MOST_DAYS)
+    streams = service.accounts.airplay.recordings(_DAYS)
     for _ in range(_MOST_STREAMS):
         aired = await asyncio.to_thread(next, streams, None)
         if aired is None or len(known) >= _MOST_LEARNED:
