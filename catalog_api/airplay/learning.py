@@ -14,12 +14,9 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from account_store.errors import UnavailableError
 from catalog_api.airplay.current import MOST_NAMES
 from catalog_api.airplay.sending import in_reports_thread
 from catalog_api.airplay.sheets import MOST_DAYS, learn
-from catalog_api.problems import ApiError
-from catalog_store.errors import CatalogError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -65,7 +62,7 @@ async def _keep_learned(service: Service, is_first: asyncio.Event) -> None:
             learned, again_at = snapshot, now + _AGAIN_SECONDS
             try:
                 await _learn(service)
-            except (UnavailableError, CatalogError, ApiError) as error:
+            except Exception as error:  # noqa: BLE001 - whatever it is, a report does without
                 log.warning("names of what aired are left to the first report", snapshot=snapshot[0], reason=str(error))
         is_first.set()
         await asyncio.sleep(service.settings.look_seconds)
