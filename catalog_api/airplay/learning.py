@@ -27,8 +27,8 @@ log = structlog.get_logger("catalog_api")
 
 _DAYS = MOST_DAYS + 31
 """Whole months, asked for in the month behind them."""
-_STARTING_SECONDS = 2.0
-"""Some fifty streams' three months take one."""
+_STARTING_SECONDS = 5.0
+"""Some fifty streams' three months take one to three."""
 _AGAIN_SECONDS = 900.0
 """After which what has aired since is learnt, too."""
 _AT_ONCE = 500
