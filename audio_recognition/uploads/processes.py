@@ -32,6 +32,8 @@ log = structlog.get_logger("audio_recognition")
 _START_SECONDS: Final = 30.0
 """For the fork server to import what it needs: half a second of CPU, on a machine that may be busy."""
 _STOP_SECONDS: Final = 5.0
+_DYING_SECONDS: Final = 0.5
+"""From the end of a process's sockets to its own, on a machine that is busy."""
 _KEPT_VARIABLES: Final = ("PATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL")
 """Of the environment: the rest may hold secrets, which are no business of a process that reads strangers' files."""
 _ROOT: Final = Path(__file__).resolve().parents[2]
@@ -96,6 +98,10 @@ class ForkServer:
         except BaseException:
             channel.close()
             raise
+        else:
+            # Who was to answer has ended: the fork, or the server with the request in its hands, of which we hear a moment later.
+            with suppress(subprocess.TimeoutExpired):
+                await asyncio.to_thread(self._process.wait, _DYING_SECONDS)
         channel.close()
         return None
 

@@ -304,6 +304,20 @@ def test_a_fork_server_that_died_is_started_anew(in_own_sandbox: InSandbox) -> N
     in_own_sandbox(what)
 
 
+def test_a_fork_server_that_dies_with_a_request_in_its_hands_is_started_anew(in_own_sandbox: InSandbox) -> None:
+    async def what(sandbox: UploadSandbox) -> None:
+        await sandbox.start()
+        assert sandbox._server is not None
+        server = sandbox._server._process
+        server.send_signal(signal.SIGSTOP)
+        asked = asyncio.create_task(windows_of(sandbox, file_of("mp3")))
+        await asyncio.sleep(0.05)
+        server.kill()
+        assert len(await asked) == 1
+
+    in_own_sandbox(what)
+
+
 def test_uploads_that_are_under_way_end_with_the_fork_server(in_own_sandbox: InSandbox) -> None:
     async def what(sandbox: UploadSandbox) -> None:
         async with opened(sandbox, LONG) as windows:
