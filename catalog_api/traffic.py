@@ -25,7 +25,7 @@ REPORTS_FOLDER = "CATALOG_REPORTS_FOLDER"
 BUCKETS = (0.0005, 0.001, 0.002, 0.004, 0.008, 0.015, 0.03, 0.06, 0.12, 0.25, 0.5, 1.0, 2.5, 5.0)
 """Upper bounds of the latency histogram, seconds; one more bucket is above them."""
 LINES_AT_ONCE = 16
-"""Encoding takes 4 us a line: with 200 at once every request beside it waited for most of a millisecond."""
+"""Encoding takes 1.5 us a line: requests that are there wait for all that are written at once, .3 ms for 200."""
 UNKNOWN_ROUTE = "-"
 """Of a path that is no route: paths are the clients' words, and their number has no bound."""
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})

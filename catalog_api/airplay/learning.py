@@ -44,9 +44,9 @@ async def names_learned(service: Service) -> AsyncIterator[None]:
     """Around the time in which requests are taken; begins when the names are known, or in some seconds."""
     is_first = asyncio.Event()
     task = asyncio.create_task(_keep_learned(service, is_first))
-    with suppress(TimeoutError):
-        await asyncio.wait_for(is_first.wait(), _STARTING_SECONDS)
     try:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(is_first.wait(), _STARTING_SECONDS)
         yield
     finally:
         task.cancel()
