@@ -7,7 +7,9 @@ empty table is one part without rows.
 
 from __future__ import annotations
 
+import os
 import shutil
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Self
 
 import polars as pl
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from catalog_store.tables.spec import Table
 
 PENDING_SUFFIX = ".pending"
+TAIL = 1 << 16
+"""Bytes of a part that tell its content; of a small part that is all there is."""
 
 
 class TableWriter:
@@ -42,18 +46,17 @@ class TableWriter:
         self._pending.mkdir(parents=True)
         return self
 
-    def write(self, frame: pl.DataFrame) -> None:
-        """Append one part; an empty frame writes nothing. ValueError when `frame` does not fit the table."""
-        if frame.is_empty():
-            return
-        self._write_part(self.table.conform(frame))
+    def write(self, frame: pl.DataFrame) -> Path | None:
+        """Append one part, and say where it lies by now; an empty frame writes nothing. ValueError when `frame` does not fit the table."""
+        return None if frame.is_empty() else self._write_part(self.table.conform(frame))
 
-    def _write_part(self, frame: pl.DataFrame) -> None:
+    def _write_part(self, frame: pl.DataFrame) -> Path:
         path = self._pending / f"part-{self._parts:05d}.parquet"
         rows = self.table.rows_per_group
         frame.rechunk().write_parquet(path, compression="zstd", compression_level=1, row_group_size=rows, statistics=True)
         self._parts += 1
         self.rows += frame.height
+        return path
 
     def take(self, part: Path) -> None:
         """Append a part of another folder of the same table as it is: a hard link, a copy where the file system has none."""
@@ -118,6 +121,13 @@ def scan_table(table: Table, folder: Path) -> pl.LazyFrame:
 def read_table(table: Table, folder: Path) -> pl.DataFrame:
     """The whole table in memory."""
     return scan_table(table, folder).collect()
+
+
+def part_name(part: Path) -> str:
+    """A name for the content of a part, wherever it lies: a hash of its end, where places, sizes and extremes of all columns stand."""
+    with part.open("rb") as opened:
+        opened.seek(max(0, opened.seek(0, os.SEEK_END) - TAIL))
+        return blake2b(opened.read(), digest_size=16).hexdigest()
 
 
 def row_count_of(part: Path) -> int:

@@ -8,19 +8,15 @@ from __future__ import annotations
 
 import polars as pl
 
+from pipeline.dumps.numbers import hashed
+
 LINKED_COLUMNS = ("platform", "external_id", "title", "version", "artists", "artist_credit", "isrcs", "duration_ms", "release_id", "traits")
 """Columns of `source_recording`."""
-
-_FACTOR = pl.lit(0x9E3779B97F4A7C15, dtype=pl.UInt64)
-"""Odd, so that no column's hash is lost when the product wraps."""
 
 
 def content_hash() -> pl.Expr:
     """64 bits over LINKED_COLUMNS of a staged row, the record's own name among them: distinct records differ."""
-    combined = pl.lit(0, dtype=pl.UInt64)
-    for column in LINKED_COLUMNS:
-        combined = combined * _FACTOR + pl.col(column).hash()
-    return combined.reinterpret(signed=True)
+    return hashed(LINKED_COLUMNS).reinterpret(signed=True)
 
 
 def with_content_hash(records: pl.DataFrame) -> pl.DataFrame:

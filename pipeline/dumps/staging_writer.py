@@ -17,6 +17,7 @@ from catalog_store.tables import STAGED_TABLES, TABLES
 from catalog_store.tables.files import PENDING_SUFFIX, TableWriter
 from pipeline.dumps.content_hash import content_hash
 from pipeline.dumps.new_records import NewRecords
+from pipeline.dumps.place_numbers import lay_down
 from pipeline.dumps.texts import clean_texts
 
 if TYPE_CHECKING:
@@ -150,7 +151,8 @@ class StagingWriter:
         self._waiting_rows[entity] = 0
         if frames:
             rows = pl.concat(frames)
-            self._writers[entity].write(rows)
+            if (part := self._writers[entity].write(rows)) is not None:
+                lay_down(self._pending, entity, part, rows)
             if entity == "source_recording":
                 self._new_records.gather(rows)
 

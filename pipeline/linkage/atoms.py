@@ -19,8 +19,9 @@ import polars as pl
 
 from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.tables import TABLES
+from pipeline.dumps.numbers import GOLDEN, hashed
 from pipeline.linkage.namesakes import part_namesakes
-from pipeline.linkage.runs import GOLDEN, hashed, packed_with_duration, places_in_order, run_starts
+from pipeline.linkage.runs import packed_with_duration, places_in_order, run_starts
 
 GAP_MS = 4_000
 """Platforms of one recording differ by encoder delay, trailing silence and whole seconds: up to 3 s in real quadruples, 4 with jitter."""

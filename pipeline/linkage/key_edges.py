@@ -9,8 +9,8 @@ from __future__ import annotations
 import polars as pl
 
 from catalog_store.tables import TABLES
+from pipeline.dumps.numbers import hashed
 from pipeline.linkage.atoms import DOMINANCE, KEY
-from pipeline.linkage.runs import hashed
 
 KEY_COLUMNS = ["atom_id", *KEY, "duration_ms", "record_count"]
 """Columns of `atom` that are looked at."""

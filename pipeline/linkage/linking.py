@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from catalog_store.tables import TABLES
+from pipeline.dumps.numbers import record_number
+from pipeline.dumps.place_numbers import barcoded, standing
 from pipeline.linkage.atoms import Atoms, make_atoms, source_key
 from pipeline.linkage.clusters import clusters, components
 from pipeline.linkage.credits import name_table
@@ -15,9 +17,10 @@ from pipeline.linkage.id_rules import FIRST_ID, NO_REGISTRY, assign_ids
 from pipeline.linkage.isrc_edges import isrc_edges
 from pipeline.linkage.key_edges import key_edges
 from pipeline.linkage.link_edges import link_edges
-from pipeline.linkage.normalise import hash_bucket, names_of, normalise, record_number
+from pipeline.linkage.normalise import hash_bucket, names_of, normalise
 from pipeline.linkage.overrides import NO_OVERRIDES, apart, cannot_atoms, must_edges
-from pipeline.linkage.position_edges import contested_places, judged, position_edges, position_pairs
+from pipeline.linkage.places import PLATFORM, contested_places
+from pipeline.linkage.position_edges import judged, position_edges, position_pairs
 from pipeline.linkage.typo_edges import same_artist_edges, same_title_edges, without_contradiction
 
 if TYPE_CHECKING:
@@ -117,9 +120,9 @@ def _edges(
         between = links.filter(pl.col("entity_kind") == "recording", pl.col("target_kind") == "recording")
         found.append(link_edges(atoms.atom, atoms.member, between.select("platform", "entity_id", "target_platform", "target_id")))
     if releases is not None and tracks is not None:
-        places = contested_places(
-            partial(iter, [releases]), partial(iter, [tracks]), partial(iter, [atoms.member.select("atom_id", record=record_number())])
-        )
+        coded = [barcoded(rows).with_columns(platform=pl.lit(platform, PLATFORM)) for (platform,), rows in releases.group_by("platform")]
+        members = atoms.member.select(record_number().alias("record"), "atom_id")
+        places = contested_places(partial(iter, coded), partial(iter, [standing(tracks)]), partial(iter, [members]))
         pairs = position_pairs(places.contested)
         found.append(position_edges(pairs, judged(pairs, atoms.atom)))
     edges = pl.concat(found)

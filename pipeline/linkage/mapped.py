@@ -3,7 +3,7 @@
 A Parquet part must be decoded whole to get at one of its rows: thirty looks at a column or two of all atoms were most of what a night
 cost. So whoever writes a part of `atom`, `atom_member` or `atom_isrc` lays the same rows down here, uncompressed:
 
-    <root>/work/linkage/mapped/<table>-<hash>.arrow     hash: of the last TAIL bytes of the part
+    <root>/work/linkage/mapped/<table>-<hash>.arrow     hash: of the end of the part (`part_name`)
 
 A part ends with places, sizes and extremes of all its columns; of a small one the tail is all there is. So a file belongs to a part by
 what is in it, wherever the part is linked to: a snapshot's tables and tonight's share it, and it does not matter which build wrote it.
@@ -20,7 +20,6 @@ not live here: which atoms are looked at.
 from __future__ import annotations
 
 import mmap
-import os
 from functools import cached_property, lru_cache
 from hashlib import blake2b
 from pathlib import Path
@@ -32,11 +31,12 @@ import pyarrow as pa
 
 from catalog_store.tables import TABLES
 from catalog_store.tables.atoms import ATOM_TABLES, gone_atoms
-from catalog_store.tables.files import parts, row_count_of
+from catalog_store.tables.files import part_name, parts, row_count_of
+from pipeline.dumps.numbers import hashed, record_number
 from pipeline.linkage.atoms import KEY
-from pipeline.linkage.normalise import NORMAL_SCHEMA, record_number
-from pipeline.linkage.position_edges import Places
-from pipeline.linkage.runs import SUM_BITS, hashed, places_of_runs
+from pipeline.linkage.normalise import NORMAL_SCHEMA
+from pipeline.linkage.places import Places
+from pipeline.linkage.runs import places_of_runs
 from pipeline.linkage.typo_edges import BLOCKS
 
 if TYPE_CHECKING:
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from catalog_store.tables.atoms import Place
     from pipeline.paths import BuildPaths
 
-TAIL = 1 << 16
 BYTES_AT_A_TIME = 1 << 28
 """Of files that are looked at together: so much, and MOST_HELD, can be in memory at most."""
 MOST_HELD = 400 << 20
@@ -99,7 +98,7 @@ def places(files: Path, place: Place) -> Places | None:
     """What stood on places when there were the atoms at a place; None when that is not known: whoever asks looks at all places."""
     try:
         contested, sums, judged = (_open(file).rows for file in _place_files(files, place))
-        return Places(contested, sums["sum"].to_numpy().reshape(-1, 1 << SUM_BITS), judged)
+        return Places(contested, sums["sum"].to_numpy().reshape(2, -1), judged)
     except (OSError, ValueError):
         return None
 
@@ -268,7 +267,4 @@ def _open(file: Path) -> _File:
 
 
 def _file(files: Path, part: Path) -> Path:
-    with part.open("rb") as opened:
-        opened.seek(max(0, opened.seek(0, os.SEEK_END) - TAIL))
-        digest = blake2b(opened.read(), digest_size=16)
-    return files / f"{part.parent.name}-{digest.hexdigest()}.arrow"
+    return files / f"{part.parent.name}-{part_name(part)}.arrow"

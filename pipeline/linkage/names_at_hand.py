@@ -14,11 +14,11 @@ import polars as pl
 
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import write_table
+from pipeline.dumps.numbers import hashed
 from pipeline.engine.local import map_ordered
 from pipeline.linkage import staged
 from pipeline.linkage.credits import name_table
 from pipeline.linkage.normalise import names_of
-from pipeline.linkage.runs import hashed
 
 if TYPE_CHECKING:
     from pathlib import Path

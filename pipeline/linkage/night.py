@@ -54,6 +54,8 @@ _CODE = (
     "catalog_store/tables/atoms.py",
     "catalog_store/tables/linkage.py",
     "pipeline/dumps/content_hash.py",
+    "pipeline/dumps/numbers.py",
+    "pipeline/dumps/place_numbers.py",
 )
 _LIBRARIES = ("polars", "rapidfuzz")
 

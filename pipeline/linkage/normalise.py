@@ -16,7 +16,7 @@ from catalog_store.name_keys import compact_expr, display_title_expr, title_keys
 from pipeline.dumps.content_hash import LINKED_COLUMNS, with_content_hash
 from pipeline.linkage.atoms import stand_in_artist
 from pipeline.linkage.credits import credited, credits_of, read_credits
-from pipeline.linkage.runs import hashed, run_starts
+from pipeline.linkage.runs import run_starts
 
 if TYPE_CHECKING:
     from pipeline.linkage.runs import Places
@@ -77,11 +77,6 @@ def normalise(records: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFrame)
     )
     rows = rows.with_columns(variant=_with_flags(pl.col("variant"), pl.col("remixer_key"), pl.col("traits")))
     return _with_artist_hash(rows)
-
-
-def record_number() -> pl.Expr:
-    """A number for a source record, of columns platform and external_id. Two records share one with a chance of 1 in 2^64."""
-    return hashed(("platform", "external_id"))
 
 
 def read_again(rows: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFrame) -> pl.DataFrame:

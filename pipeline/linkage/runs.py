@@ -12,7 +12,7 @@ import polars as pl
 import pyarrow as pa
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     import numpy.typing as npt
 
@@ -25,16 +25,6 @@ SUM_BITS = 20
 NUMBERS_PER_CHUNK = 1 << 14
 LOW_BITS = np.uint64((1 << 24) - 1)
 """Room for a duration of up to 4.6 hours behind the upper bits of a hash."""
-GOLDEN = pl.lit(0x9E3779B97F4A7C15, dtype=pl.UInt64)
-"""Odd, so that no hash is lost when the product wraps."""
-
-
-def hashed(columns: Iterable[str | pl.Expr], seed: int = 0) -> pl.Expr:
-    """A 64-bit hash over several columns: cheaper than that of a struct, joined on and grouped by in a fraction of the time of texts."""
-    found = pl.lit(seed, dtype=pl.UInt64)
-    for column in columns:
-        found = found * GOLDEN + (pl.col(column) if isinstance(column, str) else column).hash(seed)
-    return found
 
 
 def listed_from(ends: Numbers, values: pl.Series) -> pl.Series:

@@ -14,6 +14,8 @@ from catalog_store.tables import TABLES
 from catalog_store.tables.files import parts, row_count, scan_table
 from pipeline.dumps.content_hash import LINKED_COLUMNS, with_content_hash
 from pipeline.dumps.new_records import new_records
+from pipeline.dumps.place_numbers import place_numbers
+from pipeline.linkage.places import PLATFORM
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -98,6 +100,24 @@ def artist_names(paths: BuildPaths) -> pl.DataFrame:
     columns = TABLES["artist_name"].column_names
     found = [scan_table(TABLES["source_artist"], folder).select(columns).collect() for folder in folders]
     return pl.concat([TABLES["artist_name"].empty(), *found])
+
+
+def barcodes(paths: BuildPaths) -> Iterator[pl.DataFrame]:
+    """release, gtin, platform of all releases with a barcode, as `contested_places` wants them."""
+    for platform in CATALOG_PLATFORMS:
+        for folder in paths.staged("source_release", (platform,)):
+            yield from (rows.with_columns(platform=pl.lit(platform, PLATFORM)) for rows in place_numbers(folder.parent, folder.name))
+
+
+def tracks(paths: BuildPaths) -> Iterator[pl.DataFrame]:
+    """release, record, spot of all tracks, as `contested_places` wants them."""
+    for folder in paths.staged("source_release_track", CATALOG_PLATFORMS):
+        yield from place_numbers(folder.parent, folder.name)
+
+
+def track_count(paths: BuildPaths) -> int:
+    """Staged tracks of all platforms."""
+    return sum(row_count(folder) for folder in paths.staged("source_release_track", CATALOG_PLATFORMS))
 
 
 def _no_records() -> pl.DataFrame:

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from catalog_store.tables import TABLES
+from pipeline.dumps.numbers import hashed
 from pipeline.linkage.guards import (
     TYPO_DURATION_MS,
     UNTIMED_CHARACTERS,
@@ -23,7 +24,7 @@ from pipeline.linkage.guards import (
     variants_match,
     with_similarities,
 )
-from pipeline.linkage.runs import hashed, packed_with_duration, places_in_order, run_starts
+from pipeline.linkage.runs import packed_with_duration, places_in_order, run_starts
 
 if TYPE_CHECKING:
     import numpy.typing as npt

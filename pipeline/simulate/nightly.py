@@ -21,6 +21,7 @@ import polars as pl
 from catalog_store.platforms import SOURCES
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import TableWriter, parts, read_table, write_table
+from pipeline.dumps import place_numbers
 from pipeline.dumps.content_hash import content_hash
 from pipeline.dumps.new_records import NewRecords
 from pipeline.simulate.randomness import mixed
@@ -76,7 +77,7 @@ def nightly_changes(before: BuildPaths, after: BuildPaths, *, night: int = 1, sh
 
 def _change_platform(before: Path, after: Path, night: int, share: float) -> pl.DataFrame:
     shutil.rmtree(after, ignore_errors=True)
-    shutil.copytree(before, after, ignore=shutil.ignore_patterns("source_recording", "source_artist"))
+    shutil.copytree(before, after, ignore=shutil.ignore_patterns("source_recording", "source_artist", place_numbers.FOLDER))
     new_names = _rename_artists(before / "source_artist", after / "source_artist", night, share)
     changes, new_records = [], NewRecords(before)
     with TableWriter(TABLES["source_recording"], after / "source_recording") as writer:
@@ -91,6 +92,7 @@ def _change_platform(before: Path, after: Path, night: int, share: float) -> pl.
     new_records.write(after)
     found = pl.concat(changes)
     _forget(after, found.filter(pl.col("change") == "removed"))
+    place_numbers.lay_all_down(after)
     return found
 
 

@@ -18,15 +18,16 @@ import polars as pl
 from catalog_store.tables import TABLES
 from catalog_store.tables.atoms import ATOM_TABLES
 from catalog_store.tables.files import join_tables, parts, row_count, write_table
+from pipeline.dumps.numbers import hashed, record_number
 from pipeline.engine.local import map_ordered, worker_pool
 from pipeline.linkage import mapped, staged
 from pipeline.linkage.atoms import KEY, Atoms, bucket_range, make_atoms
 from pipeline.linkage.credits import NO_ARTIST, artist_number, credit_numbers, credits_of, name_number
 from pipeline.linkage.names_at_hand import hand_out_names, names_at_hand, write_names
 from pipeline.linkage.night import MOST_CHANGED, Night, begin, settle
-from pipeline.linkage.normalise import NORMAL_SCHEMA, hash_bucket, names_of, normalise, read_again, record_number
+from pipeline.linkage.normalise import NORMAL_SCHEMA, hash_bucket, names_of, normalise, read_again
 from pipeline.linkage.overrides import NO_OVERRIDES, apart, load_overrides
-from pipeline.linkage.runs import hashed, in_differing_sums
+from pipeline.linkage.runs import in_differing_sums
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -14,22 +14,22 @@ import polars as pl
 from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import parts, read_table, row_count, scan_table, write_table
-from pipeline.linkage import mapped
+from pipeline.dumps.numbers import record_number
+from pipeline.linkage import mapped, staged
 from pipeline.linkage.clusters import components, ends
 from pipeline.linkage.isrc_edges import isrc_edges
 from pipeline.linkage.key_edges import KEY_COLUMNS, key_edges
 from pipeline.linkage.link_edges import link_edges
 from pipeline.linkage.mapped import tonight
 from pipeline.linkage.night import Night, current_night
-from pipeline.linkage.normalise import record_number
 from pipeline.linkage.overrides import load_overrides, must_edges
-from pipeline.linkage.position_edges import NO_PLACES, NOT_JUDGED, Before, Places, contested_places, judged, position_edges, position_pairs
+from pipeline.linkage.places import NO_PLACES, NOT_JUDGED, Before, Places, contested_places
+from pipeline.linkage.position_edges import judged, position_edges, position_pairs
 from pipeline.linkage.stages.atoms import Facts, bucket_count, members_named, spilled, unspilled
 from pipeline.linkage.typo_edges import beside, same_artist_edges, same_title_edges, turned_blocks, without_contradiction
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
+    from collections.abc import Iterator
 
     from pipeline.linkage.mapped import Mapped
     from pipeline.paths import BuildPaths
@@ -177,8 +177,8 @@ def _edges_between_platforms(paths: BuildPaths, atoms: Mapped, night: Night) -> 
 
 
 def _links(paths: BuildPaths) -> pl.DataFrame:
-    staged = paths.staged("source_link", CATALOG_PLATFORMS)
-    links = pl.concat([TABLES["source_link"].empty().lazy(), *(scan_table(TABLES["source_link"], folder) for folder in staged)])
+    folders = paths.staged("source_link", CATALOG_PLATFORMS)
+    links = pl.concat([TABLES["source_link"].empty().lazy(), *(scan_table(TABLES["source_link"], folder) for folder in folders)])
     links = links.filter(pl.col("entity_kind") == "recording", pl.col("target_kind") == "recording")
     return links.select("platform", "entity_id", "target_platform", "target_id").collect()
 
@@ -191,15 +191,13 @@ def _members_linked(atoms: Mapped, links: pl.DataFrame) -> pl.DataFrame:
 
 
 def _places(paths: BuildPaths, atoms: Mapped, before: Before | None) -> Places:
-    staged = {name: paths.staged(name, CATALOG_PLATFORMS) for name in ("source_release", "source_release_track")}
-    if not all(staged.values()):
+    if not all(paths.staged(name, CATALOG_PLATFORMS) for name in ("source_release", "source_release_track")):
         return NO_PLACES
-    tracks = sum(row_count(folder) for folder in staged["source_release_track"])
     return contested_places(
-        _frames(staged["source_release"], ["platform", "release_id", "gtin"]),
-        _frames(staged["source_release_track"], ["platform", "release_id", "external_id", "disc_number", "track_number"]),
+        lambda: staged.barcodes(paths),
+        lambda: staged.tracks(paths),
         lambda: atoms.pieces("atom_member", ["record", "atom_id"]),
-        buckets=1 + tracks // TRACKS_PER_BUCKET,
+        buckets=1 + staged.track_count(paths) // TRACKS_PER_BUCKET,
         before=before,
     )
 
@@ -212,8 +210,3 @@ def _before(paths: BuildPaths, atoms: Mapped, night: Night) -> Before | None:
     changed = read_table(TABLES["atom_change"], paths.table("atom_change"))["atom_id"]
     records = [where.of_atoms("atom_member", changed, ["record"])["record"] for where in (night.atoms, atoms)]
     return Before(known, pl.concat(records).unique())
-
-
-def _frames(folders: list[Path], columns: list[str]) -> Callable[[], Iterator[pl.DataFrame]]:
-    """Some columns of tables, part by part, as often as one asks."""
-    return lambda: (pl.read_parquet(part, columns=columns) for folder in folders for part in parts(folder))

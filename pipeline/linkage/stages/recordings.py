@@ -14,12 +14,12 @@ import polars as pl
 from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import TableWriter, read_table, row_count, write_table
+from pipeline.dumps.numbers import record_number
 from pipeline.linkage.atoms import source_key
 from pipeline.linkage.id_rules import Registry, assign_changed
 from pipeline.linkage.isrc_owners import isrc_owners
 from pipeline.linkage.mapped import tonight
 from pipeline.linkage.night import Night, current_night
-from pipeline.linkage.normalise import record_number
 from pipeline.linkage.record_ids import RecordIds, assign_records
 from pipeline.linkage.registry import (
     RegistryWriter,

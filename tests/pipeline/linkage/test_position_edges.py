@@ -9,10 +9,12 @@ import polars as pl
 import pytest
 
 from catalog_store.tables import TABLES
+from pipeline.dumps.numbers import record_number
+from pipeline.dumps.place_numbers import barcoded, standing
 from pipeline.linkage import link
-from pipeline.linkage.normalise import record_number
 from pipeline.linkage.overrides import Overrides, load_overrides
-from pipeline.linkage.position_edges import Before, Places, contested_places, position_pairs
+from pipeline.linkage.places import PLATFORM, Before, Places, contested_places
+from pipeline.linkage.position_edges import position_pairs
 from tests.pipeline.linkage.worlds import Records, partition
 
 if TYPE_CHECKING:
@@ -43,6 +45,11 @@ def tracks(*rows: tuple[str, str, str, int | None, int | None]) -> pl.DataFrame:
     columns = ("platform", "release_id", "external_id", "disc_number", "track_number")
     made = [dict(zip(columns, row, strict=True)) for row in rows]
     return pl.DataFrame(made, schema=TABLES["source_release_track"].polars_schema)
+
+
+def places_of(of: pl.DataFrame, at: pl.DataFrame, members: pl.DataFrame, buckets: int = 1, before: Before | None = None) -> Places:
+    coded = [barcoded(rows).with_columns(platform=pl.lit(rows["platform"][0], PLATFORM)) for rows in of.partition_by("platform")]
+    return contested_places(lambda: coded, lambda: [standing(at)], lambda: [members], buckets, before)
 
 
 def world(title: str, seconds: float | None = 200) -> Records:
@@ -100,10 +107,10 @@ def test_places_do_not_depend_on_the_number_of_buckets() -> None:
     standing = [(platform, f"x{code}", number * 2 + side) for number, code in enumerate(codes) for side, platform in enumerate(sides)]
     members = pl.DataFrame(standing, schema=["platform", "external_id", "atom_id"], orient="row")
     members = members.select("atom_id", record=record_number())
-    one = contested_places(lambda: [of], lambda: [at], lambda: [members]).contested
+    one = places_of(of, at, members).contested
     assert one.height == 2 * len(codes)
     assert position_pairs(one).sort("a")["evidence"][0] == "00000000000000 1-1"
-    assert contested_places(lambda: [of], lambda: [at], lambda: [members], buckets=7).contested.equals(one)
+    assert places_of(of, at, members, buckets=7).contested.equals(one)
 
 
 def test_decisions_and_cross_links_reach_the_entry_in_memory(tmp_path: Path) -> None:
@@ -150,7 +157,7 @@ class Shelf:
         standing = [(*record, atom) for record, atom in self.atoms.items()]
         members = pl.DataFrame(standing, schema=["platform", "external_id", "atom_id"], orient="row")
         members = members.select("atom_id", record=record_number())
-        return contested_places(lambda: [of], lambda: [at], lambda: [members], buckets, before)
+        return places_of(of, at, members, buckets, before)
 
 
 @pytest.mark.parametrize("buckets", [1, 3])
