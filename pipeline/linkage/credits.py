@@ -52,24 +52,45 @@ NAME_SCHEMA = pl.Schema(
 )
 
 
-def name_table(names: pl.DataFrame, known: pl.DataFrame | None = None) -> pl.DataFrame:
+def name_table(names: pl.DataFrame) -> pl.DataFrame:
     """What each name of a build means, once for all rows that carry it.
 
     Args:
         names: name, has_id (some platform gives this name an artist id); names may repeat.
-        known: an earlier answer: what does not depend on the other names is taken from it and not computed again.
 
     Returns:
         NAME_SCHEMA, sorted by name: name (distinct), name_key (without spaces; empty for placeholders such as Various Artists), parts (keys
         of a joined string's parts in order; null when it is none), part_keys (the same; null unless it is to be cut), has_id.
     """
-    distinct = names.drop_nulls("name").group_by("name").agg(has_id=pl.col("has_id").any())
-    forms = pl.DataFrame(schema={name: NAME_SCHEMA[name] for name in ("name", "name_key", "parts")})
-    if known is not None:
-        forms = known.select(forms.columns).join(distinct, on="name", how="semi")
-    unseen = distinct.join(forms, on="name", how="anti")["name"]
-    forms = pl.concat([forms, name_forms(unseen)])
-    table = distinct.join(forms, on="name").sort("name")
+    distinct = _distinct(names)
+    return _with_part_keys(distinct.join(name_forms(distinct["name"]), on="name"))
+
+
+def changed_names(known: pl.DataFrame, in_doubt: pl.Series, told: pl.DataFrame) -> pl.DataFrame:
+    """`name_table` of names that are for the most part those of an earlier one.
+
+    Args:
+        known: the earlier one.
+        in_doubt: which of its names may be in use no more, or no more with an id (a mask).
+        told: name, has_id of all that is said of these names by now, and of what is new; names may repeat.
+    """
+    told = _distinct(told)
+    as_before = known.filter(~in_doubt).join(told, on="name", how="semi").select("name", "has_id")
+    again = _distinct(pl.concat([told, as_before]))
+    forms = known.select("name", "name_key", "parts").join(again, on="name", how="semi")
+    forms = pl.concat([forms, name_forms(again.join(forms, on="name", how="anti")["name"])])
+    stays = known.filter(~in_doubt).join(again, on="name", how="anti")
+    columns = ["name", "has_id", "name_key", "parts"]
+    return _with_part_keys(pl.concat([stays.select(columns), again.join(forms, on="name").select(columns)]))
+
+
+def _distinct(names: pl.DataFrame) -> pl.DataFrame:
+    return names.drop_nulls("name").group_by("name").agg(has_id=pl.col("has_id").any())
+
+
+def _with_part_keys(table: pl.DataFrame) -> pl.DataFrame:
+    """NAME_SCHEMA, sorted. `table`: name (distinct), name_key, parts, has_id."""
+    table = table.sort("name")
     part_keys = cut_places(table).group_by("name", maintain_order=True).agg(part_keys="part_key")
     return table.join(part_keys, on="name", how="left", maintain_order="left").select(NAME_SCHEMA.names())
 

@@ -31,15 +31,10 @@ if TYPE_CHECKING:
 _ARTIST = ("platform", "artist_id")
 
 
-def write_names(paths: BuildPaths, artists: pl.DataFrame, credited: pl.DataFrame, known: pl.DataFrame | None) -> pl.DataFrame:
-    """Write `artist_name` and `credit_name`, and return the latter.
-
-    `artists`: rows of the former. `credited`: name, has_id as they stand on records. `known`: an earlier `credit_name`, if there is one.
-    """
-    names = name_table(pl.concat([credited, artists.select("name", has_id=pl.lit(value=True))]), known)
+def write_names(paths: BuildPaths, artists: pl.DataFrame, names: pl.DataFrame) -> None:
+    """Write `artist_name` and `credit_name`."""
     write_table(TABLES["credit_name"], paths.table("credit_name"), [names])
     write_table(TABLES["artist_name"], paths.table("artist_name"), [artists])
-    return names
 
 
 def hand_out_names(paths: BuildPaths, folder: Path, slices: list[tuple[int, staged.Slice]], pool: Pool) -> None:
@@ -48,7 +43,8 @@ def hand_out_names(paths: BuildPaths, folder: Path, slices: list[tuple[int, stag
     found = [pl.DataFrame(schema={"name": pl.String, "has_id": pl.Boolean})]
     found += map_ordered(partial(_names_in, folder), slices, pool=pool)
     artists = staged.artist_names(paths).sort(TABLES["artist_name"].order)
-    names = write_names(paths, artists, pl.concat(found).unique(), None)
+    names = name_table(pl.concat([*found, artists.select("name", has_id=pl.lit(value=True))]))
+    write_names(paths, artists, names)
     artist_index, name_index = _Index.of(artists, _ARTIST), _Index.of(names, ("name",))
     for (number, _), credited in zip(slices, found[1:], strict=True):
         own = artists[artist_index.places(pl.read_ipc(_file(folder, number, "ids")))]

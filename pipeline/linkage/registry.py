@@ -25,6 +25,7 @@ from catalog_store.snapshot import Manifest, read_manifest, sha256
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import TableWriter, join_tables, parts, scan_table, write_table
 from pipeline.linkage.id_rules import FIRST_ID, KEY_SCHEMA, Assignment, Registry, assign_ids, followed
+from pipeline.linkage.splicing import places_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,13 +65,14 @@ class StoredRegistry:
     `links` as in Registry; `next_id`: the first free id.
     """
 
-    def __init__(self, paths: BuildPaths, kind: str) -> None:
-        """Read the links and the largest ids, not the keys."""
+    def __init__(self, paths: BuildPaths, kind: str, members: pl.DataFrame | None = None) -> None:
+        """Read the links and the largest ids, not the keys. `members`: table `recording_member` of the live snapshot, if it is at hand."""
         folder = _registry_folder(paths, contents=False)
         table = TABLES["id_registry"]
         rows = table.empty().lazy() if folder is None else scan_table(table, folder)
         self._rows = rows.filter(pl.col("kind") == kind).select(KEY_SCHEMA.names())
-        self._members = _live_members(paths) if kind == "recording" else _NO_MEMBERS
+        held = _live_members(paths) if members is None else members.lazy()
+        self._members = held if kind == "recording" else _NO_MEMBERS
         stored = self._rows.filter(pl.col("source_key").is_between(pl.lit(LINK), pl.lit(_AFTER_LINKS))).collect()
         links = stored.select(old_id=pl.col("source_key").str.strip_prefix(LINK).cast(pl.Int64), new_id="entity_id")
         self.links = pl.concat([links, self._links_of_redirects(published_redirects(paths, kind), links)]).sort("old_id")
@@ -96,7 +98,7 @@ class StoredRegistry:
         """
         rows = self._rows.filter(~pl.col("source_key").str.starts_with(LINK)).collect()
         keys = records.select(source_key=_SOURCE_KEY)
-        homes = [members["recording_id"].gather(member_places(members, records).drop_nulls())]
+        homes = [members["recording_id"].gather(places_of(members, records).drop_nulls())]
         homes.append(rows.join(keys, on="source_key", how="semi")["entity_id"])
         ends = self.links.select("old_id", end=followed("old_id", self.links))
         known = pl.concat([ids.rename("home") for ids in homes]).unique().to_frame().select("home", end=followed("home", self.links))
@@ -120,31 +122,6 @@ class StoredRegistry:
             return unknown
         homes = pl.concat([rows.select(old_id=name).join(unknown.lazy(), on="old_id", how="semi") for rows, name in self._tables()])
         return unknown.join(homes.unique().collect(), on="old_id", how="anti").select("old_id", new_id=pl.coalesce("new_id", "old_id"))
-
-
-def member_places(members: pl.DataFrame, records: pl.DataFrame) -> pl.Series:
-    """In which row of `recording_member`, whole and in its order, each record (platform, external_id) stands; null where it does not.
-
-    A search for some thousands of names: a join would hash all members first.
-    """
-    if members.is_empty():
-        return pl.Series("place", [None], dtype=pl.Int64).new_from_index(0, records.height)
-    place = insertion_places(members, records)
-    at = place.clip(upper_bound=members.height - 1)
-    same = [members[name].gather(at) == records[name] for name in ("platform", "external_id")]
-    return place.zip_with(same[0] & same[1], pl.Series([None], dtype=pl.Int64))
-
-
-def insertion_places(members: pl.DataFrame, records: pl.DataFrame) -> pl.Series:
-    """Before which row of `recording_member`, whole and in its order, each record (platform, external_id) belongs."""
-    found = [pl.DataFrame(schema={"_row": pl.UInt32, "place": pl.Int64})]
-    for (platform,), rows in (
-        records.select("platform", "external_id").with_row_index("_row").partition_by("platform", as_dict=True).items()
-    ):
-        first, end = (int(members["platform"].search_sorted(str(platform), side=side)) for side in ("left", "right"))
-        place = members["external_id"].slice(first, end - first).search_sorted(rows["external_id"])
-        found.append(rows.select("_row", place=(place + first).cast(pl.Int64)))
-    return pl.concat(found).sort("_row")["place"]
 
 
 def is_exception() -> pl.Expr:

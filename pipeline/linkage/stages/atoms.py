@@ -22,12 +22,13 @@ from pipeline.dumps.numbers import hashed, record_number
 from pipeline.engine.local import map_ordered, worker_pool
 from pipeline.linkage import mapped, staged
 from pipeline.linkage.atoms import KEY, Atoms, bucket_range, make_atoms
-from pipeline.linkage.credits import NO_ARTIST, artist_number, credit_numbers, credits_of, name_number
+from pipeline.linkage.credits import NO_ARTIST, artist_number, changed_names, credit_numbers, credits_of, name_number
 from pipeline.linkage.names_at_hand import hand_out_names, names_at_hand, write_names
 from pipeline.linkage.night import MOST_CHANGED, Night, begin, settle
 from pipeline.linkage.normalise import NORMAL_SCHEMA, hash_bucket, names_of, normalise, read_again
 from pipeline.linkage.overrides import NO_OVERRIDES, apart, load_overrides
 from pipeline.linkage.runs import in_differing_sums
+from pipeline.linkage.splicing import insertion_places, spliced
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -120,10 +121,13 @@ def _read_names(paths: BuildPaths, night: Night, gone: pl.Series, fresh: pl.Data
     lost = night.atoms.rows("atom_member", ["atom_id", *_CREDITS], pl.col("content_hash").is_in(gone.implode()))
     before = night.read("artist_name")
     artists, renamed = _artists(before, staged.artist_names(paths))
-    of_renamed = [rows.join(renamed, on=renamed.columns, how="semi").select(name_number()).to_series() for rows in (before, artists)]
-    doubtful = pl.concat([lost["credit_names"].explode(empty_as_null=False), *of_renamed]).unique()
+    doubtful = pl.concat([lost["credit_names"].explode(empty_as_null=False), renamed.select(name_number()).to_series()]).unique()
     known = night.read("credit_name")
-    names = write_names(paths, artists, pl.concat([_still_credited(night, known, lost, doubtful), names_of(fresh)]), known)
+    in_doubt = known.select(name_number()).to_series().is_in(doubtful.implode())
+    own = artists.filter(name_number().is_in(doubtful.implode())).select("name", has_id=pl.lit(value=True))
+    told = [_still_credited(night, known.filter(in_doubt), lost), own, names_of(fresh)]
+    names = changed_names(known, in_doubt, pl.concat(told))
+    write_names(paths, artists, names)
     both = known.select("name", before="part_keys").join(names, on="name")
     read_otherwise = both.filter(pl.col("part_keys").ne_missing(pl.col("before"))).select(name_number()).to_series()
     reached = _atoms_crediting(night, read_otherwise, renamed.select(artist_number()).to_series())
@@ -131,40 +135,31 @@ def _read_names(paths: BuildPaths, night: Night, gone: pl.Series, fresh: pl.Data
 
 
 def _artists(before: pl.DataFrame, after: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """`after` in its order, and the platform and artist_id of all that came, went or has another name.
+    """`after` in its order, and the rows that came or went; of an artist who has another name both.
 
     `before`: table `artist_name` of the base. What has not changed is not sorted again: nearly all.
     """
     was, is_ = (table.select(row=hashed(table.columns)).to_series() for table in (before, after))
     left, entered = (ids.is_in(differing.implode()) for ids, differing in zip((was, is_), _differing_ids(was, is_), strict=True))
-    key = ["platform", "artist_id"]
-    kept, gone, came = before.filter(~left), before.filter(left), after.filter(entered).sort(key)
-    found = [came.clear()]
-    for platform in sorted({*before["platform"].unique(), *came["platform"].unique()}):
-        old, new = (table.filter(pl.col("platform") == platform) for table in (kept, came))
-        found.append(old.merge_sorted(new, key="artist_id") if new.height else old)
-    return pl.concat(found), pl.concat([gone, came]).select(key).unique()
+    came = after.filter(entered).sort(TABLES["artist_name"].order)
+    found = spliced(before, left.arg_true().to_numpy(), came, insertion_places(before, came, "artist_id").to_numpy())
+    return found, pl.concat([before.filter(left), came])
 
 
-def _still_credited(night: Night, known: pl.DataFrame, lost: pl.DataFrame, doubtful: pl.Series) -> pl.DataFrame:
-    """name, has_id of the names that the base's records credit and tonight's still do.
+def _still_credited(night: Night, names: pl.DataFrame, lost: pl.DataFrame) -> pl.DataFrame:
+    """name, has_id of those of some names that the base's records credit and tonight's still do.
 
-    Args:
-        night: gives the base.
-        known: its table `credit_name`.
-        lost: credit_names, credit_artists of the records that are gone.
-        doubtful: numbers of the names that may be credited no more, or no more with an id; all others are as they were.
+    `lost`: credit_names, credit_artists of the records that are gone.
     """
-    wanted = pl.col("number").is_in(doubtful.implode())
+    names = names.select("name", number=name_number())
+    wanted = pl.col("number").is_in(names["number"].implode())
     credited = night.atoms.pieces("atom_member", [*_CREDITS])
     counted = [_flat(rows).filter(wanted).group_by("number", "has_id").len() for rows in credited]
     left = pl.concat(
         [*counted, _flat(lost).filter(wanted).group_by("number", "has_id").agg(len=-pl.len().cast(pl.Int64))], how="vertical_relaxed"
     )
     left = left.group_by("number", "has_id").agg(pl.col("len").sum()).filter(pl.col("len") > 0)
-    in_doubt = known.select(name_number()).to_series().is_in(doubtful.implode())
-    named = known.filter(in_doubt).select("name", number=name_number()).join(left, on="number").select("name", "has_id")
-    return pl.concat([known.filter(~in_doubt).select("name", "has_id"), named])
+    return names.join(left, on="number").select("name", "has_id")
 
 
 def _flat(rows: pl.DataFrame) -> pl.DataFrame:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
 import polars as pl
 
 from catalog_store.platforms import CATALOG_PLATFORMS
@@ -25,12 +24,11 @@ from pipeline.linkage.registry import (
     RegistryWriter,
     StoredRegistry,
     conclude,
-    insertion_places,
     is_exception,
-    member_places,
     published_redirects,
     work_folder,
 )
+from pipeline.linkage.splicing import insertion_places, places_of, replaced, spliced
 from pipeline.linkage.stages.clusters import cluster_count
 
 if TYPE_CHECKING:
@@ -71,18 +69,19 @@ def _assign_all(paths: BuildPaths, atoms: Mapped, cluster: pl.DataFrame) -> Reco
 
 def _assign_changes(paths: BuildPaths, atoms: Mapped, night: Night, cluster: pl.DataFrame) -> RecordIds:
     """Ids for the groups that have changed: everything else is taken over."""
-    stored, before = StoredRegistry(paths, KIND), night.table("recording_member").collect()
+    before = night.read("recording_member")
+    stored = StoredRegistry(paths, KIND, before)
     reach = _reach(paths, atoms, night, cluster, stored, before)
     redirects = published_redirects(paths, KIND)
     assigned = assign_changed(reach.members.select("group", "source_key"), reach.known, redirects, stored.next_id)
     rows = reach.members.join(assigned.ids.rename({"entity_id": "recording_id"}), on="group", how="left")
     _lay_down(paths, stored, reach.known, assigned, rows)
-    after = _with_changes(before, reach.gone, rows.select(*SOURCE, "recording_id"))
     with TableWriter(TABLES["recording_member"], paths.table("recording_member")) as writer:
         for platform in sorted(CATALOG_PLATFORMS):
-            first, end = (int(after["platform"].search_sorted(platform, side=side)) for side in ("left", "right"))
-            writer.write(after[first:end])
-    _take_over_owners(paths, atoms, night, reach, after)
+            first, end = (int(before["platform"].search_sorted(platform, side=side)) for side in ("left", "right"))
+            gone, changed = (frame.filter(pl.col("platform") == platform) for frame in (reach.gone, rows))
+            writer.write(_with_changes(before[first:end], gone, changed.select(*SOURCE, "recording_id")))
+    _take_over_owners(paths, atoms, night, reach.gone, before, rows)
     return RecordIds(assigned.ids, assigned.next_id - stored.next_id, assigned.redirects.height)
 
 
@@ -100,18 +99,14 @@ def _lay_down(paths: BuildPaths, stored: StoredRegistry, known: Registry, assign
 
 
 def _with_changes(before: pl.DataFrame, gone: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
-    """`recording_member` without records that are gone and with these rows; in its order."""
-    places = member_places(before, rows)
+    """`recording_member` of a platform without records that are gone and with these rows; in its order."""
+    places = places_of(before, rows)
     ids = before["recording_id"].to_numpy(writable=True)
     ids[places.drop_nulls().to_numpy()] = rows.filter(places.is_not_null())["recording_id"].to_numpy()
     before = before.with_columns(recording_id=pl.Series(ids))
     new = rows.filter(places.is_null()).sort(SOURCE)
-    stays = np.ones(before.height, dtype=bool)
-    stays[member_places(before, gone).drop_nulls().to_numpy()] = False
-    kept = np.flatnonzero(stays)
-    # Rows are put into their places by number: a merge would compare every name there is.
-    cuts = np.searchsorted(kept, insertion_places(before, new).to_numpy())
-    return pl.concat([before, new])[np.insert(kept, cuts, before.height + np.arange(new.height))]
+    left = places_of(before, gone).drop_nulls().to_numpy()
+    return spliced(before, left, new, insertion_places(before, new).to_numpy())
 
 
 class _Reach(NamedTuple):
@@ -181,18 +176,23 @@ def _elsewhere(atoms: Mapped, known: Registry, members: pl.DataFrame, gone: pl.D
     return near.join(key, on=SOURCE, how="semi").select("atom_id").unique()
 
 
-def _take_over_owners(paths: BuildPaths, atoms: Mapped, night: Night, reach: _Reach, member: pl.DataFrame) -> None:
-    """Write `isrc_owner` and `isrc_conflict`: settled anew for every code that a record in reach has or had."""
+def _take_over_owners(paths: BuildPaths, atoms: Mapped, night: Night, gone: pl.DataFrame, before: pl.DataFrame, rows: pl.DataFrame) -> None:
+    """Write `isrc_owner` and `isrc_conflict`: settled anew for every code that a record in reach has or had.
+
+    `gone` as in _Reach; `before`: table `recording_member` of the base; `rows`: atom_id, recording_id of the records in reach.
+    """
     change = read_table(TABLES["atom_change"], paths.table("atom_change")).filter(pl.col("change") == "gone")["atom_id"]
-    former = pl.concat([reach.gone["atom_id"], change])
-    found = [(atoms, reach.members["atom_id"]), (night.atoms, former)]
+    former = pl.concat([gone["atom_id"], change])
+    found = [(atoms, rows["atom_id"]), (night.atoms, former)]
     codes = pl.concat([where.of_atoms("atom_isrc", ids, ["isrc"])["isrc"] for where, ids in found]).unique()
     claimed = atoms.rows("atom_isrc", where=_among("isrc", codes))
-    speakers = _sources(atoms, claimed["atom_id"]).unique("atom_id", keep="any")
-    recordings = speakers.select("atom_id", recording_id=member["recording_id"].gather(member_places(member, speakers)))
-    for name, rows in zip(("isrc_owner", "isrc_conflict"), _owners(atoms, claimed, recordings), strict=True):
-        kept = night.table(name).filter(~_among("isrc", codes)).collect()
-        write_table(TABLES[name], paths.table(name), [kept.merge_sorted(rows, key="isrc")])
+    in_reach = rows.select("atom_id", "recording_id").unique()
+    others = claimed.join(in_reach, on="atom_id", how="anti")
+    speakers = _sources(atoms, others["atom_id"]).unique("atom_id", keep="any")
+    as_before = speakers.select("atom_id", recording_id=before["recording_id"].gather(places_of(before, speakers)))
+    recordings = pl.concat([in_reach, as_before])
+    for name, settled in zip(("isrc_owner", "isrc_conflict"), _owners(atoms, claimed, recordings), strict=True):
+        write_table(TABLES[name], paths.table(name), [replaced(night.read(name), "isrc", codes, settled)])
 
 
 def _among(column: str, values: pl.Series) -> pl.Expr:

@@ -1,0 +1,37 @@
+"""A sorted table with a few other rows is what sorting all of them anew would give."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.linkage.splicing import insertion_places, places_of, replaced, spliced
+
+NAMES = st.sets(st.tuples(st.sampled_from("ace"), st.text("xyzé", max_size=3)), max_size=12)
+
+
+def table(names: set[tuple[str, str]], value: int, cut: int = 0) -> pl.DataFrame:
+    rows = [(*name, value) for name in sorted(names)]
+    found = pl.DataFrame(rows, schema={"platform": pl.String, "external_id": pl.String, "value": pl.Int64}, orient="row")
+    return pl.concat([found[:cut], found[cut:]], rechunk=False)
+
+
+@given(NAMES, NAMES, NAMES, st.integers(0, 5))
+def test_rows_leave_and_enter_where_they_belong(
+    held: set[tuple[str, str]], left: set[tuple[str, str]], came: set[tuple[str, str]], cut: int
+) -> None:
+    before, new = table(held, 1, cut), table(came - held, 2)
+    places = places_of(before, table(left, 0))
+    assert set(places.drop_nulls()) == {place for place, row in enumerate(before.rows()) if row[:2] in left}
+    found = spliced(before, places.drop_nulls().to_numpy(), new, insertion_places(before, new).to_numpy())
+    assert found.rows() == sorted([(*name, 1) for name in held - left] + [(*name, 2) for name in came - held])
+
+
+@given(st.lists(st.sampled_from("abcdef")), st.sets(st.sampled_from("abcdefg")), st.lists(st.sampled_from("abcdefg")))
+def test_all_rows_of_a_key_are_replaced(held: list[str], keys: set[str], came: list[str]) -> None:
+    before = pl.DataFrame({"isrc": sorted(held), "value": np.arange(len(held))}, schema={"isrc": pl.String, "value": pl.Int64})
+    new = pl.DataFrame({"isrc": sorted(set(came) & keys)}, schema={"isrc": pl.String}).with_columns(value=pl.lit(-1, pl.Int64))
+    found = replaced(before, "isrc", pl.Series(sorted(keys), dtype=pl.String), new)
+    assert found.rows() == sorted([row for row in before.rows() if row[0] not in keys] + new.rows())
