@@ -55,7 +55,9 @@ def clusters(
     if bad.height:
         involved = found.join(unsound, on="cluster_id", how="semi")
         rebuilt = _rebuild(placed.join(involved, on="atom_id", how="semi"), bad, foes)
-        found = pl.concat([found.join(rebuilt, on="atom_id", how="anti"), rebuilt]).sort("atom_id")
+        ids = found["cluster_id"].to_numpy(writable=True)
+        ids[found["atom_id"].search_sorted(rebuilt["atom_id"]).to_numpy()] = rebuilt["cluster_id"].to_numpy()
+        found = found.with_columns(cluster_id=pl.Series(ids))
     return TABLES["cluster"].conform(found)
 
 

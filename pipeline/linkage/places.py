@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 ROWS_AT_A_TIME = 10_000_000
 """Tracks, or members: 180 MB."""
+MOST_FEW = 0.05
 PLATFORM = pl.Enum(CATALOG_PLATFORMS)
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
 """Odd: barcodes of one publisher lie side by side."""
@@ -122,10 +123,15 @@ def _placed(releases: pl.DataFrame, tracks: Frames) -> pl.DataFrame:
 
 def _contested(placed: pl.DataFrame, members: Frames) -> pl.DataFrame:
     placed = placed.filter(pl.col("place").is_duplicated())
-    standing = pl.concat([placed.join(rows, on="record").drop("record") for rows in _gathered(members())])
+    standing = pl.concat([placed.join(_of(placed, rows), on="record").drop("record") for rows in _gathered(members())])
     standing = standing[standing["place"].arg_sort()]
     several = in_mixed_runs(standing["place"].to_numpy(), standing["atom_id"].to_numpy())
     return standing.filter(pl.Series(several)).select("place", pl.col("platform").cast(pl.String), "atom_id").unique()
+
+
+def _of(placed: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
+    """Of members, if few are placed, those: to ask each takes a third of the time that a join does."""
+    return members.filter(pl.col("record").is_in(placed["record"].implode())) if placed.height < MOST_FEW * members.height else members
 
 
 def _gathered(frames: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:

@@ -152,14 +152,19 @@ def _still_credited(night: Night, names: pl.DataFrame, lost: pl.DataFrame) -> pl
     `lost`: credit_names, credit_artists of the records that are gone.
     """
     names = names.select("name", number=name_number())
-    wanted = pl.col("number").is_in(names["number"].implode())
-    credited = night.atoms.pieces("atom_member", [*_CREDITS])
-    counted = [_flat(rows).filter(wanted).group_by("number", "has_id").len() for rows in credited]
-    left = pl.concat(
-        [*counted, _flat(lost).filter(wanted).group_by("number", "has_id").agg(len=-pl.len().cast(pl.Int64))], how="vertical_relaxed"
-    )
-    left = left.group_by("number", "has_id").agg(pl.col("len").sum()).filter(pl.col("len") > 0)
-    return names.join(left, on="number").select("name", "has_id")
+    left, open_ = _times(_flat(lost), names["number"]).with_columns(-pl.col("times")), names["number"]
+    for rows in night.atoms.pieces("atom_member", [*_CREDITS]):
+        left = pl.concat([left, _times(_flat(rows), open_)]).group_by("number", "has_id").agg(pl.col("times").sum())
+        # One that is credited with an id once more than it lost needs no more counting: nearly all, after the first piece.
+        settled = left.filter("has_id", pl.col("times") > 0)["number"]
+        open_ = open_.filter(~open_.is_in(settled.implode()))
+    return names.join(left.filter(pl.col("times") > 0), on="number").select("name", "has_id")
+
+
+def _times(credits_: pl.DataFrame, numbers: pl.Series) -> pl.DataFrame:
+    """number, has_id, times: how often names with these numbers are credited."""
+    wanted = credits_.filter(pl.col("number").is_in(numbers.implode()))
+    return wanted.group_by("number", "has_id").agg(times=pl.len().cast(pl.Int64))
 
 
 def _flat(rows: pl.DataFrame) -> pl.DataFrame:

@@ -14,6 +14,7 @@ from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.tables import TABLES
 from catalog_store.tables.atoms import ATOM_TABLES, live_atoms
 from catalog_store.tables.files import read_table, row_count, write_table
+from pipeline.dumps.place_numbers import lay_all_down
 from pipeline.linkage import mapped, night, stages, typo_edges
 from pipeline.linkage.night import BASE_TABLES, current_night
 from pipeline.linkage.registry import collect_registry
@@ -30,6 +31,8 @@ VERSIONS = (None, None, None, "Live", "Radio Edit", "Dido Remix", "Remix")
 DURATIONS = (None, 200_000, 201_500, 204_000, 207_000, 211_000, 216_000, 240_000)
 CODES = tuple(f"GBABC20{number:05d}" for number in range(25))
 LINKING = "catalog_b"
+NUMBERED = CATALOG_PLATFORMS[::2]
+"""Whose staging has numbers beside its tables."""
 DECISIONS = """
 - {sense}: [streamsvc_a:r0, streamsvc_b:r1]
   why: two takes
@@ -131,6 +134,8 @@ class Days:
             ]
             self._write(paths, platform, "source_release_track", tracks)
             self._write(paths, platform, "source_link", [self._link(row) for row in rows if platform == LINKING])
+            if platform in NUMBERED:
+                lay_all_down(paths.staging(platform))
 
     def _link(self, row: dict[str, object]) -> dict[str, object]:
         """To a record of the platform before it, under the same title if there is one."""
