@@ -6,8 +6,8 @@ a tenth of what it cost. So staging lays down, a file for each part of the two t
     <staging>/<platform>/place_numbers/source_release-<part>.arrow         `barcoded`: 16 bytes for each release with a barcode
     <staging>/<platform>/place_numbers/source_release_track-<part>.arrow   `standing`: 18 bytes for each track with a number
 
-`<part>` tells the content of the part, the version of Polars, whose hash this is, and the code below. So a file that does not fit is not
-found, and what is not found is made of the part itself: nothing rests on these files. What must not live here: which places count.
+`<part>` tells the end of the part, the version of Polars, whose hash this is, and the code below. So files of another staging, version or
+code are not found, and what is not found is made of the part itself. What must not live here: which places count.
 """
 
 from __future__ import annotations

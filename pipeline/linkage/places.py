@@ -68,37 +68,43 @@ def contested_places(releases: Frames, tracks: Frames, members: Frames, buckets:
         buckets: into how many parts the barcodes are cut; tracks and members are read once for each.
         before: if known, places of barcodes on which nothing has changed since are taken over, which tells the same.
     """
-    coded = pl.concat([CODED_SCHEMA.to_frame(), *releases()])
+    coded = [CODED_SCHEMA.to_frame(), *releases()]
     moved = before.records if before is not None else pl.Series(dtype=pl.UInt64)
     sums, touched = _added_up(coded, tracks, moved, buckets)
     rows = [CONTESTED_SCHEMA.to_frame()]
     if before is not None and before.places.sums.shape == sums.shape:
-        of_barcodes, of_releases = sums != before.places.sums
-        differs = pl.Series(of_barcodes[_slots(coded["gtin"], len(of_barcodes))] | of_releases[_slots(coded["release"], len(of_releases))])
-        again = coded.filter(differs | coded["release"].is_in(touched.implode()))["gtin"].unique()
+        differ = sums != before.places.sums
+        again = pl.concat([frame["gtin"].filter(_are_touched(frame, differ, touched)) for frame in coded]).unique()
         known = before.places.contested
         gtin = known["place"] // (1 << DISC_BITS + TRACK_BITS)
-        rows.append(known.filter(pl.Series(~of_barcodes[_slots(gtin, len(of_barcodes))]) & ~gtin.is_in(again.implode())))
-        few = coded.filter(pl.col("gtin").is_in(again.implode()))
-        buckets = 1 + (buckets - 1) * few.height // max(1, coded.height)
+        rows.append(known.filter(pl.Series(~differ[0][_slots(gtin, differ.shape[1])]) & ~gtin.is_in(again.implode())))
+        few = [frame.filter(pl.col("gtin").is_in(again.implode())) for frame in coded]
+        buckets = 1 + (buckets - 1) * sum(map(len, few)) // max(1, sum(map(len, coded)))
         coded = few
     for bucket in range(buckets):
-        shared = _told_by_several(coded.filter(pl.col("gtin") % buckets == bucket))
+        shared = _told_by_several(pl.concat([frame.filter(pl.col("gtin") % buckets == bucket) for frame in coded]))
         rows.append(_contested(_placed(shared, tracks), members))
     return Places(pl.concat(rows).sort("place", "platform", "atom_id"), sums, NOT_JUDGED)
 
 
-def _added_up(coded: pl.DataFrame, tracks: Frames, moved: pl.Series, buckets: int) -> tuple[npt.NDArray[np.uint64], pl.Series]:
+def _added_up(coded: list[pl.DataFrame], tracks: Frames, moved: pl.Series, buckets: int) -> tuple[npt.NDArray[np.uint64], pl.Series]:
     """The sums, and the releases on which one of these records stands. A sum tells who swapped places only if each row is hashed whole."""
     sums = np.zeros((2, buckets << SUM_BITS), dtype=np.uint64)
-    rows = coded.select((pl.col("release") + pl.col("gtin").reinterpret(signed=False) * GOLDEN).hash()).to_series()
-    np.add.at(sums[0], _slots(coded["gtin"], sums.shape[1]), rows.to_numpy())
+    for frame in coded:
+        rows = frame.select((pl.col("release") + pl.col("gtin").reinterpret(signed=False) * GOLDEN).hash()).to_series()
+        np.add.at(sums[0], _slots(frame["gtin"], sums.shape[1]), rows.to_numpy())
     touched = [pl.Series("release", [], dtype=pl.UInt64)]
     for frame in tracks():
         rows = frame.select((pl.col("release") * GOLDEN + pl.col("record") + pl.col("spot")).hash()).to_series()
         np.add.at(sums[1], _slots(frame["release"], sums.shape[1]), rows.to_numpy())
         touched.append(frame["release"].filter(frame["record"].is_in(moved.implode())))
     return sums, pl.concat(touched)
+
+
+def _are_touched(coded: pl.DataFrame, differ: npt.NDArray[np.bool_], touched: pl.Series) -> pl.Series:
+    """Which releases have a barcode, or tracks, of which something has changed. `differ`: which sums do; `touched`: further releases."""
+    by_sum = [differ[side][_slots(coded[name], differ.shape[1])] for side, name in enumerate(("gtin", "release"))]
+    return pl.Series(by_sum[0] | by_sum[1]) | coded["release"].is_in(touched.implode())
 
 
 def _slots(numbers: pl.Series, slots: int) -> npt.NDArray[np.intp]:
