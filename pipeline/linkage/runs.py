@@ -71,19 +71,19 @@ def in_differing_sums(one: pl.Series, other: pl.Series) -> tuple[npt.NDArray[np.
     Summed up by their upper bits, both sides agree where they hold the same (in all but 1 of 2^64 cases if not): an eighth of the time that
     it takes to look each number up among the others.
     """
-    sides = [ids.to_numpy().view(np.uint64) for ids in (one, other)]
     sums = np.zeros((2, 1 << SUM_BITS), dtype=np.uint64)
-    for held, ids in zip(sums, sides, strict=True):
+    for held, ids in zip(sums, (one, other), strict=True):
         for chunk in _chunks(ids):
             np.add.at(held, _slots(chunk), chunk)
     differ = sums[0] != sums[1]
-    found = [np.concatenate([differ[:0], *(differ[_slots(chunk)] for chunk in _chunks(ids))]) for ids in sides]
+    found = [np.concatenate([differ[:0], *(differ[_slots(chunk)] for chunk in _chunks(ids))]) for ids in (one, other)]
     return found[0], found[1]
 
 
-def _chunks(ids: npt.NDArray[np.uint64]) -> Iterator[npt.NDArray[np.uint64]]:
+def _chunks(ids: pl.Series) -> Iterator[npt.NDArray[np.uint64]]:
     """Some that stay in the cache: to get fresh memory for the slots of all takes longer than to fill it."""
-    return (ids[start : start + NUMBERS_PER_CHUNK] for start in range(0, len(ids), NUMBERS_PER_CHUNK))
+    for numbers in (held.to_numpy().view(np.uint64) for held in ids.get_chunks()):
+        yield from (numbers[start : start + NUMBERS_PER_CHUNK] for start in range(0, len(numbers), NUMBERS_PER_CHUNK))
 
 
 def _slots(ids: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
