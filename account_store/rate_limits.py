@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from account_store.api_keys import Caller
+    from account_store.plans import Plan
 
 log = logging.getLogger("account_store")
 
@@ -73,6 +74,9 @@ class Buckets(Protocol):
     async def take(self, key_id: int, step: float, burst: int) -> tuple[bool, float]:
         """Take a token from the bucket of `burst` tokens that gains one every `step` seconds; whether there was one, seconds until full."""
 
+    def take_at_once(self, key_id: int, step: float, burst: int) -> tuple[bool, float] | None:
+        """The same; None where it cannot be done without waiting: nothing was taken then."""
+
     async def close(self) -> None:
         """Give connections back."""
 
@@ -91,15 +95,25 @@ class RateLimiter:
 
     async def take(self, caller: Caller) -> Allowance:
         """One request of the caller's key."""
-        rate, burst = caller.plan.requests_per_second, caller.plan.burst
-        is_allowed, full_after = await self._buckets.take(caller.key_id, 1 / rate, burst)
-        room = burst - full_after * rate
-        wait = 0 if is_allowed else max(math.ceil((1 - room) / rate), 1)
-        return Allowance(is_allowed, rate, burst, max(int(room + 1e-6), 0), wait, full_after)
+        plan = caller.plan
+        return _allowance(plan, *await self._buckets.take(caller.key_id, 1 / plan.requests_per_second, plan.burst))
+
+    def take_at_once(self, caller: Caller) -> Allowance | None:
+        """The same without a coroutine; None where the buckets lie elsewhere, and must be waited for."""
+        plan = caller.plan
+        taken = self._buckets.take_at_once(caller.key_id, 1 / plan.requests_per_second, plan.burst)
+        return None if taken is None else _allowance(plan, *taken)
 
     async def close(self) -> None:
         """Give connections back."""
         await self._buckets.close()
+
+
+def _allowance(plan: Plan, is_allowed: bool, full_after: float) -> Allowance:  # noqa: FBT001 - what a bucket tells
+    rate, burst = plan.requests_per_second, plan.burst
+    room = burst - full_after * rate + 1e-6
+    wait = 0 if is_allowed else max(math.ceil((1 + 1e-6 - room) / rate), 1)
+    return Allowance(is_allowed, rate, burst, int(room) if room > 0 else 0, wait, full_after)
 
 
 class MemoryBuckets:
@@ -112,16 +126,22 @@ class MemoryBuckets:
         self._takes = 0
 
     async def take(self, key_id: int, step: float, burst: int) -> tuple[bool, float]:
-        """See `Buckets`. Never waits: one event loop's requests cannot come between."""
+        """See `Buckets`."""
+        return self.take_at_once(key_id, step, burst)
+
+    def take_at_once(self, key_id: int, step: float, burst: int) -> tuple[bool, float]:
+        """See `Buckets`. One event loop's requests cannot come between."""
         now = self._seconds()
         self._takes += 1
         if self._takes % SWEEP_EVERY == 0:
             self._full_at = {key: full for key, full in self._full_at.items() if full > now}
-        full = max(self._full_at.get(key_id, now), now)
-        if full + step > now + burst * step + 1e-6:
-            return False, full - now
-        self._full_at[key_id] = full + step
-        return True, full + step - now
+        full = self._full_at.get(key_id, now) - now
+        if full < 0:
+            full = 0.0
+        if full + step > burst * step + 1e-6:
+            return False, full
+        self._full_at[key_id] = now + full + step
+        return True, full + step
 
     async def close(self) -> None:
         """Nothing to give back."""
@@ -151,7 +171,10 @@ class RedisBuckets:
             except self._storage.base_exceptions as error:
                 log.warning("rate limits: Redis does not answer, each process counts for itself: %s", error)
                 self._again_at = time.monotonic() + REDIS_PAUSE_SECONDS
-        return await self._meanwhile.take(key_id, step, burst)
+        return self._meanwhile.take_at_once(key_id, step, burst)
+
+    def take_at_once(self, key_id: int, step: float, burst: int) -> None:
+        """See `Buckets`: Redis is a round trip away."""
 
     async def close(self) -> None:
         """Hang up."""

@@ -5,6 +5,7 @@ Served like ours (same uvicorn, same protocol, same housekeeping); `benchmarks.h
 
 from __future__ import annotations
 
+import asyncio
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Self, cast
 
@@ -19,6 +20,8 @@ from catalog_api import app as application
 from catalog_api import worker
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from litestar.types import ASGIApp, Receive, Send
 
     from account_store.ledger import Ledger
@@ -51,12 +54,16 @@ def hello_framework() -> Litestar:
 class _Unchecked:
     """In the place of the key check."""
 
-    def __init__(self, app: ASGIApp, *_: object) -> None:
+    def __init__(self, app: Any, *_: object) -> None:  # noqa: ANN401 - the layer behind
         self._app = app
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:  # noqa: ANN401 - an ASGI scope
         scope["state"]["caller"] = _CALLER
         await self._app(scope, receive, send)
+
+    def at_once(self, scope: Any, done: Any) -> bool:  # noqa: ANN401 - an ASGI scope, and what takes the answer
+        scope["state"]["caller"] = _CALLER
+        return bool(self._app.at_once(scope, done))
 
 
 class _Uncounted:
@@ -69,8 +76,16 @@ class _Uncounted:
     async def take(self, _caller: Caller) -> Allowance:
         return _ALLOWANCE
 
-    async def charge(self, *_: object, **__: object) -> Charge:
-        return _CHARGE
+    def take_at_once(self, _caller: Caller) -> Allowance:
+        return _ALLOWANCE
+
+    def charge(self, *_: object, **__: object) -> asyncio.Future[Charge]:
+        done = asyncio.get_running_loop().create_future()
+        done.set_result(_CHARGE)
+        return done
+
+    def charge_then(self, _caller: Caller, _price: int, hear: Callable[[Charge], None]) -> None:
+        hear(_CHARGE)
 
     def close(self) -> None:
         pass

@@ -32,18 +32,17 @@ from benchmarks import postgres
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from account_store.ledger.orders import Charge, Order
+    from account_store.ledger.gathering import Hear
+    from account_store.ledger.orders import Order
 
 WAYS = ("batches", "one by one")
 CREDITS = Terms(10**12, Decimal(1), 1000)
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def book_alone(gathering: Gathering, order: Order) -> asyncio.Future[Charge]:
+def book_alone(gathering: Gathering, order: Order, hear: Hear) -> None:
     """`Gathering.book` without gathering."""
-    answer: asyncio.Future[Charge] = gathering.loop.create_future()
-    gathering._writer.submit([order], lambda answers: gathering._tell([(order, answer)], answers))  # noqa: SLF001 - its peer
-    return answer
+    gathering._writer.submit([order], lambda answers: gathering._tell([(order, hear)], answers))  # noqa: SLF001 - its peer
 
 
 def charge_for(url: str, keys: list[str], clients: int, seconds: float, way: str) -> dict[str, float]:

@@ -17,9 +17,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from litestar.handlers import HTTPRouteHandler
-    from litestar.types import ASGIApp, Receive, Scope, Send
+    from litestar.types import Receive, Scope, Send
 
     from account_store.api_keys import ApiKeys, Caller
+    from catalog_api.express import ExpressLane
+    from catalog_api.front import Done
 
 NO_METHOD = "NONE"
 """What the framework is told instead of OPTIONS, which it would answer by itself: keys stay off clients, so no other site's page may ask
@@ -33,7 +35,7 @@ OPEN_TO_ALL = "open_to_all"
 class KeyCheck:
     """Around all routes: refuses with 401, or remembers the caller in the request's state."""
 
-    def __init__(self, app: ASGIApp, keys: ApiKeys, handlers: Iterable[HTTPRouteHandler]) -> None:
+    def __init__(self, app: ExpressLane, keys: ApiKeys, handlers: Iterable[HTTPRouteHandler]) -> None:
         """`handlers` are the routes of `app`; those with the option OPEN_TO_ALL, and what lies below their parameters, need no key."""
         self._app = app
         self._keys = keys
@@ -57,6 +59,17 @@ class KeyCheck:
                     return
                 scope.setdefault("state", {})["caller"] = caller
         await self._app(scope, receive, send)
+
+    def at_once(self, scope: Any, done: Done) -> bool:  # noqa: ANN401 - an HTTP scope
+        """The same for a request that may be answered at once (front.py): not when the key must be looked up, or there is none."""
+        try:
+            caller = self._keys.remembered(_key(scope))
+        except ApiError:
+            return False
+        if caller is None:
+            return False
+        scope["state"]["caller"] = caller
+        return self._app.at_once(scope, done)
 
     async def _caller(self, key: str) -> Caller:
         caller = await self._keys.authenticate(key)

@@ -43,19 +43,26 @@ class Answer:
 
     async def __call__(self, scope: Scope, _receive: Receive, send: Send) -> None:
         """Send it."""
-        headers = self.headers
-        if self.status != 304:  # noqa: PLR2004 - Not Modified has no body, and must not claim an empty one
-            headers = headers | {"content-type": self.media_type, "content-length": str(len(self.body))}
         if WHOLE in (scope.get("extensions") or ()):
-            head = ("\r\n".join(map(": ".join, headers.items())) + "\r\n").encode("latin-1")
-            whole: Any = {"type": WHOLE, "status": self.status, "head": head, "body": self.body}
-            # A line break inside a field would begin another one: that goes the long way, on which the server refuses it.
-            if head.count(b"\n") == len(headers):
+            head = self.head()
+            if head is not None:  # else it goes the long way, on which the server refuses it
+                whole: Any = {"type": WHOLE, "status": self.status, "head": head, "body": self.body}
                 await send(whole)
                 return
-        pairs = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
+        pairs = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in self._fields().items()]
         await send({"type": "http.response.start", "status": self.status, "headers": pairs})
         await send({"type": "http.response.body", "body": self.body, "more_body": False})
+
+    def head(self) -> bytes | None:
+        """Its header fields, as `WHOLE` has them; None when one holds a line break, which would begin another."""
+        fields = self._fields()
+        head = ("\r\n".join(map(": ".join, fields.items())) + "\r\n").encode("latin-1")
+        return head if head.count(b"\n") == len(fields) else None
+
+    def _fields(self) -> dict[str, str]:
+        if self.status == 304:  # noqa: PLR2004 - Not Modified has no body, and must not claim an empty one
+            return self.headers
+        return self.headers | {"content-type": self.media_type, "content-length": str(len(self.body))}
 
 
 def encoded(body: msgspec.Struct) -> Answer:

@@ -75,7 +75,7 @@ def build_app(settings: ApiSettings, traffic: Traffic, housekeeping: Housekeepin
     lane = ExpressLane(routes, ROUTES)
     desk = open_desk(service, lane)
     api = KeyCheck(lane, accounts.keys, ROUTES)
-    return Front(Doors(api, dashboard(desk)) if settings.dashboard else api, traffic)
+    return Front(Doors(api, dashboard(desk)) if settings.dashboard else api, traffic, api.at_once)
 
 
 def _rendered(request: Request[object, object, State], error: Exception) -> Response[bytes]:

@@ -14,14 +14,20 @@ from typing import TYPE_CHECKING, Any
 
 from litestar.enums import ScopeType
 
-from catalog_api.answers import WHOLE
+from catalog_api.answers import WHOLE, Answer
+from catalog_api.problems import problem
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
+    from collections.abc import Awaitable, Callable
 
     from litestar.types import ASGIApp, Receive, Scope, Send
 
     from catalog_api.traffic import Traffic
+
+    Done = Callable[[Answer], None]
+    AtOnce = Callable[[Any, Done], bool]
+    """Of a layer: takes a scope, returns True, and calls `done` once with the answer, now or later in the event loop; or returns False, and
+    nothing was done: the request goes the way of ASGI, through all layers."""
 
 _HARMLESS_ID = re.compile(r"[\w.:/=+@~-]{1,128}", re.ASCII)
 """UUIDs, ULIDs, base64, trace contexts: nothing that means anything in a log, in JSON or in HTML."""
@@ -32,9 +38,10 @@ CLIENT_WENT_AWAY = 499
 class Front:
     """Takes the caller's X-Request-Id if it is harmless, else makes one; the answer, the problem document and the log carry it."""
 
-    def __init__(self, app: ASGIApp, traffic: Traffic) -> None:
-        """`app` answers the request; `traffic` is told of it."""
+    def __init__(self, app: ASGIApp, traffic: Traffic, at_once: AtOnce = lambda _scope, _done: False) -> None:
+        """`app` answers the request, when `at_once` did not; `traffic` is told of it."""
         self._app = app
+        self._answer_at_once = at_once
         self._traffic = traffic
         # A random start and a count: unique over processes and restarts, and a tenth of the price of a UUID.
         self._prefix = secrets.token_hex(8)
@@ -45,9 +52,7 @@ class Front:
         if scope["type"] != ScopeType.HTTP:
             await self._app(scope, receive, send)
             return
-        state: dict[str, Any] = scope.setdefault("state", {})
-        identity = self._identity(scope["headers"])
-        state["request_id"] = identity
+        identity = self._identify(scope)
         status = CLIENT_WENT_AWAY
 
         def tagged(message: Any) -> Awaitable[None]:  # noqa: ANN401 - an ASGI message, or the extension's
@@ -67,23 +72,47 @@ class Front:
             status = 500
             raise
         finally:
-            caller = state.get("caller")
-            self._traffic.note(
-                route=state.get("route") or scope.get("path_template"),  # the latter by the framework, of routes that are not declared
-                method=scope["method"],
-                path=scope["path"],
-                status=status,
-                seconds=time.perf_counter() - started,
-                request_id=identity,
-                credits_=state.get("credits", 0),
-                code=state.get("code"),
-                account=None if caller is None else caller.account_id,
-            )
+            self._note(scope, status, started)
 
-    def _identity(self, headers: Any) -> str:  # noqa: ANN401 - pairs of bytes
-        for name, value in headers:
+    def at_once(self, scope: Any, reply: Callable[[int, bytes, bytes], None]) -> bool:  # noqa: ANN401 - an HTTP scope
+        """Answer the request by `reply` (edge.py), now or when its credit is booked; False when it must be asked for as ASGI."""
+        started = time.perf_counter()
+        identity = self._identify(scope)
+
+        def done(answer: Answer) -> None:
+            head = answer.head()
+            if head is None:
+                answer = problem(scope, ValueError("a line break in a header field"))
+                head = answer.head() or b""
+            reply(answer.status, b"%bx-request-id: %b\r\n" % (head, identity.encode()), answer.body)
+            self._note(scope, answer.status, started)
+
+        return self._answer_at_once(scope, done)
+
+    def _identify(self, scope: Any) -> str:  # noqa: ANN401 - an HTTP scope
+        """The id of the request, which its state keeps from now on."""
+        identity = ""
+        for name, value in scope["headers"]:
             if name == b"x-request-id":
                 sent = value.decode("latin-1")
                 if _HARMLESS_ID.fullmatch(sent):
-                    return str(sent)
-        return f"{self._prefix}-{next(self._numbers):x}"
+                    identity = sent
+                    break
+        identity = identity or f"{self._prefix}-{next(self._numbers):x}"
+        scope.setdefault("state", {})["request_id"] = identity
+        return identity
+
+    def _note(self, scope: Any, status: int, started: float) -> None:  # noqa: ANN401 - an HTTP scope
+        state = scope["state"]
+        caller = state.get("caller")
+        self._traffic.note(
+            route=state.get("route") or scope.get("path_template"),  # the latter by the framework, of routes that are not declared
+            method=scope["method"],
+            path=scope["path"],
+            status=status,
+            seconds=time.perf_counter() - started,
+            request_id=state["request_id"],
+            credits_=state.get("credits", 0),
+            code=state.get("code"),
+            account=None if caller is None else caller.account_id,
+        )

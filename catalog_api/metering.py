@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from account_store.api_keys import Caller
     from account_store.ledger import Charge, Reservation
     from account_store.rate_limits import Allowance
+    from catalog_api.front import Done
     from catalog_api.service import Service
     from catalog_store.reader import Catalog
 
@@ -65,15 +66,20 @@ class Question(ABC):
         allowance = await service.limiter.take(caller)
         try:
             answer = await self.answer(service, caller, scope) if allowance.is_allowed else problem(scope, _rate_limited(allowance))
-        except KeyRevokedError:
-            service.accounts.keys.forget()
-            answer = problem(scope, ApiError("invalid_api_key", "The key was revoked."))
         except Exception as error:  # noqa: BLE001 - whatever went wrong: the caller is told in the one form, and it is logged there
-            answer = problem(scope, error)
+            answer = _failed(service, scope, error)
+        await self._metered(answer, allowance)(scope, receive, send)
+
+    def at_once(self, scope: Scope, done: Done) -> bool:  # noqa: ARG002 - the common form
+        """Answer without waiting for anything but the credit (front.py); False where that cannot be, and nothing was done."""
+        return False
+
+    def _metered(self, answer: Answer, allowance: Allowance) -> Answer:
+        """The answer with the headers of the route and of the rate limit."""
         answer.headers |= self.told
         answer.headers["ratelimit-policy"] = _policy(allowance.requests_per_second, allowance.burst)
         answer.headers["ratelimit"] = f'"plan";r={allowance.remaining};t={math.ceil(allowance.full_after)}'
-        await answer(scope, receive, send)
+        return answer
 
     @abstractmethod
     async def answer(self, service: Service, caller: Caller, scope: Scope) -> Answer:
@@ -86,6 +92,11 @@ class Pace(Enum):
     AT_ONCE = "some microseconds: in the event loop, as it comes"
     IN_TURN = "up to some milliseconds: in the event loop, a few at a time (turns.py)"
     ASIDE = "reads tables: in a thread"
+
+
+_AT_ONCE = Pace.AT_ONCE  # a member asked of its class takes as long as ten of a module
+_CHARGED = (int(HTTPStatus.OK), int(HTTPStatus.NOT_FOUND))
+_NO_CATALOG = int(HTTPStatus.SERVICE_UNAVAILABLE)
 
 
 class Lookup(Question):
@@ -101,37 +112,75 @@ class Lookup(Question):
 
     async def answer(self, service: Service, caller: Caller, scope: Scope) -> Answer:
         """Done, then charged."""
+        if self._pace is Pace.AT_ONCE:
+            answer = self._asked(service, scope)
+        elif self._pace is Pace.IN_TURN:
+            async with service.turns.taken():
+                answer = self._asked(service, scope)
+        else:
+            answer = await asyncio.to_thread(self._asked, service, scope)
+        price = self._price(answer)
+        return answer if price is None else self._paid(answer, await service.accounts.ledger.charge(caller, price), scope)
+
+    def at_once(self, scope: Scope, done: Done) -> bool:
+        """As `answer`, without a coroutine: `done` is called when the charge is booked, or now when there is nothing to charge."""
+        service: Service = scope["litestar_app"].state.service
+        caller: Caller = scope["state"]["caller"]
+        allowance = service.limiter.take_at_once(caller) if self._pace is _AT_ONCE else None
+        if allowance is None or not allowance.is_allowed:
+            return False
+
+        def booked(charge: Charge | Exception) -> None:
+            try:
+                paid = _failed(service, scope, charge) if isinstance(charge, Exception) else self._paid(answer, charge, scope)
+            except Exception as error:  # noqa: BLE001 - as in __call__
+                paid = _failed(service, scope, error)
+            done(self._metered(paid, allowance))
+
         try:
-            answer = self._asked(service) if self._pace is Pace.AT_ONCE else await self._asked_later(service)
+            answer = self._asked(service, scope)
+        except Exception as error:  # noqa: BLE001 - as in __call__
+            answer = _failed(service, scope, error)
+        price = self._price(answer)
+        if price is None:
+            done(self._metered(answer, allowance))
+        else:
+            service.accounts.ledger.charge_then(caller, price, booked)
+        return True
+
+    def _asked(self, service: Service, scope: Scope) -> Answer:
+        """The answer, before it is charged."""
+        try:
+            with service.live.hold() as catalog:
+                answer = self._work(catalog, service)
         except (ApiError, CatalogError) as error:
-            answer = problem(scope, error)
-            if answer.status == HTTPStatus.SERVICE_UNAVAILABLE:
-                await _afford(service, caller, 1)
-            if answer.status != HTTPStatus.NOT_FOUND:
-                return answer
-        if answer.status == HTTPStatus.OK:
-            tag = etag(answer.body)
-            answer.headers.setdefault("cache-control", REVALIDATE)
-            answer.headers |= {"etag": tag, "vary": VARY}
-            held = _header(scope, b"if-none-match")
-            if held is not None and is_current(held, tag):
-                return Answer(b"", answer.headers | {"x-credits-used": "0"}, status=304)
-        charge = await service.accounts.ledger.charge(caller, 1)
+            return problem(scope, error)
+        tag = etag(answer.body)
+        answer.headers.setdefault("cache-control", REVALIDATE)
+        answer.headers |= {"etag": tag, "vary": VARY}
+        held = _header(scope, b"if-none-match")
+        if held is not None and is_current(held, tag):
+            return Answer(b"", answer.headers | {"x-credits-used": "0"}, status=304)
+        return answer
+
+    @staticmethod
+    def _price(answer: Answer) -> int | None:
+        """In credits; None when nothing needs to be known of them. 0 only asks what is left: told before a catalog that is not there."""
+        if answer.status in _CHARGED:
+            return 1
+        return 0 if answer.status == _NO_CATALOG else None
+
+    @staticmethod
+    def _paid(answer: Answer, charge: Charge, scope: Scope) -> Answer:
+        """The answer, once its price was booked; ApiError `quota_exceeded`."""
+        if answer.status == _NO_CATALOG:
+            _check_left(charge, 1)
+            return answer
         if charge.granted < 1:
             raise _quota_exceeded(charge, 1)
         scope["state"]["credits"] = charge.granted
         answer.headers |= _credits(charge)
         return answer
-
-    async def _asked_later(self, service: Service) -> Answer:
-        if self._pace is Pace.ASIDE:
-            return await asyncio.to_thread(self._asked, service)
-        async with service.turns.taken():
-            return self._asked(service)
-
-    def _asked(self, service: Service) -> Answer:
-        with service.live.hold() as catalog:
-            return self._work(catalog, service)
 
 
 class Paid(Question):
@@ -249,9 +298,20 @@ class Free(Question):
 
 async def _afford(service: Service, caller: Caller, price: int) -> None:
     """ApiError `quota_exceeded` when fewer credits are left: told before a catalog that is not there (contract A8)."""
-    charge = await service.accounts.ledger.charge(caller, 0)
+    _check_left(await service.accounts.ledger.charge(caller, 0), price)
+
+
+def _check_left(charge: Charge, price: int) -> None:
     if charge.remaining < price:
         raise _quota_exceeded(charge, price)
+
+
+def _failed(service: Service, scope: Scope, error: Exception) -> Answer:
+    """Whatever went wrong, as a problem document."""
+    if isinstance(error, KeyRevokedError):
+        service.accounts.keys.forget()
+        return problem(scope, ApiError("invalid_api_key", "The key was revoked."))
+    return problem(scope, error)
 
 
 async def _reserved(service: Service, caller: Caller, price: int, key: str | None = None, digest: str = "") -> Reservation:

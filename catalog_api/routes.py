@@ -72,7 +72,8 @@ class Route:
             check_plan(scope, self.feature)
         if self.needs_card:
             check_card(scope)
-        asked, problems = read(self.parameters, self.exactly_one, scope, is_strict=prefers_strict(scope))
+        is_strict = scope["query_string"] != b"" and prefers_strict(scope)
+        asked, problems = read(self.parameters, self.exactly_one, scope, is_strict=is_strict)
         check(problems)
         return asked
 

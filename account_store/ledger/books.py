@@ -80,7 +80,7 @@ class Books(ABC):
             order.day = order.day or today
         with self.batch():
             taking = sorted({order.key_id for order in orders if order.kind in _TAKING})
-            revoked = self.revoked(taking, now.strftime("%Y-%m-%d %H:%M:%S")) if taking else set()
+            revoked = self.revoked(taking, moment_of(now)) if taking else set()
             if not revoked:
                 return self._book(orders, now)
             is_refused = [order.kind in _TAKING and order.key_id in revoked for order in orders]
@@ -241,6 +241,11 @@ def _is_plain(order: Order) -> bool:
 
 def _amount(order: Order) -> int:
     return order.credits if order.kind is Kind.CHARGE else -order.credits
+
+
+def moment_of(now: datetime) -> str:
+    """As `Books.revoked` takes it."""
+    return now.strftime("%Y-%m-%d %H:%M:%S")
 
 
 def _sign(amount: int) -> int:

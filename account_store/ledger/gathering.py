@@ -17,12 +17,13 @@ from account_store.ledger.writer import LARGEST_BATCH
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from account_store.ledger.orders import Charge, Order
+    from account_store.ledger.orders import Charge, Order, PlainCharge
     from account_store.ledger.writer import Writer
 
-    Waiting = tuple[Order, asyncio.Future[Charge]]
+    Hear = Callable[[Charge | Exception], None]
+    Waiting = tuple[Order | PlainCharge, Hear]
 
 log = logging.getLogger("account_store")
 
@@ -43,13 +44,11 @@ class Gathering:
         self._is_busy = False
         """Either looking for a quiet moment or being booked."""
 
-    def book(self, order: Order) -> asyncio.Future[Charge]:
-        """Have `order` booked with the others that come now; done after its commit."""
-        answer: asyncio.Future[Charge] = self.loop.create_future()
-        self._waiting.append((order, answer))
+    def book(self, order: Order | PlainCharge, hear: Hear) -> None:
+        """Have `order` booked with the others that come now; `hear` is called in the loop, when it is on disk."""
+        self._waiting.append((order, hear))
         if not self._is_busy:
             self._look_from_now()
-        return answer
 
     def _look_from_now(self) -> None:
         self._is_busy = True
@@ -63,7 +62,7 @@ class Gathering:
             return
         batch, self._waiting = self._waiting, []
         try:
-            self._writer.submit([order for order, _ in batch], lambda answers: self._tell(batch, answers))
+            self._writer.submit_at_once([asked for asked, _ in batch], lambda answers: self._tell(batch, answers))
         except UnavailableError as error:
             self._answer(batch, [error] * len(batch))
 
@@ -75,13 +74,11 @@ class Gathering:
             log.warning("%d charges were booked for an event loop that is gone", len(batch))
 
     def _answer(self, batch: list[Waiting], answers: Sequence[Charge | Exception]) -> None:
-        for (_, waiting), answer in zip(batch, answers, strict=True):
-            if waiting.done():  # its request went away
-                continue
-            if isinstance(answer, Exception):
-                waiting.set_exception(answer)
-            else:
-                waiting.set_result(answer)
+        for (_, hear), answer in zip(batch, answers, strict=True):
+            try:
+                hear(answer)
+            except Exception:
+                log.exception("a charge could not be told")  # the others must hear of theirs
         self._is_busy = False
         if self._waiting:
             self._look_from_now()

@@ -1,8 +1,10 @@
 """The one thread of a process that books: it drains whatever waits into one transaction, answers, and looks again.
 
 There is no timer: what waits is committed at once, and while one transaction is on its way to the disk the next orders queue up. Measured
-against a transaction per charge in benchmarks/metering.py. What must not live here: what an order means (`books`), event loops
-(`gathering`).
+against a transaction per charge in benchmarks/metering.py.
+
+On SQLite an event loop books by itself where nobody else writes at that moment (`submit_at_once`): the thread only waits for the disk
+then, which needs no interpreter, and answers. What must not live here: what an order means (`books`), event loops (`gathering`).
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from account_store.database import SQLITE
 from account_store.errors import UnavailableError
+from account_store.ledger.orders import Kind, Order
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -23,16 +26,21 @@ if TYPE_CHECKING:
 
     from account_store.clock import Clock
     from account_store.ledger.books import Books
-    from account_store.ledger.orders import Charge, Order
+    from account_store.ledger.orders import Charge, PlainCharge
+    from account_store.ledger.sqlite_books import PromptSqliteBooks
 
-    Tell = Callable[[Sequence[Charge | Exception]], None]
-    Submitted = tuple[list[Order], Tell]
+    Answers = Sequence[Charge | Exception]
+    Tell = Callable[[Answers], None]
+    Submitted = tuple[list[Order], Answers | None, Tell]
+    """Orders, or the answers to what was booked at once, and who is told."""
 
 log = logging.getLogger("account_store")
 
 LARGEST_BATCH = 1000
 """Orders in one transaction: bounds how long the others wait for it."""
 SWEEP_SECONDS = 300.0
+BATCHES_PER_CHECKPOINT = 250
+"""Of those booked at once: about as many pages as SQLite itself lets the log grow by."""
 
 
 class Writer:
@@ -47,14 +55,44 @@ class Writer:
         self._starting = threading.Lock()
         self._thread: threading.Thread | None = None
         self._is_closed = False
+        self._prompt: PromptSqliteBooks | None = None
+        """Opened and closed by the thread, used by an event loop; both hold the lock."""
+        self._prompt_lock = threading.Lock()
+        self._is_without_prompt = False
+        self._checkpoint: threading.Thread | None = None
+        self._since_checkpoint = 0
+        self._begins_log = False
+        """Whether the next transaction may be the first of a log begun anew, for whose head SQLite waits for the disk."""
 
     def submit(self, orders: list[Order], tell: Tell) -> None:
         """Book `orders` together; `tell` is called by the writer's thread with their answers after the commit. Raises UnavailableError."""
+        self._submit(orders, None, tell)
+
+    def submit_at_once(self, asked: Sequence[Order | PlainCharge], tell: Tell) -> None:
+        """The same for one event loop, and booked before this returns where all are plain and that can be done without waiting."""
+        answers = self._charged_now(asked)
+        orders = [] if answers is not None else [one if isinstance(one, Order) else Order(Kind.CHARGE, *one) for one in asked]
+        self._submit(orders, answers, tell)
+
+    def _charged_now(self, asked: Sequence[Order | PlainCharge]) -> Answers | None:
+        plain = [one for one in asked if not isinstance(one, Order)]
+        if self._begins_log or len(plain) < len(asked) or not self._prompt_lock.acquire(blocking=False):
+            self._begins_log = False
+            return None
+        try:
+            return None if self._prompt is None else self._prompt.charge(plain, self._clock())
+        except Exception as error:  # noqa: BLE001 -- nothing was booked; the thread tries, and tells what it meets
+            log.debug("not charged at once: %r", error)
+            return None
+        finally:
+            self._prompt_lock.release()
+
+    def _submit(self, orders: list[Order], answers: Answers | None, tell: Tell) -> None:
         if self._thread is None:
             self._start()
         if self._is_closed:
             raise UnavailableError("the account store is closed")
-        self._waiting.put((orders, tell))
+        self._waiting.put((orders, answers, tell))
 
     def close(self) -> None:
         """Book what waits, then end the thread."""
@@ -76,7 +114,9 @@ class Writer:
         is_open = True
         while is_open:
             submitted, is_open = self._drain(max(sweep_at - time.monotonic(), 0.0))
-            batch = [order for orders, _ in submitted for order in orders]
+            self._sync([one for one in submitted if one[1] is not None])
+            waiting = [one for one in submitted if one[1] is None]
+            batch = [order for orders, _, _ in waiting for order in orders]
             try:
                 books = books or open_books(self._url)
                 answers: list[Charge | Exception] = list(books.book(batch, self._clock())) if batch else []
@@ -85,11 +125,56 @@ class Writer:
                 answers = [UnavailableError(f"credits cannot be booked: {error}")] * len(batch)
                 _close(books)
                 books = None
-            _tell(submitted, answers)
+            _tell(waiting, answers)
+            if self._prompt is None and books is not None and not self._is_without_prompt:
+                self._open_prompt()
             if time.monotonic() >= sweep_at:
                 self._sweep_now()
                 sweep_at = time.monotonic() + SWEEP_SECONDS
         _close(books)
+        self._close_prompt()
+
+    def _sync(self, booked: list[Submitted]) -> None:
+        """Answer what was booked at once, as soon as it is on disk."""
+        if not booked or self._prompt is None:
+            return
+        try:
+            self._prompt.sync()
+        except OSError as error:
+            log.exception("booked credits did not reach the disk", exc_info=error)
+            self._close_prompt()  # SQLite itself knows better what is left of its log
+            failed = UnavailableError(f"credits cannot be booked: {error}")
+            booked = [(orders, [failed] * len(answers or ()), tell) for orders, answers, tell in booked]
+        for _, answers, tell in booked:
+            tell(answers or ())
+        self._since_checkpoint += len(booked)
+        if self._since_checkpoint >= BATCHES_PER_CHECKPOINT and (self._checkpoint is None or not self._checkpoint.is_alive()):
+            self._since_checkpoint = 0
+            # In a thread of its own: it takes some milliseconds, and answers wait for this one.
+            self._checkpoint = threading.Thread(target=self._move_log, name="log-checkpoint", daemon=True)
+            self._checkpoint.start()
+
+    def _move_log(self) -> None:
+        from account_store.ledger.sqlite_books import checkpoint  # noqa: PLC0415
+
+        try:
+            checkpoint(self._url)
+        except Exception as error:  # noqa: BLE001 -- the log grows meanwhile; tried again soon
+            log.warning("the accounts' write-ahead log could not be moved into the database: %s", error)
+        self._begins_log = True
+
+    def _open_prompt(self) -> None:
+        try:
+            self._prompt = open_prompt_books(self._url)
+        except Exception as error:  # noqa: BLE001 -- all is booked by this thread then
+            log.warning("credits cannot be booked at once: %s", error)
+        self._is_without_prompt = self._prompt is None
+
+    def _close_prompt(self) -> None:
+        self._is_without_prompt = True
+        with self._prompt_lock:
+            _close(self._prompt)
+            self._prompt = None
 
     def _drain(self, seconds: float) -> tuple[list[Submitted], bool]:
         """What waits, at least something unless `seconds` pass first; and whether the writer stays open."""
@@ -125,6 +210,15 @@ def open_books(url: URL) -> Books:
     return PostgresqlBooks(url)
 
 
+def open_prompt_books(url: URL) -> PromptSqliteBooks | None:
+    """A connection that books without waiting; None where there is no such thing."""
+    if url.get_backend_name() != SQLITE:
+        return None
+    from account_store.ledger.sqlite_books import PromptSqliteBooks  # noqa: PLC0415
+
+    return PromptSqliteBooks(url)
+
+
 def _close(books: Books | None) -> None:
     try:
         if books is not None:
@@ -135,6 +229,6 @@ def _close(books: Books | None) -> None:
 
 def _tell(submitted: list[Submitted], answers: list[Charge | Exception]) -> None:
     begin = 0
-    for orders, tell in submitted:
+    for orders, _, tell in submitted:
         tell(answers[begin : begin + len(orders)])
         begin += len(orders)

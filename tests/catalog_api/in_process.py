@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -53,7 +54,16 @@ async def answering(place: Path, key: str) -> AsyncIterator[Any]:
     await lifespan
 
 
-async def asked(app: Any, method: str, path: str, key: str) -> tuple[dict[str, Any], bytes]:  # noqa: ANN401 - any ASGI application
+Headers = Sequence[tuple[bytes, bytes]]
+
+
+async def asked(
+    app: Any,  # noqa: ANN401 - any ASGI application
+    method: str,
+    path: str,
+    key: str,
+    headers: Headers = (),
+) -> tuple[dict[str, Any], bytes]:
     """One request: the message that begins the answer, and its body."""
     said: list[dict[str, Any]] = []
 
@@ -65,10 +75,23 @@ async def asked(app: Any, method: str, path: str, key: str) -> tuple[dict[str, A
     async def send(message: dict[str, Any]) -> None:
         said.append(message)
 
-    path, _, query = path.partition("?")
-    facts: dict[str, Any] = {"method": method, "path": path, "raw_path": path.encode(), "query_string": query.encode()}
-    facts["headers"] = [(b"x-api-key", key.encode())]
-    where = {"http_version": "1.1", "scheme": "http", "server": ("localhost", 1), "client": ("localhost", 2), "root_path": ""}
-    await app({"type": "http", "asgi": {"version": "3.0"}, "state": {}, **where, **facts}, receive, send)
+    await app(_scope(method, path, key, headers), receive, send)
     head, *parts = said
     return head, b"".join(part.get("body", b"") for part in parts)
+
+
+async def asked_at_once(app: Any, path: str, key: str, headers: Headers = ()) -> tuple[dict[str, Any], bytes] | None:  # noqa: ANN401
+    """A GET request as the server offers it first: as `asked`, or None when it is not taken."""
+    told: asyncio.Future[tuple[int, bytes, bytes]] = asyncio.get_running_loop().create_future()
+    if not app.at_once(_scope("GET", path, key, headers), lambda *answer: told.set_result(answer)):
+        return None
+    status, head, body = await told
+    return {"status": status, "headers": [tuple(line.split(b": ", 1)) for line in head.split(b"\r\n")[:-1]]}, body
+
+
+def _scope(method: str, path: str, key: str, headers: Headers) -> dict[str, Any]:
+    path, _, query = path.partition("?")
+    facts: dict[str, Any] = {"method": method, "path": path, "raw_path": path.encode(), "query_string": query.encode()}
+    facts["headers"] = [(b"x-api-key", key.encode()), *headers]
+    where = {"http_version": "1.1", "scheme": "http", "server": ("localhost", 1), "client": ("localhost", 2), "root_path": ""}
+    return {"type": "http", "asgi": {"version": "3.0"}, "state": {}, **where, **facts}

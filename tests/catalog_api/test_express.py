@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import re
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from account_store import Accounts, api_keys
+from account_store.plans import Terms
 from catalog_api.front import Front
 from catalog_api.traffic import Traffic
-from tests.catalog_api.in_process import answering, asked, published
+from tests.catalog_api.in_process import answering, asked, asked_at_once, published
 from tests.catalog_store.catalog_tables import isrc
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import pytest
 
 PATHS = (
     f"/v1/tracks/isrc/{isrc(1)}", f"/v1/tracks/isrc/{isrc(1).lower()}", "/v1/tracks/isrc/none", "/v1/tracks/isrc/", "/v1/tracks/isrc",
@@ -51,3 +56,97 @@ def test_both_ways_answer_alike(tmp_path: Path) -> None:
     answers = asyncio.run(both_ways(tmp_path, published(tmp_path)))
     assert {request: short for request, (short, _) in answers.items()} == {request: long for request, (_, long) in answers.items()}
     assert {short[0] for short, _ in answers.values()} >= {200, 400, 404, 405}
+
+
+Sent = tuple[str, tuple[tuple[bytes, bytes], ...]]
+SENT: tuple[Sent, ...] = (
+    *((path, ()) for path in PATHS),
+    (f"/v1/tracks/isrc/{isrc(1)}?include=isrcs,links", ()),
+    (f"/v1/tracks/isrc/{isrc(1)}?include=provenance", ()),
+    (f"/v1/tracks/isrc/{isrc(1)}?include=nothing", ()),
+    (f"/v1/tracks/isrc/{isrc(1)}?unknown=1", ((b"prefer", b"handling=strict"),)),
+    (f"/v1/tracks/isrc/{isrc(2)}", ((b"if-none-match", b"*"),)),
+    (f"/v1/tracks/isrc/{isrc(2)}", ((b"if-none-match", b'"another"'),)),
+    (f"/v1/tracks/isrc/{isrc(2)}", ((b"x-request-id", b"mine"),)),
+    (f"/v1/tracks/isrc/{isrc(99)}", ()),
+    ("/v1/tracks/search?artist=a&title=b", ()),
+)
+Told = tuple[int, bytes, list[bytes], list[tuple[str, str, int, int, int]]]
+
+
+def told(app: Any, answer: tuple[dict[str, Any], bytes], before: list[Any]) -> Told:  # noqa: ANN401 - our application
+    """Status, body, names of the headers, and what was counted since."""
+    head, body = answer
+    rows = [(row.route, row.method, row.status, row.requests, row.credits) for row in app._traffic._rows.values()]
+    counted = [row for row in rows if row not in before]
+    same = [(*row[:3], 1, row[4] - sum(old[4] for old in before if old[:3] == row[:3])) for row in counted]
+    return head["status"], OF_THE_REQUEST.sub(b"", body), sorted(name for name, _ in head["headers"]), same
+
+
+async def at_once_and_through_all_layers(place: Path, key: str) -> dict[Sent, tuple[Told | None, Told]]:
+    answers = {}
+    async with answering(place, key) as app:
+        await asked(app, "GET", "/v1/usage", key)  # is remembered from now on
+        for sent in SENT:
+            path, headers = sent
+            rows = [(row.route, row.method, row.status, row.requests, row.credits) for row in app._traffic._rows.values()]
+            prompt = await asked_at_once(app, path, key, headers)
+            first = None if prompt is None else told(app, prompt, rows)
+            rows = [(row.route, row.method, row.status, row.requests, row.credits) for row in app._traffic._rows.values()]
+            answers[sent] = first, told(app, await asked(app, "GET", path, key, headers), rows)
+    return answers
+
+
+def test_what_is_answered_at_once_is_answered_counted_and_charged_as_through_all_layers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(api_keys, "KEY_CACHE_SECONDS", 1000.0)
+    answers = asyncio.run(at_once_and_through_all_layers(tmp_path, published(tmp_path)))
+    taken = {sent: (prompt, long) for sent, (prompt, long) in answers.items() if prompt is not None}
+    assert {sent: prompt for sent, (prompt, _) in taken.items()} == {sent: long for sent, (_, long) in taken.items()}
+    assert {prompt[0] for prompt, _ in taken.values()} == {200, 304, 404}
+    lookups = {path for path, _ in taken}
+    assert {f"/v1/tracks/isrc/{isrc(1)}", "/v1/tracks/1", f"/v1/tracks/isrc/{isrc(99)}"} <= lookups
+    left = {path for (path, _), (prompt, _) in answers.items() if prompt is None}
+    assert {
+        "/v1/tracks/search?artist=a&title=b",
+        "/v1/usage",
+        "/v1/tracks/isrc/none",
+        f"/v1/tracks/isrc/{isrc(1)}?include=provenance",
+    } <= left
+
+
+async def refusals(place: Path, key: str) -> list[tuple[int, bytes] | None]:
+    """What is answered at once when credits end, to a key that is revoked elsewhere, and one that nobody gave out."""
+    path = f"/v1/tracks/isrc/{isrc(1)}"
+    said: list[tuple[int, bytes] | None] = []
+    async with answering(place, key) as app:
+        accounts = app._app._keys
+        service = app._app._app._routes.state.service
+        small = service.accounts.create("small", "custom", Terms(2, Decimal(1), 1000))
+        for credits_key in (service.accounts.keys.create(small.account_id).key,) * 3:
+            await asked(app, "GET", "/v1/usage", credits_key)  # is remembered from now on
+            answer = await asked_at_once(app, path, credits_key)
+            said.append(None if answer is None else (answer[0]["status"], answer[1]))
+        await asked(app, "GET", "/v1/usage", key)
+        elsewhere = Accounts.open(f"sqlite:///{place}/accounts.db")
+        caller = accounts.remembered(key)
+        elsewhere.keys.revoke(caller.key_id)
+        elsewhere.close()
+        answer = await asked_at_once(app, path, key)
+        said.append(None if answer is None else (answer[0]["status"], answer[1]))
+        for unknown in (key, "nobody's", ""):
+            assert await asked_at_once(app, path, unknown) is None, "not remembered: all layers are asked"
+    return said
+
+
+def test_credits_that_end_and_keys_revoked_meanwhile_are_told_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(api_keys, "KEY_CACHE_SECONDS", 1000.0)
+    granted, again, refused, revoked = asyncio.run(refusals(tmp_path, published(tmp_path)))
+    assert granted is not None
+    assert again is not None
+    assert refused is not None
+    assert revoked is not None
+    assert (granted[0], again[0], refused[0], revoked[0]) == (200, 200, 429, 401)
+    assert b'"quota_exceeded"' in refused[1]
+    assert b'"invalid_api_key"' in revoked[1]
