@@ -186,3 +186,16 @@ def test_without_a_change_the_places_are_those_of_before_whatever_they_were() ->
     assert last.contested.height
     untrue = last._replace(contested=last.contested.head(3))
     assert shelf.places(Before(untrue, pl.Series(dtype=pl.UInt64))).contested.equals(untrue.contested)
+
+
+def test_tracks_that_change_places_on_one_release_are_noticed() -> None:
+    of = releases(("streamsvc_a", "r", GTIN), ("catalog_a", "s", GTIN))
+    there = [("catalog_a", "s", "c", 1, 1), ("catalog_a", "s", "d", 1, 2)]
+    one, other = (tracks(*there, ("streamsvc_a", "r", "a", 1, spot), ("streamsvc_a", "r", "b", 1, 3 - spot)) for spot in (1, 2))
+    members = pl.DataFrame([("streamsvc_a", "a", 1), ("streamsvc_a", "b", 2), ("catalog_a", "c", 3), ("catalog_a", "d", 4)], orient="row")
+    members = members.rename({"column_0": "platform", "column_1": "external_id", "column_2": "atom_id"})
+    members = members.select("atom_id", record=record_number())
+    before = Before(places_of(of, one, members), pl.Series(dtype=pl.UInt64))
+    tonight = places_of(of, other, members, before=before).contested
+    assert tonight.equals(places_of(of, other, members).contested)
+    assert not tonight.equals(before.places.contested)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import polars as pl
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.linkage.splicing import insertion_places, places_of, replaced, spliced
@@ -18,6 +18,7 @@ def table(names: set[tuple[str, str]], value: int, cut: int = 0) -> pl.DataFrame
     return pl.concat([found[:cut], found[cut:]], rechunk=False)
 
 
+@settings(deadline=None, max_examples=60)
 @given(NAMES, NAMES, NAMES, st.integers(0, 5))
 def test_rows_leave_and_enter_where_they_belong(
     held: set[tuple[str, str]], left: set[tuple[str, str]], came: set[tuple[str, str]], cut: int
@@ -29,6 +30,7 @@ def test_rows_leave_and_enter_where_they_belong(
     assert found.rows() == sorted([(*name, 1) for name in held - left] + [(*name, 2) for name in came - held])
 
 
+@settings(deadline=None, max_examples=60)
 @given(st.lists(st.sampled_from("abcdef")), st.sets(st.sampled_from("abcdefg")), st.lists(st.sampled_from("abcdefg")))
 def test_all_rows_of_a_key_are_replaced(held: list[str], keys: set[str], came: list[str]) -> None:
     before = pl.DataFrame({"isrc": sorted(held), "value": np.arange(len(held))}, schema={"isrc": pl.String, "value": pl.Int64})
