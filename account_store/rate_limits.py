@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("account_store")
 
 SWEEP_EVERY = 100_000
-"""Takes after which full buckets are forgotten: bounds the memory to the keys of the last such many requests."""
+"""Tokens after which full buckets are forgotten: bounds the memory to the keys of the last such many requests."""
 REDIS_SECONDS = 0.25
 """How long Redis may take to answer; beyond it counts as away."""
 REDIS_PAUSE_SECONDS = 2.0
@@ -132,16 +132,15 @@ class MemoryBuckets:
     def take_at_once(self, key_id: int, step: float, burst: int) -> tuple[bool, float]:
         """See `Buckets`. One event loop's requests cannot come between."""
         now = self._seconds()
+        full = max(self._full_at.get(key_id, now), now)
+        if full + step > now + burst * step + 1e-6:
+            return False, full - now
+        self._full_at[key_id] = full = full + step
         self._takes += 1
-        if self._takes % SWEEP_EVERY == 0:
-            self._full_at = {key: full for key, full in self._full_at.items() if full > now}
-        full = self._full_at.get(key_id, now) - now
-        if full < 0:
-            full = 0.0
-        if full + step > burst * step + 1e-6:
-            return False, full
-        self._full_at[key_id] = now + full + step
-        return True, full + step
+        if self._takes == SWEEP_EVERY:
+            self._takes = 0
+            self._full_at = {key: moment for key, moment in self._full_at.items() if moment > now}
+        return True, full - now
 
     async def close(self) -> None:
         """Nothing to give back."""

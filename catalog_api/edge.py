@@ -190,11 +190,10 @@ class GuardedProtocol(HttpToolsProtocol):
         scope["query_string"] = url.query or b""
         before = self.cycle
         self.cycle = ours = _AtOnce(self, keep_alive=version != "1.0" and self.parser.should_keep_alive())
-        assert self._at_once is not None  # noqa: S101 -- else none may be
-        if self._at_once(scope, ours.reply):
-            return True
-        self.cycle = before
-        return False
+        is_taken = self._at_once is not None and self._at_once(scope, ours.reply)
+        if not is_taken:
+            self.cycle = before
+        return is_taken
 
     def on_response_complete(self) -> None:
         """The answer is out: on to what waits behind it, the rest of the body, or the next request. Without uvicorn's timer."""

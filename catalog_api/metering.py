@@ -76,7 +76,8 @@ class Question(ABC):
 
     def _metered(self, answer: Answer, allowance: Allowance) -> Answer:
         """The answer with the headers of the route and of the rate limit."""
-        answer.headers |= self.told
+        if self.told:
+            answer.headers |= self.told
         answer.headers["ratelimit-policy"] = _policy(allowance.requests_per_second, allowance.burst)
         answer.headers["ratelimit"] = f'"plan";r={allowance.remaining};t={math.ceil(allowance.full_after)}'
         return answer
@@ -157,7 +158,8 @@ class Lookup(Question):
             return problem(scope, error)
         tag = etag(answer.body)
         answer.headers.setdefault("cache-control", REVALIDATE)
-        answer.headers |= {"etag": tag, "vary": VARY}
+        answer.headers["etag"] = tag
+        answer.headers["vary"] = VARY
         held = _header(scope, b"if-none-match")
         if held is not None and is_current(held, tag):
             return Answer(b"", answer.headers | {"x-credits-used": "0"}, status=304)

@@ -78,7 +78,7 @@ class Traffic:
         """`write` takes lines; without it none are made."""
         self._write = write
         self._encode = msgspec.json.Encoder().encode
-        self._rows: dict[tuple[str, str, int], Row] = {}
+        self._rows: dict[tuple[str | None, str, int], Row] = {}
         self._lines: list[tuple[float, str, str, int, float, str, str | None, int | None]] = []
         self.refusals: dict[str, int] = {}
 
@@ -87,11 +87,9 @@ class Traffic:
         code: str | None = None, account: int | None = None,
     ) -> None:  # fmt: skip
         """One request is over; `code` is that of its problem, when it had one."""
-        method_known = method if method in _METHODS else "other"
-        key = (route or UNKNOWN_ROUTE, method_known, status)
-        row = self._rows.get(key)
+        row = self._rows.get((route, method, status))
         if row is None:
-            row = self._rows[key] = Row(key[0].replace(":str}", "}"), method_known, status)
+            row = self._new_row(route, method, status)
         row.requests += 1
         row.seconds += seconds
         row.buckets[bisect_left(BUCKETS, seconds)] += 1
@@ -102,6 +100,14 @@ class Traffic:
             self._lines.append((time.time(), method, path, status, seconds, request_id, code, account))
             if len(self._lines) >= LINES_AT_ONCE:
                 self.flush()
+
+    def _new_row(self, route: str | None, method: str, status: int) -> Row:
+        """The row of these; what is no route, or no method of ours, has one row together with its like, for their number has no bound."""
+        key = (route or UNKNOWN_ROUTE, method if method in _METHODS else "other", status)
+        row = self._rows.get(key)
+        if row is None:
+            row = self._rows[key] = Row(key[0].replace(":str}", "}"), key[1], status)
+        return row
 
     def flush(self) -> None:
         """Write the lines that wait."""
