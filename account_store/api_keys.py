@@ -46,6 +46,8 @@ USE_RESOLUTION = timedelta(minutes=1)
 """How exact `last_used_at` is: a write per request would make every read a write."""
 KEY_CACHE_SECONDS = 1.0
 """The bound within which every process sees a revocation, a changed plan, a card put on file."""
+ASK_AHEAD_SECONDS = 0.25
+"""How long before that a key in use is looked up anew."""
 REMEMBERED_KEYS = 100_000
 REMEMBERED_UNKNOWN = 10_000
 
@@ -152,8 +154,20 @@ class ApiKeys:
         return caller if found else self._look_up(digest)
 
     def remembered(self, key: str) -> Caller | None:
-        """Whose key this is, if the database said so within KEY_CACHE_SECONDS: most of the time, without a coroutine."""
-        return self._remembered(_digest(key))[1] if len(key) <= LONGEST_KEY else None
+        """Whose key this is, if the database said so within KEY_CACHE_SECONDS: most of the time, without a coroutine. In an event loop.
+
+        Shortly before that is over it is asked anew, so that a key in steady use is always remembered: else all of its requests that are
+        there would wait for the answer, once a second.
+        """
+        if len(key) > LONGEST_KEY:
+            return None
+        digest, now = _digest(key), self._seconds()
+        known = self._known.get(digest)
+        if known is None or known[0] <= now:
+            return None
+        if known[0] - now < ASK_AHEAD_SECONDS and digest not in self._looking:
+            self._look_up_aside(digest)
+        return known[1]
 
     async def authenticate(self, key: str) -> Caller | None:
         """As `caller`, for an event loop: never blocks it, and asks the database once for any number of waiting requests."""
@@ -163,12 +177,20 @@ class ApiKeys:
         found, caller = self._remembered(digest)
         if found:
             return caller
-        waiting = self._looking.get(digest)
-        if waiting is None:
-            waiting = asyncio.ensure_future(asyncio.to_thread(self._look_up, digest))
-            self._looking[digest] = waiting
-            waiting.add_done_callback(lambda _done: self._looking.pop(digest, None))
+        waiting = self._looking.get(digest) or self._look_up_aside(digest)
         return await asyncio.shield(waiting)  # one caller that goes away must not take the answer from the others
+
+    def _look_up_aside(self, digest: bytes) -> asyncio.Future[Caller | None]:
+        """Look a key up in a thread."""
+
+        def done(looked: asyncio.Future[Caller | None]) -> None:
+            self._looking.pop(digest, None)
+            if not looked.cancelled():
+                looked.exception()  # whoever waits is told; where nobody does, the next one who asks is
+
+        waiting = self._looking[digest] = asyncio.ensure_future(asyncio.to_thread(self._look_up, digest))
+        waiting.add_done_callback(done)
+        return waiting
 
     def _remembered(self, digest: bytes) -> tuple[bool, Caller | None]:
         now = self._seconds()

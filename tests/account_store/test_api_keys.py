@@ -9,7 +9,7 @@ from sqlalchemy import event
 
 from account_store import Accounts, api_keys
 from account_store.api_keys import KEY_CACHE_SECONDS, ApiKeys
-from account_store.errors import InvalidValueError, StateError, TakenError, UnknownError
+from account_store.errors import InvalidValueError, StateError, TakenError, UnavailableError, UnknownError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -157,6 +157,53 @@ def test_a_live_key_asks_the_database_once_in_the_bound_and_writes_its_use_once_
     server.seconds.now += 5
     server.keys.caller(key)
     assert accounts.keys.summaries(account_id)[0].last_used_at == clock.now
+
+
+def test_a_key_in_steady_use_is_always_remembered_and_a_revoked_one_for_the_bound_at_most(accounts: Accounts, server: Server) -> None:
+    account_id = accounts.create("steady").account_id
+    made = accounts.keys.create(account_id)
+
+    async def use(times: int) -> list[bool]:
+        known = []
+        for _ in range(times):
+            known.append(server.keys.remembered(made.key) is not None)
+            await asyncio.gather(*server.keys._looking.values())
+            server.seconds.now += 0.2
+        return known
+
+    async def all_uses() -> tuple[list[bool], list[bool]]:
+        await server.keys.authenticate(made.key)
+        before = await use(20)
+        accounts.keys.revoke(made.key_id)
+        return before, await use(6)
+
+    before, after = asyncio.run(all_uses())
+    assert before == [True] * 20
+    assert after[-1] is False
+    assert after == sorted(after, reverse=True)
+
+
+def test_a_database_that_fails_when_a_key_is_asked_ahead_is_told_when_the_bound_is_over(
+    accounts: Accounts, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = accounts.keys.create(accounts.create("ahead").account_id).key
+
+    def away(_digest: bytes) -> None:
+        raise UnavailableError("away")
+
+    async def use() -> list[bool]:
+        await server.keys.authenticate(key)
+        monkeypatch.setattr(server.keys, "_look_up", away)
+        known = []
+        for _ in range(3):
+            server.seconds.now += 0.4
+            known.append(server.keys.remembered(key) is not None)
+            await asyncio.sleep(0.05)
+        with pytest.raises(UnavailableError):
+            await server.keys.authenticate(key)
+        return known
+
+    assert asyncio.run(use()) == [True, True, False]
 
 
 def test_unknown_keys_are_remembered_within_bounds_and_known_at_once_after_being_made(
