@@ -60,14 +60,13 @@ class NotNowError(Exception):
 class SqliteBooks(Books):
     """One connection to the file."""
 
-    _wait_seconds = BUSY_MS / 1000
     _lock = fcntl.LOCK_EX
     _pragmas: tuple[str, ...] = ("synchronous=FULL",)
 
     def __init__(self, url: URL) -> None:
         """Open it; the tables are there."""
         path = str(url.database)
-        self._connection = sqlite3.connect(path, isolation_level=None, timeout=self._wait_seconds, check_same_thread=False)
+        self._connection = sqlite3.connect(path, isolation_level=None, timeout=BUSY_MS / 1000, check_same_thread=False)
         for pragma in self._pragmas:
             self._connection.execute(f"PRAGMA {pragma}")
         self._turn = Path(f"{path}-turn").open("wb")  # noqa: SIM115 -- as long as the connection
@@ -120,19 +119,22 @@ class SqliteBooks(Books):
 class PromptSqliteBooks(SqliteBooks):
     """Charges without waiting for anybody. What it booked is on disk after `sync`, or when somebody else's later commit is."""
 
-    _wait_seconds = 0.0
     _lock = fcntl.LOCK_EX | fcntl.LOCK_NB
     _pragmas = ("synchronous=NORMAL", "wal_autocheckpoint=0")  # a checkpoint waits for the disk: `checkpoint` does it
 
     def __init__(self, url: URL) -> None:
         """Open it; UnavailableError when the file has no write-ahead log."""
         super().__init__(url)
-        (mode,) = self._connection.execute("PRAGMA journal_mode").fetchone()
-        if mode != "wal":
+        try:
+            (mode,) = self._connection.execute("PRAGMA journal_mode").fetchone()
+            if mode != "wal":
+                raise UnavailableError(f"{url.database} keeps no write-ahead log, but a journal of mode {mode!r}")  # noqa: TRY301 - closed below
+            self._connection.execute("SELECT used FROM credit_month LIMIT 1").fetchall()  # makes the log, which stays while this is open
+            self._log = os.open(f"{url.database}-wal", os.O_RDONLY)
+            self._connection.execute("PRAGMA busy_timeout=0")
+        except BaseException:
             super().close()
-            raise UnavailableError(f"{url.database} keeps no write-ahead log, but a journal of mode {mode!r}")
-        self._connection.execute("SELECT used FROM credit_month LIMIT 1").fetchall()  # makes the log, which stays while this is open
-        self._log = os.open(f"{url.database}-wal", os.O_RDONLY)
+            raise
 
     def close(self) -> None:
         """Give the files back."""
