@@ -155,6 +155,18 @@ def is_cut_off(client: socket.socket, piece: bytes, times: int, pause: float = 0
     return False
 
 
+def read_too_late(port: int, path: str) -> int:
+    """How many bytes a client gets who reads long after it asked."""
+    received = 0
+    with closing(connect(port)) as client:
+        client.sendall(get(path))
+        time.sleep(4 * LIMITS.read_seconds)
+        with suppress(ConnectionResetError):
+            while part := client.recv(2**20):
+                received += len(part)
+    return received
+
+
 def problem(answer: bytes) -> tuple[int, str]:
     head, _, body = answer.partition(b"\r\n\r\n")
     assert b"content-type: application/problem+json" in head
@@ -249,14 +261,7 @@ def test_an_upload_that_goes_on_for_ever_after_its_refusal_is_cut_off(port: int)
 
 
 def test_a_client_that_does_not_read_is_cut_off(port: int) -> None:
-    with closing(connect(port)) as client:
-        client.sendall(get("/big"))
-        time.sleep(4 * LIMITS.read_seconds)
-        received = 0
-        with suppress(ConnectionResetError):
-            while part := client.recv(2**20):
-                received += len(part)
-    assert received < BIG
+    assert read_too_late(port, "/big") < BIG
 
 
 def test_a_client_that_reads_slowly_gets_everything(port: int) -> None:
@@ -370,14 +375,7 @@ def test_the_limits_hold_for_what_is_answered_at_once(port: int) -> None:
         started = time.monotonic()
         assert idle.recv(1000) == b""
     assert time.monotonic() - started > LIMITS.idle_seconds / 2
-    with closing(connect(port)) as client:
-        client.sendall(get("/big-now"))
-        time.sleep(4 * LIMITS.read_seconds)
-        received = 0
-        with suppress(ConnectionResetError):
-            while part := client.recv(2**20):
-                received += len(part)
-    assert received < BIG, "who does not read is cut off"
+    assert read_too_late(port, "/big-now") < BIG, "who does not read is cut off"
 
 
 def test_a_server_that_ends_answers_first_what_it_took() -> None:
