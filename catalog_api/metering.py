@@ -95,7 +95,6 @@ class Pace(Enum):
     ASIDE = "reads tables: in a thread"
 
 
-_AT_ONCE = Pace.AT_ONCE  # a member asked of its class takes as long as ten of a module
 _CHARGED = (int(HTTPStatus.OK), int(HTTPStatus.NOT_FOUND))
 _NO_CATALOG = int(HTTPStatus.SERVICE_UNAVAILABLE)
 
@@ -127,7 +126,7 @@ class Lookup(Question):
         """As `answer`, without a coroutine: `done` is called when the charge is booked, or now when there is nothing to charge."""
         service: Service = scope["litestar_app"].state.service
         caller: Caller = scope["state"]["caller"]
-        allowance = service.limiter.take_at_once(caller) if self._pace is _AT_ONCE else None
+        allowance = service.limiter.take_at_once(caller) if self._pace is Pace.AT_ONCE else None
         if allowance is None or not allowance.is_allowed:
             return False
 

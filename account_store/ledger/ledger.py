@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from account_store.api_keys import Caller
     from account_store.clock import Clock
 
-_CHARGE = Kind.CHARGE  # a member asked of its class takes as long as ten of a module
-
 
 class Ledger:
     """One per process. Its writer thread starts with the first order."""
@@ -154,7 +152,9 @@ def _plain(caller: Caller, price: int) -> PlainCharge:
 
 
 def _charge(caller: Caller, price: int, is_partial: bool, idempotency_key: str | None, request_hash: str) -> Order:  # noqa: FBT001
-    return Order(_CHARGE, caller.account_id, caller.key_id, _counted(price), caller.plan.credits, is_partial, idempotency_key, request_hash)
+    return Order(
+        Kind.CHARGE, caller.account_id, caller.key_id, _counted(price), caller.plan.credits, is_partial, idempotency_key, request_hash
+    )
 
 
 def _refund(charge: Charge) -> Order:

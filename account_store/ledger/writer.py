@@ -40,7 +40,7 @@ LARGEST_BATCH = 1000
 """Orders in one transaction: bounds how long the others wait for it."""
 SWEEP_SECONDS = 300.0
 BATCHES_PER_CHECKPOINT = 250
-"""Of those booked at once: about as many pages as SQLite itself lets the log grow by."""
+"""Of those booked at once: two pages and a bit each (1,080 for 500), half of what SQLite itself lets the log grow by."""
 
 
 class Writer:
