@@ -19,7 +19,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
-from functools import lru_cache
+from functools import lru_cache, partial
 from http import HTTPStatus
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
@@ -71,7 +71,7 @@ class Question(ABC):
         await self._metered(answer, allowance)(scope, receive, send)
 
     def at_once(self, scope: Scope, done: Done) -> bool:  # noqa: ARG002 - the common form
-        """Answer without waiting for anything but the credit (front.py); False where that cannot be, and nothing was done."""
+        """Answer without waiting for anything but a turn and the credit (front.py); False where that cannot be, and nothing was done."""
         return False
 
     def _metered(self, answer: Answer, allowance: Allowance) -> Answer:
@@ -115,37 +115,42 @@ class Lookup(Question):
         if self._pace is Pace.AT_ONCE:
             answer = self._asked(service, scope)
         elif self._pace is Pace.IN_TURN:
-            async with service.turns.taken():
-                answer = self._asked(service, scope)
+            answer = await service.turns.taken(partial(self._asked, service, scope))
         else:
             answer = await asyncio.to_thread(self._asked, service, scope)
         price = self._price(answer)
         return answer if price is None else self._paid(answer, await service.accounts.ledger.charge(caller, price), scope)
 
     def at_once(self, scope: Scope, done: Done) -> bool:
-        """As `answer`, without a coroutine: `done` is called when the charge is booked, or now when there is nothing to charge."""
+        """As `answer`, without a coroutine: `done` is called when the charge is booked, or when there is nothing to charge."""
         service: Service = scope["litestar_app"].state.service
         caller: Caller = scope["state"]["caller"]
-        allowance = service.limiter.take_at_once(caller) if self._pace is Pace.AT_ONCE else None
+        allowance = service.limiter.take_at_once(caller) if self._pace is not Pace.ASIDE else None
         if allowance is None or not allowance.is_allowed:
             return False
 
-        def booked(charge: Charge | Exception) -> None:
+        def ask() -> None:
+            try:
+                answer = self._asked(service, scope)
+            except Exception as error:  # noqa: BLE001 - as in __call__
+                answer = _failed(service, scope, error)
+            price = self._price(answer)
+            if price is None:
+                done(self._metered(answer, allowance))
+            else:
+                service.accounts.ledger.charge_then(caller, price, partial(booked, answer))
+
+        def booked(answer: Answer, charge: Charge | Exception) -> None:
             try:
                 paid = _failed(service, scope, charge) if isinstance(charge, Exception) else self._paid(answer, charge, scope)
             except Exception as error:  # noqa: BLE001 - as in __call__
                 paid = _failed(service, scope, error)
             done(self._metered(paid, allowance))
 
-        try:
-            answer = self._asked(service, scope)
-        except Exception as error:  # noqa: BLE001 - as in __call__
-            answer = _failed(service, scope, error)
-        price = self._price(answer)
-        if price is None:
-            done(self._metered(answer, allowance))
+        if self._pace is Pace.AT_ONCE:
+            ask()
         else:
-            service.accounts.ledger.charge_then(caller, price, booked)
+            service.turns.take(ask)
         return True
 
     def _asked(self, service: Service, scope: Scope) -> Answer:

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from collections import deque
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import Callable
+
+T = TypeVar("T")
 
 ROUND_SECONDS = 0.005
 """Of long questions, after which the loop goes round."""
@@ -24,19 +26,39 @@ class Turns:
 
     def __init__(self) -> None:
         """Nobody waits."""
-        self._lock = asyncio.Lock()
-        self._seconds = 0.0
-        """Worked since the loop last went round for others."""
+        self._waiting: deque[Callable[[], None]] = deque()
+        self._is_round_due = False
 
-    @asynccontextmanager
-    async def taken(self) -> AsyncIterator[None]:
-        """Around work that does not wait for anything."""
-        async with self._lock:
-            started = time.perf_counter()
+    def take(self, work: Callable[[], None]) -> None:
+        """Have `work`, which waits for nothing, called when it is its turn."""
+        self._waiting.append(work)
+        self._go_on()
+
+    async def taken(self, work: Callable[[], T]) -> T:
+        """What `work` returns or raises when it is its turn."""
+        done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+
+        def turn() -> None:
+            if done.cancelled():
+                return
             try:
-                yield
-            finally:
-                self._seconds += time.perf_counter() - started
-                if self._seconds >= ROUND_SECONDS:
-                    self._seconds = 0.0
-                    await asyncio.sleep(0)
+                done.set_result(work())
+            except Exception as error:  # noqa: BLE001 - raised where it is waited for
+                done.set_exception(error)
+
+        self.take(turn)
+        return await done
+
+    def _go_on(self) -> None:
+        if self._waiting and not self._is_round_due:
+            self._is_round_due = True
+            asyncio.get_running_loop().call_soon(self._round)
+
+    def _round(self) -> None:
+        until = time.perf_counter() + ROUND_SECONDS
+        self._is_round_due = False
+        try:
+            while self._waiting and time.perf_counter() < until:
+                self._waiting.popleft()()
+        finally:
+            self._go_on()

@@ -70,6 +70,9 @@ SENT: tuple[Sent, ...] = (
     (f"/v1/tracks/isrc/{isrc(2)}", ((b"x-request-id", b"mine"),)),
     (f"/v1/tracks/isrc/{isrc(99)}", ()),
     ("/v1/tracks/search?artist=a&title=b", ()),
+    ("/v1/tracks/search?artist=a&title=b&cursor=none", ()),
+    ("/v1/tracks/search?artist=a", ()),
+    ("/v1/tracks/browse?limit=2", ()),
 )
 Told = tuple[int, bytes, list[bytes], list[tuple[str, str, int, int, int]]]
 
@@ -104,12 +107,13 @@ def test_what_is_answered_at_once_is_answered_counted_and_charged_as_through_all
     answers = asyncio.run(at_once_and_through_all_layers(tmp_path, published(tmp_path)))
     taken = {sent: (prompt, long) for sent, (prompt, long) in answers.items() if prompt is not None}
     assert {sent: prompt for sent, (prompt, _) in taken.items()} == {sent: long for sent, (_, long) in taken.items()}
-    assert {prompt[0] for prompt, _ in taken.values()} == {200, 304, 404}
+    assert {prompt[0] for prompt, _ in taken.values()} == {200, 304, 400, 404}
     lookups = {path for path, _ in taken}
-    assert {f"/v1/tracks/isrc/{isrc(1)}", "/v1/tracks/1", f"/v1/tracks/isrc/{isrc(99)}"} <= lookups
+    searches = {"/v1/tracks/search?artist=a&title=b", "/v1/tracks/browse?limit=2"}
+    assert {f"/v1/tracks/isrc/{isrc(1)}", "/v1/tracks/1", f"/v1/tracks/isrc/{isrc(99)}", *searches} <= lookups
     left = {path for (path, _), (prompt, _) in answers.items() if prompt is None}
     assert {
-        "/v1/tracks/search?artist=a&title=b",
+        "/v1/tracks/search?artist=a",
         "/v1/usage",
         "/v1/tracks/isrc/none",
         f"/v1/tracks/isrc/{isrc(1)}?include=provenance",

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from catalog_api.answers import Answer
 from catalog_api.metering import Lookup, LookupWork, Pace
-from catalog_api.turns import ROUND_SECONDS
+from catalog_api.turns import ROUND_SECONDS, Turns
 from tests.catalog_api.in_process import answering, published
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 async def order_of_work(place: Path, key: str, asked: list[tuple[str, Pace, float]]) -> list[str]:
-    """In which order the work of questions is done that have come in the same round of the loop."""
+    """In which order the work of questions is done that come in the same round of the loop; quick ones come in the next."""
     done: list[str] = []
 
     def noting(name: str, seconds: float) -> LookupWork:
@@ -34,10 +35,14 @@ async def order_of_work(place: Path, key: str, asked: list[tuple[str, Pace, floa
         service: Service = app._app._app._routes.state.service
         caller = await service.accounts.keys.authenticate(key)
         assert caller is not None
-        scope = {"headers": [], "state": {}}
-        answers = await asyncio.gather(
-            *(Lookup(noting(name, seconds), pace).answer(service, caller, scope) for name, pace, seconds in asked)
-        )  # type: ignore[arg-type]
+        scope: Any = {"headers": [], "state": {}}
+
+        async def answered(name: str, pace: Pace, seconds: float) -> Answer:
+            if pace is Pace.AT_ONCE:
+                await asyncio.sleep(0)
+            return await Lookup(noting(name, seconds), pace).answer(service, caller, scope)
+
+        answers = await asyncio.gather(*(answered(*one) for one in asked))
     assert [answer.headers["x-credits-used"] for answer in answers] == ["1"] * len(asked)
     return done
 
@@ -55,3 +60,34 @@ def test_a_quick_question_waits_for_some_milliseconds_of_long_ones_at_most(tmp_p
 def test_long_questions_are_taken_in_the_order_in_which_they_came(tmp_path: Path) -> None:
     asked = [(f"search {number}", Pace.IN_TURN, ROUND_SECONDS * (number % 2)) for number in range(20)]
     assert asyncio.run(order_of_work(tmp_path, published(tmp_path), asked)) == [name for name, _, _ in asked]
+
+
+def test_a_long_question_that_fails_is_told_so_and_those_behind_it_are_asked() -> None:
+    async def asked() -> list[Answer | BaseException]:
+        turns = Turns()
+
+        def work(number: int) -> Answer:
+            if number % 2:
+                raise ValueError(f"question {number}")
+            return Answer(b"%d" % number)
+
+        return await asyncio.gather(*(turns.taken(partial(work, number)) for number in range(4)), return_exceptions=True)
+
+    first, second, third, fourth = asyncio.run(asked())
+    assert isinstance(first, Answer)
+    assert isinstance(third, Answer)
+    assert (first.body, third.body) == (b"0", b"2")
+    assert [str(second), str(fourth)] == ["question 1", "question 3"]
+
+
+def test_nobody_works_for_who_no_longer_waits() -> None:
+    async def worked() -> list[str]:
+        turns, done = Turns(), list[str]()
+        gone = asyncio.ensure_future(turns.taken(partial(done.append, "gone")))
+        stays = asyncio.ensure_future(turns.taken(partial(done.append, "stays")))
+        await asyncio.sleep(0)
+        gone.cancel()
+        await stays
+        return done
+
+    assert asyncio.run(worked()) == ["stays"]
