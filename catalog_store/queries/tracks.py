@@ -13,7 +13,7 @@ import msgspec
 from catalog_store.identifiers import normalise_isrc
 from catalog_store.platforms import LINK_SOURCES
 from catalog_store.queries.links import PlatformLink
-from catalog_store.serving.keys import ISRC, KEY_SPACES, few_hashes, key_hash, spelled
+from catalog_store.serving.keys import ISRC, KEY_SPACES, key_hash, spelled
 from catalog_store.serving.schema import REDIRECT_KINDS
 from catalog_store.serving.stored import carries, companion, is_linked, track_wire, track_wires
 
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 _LARGEST_ID = 2**63 - 1
 _ISRC_SPACE = KEY_SPACES.index(ISRC)
-_FEW = 16
-"""Keys from which on arrays are quicker than one key after the other."""
 _BARE_ISRC = re.compile(r"[A-Z]{2}[A-Z0-9]{3}(?!0{7})[0-9]{7}")
 """What `normalise_isrc` would hand back as it is."""
 
@@ -120,7 +118,7 @@ def track_by_isrc(store: ServingStore, isrc: str) -> tuple[int, bytes] | None:
     code = _normalised(isrc)
     if code is None:
         return None
-    for candidate in store.keys.candidates(key_hash(_ISRC_SPACE, code)):
+    for candidate in store.keys.candidates((key_hash(_ISRC_SPACE, code),))[0]:
         body = store.track(candidate)
         if body is not None and carries(body, code):
             return candidate, track_wire(body)
@@ -145,7 +143,7 @@ def ids_for_external(store: ServingStore, source: str, external_id: str) -> list
     """Recordings that a platform's id stands for, most popular first, ties by id; ids the platform merged into others included."""
     place, key = _place(source), spelled(source, external_id)
     found = []
-    for candidate in dict.fromkeys(store.keys.candidates(key_hash(KEY_SPACES.index(source), key))):
+    for candidate in dict.fromkeys(store.keys.candidates((key_hash(KEY_SPACES.index(source), key),))[0]):
         body = store.track(candidate)
         if body is not None and is_linked(body, place, key):
             found.append(candidate)
@@ -182,11 +180,9 @@ def _linked(store: ServingStore, source: str, keys: Iterable[str]) -> dict[str, 
 
 
 def _candidates(store: ServingStore, space: int, keys: Iterable[str]) -> dict[str, list[int]]:
-    distinct = list(dict.fromkeys(keys))
-    if len(distinct) < _FEW:
-        return {key: store.keys.candidates(key_hash(space, key)) for key in distinct}
-    return dict(zip(distinct, store.keys.candidates_of(few_hashes(space, distinct)), strict=True))
+    distinct = dict.fromkeys(keys)
+    return dict(zip(distinct, store.keys.candidates([key_hash(space, key) for key in distinct]), strict=True))
 
 
-def _read(store: ServingStore, candidates: Mapping[str, list[int]]) -> dict[int, Stored]:
+def _read(store: ServingStore, candidates: Mapping[str, list[int]]) -> Mapping[int, Stored]:
     return store.tracks(one for ids in candidates.values() for one in ids)

@@ -118,7 +118,7 @@ def _count_words(folder: Path, work: Path, ranges: int) -> pl.DataFrame:
             counts = pl.concat([counts, *found]).group_by("word").agg(pl.col("count", "title_count").sum())
     _write_credits(folder, lists, size)
     counts = in_order(counts.sort("count", "word").with_row_index("rarity"))
-    hashes = np.fromiter(map(word_hash.__wrapped__, counts["word"]), np.uint64, counts.height)
+    hashes = np.fromiter(map(word_hash, counts["word"]), np.uint64, counts.height)
     return counts.with_columns(hash=pl.Series(hashes, dtype=pl.UInt64)).with_row_index("number")
 
 

@@ -34,16 +34,15 @@ FORMAT_VERSION together.
 
 from __future__ import annotations
 
-import hashlib
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+from xxhash import xxh3_64_intdigest
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 FORMAT_FILE = "format.json"
 
 SHORT_RANKS = 49_152
@@ -66,10 +65,9 @@ _MASK = (1 << HASH_BITS) - 1
 _Hashes = TypeVar("_Hashes", int, "NDArray[np.uint64]")
 
 
-@lru_cache(maxsize=65_536)
 def word_hash(word: str) -> int:
-    """64 bits of a word."""
-    return int.from_bytes(hashlib.blake2b(word.encode(), digest_size=8).digest(), "little")
+    """64 bits of a word: its XXH3."""
+    return xxh3_64_intdigest(word.encode())
 
 
 def pair_hash(artist_word: _Hashes, title_word: _Hashes) -> _Hashes:

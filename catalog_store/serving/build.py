@@ -24,7 +24,7 @@ from catalog_store.platforms import LINK_SOURCES
 from catalog_store.serving.bodies import SAMPLES, companions, compress, release_lines, track_lines, train
 from catalog_store.serving.body_file import write_bodies
 from catalog_store.serving.key_index import build_keys
-from catalog_store.serving.keys import NAME_KINDS, name_hashes
+from catalog_store.serving.keys import NAME_KINDS, name_hash
 from catalog_store.serving.schema import (
     BODIES_FOLDER,
     DDL,
@@ -156,8 +156,8 @@ def _extents(lengths: NDArray[np.uint32]) -> tuple[NDArray[np.int64], NDArray[np
 
 
 def _insert_names(file: sqlite3.Connection, kind: int, named: pl.DataFrame) -> None:
-    blocks = [block.select("id", key=name_key_expr(pl.col("name"))) for block in _slices(named)]
-    hashes = np.concatenate([np.zeros(0, dtype=np.int64), *(name_hashes(kind, block["key"]) for block in blocks)])
+    blocks = [block.select(key=name_key_expr(pl.col("name")))["key"] for block in _slices(named)]
+    hashes = np.fromiter((name_hash(kind, key) for keys in blocks for key in keys), np.int64, named.height)
     keyed = pl.DataFrame({"hash": hashes, "id": named["id"]}).sort("hash", "id")
     for block in _slices(keyed):
         _insert(file, "name", [(kind, *row) for row in block.iter_rows()])

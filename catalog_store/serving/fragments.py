@@ -1,4 +1,4 @@
-"""The recurring pieces of wire JSON, each stored as one control character: a fifth of a compressed track less.
+"""Recurring pieces of wire JSON, each stored as one control character: bytes that zstd's dictionary alone does not save.
 
 JSON text never holds a control character (they are escaped), so taking the pieces out and putting them back is exact whatever the texts
 say. A change here is a change of the format (schema.py). What must not live here: which members a track or release has (bodies.py).
@@ -14,26 +14,15 @@ if TYPE_CHECKING:
     import polars as pl
 
 TRACK_FRAGMENTS = {
-    "\x01": '","releases":[{"id":',
-    "\x02": '","artist":{"id":',
-    "\x03": '"},"label":{"id":',
-    "\x04": '"},"label":null,"release_date":"',
-    "\x05": '"},"release_date":"',
-    "\x06": '","release_date_precision":"day"}',
-    "\x07": '","release_date_precision":"year"}',
-    "\x08": '],"artists":[{"id":',
-    "\x0b": '","is_primary":true,"is_remixer":false}',
-    "\x0c": '","is_primary":false,"is_remixer":false}',
-    "\x0e": '],"isrc":"',
-    "\x0f": '","duration":',
-    "\x10": ',"genre":["',
-    "\x11": '"],"subgenre":["',
-    "\x12": '"],"subgenre":[]}',
-    "\x13": ',"title":"',
-    "\x14": ',"name":"',
-    "\x15": ',{"id":',
+    "\x01": '","artist":{"id":',
+    "\x02": '","release_date_precision":"day"}',
+    "\x03": '","is_primary":true,"is_remixer":false}',
+    "\x04": '],"isrc":"',
+    "\x05": '","duration":',
+    "\x06": ',"name":"',
 }
-"""Put back one after the other, each in a scan of the whole text: more of them cost time, fewer cost bytes. No NUL, tab or line end."""
+"""Put back one after the other, each in a scan of the whole text. Twelve more would save 5 % of a track's bytes and add 1.1 us to the 2.4
+that decompressing and putting back take; with none, tracks take 6 % more. No NUL, tab or line end."""
 RELEASE_FRAGMENTS = {
     "\x01": '","artist":{"id":',
     "\x02": ',"name":"',

@@ -25,7 +25,7 @@ from catalog_store.serving.schema import BODIES_FOLDER, FILE_NAME, FORMAT_VERSIO
 from catalog_store.serving.stored import Stored
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
 SET_LIMIT = 1_000
@@ -156,19 +156,18 @@ class ServingStore:
         frame = self.arrays.tracks.frame(recording_id)
         if not frame:
             return None
-        condensed, _, rest = session.track_text(frame).partition(b"\n")
-        stored = Stored(recording_id, condensed, rest)
+        stored = Stored(recording_id, session.track_text(frame))
         session.recent = {recording_id: stored}
         return stored
 
-    def tracks(self, recording_ids: Iterable[int]) -> dict[int, Stored]:
+    def tracks(self, recording_ids: Iterable[int]) -> Mapping[int, Stored]:
         """Each track that exists, by id."""
         session = self._session()
-        wanted = dict.fromkeys(recording_ids)
-        recent = session.recent
-        if not wanted.keys() <= recent.keys():
-            recent = session.recent = _read(self.arrays.tracks, session.track_text, wanted)
-        return {identifier: recent[identifier] for identifier in wanted if identifier in recent}
+        wanted, recent = dict.fromkeys(recording_ids), session.recent
+        if wanted.keys() <= recent.keys():
+            return {identifier: recent[identifier] for identifier in wanted}
+        found = session.recent = _read(self.arrays.tracks, session.track_text, wanted)
+        return found
 
     def releases(self, release_ids: Iterable[int]) -> dict[int, Stored]:
         """Each release that exists, by id."""
@@ -210,11 +209,7 @@ def _check_version(uri: str, path: Path) -> None:
 
 
 def _read(bodies: BodyFile, text: Callable[[bytes], bytes], ids: Iterable[int]) -> dict[int, Stored]:
-    read = {}
-    for identifier, frame in bodies.frames(ids):
-        condensed, _, rest = text(frame).partition(b"\n")
-        read[identifier] = Stored(identifier, condensed, rest)
-    return read
+    return {identifier: Stored(identifier, text(frame)) for identifier, frame in bodies.frames(ids)}
 
 
 def _close(sessions: list[_Session]) -> None:

@@ -15,11 +15,15 @@ if TYPE_CHECKING:
 
 
 class Stored(msgspec.Struct, frozen=True, gc=False):
-    """Both lines of a body: the wire JSON, condensed, behind the first quote of the title; what goes with it."""
+    """The text of a body, two lines: the wire JSON, condensed, behind the first quote of the title; what goes with it."""
 
     id: int
-    condensed: bytes
-    rest: bytes
+    text: bytes
+
+    @property
+    def rest(self) -> bytes:
+        """What goes with it, JSON."""
+        return self.text.partition(b"\n")[2]
 
 
 class Companion(NamedTuple):
@@ -56,7 +60,7 @@ _RELEASE_REST = msgspec.json.Decoder(ReleaseRest)
 
 def track_wire(stored: Stored) -> bytes:
     """The wire JSON of a track."""
-    return b'{"id":%d,"title":"%b' % (stored.id, expanded_track(stored.condensed))
+    return b'{"id":%d,"title":"%b' % (stored.id, expanded_track(stored.text.partition(b"\n")[0]))
 
 
 def track_wires(many: Iterable[Stored]) -> list[bytes]:
@@ -70,8 +74,8 @@ def release_wires(many: Iterable[Stored]) -> list[bytes]:
 
 
 def _wires(many: Iterable[Stored], expanded: Callable[[bytes], bytes]) -> list[bytes]:
-    together = b"\n".join([b'{"id":%d,"title":"%b' % (stored.id, stored.condensed) for stored in many])
-    return expanded(together).split(b"\n") if together else []
+    together = b"\n".join([b'{"id":%d,"title":"%b' % (stored.id, stored.text) for stored in many])
+    return expanded(together).split(b"\n")[::2] if together else []
 
 
 def companion(stored: Stored) -> Companion:
@@ -100,8 +104,9 @@ def _stands(text: bytes, rest: bytes) -> bool:
 def carries(stored: Stored, isrc: str) -> bool:
     """Whether a track carries that ISRC (normalised), whichever of its codes it is."""
     code = isrc.encode()
-    # The pieces around the representative one, as fragments.py stores them: texts hold no control characters.
-    return b"\x0e%b\x0f" % code in stored.condensed or _stands(b'"%b"' % code, stored.rest)
+    # The representative one stands between two pieces of fragments.py, of which the first is in no other place of a track.
+    before = stored.text.find(b"\x04")
+    return (before >= 0 and stored.text.startswith(code + b"\x05", before + 1)) or _stands(b'"%b"' % code, stored.rest)
 
 
 def is_linked(stored: Stored, source: int, external_id: str) -> bool:

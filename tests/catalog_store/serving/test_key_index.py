@@ -2,8 +2,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from catalog_store.queries import tracks
 from catalog_store.serving import key_index
 from catalog_store.serving.build import build_serving
@@ -13,9 +11,7 @@ from tests.catalog_store.catalog_tables import OLD_CATALOG_B_ID, catalog_b_id, i
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import polars as pl
     import pytest
-    from numpy.typing import NDArray
 
 
 def asked(store: ServingStore) -> list[object]:
@@ -39,12 +35,8 @@ def test_keys_that_all_hash_alike_are_told_apart_by_what_the_tracks_say(tmp_path
     build_serving(tables, tmp_path / "true")
     expected = asked(ServingStore(tmp_path / "true", 5.0))
 
-    def alike(_space: int, texts: pl.Series) -> NDArray[np.uint64]:
-        return np.full(len(texts), 5 << 40, dtype=np.uint64)
-
-    monkeypatch.setattr(key_index, "key_hashes", alike)
-    monkeypatch.setattr(tracks, "key_hash", lambda _space, _text: 5 << 40)
-    monkeypatch.setattr(tracks, "few_hashes", lambda _space, texts: np.full(len(texts), 5 << 40, dtype=np.uint64))
+    for module in (key_index, tracks):
+        monkeypatch.setattr(module, "key_hash", lambda _space, _text: 5 << 40)
     (tmp_path / "alike").mkdir()
     build_serving(tables, tmp_path / "alike")
     assert asked(ServingStore(tmp_path / "alike", 5.0)) == expected
@@ -57,8 +49,8 @@ def test_an_artist_called_like_a_key_is_no_link(tmp_path: Path, monkeypatch: pyt
     # The title looks like the text around a stored code, the credit like a link of streamsvc_a.
     rows["track"][0]["title"] = '],"isrc":"GBAYE9999999","duration":'
     rows["recording"][0]["artist_credit"] = "0abc"
-    monkeypatch.setattr(key_index, "key_hashes", lambda _space, texts: np.zeros(len(texts), dtype=np.uint64))
-    monkeypatch.setattr(tracks, "key_hash", lambda _space, _text: 0)
+    for module in (key_index, tracks):
+        monkeypatch.setattr(module, "key_hash", lambda _space, _text: 0)
     (tmp_path / "serving").mkdir()
     build_serving(write_frames(tmp_path / "tables", rows), tmp_path / "serving")
     store = ServingStore(tmp_path / "serving", 5.0)

@@ -1,30 +1,11 @@
 from __future__ import annotations
 
 import numpy as np
-import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from catalog_store.serving.keys import KEY_SPACES, few_hashes, iswc_code, iswc_text, key_hash, key_hashes, name_hash, name_hashes, spelled
-
-TEXTS = st.one_of(
-    st.integers(0, 10**19).map(str),
-    st.uuids().map(str),
-    st.from_regex(r"[0-9A-Za-z]{22}", fullmatch=True),
-    st.text(st.characters(exclude_categories=("Cs",)), max_size=40),
-    st.just("x" * 99),
-)
-
-
-@given(st.lists(TEXTS, max_size=20), st.integers(0, len(KEY_SPACES) - 1))
-@settings(max_examples=50)
-def test_query_and_build_hash_keys_alike(texts: list[str], space: int) -> None:
-    column = pl.Series(texts, dtype=pl.String)
-    assert key_hashes(space, column).tolist() == [key_hash(space, text) for text in texts]
-    assert few_hashes(space, texts).tolist() == [key_hash(space, text) for text in texts]
-    assert name_hashes(1, column).tolist() == [name_hash(1, text) for text in texts]
-    assert all(0 <= one < 2**63 for one in name_hashes(1, column).tolist())
+from catalog_store.serving.keys import KEY_SPACES, NAME_KINDS, iswc_code, iswc_text, key_hash, name_hash, spelled
 
 
 def test_a_hash_tells_texts_lengths_and_spaces_apart() -> None:
@@ -32,8 +13,15 @@ def test_a_hash_tells_texts_lengths_and_spaces_apart() -> None:
     assert len({key_hash(*one) for one in asked}) == len(asked)
 
 
+@given(st.text(st.characters(exclude_categories=("Cs",)), max_size=40))
+def test_hashes_of_names_fit_integers_of_sqlite_and_kinds_are_told_apart(key: str) -> None:
+    hashes = [name_hash(kind, key) for kind in range(len(NAME_KINDS))]
+    assert all(0 <= one < 2**63 for one in hashes)
+    assert len(set(hashes)) == len(hashes)
+
+
 def test_hashes_spread_evenly_also_of_numbers_that_follow_each_other() -> None:
-    hashes = key_hashes(2, pl.Series(range(64_000)).cast(pl.String))
+    hashes = np.array([key_hash(2, str(number)) for number in range(64_000)], dtype=np.uint64)
     assert len(np.unique(hashes)) == 64_000
     for shift in (0, 16, 32, 54):
         filled = np.bincount((hashes >> np.uint64(shift) & np.uint64(1023)).astype(np.int64), minlength=1024)

@@ -11,8 +11,8 @@ SHOWN, OTHER = "USABC2300001", "GBXYZ0100002"
 
 
 def stored(credit: str = "Nobody", links: tuple[str, ...] = (), isrcs: tuple[str, ...] = (), works: tuple[str, ...] = ()) -> Stored:
-    condensed = b'A \\"title\\"\x01...\x0e%b\x0f180' % SHOWN.encode()
-    return Stored(7, condensed, msgspec.json.encode([credit, links, isrcs, works]))
+    condensed = b'A \\"title\\"\x01...\x04%b\x05180' % SHOWN.encode()
+    return Stored(7, condensed + b"\n" + msgspec.json.encode([credit, links, isrcs, works]))
 
 
 def test_both_kinds_of_codes_are_carried() -> None:
