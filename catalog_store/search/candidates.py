@@ -49,7 +49,7 @@ class Look(NamedTuple):
 def by_words(index: SearchIndex, asked: Wanted) -> Look:
     """Documents that hold pairs of the words as typed."""
     artist_words, title_words = _looked_up(index, asked.artist_words), _looked_up(index, asked.title_words)
-    posted = [index.holders(pair) for pair in _pairs(artist_words, title_words)]
+    posted = index.holders(_pairs(artist_words, title_words))
     return Look(artist_words, title_words, posted, _by_evidence(index, posted, asked))
 
 
@@ -70,7 +70,7 @@ def by_other_readings(index: SearchIndex, asked: Wanted, look: Look) -> Sequence
         pairs = [pair for grid in grids for pair in _pairs(*grid)]
     else:
         pairs = index.held(np.concatenate([_pairs_at_once(*grid) for grid in grids])).tolist()
-    return _by_evidence(index, map(index.holders, pairs), asked)
+    return _by_evidence(index, index.holders(pairs), asked)
 
 
 def _pairs(artist_words: Sequence[str], title_words: Sequence[str]) -> list[int]:

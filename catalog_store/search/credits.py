@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
 import numpy as np
 import polars as pl
 
@@ -59,7 +60,7 @@ def encode(texts: Sequence[str]) -> Encoded:
     )
 
 
-class Artists(NamedTuple):
+class Artists(msgspec.Struct, frozen=True, gc=False):
     """Keys of a document's artists."""
 
     primary: tuple[str, ...]

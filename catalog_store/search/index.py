@@ -19,6 +19,7 @@ from catalog_store.search.titles import TitlePool
 from catalog_store.search.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -62,14 +63,17 @@ class SearchIndex:
         self._tag_shift = self._bucket_shift - TAG_BITS
         self._starts, self._tags, self._posted = (numbers(folder / f"pair_{part}.npy") for part in ("starts", "tags", "documents"))
 
-    def holders(self, pair: int) -> list[int]:
-        """The documents that hold a pair of words, ascending; none as a rule."""
-        bucket, tag = pair >> self._bucket_shift, pair >> self._tag_shift & _TAG_MASK
-        end = self._starts[bucket + 1]
-        first = bisect_left(self._tags, tag, self._starts[bucket], end)
-        if first == end or self._tags[first] != tag:
-            return []
-        return self._posted[first : bisect_right(self._tags, tag, first, end)].tolist()
+    def holders(self, pairs: Iterable[int]) -> list[list[int]]:
+        """For each pair of words the documents that hold it, ascending; none as a rule."""
+        starts, tags, posted, bucket_shift, tag_shift = self._starts, self._tags, self._posted, self._bucket_shift, self._tag_shift
+        every: list[list[int]] = []
+        for pair in pairs:
+            bucket, tag = pair >> bucket_shift, pair >> tag_shift & _TAG_MASK
+            end = starts[bucket + 1]
+            first = bisect_left(tags, tag, starts[bucket], end)
+            is_held = first < end and tags[first] == tag
+            every.append(posted[first : bisect_right(tags, tag, first, end)].tolist() if is_held else [])
+        return every
 
     def held(self, pairs: NDArray[np.uint64]) -> NDArray[np.uint64]:
         """Those of many pairs that have holders, in their order; in a third of the time of `holders`."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
 from rapidfuzz import fuzz
 from rapidfuzz.distance import OSA
 
@@ -61,7 +62,7 @@ class Match(NamedTuple):
     reasons: tuple[str, str, str]
 
 
-class TitleFit(NamedTuple):
+class TitleFit(msgspec.Struct, frozen=True, gc=False):
     """How well a title fits, and its variant."""
 
     likeness: float
@@ -70,7 +71,7 @@ class TitleFit(NamedTuple):
     variant_reason: str
 
 
-class ArtistsFit(NamedTuple):
+class ArtistsFit(msgspec.Struct, frozen=True, gc=False):
     """How well a list of artists fits; `loosely`: how well when words of it may be both left out and misspelt."""
 
     likeness: float
@@ -97,9 +98,10 @@ class Comparison:
         if fit is None:
             return None
         credit = self._index.credit_of[document]
-        if credit not in self._artists:
-            self._artists[credit] = fit_of_artists(self._asked, self._index.credits[credit])
-        return match(fit, self._artists[credit])
+        artists = self._artists.get(credit)
+        if artists is None:
+            artists = self._artists[credit] = fit_of_artists(self._asked, self._index.credits[credit])
+        return match(fit, artists)
 
 
 @lru_cache(maxsize=4_096)

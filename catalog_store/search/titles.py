@@ -6,8 +6,9 @@ titles), in one unit of 16 bits, or in two from rank SHORT_RANKS on. layout.py n
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 import polars as pl
 
@@ -44,8 +45,8 @@ def encode(ranks: NDArray[np.uint32]) -> tuple[NDArray[np.uint16], NDArray[np.in
     return units, sizes
 
 
-class Title(NamedTuple):
-    """Keys of a document's title."""
+class Title(msgspec.Struct, frozen=True, gc=False):
+    """Keys of a document's title. What a comparison makes by the dozen is no tuple: those take .2 us to make instead of .05."""
 
     core: str
     variant: str

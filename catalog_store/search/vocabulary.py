@@ -27,11 +27,12 @@ COUNT_STEPS = 8
 """Steps of a word's count per power of two, as it is stored."""
 _WRITTEN_AT_ONCE = 100_000
 _BEHIND_ALL = b"\xff"
+_LENGTHS = [bytes((length,)) for length in range(LONGEST_TOLD + 1)]
 
 
 def order_key(word: str, characters: int | None = None) -> bytes:
     """Sorts words as the files do; of a beginning: where words of so many characters with it begin."""
-    return bytes((min(characters if characters is not None else len(word), LONGEST_TOLD),)) + word.encode()
+    return _LENGTHS[min(len(word) if characters is None else characters, LONGEST_TOLD)] + word.encode()
 
 
 def in_order(words: pl.DataFrame, word: str = "word") -> pl.DataFrame:
@@ -85,8 +86,10 @@ class _Sorted:
     def find(self, word: str) -> tuple[int, int]:
         """Number of the stride that a word is in, and where in the texts it begins; a place below 0: it is no word."""
         key = order_key(word)
-        stride = max(0, bisect_right(self._heads, key) - 1)
-        return stride, self._texts.find(b"\n" + key[1:] + b"\n", self._starts[stride] - 1, self._starts[min(stride + 1, len(self._heads))])
+        stride = bisect_right(self._heads, key) - 1
+        if stride < 0:
+            return 0, -1
+        return stride, self._texts.find(b"\n%b\n" % key[1:], self._starts[stride] - 1, self._starts[stride + 1])
 
     def place(self, word: str) -> int | None:
         """Number of a word, None when it is none."""

@@ -26,8 +26,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _ANCHOR_BITS = 8
-_MANY = 16
-"""Ids from which on arrays are quicker."""
+MANY = 16
+"""Keys or ids from which on arrays are quicker."""
+_LINES = np.arange(0, 192, 64)
+"""What the processor fetches of a frame: most have two lines or three of its cache."""
 
 
 class BodyFile:
@@ -39,6 +41,7 @@ class BodyFile:
         # Memory views: reading one number of a NumPy array takes three times as long.
         self._anchors, self._offsets = anchors.data, offsets.data
         self._frames = mapped_bytes(folder / f"{name}.bin")
+        self._bytes = np.frombuffer(self._frames or b"\0", dtype=np.uint8)
         self._end = len(self._offsets) - 1
         self.dictionary = (folder / f"{name}.dictionary").read_bytes()
 
@@ -54,14 +57,16 @@ class BodyFile:
         """(id, frame) of each id that has one, in their order; of many in a third of the time of one after the other."""
         anchors, offsets = self._arrays
         asked = [identifier for identifier in identifiers if 0 <= identifier < self._end]
-        if len(asked) < _MANY:
+        if len(asked) < MANY:
             return [(one, frame) for one in asked if (frame := self.frame(one))]
         ids = np.array(asked, dtype=np.int64)
-        begins = (anchors[ids >> _ANCHOR_BITS] + offsets[ids]).tolist()
+        begins = anchors[ids >> _ANCHOR_BITS] + offsets[ids]
         ids += 1
-        ends = (anchors[ids >> _ANCHOR_BITS] + offsets[ids]).tolist()
+        ends = anchors[ids >> _ANCHOR_BITS] + offsets[ids]
+        # Read for nothing: in one go waits for memory overlap, frame by frame they take a third of this method's time.
+        self._bytes.take(begins.astype(np.int64)[:, np.newaxis] + _LINES, mode="clip")
         held = self._frames
-        return [(one, held[begin:end]) for one, begin, end in zip(asked, begins, ends, strict=True) if begin < end]
+        return [(one, held[begin:end]) for one, begin, end in zip(asked, begins.tolist(), ends.tolist(), strict=True) if begin < end]
 
 
 def write_bodies(folder: Path, name: str, dictionary: bytes, blocks: Iterable[tuple[NDArray[np.int64], list[bytes]]]) -> None:

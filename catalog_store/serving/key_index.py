@@ -19,14 +19,15 @@ import numpy as np
 import polars as pl
 import pyarrow.parquet as pq
 
-from catalog_store.search.arrays import ArrayWriter, numbers
+from catalog_store.search.arrays import ArrayWriter, mapped
 from catalog_store.search.layout import smallest_unsigned
+from catalog_store.serving.body_file import MANY
 from catalog_store.serving.keys import ISRC, KEY_SPACES, key_hash
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import parts, row_count, scan_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -45,15 +46,16 @@ class KeyIndex:
 
     def __init__(self, folder: Path) -> None:
         """`folder` holds the arrays."""
-        self._starts, self._tags, self._ids = (numbers(folder / f"{name}.npy") for name in ("starts", "tags", "ids"))
+        self._arrays = starts, tags, ids = tuple(mapped(folder / f"{name}.npy") for name in ("starts", "tags", "ids"))
+        # Memory views: reading one number of a NumPy array takes three times as long.
+        self._starts, self._tags, self._ids = starts.data, tags.data, ids.data
         self._bucket_shift = _HASH_BITS - (len(self._starts) - 1).bit_length() + 1
         self._tag_shift = self._bucket_shift - _TAG_BITS
 
-    def candidates(self, hashes: Iterable[int]) -> list[list[int]]:
-        """For each hash the recording ids that a key of it may stand for, most popular first.
-
-        Numbers one by one: with arrays a hundred hashes take as long, and one takes twenty times as long.
-        """
+    def candidates(self, hashes: Sequence[int]) -> list[list[int]]:
+        """For each hash the recording ids that a key of it may stand for, most popular first."""
+        if len(hashes) >= MANY:
+            self._fetch(hashes)
         starts, tags, ids, bucket_shift, tag_shift = self._starts, self._tags, self._ids, self._bucket_shift, self._tag_shift
         every = []
         for hashed in hashes:
@@ -66,6 +68,17 @@ class KeyIndex:
                 place += 1
             every.append(found)
         return every
+
+    def _fetch(self, hashes: Sequence[int]) -> None:
+        """Read where many hashes lead to, for nothing: in one go waits for memory overlap.
+
+        One by one they take half the time of `candidates` at 10 million recordings (167 us for a hundred hashes, 86 with this).
+        """
+        starts, tags, ids = self._arrays
+        if len(tags):
+            firsts = starts[np.array(hashes, dtype=np.uint64) >> np.uint64(self._bucket_shift)]
+            tags.take(firsts, mode="clip")
+            ids.take(firsts, mode="clip")
 
 
 def build_keys(tables: Mapping[str, Path], folder: Path) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from catalog_store.search import build
 from catalog_store.search.build import build_search
+from catalog_store.search.credits import Artists
 from catalog_store.search.index import SearchIndex
 from catalog_store.search.layout import pair_hash, word_hash
 from catalog_store.tables import TABLES
@@ -19,7 +20,6 @@ from catalog_store.tables.files import read_table, write_table
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from catalog_store.search.credits import Artists
     from catalog_store.search.titles import Title
 
 
@@ -35,7 +35,7 @@ def index(tables: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> 
 
 def holders(index: SearchIndex, artist_word: str, title_word: str) -> list[int]:
     """Ids of the documents posted for one pair."""
-    return [index.ids[document] for document in index.holders(pair_hash(word_hash(artist_word), word_hash(title_word)))]
+    return [index.ids[document] for document in index.holders([pair_hash(word_hash(artist_word), word_hash(title_word))])[0]]
 
 
 def names_of(index: SearchIndex, recording_id: int) -> tuple[Artists, Title]:
@@ -76,7 +76,7 @@ def test_every_artist_of_a_recording_is_paired_with_its_title(tables: dict[str, 
     index = SearchIndex(tmp_path / "search")
     for word in ("velvet", "foxes", "kraviz", "lund", "daft", "trunk", "sigur", "rosa"):
         assert 1 in holders(index, word, "midnight"), word
-    assert names_of(index, 1)[0] == (("velvet foxes", "daft trunk", "sigur rosa"), ("nina kraviz lund",))
+    assert names_of(index, 1)[0] == Artists(("velvet foxes", "daft trunk", "sigur rosa"), ("nina kraviz lund",))
 
 
 def _others(tables: dict[str, Path]) -> pl.DataFrame:
@@ -127,7 +127,7 @@ def test_of_many_pairs_those_with_holders_are_told_at_once(index: SearchIndex) -
     words = [word_hash(word) for word in ("velvet", "foxes", "running", "midnight", "zzyzx", "sade", "earth")]
     pairs = [pair_hash(left, right) for left in words for right in words]
     held = index.held(np.array(pairs, np.uint64)).tolist()
-    assert held == [pair for pair in pairs if index.holders(pair)]
+    assert held == [pair for pair, documents in zip(pairs, index.holders(pairs), strict=True) if documents]
     assert 4 <= len(held) < len(pairs)
     assert index.held(np.array([], np.uint64)).tolist() == []
 

@@ -4,7 +4,7 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catalog_store.search.credits import CreditPool, artists_of, encode
+from catalog_store.search.credits import Artists, CreditPool, artists_of, encode
 
 NAMES = st.lists(st.sampled_from(["sade", "mo", "東京事変", "earth wind and water", "!!!"]), max_size=3)
 
@@ -28,7 +28,7 @@ def test_lists_read_back(lists: list[tuple[list[str], list[str]]]) -> None:
     encoded = encode([text(*one) for one in lists])
     assert len(set(encoded.names)) == len(encoded.names)
     pool = CreditPool(memoryview(encoded.starts), memoryview(encoded.numbers), Texts(encoded.names.to_list()))  # type: ignore[arg-type]
-    assert [pool[number] for number in range(len(lists))] == [(tuple(primary), tuple(featured)) for primary, featured in lists]
+    assert [pool[number] for number in range(len(lists))] == [Artists(tuple(primary), tuple(featured)) for primary, featured in lists]
 
 
 def test_artists_are_told_apart_by_their_place() -> None:

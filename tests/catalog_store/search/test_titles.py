@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from catalog_store.search.layout import SHORT_RANKS
-from catalog_store.search.titles import TitlePool, encode, title_words
+from catalog_store.search.titles import Title, TitlePool, encode, title_words
 
 RANKED = np.arange(100_000, dtype=np.uint32)[::-1].copy()
 
@@ -25,7 +25,7 @@ def test_ranks_read_back_at_any_size(titles: list[list[int]]) -> None:
     starts = np.cumsum([0, *(sum(next(lengths) for _ in title) for title in titles)])
     pool = TitlePool(units, starts, RANKED, Numbers())  # type: ignore[arg-type]
     for _ in range(2):
-        assert [pool[n] for n in range(len(titles))] == [(" ".join(str(RANKED[rank]) for rank in title), "") for title in titles]
+        assert [pool[n] for n in range(len(titles))] == [Title(" ".join(str(RANKED[rank]) for rank in title), "") for title in titles]
 
 
 def test_frequent_words_take_one_unit_and_rare_ones_two() -> None:
