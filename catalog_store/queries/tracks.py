@@ -173,10 +173,13 @@ def _linked(store: ServingStore, source: str, keys: Iterable[str]) -> dict[str, 
     """The recordings whose links hold each key; keys without any are absent."""
     candidates = _candidates(store, KEY_SPACES.index(source), keys)
     bodies, place = _read(store, candidates), LINK_SOURCES.index(source)
-    kept = {
-        key: [one for one in dict.fromkeys(ids) if one in bodies and is_linked(bodies[one], place, key)] for key, ids in candidates.items()
-    }
-    return {key: ids for key, ids in kept.items() if ids}
+    found: dict[str, list[int]] = {}
+    for key, ids in candidates.items():
+        for one in dict.fromkeys(ids):
+            body = bodies.get(one)
+            if body is not None and is_linked(body, place, key):
+                found.setdefault(key, []).append(one)
+    return found
 
 
 def _candidates(store: ServingStore, space: int, keys: Iterable[str]) -> dict[str, list[int]]:

@@ -19,7 +19,8 @@ _NAME_SPACE = len(KEY_SPACES)
 
 def spelled(space: str, text: str) -> str:
     """A key as the catalog stores it: UUIDs in lower case; half a surrogate pair, which is in no id, replaced."""
-    return (text.lower() if space == CATALOG_B else text).encode(errors="replace").decode()
+    text = text.lower() if space == CATALOG_B else text
+    return text if text.isascii() else text.encode(errors="replace").decode()
 
 
 def key_hash(space: int, text: str) -> int:

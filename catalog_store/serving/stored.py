@@ -52,6 +52,8 @@ class ReleaseRest(msgspec.Struct, frozen=True, array_like=True):
 
 
 _BACKSLASH = ord("\\")
+_DISPLAYED = len('\n["')
+"""Where the display string begins, behind the first line."""
 _ISWC_DIGITS = 10
 _ENCODED = msgspec.json.Encoder().encode
 _COMPANION = msgspec.json.Decoder(tuple[str, list[str], list[str], list[str]])
@@ -90,14 +92,15 @@ def companion(stored: Stored) -> Companion:
     return Companion(credit, tuple(links), isrcs, works)
 
 
-def _stands(text: bytes, rest: bytes) -> bool:
-    """Whether a text, encoded, is one of those behind the first, which is the display string: looked for, not decoded.
+def _stands(text: bytes, stored: Stored) -> bool:
+    """Whether a text, encoded, is one of those behind the first of what goes with a track, the display string: looked for, not decoded.
 
     Of the others links begin with a digit, slugs with SLUG_MARK, ISRCs with a letter, and ISWCs have ten digits.
     """
-    at = rest.find(text, 2)
-    while at > 0 and rest[at - 1] == _BACKSLASH:  # a quote inside another text
-        at = rest.find(text, at + 1)
+    lines = stored.text
+    at = lines.find(text, lines.find(b"\n") + _DISPLAYED)
+    while at > 0 and lines[at - 1] == _BACKSLASH:  # a quote inside another text
+        at = lines.find(text, at + 1)
     return at > 0
 
 
@@ -106,13 +109,13 @@ def carries(stored: Stored, isrc: str) -> bool:
     code = isrc.encode()
     # The representative one stands between two pieces of fragments.py, of which the first is in no other place of a track.
     before = stored.text.find(b"\x04")
-    return (before >= 0 and stored.text.startswith(code + b"\x05", before + 1)) or _stands(b'"%b"' % code, stored.rest)
+    return (before >= 0 and stored.text.startswith(code + b"\x05", before + 1)) or _stands(b'"%b"' % code, stored)
 
 
 def is_linked(stored: Stored, source: int, external_id: str) -> bool:
     """Whether a track has that link; `source` is an index in LINK_SOURCES."""
     link = f"{source}{external_id}"
-    if len(link) != _ISWC_DIGITS and _stands(_ENCODED(link), stored.rest):
+    if len(link) != _ISWC_DIGITS and _stands(_ENCODED(link), stored):
         return True
     return link in _COMPANION.decode(stored.rest)[1]
 
