@@ -165,7 +165,7 @@ class ServingStore:
         session = self._session()
         wanted, recent = dict.fromkeys(recording_ids), session.recent
         if wanted.keys() <= recent.keys():
-            return {identifier: recent[identifier] for identifier in wanted}
+            return recent if len(recent) == len(wanted) else {identifier: recent[identifier] for identifier in wanted}
         found = session.recent = _read(self.arrays.tracks, session.track_text, wanted)
         return found
 
