@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import unquote
 
@@ -328,12 +329,17 @@ _NOBODY_WAITS = asyncio.Event()
 
 
 def _write_whole(cycle: RequestResponseCycle, status: int, head: bytes, body: bytes) -> None:
-    own = b"".join([b"%b: %b\r\n" % field for field in cycle.default_headers])
     last = b"\r\n" if cycle.keep_alive else b"connection: close\r\n\r\n"
-    cycle.transport.write(b"".join((STATUS_LINE[status], own, head, last, body)))
+    cycle.transport.write(b"".join((STATUS_LINE[status], _lines(tuple(cycle.default_headers)), head, last, body)))
     if not cycle.keep_alive:
         cycle.transport.close()
     cycle.on_response()
+
+
+@lru_cache(1)
+def _lines(headers: tuple[tuple[bytes, bytes], ...]) -> bytes:
+    """uvicorn's own header fields, among them the date: others once a second."""
+    return b"".join([b"%b: %b\r\n" % field for field in headers])
 
 
 class _UntilRead:
