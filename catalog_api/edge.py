@@ -338,7 +338,7 @@ def _write_whole(cycle: RequestResponseCycle, status: int, head: bytes, body: by
 
 @lru_cache(1)
 def _lines(headers: tuple[tuple[bytes, bytes], ...]) -> bytes:
-    """uvicorn's own header fields, among them the date: others once a second."""
+    """The server's own header fields, among them the date: others once a second."""
     return b"".join([b"%b: %b\r\n" % field for field in headers])
 
 

@@ -77,7 +77,7 @@ class Traffic:
     def __init__(self, write: Callable[[bytes], object] | None = None) -> None:
         """`write` takes lines; without it none are made."""
         self._write = write
-        self._encode = msgspec.json.Encoder().encode
+        self._encode_lines = msgspec.json.Encoder().encode_lines
         self._rows: dict[tuple[str | None, str, int], Row] = {}
         self._lines: list[tuple[float, str, str, int, float, str, str | None, int | None]] = []
         self.refusals: dict[str, int] = {}
@@ -112,7 +112,7 @@ class Traffic:
     def flush(self) -> None:
         """Write the lines that wait."""
         if self._lines and self._write is not None:
-            self._write(b"".join([self._encode(_line(*facts)) + b"\n" for facts in self._lines]))
+            self._write(self._encode_lines([_line(*facts) for facts in self._lines]))
             self._lines.clear()
 
     def report(self, *, connections: int, snapshot: tuple[str, str] | None, refused: str | None) -> WorkerReport:
