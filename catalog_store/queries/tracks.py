@@ -132,7 +132,7 @@ def id_for_isrc(store: ServingStore, isrc: str) -> int | None:
 
 def ids_for_isrcs(store: ServingStore, isrcs: Sequence[str]) -> dict[str, int]:
     """The same for many ISRCs at once, by the spelling given; unknown and malformed ones are absent."""
-    is_bare = _BARE_ISRC.fullmatch
+    is_bare = _BARE_ISRC.fullmatch  # `_normalised` without its call, which a hundred codes feel
     codes = {isrc: code for isrc in isrcs if (code := isrc if is_bare(isrc) else normalise_isrc(isrc))}
     candidates = _candidates(store, _ISRC_SPACE, codes.values())
     bodies = _read(store, candidates)
