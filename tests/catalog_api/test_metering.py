@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import time
+from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import uvloop
+
 from catalog_api.answers import Answer
 from catalog_api.metering import Lookup, LookupWork, Pace
-from catalog_api.turns import ROUND_SECONDS, Turns
+from catalog_api.turns import TURN_SECONDS, Turns
 from tests.catalog_api.in_process import answering, published
 
 if TYPE_CHECKING:
@@ -47,7 +51,7 @@ async def order_of_work(place: Path, key: str, asked: list[tuple[str, Pace, floa
     return done
 
 
-LONG = ("search", Pace.IN_TURN, ROUND_SECONDS)
+LONG = ("search", Pace.IN_TURN, TURN_SECONDS)
 SHORT = ("search", Pace.IN_TURN, 0.0)
 CODE = ("code", Pace.AT_ONCE, 0.0)
 
@@ -58,7 +62,7 @@ def test_a_quick_question_waits_for_some_milliseconds_of_long_ones_at_most(tmp_p
 
 
 def test_long_questions_are_taken_in_the_order_in_which_they_came(tmp_path: Path) -> None:
-    asked = [(f"search {number}", Pace.IN_TURN, ROUND_SECONDS * (number % 2)) for number in range(20)]
+    asked = [(f"search {number}", Pace.IN_TURN, TURN_SECONDS * (number % 2)) for number in range(20)]
     assert asyncio.run(order_of_work(tmp_path, published(tmp_path), asked)) == [name for name, _, _ in asked]
 
 
@@ -91,3 +95,39 @@ def test_nobody_works_for_who_no_longer_waits() -> None:
         return done
 
     assert asyncio.run(worked()) == ["stays"]
+
+
+def test_clients_that_come_together_are_let_in_between_two_turns() -> None:
+    """The loop takes in one connection a round: with a round a turn the last of fifty would wait for a quarter of a second."""
+
+    class Asking(asyncio.Protocol):
+        def connection_made(self, _transport: asyncio.BaseTransport) -> None:
+            let_in.append(1)
+
+        def data_received(self, _data: bytes) -> None:
+            turns.take(list)
+
+    turns, let_in, done = Turns(), list[int](), asyncio.Event()
+    let_in_before_each_turn: list[int] = []
+
+    def work() -> None:
+        let_in_before_each_turn.append(len(let_in))
+        time.sleep(TURN_SECONDS)
+        if len(let_in_before_each_turn) < 3:
+            turns.take(work)
+        else:
+            done.set()
+
+    async def serve() -> None:
+        listening = socket.create_server(("127.0.0.1", 0), backlog=64)
+        server = await asyncio.get_running_loop().create_server(Asking, sock=listening)
+        with ExitStack() as stack:
+            for _ in range(50):
+                stack.enter_context(socket.create_connection(listening.getsockname())).sendall(b"a")
+            turns.take(work)
+            await asyncio.wait_for(done.wait(), 10)
+        server.close()
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(serve())
+    assert let_in_before_each_turn[-1] == 50
