@@ -26,10 +26,10 @@ from catalog_store.search.layout import (
     HASH_BITS,
     POSTINGS_CAP,
     TAG_BITS,
+    artist_word_hash,
     bucket_bits,
-    pair_hash,
     smallest_unsigned,
-    word_hash,
+    title_word_hash,
 )
 from catalog_store.search.titles import encode, title_words
 from catalog_store.search.vocabulary import in_order, write_vocabulary
@@ -101,7 +101,10 @@ _NO_NAMES = pl.DataFrame(schema={"document": pl.UInt32, "artists": pl.String, "t
 
 
 def _count_words(folder: Path, work: Path, ranges: int) -> pl.DataFrame:
-    """Step 3: artists are written; returns [rarity, word, count, title_count, hash, number] of all words, in_order; number = position."""
+    """Step 3: artists are written.
+
+    Returns [rarity, word, count, title_count, artist_hash, title_hash, number] of all words, in_order; number = position.
+    """
     size = sum(file.stat().st_size for file in work.glob("names-*"))
     lists: dict[str, int] = {}
     counts = pl.DataFrame(schema={"word": pl.String, "count": pl.UInt32, "title_count": pl.UInt32})
@@ -118,8 +121,11 @@ def _count_words(folder: Path, work: Path, ranges: int) -> pl.DataFrame:
             counts = pl.concat([counts, *found]).group_by("word").agg(pl.col("count", "title_count").sum())
     _write_credits(folder, lists, size)
     counts = in_order(counts.sort("count", "word").with_row_index("rarity"))
-    hashes = np.fromiter(map(word_hash, counts["word"]), np.uint64, counts.height)
-    return counts.with_columns(hash=pl.Series(hashes, dtype=pl.UInt64)).with_row_index("number")
+    hashes = {
+        name: pl.Series(np.fromiter(map(hashed, counts["word"]), np.uint64, counts.height))
+        for name, hashed in (("artist_hash", artist_word_hash), ("title_hash", title_word_hash))
+    }
+    return counts.with_columns(**hashes).with_row_index("number")
 
 
 def _write_credits(folder: Path, lists: dict[str, int], size_at_most: int) -> None:
@@ -182,7 +188,7 @@ def _part_pairs(counts: pl.DataFrame, work: Path, ranges: int, partitions: int) 
 
 
 def _pairs(names: pl.DataFrame, counts: pl.DataFrame) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.uint64]]]:
-    words = counts.select("word", "rarity", "hash")
+    words = counts.select("word", "rarity", "artist_hash", "title_hash")
     lists = names.select(pl.col("artists").unique()).with_row_index("list")
     credited = _rarest(_artist_words(lists).join(words, on="word"), ARTIST_WORDS, "list", "place")
     artists = names.select("document", "artists").join(lists, on="artists").select("document", "list").join(credited, on="list")
@@ -199,9 +205,8 @@ def _rarest(found: pl.DataFrame, budget: int, *name: str) -> pl.DataFrame:
 
 
 def _product(artist_words: pl.DataFrame, title_words: pl.DataFrame) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    both = artist_words.join(title_words, on="document", suffix="_title")
-    hashes = pair_hash(both["hash"].to_numpy(), both["hash_title"].to_numpy())
-    return hashes, both["document"].cast(pl.UInt64).to_numpy()
+    both = artist_words.select("document", "artist_hash").join(title_words.select("document", "title_hash"), on="document")
+    return both["artist_hash"].to_numpy() ^ both["title_hash"].to_numpy(), both["document"].cast(pl.UInt64).to_numpy()
 
 
 def _write_pairs(folder: Path, work: Path, partitions: int, bits: int, documents: int) -> None:

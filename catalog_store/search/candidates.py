@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from catalog_store.search.layout import pair_hash, word_hash
+from catalog_store.search.layout import artist_word_hash, title_word_hash
 from catalog_store.search.typos import joined, neighbours, parts
 
 if TYPE_CHECKING:
@@ -74,13 +74,14 @@ def by_other_readings(index: SearchIndex, asked: Wanted, look: Look) -> Sequence
 
 
 def _pairs(artist_words: Sequence[str], title_words: Sequence[str]) -> list[int]:
-    right = list(map(word_hash, title_words))
-    return [pair_hash(left, other) for left in map(word_hash, artist_words) for other in right]
+    right = list(map(title_word_hash, title_words))
+    return [left ^ other for left in map(artist_word_hash, artist_words) for other in right]
 
 
 def _pairs_at_once(artist_words: Sequence[str], title_words: Sequence[str]) -> NDArray[np.uint64]:
-    left, right = (np.array(list(map(word_hash, words)), dtype=np.uint64) for words in (artist_words, title_words))
-    return pair_hash(left[:, np.newaxis], right).ravel()
+    left = np.array(list(map(artist_word_hash, artist_words)), dtype=np.uint64)
+    right = np.array(list(map(title_word_hash, title_words)), dtype=np.uint64)
+    return np.bitwise_xor.outer(left, right).ravel()
 
 
 def _looked_up(index: SearchIndex, words: Sequence[str]) -> Sequence[str]:

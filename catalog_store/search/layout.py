@@ -24,25 +24,22 @@ them in titles, L lists of artists, A artist names. All arrays are .npy, little 
                                                              characters (255 for more), then bytes
     vocabulary_starts.npy   uint32 or uint64 [V+1]           word i begins at byte starts[i]; the last is the size
     vocabulary_counts.npy   uint8 [V]                        8 log2(1 + documents that pair the word), rounded up
+    vocabulary_marks.npy    uint8 [2^M / 8]                  bit i % 8 of byte i / 8 is set for every word whose `title_word_hash` has i as
+                                                             its top M bits: a word whose bit is not set is none
     reversed.bin                                             the words but those led by TAB, each backwards, in the same order
     reversed_starts.npy     uint32 or uint64                 where every 64th word of reversed.bin begins, and the size
 
-A pair is (word of an artist, word of the title). Its hash is `pair_hash` of the two `word_hash`es; the top B bits are the bucket. Two
-pairs share bucket and tag once in 2^16 buckets: they only add candidates that the rerank throws away. Change anything here and
-FORMAT_VERSION together.
+A pair is (word of an artist, word of the title). Its hash is `artist_word_hash` of the one XOR `title_word_hash` of the other; the top B
+bits are the bucket. Two pairs share bucket and tag once in 2^16 buckets: they only add candidates that the rerank throws away. Change
+anything here and FORMAT_VERSION together.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
-
 import numpy as np
 from xxhash import xxh3_64_intdigest
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 FORMAT_FILE = "format.json"
 
 SHORT_RANKS = 49_152
@@ -58,25 +55,18 @@ POSTINGS_CAP = 512
 NAME_SEPARATOR = "|"
 FIELD_SEPARATOR = "\t"
 
-_MIX_TITLE = 0x9E3779B97F4A7C15
-_MIX = 0xD6E8FEB86659FD93
-_HALF_BITS = HASH_BITS // 2
-_MASK = (1 << HASH_BITS) - 1
-_Hashes = TypeVar("_Hashes", int, "NDArray[np.uint64]")
+_TITLE_SEED = 1
+"""Else a word with itself would be 0, and (a, b) what (b, a) is."""
 
 
-def word_hash(word: str) -> int:
-    """64 bits of a word: its XXH3."""
+def artist_word_hash(word: str) -> int:
+    """64 bits of a word of an artist: its XXH3."""
     return xxh3_64_intdigest(word.encode())
 
 
-def pair_hash(artist_word: _Hashes, title_word: _Hashes) -> _Hashes:
-    """Hash of a pair of words' hashes, or of each pair of two arrays (broadcast); not symmetric."""
-    # Masks make plain numbers of 64 bits wrap as those of arrays do.
-    mixed: Any = artist_word ^ (title_word * _MIX_TITLE & _MASK)
-    mixed = (mixed ^ mixed >> _HALF_BITS) * _MIX & _MASK
-    found: _Hashes = mixed ^ mixed >> _HALF_BITS
-    return found
+def title_word_hash(word: str) -> int:
+    """64 bits of a word of a title, others than those of the same word of an artist."""
+    return xxh3_64_intdigest(word.encode(), _TITLE_SEED)
 
 
 def bucket_bits(entries: int) -> int:

@@ -1,8 +1,8 @@
 """All words of an index in order of length and text, and again by reversed texts: words with a common beginning or end are neighbours.
 
 Texts stand between newlines, so that a run of words is read as one slice. Every STRIDE-th word is held in memory
-when the files are opened, which finds a run's ends without touching the rest. layout.py names the files. What must not live here: what a
-word means to a query (typos.py).
+when the files are opened, which finds a run's ends without touching the rest. Most texts that are no word are told by one bit. layout.py
+names the files. What must not live here: what a word means to a query (typos.py).
 """
 
 from __future__ import annotations
@@ -14,17 +14,21 @@ import numpy as np
 import polars as pl
 
 from catalog_store.search.arrays import ArrayWriter, mapped_bytes, numbers
-from catalog_store.search.layout import FIELD_SEPARATOR, smallest_unsigned
+from catalog_store.search.layout import FIELD_SEPARATOR, HASH_BITS, smallest_unsigned, title_word_hash
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
+
+    from numpy.typing import NDArray
 
 STRIDE = 64
 LONGEST_TOLD = 255
 """Characters: longer words stand among those of this length."""
 COUNT_STEPS = 8
 """Steps of a word's count per power of two, as it is stored."""
+_BITS_PER_WORD = 16
+"""At least: of texts that are no word one in so many has a mark all the same."""
 _WRITTEN_AT_ONCE = 100_000
 _BEHIND_ALL = b"\xff"
 _LENGTHS = [bytes((length,)) for length in range(LONGEST_TOLD + 1)]
@@ -41,15 +45,24 @@ def in_order(words: pl.DataFrame, word: str = "word") -> pl.DataFrame:
 
 
 def write_vocabulary(folder: Path, words: pl.DataFrame) -> None:
-    """Write the files; `words` [word, count] in order, distinct."""
+    """Write the files; `words` [word, count, title_hash] in order, distinct."""
     _write_texts(folder, "vocabulary", words["word"], stride=1)
     steps = np.ceil(COUNT_STEPS * np.log2(1.0 + words["count"].to_numpy())).clip(max=255)
     with ArrayWriter(folder / "vocabulary_counts.npy", np.uint8) as counts:
         counts.append(steps)
+    with ArrayWriter(folder / "vocabulary_marks.npy", np.uint8) as marks:
+        marks.append(_marks(words["title_hash"].to_numpy()))
     # By code points: Polars' own reverse keeps combining marks behind their letter, the reader's does not.
     spelled = words.filter(~pl.col("word").str.starts_with(FIELD_SEPARATOR))["word"]
     backwards = pl.DataFrame({"word": pl.Series([word[::-1] for word in spelled], dtype=pl.String)})
     _write_texts(folder, "reversed", in_order(backwards)["word"], stride=STRIDE)
+
+
+def _marks(hashes: NDArray[np.uint64]) -> NDArray[np.uint8]:
+    bits = max(3, (_BITS_PER_WORD * len(hashes) - 1).bit_length())
+    marked = np.zeros(1 << bits, dtype=bool)
+    marked[hashes >> np.uint64(HASH_BITS - bits)] = True
+    return np.packbits(marked, bitorder="little")
 
 
 def _write_texts(folder: Path, name: str, words: pl.Series, stride: int) -> None:
@@ -78,7 +91,7 @@ class _Sorted:
         """All words of that length with that beginning, about `at_most` of them, as lines; `beside`: and some that stand next to them."""
         key = order_key(beginning, characters)
         first = max(0, bisect_right(self._heads, key) - 1)
-        last = min(bisect_left(self._heads, key + _BEHIND_ALL, first), first - (-at_most // STRIDE))
+        last = bisect_left(self._heads, key + _BEHIND_ALL, first, min(len(self._heads), first - (-at_most // STRIDE)))
         texts, led = self._texts[self._starts[first] - 1 : self._starts[last]], b"\n" + key[1:]
         begin, end = (0, -1) if beside else (texts.find(led), texts.find(b"\n", texts.rfind(led) + 1))
         return texts[begin + 1 : end].decode() if begin >= 0 else ""
@@ -105,6 +118,8 @@ class Vocabulary:
         self._starts = numbers(folder / "vocabulary_starts.npy")
         self._texts = mapped_bytes(folder / "vocabulary.bin")
         self._counts = numbers(folder / "vocabulary_counts.npy")
+        self._marks = numbers(folder / "vocabulary_marks.npy")
+        self._mark_shift = HASH_BITS - (8 * len(self._marks) - 1).bit_length()
         self._forward = _Sorted(folder, "vocabulary", [*self._starts[:-1][::STRIDE], self._starts[-1]])
         self._backward = _Sorted(folder, "reversed", numbers(folder / "reversed_starts.npy").tolist())
 
@@ -121,7 +136,8 @@ class Vocabulary:
 
     def has(self, word: str) -> bool:
         """Whether it is one of the words."""
-        return self._forward.find(word)[1] >= 0
+        mark = title_word_hash(word) >> self._mark_shift
+        return bool(self._marks[mark >> 3] >> (mark & 7) & 1) and self._forward.find(word)[1] >= 0
 
     def beginning(self, beginning: str, characters: int, at_most: int, *, beside: bool) -> list[str]:
         """Words of so many characters that begin so, about `at_most` of them; with `beside` also some that begin nearly so."""

@@ -11,6 +11,7 @@ from rapidfuzz.distance import OSA
 
 from catalog_store.search.arrays import TextWriter
 from catalog_store.search.index import TextPool
+from catalog_store.search.layout import title_word_hash
 from catalog_store.search.typos import SHORTEST, SHORTEST_TWO_EDITS, neighbours, parts
 from catalog_store.search.vocabulary import STRIDE, Vocabulary, in_order, write_vocabulary
 
@@ -21,7 +22,8 @@ WORD = st.text("abcd\u00e9\u6771\u3099", min_size=1, max_size=7)
 
 
 def opened(folder: Path, words: list[str], counts: list[int] | None = None) -> Vocabulary:
-    table = pl.DataFrame({"word": words, "count": counts or [1] * len(words)}, schema={"word": pl.String, "count": pl.UInt32})
+    columns = {"word": words, "count": counts or [1] * len(words), "title_hash": list(map(title_word_hash, words))}
+    table = pl.DataFrame(columns, schema={"word": pl.String, "count": pl.UInt32, "title_hash": pl.UInt64})
     write_vocabulary(folder, in_order(table.unique("word")))
     return Vocabulary(folder)
 
