@@ -268,6 +268,7 @@ def main() -> None:
     with ExitStack() as stack:
         work = chosen.work or Path(stack.enter_context(tempfile.TemporaryDirectory()))
         work.mkdir(parents=True, exist_ok=True)
+        work.chmod(0o755)  # PostgreSQL's user must pass
         tables = catalog_tables(chosen.catalog)
         count: int = pl.scan_parquet(f"{tables['recording']}/part-*.parquet").select(pl.len()).collect().item()
         asked = drawn(chosen.catalog, chosen.asked, chosen.seed)

@@ -238,6 +238,7 @@ def main() -> None:
         run(arguments, arguments.work)
         return
     with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)  # PostgreSQL's user must pass
         run(arguments, Path(folder))
 
 
