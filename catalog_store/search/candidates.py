@@ -31,6 +31,8 @@ _PER_WORD, _MOST_WORDS = 0.009, 10
 """Evidence that a word more or less in the title takes: all together less than the least pair gives."""
 _WIDENED_WORDS = 4
 """Words of one side that are read in other ways."""
+_COMMON, _COMMON_SHARE = 64, 1 / 16_000
+"""Documents, and share of all documents, whose names hold a common word: a slip seldom makes one of another."""
 _READINGS = 48
 """Other readings of all words of one side."""
 _MANY_PAIRS = 96
@@ -63,8 +65,8 @@ def by_other_readings(index: SearchIndex, asked: Wanted, look: Look) -> Sequence
     unmet_title = [word for column, word in enumerate(look.title_words) if not any(look.posted[column::width])]
     if not (unmet_artist or unmet_title):
         return ()
-    left = _readings(index, look.artist_words, (unmet_artist or look.artist_words)[:_WIDENED_WORDS])
-    right = _readings(index, look.title_words, (unmet_title or look.title_words)[:_WIDENED_WORDS])
+    left = _readings(index, look.artist_words, unmet_artist or look.artist_words)
+    right = _readings(index, look.title_words, unmet_title or look.title_words)
     grids = ((left, look.title_words), ([*look.artist_words, *left], right))
     if sum(len(one) * len(other) for one, other in grids) < _MANY_PAIRS:
         pairs = [pair for grid in grids for pair in _pairs(*grid)]
@@ -89,7 +91,14 @@ def _looked_up(index: SearchIndex, words: Sequence[str]) -> Sequence[str]:
 
 
 def _readings(index: SearchIndex, words: Sequence[str], unsure: Sequence[str]) -> list[str]:
-    """Other readings of the unsure ones of some words: words near them, and what is left when spaces went missing or came between."""
+    """Other readings of the unsure ones of some words: words near them, and what is left when spaces went missing or came between.
+
+    A common word beside others is taken to be right: looking for words near those of queries that find nothing is most of their cost.
+    """
+    if len(words) > 1:
+        common = max(_COMMON, int(_COMMON_SHARE * index.documents))
+        unsure = [word for word in unsure if index.vocabulary.count(word) < common]
+    unsure = unsure[:_WIDENED_WORDS]
     near = [other for word in unsure for other in neighbours(index.vocabulary, word)[: _READINGS // len(unsure)]]
     pieces = [*joined(words), *(part for word in unsure for part in parts(word))]
     return list(dict.fromkeys((*near, *filter(index.vocabulary.has, pieces))))

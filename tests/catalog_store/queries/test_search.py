@@ -69,6 +69,26 @@ def test_other_readings_are_found_at_once_or_one_by_one(catalog: Catalog, monkey
 
 
 @pytest.mark.parametrize(
+    ("artist", "title", "doubted"),
+    [
+        ("Velvet Foxes", "Nothing Counts", []),
+        ("Velvit Foxes", "Nothing Counts", ["velvit"]),
+        ("Kino", "Nothing Counts", ["kino"]),
+        ("Velvit Foxse", "Midnihgt", ["velvit", "foxse", "midnihgt"]),
+    ],
+)
+def test_a_common_word_is_doubted_only_when_it_stands_alone(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch, artist: str, title: str, doubted: list[str]
+) -> None:
+    monkeypatch.setattr(candidates, "_COMMON", 1)
+    monkeypatch.setattr(candidates, "_COMMON_SHARE", 0)
+    asked: list[str] = []
+    monkeypatch.setattr(candidates, "neighbours", lambda _vocabulary, word: asked.append(word) or [])
+    found(catalog, artist, title)
+    assert asked == doubted
+
+
+@pytest.mark.parametrize(
     ("artist", "title"), [("Unknown Band", "Never Recorded"), ("Sade", "Group"), ("Zzyzx", "Intro"), ("Velvet Foxes", "Winter"), ("?", "?")]
 )
 def test_unrelated_names_find_nothing(catalog: Catalog, artist: str, title: str) -> None:
