@@ -32,7 +32,7 @@ _PER_WORD, _MOST_WORDS = 0.009, 10
 _WIDENED_WORDS = 4
 """Words of one side that are read in other ways."""
 _COMMON, _COMMON_SHARE = 64, 1 / 16_000
-"""Documents, and share of all documents, whose names hold a common word: a slip seldom makes one of another."""
+"""So many documents, and such a share of all, have a word that is common: a slip seldom makes one of another word."""
 _READINGS = 48
 """Other readings of all words of one side."""
 _MANY_PAIRS = 96
