@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -270,7 +271,9 @@ def test_its_metrics_tell_what_became_of_questions(shared: Shared) -> None:
         lines = shared.metrics.read_text().splitlines() if shared.metrics.exists() else []
         return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines if not line.startswith("#"))}
 
-    until(told)
+    # What was asked before must have been told: the file is written now and then.
+    begun = time.time_ns()
+    until(lambda: shared.metrics.exists() and shared.metrics.stat().st_mtime_ns > begun)
     names = [f'matcher_questions_total{{outcome="{one}"}}' for one in ("matched", "not_found", "silence")]
     names += ["matcher_match_seconds_count", "matcher_confidence_count"]
     before = [told().get(name, 0) for name in names]
