@@ -1,5 +1,5 @@
-# Every recipe is one line; `make help` lists them. PYTHON may name another interpreter (>= 3.11).
-PYTHON ?= python3
+# Every recipe is one line; `make help` lists them. PYTHON may name the interpreter (>= 3.11); scripts/setup chooses one otherwise.
+PYTHON ?=
 .DEFAULT_GOAL := help
 .PHONY: help setup run test check bench dev docs lock clean
 

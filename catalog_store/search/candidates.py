@@ -7,7 +7,6 @@ held are read in other ways (typos.py), each against all words of the other side
 
 from __future__ import annotations
 
-from math import log2
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -16,9 +15,7 @@ from catalog_store.search.layout import artist_word_hash, title_word_hash
 from catalog_store.search.typos import joined, neighbours, parts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from numpy.typing import NDArray
+    from collections.abc import Sequence
 
     from catalog_store.search.index import SearchIndex
     from catalog_store.search.wanted import Wanted
@@ -35,24 +32,22 @@ _COMMON, _COMMON_SHARE = 64, 1 / 16_000
 """So many documents, and such a share of all, have a word that is common: a slip seldom makes one of another word."""
 _READINGS = 48
 """Other readings of all words of one side."""
-_MANY_PAIRS = 96
-"""Pairs from which on arrays are quicker than one pair after the other."""
 
 
 class Look(NamedTuple):
-    """Words of each side that were looked up, the documents that hold each pair of them, row by row, and those worth comparing."""
+    """Words of each side that were looked up, how many documents hold each pair of them, row by row, and the documents worth comparing."""
 
     artist_words: Sequence[str]
     title_words: Sequence[str]
-    posted: Sequence[Sequence[int]]
+    counts: Sequence[int]
     documents: Sequence[int]
 
 
 def by_words(index: SearchIndex, asked: Wanted) -> Look:
     """Documents that hold pairs of the words as typed."""
     artist_words, title_words = _looked_up(index, asked.artist_words), _looked_up(index, asked.title_words)
-    posted = index.holders(_pairs(artist_words, title_words))
-    return Look(artist_words, title_words, posted, _by_evidence(index, posted, asked))
+    counts, documents, weights = index.postings.look([_grid(artist_words, title_words)])
+    return Look(artist_words, title_words, counts, _best(index, documents, weights, asked))
 
 
 def by_other_readings(index: SearchIndex, asked: Wanted, look: Look) -> Sequence[int]:
@@ -61,29 +56,19 @@ def by_other_readings(index: SearchIndex, asked: Wanted, look: Look) -> Sequence
     Where one side has unmet words and the other has none, a word of the other one may be met by chance, so all of those are read, too.
     """
     width = len(look.title_words)
-    unmet_artist = [word for row, word in enumerate(look.artist_words) if not any(look.posted[row * width : (row + 1) * width])]
-    unmet_title = [word for column, word in enumerate(look.title_words) if not any(look.posted[column::width])]
+    unmet_artist = [word for row, word in enumerate(look.artist_words) if not any(look.counts[row * width : (row + 1) * width])]
+    unmet_title = [word for column, word in enumerate(look.title_words) if not any(look.counts[column::width])]
     if not (unmet_artist or unmet_title):
         return ()
     left = _readings(index, look.artist_words, unmet_artist or look.artist_words)
     right = _readings(index, look.title_words, unmet_title or look.title_words)
-    grids = ((left, look.title_words), ([*look.artist_words, *left], right))
-    if sum(len(one) * len(other) for one, other in grids) < _MANY_PAIRS:
-        pairs = [pair for grid in grids for pair in _pairs(*grid)]
-    else:
-        pairs = index.held(np.concatenate([_pairs_at_once(*grid) for grid in grids])).tolist()
-    return _by_evidence(index, index.holders(pairs), asked)
+    grids = _grid(left, look.title_words), _grid([*look.artist_words, *left], right)
+    _, documents, weights = index.postings.look(grids)
+    return _best(index, documents, weights, asked)
 
 
-def _pairs(artist_words: Sequence[str], title_words: Sequence[str]) -> list[int]:
-    right = list(map(title_word_hash, title_words))
-    return [left ^ other for left in map(artist_word_hash, artist_words) for other in right]
-
-
-def _pairs_at_once(artist_words: Sequence[str], title_words: Sequence[str]) -> NDArray[np.uint64]:
-    left = np.array(list(map(artist_word_hash, artist_words)), dtype=np.uint64)
-    right = np.array(list(map(title_word_hash, title_words)), dtype=np.uint64)
-    return np.bitwise_xor.outer(left, right).ravel()
+def _grid(artist_words: Sequence[str], title_words: Sequence[str]) -> tuple[list[int], list[int]]:
+    return list(map(artist_word_hash, artist_words)), list(map(title_word_hash, title_words))
 
 
 def _looked_up(index: SearchIndex, words: Sequence[str]) -> Sequence[str]:
@@ -104,23 +89,15 @@ def _readings(index: SearchIndex, words: Sequence[str], unsure: Sequence[str]) -
     return list(dict.fromkeys((*near, *filter(index.vocabulary.has, pieces))))
 
 
-def _by_evidence(index: SearchIndex, posted: Iterable[Sequence[int]], asked: Wanted) -> Sequence[int]:
-    """Distinct documents: few in any order, else the best by evidence."""
-    weights: dict[int, float] = {}
-    for documents in posted:
-        weight = 1.0 / (1.0 + log2(len(documents) or 1))
-        for document in documents:
-            weights[document] = weights.get(document, 0.0) + weight
-    return list(weights) if len(weights) <= FEW else _best(index, weights, asked)
-
-
-def _best(index: SearchIndex, weights: dict[int, float], asked: Wanted) -> list[int]:
-    """Those in more and rarer pairs first, then those with titles of about as many words, ties by popularity."""
-    documents = np.array(sorted(weights))
+def _best(index: SearchIndex, found: Sequence[int], weights: Sequence[float], asked: Wanted) -> Sequence[int]:
+    """Few as they are; of many those in more and rarer pairs first, then those with titles of about as many words, ties by popularity."""
+    if len(found) <= FEW:
+        return found
     # An artist with a hundred sonatas: the one that is called `Sonata` and no more must be among those that are compared.
     size = asked.title.count(" ") + 1 + bool(asked.variant)
-    unlike = np.minimum(np.abs(index.titles.sizes(documents) - size), _MOST_WORDS)
-    weight = np.array([weights[document] for document in documents.tolist()]) - _PER_WORD * unlike
+    documents = np.array(found)
+    unlike = np.minimum(np.abs(index.title_sizes(documents) - size), _MOST_WORDS)
+    weight = np.array(weights) - _PER_WORD * unlike
     if len(documents) > MANY:
         kept = weight >= np.partition(weight, -MANY)[-MANY]
         documents, weight = documents[kept], weight[kept]

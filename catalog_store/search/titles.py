@@ -1,12 +1,13 @@
 """Titles as numbers of words: a third of their text's size, because few words make most titles.
 
 A title's text is cut at spaces; a variant is one word of its own, led by TAB. A word is stored by its rank (0 = most frequent in
-titles), in one unit of 16 bits, or in two from rank SHORT_RANKS on. layout.py names the files. What must not live here: keys, hashes.
+titles), in one unit of 16 bits, or in two from rank SHORT_RANKS on. layout.py names the files, walks.pyx reads them. What must not live
+here: keys, hashes.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
@@ -16,8 +17,6 @@ from catalog_store.search.layout import FIELD_SEPARATOR, SHORT_RANKS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from catalog_store.search.vocabulary import Vocabulary
 
 _UNIT = 1 << 16
 
@@ -50,43 +49,3 @@ class Title(msgspec.Struct, frozen=True, gc=False):
 
     core: str
     variant: str
-
-
-class _Words(dict[int, str]):
-    """Words by rank; frequent ones are kept once read, for most words of most titles are among them."""
-
-    def __init__(self, ranked: memoryview[int], vocabulary: Vocabulary) -> None:
-        self._ranked = ranked
-        self._vocabulary = vocabulary
-
-    def __missing__(self, rank: int) -> str:
-        word = self._vocabulary[self._ranked[rank]]
-        if rank < SHORT_RANKS:
-            self[rank] = word
-        return word
-
-
-class TitlePool:
-    """The titles of all documents."""
-
-    def __init__(self, units: NDArray[np.uint16], starts: NDArray[Any], ranked: NDArray[np.uint32], vocabulary: Vocabulary) -> None:
-        """`ranked` maps ranks to numbers of `vocabulary`."""
-        self._units, self._starts, self._all_starts = units.data, starts.data, starts
-        self._words = _Words(ranked.data, vocabulary)
-
-    def sizes(self, documents: NDArray[Any]) -> NDArray[np.int64]:
-        """Units of several documents' titles: about a word each, a variant among them."""
-        sizes: NDArray[np.int64] = self._all_starts[documents + 1].astype(np.int64) - self._all_starts[documents].astype(np.int64)
-        return sizes
-
-    def __getitem__(self, document: int) -> Title:
-        units = self._units[self._starts[document] : self._starts[document + 1]].tolist()
-        core, _, variant = " ".join(map(self._words.__getitem__, _ranks(units))).partition(FIELD_SEPARATOR)
-        return Title(core.rstrip(" "), variant)
-
-
-def _ranks(units: list[int]) -> list[int]:
-    if max(units) < SHORT_RANKS:
-        return units
-    following = iter(units)
-    return [unit if unit < SHORT_RANKS else SHORT_RANKS + (unit - SHORT_RANKS) * _UNIT + next(following) for unit in following]

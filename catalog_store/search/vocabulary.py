@@ -87,14 +87,14 @@ class _Sorted:
         self._starts = starts
         self._heads = [order_key(self._texts[start : self._texts.find(b"\n", start)].decode()) for start in starts[:-1]]
 
-    def run(self, beginning: str, characters: int, at_most: int, *, beside: bool) -> str:
+    def run(self, beginning: str, characters: int, at_most: int, *, beside: bool) -> bytes:
         """All words of that length with that beginning, about `at_most` of them, as lines; `beside`: and some that stand next to them."""
         key = order_key(beginning, characters)
         first = max(0, bisect_right(self._heads, key) - 1)
         last = bisect_left(self._heads, key + _BEHIND_ALL, first, min(len(self._heads), first - (-at_most // STRIDE)))
         texts, led = self._texts[self._starts[first] - 1 : self._starts[last]], b"\n" + key[1:]
         begin, end = (0, -1) if beside else (texts.find(led), texts.find(b"\n", texts.rfind(led) + 1))
-        return texts[begin + 1 : end].decode() if begin >= 0 else ""
+        return texts[begin + 1 : end] if begin >= 0 else b""
 
     def find(self, word: str) -> tuple[int, int]:
         """Number of the stride that a word is in, and where in the texts it begins; a place below 0: it is no word."""
@@ -115,16 +115,12 @@ class Vocabulary:
 
     def __init__(self, folder: Path) -> None:
         """Reads every STRIDE-th word."""
-        self._starts = numbers(folder / "vocabulary_starts.npy")
-        self._texts = mapped_bytes(folder / "vocabulary.bin")
+        starts = numbers(folder / "vocabulary_starts.npy")
         self._counts = numbers(folder / "vocabulary_counts.npy")
         self._marks = numbers(folder / "vocabulary_marks.npy")
         self._mark_shift = HASH_BITS - (8 * len(self._marks) - 1).bit_length()
-        self._forward = _Sorted(folder, "vocabulary", [*self._starts[:-1][::STRIDE], self._starts[-1]])
+        self._forward = _Sorted(folder, "vocabulary", [*starts[:-1][::STRIDE], starts[-1]])
         self._backward = _Sorted(folder, "reversed", numbers(folder / "reversed_starts.npy").tolist())
-
-    def __getitem__(self, number: int) -> str:
-        return self._texts[self._starts[number] : self._starts[number + 1] - 1].decode()
 
     def rarest(self, words: Iterable[str], at_most: int) -> list[str]:
         """Of these words the rarest that the vocabulary has, in their order; unknown ones only where known ones are too few."""
@@ -144,10 +140,10 @@ class Vocabulary:
         mark = title_word_hash(word) >> self._mark_shift
         return bool(self._marks[mark >> 3] >> (mark & 7) & 1) and self._forward.find(word)[1] >= 0
 
-    def beginning(self, beginning: str, characters: int, at_most: int, *, beside: bool) -> list[str]:
-        """Words of so many characters that begin so, about `at_most` of them; with `beside` also some that begin nearly so."""
-        return self._forward.run(beginning, characters, at_most, beside=beside).split("\n")
+    def beginning(self, beginning: str, characters: int, at_most: int, *, beside: bool) -> bytes:
+        """Words of so many characters that begin so, about `at_most` of them, as lines; with `beside` also some that begin nearly so."""
+        return self._forward.run(beginning, characters, at_most, beside=beside)
 
-    def ending(self, ending: str, characters: int, at_most: int, *, beside: bool) -> list[str]:
-        """Words of so many characters that end so, about `at_most` of them; with `beside` also some that end nearly so."""
-        return self._backward.run(ending[::-1], characters, at_most, beside=beside)[::-1].split("\n")
+    def ending(self, ending: str, characters: int, at_most: int, *, beside: bool) -> bytes:
+        """Words that end so, each backwards, as lines; otherwise as `beginning`."""
+        return self._backward.run(ending[::-1], characters, at_most, beside=beside)

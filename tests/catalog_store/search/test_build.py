@@ -30,7 +30,8 @@ def index(tables: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> 
 
 def holders(index: SearchIndex, artist_word: str, title_word: str) -> list[int]:
     """Ids of the documents posted for one pair."""
-    return [index.ids[document] for document in index.holders([artist_word_hash(artist_word) ^ title_word_hash(title_word)])[0]]
+    _, documents, _ = index.postings.look([([artist_word_hash(artist_word)], [title_word_hash(title_word)])])
+    return [index.ids[document] for document in documents]
 
 
 def names_of(index: SearchIndex, recording_id: int) -> tuple[Artists, Title]:
@@ -116,12 +117,3 @@ def test_the_order_of_rows_in_the_tables_does_not_matter(tables: dict[str, Path]
     build_search(shuffled, tmp_path / "mixed")
     for path in sorted((tmp_path / "sorted").iterdir()):
         assert path.read_bytes() == (tmp_path / "mixed" / path.name).read_bytes(), path.name
-
-
-def test_of_many_pairs_those_with_holders_are_told_at_once(index: SearchIndex) -> None:
-    words = ("velvet", "foxes", "running", "midnight", "zzyzx", "sade", "earth")
-    pairs = [artist_word_hash(left) ^ title_word_hash(right) for left in words for right in words]
-    held = index.held(np.array(pairs, np.uint64)).tolist()
-    assert held == [pair for pair, documents in zip(pairs, index.holders(pairs), strict=True) if documents]
-    assert 4 <= len(held) < len(pairs)
-    assert index.held(np.array([], np.uint64)).tolist() == []

@@ -1,0 +1,10 @@
+"""The compiled part of search: walks over the arrays of an index and over lines of words (walks.pyx; described in walks.pyi)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from catalog_store.compiling import compiled
+
+_walks = compiled(__name__, Path(__file__).with_suffix(".pyx"))
+Postings, Titles, close_words = _walks.Postings, _walks.Titles, _walks.close_words

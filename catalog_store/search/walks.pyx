@@ -1,0 +1,249 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+# distutils: language = c++
+"""Walks over the arrays of an index and over lines of words, value by value: compiled, for Python takes 50 to 100 ns a value.
+
+walks.py loads it, walks.pyi has its types. What must not live here: what a query means, how well a name fits.
+"""
+
+from cpython.unicode cimport PyUnicode_DecodeUTF8
+from libc.math cimport log2
+from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memchr
+from libcpp.algorithm cimport stable_sort
+from libcpp.string cimport string
+from libcpp.vector cimport vector
+
+from catalog_store.search.layout import FIELD_SEPARATOR, SHORT_RANKS, TAG_BITS
+from catalog_store.search.titles import Title
+
+cdef char _SEPARATOR = ord(FIELD_SEPARATOR)
+cdef uint64_t _SHORT_RANKS = SHORT_RANKS
+cdef int _TAG_BITS = TAG_BITS
+cdef int _UNIT_BITS = 16
+
+
+cdef struct Numbers:
+    # Values of an array of uint32 or uint64, as its file has it. Whoever holds them keeps the array itself alive.
+    const uint8_t* first
+    uint64_t length
+    bint is_wide
+
+
+cdef Numbers _numbers(array) except *:
+    cdef const uint8_t[::1] values = array.view("uint8")
+    cdef Numbers numbers
+    if array.dtype.str not in ("<u4", "<u8"):
+        raise ValueError(f"an array of {array.dtype}, where uint32 or uint64 is expected")
+    numbers.length = len(array)
+    numbers.first = &values[0] if numbers.length else NULL
+    numbers.is_wide = array.dtype.itemsize == sizeof(uint64_t)
+    return numbers
+
+
+cdef inline uint64_t _at(const Numbers& numbers, uint64_t place) noexcept nogil:
+    return (<const uint64_t*> numbers.first)[place] if numbers.is_wide else (<const uint32_t*> numbers.first)[place]
+
+
+cdef struct Evidence:
+    uint64_t document
+    double weight
+
+
+cdef bint _comes_first(const Evidence& one, const Evidence& other) noexcept nogil:
+    return one.document < other.document
+
+
+cdef class Postings:
+    """The documents of pairs of words: `pair_starts`, `pair_tags` and `pair_documents` of layout.py."""
+
+    cdef object _arrays
+    cdef Numbers _starts, _documents
+    cdef const uint16_t[::1] _tags
+    cdef int _bucket_shift
+
+    def __init__(self, starts, tags, documents, int bucket_shift):
+        """`bucket_shift`: bits of a hash below its bucket. ValueError when the arrays do not belong together."""
+        self._arrays = starts, documents
+        self._starts, self._documents = _numbers(starts), _numbers(documents)
+        self._tags = tags
+        self._bucket_shift = bucket_shift
+        if self._starts.length != (<uint64_t> 1 << (64 - bucket_shift)) + 1 or len(tags) != len(documents):
+            raise ValueError(f"{len(starts)} starts, {len(tags)} tags, {len(documents)} documents do not belong together")
+
+    def look(self, grids):
+        """(how many documents hold each pair, all these documents ascending, evidence for each of them).
+
+        A grid is (hashes of words of artists, hashes of words of titles), each with each, row by row. A pair is evidence for its documents,
+        the more the fewer they are.
+        """
+        cdef vector[Evidence] found
+        cdef vector[uint64_t] others
+        cdef Evidence one
+        cdef uint64_t word, other, pair, place, first, last, end
+        cdef uint16_t tag
+        cdef size_t at
+        cdef list counts = [], documents = [], weights = []
+        for left, right in grids:
+            others.clear()
+            for other in right:
+                others.push_back(other)
+            for word in left:
+                for at in range(others.size()):
+                    pair = word ^ others[at]
+                    place = pair >> self._bucket_shift
+                    tag = <uint16_t> (pair >> (self._bucket_shift - _TAG_BITS))
+                    end = min(_at(self._starts, place + 1), self._documents.length)
+                    first = _at(self._starts, place)
+                    while first < end and self._tags[first] < tag:
+                        first += 1
+                    last = first
+                    while last < end and self._tags[last] == tag:
+                        last += 1
+                    counts.append(last - first)
+                    one.weight = 1.0 / (1.0 + log2(<double> (last - first))) if last > first else 0.0
+                    for place in range(first, last):
+                        one.document = _at(self._documents, place)
+                        found.push_back(one)
+        # Stable, so that weights are added up in the order of the pairs whatever the machine.
+        stable_sort(found.begin(), found.end(), &_comes_first)
+        at = 0
+        while at < found.size():
+            one = found[at]
+            at += 1
+            while at < found.size() and found[at].document == one.document:
+                one.weight += found[at].weight
+                at += 1
+            documents.append(one.document)
+            weights.append(one.weight)
+        return counts, documents, weights
+
+
+cdef class Titles:
+    """The titles of all documents: `title_starts`, `title_units`, `title_ranked` and the texts of the vocabulary (layout.py)."""
+
+    cdef object _arrays
+    cdef Numbers _starts, _ranked, _word_starts
+    cdef const uint16_t[::1] _units
+    cdef const uint8_t[::1] _words
+
+    def __init__(self, starts, units, ranked, word_starts, words):
+        self._arrays = starts, ranked, word_starts
+        self._starts, self._ranked, self._word_starts = _numbers(starts), _numbers(ranked), _numbers(word_starts)
+        self._units, self._words = units, words
+
+    def __getitem__(self, Py_ssize_t document):
+        """The title of one document; IndexError when there is none, or it has a word that is none."""
+        cdef string core, variant
+        cdef uint64_t place, end, rank, number, begin, stop
+        cdef const char* word
+        if not 0 <= document < <Py_ssize_t> self._starts.length - 1:
+            raise IndexError(f"there is no document {document}")
+        place, end = _at(self._starts, document), min(_at(self._starts, document + 1), <uint64_t> self._units.shape[0])
+        while place < end:
+            rank = self._units[place]
+            place += 1
+            if rank >= _SHORT_RANKS and place < end:
+                rank = _SHORT_RANKS + ((rank - _SHORT_RANKS) << _UNIT_BITS) + self._units[place]
+                place += 1
+            number = _at(self._ranked, rank) if rank < self._ranked.length else self._word_starts.length
+            if number + 1 >= self._word_starts.length:
+                raise IndexError(f"the title of document {document} has a word of rank {rank}, which is none")
+            # Behind each word stands a newline.
+            begin, stop = _at(self._word_starts, number), min(_at(self._word_starts, number + 1), <uint64_t> self._words.shape[0]) - 1
+            word = <const char*> &self._words[begin]
+            if stop > begin and word[0] == _SEPARATOR:
+                variant.append(word + 1, stop - begin - 1)
+            else:
+                if core.size():
+                    core.push_back(b" ")
+                core.append(word, stop - begin)
+        return Title(PyUnicode_DecodeUTF8(core.data(), core.size(), NULL), PyUnicode_DecodeUTF8(variant.data(), variant.size(), NULL))
+
+
+cdef const uint8_t* _read(const uint8_t* text, uint32_t* point) noexcept nogil:
+    """One character of UTF-8; where the next begins."""
+    cdef uint32_t first = text[0]
+    if first < 0x80:
+        point[0] = first
+        return text + 1
+    if first < 0xE0:
+        point[0] = (first & 0x1F) << 6 | (text[1] & 0x3F)
+        return text + 2
+    if first < 0xF0:
+        point[0] = (first & 0x0F) << 12 | (text[1] & 0x3F) << 6 | (text[2] & 0x3F)
+        return text + 3
+    point[0] = (first & 0x07) << 18 | (text[1] & 0x3F) << 12 | (text[2] & 0x3F) << 6 | (text[3] & 0x3F)
+    return text + 4
+
+
+cdef int _edits(const uint32_t* one, int length, const uint32_t* other, int other_length, int most, int* rows, int width) noexcept nogil:
+    """Edits between two words by optimal string alignment; some number above `most` when they are more. `rows`: three, `width` apart.
+
+    Only cells up to `most` beside the diagonal are filled: others cannot be part of so few edits.
+    """
+    cdef int row, column, low, high, cost, edits, least = 0, least_before
+    cdef int *before = rows
+    cdef int *last = rows + width
+    cdef int *this = rows + 2 * width
+    while length and other_length and one[0] == other[0]:
+        one, other, length, other_length = one + 1, other + 1, length - 1, other_length - 1
+    while length and other_length and one[length - 1] == other[other_length - 1]:
+        length, other_length = length - 1, other_length - 1
+    if abs(length - other_length) > most:
+        return most + 1
+    if length == 0 or other_length == 0:
+        return length + other_length
+    for column in range(other_length + 1):
+        last[column] = column
+    for row in range(1, length + 1):
+        low, high = max(1, row - most), min(other_length, row + most)
+        this[low - 1] = row if low == 1 else most + 1
+        least_before, least = least, most + 1
+        for column in range(low, high + 1):
+            cost = one[row - 1] != other[column - 1]
+            edits = min(last[column - 1] + cost, this[column - 1] + 1)
+            if column < row + most:
+                edits = min(edits, last[column] + 1)
+            if cost and row > 1 and column > 1 and one[row - 1] == other[column - 2] and one[row - 2] == other[column - 1]:
+                edits = min(edits, before[column - 2] + 1)
+            this[column] = edits
+            least = min(least, edits)
+        # A swap of neighbours reaches back over one row.
+        if least > most and least_before > most:
+            return most + 1
+        before, last, this = last, this, before
+    return last[other_length]
+
+
+def close_words(const uint8_t[::1] lines, str word, int most):
+    """(edits, other) of the words among `lines`, one a line in UTF-8, that are at most so many edits from `word`, in their order.
+
+    An edit is a letter missing, added, changed, or two neighbours swapped (optimal string alignment).
+    """
+    cdef vector[uint32_t] asked, found
+    cdef vector[int] rows
+    cdef Py_ssize_t begin = 0, end, size = lines.shape[0]
+    cdef const uint8_t* text
+    cdef const uint8_t* stop
+    cdef const void* newline
+    cdef int length = len(word), other_length, edits, width = length + most + 1
+    cdef list close = []
+    for letter in word:
+        asked.push_back(ord(letter))
+    found.resize(length + most + 1)
+    rows.resize(3 * width)
+    while begin < size:
+        text = &lines[begin]
+        newline = memchr(text, b"\n", size - begin)
+        stop = <const uint8_t*> newline if newline != NULL else text + (size - begin)
+        end = begin + (stop - text)
+        other_length = 0
+        while text < stop and other_length <= length + most:
+            text = _read(text, &found[other_length])
+            other_length += 1
+        if abs(length - other_length) <= most:
+            edits = _edits(asked.data(), length, found.data(), other_length, most, rows.data(), width)
+            if edits <= most:
+                close.append((edits, PyUnicode_DecodeUTF8(<const char*> &lines[begin], end - begin, NULL)))
+        begin = end + 1
+    return close

@@ -1,0 +1,135 @@
+"""What is compiled does what the same in plain Python does, and stays inside its arrays whatever they hold."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from math import log2
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rapidfuzz.distance import OSA
+
+from catalog_store.search.layout import FIELD_SEPARATOR, SHORT_RANKS, TAG_BITS
+from catalog_store.search.titles import Title, encode
+from catalog_store.search.walks import Postings, Titles, close_words
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+BUCKET_BITS = 3
+BUCKET_SHIFT = 64 - BUCKET_BITS
+WORD = st.text("abcd\u00e9\u6771\U0001f3b5", min_size=1, max_size=9)
+HASH = st.integers(0, 2**6 - 1).map(lambda top: top << 58)
+"""Few buckets and tags: pairs meet."""
+
+
+def postings(held: dict[int, list[int]], dtype: type[np.unsignedinteger[Any]] = np.uint32) -> Postings:
+    """Of documents by the hash of a pair."""
+    entries = sorted((pair >> (BUCKET_SHIFT - TAG_BITS), document) for pair, documents in held.items() for document in documents)
+    counts = np.bincount([place >> TAG_BITS for place, _ in entries], minlength=2**BUCKET_BITS)
+    starts = np.concatenate([[0], np.cumsum(counts)]).astype(dtype)
+    tags = np.array([place & (1 << TAG_BITS) - 1 for place, _ in entries], dtype=np.uint16)
+    return Postings(starts, tags, np.array([document for _, document in entries], dtype=np.uint32), BUCKET_SHIFT)
+
+
+@given(
+    st.dictionaries(HASH, st.lists(st.integers(0, 40), min_size=1, max_size=12, unique=True).map(sorted), max_size=12),
+    st.lists(st.tuples(st.lists(HASH, max_size=4), st.lists(HASH, max_size=4)), max_size=3),
+    st.sampled_from([np.uint32, np.uint64]),
+)
+def test_documents_of_pairs_are_weighted_by_how_few_each_pair_has(
+    held: dict[int, list[int]], grids: list[tuple[list[int], list[int]]], dtype: type[np.unsignedinteger[Any]]
+) -> None:
+    pairs = [one ^ other for left, right in grids for one in left for other in right]
+    weights: dict[int, float] = {}
+    for pair in pairs:
+        for document in held.get(pair, []):
+            weights[document] = weights.get(document, 0.0) + 1 / (1 + log2(len(held[pair])))
+    counts, documents, evidence = postings(held, dtype).look(grids)
+    assert counts == [len(held.get(pair, [])) for pair in pairs]
+    assert dict(zip(documents, evidence, strict=True)) == weights
+    assert documents == sorted(weights)
+
+
+def test_hashes_use_all_their_bits() -> None:
+    pair = 2**64 - 1
+    assert postings({pair: [7], 0: [8]}).look([([pair ^ 5], [5])])[1] == [7]
+
+
+def test_arrays_that_do_not_belong_together_are_refused() -> None:
+    starts, tags, documents = np.zeros(2**BUCKET_BITS + 1, np.uint32), np.zeros(2, np.uint16), np.zeros(2, np.uint32)
+    with pytest.raises(ValueError, match="do not belong together"):
+        Postings(starts[:-1], tags, documents, BUCKET_SHIFT)
+    with pytest.raises(ValueError, match="do not belong together"):
+        Postings(starts, tags, documents[:1], BUCKET_SHIFT)
+    with pytest.raises(ValueError, match="uint32 or uint64"):
+        Postings(starts.astype(np.int32), tags, documents, BUCKET_SHIFT)
+
+
+def test_starts_beyond_the_postings_are_not_followed() -> None:
+    starts = np.full(2**BUCKET_BITS + 1, 2**31, np.uint32)
+    starts[0] = 0
+    assert Postings(starts, np.zeros(1, np.uint16), np.array([3], np.uint32), BUCKET_SHIFT).look([([0], [0, 1 << 63])]) == (
+        [1, 0],
+        [3],
+        [1.0],
+    )
+
+
+def title_arrays(titles: list[list[int]], words: list[str], ranked: NDArray[np.uint32]) -> tuple[Any, ...]:
+    """What `Titles` takes, of titles as ranks."""
+    units, sizes = encode(np.array([rank for title in titles for rank in title], dtype=np.uint32))
+    lengths = iter(sizes.tolist())
+    starts = np.cumsum([0, *(sum(next(lengths) for _ in title) for title in titles)]).astype(np.uint32)
+    lines = [f"{word}\n".encode() for word in words]
+    return starts, units, ranked, np.array([1, *accumulate(map(len, lines), initial=0)][1:], dtype=np.uint64) + 1, b"\n" + b"".join(lines)
+
+
+WORDS = [f"w\u00f6rd{number}" for number in range(60_000)] + [f"{FIELD_SEPARATOR}remix:a", "!!!"]
+RANKED = np.arange(len(WORDS), dtype=np.uint32)[::-1].copy()
+
+
+@given(st.lists(st.lists(st.integers(0, len(WORDS) - 1), min_size=1, max_size=6), min_size=1, max_size=8))
+def test_titles_read_back_at_any_size(titles: list[list[int]]) -> None:
+    pool = Titles(*title_arrays(titles, WORDS, RANKED))
+    for number, title in enumerate(titles):
+        texts = [WORDS[RANKED[rank]] for rank in title]
+        core = " ".join(text for text in texts if not text.startswith(FIELD_SEPARATOR))
+        variant = "".join(text[1:] for text in texts if text.startswith(FIELD_SEPARATOR))
+        assert pool[number] == Title(core, variant)
+
+
+def test_a_title_longer_than_any_reads_back() -> None:
+    assert pool_of([[3, SHORT_RANKS + 7] * 5_000])[0].core == " ".join([WORDS[RANKED[3]], WORDS[RANKED[SHORT_RANKS + 7]]] * 5_000)
+
+
+def pool_of(titles: list[list[int]]) -> Titles:
+    return Titles(*title_arrays(titles, WORDS, RANKED))
+
+
+def test_a_document_or_word_that_is_none_is_an_index_error() -> None:
+    pool = pool_of([[1], [2]])
+    with pytest.raises(IndexError, match="no document 2"):
+        pool[2]
+    with pytest.raises(IndexError, match="a word of rank 65535"):
+        pool_of([[1], [SHORT_RANKS + 16_383]])[1]
+    with pytest.raises(IndexError, match="no document -1"):
+        pool[-1]
+
+
+@given(st.lists(WORD, max_size=30), WORD, st.integers(1, 2))
+def test_close_words_are_those_within_so_many_edits(words: list[str], word: str, most: int) -> None:
+    expected = [(OSA.distance(word, other), other) for other in words if OSA.distance(word, other) <= most]
+    assert close_words("\n".join(words).encode(), word, most) == expected
+
+
+@given(st.text("ab", min_size=60, max_size=600), st.lists(st.tuples(st.integers(0, 599), st.sampled_from("abc\u6771")), max_size=3))
+def test_long_words_are_compared_too(word: str, changes: list[tuple[int, str]]) -> None:
+    letters = list(word)
+    for place, letter in changes:
+        letters[place % len(letters)] = letter
+    other = "".join(letters)
+    assert close_words(other.encode(), word, 2) == ([(OSA.distance(word, other), other)] if OSA.distance(word, other) <= 2 else [])
