@@ -17,7 +17,7 @@ from catalog_store.search.rerank import Comparison
 from catalog_store.search.wanted import wanted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from catalog_store.search.index import SearchIndex
     from catalog_store.search.rerank import Match
@@ -91,20 +91,20 @@ def search(index: SearchIndex, cursors: CursorCodec, request: Request, *, deadli
 def _found(index: SearchIndex, request: Request, until: float) -> dict[int, Match]:
     """All documents that fit."""
     asked = wanted(request.artist, request.title)
-    compare = Comparison(index, asked).match
+    comparison = Comparison(index, asked)
     look = by_words(index, asked)
-    found = _compared(compare, look.documents, until)
+    found = _compared(comparison, look.documents, until)
     if max((one.score for one in found.values()), default=0.0) < GOOD_SCORE:
         _check(until)
-        found |= _compared(compare, by_other_readings(index, asked, look), until)
+        found |= _compared(comparison, by_other_readings(index, asked, look), until)
     return found
 
 
-def _compared(compare: Callable[[int], Match | None], candidates: Sequence[int], until: float) -> dict[int, Match]:
-    found = {document: match for document in candidates[:FEW] if (match := compare(document))}
+def _compared(comparison: Comparison, candidates: Sequence[int], until: float) -> dict[int, Match]:
+    found = comparison.matches(candidates[:FEW])
     if len(found) == FEW and len(candidates) > FEW:
         _check(until)
-        found |= {document: match for document in candidates[FEW:] if (match := compare(document))}
+        found |= comparison.matches(candidates[FEW:])
     return found
 
 

@@ -1,7 +1,8 @@
 """Artists of a document as numbers of names: few names make most lists of artists, and a list of several repeats none of them.
 
 A list's text (documents.py) is the keys of its primary artists, TAB, those of the featured ones, each joined by "|". It is stored as a
-number per artist: twice the number of the name, plus one when featured. layout.py names the files. What must not live here: keys, hashes.
+number per artist: twice the number of the name, plus one when featured. layout.py names the files, walks.pyx reads them. What must not
+live here: keys, hashes.
 """
 
 from __future__ import annotations
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
-
-    from catalog_store.search.index import TextPool
 
 
 def artists_of(lists: pl.DataFrame, text: str) -> pl.DataFrame:
@@ -65,20 +64,3 @@ class Artists(msgspec.Struct, frozen=True, gc=False):
 
     primary: tuple[str, ...]
     featured: tuple[str, ...]
-
-
-class CreditPool:
-    """The lists of artists of all documents."""
-
-    def __init__(self, starts: memoryview[int], numbers: memoryview[int], names: TextPool) -> None:
-        """Values as in `Encoded`."""
-        self._starts = starts
-        self._numbers = numbers
-        self._names = names
-
-    def __getitem__(self, number: int) -> Artists:
-        numbers = self._numbers[self._starts[number] : self._starts[number + 1]].tolist()
-        names = tuple([self._names[one >> 1] for one in numbers])
-        featured = sum(one & 1 for one in numbers)
-        # Primary artists come first.
-        return Artists(names[: len(names) - featured], names[len(names) - featured :])

@@ -9,30 +9,14 @@ import numpy as np
 
 from catalog_store.errors import SnapshotInvalidError
 from catalog_store.search.arrays import mapped, mapped_bytes, numbers
-from catalog_store.search.credits import CreditPool
 from catalog_store.search.layout import FORMAT_FILE, FORMAT_VERSION, HASH_BITS
 from catalog_store.search.vocabulary import Vocabulary
-from catalog_store.search.walks import Postings, Titles
+from catalog_store.search.walks import Credits, Postings, Titles
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
-
-
-class TextPool:
-    """Numbered texts in one file."""
-
-    def __init__(self, folder: Path, name: str) -> None:
-        """`<name>.bin` and `<name>_starts.npy` in `folder`."""
-        self._starts = numbers(folder / f"{name}_starts.npy")
-        self._bytes = mapped_bytes(folder / f"{name}.bin")
-
-    def __len__(self) -> int:
-        return len(self._starts) - 1
-
-    def __getitem__(self, number: int) -> str:
-        return self._bytes[self._starts[number] : self._starts[number + 1]].decode()
 
 
 class SearchIndex:
@@ -47,8 +31,10 @@ class SearchIndex:
         self.ids = numbers(folder / "ids.npy")
         self.popularity = numbers(folder / "popularity.npy")
         self.credit_of = numbers(folder / "credit_of.npy")
-        credit_starts, credit_artists = (numbers(folder / f"credit_{part}.npy") for part in ("starts", "artists"))
-        self.credits = CreditPool(credit_starts, credit_artists, TextPool(folder, "artist"))
+        credit_starts, credit_artists, name_starts = (
+            mapped(folder / f"{name}.npy") for name in ("credit_starts", "credit_artists", "artist_starts")
+        )
+        self.credits = Credits(credit_starts, credit_artists, name_starts, mapped_bytes(folder / "artist.bin"))
         self.vocabulary = Vocabulary(folder)
         self._title_starts, units, ranked = (mapped(folder / f"title_{part}.npy") for part in ("starts", "units", "ranked"))
         word_starts, words = mapped(folder / "vocabulary_starts.npy"), mapped_bytes(folder / "vocabulary.bin")

@@ -89,19 +89,24 @@ class Comparison:
         self._titles: dict[Title, TitleFit | None] = {}
         self._artists: dict[int, ArtistsFit] = {}
 
-    def match(self, document: int) -> Match | None:
-        """How well one document fits; None when below the floor."""
-        title = self._index.titles[document]
-        if title not in self._titles:
-            self._titles[title] = fit_of_title(self._asked, title)
-        fit = self._titles[title]
-        if fit is None:
-            return None
-        credit = self._index.credit_of[document]
-        artists = self._artists.get(credit)
-        if artists is None:
-            artists = self._artists[credit] = fit_of_artists(self._asked, self._index.credits[credit])
-        return match(fit, artists)
+    def matches(self, documents: Sequence[int]) -> dict[int, Match]:
+        """How well documents fit; those below the floor are left out."""
+        index, titles, artists = self._index, self._titles, self._artists
+        found: dict[int, Match] = {}
+        for document, title in zip(documents, index.titles.of(documents), strict=True):
+            if title not in titles:
+                titles[title] = fit_of_title(self._asked, title)
+            fit = titles[title]
+            if fit is None:
+                continue
+            credit = index.credit_of[document]
+            of_artists = artists.get(credit)
+            if of_artists is None:
+                of_artists = artists[credit] = fit_of_artists(self._asked, index.credits[credit])
+            fits = match(fit, of_artists)
+            if fits is not None:
+                found[document] = fits
+        return found
 
 
 @lru_cache(maxsize=4_096)

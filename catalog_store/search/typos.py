@@ -11,7 +11,6 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from catalog_store.search.layout import FIELD_SEPARATOR
-from catalog_store.search.walks import close_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,16 +38,12 @@ def neighbours(vocabulary: Vocabulary, word: str) -> list[str]:
     if length < SHORTEST:
         return []
     edits = 2 if length >= SHORTEST_TWO_EDITS and not vocabulary.has(word) else 1
-    backwards = word[::-1]
     close: list[tuple[int, str]] = []
     for size in range(length - edits, length + edits + 1):
         # Of the halves that one edit leaves the longer one counts, and a letter more makes it longer.
         kept = max(length, size) // 2 if edits == 1 else max(_LEAST_KEPT, length // 3)
         # Two edits may leave only the middle: some words that begin or end nearly so are looked at, too.
-        beside = edits > 1
-        close += close_words(vocabulary.beginning(word[:kept], size, _SCANNED, beside=beside), word, edits)
-        ending = close_words(vocabulary.ending(word[-kept:], size, _SCANNED, beside=beside), backwards, edits)
-        close += [(distance, other[::-1]) for distance, other in ending]
+        close += vocabulary.close(word, kept, size, edits, _SCANNED, beside=edits > 1)
     # Two neighbours swapped across the middle change both halves.
     half = length // 2
     across = word[: half - 1] + word[half] + word[half - 1] + word[half + 1 :]

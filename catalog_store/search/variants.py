@@ -43,6 +43,7 @@ def wordings(variant: str) -> tuple[str, ...]:
     return (f"{names}{together}", f"{names}{together}mix", f"{names}{together}version")
 
 
+@lru_cache(maxsize=65_536)
 def variant_fit(asked: str, found: str) -> tuple[float, str]:
     """(share of a full match, reason) for two variants."""
     if asked == found:

@@ -1,23 +1,23 @@
 """All words of an index in order of length and text, and again by reversed texts: words with a common beginning or end are neighbours.
 
-Texts stand between newlines, so that a run of words is read as one slice. Every STRIDE-th word is held in memory
-when the files are opened, which finds a run's ends without touching the rest. Most texts that are no word are told by one bit. layout.py
-names the files. What must not live here: what a word means to a query (typos.py).
+Texts stand between newlines, so that a run of words is one piece, whose ends are found by where every STRIDE-th word begins. Most texts
+that are no word are told by one bit. layout.py names the files, walks.pyx looks into them. What must not live here: what a word means to a
+query (typos.py).
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
-from catalog_store.search.arrays import ArrayWriter, mapped_bytes, numbers
+from catalog_store.search.arrays import ArrayWriter, mapped, mapped_bytes, numbers
 from catalog_store.search.layout import FIELD_SEPARATOR, HASH_BITS, smallest_unsigned, title_word_hash
+from catalog_store.search.walks import SortedWords
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -30,13 +30,6 @@ COUNT_STEPS = 8
 _BITS_PER_WORD = 16
 """At least: of texts that are no word one in so many has a mark all the same."""
 _WRITTEN_AT_ONCE = 100_000
-_BEHIND_ALL = b"\xff"
-_LENGTHS = [bytes((length,)) for length in range(LONGEST_TOLD + 1)]
-
-
-def order_key(word: str, characters: int | None = None) -> bytes:
-    """Sorts words as the files do; of a beginning: where words of so many characters with it begin."""
-    return _LENGTHS[min(len(word) if characters is None else characters, LONGEST_TOLD)] + word.encode()
 
 
 def in_order(words: pl.DataFrame, word: str = "word") -> pl.DataFrame:
@@ -78,72 +71,42 @@ def _write_texts(folder: Path, name: str, words: pl.Series, stride: int) -> None
             texts.write("".join(f"{word}\n" for word in words[first : first + _WRITTEN_AT_ONCE]).encode())
 
 
-class _Sorted:
-    """Words in one order."""
-
-    def __init__(self, folder: Path, name: str, starts: Sequence[int]) -> None:
-        """`starts`: where every STRIDE-th word begins, and the end."""
-        self._texts = mapped_bytes(folder / f"{name}.bin")
-        self._starts = starts
-        self._heads = [order_key(self._texts[start : self._texts.find(b"\n", start)].decode()) for start in starts[:-1]]
-
-    def run(self, beginning: str, characters: int, at_most: int, *, beside: bool) -> bytes:
-        """All words of that length with that beginning, about `at_most` of them, as lines; `beside`: and some that stand next to them."""
-        key = order_key(beginning, characters)
-        first = max(0, bisect_right(self._heads, key) - 1)
-        last = bisect_left(self._heads, key + _BEHIND_ALL, first, min(len(self._heads), first - (-at_most // STRIDE)))
-        texts, led = self._texts[self._starts[first] - 1 : self._starts[last]], b"\n" + key[1:]
-        begin, end = (0, -1) if beside else (texts.find(led), texts.find(b"\n", texts.rfind(led) + 1))
-        return texts[begin + 1 : end] if begin >= 0 else b""
-
-    def find(self, word: str) -> tuple[int, int]:
-        """Number of the stride that a word is in, and where in the texts it begins; a place below 0: it is no word."""
-        key = order_key(word)
-        stride = bisect_right(self._heads, key) - 1
-        if stride < 0:
-            return 0, -1
-        return stride, self._texts.find(b"\n%b\n" % key[1:], self._starts[stride] - 1, self._starts[stride + 1])
-
-    def place(self, word: str) -> int | None:
-        """Number of a word, None when it is none."""
-        stride, found = self.find(word)
-        return None if found < 0 else stride * STRIDE + self._texts[self._starts[stride] - 1 : found].count(b"\n")
-
-
 class Vocabulary:
     """The opened files."""
 
     def __init__(self, folder: Path) -> None:
-        """Reads every STRIDE-th word."""
-        starts = numbers(folder / "vocabulary_starts.npy")
+        """Reads where every STRIDE-th word begins."""
         self._counts = numbers(folder / "vocabulary_counts.npy")
         self._marks = numbers(folder / "vocabulary_marks.npy")
         self._mark_shift = HASH_BITS - (8 * len(self._marks) - 1).bit_length()
-        self._forward = _Sorted(folder, "vocabulary", [*starts[:-1][::STRIDE], starts[-1]])
-        self._backward = _Sorted(folder, "reversed", numbers(folder / "reversed_starts.npy").tolist())
+        starts = mapped(folder / "vocabulary_starts.npy")
+        strides = np.concatenate([starts[:-1:STRIDE], starts[-1:]])
+        self._forward = SortedWords(mapped_bytes(folder / "vocabulary.bin"), strides, STRIDE, LONGEST_TOLD)
+        backward_strides = mapped(folder / "reversed_starts.npy")
+        self._backward = SortedWords(mapped_bytes(folder / "reversed.bin"), backward_strides, STRIDE, LONGEST_TOLD)
 
     def rarest(self, words: Iterable[str], at_most: int) -> list[str]:
         """Of these words the rarest that the vocabulary has, in their order; unknown ones only where known ones are too few."""
         counted: list[tuple[int, int, str]] = []
         for word in words:
             place = self._forward.place(word)
-            counted.append((1 << 16 if place is None else self._counts[place], len(counted), word))
+            counted.append((1 << 16 if place < 0 else self._counts[place], len(counted), word))
         return [word for _, _, word in sorted(sorted(counted)[:at_most], key=lambda one: one[1])]
 
     def count(self, word: str) -> float:
         """About how many documents pair it, a tenth too many at most; 0 when it is no word."""
         place = self._forward.place(word)
-        return 0.0 if place is None else 2.0 ** (self._counts[place] / COUNT_STEPS) - 1.0
+        return 0.0 if place < 0 else 2.0 ** (self._counts[place] / COUNT_STEPS) - 1.0
 
     def has(self, word: str) -> bool:
         """Whether it is one of the words."""
         mark = title_word_hash(word) >> self._mark_shift
-        return bool(self._marks[mark >> 3] >> (mark & 7) & 1) and self._forward.find(word)[1] >= 0
+        return bool(self._marks[mark >> 3] >> (mark & 7) & 1) and self._forward.place(word) >= 0
 
-    def beginning(self, beginning: str, characters: int, at_most: int, *, beside: bool) -> bytes:
-        """Words of so many characters that begin so, about `at_most` of them, as lines; with `beside` also some that begin nearly so."""
-        return self._forward.run(beginning, characters, at_most, beside=beside)
+    def close(self, word: str, kept: int, characters: int, edits: int, at_most: int, *, beside: bool) -> list[tuple[int, str]]:
+        """(edits, other) for words of so many characters, at most `edits` from `word`, that begin or end with the same `kept` letters.
 
-    def ending(self, ending: str, characters: int, at_most: int, *, beside: bool) -> bytes:
-        """Words that end so, each backwards, as lines; otherwise as `beginning`."""
-        return self._backward.run(ending[::-1], characters, at_most, beside=beside)
+        At each end about `at_most` words are looked at, with `beside` also some that begin or end nearly so.
+        """
+        close = self._forward.close(word, kept, characters, edits, at_most, beside)
+        return close + [(one, other[::-1]) for one, other in self._backward.close(word[::-1], kept, characters, edits, at_most, beside)]

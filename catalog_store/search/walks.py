@@ -7,4 +7,4 @@ from pathlib import Path
 from catalog_store.compiling import compiled
 
 _walks = compiled(__name__, Path(__file__).with_suffix(".pyx"))
-Postings, Titles, close_words = _walks.Postings, _walks.Titles, _walks.close_words
+Credits, Postings, SortedWords, Titles = _walks.Credits, _walks.Postings, _walks.SortedWords, _walks.Titles

@@ -5,14 +5,15 @@
 walks.py loads it, walks.pyi has its types. What must not live here: what a query means, how well a name fits.
 """
 
-from cpython.unicode cimport PyUnicode_DecodeUTF8
+from cpython.unicode cimport PyUnicode_AsUTF8AndSize, PyUnicode_DecodeUTF8
 from libc.math cimport log2
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
-from libc.string cimport memchr
+from libc.string cimport memchr, memcmp
 from libcpp.algorithm cimport stable_sort
 from libcpp.string cimport string
 from libcpp.vector cimport vector
 
+from catalog_store.search.credits import Artists
 from catalog_store.search.layout import FIELD_SEPARATOR, SHORT_RANKS, TAG_BITS
 from catalog_store.search.titles import Title
 
@@ -20,6 +21,10 @@ cdef char _SEPARATOR = ord(FIELD_SEPARATOR)
 cdef uint64_t _SHORT_RANKS = SHORT_RANKS
 cdef int _TAG_BITS = TAG_BITS
 cdef int _UNIT_BITS = 16
+
+
+cdef extern from *:
+    int _bits "__builtin_popcountll"(unsigned long long value) noexcept nogil
 
 
 cdef struct Numbers:
@@ -131,8 +136,11 @@ cdef class Titles:
         self._starts, self._ranked, self._word_starts = _numbers(starts), _numbers(ranked), _numbers(word_starts)
         self._units, self._words = units, words
 
-    def __getitem__(self, Py_ssize_t document):
-        """The title of one document; IndexError when there is none, or it has a word that is none."""
+    def of(self, documents):
+        """The titles of several documents, in their order; IndexError when there is no such document, or a title has a word that is none."""
+        return [self._title(document) for document in documents]
+
+    cdef object _title(self, Py_ssize_t document):
         cdef string core, variant
         cdef uint64_t place, end, rank, number, begin, stop
         cdef const char* word
@@ -158,6 +166,36 @@ cdef class Titles:
                     core.push_back(b" ")
                 core.append(word, stop - begin)
         return Title(PyUnicode_DecodeUTF8(core.data(), core.size(), NULL), PyUnicode_DecodeUTF8(variant.data(), variant.size(), NULL))
+
+
+cdef class Credits:
+    """The artists of all lists: `credit_starts`, `credit_artists`, `artist_starts` and `artist.bin` of layout.py."""
+
+    cdef object _arrays
+    cdef Numbers _starts, _artists, _name_starts
+    cdef const uint8_t[::1] _names
+
+    def __init__(self, starts, artists, name_starts, names):
+        """The files' arrays and bytes."""
+        self._arrays = starts, artists, name_starts
+        self._starts, self._artists, self._name_starts = _numbers(starts), _numbers(artists), _numbers(name_starts)
+        self._names = names
+
+    def __getitem__(self, Py_ssize_t number):
+        """The artists of one list; IndexError when there is none, or it names an artist that is none."""
+        cdef uint64_t place, end, artist, begin, stop
+        cdef list primary = [], featured = []
+        if not 0 <= number < <Py_ssize_t> self._starts.length - 1:
+            raise IndexError(f"there is no list of artists {number}")
+        end = min(_at(self._starts, number + 1), self._artists.length)
+        for place in range(_at(self._starts, number), end):
+            artist = _at(self._artists, place)
+            if (artist >> 1) + 1 >= self._name_starts.length:
+                raise IndexError(f"list {number} names an artist {artist >> 1}, which is none")
+            begin, stop = _at(self._name_starts, artist >> 1), min(_at(self._name_starts, (artist >> 1) + 1), <uint64_t> self._names.shape[0])
+            name = PyUnicode_DecodeUTF8(<const char*> &self._names[0] + begin, stop - begin, NULL) if stop > begin else ""
+            (featured if artist & 1 else primary).append(name)
+        return Artists(tuple(primary), tuple(featured))
 
 
 cdef const uint8_t* _read(const uint8_t* text, uint32_t* point) noexcept nogil:
@@ -215,35 +253,120 @@ cdef int _edits(const uint32_t* one, int length, const uint32_t* other, int othe
     return last[other_length]
 
 
-def close_words(const uint8_t[::1] lines, str word, int most):
-    """(edits, other) of the words among `lines`, one a line in UTF-8, that are at most so many edits from `word`, in their order.
+cdef class SortedWords:
+    """Words between newlines, in order of number of characters and text, and where every `stride`-th begins: the vocabulary (layout.py)."""
 
-    An edit is a letter missing, added, changed, or two neighbours swapped (optimal string alignment).
-    """
-    cdef vector[uint32_t] asked, found
-    cdef vector[int] rows
-    cdef Py_ssize_t begin = 0, end, size = lines.shape[0]
-    cdef const uint8_t* text
-    cdef const uint8_t* stop
-    cdef const void* newline
-    cdef int length = len(word), other_length, edits, width = length + most + 1
-    cdef list close = []
-    for letter in word:
-        asked.push_back(ord(letter))
-    found.resize(length + most + 1)
-    rows.resize(3 * width)
-    while begin < size:
-        text = &lines[begin]
-        newline = memchr(text, b"\n", size - begin)
-        stop = <const uint8_t*> newline if newline != NULL else text + (size - begin)
-        end = begin + (stop - text)
-        other_length = 0
-        while text < stop and other_length <= length + most:
-            text = _read(text, &found[other_length])
-            other_length += 1
-        if abs(length - other_length) <= most:
-            edits = _edits(asked.data(), length, found.data(), other_length, most, rows.data(), width)
-            if edits <= most:
-                close.append((edits, PyUnicode_DecodeUTF8(<const char*> &lines[begin], end - begin, NULL)))
-        begin = end + 1
-    return close
+    cdef object _arrays
+    cdef Numbers _starts
+    cdef const uint8_t[::1] _texts
+    cdef Py_ssize_t _stride, _count
+    cdef int _longest_told
+
+    def __init__(self, texts, starts, Py_ssize_t stride, int longest_told):
+        """`starts` of every `stride`-th word, and the end; words of more than `longest_told` characters count as of so many."""
+        self._arrays, self._texts, self._stride, self._longest_told = starts, texts, stride, longest_told
+        self._starts = _numbers(starts)
+        self._count = self._starts.length - 1
+        if self._count < 0:
+            raise ValueError("not even the end of the words is told")
+
+    cdef const uint8_t* _head(self, Py_ssize_t stride) noexcept nogil:
+        return &self._texts[0] + min(_at(self._starts, stride), <uint64_t> self._texts.shape[0])
+
+    cdef Py_ssize_t _behind(self, int characters, const char* text, Py_ssize_t size, Py_ssize_t first, Py_ssize_t last, bint is_beginning) noexcept nogil:
+        """The first stride in first..last whose word stands behind the one given: behind all that begin so, if it is a beginning."""
+        cdef Py_ssize_t middle
+        cdef const uint8_t *word
+        cdef const uint8_t *stop
+        cdef int order
+        while first < last:
+            middle = (first + last) // 2
+            word = self._head(middle)
+            stop = _line_end(word, self._head(middle + 1))
+            order = min(_characters(word, stop), self._longest_told) - characters
+            if order == 0:
+                order = memcmp(word, text, min(size, stop - word))
+            if order == 0 and not (is_beginning and stop - word >= size):
+                order = 1 if stop - word > size else 0
+            if order > 0:
+                last = middle
+            else:
+                first = middle + 1
+        return first
+
+    def place(self, str word):
+        """Number of a word; -1 when it is none."""
+        cdef Py_ssize_t size, stride, number
+        cdef const char* text = PyUnicode_AsUTF8AndSize(word, &size)
+        cdef const uint8_t *line
+        cdef const uint8_t *stop
+        cdef const uint8_t *end
+        stride = self._behind(min(<int> len(word), self._longest_told), text, size, 0, self._count, False) - 1
+        if stride < 0:
+            return -1
+        number, line, end = stride * self._stride, self._head(stride), self._head(stride + 1)
+        while line < end:
+            stop = _line_end(line, end)
+            if stop - line == size and memcmp(line, text, size) == 0:
+                return number
+            number, line = number + 1, stop + 1
+        return -1
+
+    def close(self, str word, int kept, int characters, int most, Py_ssize_t at_most, bint beside):
+        """(edits, other) of words of about so many characters that begin as `word` does for `kept` letters, at most `most` edits from it.
+
+        About `at_most` words are looked at; with `beside` some that begin nearly so are among them. An edit is a letter missing, added,
+        changed, or two neighbours swapped (optimal string alignment).
+        """
+        cdef vector[uint32_t] asked, found
+        cdef vector[int] rows
+        cdef Py_ssize_t size, first, last
+        cdef const char* text
+        cdef const uint8_t *line
+        cdef const uint8_t *stop
+        cdef const uint8_t *end
+        cdef const uint8_t *letter
+        cdef int length = len(word), other_length, edits, width = length + most + 1
+        cdef uint64_t letters = 0, other_letters
+        cdef bint is_near
+        cdef str beginning = word[:kept]
+        cdef list close = []
+        text = PyUnicode_AsUTF8AndSize(beginning, &size)
+        characters = min(characters, self._longest_told)
+        for point in word:
+            asked.push_back(ord(point))
+            letters |= <uint64_t> 1 << (asked.back() & 63)
+        found.resize(width)
+        rows.resize(3 * width)
+        first = max(0, self._behind(characters, text, size, 0, self._count, False) - 1)
+        last = self._behind(characters, text, size, first, min(self._count, first + (at_most + self._stride - 1) // self._stride), True)
+        line, end = self._head(first), self._head(last)
+        while line < end:
+            stop = _line_end(line, end)
+            if beside or (stop - line >= size and memcmp(line, text, size) == 0):
+                letter, other_length, other_letters = line, 0, 0
+                while letter < stop and other_length < width:
+                    letter = _read(letter, &found[other_length])
+                    other_letters |= <uint64_t> 1 << (found[other_length] & 63)
+                    other_length += 1
+                # An edit brings at most one letter in and takes at most one out: told without comparing, for most words.
+                is_near = _bits(letters & ~other_letters) <= most and _bits(other_letters & ~letters) <= most
+                if is_near and letter >= stop and other_length >= length - most:
+                    edits = _edits(asked.data(), length, found.data(), other_length, most, rows.data(), width)
+                    if edits <= most:
+                        close.append((edits, PyUnicode_DecodeUTF8(<const char*> line, stop - line, NULL)))
+            line = stop + 1
+        return close
+
+
+cdef inline const uint8_t* _line_end(const uint8_t* line, const uint8_t* end) noexcept nogil:
+    cdef const void* newline = memchr(line, b"\n", end - line)
+    return <const uint8_t*> newline if newline != NULL else end
+
+
+cdef inline int _characters(const uint8_t* text, const uint8_t* stop) noexcept nogil:
+    cdef int count = 0
+    while text < stop:
+        count += (text[0] & 0xC0) != 0x80
+        text += 1
+    return count

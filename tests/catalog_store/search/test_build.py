@@ -36,7 +36,7 @@ def holders(index: SearchIndex, artist_word: str, title_word: str) -> list[int]:
 
 def names_of(index: SearchIndex, recording_id: int) -> tuple[Artists, Title]:
     document = index.ids.tolist().index(recording_id)
-    return index.credits[index.credit_of[document]], index.titles[document]
+    return index.credits[index.credit_of[document]], index.titles.of([document])[0]
 
 
 def test_documents_stand_by_popularity_then_id(index: SearchIndex, tables: dict[str, Path]) -> None:

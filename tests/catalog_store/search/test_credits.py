@@ -1,22 +1,23 @@
 from __future__ import annotations
 
+from itertools import accumulate
+
+import numpy as np
 import polars as pl
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catalog_store.search.credits import Artists, CreditPool, artists_of, encode
+from catalog_store.search.credits import Artists, Encoded, artists_of, encode
+from catalog_store.search.walks import Credits
 
 NAMES = st.lists(st.sampled_from(["sade", "mo", "東京事変", "earth wind and water", "!!!"]), max_size=3)
 
 
-class Texts:
-    """Names by their number, as an open index gives them."""
-
-    def __init__(self, names: list[str]) -> None:
-        self.names = names
-
-    def __getitem__(self, number: int) -> str:
-        return self.names[number]
+def opened(encoded: Encoded, names: list[str]) -> Credits:
+    texts = [name.encode() for name in names]
+    starts = np.array([0, *accumulate(map(len, texts))], dtype=np.uint32)
+    return Credits(encoded.starts, encoded.numbers, starts, b"".join(texts))
 
 
 def text(primary: list[str], featured: list[str]) -> str:
@@ -27,8 +28,17 @@ def text(primary: list[str], featured: list[str]) -> str:
 def test_lists_read_back(lists: list[tuple[list[str], list[str]]]) -> None:
     encoded = encode([text(*one) for one in lists])
     assert len(set(encoded.names)) == len(encoded.names)
-    pool = CreditPool(memoryview(encoded.starts), memoryview(encoded.numbers), Texts(encoded.names.to_list()))  # type: ignore[arg-type]
+    pool = opened(encoded, encoded.names.to_list())
     assert [pool[number] for number in range(len(lists))] == [Artists(tuple(primary), tuple(featured)) for primary, featured in lists]
+
+
+def test_a_list_or_an_artist_that_is_none_is_an_index_error() -> None:
+    encoded = encode([text(["sade"], ["mo"])])
+    for number in (1, -1):
+        with pytest.raises(IndexError, match=f"no list of artists {number}"):
+            opened(encoded, ["sade", "mo"])[number]
+    with pytest.raises(IndexError, match="an artist 1, which is none"):
+        opened(encoded, ["sade"])[0]
 
 
 def test_artists_are_told_apart_by_their_place() -> None:

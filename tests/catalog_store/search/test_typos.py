@@ -2,15 +2,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rapidfuzz.distance import OSA
 
-from catalog_store.search.arrays import TextWriter
-from catalog_store.search.index import TextPool
 from catalog_store.search.layout import title_word_hash
 from catalog_store.search.typos import SHORTEST, SHORTEST_TWO_EDITS, neighbours, parts
 from catalog_store.search.vocabulary import STRIDE, Vocabulary, in_order, write_vocabulary
@@ -69,13 +66,3 @@ def test_the_vocabulary_knows_its_words_and_which_are_rare(
     assert len(rarest) == min(3, len(asked))
     assert sum(word in known for word in rarest) == min(3, sum(word in known for word in asked))
     assert rarest == [word for word in asked if word in rarest]
-
-
-def test_texts_read_back(tmp_path: Path) -> None:
-    with TextWriter(tmp_path, "title", np.uint32) as writer:
-        writer.extend(["a", "", "東京"])
-        writer.extend([])
-        writer.extend(["é"])
-    pool = TextPool(tmp_path, "title")
-    assert len(pool) == 4
-    assert [pool[number] for number in (3, 2, 1, 0)] == ["é", "東京", "", "a"]

@@ -14,7 +14,7 @@ from rapidfuzz.distance import OSA
 
 from catalog_store.search.layout import FIELD_SEPARATOR, SHORT_RANKS, TAG_BITS
 from catalog_store.search.titles import Title, encode
-from catalog_store.search.walks import Postings, Titles, close_words
+from catalog_store.search.walks import Postings, SortedWords, Titles
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -95,15 +95,15 @@ RANKED = np.arange(len(WORDS), dtype=np.uint32)[::-1].copy()
 @given(st.lists(st.lists(st.integers(0, len(WORDS) - 1), min_size=1, max_size=6), min_size=1, max_size=8))
 def test_titles_read_back_at_any_size(titles: list[list[int]]) -> None:
     pool = Titles(*title_arrays(titles, WORDS, RANKED))
-    for number, title in enumerate(titles):
+    for title, found in zip(titles, pool.of(range(len(titles))), strict=True):
         texts = [WORDS[RANKED[rank]] for rank in title]
         core = " ".join(text for text in texts if not text.startswith(FIELD_SEPARATOR))
         variant = "".join(text[1:] for text in texts if text.startswith(FIELD_SEPARATOR))
-        assert pool[number] == Title(core, variant)
+        assert found == Title(core, variant)
 
 
 def test_a_title_longer_than_any_reads_back() -> None:
-    assert pool_of([[3, SHORT_RANKS + 7] * 5_000])[0].core == " ".join([WORDS[RANKED[3]], WORDS[RANKED[SHORT_RANKS + 7]]] * 5_000)
+    assert pool_of([[3, SHORT_RANKS + 7] * 5_000]).of([0])[0].core == " ".join([WORDS[RANKED[3]], WORDS[RANKED[SHORT_RANKS + 7]]] * 5_000)
 
 
 def pool_of(titles: list[list[int]]) -> Titles:
@@ -113,17 +113,54 @@ def pool_of(titles: list[list[int]]) -> Titles:
 def test_a_document_or_word_that_is_none_is_an_index_error() -> None:
     pool = pool_of([[1], [2]])
     with pytest.raises(IndexError, match="no document 2"):
-        pool[2]
+        pool.of([0, 2])
     with pytest.raises(IndexError, match="a word of rank 65535"):
-        pool_of([[1], [SHORT_RANKS + 16_383]])[1]
+        pool_of([[1], [SHORT_RANKS + 16_383]]).of([1])
     with pytest.raises(IndexError, match="no document -1"):
-        pool[-1]
+        pool.of([-1])
 
 
-@given(st.lists(WORD, max_size=30), WORD, st.integers(1, 2))
-def test_close_words_are_those_within_so_many_edits(words: list[str], word: str, most: int) -> None:
-    expected = [(OSA.distance(word, other), other) for other in words if OSA.distance(word, other) <= most]
-    assert close_words("\n".join(words).encode(), word, most) == expected
+def sorted_words(words: list[str], stride: int = 2, longest_told: int = 8) -> tuple[SortedWords, list[str]]:
+    """The words opened, and in their order."""
+    ordered = sorted({*words}, key=lambda word: (min(len(word), longest_told), word.encode()))
+    lines = [f"{word}\n".encode() for word in ordered]
+    starts = [*accumulate(map(len, lines), initial=1)]
+    strides = np.array([*starts[:-1][::stride], starts[-1]], dtype=np.uint32)
+    return SortedWords(b"\n" + b"".join(lines), strides, stride, longest_told), ordered
+
+
+@given(st.lists(WORD, max_size=30), WORD, st.integers(1, 5))
+def test_a_word_has_its_place_and_others_have_none(words: list[str], other: str, stride: int) -> None:
+    opened, ordered = sorted_words(words, stride)
+    assert [opened.place(word) for word in ordered] == [*range(len(ordered))]
+    assert opened.place(other) == (ordered.index(other) if other in ordered else -1)
+    assert [opened.place(text) for text in ("", "zzz", f"{other}\n")] == [-1] * 3
+
+
+@given(st.lists(WORD, max_size=40), WORD, st.integers(0, 3), st.integers(1, 9), st.integers(1, 2))
+def test_close_words_are_those_with_the_beginning_and_within_so_many_edits(
+    words: list[str], word: str, kept: int, characters: int, most: int
+) -> None:
+    opened, ordered = sorted_words(words)
+    told = min(characters, 8)
+    expected = {
+        (OSA.distance(word, other), other)
+        for other in ordered
+        if min(len(other), 8) == told and other.startswith(word[:kept]) and OSA.distance(word, other) <= most
+    }
+    found = opened.close(word, kept, characters, most, 1_000, False)
+    # The strides that hold the first and the last of them may hold words of other lengths, too.
+    assert expected <= {*found}
+    assert all(other in ordered and other.startswith(word[:kept]) and OSA.distance(word, other) == edits <= most for edits, other in found)
+    beside = opened.close(word, kept, characters, most, 1_000, True)
+    assert {*found} <= {*beside}
+    assert all(other in ordered and OSA.distance(word, other) == edits <= most for edits, other in beside)
+
+
+def test_no_more_words_are_looked_at_than_asked() -> None:
+    opened, _ = sorted_words([f"a{first}{second}" for first in "bcdefghijk" for second in "bcdefghijk"])
+    assert len(opened.close("azb", 1, 3, 1, 1_000, False)) == 10
+    assert len(opened.close("azb", 1, 3, 1, 20, False)) == 2
 
 
 @given(st.text("ab", min_size=60, max_size=600), st.lists(st.tuples(st.integers(0, 599), st.sampled_from("abc\u6771")), max_size=3))
@@ -132,4 +169,13 @@ def test_long_words_are_compared_too(word: str, changes: list[tuple[int, str]]) 
     for place, letter in changes:
         letters[place % len(letters)] = letter
     other = "".join(letters)
-    assert close_words(other.encode(), word, 2) == ([(OSA.distance(word, other), other)] if OSA.distance(word, other) <= 2 else [])
+    edits = OSA.distance(word, other)
+    assert sorted_words([other], longest_told=255)[0].close(word, 0, len(other), 2, 1, False) == ([(edits, other)] if edits <= 2 else [])
+
+
+def test_starts_beyond_the_texts_are_not_followed() -> None:
+    opened = SortedWords(b"\nab\ncd\n", np.array([1, 2**31, 2**32 - 1], np.uint32), 1, 255)
+    assert (opened.place("ab"), opened.place("zz")) == (-1, -1)
+    assert {*opened.close("cd", 1, 2, 1, 100, True)} <= {(0, "cd"), (1, "ab")}
+    with pytest.raises(ValueError, match="not even the end"):
+        SortedWords(b"\n", np.array([], np.uint32), 1, 255)
