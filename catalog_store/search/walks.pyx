@@ -132,6 +132,7 @@ cdef class Titles:
     cdef const uint8_t[::1] _words
 
     def __init__(self, starts, units, ranked, word_starts, words):
+        """The files' arrays and bytes."""
         self._arrays = starts, ranked, word_starts
         self._starts, self._ranked, self._word_starts = _numbers(starts), _numbers(ranked), _numbers(word_starts)
         self._units, self._words = units, words
@@ -144,6 +145,7 @@ cdef class Titles:
         cdef string core, variant
         cdef uint64_t place, end, rank, number, begin, stop
         cdef const char* word
+        cdef size_t length
         if not 0 <= document < <Py_ssize_t> self._starts.length - 1:
             raise IndexError(f"there is no document {document}")
         place, end = _at(self._starts, document), min(_at(self._starts, document + 1), <uint64_t> self._units.shape[0])
@@ -153,18 +155,19 @@ cdef class Titles:
             if rank >= _SHORT_RANKS and place < end:
                 rank = _SHORT_RANKS + ((rank - _SHORT_RANKS) << _UNIT_BITS) + self._units[place]
                 place += 1
+            begin, stop = 0, 0
             number = _at(self._ranked, rank) if rank < self._ranked.length else self._word_starts.length
-            if number + 1 >= self._word_starts.length:
+            if number + 1 < self._word_starts.length:
+                begin, stop = _at(self._word_starts, number), min(_at(self._word_starts, number + 1), <uint64_t> self._words.shape[0])
+            if begin >= stop:
                 raise IndexError(f"the title of document {document} has a word of rank {rank}, which is none")
-            # Behind each word stands a newline.
-            begin, stop = _at(self._word_starts, number), min(_at(self._word_starts, number + 1), <uint64_t> self._words.shape[0]) - 1
-            word = <const char*> &self._words[begin]
-            if stop > begin and word[0] == _SEPARATOR:
-                variant.append(word + 1, stop - begin - 1)
+            word, length = <const char*> &self._words[begin], stop - begin - 1  # a newline stands behind each
+            if length and word[0] == _SEPARATOR:
+                variant.append(word + 1, length - 1)
             else:
                 if core.size():
                     core.push_back(b" ")
-                core.append(word, stop - begin)
+                core.append(word, length)
         return Title(PyUnicode_DecodeUTF8(core.data(), core.size(), NULL), PyUnicode_DecodeUTF8(variant.data(), variant.size(), NULL))
 
 
@@ -273,7 +276,9 @@ cdef class SortedWords:
     cdef const uint8_t* _head(self, Py_ssize_t stride) noexcept nogil:
         return &self._texts[0] + min(_at(self._starts, stride), <uint64_t> self._texts.shape[0])
 
-    cdef Py_ssize_t _behind(self, int characters, const char* text, Py_ssize_t size, Py_ssize_t first, Py_ssize_t last, bint is_beginning) noexcept nogil:
+    cdef Py_ssize_t _behind(
+        self, int characters, const char* text, Py_ssize_t size, Py_ssize_t first, Py_ssize_t last, bint is_beginning
+    ) noexcept nogil:
         """The first stride in first..last whose word stands behind the one given: behind all that begin so, if it is a beginning."""
         cdef Py_ssize_t middle
         cdef const uint8_t *word
@@ -360,6 +365,8 @@ cdef class SortedWords:
 
 
 cdef inline const uint8_t* _line_end(const uint8_t* line, const uint8_t* end) noexcept nogil:
+    if line >= end:
+        return line
     cdef const void* newline = memchr(line, b"\n", end - line)
     return <const uint8_t*> newline if newline != NULL else end
 

@@ -116,6 +116,8 @@ def test_a_document_or_word_that_is_none_is_an_index_error() -> None:
         pool.of([0, 2])
     with pytest.raises(IndexError, match="a word of rank 65535"):
         pool_of([[1], [SHORT_RANKS + 16_383]]).of([1])
+    with pytest.raises(IndexError, match="a word of rank 0"):
+        Titles(*title_arrays([[0]], ["a"], np.array([0], np.uint32))[:3], np.array([2**40, 1], np.uint64), b"\na\n").of([0])
     with pytest.raises(IndexError, match="no document -1"):
         pool.of([-1])
 
@@ -177,5 +179,7 @@ def test_starts_beyond_the_texts_are_not_followed() -> None:
     opened = SortedWords(b"\nab\ncd\n", np.array([1, 2**31, 2**32 - 1], np.uint32), 1, 255)
     assert (opened.place("ab"), opened.place("zz")) == (-1, -1)
     assert {*opened.close("cd", 1, 2, 1, 100, True)} <= {(0, "cd"), (1, "ab")}
+    falling = SortedWords(b"\nab\ncd\n", np.array([4, 1, 0], np.uint32), 1, 255)
+    assert (falling.place("ab"), falling.close("ab", 1, 2, 1, 100, True)) == (-1, [])
     with pytest.raises(ValueError, match="not even the end"):
         SortedWords(b"\n", np.array([], np.uint32), 1, 255)
