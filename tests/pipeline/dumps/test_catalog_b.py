@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import io
 import shutil
+import subprocess
 import tarfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -178,8 +179,7 @@ def test_all_deliveries_of_the_same_export_give_the_same_bytes(tmp_path: Path) -
     deliveries["unpacked"].mkdir()
     for name, content in (("mbdump", core), ("mbdump-derived", derived)):
         (deliveries["zst"] / f"{name}.tar.zst").write_bytes(zstandard.compress(content))
-        with tarfile.open(fileobj=io.BytesIO(content)) as archive:
-            archive.extractall(deliveries["unpacked"], filter="data")
+        subprocess.run(["/usr/bin/env", "tar", "-x", "-C", deliveries["unpacked"]], input=content, check=True)
     tables = {}
     for name, folder in deliveries.items():
         stage_dump("catalog_b", folder, tmp_path / "out" / name)
