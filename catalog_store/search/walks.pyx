@@ -84,7 +84,7 @@ cdef class Postings:
         cdef vector[Evidence] found
         cdef vector[uint64_t] others
         cdef Evidence one
-        cdef uint64_t word, other, pair, place, first, last, end
+        cdef uint64_t word, other, pair, bucket, place, first, last, end
         cdef uint16_t tag
         cdef size_t at
         cdef list counts = [], documents = [], weights = []
@@ -95,10 +95,10 @@ cdef class Postings:
             for word in left:
                 for at in range(others.size()):
                     pair = word ^ others[at]
-                    place = pair >> self._bucket_shift
+                    bucket = pair >> self._bucket_shift
                     tag = <uint16_t> (pair >> (self._bucket_shift - _TAG_BITS))
-                    end = min(_at(self._starts, place + 1), self._documents.length)
-                    first = _at(self._starts, place)
+                    end = min(_at(self._starts, bucket + 1), self._documents.length)
+                    first = _at(self._starts, bucket)
                     while first < end and self._tags[first] < tag:
                         first += 1
                     last = first
