@@ -1,0 +1,56 @@
+"""Settings of a build out of the environment: a value that cannot be meant is refused by the name of its variable."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from pipeline.settings import Settings
+
+
+@pytest.mark.parametrize(
+    ("variable", "text", "message"),
+    [
+        ("CATALOG_KEEP_SNAPSHOTS", "0", "expected a whole number from 1"),
+        ("CATALOG_KEEP_SNAPSHOTS", "-1", "expected a whole number from 1"),
+        ("CATALOG_KEEP_SNAPSHOTS", "2.5", "expected a whole number from 1"),
+        ("CATALOG_KEEP_DUMPS", "nan", "expected a whole number from 1"),
+        ("CATALOG_FINGERPRINT_DAYS", "9" * 5000, "expected a whole number from 1"),
+        ("CATALOG_LARGEST_SHRINK", "nan", "expected a number from 0 to 1"),
+        ("CATALOG_LARGEST_SHRINK", "20%", "expected a number from 0 to 1"),
+        ("CATALOG_LARGEST_MOVE", "-0.1", "expected a number from 0 to 1"),
+        ("CATALOG_LOWEST_RECALL", "93", "expected a number from 0 to 1"),
+        ("CATALOG_LARGEST_JUMP", "inf", "expected a number from 1"),
+        ("CATALOG_LARGEST_JUMP", "0.5", "expected a number from 1"),
+        ("CATALOG_SCHEDULE", "every night", "expected a cron expression of five fields"),
+        ("CATALOG_SCHEDULE", "0 3 * *", "expected a cron expression of five fields"),
+        ("CATALOG_KEEP_SNAPSHOT", "3", "there is no such setting; did you mean 'CATALOG_KEEP_SNAPSHOTS'"),
+    ],
+)
+def test_value_that_cannot_be_meant_is_refused_by_name(monkeypatch: pytest.MonkeyPatch, variable: str, text: str, message: str) -> None:
+    monkeypatch.setenv(variable, text)
+    with pytest.raises(ValueError, match=message) as refused:
+        Settings.from_environment()
+    assert str(refused.value).startswith(f"{variable}=")
+
+
+def test_values_within_bounds_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = {
+        "KEEP_SNAPSHOTS": "1",
+        "LARGEST_SHRINK": "1",
+        "LOWEST_RECALL": "0",
+        "LARGEST_JUMP": "1",
+        "ROOT": "/srv/c",
+        "SCHEDULE": "@daily",
+    }
+    for name, text in {**given, "KEEP_DUMPS": "", "API_PORT": "9"}.items():
+        monkeypatch.setenv(f"CATALOG_{name}", text)
+    assert Settings.from_environment() == Settings(
+        keep_snapshots=1, largest_shrink=1, lowest_recall=0, largest_jump=1, root=Path("/srv/c"), schedule="@daily"
+    )
+
+
+def test_every_number_has_bounds() -> None:
+    assert {str(field.type) for field in fields(Settings)} <= {"Path", "Path | None", "Count", "Share", "Factor", "Cron"}

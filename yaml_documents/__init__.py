@@ -1,0 +1,269 @@
+"""Reads YAML files that people write, into nodes that know their place; the one way in which this project reads YAML.
+
+    document = read_document(path)                     # DocumentError: no such file, no UTF-8, no YAML, too large, too deep, keys twice
+    fields = document.fields(("location", "dated"))    # DocumentError: no mapping, an unknown key (with the nearest known one)
+    is_dated = fields["dated"].flag()                  # DocumentError: anything but true and false
+
+Nothing is converted before it is asked for: `on`, `no`, `1990`, `2026-03-01` are text until `flag()`, `whole_number()` ... read them.
+Anchors, aliases, tags and several documents in a file are refused: nobody needs them here, and they are how a small file becomes a large
+document. Every error names file, line and key, the value, and what is allowed. The text is read event by event, so that no nesting can use
+up the stack. What must not live here: what any file means.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from decimal import Decimal, InvalidOperation
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import yaml
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+    from pathlib import Path
+
+LARGEST_BYTES = 32 * 1024 * 1024
+"""Some 200,000 reviewed overrides; all other files are far smaller."""
+DEEPEST = 32
+"""Levels of lists and mappings in each other; our files need seven."""
+_SHOWN = 60
+"""Characters of a value in a message."""
+
+
+class DocumentError(ValueError):
+    """A file cannot be used. `message` without the place; `str()` is `file:line: key: message`, or as much of it as is known."""
+
+    def __init__(self, file: str, line: int | None, key: str, message: str) -> None:
+        """`line` counts from 1."""
+        place = f"{file}:{line}" if line else file
+        super().__init__(f"{place}: {key}: {message}" if key else f"{place}: {message}")
+        self.file, self.line, self.key, self.message = file, line, key, message
+
+
+@dataclass(slots=True)
+class Node:
+    """A value of a document with its place; of `text`, `items` and `entries` one is not None. `key`: `sources.works.files[2]`."""
+
+    file: str
+    line: int
+    column: int
+    key: str = ""
+    text: str | None = None
+    is_quoted: bool = False
+    items: list[Node] | None = None
+    entries: dict[str, Node] | None = field(default=None)
+
+    def refuse(self, message: str) -> NoReturn:
+        """Raise DocumentError that names this value's place."""
+        raise DocumentError(self.file, self.line, self.key, message)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is written, or `~` or `null`."""
+        return self.text in ("", "~", "null") and not self.is_quoted
+
+    def shown(self) -> str:
+        """The value in a message, cut."""
+        if self.is_empty:
+            return "empty"
+        text = repr(self.text if self.text is not None else self.plain())
+        return text if len(text) <= _SHOWN else text[: _SHOWN - 4] + " ..."
+
+    def mapping(self) -> dict[str, Node]:
+        """The entries of a mapping, whatever their keys."""
+        if self.entries is None:
+            self.refuse(f"expected a mapping, one `name: value` a line, got {self.shown()}")
+        return self.entries
+
+    def fields(self, known: Collection[str], required: Collection[str] = ()) -> dict[str, Node]:
+        """The entries of a mapping that may have the `known` keys only and must have the `required` ones."""
+        entries = self.mapping()
+        for key, value in entries.items():
+            if key not in known:
+                value.refuse(f"unknown key {key!r}{nearest(key, known)}; known are {', '.join(known)}")
+        if missing := [key for key in required if key not in entries]:
+            self.refuse(f"needs {' and '.join(f'`{key}:`' for key in missing)}")
+        return entries
+
+    def list(self) -> list[Node]:
+        """The items of a list."""
+        if self.items is None:
+            self.refuse(f"expected a list, got {self.shown()}")
+        return self.items
+
+    def string(self) -> str:
+        """Text as it is written."""
+        if self.text is None or self.is_empty:
+            self.refuse(f"expected text, got {self.shown()}")
+        return self.text
+
+    def flag(self) -> bool:
+        """`true` or `false`."""
+        if self.text not in ("true", "false") or self.is_quoted:
+            self.refuse(f"expected true or false{', without quotes' if self.is_quoted else ''}, got {self.shown()}")
+        return self.text == "true"
+
+    def whole_number(self, least: int, most: int) -> int:
+        """A whole number within bounds."""
+        number = self.number(least, most)
+        if number != int(number):
+            self.refuse(f"expected a whole number from {least} to {most}, got {self.shown()}")
+        return int(number)
+
+    def number(self, least: float, most: float) -> Decimal:
+        """A finite number within bounds."""
+        try:
+            number = Decimal(self.text if self.text is not None and not self.is_quoted else "")
+        except InvalidOperation:
+            number = Decimal("NaN")
+        if not number.is_finite() or not Decimal(str(least)) <= number <= Decimal(str(most)):
+            self.refuse(f"expected a number from {least} to {most}{', without quotes' if self.is_quoted else ''}, got {self.shown()}")
+        return number
+
+    def plain(self) -> Any:  # noqa: ANN401 - a document has any shape
+        """The value without places: mappings, lists, flags, numbers, text; None for nothing. Dates stay text."""
+        if self.entries is not None:
+            return {key: value.plain() for key, value in self.entries.items()}
+        if self.items is not None:
+            return [item.plain() for item in self.items]
+        return self.text if self.is_quoted or self.text is None else _plain_scalar(self.text)
+
+
+def _plain_scalar(text: str) -> bool | int | float | str | None:
+    known: dict[str, bool | None] = {"": None, "~": None, "null": None, "true": True, "false": False}
+    if text in known:
+        return known[text]
+    try:
+        number = Decimal(text) if text[-1].isdigit() and "_" not in text else Decimal("NaN")
+    except InvalidOperation:
+        return text
+    if not number.is_finite():
+        return text
+    return int(text) if text.lstrip("+-").isdigit() else float(number)
+
+
+def nearest(name: str, known: Collection[str]) -> str:
+    """`; did you mean 'x'?`, or nothing when no known name is near."""
+    close = get_close_matches(name, known, n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def read_document(file: Path, shown_as: str | None = None, largest_bytes: int = LARGEST_BYTES) -> Node:
+    """The document in `file`; an empty file is an empty value. DocumentError names the file as `shown_as`. FileNotFoundError passes."""
+    name = shown_as or str(file)
+    try:
+        with file.open("rb") as opened:
+            content = opened.read(largest_bytes + 1)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise DocumentError(name, None, "", f"cannot be read ({error.strerror})") from error
+    if len(content) > largest_bytes:
+        raise DocumentError(name, None, "", f"larger than {largest_bytes:,} bytes: is it the right file?")
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise DocumentError(name, line, "", f"not readable as YAML in UTF-8: {error.reason}; save the file as UTF-8 text") from error
+    return parse_document(text, name)
+
+
+def parse_document(text: str, name: str) -> Node:
+    """As `read_document`, of a text that came from the file `name`."""
+    try:
+        return _document(yaml.parse(text, Loader=yaml.CSafeLoader), name)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+        about = "; indent with blanks, not tabs" if r"'\t'" in str(error.problem) or _has_tab(text, line) else ""
+        place = f"line {line}, column {column}"
+        raise DocumentError(name, line, "", f"not readable as YAML in UTF-8: {error.problem} ({place}){about}") from error
+    except yaml.YAMLError as error:
+        raise DocumentError(name, 1, "", f"not readable as YAML in UTF-8: {error}; take control characters out") from error
+
+
+def _has_tab(text: str, line: int) -> bool:
+    lines = text.splitlines()
+    return line <= len(lines) and lines[line - 1].lstrip(" ").startswith("\t")
+
+
+def _document(events: Iterator[yaml.Event], name: str) -> Node:
+    """Put the events together, without recursion."""
+    root: Node | None = None
+    open_nodes: list[Node] = []
+    waiting_keys: list[tuple[str, Node] | None] = []
+    """Per open node the key whose value comes next."""
+    for event in events:
+        if isinstance(event, yaml.DocumentStartEvent) and root is not None:
+            raise DocumentError(name, _place(event)[0], "", "a second document begins here: keep one in a file")
+        if isinstance(event, yaml.SequenceEndEvent | yaml.MappingEndEvent):
+            open_nodes.pop()
+            waiting_keys.pop()
+        elif isinstance(event, yaml.NodeEvent):
+            node = _node(event, name)
+            if not open_nodes:
+                root = node
+            elif _is_key(open_nodes[-1], waiting_keys[-1]):
+                waiting_keys[-1] = (_new_key(node, open_nodes[-1]), node)
+                continue
+            else:
+                _attach(node, open_nodes[-1], waiting_keys[-1])
+                waiting_keys[-1] = None
+            if node.text is None:
+                if len(open_nodes) == DEEPEST:
+                    raise DocumentError(name, node.line, "", f"nested deeper than {DEEPEST} levels: is it the right file?")
+                open_nodes.append(node)
+                waiting_keys.append(None)
+    return root or Node(name, 1, 1, text="")
+
+
+def _node(event: yaml.NodeEvent, name: str) -> Node:
+    node = Node(name, *_place(event))
+    if isinstance(event, yaml.AliasEvent) or event.anchor:
+        node.refuse(f"anchors and aliases (`&{event.anchor}`, `*{event.anchor}`) are not read: write the value out, or put it in quotes")
+    if tag := getattr(event, "tag", None):
+        node.refuse(f"tags (`{tag}`) are not read: take it out, or put the value in quotes")
+    if isinstance(event, yaml.ScalarEvent):
+        node.text, node.is_quoted = event.value, bool(event.style)
+    elif isinstance(event, yaml.SequenceStartEvent):
+        node.items = []
+    else:
+        node.entries = {}
+    return node
+
+
+def _place(event: yaml.Event) -> tuple[int, int]:
+    """Line and column, from 1."""
+    mark = event.start_mark
+    return (mark.line + 1, mark.column + 1) if mark else (1, 1)
+
+
+def _is_key(above: Node, waiting: tuple[str, Node] | None) -> bool:
+    return above.entries is not None and waiting is None
+
+
+def _new_key(node: Node, above: Node) -> str:
+    entries = above.entries or {}
+    if node.text is None:
+        raise DocumentError(node.file, node.line, above.key, "a key is a list or a mapping; keys are words")
+    if node.text in entries:
+        first = entries[node.text].line
+        raise DocumentError(
+            node.file,
+            node.line,
+            above.key,
+            f"{node.text!r} stands twice in one mapping, first in line {first}: keep one",
+        )
+    return node.text
+
+
+def _attach(node: Node, above: Node, waiting: tuple[str, Node] | None) -> None:
+    if above.items is not None:
+        node.key = f"{above.key}[{len(above.items)}]"
+        above.items.append(node)
+    elif above.entries is not None and waiting is not None:
+        key, key_node = waiting
+        node.key = f"{above.key}.{key}" if above.key else key
+        node.line = key_node.line
+        above.entries[key] = node
