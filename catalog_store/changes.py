@@ -70,6 +70,16 @@ def changes_from(previous: Path, tables: Mapping[str, Path]) -> Iterator[Change]
             yield from (Change(*row) for row in block)
 
 
+def known_builds(previous: Path) -> list[str]:
+    """The builds that the snapshot in `previous` knows, oldest first, itself last; of one without a readable history, itself alone."""
+    file = previous / SERVING_FOLDER / FILE_NAME
+    try:
+        with closing(sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro&immutable=1", uri=True)) as connection:
+            return [name for (name,) in connection.execute("SELECT snapshot_id FROM build ORDER BY number")]
+    except sqlite3.Error:
+        return [previous.name]
+
+
 def earlier_builds(previous: Path) -> tuple[list[str], list[tuple[int, int, int, int, int]]]:
     """(the builds that the snapshot in `previous` knows, itself last; their changes, each with the place of its build in that list).
 

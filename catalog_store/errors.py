@@ -27,6 +27,18 @@ class SnapshotInvalidError(CatalogError):
     code = "snapshot_invalid"
 
 
+class SnapshotInconsistentError(CatalogError):
+    """Files of a snapshot contradict each other: an invariant of catalog_store/snapshot_invariants.py does not hold."""
+
+    code = "snapshot_inconsistent"
+
+
+class BodyDamagedError(CatalogError):
+    """What is stored of a track or release is not what was published: nothing of it is answered."""
+
+    code = "body_damaged"
+
+
 class SnapshotExistsError(CatalogError):
     """A snapshot of that id was published before: snapshots are never overwritten."""
 
@@ -84,6 +96,8 @@ class CatalogClosedError(CatalogError):
 ERRORS: tuple[type[CatalogError], ...] = (
     NoSnapshotError,
     SnapshotInvalidError,
+    SnapshotInconsistentError,
+    BodyDamagedError,
     SnapshotExistsError,
     PublishBusyError,
     MissingTableError,

@@ -17,12 +17,12 @@ import os
 import threading
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 
 import structlog
 
 from catalog_store.errors import SnapshotInvalidError
-from catalog_store.snapshot import CURRENT, verify
+from catalog_store.snapshot import CURRENT, MANIFEST, verify
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,6 +45,21 @@ class _Closeable(Protocol):
 
 
 Opened = TypeVar("Opened", bound=_Closeable)
+
+
+class Standing(NamedTuple):
+    """How what is served stands against what `current` names."""
+
+    served: str | None
+    """Id of the snapshot that is open; None while there is none."""
+    current: str | None
+    """Id of the snapshot that `current` names; None when the link is missing or unreadable."""
+    behind_seconds: float
+    """For how long they have differed; 0 while they agree."""
+    is_refused: bool
+    """Whether `current` was looked at and found unfit; the log says why."""
+    is_following: bool
+    """Whether the thread that looks at `current` lives."""
 
 
 class _Open(Generic[Opened]):
@@ -103,6 +118,8 @@ class LiveSnapshot(Generic[Opened]):
         self._refusal: _Refusal | None = None
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
+        self._behind_since: float | None = None
+        """Since when another snapshot than `current` names, or none, has been open."""
 
     def hold(self) -> _Hold[Opened]:
         """`with live.hold() as opened:` what is live, the same until the block ends; the `absent` error when nothing is."""
@@ -136,30 +153,62 @@ class LiveSnapshot(Generic[Opened]):
         """Why the snapshot that `current` names is not the live one; None when it is."""
         return None if self._refusal is None else self._refusal.reason
 
+    def standing(self) -> Standing:
+        """What is served against what `current` names, read anew. From any thread; never raises, also when the follower has died."""
+        live, refusal, thread = self._open, self._refusal, self._thread
+        link = self._root / CURRENT
+        current: str | None = None
+        is_behind = True
+        try:
+            target = self._folder()
+            is_behind = live is None or target != live.folder
+            current = target.name if link.is_symlink() or (target / MANIFEST).is_file() else None
+        except (OSError, RuntimeError):  # the latter: a link that leads to itself
+            pass
+        since = self._note_behind(is_behind=is_behind)
+        return Standing(
+            served=None if live is None else live.manifest.id,
+            current=current,
+            behind_seconds=time.monotonic() - since if since is not None else 0.0,
+            is_refused=refusal is not None and since is not None,
+            is_following=thread is not None and thread.is_alive(),
+        )
+
+    def _note_behind(self, *, is_behind: bool) -> float | None:
+        """Since when what is open has not been what `current` names; None when it is. A `current` that moves on begins nothing anew."""
+        since = self._behind_since
+        if not is_behind:
+            since = None
+        elif since is None:
+            since = time.monotonic()
+        self._behind_since = since
+        return since
+
     def look(self) -> None:
         """Make what `current` names the live snapshot, if it is not and can be. Never raises for a bad snapshot."""
         live, refusal = self._open, self._refusal
         try:
             folder = self._folder()
             if live is not None and live.folder == folder:
-                self._refusal = None
+                self._refusal = self._behind_since = None
                 return
             target = (folder, _last_change(folder))
-        except OSError as error:
+        except (OSError, RuntimeError) as error:
             self._refuse((self._root, None), error, may_pass=True)
             return
+        self._note_behind(is_behind=True)
         if refusal is not None and refusal.target == target and time.monotonic() < refusal.again_at:
             return
         try:
             contents = self._contents if self._reads_first or live is not None else False
             manifest = verify(folder, contents=contents, besides=self._besides)
-            opened = self._open_one(folder)
+            following = _Open(folder, manifest, self._open_one(folder))
         except SnapshotInvalidError as error:
             self._refuse(target, error, may_pass=False)
         except Exception as error:  # noqa: BLE001 - whatever is wrong with it: what is in use stays, and this thread lives
             self._refuse(target, error, may_pass=True)
         else:
-            self._switch(_Open(folder, manifest, opened))
+            self._switch(following)
 
     def follow(self) -> None:
         """Look now, then again and again in a thread, until `close()`."""
@@ -175,10 +224,18 @@ class LiveSnapshot(Generic[Opened]):
 
     def _follow(self) -> None:
         thread = threading.get_native_id()  # on Linux niceness is a thread's own
-        os.setpriority(os.PRIO_PROCESS, thread, max(_NICENESS, os.getpriority(os.PRIO_PROCESS, thread)))
-        self.look()
+        with suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, thread, max(_NICENESS, os.getpriority(os.PRIO_PROCESS, thread)))
+        self._look_and_live()
         while not self._stopping.wait(self._look_seconds):
+            self._look_and_live()
+
+    def _look_and_live(self) -> None:
+        """Look; whatever goes wrong, there is a next time: without this thread no later snapshot is ever served."""
+        try:
             self.look()
+        except Exception as error:  # noqa: BLE001 - see above
+            _tell("error", "looking for another snapshot failed", exc_info=error)
 
     def _folder(self) -> Path:
         """The folder that should be live."""
@@ -187,9 +244,9 @@ class LiveSnapshot(Generic[Opened]):
 
     def _switch(self, following: _Open[Opened]) -> None:
         before = self.snapshot
-        self._refusal = None
+        self._refusal = self._behind_since = None
         self._supersede(following)
-        log.info(self._says["live"], snapshot=following.manifest.id, before=before and before[0])
+        _tell("info", self._says["live"], snapshot=following.manifest.id, before=before and before[0])
 
     def _supersede(self, following: _Open[Opened] | None) -> None:
         with self._lock:
@@ -201,8 +258,12 @@ class LiveSnapshot(Generic[Opened]):
             self._free(superseded)
 
     def _free(self, superseded: _Open[Opened]) -> None:
-        superseded.opened.close()
-        log.info(self._says["freed"], snapshot=superseded.manifest.id)
+        try:
+            superseded.opened.close()
+        except Exception as error:  # noqa: BLE001 - the last holder is often a request, which is answered already
+            _tell("error", "a snapshot could not be closed", snapshot=superseded.manifest.id, exc_info=error)
+            return
+        _tell("info", self._says["freed"], snapshot=superseded.manifest.id)
 
     def _refuse(self, target: tuple[Path, int | None], error: Exception, *, may_pass: bool) -> None:
         """Remember and tell once. A damaged snapshot is not tried again until a file of it or `current` changes."""
@@ -214,7 +275,7 @@ class LiveSnapshot(Generic[Opened]):
         self._refusal = _Refusal(target, str(error), seconds)
         if not is_known:
             live = self.snapshot
-            log.error(self._says["refused"], folder=str(target[0]), reason=str(error), live=live and live[0])
+            _tell("error", self._says["refused"], folder=str(target[0]), reason=str(error), live=live and live[0])
 
 
 class _Hold(Generic[Opened]):
@@ -231,6 +292,12 @@ class _Hold(Generic[Opened]):
 
     def __exit__(self, *_: object) -> None:
         self._live.give_back(self._held)
+
+
+def _tell(level: str, event: str, **facts: object) -> None:
+    """Log; a holder that gives a snapshot back is a request, and a log that fails must not fail it."""
+    with suppress(Exception):
+        getattr(log, level)(event, **facts)
 
 
 def _last_change(folder: Path) -> int:

@@ -2,9 +2,10 @@
 
 Order of a publish: everything is written below `snapshots/.building-<id>`, the manifest last, all of it flushed to disk; then the folder
 is renamed to its id; then a link made before as `.publishing-<id>` is renamed over `current`. A process killed at any moment leaves
-`current` pointing at a whole snapshot; what it had begun lies under a dotted name, which the next publish removes. A lock file lets one
-process at a time publish, roll back or prune; the kernel frees it when the process dies. What must not live here: what the files contain
-(analyst_file.py, serving/, search/), reading them (reader.py).
+`current` pointing at a whole snapshot; what it had begun lies under a dotted name, which the next publish removes. One that fails with an
+error removes it itself. A lock file lets one process at a time publish, roll back or prune; the kernel frees it when the process dies.
+What must not live here: what the files contain (analyst_file.py, serving/, search/), reading them (reader.py), what is removed and what
+never is (current_link.py).
 """
 
 from __future__ import annotations
@@ -15,14 +16,34 @@ import os
 import shutil
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from itertools import chain, count
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from catalog_store.analyst_file import build_analyst_file
-from catalog_store.errors import MissingTableError, NoSnapshotError, PublishBusyError, SnapshotExistsError
+from catalog_store.changes import known_builds
+from catalog_store.current_link import (
+    BUILDING,
+    ROLLBACK_LINK,
+    clear_markers,
+    flush,
+    flush_folder,
+    is_live,
+    live_folder,
+    make_link,
+    marker_of,
+    remove_leftovers,
+    require_link,
+    require_usable_current,
+    retire,
+    switch,
+)
+from catalog_store.errors import MissingTableError, NoSnapshotError, PublishBusyError, SnapshotExistsError, SnapshotInvalidError
 from catalog_store.search.build import build_search
 from catalog_store.serving.build import build_serving
 from catalog_store.snapshot import (
@@ -48,6 +69,7 @@ from catalog_store.snapshot import (
     stored_file,
     verify,
 )
+from catalog_store.snapshot_invariants import require_invariants
 from catalog_store.tables import CATALOG_TABLES, TABLES
 from catalog_store.tables.files import parts
 
@@ -56,11 +78,22 @@ if TYPE_CHECKING:
 
 REQUIRED_TABLES = tuple(table.name for table in CATALOG_TABLES)
 
+ID_KINDS = ("recording", "artist", "release", "label")
+"""Kinds of ids that are never given out twice; the table of each has the column `<kind>_id`."""
+
 _LOCK = ".publish.lock"
-_BUILDING = ".building-"
-_REMOVING = ".removing-"
-_PUBLISHING = ".publishing-"
-_ROLLBACK_LINK = ".rollback"
+
+
+class _Identity(NamedTuple):
+    """What sets a snapshot apart from another one of the same tables."""
+
+    snapshot_id: str
+    sequence: int
+    next_ids: dict[str, int]
+
+
+def _say_nothing(_line: str) -> None:
+    return
 
 
 def publish(
@@ -71,7 +104,7 @@ def publish(
     next_ids: Mapping[str, int],
     attachments: Mapping[str, Path] = MappingProxyType({}),
     recognition: Path | None = None,
-    report: Callable[[str], None] = lambda _line: None,
+    report: Callable[[str], None] = _say_nothing,
 ) -> Snapshot:
     """Make a snapshot of `tables` (name -> folder of Parquet parts) under `root` and switch `current` to it.
 
@@ -80,7 +113,9 @@ def publish(
     snapshots say is kept when larger. `attachments` (file name -> file) are copied into the folder. `recognition` is the folder of an index
     of fingerprints, hard-linked like the parts. `report` is told each step. The same tables, attachments and index after the same live
     snapshot give the same bytes except for catalog.duckdb and `created_at`.
-    MissingTableError, SnapshotExistsError, PublishBusyError, ValueError for an id of the wrong shape.
+    MissingTableError, SnapshotExistsError, PublishBusyError, NoSnapshotError when `current` dangles, SnapshotInvalidError when the live
+    snapshot's manifest is damaged, SnapshotInconsistentError when the files contradict each other (snapshot_invariants.py), ValueError
+    for an id of the wrong shape. Whatever is raised, `current` names what it named before.
     """
     if not ID_SHAPE.fullmatch(snapshot_id):
         raise ValueError(f"snapshot id {snapshot_id!r}: use 1-64 letters, digits, '.', '_' or '-', beginning with a letter or digit")
@@ -88,28 +123,38 @@ def publish(
     unknown = [name for name in tables if name not in TABLES or TABLES[name].layer == "staging"]
     if missing or unknown:
         raise MissingTableError(f"cannot publish {snapshot_id}: missing tables {missing}, tables that are not published {unknown}")
+    (root / SNAPSHOTS).mkdir(parents=True, exist_ok=True)
     with _only_publisher(root):
-        _remove_leftovers(root)
+        require_usable_current(root)
+        remove_leftovers(root, report)
         final = root / SNAPSHOTS / snapshot_id
-        if final.exists():
+        if os.path.lexists(final):
             raise SnapshotExistsError(f"{final} exists: publish under another id, or roll back to it")
-        building = final.with_name(_BUILDING + snapshot_id)
-        manifest = _build(tables, building, snapshot_id, _highest(root, next_ids), attachments, recognition, report, current_folder(root))
-        report("flushing to disk")
-        _flush(building)
-        next_link = _link_to(root, snapshot_id, _PUBLISHING + snapshot_id)
-        building.rename(final)
-        _flush_folder(final.parent)
-        report("switching to the new snapshot")
-        _switch(root, next_link)
+        building = final.with_name(BUILDING + snapshot_id)
+        sequence = 1 + max((each.manifest.sequence for each in snapshots(root)), default=0)
+        identity = _Identity(snapshot_id, sequence, highest_ids(root, next_ids))
+        try:
+            manifest = _build(tables, building, identity, attachments, recognition, report, live_folder(root))
+            report("checking invariants")
+            require_invariants(building, manifest)
+            report("flushing to disk")
+            flush(building)
+            next_link = make_link(root, Path(SNAPSHOTS) / snapshot_id, marker_of(root, snapshot_id).name)
+            flush_folder(root)
+            building.rename(final)
+            flush_folder(final.parent)
+            report("switching to the new snapshot")
+            _switch(root, next_link)
+        except BaseException:
+            remove_leftovers(root, report)
+            raise
         return Snapshot(final, manifest, is_current=True)
 
 
 def _build(
     tables: Mapping[str, Path],
     folder: Path,
-    snapshot_id: str,
-    next_ids: dict[str, int],
+    identity: _Identity,
     attachments: Mapping[str, Path],
     recognition: Path | None,
     report: Callable[[str], None],
@@ -126,7 +171,7 @@ def _build(
     serving = folder / SERVING_FOLDER
     serving.mkdir()
     report("building the serving file")
-    build_serving(published, serving, snapshot_id=snapshot_id, previous=previous)
+    build_serving(published, serving, snapshot_id=identity.snapshot_id, previous=previous)
     report("building the search index")
     build_search(published, serving / SEARCH_FOLDER)
     if recognition is not None:
@@ -138,15 +183,16 @@ def _build(
     manifest = Manifest(
         format=FORMAT,
         format_version=FORMAT_VERSION,
-        id=snapshot_id,
+        id=identity.snapshot_id,
         created_at=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
         schema_version=schema_version(names),
         tables={name: _stored_table(folder, published[name]) for name in names},
-        next_ids=next_ids,
+        next_ids=identity.next_ids,
         analyst_file=stored_file(folder, folder / ANALYST_FILE),
         serving=tuple(_stored_serving(folder, sorted(path for path in serving.rglob("*") if path.is_file()), previous)),
         attachments=tuple(stored_file(folder, folder / name) for name in sorted(attachments)),
-    )
+        sequence=identity.sequence,
+    ).sealed()
     (folder / MANIFEST).write_bytes(manifest.encode())
     return manifest
 
@@ -183,20 +229,65 @@ def _stored_table(folder: Path, table: Path) -> StoredTable:
     return StoredTable(sum(file.rows for file in files), sum(file.bytes for file in files), files)
 
 
-def _highest(root: Path, next_ids: Mapping[str, int]) -> dict[str, int]:
+def highest_ids(root: Path, next_ids: Mapping[str, int] = MappingProxyType({})) -> dict[str, int]:
+    """Per kind the smallest id that no snapshot gave out, at least as in `next_ids`.
+
+    Of a snapshot without a usable manifest the tables tell; SnapshotInvalidError when they cannot be read either.
+    """
+    usable, damaged = _published(root)
     highest = dict(sorted(next_ids.items()))
-    for snapshot in snapshots(root):
-        for kind, value in snapshot.manifest.next_ids.items():
+    for given in [*(snapshot.manifest.next_ids for snapshot in usable), *map(_ids_of_tables, damaged)]:
+        for kind, value in given.items():
             highest[kind] = max(value, highest.get(kind, 1))
     return highest
 
 
+def _ids_of_tables(folder: Path) -> dict[str, int]:
+    try:
+        return {kind: 1 + max(map(_largest_ids(kind), parts(folder / TABLES_FOLDER / kind))) for kind in ID_KINDS}
+    except (OSError, pa.ArrowException) as error:
+        raise SnapshotInvalidError(
+            f"snapshot {folder} has neither a usable {MANIFEST} nor tables that can be read ({error}), so the ids that it gave out are not "
+            f"known: restore its {MANIFEST} from a backup; or remove the folder, if another snapshot was published after it"
+        ) from error
+
+
+def _largest_ids(kind: str) -> Callable[[Path], int]:
+    return lambda part: pc.max(pq.read_table(part, columns=[f"{kind}_id"]).column(0)).as_py() or 0
+
+
 def snapshots(root: Path) -> list[Snapshot]:
-    """All published snapshots, oldest first; the live one is marked."""
-    live = current_folder(root)
-    folders = [path.parent for path in (root / SNAPSHOTS).glob(f"*/{MANIFEST}") if not path.parent.name.startswith(".")]
-    found = [Snapshot(folder, read_manifest(folder), is_current=folder.name == (live.name if live else None)) for folder in folders]
-    return sorted(found, key=lambda snapshot: (snapshot.manifest.created_at, snapshot.id))
+    """All published snapshots whose manifest is usable, in the order in which they were published; the live one is marked."""
+    return _published(root)[0]
+
+
+def damaged_snapshots(root: Path) -> dict[str, str]:
+    """Folders of snapshots that have no usable manifest, and what is wrong with it."""
+    return {folder.name: reason for folder, reason in _published(root)[1].items()}
+
+
+def _published(root: Path) -> tuple[list[Snapshot], dict[Path, str]]:
+    usable: list[Snapshot] = []
+    damaged: dict[Path, str] = {}
+    for folder in sorted(folder for folder in (root / SNAPSHOTS).glob("*") if ID_SHAPE.fullmatch(folder.name) and folder.is_dir()):
+        try:
+            usable.append(Snapshot(folder, read_manifest(folder), is_current=is_live(root, folder)))
+        except (SnapshotInvalidError, NoSnapshotError) as error:
+            if (folder / MANIFEST).exists() or (folder / TABLES_FOLDER).is_dir():
+                damaged[folder] = str(error)
+    # Not by time: a clock may go back. Manifests without a sequence number are older than all that have one.
+    return sorted(usable, key=lambda snapshot: (snapshot.manifest.sequence, snapshot.manifest.created_at, snapshot.id)), damaged
+
+
+def unused_id(root: Path, wanted: str) -> str:
+    """`wanted`, or with a number behind it when a snapshot of that id is there or stands in the history of the live one.
+
+    An id made of the time comes again when the clock goes back.
+    """
+    live = live_folder(root)
+    known = {*known_builds(live)} if live else set()
+    candidates = chain([wanted], (f"{wanted}-{number}" for number in count(2)))
+    return next(name for name in candidates if name not in known and not os.path.lexists(root / SNAPSHOTS / name))
 
 
 def current_folder(root: Path) -> Path | None:
@@ -215,88 +306,68 @@ def live_snapshot(root: Path) -> Snapshot:
     return Snapshot(folder, read_manifest(folder), is_current=True)
 
 
-def rollback(root: Path, snapshot_id: str) -> Snapshot:
-    """Make an earlier (or later) snapshot the live one, after checking that its files are there in full size.
+def find_snapshot(root: Path, snapshot_id: str) -> Snapshot:
+    """The snapshot of that id; NoSnapshotError when there is none, SnapshotInvalidError when its manifest is unusable."""
+    folder = _folder_of(root, snapshot_id)
+    return Snapshot(folder, read_manifest(folder), is_current=is_live(root, folder))
 
-    NoSnapshotError when there is none of that id, SnapshotInvalidError when it is damaged: `current` then stays as it is.
+
+def _folder_of(root: Path, snapshot_id: str) -> Path:
+    folder = root / SNAPSHOTS / snapshot_id
+    if not ID_SHAPE.fullmatch(snapshot_id) or not folder.is_dir():
+        known = ", ".join(snapshot.id for snapshot in snapshots(root)) or "none"
+        raise NoSnapshotError(f"no snapshot {snapshot_id!r} under {root}: there are {known}")
+    return folder
+
+
+def rollback(root: Path, snapshot_id: str, *, contents: bool = True, report: Callable[[str], None] = _say_nothing) -> Snapshot:
+    """Make an earlier (or later) snapshot the live one, after reading its files through; without `contents` only their sizes are checked.
+
+    `report` is told how far reading is. NoSnapshotError when there is none of that id, SnapshotInvalidError when it is damaged. Whatever
+    is raised, `current` stays as it is.
     """
     with _only_publisher(root):
-        folder = root / SNAPSHOTS / snapshot_id
-        if not ID_SHAPE.fullmatch(snapshot_id) or not folder.is_dir():
-            known = ", ".join(snapshot.id for snapshot in snapshots(root)) or "none"
-            raise NoSnapshotError(f"no snapshot {snapshot_id!r} under {root}: there are {known}")
-        manifest = verify(folder, contents=False)
-        _switch(root, _link_to(root, snapshot_id, _ROLLBACK_LINK))
+        require_link(root)
+        folder = _folder_of(root, snapshot_id)
+        manifest = verify(folder, contents=contents, report=report)
+        # Before the switch: killed between the two, it is a snapshot like any other, and nobody takes it for one that never was live.
+        clear_markers(root, folder)
+        _switch(root, make_link(root, Path(SNAPSHOTS) / snapshot_id, ROLLBACK_LINK))
         return Snapshot(folder, manifest, is_current=True)
 
 
-def prune(root: Path, keep: int) -> list[str]:
+def prune(root: Path, keep: int, *, report: Callable[[str], None] = _say_nothing) -> list[str]:
     """Remove all but the newest `keep` (at least 1) snapshots and the live one; returns the ids removed, oldest first.
 
-    The newest always stays: it holds the highest `next_ids`, also after a rollback. Readers that have a removed snapshot open keep
-    their open files.
+    The newest always stays: it holds the highest `next_ids`, also after a rollback. Snapshots without a usable manifest are left alone.
+    Readers that have a removed snapshot open keep their open files. NoSnapshotError when `current` dangles: then nothing is removed.
     """
     if keep < 1:
         raise ValueError(f"keep is {keep}: at least the newest snapshot must stay")
+    if not (root / SNAPSHOTS).is_dir():
+        return []
     with _only_publisher(root):
-        _remove_leftovers(root)
+        require_usable_current(root)
+        remove_leftovers(root, report)
         doomed = [snapshot for snapshot in snapshots(root)[:-keep] if not snapshot.is_current]
+        # A power failure must not bring back a `current` that names one of them.
+        flush_folder(root)
         for snapshot in doomed:
-            retired = snapshot.folder.with_name(_REMOVING + snapshot.id)
-            snapshot.folder.rename(retired)
-            shutil.rmtree(retired)
-        return [snapshot.id for snapshot in doomed]
-
-
-def _link_to(root: Path, snapshot_id: str, name: str) -> Path:
-    link = root / name
-    link.unlink(missing_ok=True)
-    link.symlink_to(Path(SNAPSHOTS) / snapshot_id)
-    return link
+            retire(root, snapshot.folder)
+        return [snapshot.folder.name for snapshot in doomed]
 
 
 def _switch(root: Path, next_link: Path) -> None:
-    next_link.rename(root / CURRENT)
-    _flush_folder(root)
+    switch(root, next_link)
 
 
 @contextmanager
 def _only_publisher(root: Path) -> Iterator[None]:
-    (root / SNAPSHOTS).mkdir(parents=True, exist_ok=True)
+    if not (root / SNAPSHOTS).is_dir():
+        raise NoSnapshotError(f"no catalog at {root}: it has no folder {SNAPSHOTS!r}")
     with (root / _LOCK).open("a") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise PublishBusyError(f"another process publishes under {root}: wait for it, then try again") from error
         yield
-
-
-def _remove_leftovers(root: Path) -> None:
-    for prefix in (_BUILDING, _REMOVING):
-        for folder in sorted((root / SNAPSHOTS).glob(f"{prefix}*")):
-            shutil.rmtree(folder)
-    for link in sorted(root.glob(f"{_PUBLISHING}*")):
-        # Killed between the two renames: the snapshot got its name but never was live, so its id is free again.
-        never_live = root / link.readlink()
-        if never_live.is_dir():
-            retired = never_live.with_name(_REMOVING + never_live.name)
-            never_live.rename(retired)
-            shutil.rmtree(retired)
-        link.unlink()
-
-
-def _flush(folder: Path) -> None:
-    for path in [*folder.rglob("*"), folder]:
-        if path.is_dir():
-            _flush_folder(path)
-        else:
-            with path.open("rb") as file:
-                os.fsync(file.fileno())
-
-
-def _flush_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -27,6 +27,9 @@ manifest.json is UTF-8 JSON, one object:
     analyst_file     {path, bytes, sha256} of catalog.duckdb
     serving          [{path, bytes, sha256}]: every file below serving/, sorted by path
     attachments      [{path, bytes, sha256}]: files beside the catalog, sorted by path; absent in snapshots that were made without
+    sequence         1 for the first snapshot of a catalog, then one more than the highest there: the order of publishing, whatever the
+                     clock said; absent in snapshots that are older than all that have one
+    seal             {members, sha256}: SHA-256 over the values of the named members (see `seal_of`); absent where `sequence` is
 
 `sha256` is lower-case hex. Additional members may appear; readers ignore them. Add a member here, in the class and in
 docs/snapshot_format.md together. What must not live here: writing snapshots (publisher.py), opening them for queries (reader.py).
@@ -44,7 +47,7 @@ from catalog_store.errors import NoSnapshotError, SnapshotInvalidError
 from catalog_store.tables import TABLES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
 FORMAT = "music-catalog-snapshot"
@@ -58,6 +61,9 @@ RECOGNITION_FOLDER = "recognition"
 """Both below SERVING_FOLDER."""
 SNAPSHOTS = "snapshots"
 CURRENT = "current"
+REPORTED_BYTES = 1_000_000_000
+"""Read between two lines about progress: a second or two."""
+_GB = 1e9
 ID_SHAPE = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]{0,63}")
 
 
@@ -86,6 +92,13 @@ class StoredTable(msgspec.Struct, frozen=True):
     files: tuple[TablePart, ...]
 
 
+class Seal(msgspec.Struct, frozen=True):
+    """The checksum of a manifest: names of the members it covers, SHA-256 in hex over them."""
+
+    members: tuple[str, ...]
+    sha256: str
+
+
 class Manifest(msgspec.Struct, frozen=True):
     """manifest.json, field by field as in the module's docstring."""
 
@@ -99,6 +112,14 @@ class Manifest(msgspec.Struct, frozen=True):
     analyst_file: StoredFile
     serving: tuple[StoredFile, ...]
     attachments: tuple[StoredFile, ...] = ()
+    sequence: int = 0
+    seal: Seal | None = None
+
+    def sealed(self) -> Manifest:
+        """The same with a seal over every member that has a value."""
+        values = msgspec.to_builtins(self)
+        covered = tuple(name for name in self.__struct_fields__ if name != "seal" and values[name])
+        return msgspec.structs.replace(self, seal=Seal(covered, seal_of(values, covered)))
 
     def encode(self) -> bytes:
         """The manifest as indented JSON with a final newline."""
@@ -140,22 +161,36 @@ def read_manifest(folder: Path) -> Manifest:
         raise NoSnapshotError(f"no snapshot at {folder}: it has no {MANIFEST}") from error
     try:
         manifest = msgspec.json.decode(content, type=Manifest)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise SnapshotInvalidError(f"{path}: not a manifest: {error}") from error
     if manifest.format != FORMAT or manifest.format_version != FORMAT_VERSION:
         raise SnapshotInvalidError(
             f"{path}: format {manifest.format!r} version {manifest.format_version}, this program reads {FORMAT!r} {FORMAT_VERSION}: "
             "publish again with this program or use the one that wrote it"
         )
+    if not _is_sealed(manifest, content):
+        raise SnapshotInvalidError(f"{path} is damaged, it breaks its seal: restore it from a backup, or roll back to another snapshot")
     return manifest
 
 
-def verify(folder: Path, *, contents: bool | str = True, besides: str = "") -> Manifest:
-    """Check every file of the snapshot against its manifest and return the manifest.
+def seal_of(values: Mapping[str, object], members: Iterable[str]) -> str:
+    """SHA-256 in hex over JSON without spaces, keys sorted: a list of [name, value] of the named members of a manifest."""
+    return hashlib.sha256(msgspec.json.encode([[name, values.get(name)] for name in members], order="sorted")).hexdigest()
+
+
+def _is_sealed(manifest: Manifest, content: bytes) -> bool:
+    """A seal that is lost counts as broken: `sequence` and `seal` came into the format together."""
+    if manifest.seal is None:
+        return manifest.sequence == 0
+    return seal_of(msgspec.json.decode(content), manifest.seal.members) == manifest.seal.sha256
+
+
+def verify(folder: Path, *, contents: bool | str = True, besides: str = "", report: Callable[[str], None] = lambda _line: None) -> Manifest:
+    """Check every file of the snapshot against its manifest, and the manifest against its seal, and return the manifest.
 
     With `contents` false only presence and size are checked (milliseconds); with the name of a folder in the snapshot, each byte of the
-    files below it is read besides; else each byte of all, but of those below the folder `besides`. SnapshotInvalidError names all files at
-    fault.
+    files below it is read besides; else each byte of all, but of those below the folder `besides`. `report` is told before every
+    gigabyte or so how far reading is. SnapshotInvalidError names all files at fault.
     """
     manifest = read_manifest(folder)
     below = contents + "/" if isinstance(contents, str) else ""
@@ -164,7 +199,16 @@ def verify(folder: Path, *, contents: bool | str = True, besides: str = "") -> M
     def is_read(file: StoredFile | TablePart) -> bool:
         return bool(contents) and file.path.startswith(below) and not file.path.startswith(unread)
 
-    faults = [fault for file in manifest.files() if (fault := _fault(folder, file, contents=is_read(file)))]
+    faults: list[str] = []
+    total = sum(file.bytes for file in manifest.files() if is_read(file))
+    done, told = 0, -REPORTED_BYTES
+    for file in manifest.files():
+        if is_read(file) and done - told >= REPORTED_BYTES:
+            report(f"verifying snapshot {manifest.id}: {done / _GB:.1f} of {total / _GB:.1f} GB read")
+            told = done
+        fault = _fault(folder, file, contents=is_read(file))
+        faults += [fault] if fault else []
+        done += file.bytes if is_read(file) else 0
     if faults:
         raise SnapshotInvalidError(f"snapshot {manifest.id} at {folder} is damaged: {'; '.join(faults)}: roll back to another one")
     return manifest

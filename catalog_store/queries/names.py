@@ -34,13 +34,17 @@ def by_id(store: ServingStore, kind: str, identifier: int) -> Named | None:
 
 
 def by_name(store: ServingStore, kind: str, name: str) -> list[int]:
-    """Ids of the artists, labels or genres (`kind`) whose name has the same key, ascending; none for a blank name."""
+    """Ids of the artists, labels or genres (`kind`) that `/v1` shows by a name of the same key, ascending; none for a blank name.
+
+    An artist counts by its own name and by each one under which a recording or release credits it.
+    """
     key = name_key(name.encode(errors="replace").decode())
     rows = store.rows(
-        f"SELECT id, {kind}.name FROM name JOIN {kind} ON {kind}_id = id WHERE kind = ? AND hash = ? ORDER BY id",
+        f"SELECT id, coalesce(nullif(other_name, ''), {kind}.name) FROM name JOIN {kind} ON {kind}_id = id "
+        "WHERE kind = ? AND hash = ? ORDER BY id",
         (NAME_KINDS.index(kind), name_hash(NAME_KINDS.index(kind), key)),
     )
-    return [identifier for identifier, other in rows if key and name_key(other) == key]
+    return sorted({identifier for identifier, other in rows if key and name_key(other) == key})
 
 
 def _row(store: ServingStore, kind: str, identifier: int) -> Named | None:

@@ -33,10 +33,13 @@ def read_names(tables: Mapping[str, Path], first_id: int, last_id: int) -> pl.Da
     credits_ = (
         scan_table(TABLES["recording_artist"], tables["recording_artist"])
         .filter(chosen)
-        .select("recording_id", "position", "name", "is_primary")
+        .select("recording_id", "position", "name", "credited_as", "is_primary")
         .collect()
         .sort("recording_id", "position")
     )
+    # An artist credited by another name is found by both: by the credit as before, by its own name as a guest would be.
+    own = credits_.filter(pl.col("credited_as").is_not_null()).with_columns(is_primary=pl.lit(value=False))
+    credits_ = pl.concat([credits_.with_columns(name=pl.coalesce("credited_as", "name")), own])
     keyed = credits_.join(_keyed(credits_["name"]), on="name", how="left", maintain_order="left")
     artists = keyed.group_by("recording_id", maintain_order=True).agg(
         pl.concat_str(

@@ -147,7 +147,18 @@ def _write_named(file: sqlite3.Connection, tables: Tables, lengths: Lengths) -> 
         node = row["genre_id"]
         _insert(file, "genre", [(node, row["name"], row["type"], parent, int(starts[node]), int(sizes[node]))])
     for kind, entity in enumerate(NAME_KINDS):
-        _insert_names(file, kind, scan_table(TABLES[entity], tables[entity]).select(id=f"{entity}_id", name="name").collect())
+        named = scan_table(TABLES[entity], tables[entity]).select(id=f"{entity}_id", name="name", other_name=pl.lit("")).collect()
+        _insert_names(file, kind, pl.concat([named, _other_names(tables)]) if entity == "artist" else named)
+
+
+def _other_names(tables: Tables) -> pl.DataFrame:
+    """[id, name, other_name] of the artists whom a recording or release credits by another name than their own."""
+    credited = {"recording_artist": "credited_as", "release": "artist_credited_as"}
+    found = [
+        scan_table(TABLES[table], tables[table]).select(id="artist_id", name=column, other_name=column).drop_nulls().unique()
+        for table, column in credited.items()
+    ]
+    return pl.concat(found).unique().sort("id", "name").collect()
 
 
 def _extents(lengths: NDArray[np.uint32]) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
@@ -158,7 +169,7 @@ def _extents(lengths: NDArray[np.uint32]) -> tuple[NDArray[np.int64], NDArray[np
 def _insert_names(file: sqlite3.Connection, kind: int, named: pl.DataFrame) -> None:
     blocks = [block.select(key=name_key_expr(pl.col("name")))["key"] for block in _slices(named)]
     hashes = np.fromiter((name_hash(kind, key) for keys in blocks for key in keys), np.int64, named.height)
-    keyed = pl.DataFrame({"hash": hashes, "id": named["id"]}).sort("hash", "id")
+    keyed = named.select(pl.Series("hash", hashes), "id", "other_name").sort("hash", "id", "other_name")
     for block in _slices(keyed):
         _insert(file, "name", [(kind, *row) for row in block.iter_rows()])
 

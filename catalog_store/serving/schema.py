@@ -10,22 +10,23 @@ bodies too.
     bodies/track
         each frame holds two lines of UTF-8 text:
         1. behind `{"id":<recording_id>,"title":"`, with the pieces of fragments.py put back, the track as it goes over the wire: id, title,
-           releases[{id, title, artist{id, name}, label{id, name}|null, release_date, release_date_precision}],
-           artists[{id, name, is_primary, is_remixer}], isrc, duration, genre[], subgenre[]
+           releases[{id, title, artist{id, name, credited_as?}, label{id, name}|null, release_date, release_date_precision}],
+           artists[{id, name, is_primary, is_remixer, credited_as?}], isrc, duration, genre[], subgenre[]
         2. what goes with it, JSON: [artist display string, links, other ISRCs, ISWCs as ten digits]; a link is the index of its platform in
            LINK_SOURCES (one digit) and the external id, followed, if there is one, by a text of "/" and its slug; in answer order
     bodies/release
         the same:
-        1. behind `{"id":<release_id>,"title":"`: id, title, artist{id, name}, label{id, name}|null, release_date, release_date_precision,
-           track_count
+        1. behind `{"id":<release_id>,"title":"`: id, title, artist{id, name, credited_as?}, label{id, name}|null, release_date,
+           release_date_precision, track_count
         2. JSON: [release_type, catalog_number, gtin, recording ids, places]; places: disc and track number of each, null where unknown, one
            after the other; empty when all are on disc 1 and numbered from 1 on
     artist(artist_id, name, tracks_from, tracks, releases_from, releases) and label(label_id, ...) likewise
         where the lists of the artist begin in `artist_tracks.npy` and `artist_releases.npy`, and how long they are
     genre(genre_id, name, type, parent, tracks_from, tracks)
         parent: name of the main; null for mains; its list in `genre_tracks.npy`
-    name(kind, hash, id)
-        kind: index in keys.NAME_KINDS; hash: keys.name_hash of the name key of the artist's, label's or genre's name
+    name(kind, hash, id, other_name)
+        kind: index in keys.NAME_KINDS; hash: keys.name_hash of the name key of a name; other_name: that name where it is not the artist's
+        own but one by which credits call the artist (`credited_as` above), else empty
     retired_key(source, key, new_key)
         ids that a platform merged into others, and the ids that stand for them now; source: index in LINK_SOURCES
     work(iswc, title, recordings)
@@ -46,7 +47,7 @@ FILE_NAME = "serving.sqlite"
 KEYS_FOLDER = "keys"
 LISTS_FOLDER = "lists"
 BODIES_FOLDER = "bodies"
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 REDIRECT_KINDS = ("recording", "artist", "release", "label")
 WORK_ID_BITS = 40
 CHANGES = ("merged", "split", "removed", "restored")
@@ -63,7 +64,9 @@ CREATE TABLE label (
     label_id INTEGER PRIMARY KEY, name TEXT NOT NULL, tracks_from INTEGER, tracks INTEGER, releases_from INTEGER, releases INTEGER
 );
 CREATE TABLE genre (genre_id INTEGER PRIMARY KEY, name TEXT NOT NULL, type TEXT NOT NULL, parent TEXT, tracks_from INTEGER, tracks INTEGER);
-CREATE TABLE name (kind INTEGER, hash INTEGER, id INTEGER, PRIMARY KEY (kind, hash, id)) WITHOUT ROWID;
+CREATE TABLE name (
+    kind INTEGER, hash INTEGER, id INTEGER, other_name TEXT NOT NULL, PRIMARY KEY (kind, hash, id, other_name)
+) WITHOUT ROWID;
 CREATE TABLE retired_key (source INTEGER, key TEXT, new_key TEXT NOT NULL, PRIMARY KEY (source, key)) WITHOUT ROWID;
 CREATE TABLE work (iswc INTEGER PRIMARY KEY, title TEXT NOT NULL, recordings BLOB NOT NULL);
 CREATE TABLE redirect (kind INTEGER, old_id INTEGER, new_id INTEGER, PRIMARY KEY (kind, old_id)) WITHOUT ROWID;

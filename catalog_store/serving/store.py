@@ -16,6 +16,8 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from zstandard import ZstdError
+
 from catalog_store.errors import CatalogClosedError, DeadlineExceededError, SnapshotInvalidError
 from catalog_store.lists.index import ListIndex
 from catalog_store.serving.bodies import decompressor
@@ -156,7 +158,10 @@ class ServingStore:
         frame = self.arrays.tracks.frame(recording_id)
         if not frame:
             return None
-        stored = Stored(recording_id, session.track_text(frame))
+        try:
+            stored = Stored(recording_id, session.track_text(frame))
+        except ZstdError as error:
+            raise self.arrays.tracks.damaged(recording_id) from error
         session.recent = {recording_id: stored}
         return stored
 
@@ -205,11 +210,17 @@ def _check_version(uri: str, path: Path) -> None:
     except (sqlite3.Error, ValueError) as error:
         raise SnapshotInvalidError(f"{path} cannot be read: {error}") from error
     if version != FORMAT_VERSION:
-        raise SnapshotInvalidError(f"{path} has format {version}, this program reads {FORMAT_VERSION}")
+        raise SnapshotInvalidError(f"{path} has format {version}, this program reads {FORMAT_VERSION}: build the catalog anew")
 
 
 def _read(bodies: BodyFile, text: Callable[[bytes], bytes], ids: Iterable[int]) -> dict[int, Stored]:
-    return {identifier: Stored(identifier, text(frame)) for identifier, frame in bodies.frames(ids)}
+    found = {}
+    for identifier, frame in bodies.frames(ids):
+        try:
+            found[identifier] = Stored(identifier, text(frame))
+        except ZstdError as error:
+            raise bodies.damaged(identifier) from error
+    return found
 
 
 def _close(sessions: list[_Session]) -> None:

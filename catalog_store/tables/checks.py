@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from catalog_store.tables.files import sql_source
 
 if TYPE_CHECKING:
@@ -116,6 +118,15 @@ def _column_rules(column: Column) -> Iterator[tuple[str, str, str]]:
         yield "minimum", f"is at least {column.minimum:g}", f"{name} < {column.minimum}"
     if column.maximum is not None:
         yield "maximum", f"is at most {column.maximum:g}", f"{name} > {column.maximum}"
+    if column.longest is not None and pa.types.is_string(column.type):
+        # The bytes are known without reading the text.
+        yield (
+            "longest",
+            f"has at most {column.longest:,} characters",
+            f"strlen({name}) > {column.longest} AND length({name}) > {column.longest}",
+        )
+    if column.most is not None:
+        yield "most", f"has at most {column.most:,} entries", f"len({name}) > {column.most}"
 
 
 def run_check(connection: duckdb.DuckDBPyConnection, check: TableCheck) -> int:

@@ -11,10 +11,14 @@ import pyarrow as pa
 
 from catalog_store.platforms import AUDIO, CATALOG_PLATFORMS, FINGERPRINT_SOURCES, FINGERPRINTS
 from catalog_store.tables.spec import BOOL, INT16, INT32, INT64, TEXT, Column, Table
-from catalog_store.tables.staging import DATE_PATTERN, ISRC_PATTERN
+from catalog_store.tables.staging import DATE_PATTERN, ISRC_PATTERN, LARGEST_COUNT, LONGEST_ID, LONGEST_NAME, LONGEST_PATH
 
 ITEMS = pa.list_(pa.uint32())
 UUID_PATTERN = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+MOST_ITEMS = 1 << 20
+"""Of one fingerprint: 36 hours."""
+LONGEST_SECONDS = 7 * 24 * 3_600
+"""A week, as for durations."""
 ROWS_PER_GROUP = 1_000
 """Of rows of some 5 kB: one fingerprint can be had without reading more than 5 MB."""
 
@@ -37,8 +41,8 @@ SOURCE_FINGERPRINT = Table(
         ),
         Column("fingerprint_id", INT64, f"Id in the source; {AUDIO}: minus a 63-bit hash of the file's content."),
         Column("fingerprint_key", INT64, "Hash of id and items: names this very fingerprint, also after the id came again with others."),
-        Column("duration_seconds", INT32, "Length of the audio that it was made of.", minimum=1),
-        Column("items", ITEMS, "The items in order."),
+        Column("duration_seconds", INT32, "Length of the audio that it was made of.", minimum=1, maximum=LONGEST_SECONDS),
+        Column("items", ITEMS, "The items in order.", most=MOST_ITEMS),
     ),
     primary_key=("platform", "fingerprint_id"),
     rows_per_group=ROWS_PER_GROUP,
@@ -67,7 +71,7 @@ SOURCE_FINGERPRINT_MEMBER = Table(
         _DAY,
         Column("fingerprint_id", INT64, "The fingerprint.", minimum=1),
         _TRACK,
-        Column("submission_count", INT32, "How often users sent it in.", minimum=0),
+        Column("submission_count", INT32, "How often users sent it in.", minimum=0, maximum=LARGEST_COUNT),
     ),
     primary_key=("fingerprint_id",),
 )
@@ -82,7 +86,7 @@ SOURCE_FINGERPRINT_LINK = Table(
         Column("link_id", INT64, "Id of the row in the source.", minimum=1),
         _TRACK,
         Column("external_id", TEXT, "The catalog_b recording id, which may have been merged into another.", pattern=UUID_PATTERN),
-        Column("submission_count", INT32, "How often users said so.", minimum=0),
+        Column("submission_count", INT32, "How often users said so.", minimum=0, maximum=LARGEST_COUNT),
         Column("is_disabled", BOOL, "Taken back: does not count."),
     ),
     primary_key=("link_id",),
@@ -96,10 +100,10 @@ SOURCE_FINGERPRINT_META = Table(
         _PLATFORM,
         _DAY,
         Column("meta_id", INT64, "Id of the row in the source.", minimum=1),
-        Column("title", TEXT, "Title as typed.", nullable=True),
-        Column("artist", TEXT, "Artist as typed.", nullable=True),
-        Column("album", TEXT, "Album as typed.", nullable=True),
-        Column("year", INT32, "Year as typed.", nullable=True),
+        Column("title", TEXT, "Title as typed.", nullable=True, longest=LONGEST_NAME),
+        Column("artist", TEXT, "Artist as typed.", nullable=True, longest=LONGEST_NAME),
+        Column("album", TEXT, "Album as typed.", nullable=True, longest=LONGEST_NAME),
+        Column("year", INT32, "Year as typed.", nullable=True, minimum=-9_999, maximum=9_999),
     ),
     primary_key=("meta_id",),
 )
@@ -110,13 +114,13 @@ SOURCE_AUDIO_FILE = Table(
     "Audio files of an operator and the recordings that the mapping file says they are.",
     (
         Column("platform", TEXT, "Which source it came from.", values=(AUDIO,)),
-        Column("path", TEXT, "The file, below the folder of the source."),
+        Column("path", TEXT, "The file, below the folder of the source.", longest=LONGEST_PATH),
         Column(
             "fingerprint_id", INT64, "Its fingerprint: files of the same content have one.", references="source_fingerprint.fingerprint_id"
         ),
         Column("isrc", TEXT, "The recording's code, where mapped by it.", True, pattern=ISRC_PATTERN),
         Column("target_platform", TEXT, "Platform of `external_id`, where mapped by record.", True, values=CATALOG_PLATFORMS),
-        Column("external_id", TEXT, "The record.", nullable=True),
+        Column("external_id", TEXT, "The record.", nullable=True, longest=LONGEST_ID),
     ),
     primary_key=("path",),
 )

@@ -10,6 +10,7 @@ from catalog_store.tables.spec import BOOL, FLOAT, INT16, INT32, INT64, TEXT, TE
 from catalog_store.tables.staging import ARTIST_ROLES, ISRC_PATTERN
 
 _PLATFORM = Column("platform", TEXT, "Platform of the source record.", values=CATALOG_PLATFORMS)
+_RECORDING = "recording.recording_id"
 _EXTERNAL_ID = Column("external_id", TEXT, "Id of the source record.")
 
 EDGE_KINDS = ("override", "isrc", "link", "position", "typo", "key")
@@ -147,7 +148,7 @@ RECORDING_MEMBER = Table(
     "recording_member",
     "linkage",
     "The result of linkage: which source record is which recording.",
-    (_PLATFORM, _EXTERNAL_ID, Column("recording_id", INT64, "Stable recording id.", minimum=1)),
+    (_PLATFORM, _EXTERNAL_ID, Column("recording_id", INT64, "Stable recording id.", minimum=1, later_references=_RECORDING)),
     primary_key=("platform", "external_id"),
 )
 
@@ -157,7 +158,7 @@ ISRC_OWNER = Table(
     "The one recording that carries an ISRC.",
     (
         Column("isrc", TEXT, "The code.", pattern=ISRC_PATTERN),
-        Column("recording_id", INT64, "Its recording.", minimum=1),
+        Column("recording_id", INT64, "Its recording.", minimum=1, later_references=_RECORDING),
         Column("platform_count", INT32, "Platforms that give the recording this code.", minimum=1),
         Column("record_count", INT32, "Source records that give the recording this code.", minimum=1),
     ),
@@ -170,8 +171,8 @@ ISRC_CONFLICT = Table(
     "A code that a source record of another recording claimed and lost.",
     (
         Column("isrc", TEXT, "The code.", pattern=ISRC_PATTERN),
-        Column("recording_id", INT64, "The recording that lost it.", minimum=1),
-        Column("owner_recording_id", INT64, "The recording that keeps it.", minimum=1),
+        Column("recording_id", INT64, "The recording that lost it.", minimum=1, later_references=_RECORDING),
+        Column("owner_recording_id", INT64, "The recording that keeps it.", minimum=1, later_references=_RECORDING),
         Column("platforms", TEXT_LIST, "Platforms that gave the losing recording the code."),
         Column("record_count", INT32, "Source records that did.", minimum=1),
         Column("reason", TEXT, "What kept them apart.", values=("variant", "duration", "artist", "title", "outvoted")),
@@ -184,7 +185,7 @@ SOURCE_CREDIT = Table(
     "linkage",
     "Who is credited on which source record, as artist of the catalog: those whom the title names stand behind the listed ones.",
     (
-        Column("recording_id", INT64, "The recording of the source record.", minimum=1),
+        Column("recording_id", INT64, "The recording of the source record.", minimum=1, later_references=_RECORDING),
         _PLATFORM,
         _EXTERNAL_ID,
         Column("position", INT16, "Order in the record, from 0.", minimum=0),

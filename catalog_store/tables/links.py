@@ -37,7 +37,14 @@ REDIRECT = Table(
     (
         Column("kind", TEXT, "What the id names.", values=("recording", "artist", "release", "label")),
         Column("old_id", INT64, "The retired id.", minimum=1),
-        Column("new_id", INT64, "The survivor, chains followed; null when the entity left the catalog.", True, minimum=1),
+        Column(
+            "new_id",
+            INT64,
+            "The survivor, chains followed; null when the entity left the catalog.",
+            True,
+            minimum=1,
+            later_references="{kind}.{kind}_id",
+        ),
     ),
     primary_key=("kind", "old_id"),
 )

@@ -12,6 +12,8 @@ FIGURE_TOPICS = (
     "intake",
     "reject",
     "nulls",
+    "staged",
+    "filled",
     "edges",
     "cluster_records",
     "cluster_platforms",

@@ -56,7 +56,8 @@ RECORDING_ARTIST = Table(
         _RECORDING_ID,
         Column("position", INT16, "Order, from 0.", minimum=0),
         Column("artist_id", INT64, "The artist.", references="artist.artist_id"),
-        Column("name", TEXT, "Name as shown on this recording."),
+        Column("name", TEXT, "The artist's name: the same on every recording."),
+        Column("credited_as", TEXT, "Name by which this recording credits the artist, where that is another one.", nullable=True),
         Column("is_primary", BOOL, "Main artist (not a guest)."),
         Column("is_remixer", BOOL, "Made this remix."),
     ),
@@ -109,6 +110,7 @@ _TRACK_RELEASE = pa.struct(
         pa.field("title", TEXT),
         pa.field("artist_id", INT64),
         pa.field("artist_name", TEXT),
+        pa.field("artist_credited_as", TEXT),
         pa.field("label_id", INT64),
         pa.field("label_name", TEXT),
         pa.field("release_date", TEXT),
@@ -116,7 +118,13 @@ _TRACK_RELEASE = pa.struct(
     ]
 )
 _TRACK_ARTIST = pa.struct(
-    [pa.field("artist_id", INT64), pa.field("name", TEXT), pa.field("is_primary", BOOL), pa.field("is_remixer", BOOL)]
+    [
+        pa.field("artist_id", INT64),
+        pa.field("name", TEXT),
+        pa.field("credited_as", TEXT),
+        pa.field("is_primary", BOOL),
+        pa.field("is_remixer", BOOL),
+    ]
 )
 
 TRACK = Table(
@@ -126,8 +134,17 @@ TRACK = Table(
     (
         Column("recording_id", INT64, "The recording.", references="recording.recording_id"),
         Column("title", TEXT, "Title as displayed."),
-        Column("releases", pa.list_(_TRACK_RELEASE), "Releases, earliest first, undated last."),
-        Column("artists", pa.list_(_TRACK_ARTIST), "Artists in display order."),
+        Column(
+            "releases",
+            pa.list_(_TRACK_RELEASE),
+            "Releases, earliest first, undated last.",
+            nested_references=(
+                ("release_id", "release.release_id"),
+                ("artist_id", "artist.artist_id"),
+                ("label_id", "label.label_id"),
+            ),
+        ),
+        Column("artists", pa.list_(_TRACK_ARTIST), "Artists in display order.", nested_references=(("artist_id", "artist.artist_id"),)),
         Column("isrc", TEXT, "Representative ISRC.", True, pattern=ISRC_PATTERN),
         Column("duration_seconds", INT32, "Duration in whole seconds.", True, minimum=1),
         Column("genres", TEXT_LIST, "Names of the canonical main genres."),

@@ -60,7 +60,11 @@ def _rules(column: Column) -> str:
         f"matches `{_cell(column.pattern)}`" if column.pattern else "",
         f"at least {column.minimum:g}" if column.minimum is not None else "",
         f"at most {column.maximum:g}" if column.maximum is not None else "",
+        f"at most {column.longest:,} characters" if column.longest is not None else "",
+        f"at most {column.most:,} entries" if column.most is not None else "",
         f"stands in `{column.references}`" if column.references else "",
+        f"stands in `{column.later_references}` of the same snapshot" if column.later_references else "",
+        *(f"each `{name}` stands in `{other}` of the same snapshot" for name, other in column.nested_references),
     ]
     return "; ".join(filter(None, rules))
 

@@ -30,7 +30,13 @@ TEXT_LIST = pa.list_(pa.string())
 
 @dataclass(frozen=True)
 class Column:
-    """One column: `values`, `pattern` (RE2, whole value), `minimum`, `maximum` and `references` ("table.column") become checks."""
+    """One column: `values`, `pattern` (RE2, whole value), the bounds below and `references` ("table.column") become checks.
+
+    Bounds: `minimum`, `maximum` of a number; `longest`: characters of a text, also of each text in a list; `most`: items of a list.
+
+    `later_references` is a reference to a table that a later step makes, so that only a whole snapshot can be checked for it; the table may
+    be named by another column of the row: "{kind}.{kind}_id". `nested_references` maps fields of the structs in a list to "table.column".
+    """
 
     name: str
     type: pa.DataType
@@ -41,6 +47,10 @@ class Column:
     minimum: float | None = None
     maximum: float | None = None
     references: str | None = None
+    longest: int | None = None
+    most: int | None = None
+    later_references: str | None = None
+    nested_references: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,9 @@
 """Staging: what the dumps said, in one conformed form per platform, before anything is merged.
 
 A source record is named by `platform` + `external_id`. Text is kept as delivered (NFC not applied, case kept); codes are normalised and
-checked, and what failed the check stands in `reject`. Rows stand in the order of the dump. Add a column here
-only when a later stage reads it.
+checked, and what failed the check stands in `reject`. Rows stand in the order of the dump. Every text, list and number has a bound, which
+the staging writer enforces (pipeline/dumps/bounds.py): what comes out of a dump is not trusted. Add a column here only when a later stage
+reads it.
 """
 
 from __future__ import annotations
@@ -22,14 +23,38 @@ ISWC_PATTERN = "T[0-9]{10}"
 GTIN_PATTERN = "[0-9]{14}"
 DATE_PATTERN = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
 
+LONGEST_ID = 200
+"""Characters of an id; the longest of any platform's has 40."""
+LONGEST_NAME = 4_000
+"""Characters of a title or a name. catalog_b's own index admits 2,700 bytes, the store feeds 1,000 characters."""
+LONGEST_CREDIT = 20_000
+"""Characters of the artists as one text: some orchestras are listed by player."""
+LONGEST_URL = 4_000
+LONGEST_PATH = 4_096
+"""PATH_MAX of Linux."""
+MOST_ARTISTS = 1_000
+"""On one record; what is credited to more is a list of everybody."""
+MOST_CODES = 1_000
+"""ISRCs of one record. Real records have up to some sixty."""
+MOST_ALIASES = 10_000
+MOST_TRAITS = 100
+LONGEST_DURATION_MS = 7 * 24 * 3_600_000
+"""A week. The longest recordings on sale last a day."""
+LARGEST_COUNT = 1_000_000_000
+"""Of votes and tracks."""
+
 CREDITED_ARTIST = pa.struct([pa.field("artist_id", TEXT), pa.field("name", TEXT), pa.field("role", TEXT)])
 """One credited artist: the platform's own artist id (null when it gave none), the name as credited, one of ARTIST_ROLES."""
 
 _PLATFORM = Column("platform", TEXT, "Platform key of the dump.", values=INPUTS)
-_RELEASE_ID = Column("release_id", TEXT, "The platform's release (album) id.")
+_RELEASE_ID = Column("release_id", TEXT, "The platform's release (album) id.", longest=LONGEST_ID)
 _ENTITY_KIND = Column("entity_kind", TEXT, "What the id names.", values=ENTITY_KINDS)
 _ARTISTS = Column(
-    "artists", pa.list_(CREDITED_ARTIST), "Credited artists in order; role is one of primary, featured, remixer. May be empty."
+    "artists",
+    pa.list_(CREDITED_ARTIST),
+    "Credited artists in order; role is one of primary, featured, remixer. May be empty.",
+    longest=LONGEST_NAME,
+    most=MOST_ARTISTS,
 )
 
 SOURCE_RECORDING = Table(
@@ -38,21 +63,66 @@ SOURCE_RECORDING = Table(
     "One row per recording (track) record of a dump: the unit that linkage merges.",
     (
         _PLATFORM,
-        Column("external_id", TEXT, "Id of the record, unique in the platform; catalog_a: `<release id>-<n>`, n counting tracks from 1."),
-        Column("link_id", TEXT, "Id under which the platform's site knows it; catalog_a: the release id, else `external_id`."),
-        Column("slug", TEXT, "The platform's URL slug of the record, if its URLs carry one.", nullable=True),
-        Column("title", TEXT, "Title as delivered, without `version` where the platform keeps that apart; never blank."),
-        Column("version", TEXT, "Mix or version words the platform keeps apart from the title, without brackets.", nullable=True),
+        Column(
+            "external_id",
+            TEXT,
+            "Id of the record, unique in the platform; catalog_a: `<release id>-<n>`, n counting tracks from 1.",
+            longest=LONGEST_ID,
+        ),
+        Column(
+            "link_id",
+            TEXT,
+            "Id under which the platform's site knows it; catalog_a: the release id, else `external_id`.",
+            longest=LONGEST_ID,
+        ),
+        Column("slug", TEXT, "The platform's URL slug of the record, if its URLs carry one.", nullable=True, longest=LONGEST_NAME),
+        Column(
+            "title", TEXT, "Title as delivered, without `version` where the platform keeps that apart; never blank.", longest=LONGEST_NAME
+        ),
+        Column(
+            "version",
+            TEXT,
+            "Mix or version words the platform keeps apart from the title, without brackets.",
+            nullable=True,
+            longest=LONGEST_NAME,
+        ),
         _ARTISTS,
-        Column("artist_credit", TEXT, "Artists as one display string, as the platform shows it; null when it names none.", nullable=True),
-        Column("isrcs", TEXT_LIST, "Well-formed ISRCs, normalised, sorted, distinct; empty when none."),
-        Column("duration_ms", INT32, "Duration in milliseconds; null when unknown, never 0.", nullable=True, minimum=1),
-        Column("release_id", TEXT, "The release the record itself names (its album); null for records without one.", nullable=True),
+        Column(
+            "artist_credit",
+            TEXT,
+            "Artists as one display string, as the platform shows it; null when it names none.",
+            nullable=True,
+            longest=LONGEST_CREDIT,
+        ),
+        Column(
+            "isrcs", TEXT_LIST, "Well-formed ISRCs, normalised, sorted, distinct; empty when none.", longest=LONGEST_ID, most=MOST_CODES
+        ),
+        Column(
+            "duration_ms",
+            INT32,
+            "Duration in milliseconds; null when unknown, never 0.",
+            nullable=True,
+            minimum=1,
+            maximum=LONGEST_DURATION_MS,
+        ),
+        Column(
+            "release_id",
+            TEXT,
+            "The release the record itself names (its album); null for records without one.",
+            nullable=True,
+            longest=LONGEST_ID,
+        ),
         Column("release_date", TEXT, "The record's own date, padded to YYYY-MM-DD; null when it gives none.", True, pattern=DATE_PATTERN),
         Column("release_date_precision", TEXT, "How much of `release_date` is known.", True, values=DATE_PRECISIONS),
         Column("is_explicit", BOOL, "Explicit lyrics flag; null when the platform does not say.", nullable=True),
         Column("is_video", BOOL, "The record is a music video."),
-        Column("traits", TEXT_LIST, "What the platform flags the recording as: remix, live, karaoke, compilation, instrumental, ..."),
+        Column(
+            "traits",
+            TEXT_LIST,
+            "What the platform flags the recording as: remix, live, karaoke, compilation, instrumental, ...",
+            longest=LONGEST_ID,
+            most=MOST_TRAITS,
+        ),
         Column("popularity", FLOAT, "Popularity inside the platform, scaled to 0..1.", nullable=True, minimum=0, maximum=1),
         Column("content_hash", INT64, "Hash of what linkage reads of the row; tells whether it must be linked again.", nullable=True),
     ),
@@ -66,22 +136,22 @@ SOURCE_RELEASE = Table(
     (
         _PLATFORM,
         _RELEASE_ID,
-        Column("title", TEXT, "Release title as delivered; never blank."),
-        Column("version", TEXT, "Version words the platform keeps apart from the title.", nullable=True),
+        Column("title", TEXT, "Release title as delivered; never blank.", longest=LONGEST_NAME),
+        Column("version", TEXT, "Version words the platform keeps apart from the title.", nullable=True, longest=LONGEST_NAME),
         _ARTISTS,
-        Column("artist_credit", TEXT, "Release artists as one display string.", nullable=True),
-        Column("label_id", TEXT, "The platform's label id.", nullable=True),
-        Column("label_name", TEXT, "Label (imprint) name; distributors are not labels.", nullable=True),
-        Column("catalog_number", TEXT, "Catalogue number.", nullable=True),
+        Column("artist_credit", TEXT, "Release artists as one display string.", nullable=True, longest=LONGEST_CREDIT),
+        Column("label_id", TEXT, "The platform's label id.", nullable=True, longest=LONGEST_ID),
+        Column("label_name", TEXT, "Label (imprint) name; distributors are not labels.", nullable=True, longest=LONGEST_NAME),
+        Column("catalog_number", TEXT, "Catalogue number.", nullable=True, longest=LONGEST_NAME),
         Column("gtin", TEXT, "Barcode as GTIN-14, check digit verified.", True, pattern=GTIN_PATTERN),
         Column("release_date", TEXT, "Release date padded to YYYY-MM-DD; null when unknown.", True, pattern=DATE_PATTERN),
         Column("release_date_precision", TEXT, "How much of `release_date` is known.", True, values=DATE_PRECISIONS),
         Column("release_type", TEXT, "Kind of release; null when the platform does not say.", True, values=RELEASE_TYPES),
         Column("is_compilation", BOOL, "Various-artists or hits compilation."),
         Column("is_official", BOOL, "False for bootlegs, pseudo-releases and withdrawn ones: they donate no titles or dates."),
-        Column("track_count", INT32, "Number of tracks the platform states.", True, minimum=0),
-        Column("group_id", TEXT, "Id of the group of editions (release group, master).", nullable=True),
-        Column("slug", TEXT, "The platform's URL slug of the release.", nullable=True),
+        Column("track_count", INT32, "Number of tracks the platform states.", True, minimum=0, maximum=LARGEST_COUNT),
+        Column("group_id", TEXT, "Id of the group of editions (release group, master).", nullable=True, longest=LONGEST_ID),
+        Column("slug", TEXT, "The platform's URL slug of the release.", nullable=True, longest=LONGEST_NAME),
     ),
     primary_key=("platform", "release_id"),
 )
@@ -93,9 +163,9 @@ SOURCE_RELEASE_TRACK = Table(
     (
         _PLATFORM,
         _RELEASE_ID,
-        Column("external_id", TEXT, "The recording record."),
-        Column("disc_number", INT16, "Medium, from 1; null when unknown.", nullable=True),
-        Column("track_number", INT16, "Position on the medium, from 1 (0 = pregap); null when unknown.", nullable=True),
+        Column("external_id", TEXT, "The recording record.", longest=LONGEST_ID),
+        Column("disc_number", INT16, "Medium, from 1; null when unknown.", nullable=True, minimum=0),
+        Column("track_number", INT16, "Position on the medium, from 1 (0 = pregap); null when unknown.", nullable=True, minimum=0),
     ),
     sort_key=("platform", "release_id", "disc_number", "track_number", "external_id"),
 )
@@ -106,10 +176,10 @@ SOURCE_ARTIST = Table(
     "One row per artist of a dump.",
     (
         _PLATFORM,
-        Column("artist_id", TEXT, "The platform's artist id."),
-        Column("name", TEXT, "Name as delivered (catalog_a: with its numeric suffix); never blank."),
-        Column("sort_name", TEXT, "Sort name.", nullable=True),
-        Column("aliases", TEXT_LIST, "Other names of the same artist; empty when none."),
+        Column("artist_id", TEXT, "The platform's artist id.", longest=LONGEST_ID),
+        Column("name", TEXT, "Name as delivered (catalog_a: with its numeric suffix); never blank.", longest=LONGEST_NAME),
+        Column("sort_name", TEXT, "Sort name.", nullable=True, longest=LONGEST_NAME),
+        Column("aliases", TEXT_LIST, "Other names of the same artist; empty when none.", longest=LONGEST_NAME, most=MOST_ALIASES),
         Column("popularity", FLOAT, "Popularity inside the platform, scaled to 0..1.", True, minimum=0, maximum=1),
         Column("is_placeholder", BOOL, "Not a performer: Various Artists, Unknown Artist, [no artist], [data] ..."),
     ),
@@ -122,9 +192,9 @@ SOURCE_LABEL = Table(
     "One row per label of a dump.",
     (
         _PLATFORM,
-        Column("label_id", TEXT, "The platform's label id."),
-        Column("name", TEXT, "Name as delivered; never blank."),
-        Column("parent_label_id", TEXT, "Label it belongs to.", nullable=True),
+        Column("label_id", TEXT, "The platform's label id.", longest=LONGEST_ID),
+        Column("name", TEXT, "Name as delivered; never blank.", longest=LONGEST_NAME),
+        Column("parent_label_id", TEXT, "Label it belongs to.", nullable=True, longest=LONGEST_ID),
         Column("is_placeholder", BOOL, "Not a label: Not On Label, [no label] ..."),
     ),
     primary_key=("platform", "label_id"),
@@ -137,12 +207,18 @@ SOURCE_GENRE = Table(
     (
         _PLATFORM,
         _ENTITY_KIND,
-        Column("entity_id", TEXT, "Id of the recording, release or artist it hangs on."),
-        Column("position", INT16, "Order in the source, from 0; the first is the main one."),
-        Column("genre", TEXT, "The string as delivered; never blank."),
-        Column("genre_id", TEXT, "The platform's id of the genre.", nullable=True),
-        Column("parent", TEXT, "The source's parent of the string: the genre above a sub-genre or a style.", nullable=True),
-        Column("votes", INT32, "How often users gave it; null where the platform does not count.", nullable=True),
+        Column("entity_id", TEXT, "Id of the recording, release or artist it hangs on.", longest=LONGEST_ID),
+        Column("position", INT16, "Order in the source, from 0; the first is the main one.", minimum=0),
+        Column("genre", TEXT, "The string as delivered; never blank.", longest=LONGEST_NAME),
+        Column("genre_id", TEXT, "The platform's id of the genre.", nullable=True, longest=LONGEST_ID),
+        Column(
+            "parent",
+            TEXT,
+            "The source's parent of the string: the genre above a sub-genre or a style.",
+            nullable=True,
+            longest=LONGEST_NAME,
+        ),
+        Column("votes", INT32, "How often users gave it; null where the platform does not count.", nullable=True, maximum=LARGEST_COUNT),
     ),
     sort_key=("platform", "entity_kind", "entity_id", "position", "genre"),
 )
@@ -154,11 +230,11 @@ SOURCE_LINK = Table(
     (
         _PLATFORM,
         _ENTITY_KIND,
-        Column("entity_id", TEXT, "Id of the record that carries the link."),
+        Column("entity_id", TEXT, "Id of the record that carries the link.", longest=LONGEST_ID),
         Column("target_platform", TEXT, "Platform the link points to.", values=LINK_SOURCES),
-        Column("target_id", TEXT, "Id on that platform, parsed out of the URL."),
+        Column("target_id", TEXT, "Id on that platform, parsed out of the URL.", longest=LONGEST_ID),
         Column("target_kind", TEXT, "What the target id names there.", values=("recording", "release", "artist", "video")),
-        Column("url", TEXT, "The URL as delivered."),
+        Column("url", TEXT, "The URL as delivered.", longest=LONGEST_URL),
     ),
     sort_key=("platform", "entity_kind", "entity_id", "target_platform", "target_id"),
 )
@@ -170,8 +246,8 @@ SOURCE_REDIRECT = Table(
     (
         _PLATFORM,
         _ENTITY_KIND,
-        Column("old_id", TEXT, "The retired id."),
-        Column("new_id", TEXT, "The id that it stands for now; chains are already followed."),
+        Column("old_id", TEXT, "The retired id.", longest=LONGEST_ID),
+        Column("new_id", TEXT, "The id that it stands for now; chains are already followed.", longest=LONGEST_ID),
     ),
     primary_key=("platform", "entity_kind", "old_id"),
 )
@@ -182,9 +258,9 @@ SOURCE_WORK = Table(
     "One row per composition and ISWC.",
     (
         _PLATFORM,
-        Column("work_id", TEXT, "The source's work id."),
+        Column("work_id", TEXT, "The source's work id.", longest=LONGEST_ID),
         Column("iswc", TEXT, "ISWC without separators, check digit verified; null when the source gives none.", True, pattern=ISWC_PATTERN),
-        Column("title", TEXT, "Title of the work; never blank."),
+        Column("title", TEXT, "Title of the work; never blank.", longest=LONGEST_NAME),
     ),
     sort_key=("platform", "work_id", "iswc"),
 )
@@ -195,13 +271,13 @@ SOURCE_WORK_RECORDING = Table(
     "Which recording performs which work: by ISRC, or by the record of a platform.",
     (
         _PLATFORM,
-        Column("work_id", TEXT, "The source's work id."),
+        Column("work_id", TEXT, "The source's work id.", longest=LONGEST_ID),
         Column("isrc", TEXT, "ISRC of the recording, where the source joins by it.", True, pattern=ISRC_PATTERN),
         Column("recording_platform", TEXT, "Platform of `external_id`, where joined by record.", True, values=CATALOG_PLATFORMS),
-        Column("external_id", TEXT, "The recording record.", nullable=True),
-        Column("recording_title", TEXT, "Title the source gives the recording.", nullable=True),
-        Column("artist_credit", TEXT, "Artist the source gives the recording.", nullable=True),
-        Column("duration_ms", INT32, "Duration the source gives the recording.", True, minimum=1),
+        Column("external_id", TEXT, "The recording record.", nullable=True, longest=LONGEST_ID),
+        Column("recording_title", TEXT, "Title the source gives the recording.", nullable=True, longest=LONGEST_NAME),
+        Column("artist_credit", TEXT, "Artist the source gives the recording.", nullable=True, longest=LONGEST_CREDIT),
+        Column("duration_ms", INT32, "Duration the source gives the recording.", True, minimum=1, maximum=LONGEST_DURATION_MS),
     ),
     sort_key=("platform", "work_id", "isrc", "recording_platform", "external_id"),
 )
@@ -212,9 +288,9 @@ SOURCE_SUGGESTION = Table(
     "Approved suggestions of callers: what a recording's or an artist's genre is.",
     (
         _PLATFORM,
-        Column("suggestion_id", TEXT, "Id in the account store."),
+        Column("suggestion_id", TEXT, "Id in the account store.", longest=LONGEST_ID),
         Column("entity_kind", TEXT, "What `entity_id` names.", values=("recording", "isrc", "artist")),
-        Column("entity_id", TEXT, "The catalog's recording or artist id, or an ISRC, normalised."),
+        Column("entity_id", TEXT, "The catalog's recording or artist id, or an ISRC, normalised.", longest=LONGEST_ID),
         Column("genre_id", INT32, "The suggested node of the canonical tree.", minimum=1),
     ),
     primary_key=("suggestion_id",),
@@ -226,15 +302,15 @@ REJECT = Table(
     "What could not be taken over from a dump, with the value, the place and the reason: nothing is dropped silently.",
     (
         _PLATFORM,
-        Column("entity", TEXT, "Staging table the record would have gone to."),
+        Column("entity", TEXT, "Staging table the record would have gone to.", longest=LONGEST_ID),
         Column("severity", TEXT, "`row`: the whole record is out; `field`: it is staged without this value.", values=("row", "field")),
-        Column("reason", TEXT, "Stable code; docs/rejects.md says what to do about each."),
-        Column("source_file", TEXT, "File (archive member) inside the dump."),
-        Column("place", TEXT, "Where in the file: `line 12`, `record 7`, `rowid 3`, `byte 123456`."),
-        Column("record_id", TEXT, "Id of the record, when it could be read.", nullable=True),
-        Column("field", TEXT, "Field of the value at fault.", nullable=True),
-        Column("value", TEXT, "The value at fault, cut to 200 characters.", nullable=True),
-        Column("excerpt", TEXT, "The raw record, cut to 500 characters.", nullable=True),
+        Column("reason", TEXT, "Stable code; docs/rejects.md says what to do about each.", longest=LONGEST_ID),
+        Column("source_file", TEXT, "File (archive member) inside the dump.", longest=LONGEST_PATH),
+        Column("place", TEXT, "Where in the file: `line 12`, `record 7`, `rowid 3`, `byte 123456`.", longest=LONGEST_PATH),
+        Column("record_id", TEXT, "Id of the record, when it could be read.", nullable=True, longest=LONGEST_ID),
+        Column("field", TEXT, "Field of the value at fault.", nullable=True, longest=LONGEST_NAME),
+        Column("value", TEXT, "The value at fault, cut to 200 characters.", nullable=True, longest=200),
+        Column("excerpt", TEXT, "The raw record, cut to 500 characters.", nullable=True, longest=500),
     ),
     sort_key=("platform", "entity", "source_file", "place", "record_id", "reason", "field", "value"),
 )
@@ -245,7 +321,7 @@ INTAKE = Table(
     "How many records of each kind a dump held and what became of them: read = staged + rejected.",
     (
         _PLATFORM,
-        Column("entity", TEXT, "Staging table the records go to."),
+        Column("entity", TEXT, "Staging table the records go to.", longest=LONGEST_ID),
         Column("rows_read", INT64, "Records counted in the dump by the reader.", minimum=0),
         Column("rows_staged", INT64, "Rows written to the staging table.", minimum=0),
         Column("rows_rejected", INT64, "Rows in `reject` with severity `row`.", minimum=0),

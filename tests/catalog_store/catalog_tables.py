@@ -73,7 +73,7 @@ def make_frames(recordings: int, seed: int) -> dict[str, list[dict[str, Any]]]:
         release["track_count"] = max(1, sum(on["release_id"] == release["release_id"] for on in rows["recording_release"]))
     for iswc, members in (("T0345246801", (1, 2, 3)), ("T0000000010", (3, 5)), ("T9000000008", ())):
         rows["work"].append({"iswc": iswc, "title": f"Work {iswc[-3:]}"})
-        rows["work_recording"] += [{"iswc": iswc, "recording_id": recording_id} for recording_id in members]
+        rows["work_recording"] += [{"iswc": iswc, "recording_id": member} for member in members if member <= recordings]
     rows["redirect"] += [
         {"kind": "recording", "old_id": RETIRED_ID, "new_id": None},
         {"kind": "recording", "old_id": MERGED_ID, "new_id": 2},
@@ -87,6 +87,13 @@ def make_frames(recordings: int, seed: int) -> dict[str, list[dict[str, Any]]]:
         {"platform": "store_a", "parent": "", "genre": "Wobble", "recording_count": 2, "undecided_count": 1}
     )
     return rows
+
+
+def add_recording_like(rows: dict[str, list[dict[str, Any]]], recording_id: int, model: int) -> None:
+    """Another recording by the same artists on the same releases, without code or link."""
+    for name in ("recording", "track", "recording_artist", "recording_release"):
+        alike = [{**row, "recording_id": recording_id} for row in rows[name] if row["recording_id"] == model]
+        rows[name] += [{**row, "isrc": None} if "isrc" in row else row for row in alike]
 
 
 def isrc(recording_id: int, variant: int = 0) -> str:

@@ -2,18 +2,24 @@ from __future__ import annotations
 
 import fcntl
 import json
+import shutil
+from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import polars as pl
 import pytest
 
 from catalog_store import publisher
 from catalog_store.errors import MissingTableError, NoSnapshotError, PublishBusyError, SnapshotExistsError, SnapshotInvalidError
-from catalog_store.publisher import current_folder, prune, publish, rollback, snapshots
+from catalog_store.publisher import current_folder, damaged_snapshots, prune, publish, rollback, snapshots, unused_id
 from catalog_store.reader import open_catalog
 from catalog_store.snapshot import MANIFEST, read_manifest, verify
 from catalog_store.tables.files import parts
 from tests.catalog_store.catalog_tables import make_tables
+
+if TYPE_CHECKING:
+    from datetime import tzinfo
 
 
 @pytest.fixture(scope="module")
@@ -181,6 +187,122 @@ def test_prune_keeps_the_newest_and_the_live_one(small: dict[str, Path], tmp_pat
     assert prune(tmp_path, 2) == []
     with pytest.raises(ValueError, match="keep is 0"):
         prune(tmp_path, 0)
+
+
+def test_the_snapshot_published_last_is_the_newest_when_the_clock_went_back(
+    small: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for year, name in ((2026, "z"), (2025, "b"), (2024, "a"), (2025, "c")):
+        set_clock(monkeypatch, year)
+        publish(small, tmp_path, snapshot_id=name, next_ids={"recording": 21})
+    assert ids(tmp_path) == ["z", "b", "a", "c"]
+    rollback(tmp_path, "z")
+    assert prune(tmp_path, 2) == ["b"]
+    assert ids(tmp_path) == ["z", "a", "c"]
+    rollback(tmp_path, "c")
+    assert prune(tmp_path, 1) == ["z", "a"]
+
+
+def test_snapshots_without_a_sequence_number_are_older_and_ordered_by_time(
+    small: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for year, name in ((2020, "y"), (2019, "z")):
+        set_clock(monkeypatch, year)
+        folder = publish(small, tmp_path, snapshot_id=name, next_ids={}).folder
+        older = json.loads((folder / MANIFEST).read_text())
+        del older["sequence"], older["seal"]
+        (folder / MANIFEST).write_text(json.dumps(older))
+    set_clock(monkeypatch, 1999)
+    assert publish(small, tmp_path, snapshot_id="a", next_ids={}).manifest.sequence == 1
+    assert ids(tmp_path) == ["z", "y", "a"]
+
+
+def set_clock(monkeypatch: pytest.MonkeyPatch, year: int) -> None:
+    class Clock(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> Clock:
+            return cls(year, 1, 1, tzinfo=tz)
+
+    monkeypatch.setattr(publisher, "datetime", Clock)
+
+
+def test_an_id_that_was_given_before_gets_a_number(small: dict[str, Path], tmp_path: Path) -> None:
+    assert unused_id(tmp_path, "a") == "a"
+    for name in ("a", "a-2", "b", "c"):
+        publish(small, tmp_path, snapshot_id=name, next_ids={})
+    assert prune(tmp_path, 1) == ["a", "a-2", "b"]
+    assert unused_id(tmp_path, "c") == "c-2"
+    assert unused_id(tmp_path, "a") == "a-3", "callers may still ask what changed since the one that was pruned"
+    assert unused_id(tmp_path, "d") == "d"
+
+
+def damage(path: Path, text: bytes, instead: bytes) -> None:
+    content = path.read_bytes()
+    assert content.count(text) >= 1
+    path.write_bytes(content.replace(text, instead, 1))
+
+
+def test_a_damaged_manifest_of_an_old_snapshot_stops_no_publish_and_no_id_is_given_again(small: dict[str, Path], tmp_path: Path) -> None:
+    for name in ("a", "b", "c"):
+        publish(small, tmp_path, snapshot_id=name, next_ids={"recording": 5})
+    rollback(tmp_path, "a")
+    (tmp_path / "snapshots" / "c" / MANIFEST).write_bytes(b"{")
+    (tmp_path / "snapshots" / "b" / MANIFEST).unlink()
+    assert sorted(damaged_snapshots(tmp_path)) == ["b", "c"]
+    assert ids(tmp_path) == ["a"]
+    assert prune(tmp_path, 1) == []
+    following = publish(small, tmp_path, snapshot_id="d", next_ids={"recording": 5})
+    assert following.manifest.next_ids["recording"] == 21, "the tables of b and c hold recordings 1 to 20"
+    assert live(tmp_path) == "d"
+
+
+def test_a_snapshot_of_which_nothing_can_be_read_is_named(small: dict[str, Path], tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        publish(small, tmp_path, snapshot_id=name, next_ids={})
+    (tmp_path / "snapshots" / "a" / MANIFEST).write_bytes(b"{")
+    shutil.rmtree(tmp_path / "snapshots" / "a" / "tables" / "artist")
+    with pytest.raises(SnapshotInvalidError, match=r"snapshots/a has neither .* restore its manifest.json from a backup"):
+        publish(small, tmp_path, snapshot_id="c", next_ids={})
+    assert live(tmp_path) == "b"
+
+
+def test_rollback_reads_the_files_through_unless_told_not_to(small: dict[str, Path], tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        publish(copied(small, tmp_path / f"tables-{name}"), tmp_path, snapshot_id=name, next_ids={})
+    told: list[str] = []
+    rollback(tmp_path, "a", report=told.append)
+    assert told == ["verifying snapshot a: 0.0 of 0.0 GB read"]
+    rollback(tmp_path, "b")
+    damaged = tmp_path / "snapshots" / "a" / "serving" / "bodies" / "track.bin"
+    content = damaged.read_bytes()
+    damaged.write_bytes(bytes([content[0] ^ 1]) + content[1:])
+    with pytest.raises(SnapshotInvalidError, match=r"serving/bodies/track\.bin has other contents: roll back to another one"):
+        rollback(tmp_path, "a")
+    assert live(tmp_path) == "b"
+    assert rollback(tmp_path, "a", contents=False).is_current
+
+
+@pytest.mark.parametrize("contents", [True, False])
+def test_rollback_refuses_a_manifest_that_breaks_its_seal(small: dict[str, Path], tmp_path: Path, *, contents: bool) -> None:
+    for name in ("a", "b"):
+        publish(small, tmp_path, snapshot_id=name, next_ids={"recording": 21})
+    damage(tmp_path / "snapshots" / "a" / MANIFEST, b'"recording": 21', b'"recording": 20')
+    with pytest.raises(SnapshotInvalidError, match=r"a/manifest\.json is damaged, it breaks its seal"):
+        rollback(tmp_path, "a", contents=contents)
+    assert live(tmp_path) == "b"
+
+
+def copied(tables: dict[str, Path], place: Path) -> dict[str, Path]:
+    """Files of their own: linked ones would share a damage."""
+    return {name: Path(shutil.copytree(folder, place / name)) for name, folder in tables.items()}
+
+
+def test_nothing_is_made_where_there_is_no_catalog(tmp_path: Path) -> None:
+    nowhere = tmp_path / "nowhere"
+    with pytest.raises(NoSnapshotError, match="no catalog at"):
+        rollback(nowhere, "a")
+    assert prune(nowhere, 1) == []
+    assert not nowhere.exists()
 
 
 def test_a_reader_outlives_the_removal_of_its_snapshot(small: dict[str, Path], tmp_path: Path) -> None:

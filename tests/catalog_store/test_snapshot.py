@@ -5,7 +5,10 @@ import shutil
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from catalog_store import snapshot
 from catalog_store.errors import NoSnapshotError, SnapshotInvalidError
 from catalog_store.snapshot import MANIFEST, Manifest, StoredFile, StoredTable, TablePart, read_manifest, schema_version, sha256, verify
 
@@ -66,6 +69,63 @@ def test_what_is_no_manifest_is_refused(folder: Path, content: bytes) -> None:
     (folder / MANIFEST).write_bytes(content)
     with pytest.raises(SnapshotInvalidError, match="not a manifest"):
         read_manifest(folder)
+
+
+@pytest.mark.parametrize(
+    "member", ["id", "created_at", "schema_version", "tables", "next_ids", "analyst_file", "serving", "sequence", "seal"]
+)
+def test_a_manifest_with_another_value_breaks_its_seal(folder: Path, member: str) -> None:
+    content = json.loads((folder / MANIFEST).read_text())
+    value = content[member]
+    changed = {
+        "tables": {name: table for name, table in content["tables"].items() if name != "genre"},
+        "next_ids": {"recording": 1},
+        "analyst_file": content["serving"][0],
+        "serving": content["serving"][1:],
+        "sequence": 7,
+        "seal": {"members": content["seal"]["members"][1:], "sha256": content["seal"]["sha256"]},
+    }.get(member, f"{value}0")
+    (folder / MANIFEST).write_text(json.dumps(content | {member: changed}))
+    with pytest.raises(SnapshotInvalidError, match="is damaged, it breaks its seal: restore it from a backup, or roll back"):
+        read_manifest(folder)
+
+
+@given(place=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+def test_a_flipped_bit_of_a_manifest_is_found_or_changes_nothing(folder: Path, place: float, bit: int) -> None:
+    content = (folder / MANIFEST).read_bytes()
+    before = read_manifest(folder)
+    damaged = bytearray(content)
+    damaged[int(place * len(content))] ^= 1 << bit
+    (folder / MANIFEST).write_bytes(damaged)
+    try:
+        assert read_manifest(folder) == before
+    except SnapshotInvalidError:
+        pass
+    finally:
+        (folder / MANIFEST).write_bytes(content)
+
+
+def test_a_manifest_that_lost_its_seal_is_refused_and_one_from_before_seals_is_read(folder: Path) -> None:
+    content = json.loads((folder / MANIFEST).read_text())
+    del content["seal"]
+    (folder / MANIFEST).write_text(json.dumps(content))
+    with pytest.raises(SnapshotInvalidError, match="seal"):
+        read_manifest(folder)
+    del content["sequence"]
+    (folder / MANIFEST).write_text(json.dumps(content))
+    assert verify(folder).sequence == 0
+
+
+def test_progress_is_told_every_so_many_bytes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(snapshot, "REPORTED_BYTES", 10_000)
+    told: list[str] = []
+    verify(folder, report=told.append)
+    assert len(told) > 3
+    assert told[0].startswith("verifying snapshot first: 0.0 of ")
+    told.clear()
+    verify(folder, contents=False, report=told.append)
+    assert told == []
 
 
 def test_another_format_version_is_refused(folder: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from catalog_store.errors import InvalidCursorError, InvalidQueryError, UnknownBuildError
 from catalog_store.publisher import publish, rollback
 from catalog_store.reader import open_catalog
-from tests.catalog_store.catalog_tables import make_frames, write_frames
+from tests.catalog_store.catalog_tables import add_recording_like, make_frames, write_frames
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,6 +35,8 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, redirects, moved, next_ids in history:
         rows = make_frames(12, 1)
         changed(rows, redirects=redirects, moved=moved)
+        for recording_id in moved.values():
+            add_recording_like(rows, recording_id, 3)
         publish(write_frames(root / "tables" / name, rows), root, snapshot_id=name, next_ids=next_ids)
         if name == "wrong":
             rollback(root, "two")

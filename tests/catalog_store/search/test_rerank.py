@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from catalog_store.search.calibration import KNOTS, calibrated
 from catalog_store.search.credits import Artists
-from catalog_store.search.rerank import FLOOR, Match, fit_of_artists, fit_of_title, match
+from catalog_store.search.rerank import FLOOR, ArtistsFit, Match, TitleFit, fit_of_artists, fit_of_title, match
 from catalog_store.search.titles import Title
 from catalog_store.search.wanted import wanted
 
@@ -129,3 +129,40 @@ def test_one_word_of_the_artist_may_be_all_there_is_and_misspelt() -> None:
     document = (("electric nightingale",), (), "midnight running", "")
     assert score("Nightingele", "Midnight Running", document) > 0.5
     assert score("Nightshade", "Midnight Running", document) == 0
+
+
+def test_words_left_out_of_artist_and_title_both_cost_more_than_of_either() -> None:
+    def found(artist_reason: str, title_reason: str) -> Match:
+        result = match(TitleFit(0.9, title_reason, 1.0, "variant_equal"), ArtistsFit(0.9, artist_reason, 0.0))
+        assert result is not None
+        return result
+
+    either = found("artist_partial", "title_similar")
+    assert (either.score, either.match_class) == (calibrated(0.9), "strong")
+    assert found("artist_similar", "title_partial").score == calibrated(0.9)
+    both = found("artist_partial", "title_partial")
+    assert (both.score, both.match_class) == (calibrated(0.9 * 0.95), "fuzzy")
+
+
+@pytest.mark.parametrize(
+    ("asked", "credited"),
+    [
+        ("Velvet Foxes", ("velvet foxes", "sade")),
+        ("Velvet Foxes & Sade", ("sade",)),
+        ("Velvet Foxes, Sade", ("sade", "mo")),
+    ],
+)
+def test_one_of_several_artists_on_either_side_is_worth_a_little_less_than_all(asked: str, credited: tuple[str, ...]) -> None:
+    fit = fit_of_artists(wanted(asked, "Midnight Running"), Artists(credited, ()))
+    assert (fit.likeness, fit.reason) == (0.97, "one_of_artists")
+
+
+def test_misspelt_one_of_several_artists_is_worth_its_likeness() -> None:
+    fit = fit_of_artists(wanted("Velvet Foxess", "Midnight Running"), Artists(("velvet foxes", "sade"), ()))
+    assert fit.reason == "one_of_artists"
+    assert fit.likeness == pytest.approx(0.97 * 12 / 13)
+
+
+def test_single_artist_is_never_one_of_several() -> None:
+    fit = fit_of_artists(wanted("Vlvet Foxs", "Midnight Running"), Artists(("velvet foxes",), ()))
+    assert fit.reason == "artist_similar"

@@ -5,8 +5,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from zstandard import ZstdError
 
-from catalog_store.serving.body_file import BodyFile, write_bodies
+from catalog_store.errors import BodyDamagedError
+from catalog_store.serving.bodies import compress, decompressor, train
+from catalog_store.serving.body_file import MANY, BodyFile, write_bodies
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,3 +67,33 @@ def test_a_catalog_without_tracks_has_none(tmp_path: Path) -> None:
     assert bodies.frame(0) == b""
     assert bodies.frames([0, 1, 2**62]) == []
     assert bodies.dictionary == b"words"
+
+
+def test_flip_of_any_bit_gives_the_body_or_an_error_never_another_one(tmp_path: Path) -> None:
+    """Bodies, both arrays of places and the dictionary, bit by bit; singly and many together."""
+    texts = {one: b'Song %d","releases":[]\n["Someone %d"]' % (one, one * 7) for one in range(1, 900, 3)}
+    dictionary = train([*texts.values()])
+    frames = dict(zip(texts, compress([*texts.values()], dictionary), strict=True))
+    write_bodies(tmp_path, "track", dictionary, [(np.array([*frames]), [*frames.values()])])
+    random = np.random.default_rng(20)
+    wrong, refused = [], 0
+    for file in sorted(tmp_path.iterdir()):
+        good = file.read_bytes()
+        head = 128 if file.suffix == ".npy" else 0
+        for at in random.choice(range(head * 8, len(good) * 8), 250, replace=False).tolist():
+            flipped = bytearray(good)
+            flipped[at >> 3] ^= 1 << (at & 7)
+            file.write_bytes(flipped)
+            bodies = BodyFile(tmp_path, "track")
+            text = decompressor(bodies.dictionary).decompress
+            for ids in ([one] for one in random.choice([*texts], 12).tolist()):
+                for ask in (ids, [*ids, *[-1] * 20, *ids * MANY]):
+                    try:
+                        told = {one: text(frame) for one, frame in bodies.frames(ask)}
+                    except (BodyDamagedError, ZstdError):
+                        refused += 1
+                    else:
+                        wrong += [(file.name, at, one) for one in told if told[one] != texts.get(one)]
+        file.write_bytes(good)
+    assert not wrong
+    assert refused

@@ -1,0 +1,102 @@
+"""Sets of ids as arrays, to hold millions of references against each other: a byte per id where ids are counted up, else eight.
+
+What must not live here: where ids come from (tables, serving files), what must hold between them (snapshot_invariants.py).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from catalog_store.tables.files import parts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+ROWS_PER_BATCH = 500_000
+SHOWN = 3
+"""Ids at fault that a message names."""
+LARGEST_COUNTED = 1 << 33
+"""Ids from a registry count up and stay below; ids that are hashes are not."""
+
+
+class IdSet:
+    """Ids without repeats; `repeated` of those given came more than once."""
+
+    def __init__(self, blocks: Iterable[NDArray[np.int64]], *, rows: int, is_counted: bool = True) -> None:
+        """`blocks` of ids in any order, `rows` in all. `is_counted`: from a registry that counts up, else any 64 bits.
+
+        ValueError for an id that no registry gives.
+        """
+        self._present = np.zeros(0, dtype=np.bool_)
+        self._sorted = np.empty(0 if is_counted else rows, dtype=np.int64)
+        self._is_counted = is_counted
+        given = 0
+        for block in blocks:
+            if is_counted:
+                self._add(block)
+            else:
+                self._sorted[given : given + len(block)] = block
+            given += len(block)
+        self._sorted = self._sorted[:given]
+        self._sorted.sort()
+        self.count = int(np.count_nonzero(self._present)) if is_counted else sum(map(len, self.blocks()))
+        self.repeated = given - self.count
+
+    def _add(self, ids: NDArray[np.int64]) -> None:
+        if not len(ids):
+            return
+        smallest, largest = int(ids.min()), int(ids.max())
+        if smallest < 0 or largest >= LARGEST_COUNTED:
+            raise ValueError(f"an id is {smallest if smallest < 0 else largest}: none is negative or that large")
+        if largest >= len(self._present):
+            grown = np.zeros(max(largest + 1, len(self._present) * 5 // 4), dtype=np.bool_)
+            grown[: len(self._present)] = self._present
+            self._present = grown
+        self._present[ids] = True
+
+    def unknown(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Those of `ids` that are not in the set."""
+        if self._is_counted:
+            inside = (ids >= 0) & (ids < len(self._present))
+            inside[inside] = self._present[ids[inside]]
+            outside: NDArray[np.int64] = ids[~inside]
+            return outside
+        if not len(self._sorted):
+            return ids
+        at = np.minimum(np.searchsorted(self._sorted, ids), len(self._sorted) - 1)
+        lacked: NDArray[np.int64] = ids[self._sorted[at] != ids]
+        return lacked
+
+    def missing_from(self, other: IdSet) -> tuple[int, list[int]]:
+        """(how many ids of this set `other` lacks, the first of them)."""
+        count, shown = 0, list[int]()
+        for ids in self.blocks():
+            lacked = other.unknown(ids)
+            count += len(lacked)
+            shown += lacked[: SHOWN - len(shown)].tolist()
+        return count, shown
+
+    def blocks(self) -> Iterator[NDArray[np.int64]]:
+        """The ids in increasing order, block by block."""
+        length = len(self._present) if self._is_counted else len(self._sorted)
+        for start in range(0, length, ROWS_PER_BATCH):
+            end = start + ROWS_PER_BATCH
+            if self._is_counted:
+                yield start + np.flatnonzero(self._present[start:end])
+            else:
+                block = self._sorted[start:end]
+                yield block[np.concatenate([[start == 0 or block[0] != self._sorted[start - 1]], block[1:] != block[:-1]])]
+
+
+def batches(table: Path, columns: list[str]) -> Iterator[pa.RecordBatch]:
+    """A table in `table`, some columns, block by block; "releases.list.element.release_id" names a field in a list."""
+    for part in parts(table):
+        with pq.ParquetFile(part) as file:
+            yield from file.iter_batches(ROWS_PER_BATCH, columns=columns)

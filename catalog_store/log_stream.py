@@ -1,0 +1,153 @@
+"""Standard error that never stops work: a line that cannot be written is dropped and counted.
+
+A log's disk fills up, its reader goes away or hangs, a descriptor is closed: Python's own stream raises then, or waits for ever, and takes
+the thread with it that wanted to tell something. `guard_standard_error` puts a stream in its place on which writing neither raises nor
+waits. Every process that runs for longer calls it first (catalog_store/log.py does). Once writing works again, a line tells how many are
+missing. What must not live here: what a line looks like (log.py), standard output, which carries answers.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import select
+import socket
+import stat
+import sys
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from _typeshed import ReadableBuffer
+
+_DESCRIPTOR = 2
+_PIECE = select.PIPE_BUF
+"""Bytes that a pipe takes whole, or not at all."""
+
+
+class TolerantStream(io.RawIOBase):
+    """Bytes to one descriptor; what cannot be written now is lost, never waited for."""
+
+    def __init__(self, descriptor: int, tell_lost: Callable[[int], str]) -> None:
+        """`tell_lost` makes the line that tells of so many lost ones, without its end."""
+        super().__init__()
+        self.lost_lines = 0
+        """Since the process began."""
+        self.tell_lost = tell_lost
+        self._told_lost = 0
+        self._is_torn = False
+        self._descriptor = descriptor
+        self._out = descriptor
+        self._is_waiting_kind = True
+        self._socket: socket.socket | None = None
+        with suppress(OSError):
+            kind = os.fstat(descriptor).st_mode
+            if stat.S_ISFIFO(kind):
+                # An opening of its own: not to wait is a property of the opening, and this one is shared with whoever started us.
+                self._out = os.open(f"/proc/self/fd/{descriptor}", os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+                self._is_waiting_kind = False
+            elif stat.S_ISSOCK(kind):
+                self._socket = socket.socket(fileno=os.dup(descriptor))
+            self._is_waiting_kind = self._is_waiting_kind and not stat.S_ISREG(kind)
+
+    def fileno(self) -> int:
+        """The descriptor."""
+        return self._descriptor
+
+    def isatty(self) -> bool:
+        """Whether somebody sits there."""
+        return os.isatty(self._descriptor)
+
+    def writable(self) -> bool:
+        """It is."""
+        return True
+
+    def write(self, data: ReadableBuffer, /) -> int:
+        """Write whole lines, or lose them; the number of bytes given, always."""
+        content = bytes(data)
+        if missing := self.lost_lines - self._told_lost:
+            notice = (b"\n" if self._is_torn else b"") + self.tell_lost(missing).encode() + b"\n"
+            if self._put(notice) < len(notice):
+                self.lost_lines += _lines(content)
+                return len(content)
+            self._told_lost, self._is_torn = self.lost_lines, False
+        written = self._put(content)
+        if written < len(content):
+            self.lost_lines += _lines(content[written:])
+            self._is_torn = self._is_torn or not (content[:written].endswith(b"\n") or written == 0)
+        return len(content)
+
+    def _put(self, content: bytes) -> int:
+        """How many bytes could be written without waiting."""
+        written = 0
+        try:
+            while written < len(content):
+                piece = content[written : written + _PIECE] if self._is_waiting_kind else content[written:]
+                if self._socket is not None:
+                    count = self._socket.send(piece, socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
+                elif self._is_waiting_kind and not self._is_ready():
+                    break
+                else:
+                    count = os.write(self._out, piece)
+                if not count:
+                    break
+                written += count
+        except (OSError, ValueError):  # no room, no reader, no descriptor
+            pass
+        return written
+
+    def _is_ready(self) -> bool:
+        asked = select.poll()
+        asked.register(self._out, select.POLLOUT)
+        return any(state & select.POLLOUT for _, state in asked.poll(0))
+
+
+def guard_standard_error(tell_lost: Callable[[int], str] = "{} lines of the log are lost".format) -> None:
+    """Make writing to `sys.stderr` never raise and never wait, in this process. Safe to call again: `tell_lost` is the last one's.
+
+    Descriptors 0 to 2 that are closed become /dev/null, or the next file that is opened would take what is meant for the log.
+    """
+    global _guarded  # noqa: PLW0603 - a process has one standard error
+    if _guarded is not None:
+        _guarded.tell_lost = tell_lost
+    if sys.stderr is not sys.__stderr__:  # somebody captures it: pytest, a notebook
+        return
+    _open_standard_descriptors()
+    _guarded = TolerantStream(_DESCRIPTOR, tell_lost)
+    sys.stderr = io.TextIOWrapper(_guarded, encoding="utf-8", errors="backslashreplace", line_buffering=True)
+
+
+def write_to_log(lines: bytes) -> None:
+    """Write encoded lines to standard error as `guard_standard_error` left it. Never raises, never waits."""
+    if _guarded is not None:
+        _guarded.write(lines)
+    elif sys.stderr is not None:
+        with suppress(OSError, ValueError):
+            os.write(sys.stderr.fileno(), lines)
+
+
+def lost_lines() -> int:
+    """How many lines of this process' log could not be written."""
+    return 0 if _guarded is None else _guarded.lost_lines
+
+
+_guarded: TolerantStream | None = None
+
+
+def _open_standard_descriptors() -> None:
+    for descriptor in range(_DESCRIPTOR + 1):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            with suppress(OSError):
+                opened = os.open(os.devnull, os.O_RDWR)
+                if opened != descriptor:
+                    os.dup2(opened, descriptor)
+                    os.close(opened)
+                os.set_inheritable(descriptor, True)
+
+
+def _lines(content: bytes) -> int:
+    return content.count(b"\n") or 1

@@ -1,0 +1,245 @@
+"""`python -m catalog_store.scrub`: reads all files of the live snapshot through, slowly, again and again, and tells what is damaged.
+
+Workers read what they serve through before they open it; disks damage files afterwards, and tables and catalog.duckdb are read by analysts
+alone. One process of a machine does this for all its workers (the server's supervisor starts it), at the lowest priority and no faster than
+it is allowed to. A damaged file is looked at again as soon as it changes, so the alarm ends when it is mended. What must not live here:
+mending (rollback and publish do), checks of one answer (serving/body_file.py).
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import signal
+import sys
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+import structlog
+from prometheus_client import CollectorRegistry, Gauge, write_to_textfile
+
+from catalog_store.errors import SnapshotInvalidError
+from catalog_store.log import log_json
+from catalog_store.snapshot import CURRENT, MANIFEST, read_manifest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from catalog_store.snapshot import StoredFile, TablePart
+
+log = structlog.get_logger("catalog_store")
+
+STATE_FILE = "scrub.json"
+"""In the folder of the server's reports: what the workers say on /readyz."""
+METRICS_VARIABLE = "COMPANION_METRICS"
+"""Set by the server's supervisor (catalog_api/companions.py)."""
+LOOK_SECONDS = 1.0
+"""Between looks at `current`, and at files that are damaged."""
+_BLOCK_BYTES = 1 << 20
+_LOWEST_PRIORITY = 19
+
+
+class ScrubState(msgspec.Struct):
+    """What is known of the live snapshot."""
+
+    snapshot: str | None = None
+    damaged: dict[str, str] = {}
+    """Path in the snapshot -> what is wrong with it."""
+    finished_unix: float = 0.0
+    """When all files had been read through; 0 before that."""
+    read_bytes: int = 0
+    rounds: int = 0
+
+
+class Scrubber:
+    """Follows one catalog. `run` it in one thread."""
+
+    def __init__(self, root: Path, bytes_per_second: float, pause_seconds: float, tell: Callable[[ScrubState], None]) -> None:
+        """`root` is a catalog root or a snapshot's folder; `pause_seconds` lie between two rounds; `tell` hears of it once a second."""
+        self._root = root
+        self._bytes_per_second = bytes_per_second
+        self._pause_seconds = pause_seconds
+        self._tell = tell
+        self._told_at = 0.0
+        self._stopping = threading.Event()
+        self._marks: dict[str, tuple[int, int] | None] = {}
+        """Of each damaged file, its size and last change when it was read."""
+        self.state = ScrubState()
+
+    def stop(self) -> None:
+        """End `run` within a block."""
+        self._stopping.set()
+
+    def run(self) -> None:
+        """Read through until stopped. Whatever goes wrong, it is tried again."""
+        while not self._stopping.is_set():
+            try:
+                folder = self._folder()
+                self._read_through(folder)
+                self._pause(folder)
+            except Exception as error:  # noqa: BLE001 - a snapshot may be pruned meanwhile; nobody else looks
+                log.warning("the live snapshot cannot be read through", reason=str(error))
+                self._stopping.wait(LOOK_SECONDS)
+                self._tell_now()
+
+    def _folder(self) -> Path:
+        link = self._root / CURRENT
+        return (link if link.is_symlink() else self._root).resolve()
+
+    def _read_through(self, folder: Path) -> None:
+        if self.state.snapshot != folder.name:
+            self.state.snapshot, self.state.damaged, self.state.finished_unix = folder.name, {}, 0.0
+            self._marks.clear()
+        for file in self._files(folder):
+            self._note(folder, file.path, self._fault(folder, file))
+            if self._stopping.is_set() or self._folder() != folder:
+                return
+        self.state.rounds += 1
+        self.state.finished_unix = time.time()
+        self._tell_now()
+
+    def _files(self, folder: Path) -> list[StoredFile | TablePart]:
+        try:
+            manifest = read_manifest(folder)
+        except (SnapshotInvalidError, OSError) as error:
+            self._note(folder, MANIFEST, str(error))
+            return []
+        self._note(folder, MANIFEST, None)
+        return list(manifest.files())
+
+    def _pause(self, folder: Path) -> None:
+        """Wait for the next round, for another snapshot, and for damaged files to change."""
+        until = time.monotonic() + self._pause_seconds
+        while time.monotonic() < until and not self._stopping.wait(min(LOOK_SECONDS, self._pause_seconds)):
+            self._tell_now()
+            if self._folder() != folder:
+                return
+            changed = [path for path, mark in self._marks.items() if _mark(folder / path) != mark]
+            if changed:
+                for file in self._files(folder):
+                    if file.path in changed:
+                        self._note(folder, file.path, self._fault(folder, file))
+
+    def _note(self, folder: Path, path: str, fault: str | None) -> None:
+        damaged = self.state.damaged
+        if fault is not None:
+            self._marks[path] = _mark(folder / path)
+            if damaged.get(path) != fault:
+                damaged[path] = fault
+                remedy = "python -m pipeline rollback to another snapshot, or put the published file back; then look at the disk"
+                log.error("a file of the live snapshot is damaged", snapshot=folder.name, file=path, fault=fault, remedy=remedy)
+                self._tell_now()
+        elif path in damaged:
+            del damaged[path]
+            self._marks.pop(path, None)
+            log.info("a file of the live snapshot is whole again", snapshot=folder.name, file=path, damaged=len(damaged))
+            self._tell_now()
+
+    def _fault(self, folder: Path, stored: StoredFile | TablePart) -> str | None:
+        digest, size = hashlib.sha256(), 0
+        try:
+            with (folder / stored.path).open("rb", buffering=0) as file:
+                while not self._stopping.is_set():
+                    began = time.monotonic()
+                    block = file.read(_BLOCK_BYTES)
+                    if not block:
+                        break
+                    digest.update(block)
+                    size += len(block)
+                    self.state.read_bytes += len(block)
+                    self._tell_sometimes()
+                    self._stopping.wait(max(len(block) / self._bytes_per_second - (time.monotonic() - began), 0.0))
+                else:
+                    return self.state.damaged.get(stored.path)  # stopped half-way: nothing new is known
+        except FileNotFoundError:
+            # A prune takes the whole folder, and `current` has moved on before.
+            return "it is missing" if folder.is_dir() else None
+        except OSError as error:
+            return f"it cannot be read: {error.strerror}"
+        if size != stored.bytes:
+            return f"it has {size} bytes instead of {stored.bytes}"
+        return None if digest.hexdigest() == stored.sha256 else "it has other contents"
+
+    def _tell_sometimes(self) -> None:
+        if time.monotonic() - self._told_at >= LOOK_SECONDS:
+            self._tell_now()
+
+    def _tell_now(self) -> None:
+        self._told_at = time.monotonic()
+        self._tell(self.state)
+
+
+def read_state(folder: Path) -> ScrubState | None:
+    """What the scrub of this machine last told; None when there is none, or its file cannot be read."""
+    try:
+        return msgspec.json.decode((folder / STATE_FILE).read_bytes(), type=ScrubState)
+    except (OSError, msgspec.MsgspecError):
+        return None
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Scrub until stopped."""
+    options = _parser().parse_args(arguments)
+    log_json(options.log_level)
+    with suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, 0, _LOWEST_PRIORITY)
+    registry = CollectorRegistry()
+    gauges = {
+        name: Gauge(f"scrub_{name}", about, registry=registry)
+        for name, about in (
+            ("damaged_files", "Files of the live snapshot that are not what was published"),
+            ("finished_timestamp_seconds", "When all files of the live snapshot had last been read through; 0 before the first time"),
+            ("rounds", "How often that was done since the process began"),
+            ("read_bytes", "Bytes read since the process began"),
+        )
+    }
+
+    def tell(state: ScrubState) -> None:
+        gauges["damaged_files"].set(len(state.damaged))
+        gauges["finished_timestamp_seconds"].set(state.finished_unix)
+        gauges["rounds"].set(state.rounds)
+        gauges["read_bytes"].set(state.read_bytes)
+        with suppress(OSError):  # a full disk must not end it
+            if options.metrics_file:
+                write_to_textfile(str(options.metrics_file), registry)
+            if options.state_folder:
+                fresh = options.state_folder / f"{STATE_FILE}.new"
+                fresh.write_bytes(msgspec.json.encode(state))
+                fresh.replace(options.state_folder / STATE_FILE)
+
+    scrubber = Scrubber(options.catalog, options.mb_per_second * 1e6, options.pause_seconds, tell)
+    for one in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(one, lambda _number, _frame: scrubber.stop())
+    scrubber.run()
+    return 0
+
+
+def _mark(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_size, found.st_ctime_ns
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m catalog_store.scrub", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--catalog", metavar="DIR", type=Path, required=True, help="catalog folder that `pipeline build` published into")
+    parser.add_argument("--mb-per-second", metavar="N", type=float, default=20.0, help="how fast it reads (default %(default)s)")
+    parser.add_argument("--pause-seconds", metavar="S", type=float, default=3600.0, help="between two rounds (default %(default)s)")
+    parser.add_argument("--state-folder", metavar="DIR", type=Path, help=f"where {STATE_FILE} is written every second")
+    told = os.environ.get(METRICS_VARIABLE)
+    parser.add_argument("--metrics-file", metavar="FILE", type=Path, default=told, help="where metrics are written every second")
+    parser.add_argument("--log-level", choices=["debug", "info", "warning", "error"], default="info")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,252 @@
+"""What must hold between the files of a snapshot, whoever made them: checked before every switch of `current`, and on demand.
+
+A manifest says that each file is the one that was written; the invariants here say that the files belong together. References between
+tables come from their specs (tables/references.py); that serving, search and recognition files hold just what the tables hold is in
+serving_invariants.py. All work is on integers, block by block: a byte per id that counts up, eight per atom and work, and no more than one
+kind of id at a time. What must not live here: checksums (snapshot.verify), rules of single columns (tables/checks.py).
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import defaultdict
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import duckdb
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from catalog_store.analyst_file import is_in_file
+from catalog_store.errors import SnapshotInconsistentError
+from catalog_store.id_sets import SHOWN, IdSet, batches
+from catalog_store.serving.schema import REDIRECT_KINDS
+from catalog_store.serving_invariants import Faults, serving_faults
+from catalog_store.snapshot import MANIFEST, TABLES_FOLDER
+from catalog_store.tables import TABLES
+from catalog_store.tables.references import references
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from catalog_store.snapshot import Manifest
+    from catalog_store.tables.references import Reference
+
+ENTITIES = ("recording", "artist", "release", "label", "genre")
+"""Tables whose ids count up; the column is `<table>_id`."""
+_UNREADABLE = (
+    OSError,
+    ValueError,
+    IndexError,
+    KeyError,
+    EOFError,
+    pa.ArrowException,
+    pl.exceptions.PolarsError,
+    sqlite3.Error,
+    duckdb.Error,
+)
+_MEMORY = "500MB"
+
+
+@dataclass(frozen=True)
+class Violation:
+    """An invariant that does not hold: its name, what it says, rows at fault and the first of them."""
+
+    name: str
+    description: str
+    rows: int
+    examples: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """For a person at night."""
+        shown = f", the first: {'; '.join(self.examples)}" if self.examples else ""
+        return f"{self.name}: {self.description}: {self.rows:,} at fault{shown}"
+
+
+def require_invariants(folder: Path, manifest: Manifest) -> None:
+    """SnapshotInconsistentError, naming every invariant that the snapshot in `folder` breaks, unless all hold."""
+    broken = violations(folder, manifest)
+    if broken:
+        raise SnapshotInconsistentError(
+            f"snapshot {manifest.id} contradicts itself; {'; '.join(map(str, broken))}. "
+            "Look at these rows in the tables; build anew with --relink, and if it fails again report it with the tables"
+        )
+
+
+def violations(folder: Path, manifest: Manifest) -> list[Violation]:
+    """Every invariant that the snapshot in `folder` breaks. A file that cannot be read breaks those that ask it."""
+    tables = {name: folder / TABLES_FOLDER / name for name in manifest.tables}
+    asked = _Questions()
+    ask = asked.ask
+    ask("files_are_listed", "the folder holds just the files that the manifest lists", lambda: _unlisted_files(folder, manifest))
+    ask("rows_are_counted", "each part holds as many rows as the manifest says", lambda: _other_rows(folder, manifest))
+    ask(
+        "analyst_file_is_whole",
+        "catalog.duckdb holds as many rows of each table as the manifest says",
+        lambda: _other_copies(folder, manifest),
+    )
+    ask("codes_are_marked", "as many recordings have a code as codes are marked representative", lambda: _unmarked_codes(tables))
+    ask("tracks_are_nested_whole", "tracks nest as many releases and artists as the flat tables hold", lambda: _unnested(tables, manifest))
+    known = _ask_references(asked, tables, manifest)
+    if known.keys() >= {*ENTITIES}:
+        ask("tracks_are_recordings", "track holds just the recordings", lambda: _tracks(tables, manifest, known["recording"]))
+        for name, description, question in serving_faults(folder, manifest, known):
+            ask(name, description, question)
+    return asked.broken
+
+
+class _Questions:
+    """Asks, and collects what does not hold."""
+
+    def __init__(self) -> None:
+        self.broken: list[Violation] = []
+
+    def ask(self, name: str, description: str, question: Callable[[], Faults]) -> None:
+        try:
+            rows, examples = question()
+        except _UNREADABLE as error:
+            rows, examples = 1, (f"it cannot be read: {error}",)
+        if rows:
+            self.broken.append(Violation(name, description, rows, tuple(map(str, examples))))
+
+
+def _ask_references(asked: _Questions, tables: dict[str, Path], manifest: Manifest) -> dict[str, IdSet]:
+    """Ask for each table that is referred to, one after the other; the ids of the entities, which the serving files are held against."""
+    by_target: defaultdict[tuple[str, str], list[Reference]] = defaultdict(list)
+    for reference in references(tables):
+        by_target[reference.other, reference.key].append(reference)
+    known: dict[str, IdSet] = {}
+    for (table, key), referring in by_target.items():
+        is_entity = table in ENTITIES and key == f"{table}_id"
+        held: list[IdSet] = []
+
+        def repeated(table: str = table, key: str = key, held: list[IdSet] = held, *, is_entity: bool = is_entity) -> Faults:
+            held.append(IdSet(_values(tables[table], table, key), rows=manifest.tables[table].rows, is_counted=is_entity))
+            return held[0].repeated, ()
+
+        asked.ask(f"{table}_{key}_unique", f"{table}.{key} is unique", repeated)
+        for ids in held:
+            for reference in referring:
+                asked.ask(reference.name, str(reference), partial(_unknown, tables, reference, ids))
+            if is_entity:
+                known[table] = ids
+                if table in REDIRECT_KINDS:
+                    asked.ask(f"no_{table}_is_redirected", f"no living {table} is redirected", partial(_living, tables, table, ids))
+    return known
+
+
+def _unlisted_files(folder: Path, manifest: Manifest) -> Faults:
+    listed = {file.path for file in manifest.files()} | {MANIFEST}
+    there = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()} | {MANIFEST}
+    wrong = sorted(listed ^ there)
+    return len(wrong), tuple(wrong[:SHOWN])
+
+
+def _other_rows(folder: Path, manifest: Manifest) -> Faults:
+    faults, gap = [], 0
+    for name, table in manifest.tables.items():
+        if table.rows != sum(part.rows for part in table.files):
+            gap += abs(table.rows - sum(part.rows for part in table.files))
+            faults.append(f"{name} has {table.rows} rows, its parts have {sum(part.rows for part in table.files)}")
+        for part in table.files:
+            rows = pq.read_metadata(folder / part.path).num_rows
+            if rows != part.rows:
+                gap += abs(rows - part.rows)
+                faults.append(f"{part.path} has {rows} instead of {part.rows}")
+    return gap, tuple(faults[:SHOWN])
+
+
+def _other_copies(folder: Path, manifest: Manifest) -> Faults:
+    faults, gap = [], 0
+    with closing(duckdb.connect(folder / manifest.analyst_file.path, read_only=True, config={"memory_limit": _MEMORY})) as file:
+        held = {name for (name,) in file.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
+        for name, table in manifest.tables.items():
+            if not is_in_file(name):
+                continue
+            (rows,) = (file.execute(f'SELECT count(*) FROM "{name}"').fetchone() if name in held else None) or (0,)
+            if rows != table.rows or name not in held:
+                gap += max(1, abs(rows - table.rows))
+                faults.append(f"{name} has {rows if name in held else 'no table and no'} rows instead of {table.rows}")
+    return gap, tuple(faults[:SHOWN])
+
+
+def _unmarked_codes(tables: dict[str, Path]) -> Faults:
+    coded = sum(len(batch) - batch.column(0).null_count for batch in batches(tables["recording"], ["isrc"]))
+    marked = sum(pc.sum(batch.column(0)).as_py() or 0 for batch in batches(tables["recording_isrc"], ["is_representative"]))
+    return abs(coded - marked), (f"{coded} recordings with a code, {marked} codes marked",)
+
+
+def _unnested(tables: dict[str, Path], manifest: Manifest) -> Faults:
+    faults, gap = [], 0
+    for nested, field, flat in (("releases", "release_id", "recording_release"), ("artists", "artist_id", "recording_artist")):
+        rows = sum(len(block) for block in _nested(tables["track"], nested, field))
+        if rows != manifest.tables[flat].rows:
+            gap += abs(rows - manifest.tables[flat].rows)
+            faults.append(f"{rows} {nested} nested, {manifest.tables[flat].rows} rows of {flat}")
+    return gap, tuple(faults)
+
+
+def _unknown(tables: dict[str, Path], reference: Reference, known: IdSet) -> Faults:
+    count, shown = 0, list[object]()
+    for block in _referring(tables[reference.table], reference):
+        lacked = known.unknown(_numbers(block))
+        count += len(lacked)
+        if len(lacked) and len(shown) < SHOWN:
+            wrong = block.filter(pl.Series(np.isin(_numbers(block), lacked)))
+            shown += wrong.head(SHOWN - len(shown)).to_list()
+    name = reference.nested or reference.column
+    return count, tuple(f"{name}={value}" for value in shown)
+
+
+def _referring(table: Path, reference: Reference) -> Iterator[pl.Series]:
+    """The values of the column that refers, without nulls."""
+    if reference.nested:
+        yield from _nested(table, reference.column, reference.nested)
+        return
+    kinds = [reference.kind[0]] if reference.kind else []
+    for batch in batches(table, [reference.column, *kinds]):
+        rows = pl.DataFrame(batch)
+        rows = rows.filter(pl.col(kinds[0]) == reference.kind[1]) if reference.kind else rows
+        yield rows[reference.column].drop_nulls()
+
+
+def _nested(table: Path, column: str, field: str) -> Iterator[pl.Series]:
+    for batch in batches(table, [f"{column}.list.element.{field}"]):
+        values = pl.Series(pc.list_flatten(batch.column(0))).struct.field(field)
+        yield values.drop_nulls() if values.null_count() else values
+
+
+def _values(table: Path, name: str, column: str) -> Iterator[NDArray[np.int64]]:
+    TABLES[name].column(column)  # KeyError for what the spec does not know
+    for batch in batches(table, [column]):
+        yield _numbers(pl.Series(batch.column(0)))
+
+
+def _numbers(values: pl.Series) -> NDArray[np.int64]:
+    """The ids; of texts 64-bit hashes."""
+    return (values.hash().reinterpret(signed=True) if values.dtype == pl.String else values.cast(pl.Int64)).to_numpy()
+
+
+def _living(tables: dict[str, Path], table: str, known: IdSet) -> Faults:
+    count, shown = 0, list[int]()
+    for batch in batches(tables["redirect"], ["kind", "old_id"]):
+        old = pl.DataFrame(batch).filter(pl.col("kind") == table)["old_id"].to_numpy()
+        living = np.setdiff1d(old, known.unknown(old))
+        count += len(living)
+        shown += living[: SHOWN - len(shown)].tolist()
+    return count, tuple(f"old_id={number}" for number in shown)
+
+
+def _tracks(tables: dict[str, Path], manifest: Manifest, recordings: IdSet) -> Faults:
+    tracks = IdSet(_values(tables["track"], "track", "recording_id"), rows=manifest.tables["track"].rows)
+    without, shown = recordings.missing_from(tracks)
+    more, others = tracks.missing_from(recordings)
+    return without + more + tracks.repeated, tuple(f"recording_id={number}" for number in [*shown, *others][:SHOWN])

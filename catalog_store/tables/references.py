@@ -1,0 +1,59 @@
+"""The references between tables that their specs declare, for whoever checks a whole snapshot."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from catalog_store.tables import TABLES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+
+@dataclass(frozen=True)
+class Reference:
+    """`table.column` stands in `other.key`; of structs in a list their field `nested`, and with `kind` only of rows with that kind."""
+
+    table: str
+    column: str
+    other: str
+    key: str
+    nested: str = ""
+    kind: tuple[str, str] | None = None
+
+    @property
+    def name(self) -> str:
+        """The check's name, as those of a table's own checks are called."""
+        return "_".join(filter(None, [self.table, self.column, self.nested, self.kind and self.kind[1], "known"]))
+
+    def __str__(self) -> str:
+        """For a person at night."""
+        of = f" where {self.kind[0]} is {self.kind[1]}" if self.kind else ""
+        return f"every {'.'.join(filter(None, [self.table, self.column, self.nested]))}{of} stands in {self.other}.{self.key}"
+
+
+def references(names: Iterable[str]) -> Iterator[Reference]:
+    """All references between the named tables."""
+    names = list(names)
+    for name in names:
+        for found in _of_table(name):
+            if found.other in names:
+                yield found
+
+
+def _of_table(name: str) -> Iterator[Reference]:
+    table = TABLES[name]
+    for column in table.columns:
+        for target in filter(None, (column.references, column.later_references)):
+            if target.startswith("{"):
+                kinds = target[1 : target.index("}")]
+                for kind in table.column(kinds).values:
+                    other, key = target.format(**{kinds: kind}).split(".")
+                    yield Reference(name, column.name, other, key, kind=(kinds, kind))
+            else:
+                other, key = target.split(".")
+                yield Reference(name, column.name, other, key)
+        for field, target in column.nested_references:
+            other, key = target.split(".")
+            yield Reference(name, column.name, other, key, nested=field)

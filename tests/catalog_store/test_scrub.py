@@ -1,0 +1,125 @@
+"""Files of the live snapshot that are damaged after they were opened are found, and the alarm ends when they are mended."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+import structlog
+
+from catalog_store.publisher import publish, rollback
+from catalog_store.scrub import Scrubber, ScrubState
+from tests.catalog_store.catalog_tables import make_tables
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+
+@pytest.fixture(autouse=True)
+def plain_log() -> None:
+    """A test before this one may have pointed the log of the process at a stream that is closed by now."""
+    structlog.reset_defaults()
+
+
+@pytest.fixture(scope="module")
+def editions(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("editions")
+    for seed, name in enumerate(("first", "second")):
+        publish(make_tables(tmp_path_factory.mktemp(name), 30, seed), root, snapshot_id=name, next_ids={"recording": 1000, "artist": 50})
+    return root
+
+
+@pytest.fixture
+def root(editions: Path, tmp_path: Path) -> Path:
+    shutil.copytree(editions, tmp_path / "catalog", symlinks=True)
+    rollback(tmp_path / "catalog", "first")
+    return tmp_path / "catalog"
+
+
+@pytest.fixture
+def scrubber(root: Path) -> Iterator[Scrubber]:
+    scrubber = Scrubber(root, 1e9, 0.05, lambda _state: None)
+    thread = threading.Thread(target=scrubber.run)
+    thread.start()
+    yield scrubber
+    scrubber.stop()
+    thread.join()
+
+
+def until(holds: Callable[[], object]) -> None:
+    for _ in range(1500):
+        if holds():
+            return
+        time.sleep(0.02)
+    pytest.fail("waited half a minute in vain")
+
+
+def next_round(scrubber: Scrubber) -> None:
+    rounds = scrubber.state.rounds
+    until(lambda: scrubber.state.rounds > rounds + 1)
+
+
+DAMAGES = {
+    "catalog.duckdb": lambda file: file.write_bytes(file.read_bytes()[:-1] + bytes([file.read_bytes()[-1] ^ 1])),
+    "tables/recording/part-00000.parquet": lambda file: file.write_bytes(b"x" * file.stat().st_size),
+    "serving/keys/ids.npy": lambda file: file.write_bytes(file.read_bytes()[:-1]),
+    "serving/search/popularity.npy": lambda file: file.unlink(),
+    "manifest.json": lambda file: file.write_bytes(file.read_bytes().replace(b'"bytes": ', b'"bytes": 1', 1)),
+}
+
+
+@pytest.mark.parametrize("path", DAMAGES)
+def test_damage_is_found_and_forgotten_when_it_is_mended(root: Path, scrubber: Scrubber, path: str) -> None:
+    next_round(scrubber)
+    assert scrubber.state.snapshot == "first"
+    assert not scrubber.state.damaged
+    file = root / "snapshots" / "first" / path
+    good = file.read_bytes()
+    with structlog.testing.capture_logs() as told:
+        DAMAGES[path](file)
+        until(lambda: list(scrubber.state.damaged) == [path])
+        next_round(scrubber)
+        file.write_bytes(good)
+        until(lambda: not scrubber.state.damaged)
+    levels = [line["log_level"] for line in told if line.get("file") == path]  # a file that is being written is damaged in another way
+    assert (levels[0], levels[-1], levels.count("info")) == ("error", "info", 1)
+    assert "rollback" in told[0]["remedy"]
+
+
+def test_rollback_ends_the_alarm(root: Path, scrubber: Scrubber) -> None:
+    file = root / "snapshots" / "first" / "catalog.duckdb"
+    file.write_bytes(file.read_bytes()[:-1])
+    until(lambda: scrubber.state.damaged)
+    rollback(root, "second")
+    until(lambda: scrubber.state.snapshot == "second" and scrubber.state.finished_unix)
+    assert not scrubber.state.damaged
+
+
+def test_folder_that_is_gone_is_waited_for(root: Path, scrubber: Scrubber) -> None:
+    next_round(scrubber)
+    root.rename(root.with_name("away"))
+    time.sleep(0.2)
+    root.with_name("away").rename(root)
+    next_round(scrubber)
+    until(lambda: not scrubber.state.damaged)
+
+
+def test_no_more_is_read_in_a_second_than_allowed(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a clock that only waiting moves."""
+    now, states = 0.0, []
+    monkeypatch.setattr("catalog_store.scrub.time.monotonic", lambda: now)
+    scrubber = Scrubber(root, 1000, 10, lambda state: states.append(ScrubState(read_bytes=state.read_bytes)))
+
+    def wait(seconds: float) -> bool:
+        nonlocal now
+        now += seconds
+        return False
+
+    monkeypatch.setattr(scrubber._stopping, "wait", wait)
+    scrubber._read_through(scrubber._folder())
+    assert now == pytest.approx(scrubber.state.read_bytes / 1000)
+    assert scrubber.state.rounds == 1

@@ -1,0 +1,442 @@
+"""Each invariant of a snapshot, broken by a damage of its own: the files are whole, their checksums fit, and they contradict each other."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import sqlite3
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import msgspec
+import numpy as np
+import polars as pl
+import pytest
+
+from catalog_store.errors import SnapshotInconsistentError
+from catalog_store.publisher import live_snapshot, publish, snapshots
+from catalog_store.snapshot import MANIFEST, Snapshot, StoredTable, TablePart, read_manifest, sha256, stored_file, verify
+from catalog_store.snapshot_invariants import require_invariants, violations
+from catalog_store.tables import CATALOG_TABLES, LINKAGE_TABLES, QUALITY_TABLES, TABLES
+from catalog_store.tables.files import parts, row_count
+from catalog_store.tables.references import Reference, references
+from tests.catalog_store.catalog_tables import MERGED_ID, make_frames, write_frames
+from tests.conftest import run_module
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+PUBLISHED = [table.name for table in (*LINKAGE_TABLES, *CATALOG_TABLES, *QUALITY_TABLES)]
+NOBODY = 7_000_000
+WORDS = {"release_date_precision": "day", "isrc": "GBAYE0000100", "iswc": "T0345246801"}
+EVERY_REFERENCE = list(references(PUBLISHED))
+
+
+def row_of(name: str) -> dict[str, Any]:
+    """A row of any table whose references lead to the first of each: id 1, the first work, the first atom."""
+    plain = {pl.Int64: 1, pl.Int32: 1, pl.Int16: 1, pl.String: "x", pl.Float64: 0.5, pl.Boolean: True, pl.List: []}
+    return {
+        column.name: column.values[0]
+        if column.values
+        else WORDS.get(column.name, plain[TABLES[name].polars_schema[column.name].base_type()])
+        for column in TABLES[name].columns
+    }
+
+
+@pytest.fixture(scope="module")
+def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+    """A published catalog in which every table has rows and every reference is used; damaged by tests, and mended by them."""
+    place = tmp_path_factory.mktemp("invariants")
+    frames: dict[str, Any] = make_frames(40, 3)
+    for name in PUBLISHED:
+        if not frames.get(name):
+            frames[name] = [row_of(name)]
+    frames["recording_fingerprint"] = [
+        {**row_of("recording_fingerprint"), "recording_id": number, "fingerprint_key": 100 + number} for number in (1, 2, 3)
+    ]
+    frames["redirect"] += [{"kind": kind, "old_id": NOBODY + 1, "new_id": 1} for kind in ("release", "label")]
+    index = place / "index"
+    (index / "base").mkdir(parents=True)
+    (index / "index.json").write_text('{"format": "fingerprint-index", "format_version": 1, "segments": ["base"]}')
+    np.save(index / "base" / "ids.npy", np.array([1, -1, 2, 3], dtype=np.int64))
+    np.save(index / "base" / "keys.npy", np.array([101, 90, 102, 103], dtype=np.int64))
+    publish(write_frames(place / "tables", frames), place / "catalog", snapshot_id="whole", next_ids={}, recognition=index)
+    shutil.rmtree(place / "tables")  # parts have two names: a damage to the one would show in the other
+    return live_snapshot(place / "catalog")
+
+
+@contextmanager
+def damaged(snapshot: Snapshot) -> Iterator[Path]:
+    """The folder, every file of which is put back afterwards."""
+    before = {path: path.read_bytes() for path in snapshot.folder.rglob("*") if path.is_file()}
+    try:
+        yield snapshot.folder
+    finally:
+        for path in [path for path in snapshot.folder.rglob("*") if path.is_file() and path not in before]:
+            path.unlink()
+        for path, content in before.items():
+            if not path.exists() or path.read_bytes() != content:
+                path.write_bytes(content)
+
+
+def renew_manifest(folder: Path) -> None:
+    """Sizes, rows and checksums of what is there now, so that only the contradiction is left."""
+    manifest = read_manifest(folder)
+    tables = {}
+    for name in manifest.tables:
+        files = [
+            TablePart(part.relative_to(folder).as_posix(), row_count(part.parent), part.stat().st_size, sha256(part))
+            for part in parts(folder / "tables" / name)
+        ]
+        tables[name] = StoredTable(sum(file.rows for file in files), sum(file.bytes for file in files), tuple(files))
+    renewed = msgspec.structs.replace(
+        manifest,
+        tables=tables,
+        analyst_file=stored_file(folder, folder / "catalog.duckdb"),
+        serving=tuple(stored_file(folder, path) for path in sorted((folder / "serving").rglob("*")) if path.is_file()),
+    )
+    (folder / MANIFEST).write_bytes(renewed.sealed().encode())
+    verify(folder, contents=False)
+
+
+def broken(folder: Path) -> dict[str, str]:
+    """Names of the invariants that do not hold, and what is said of each."""
+    return {violation.name: str(violation) for violation in violations(folder, read_manifest(folder))}
+
+
+def alter(folder: Path, name: str, change: Callable[[pl.DataFrame], pl.DataFrame]) -> None:
+    (part,) = parts(folder / "tables" / name)
+    change(pl.read_parquet(part)).write_parquet(part)
+
+
+def test_a_whole_snapshot_breaks_nothing(snapshot: Snapshot) -> None:
+    assert broken(snapshot.folder) == {}
+    assert set(snapshot.manifest.tables) == set(PUBLISHED)
+    assert all(table.rows for table in snapshot.manifest.tables.values())
+
+
+def elsewhere(reference: Reference, frame: pl.DataFrame) -> pl.DataFrame:
+    """The table with one value of the reference leading to nobody, in the last row that has one."""
+    column = pl.col(reference.column)
+    has_one = column.list.len() > 0 if reference.nested else column.is_not_null()
+    if reference.kind:
+        has_one &= pl.col(reference.kind[0]) == reference.kind[1]
+    if reference.nested:
+        lost = column.list.eval(pl.element().struct.with_fields(pl.lit(NOBODY, dtype=pl.Int64).alias(reference.nested)))
+    else:
+        lost = pl.lit("T9999999999" if frame.schema[reference.column] == pl.String else NOBODY, dtype=frame.schema[reference.column])
+    rows = frame.with_row_index("row").filter(has_one)["row"]
+    assert len(rows), "the reference is not used"
+    is_last = pl.int_range(pl.len()) == rows[-1]
+    return frame.with_columns(pl.when(is_last).then(lost).otherwise(column).alias(reference.column))
+
+
+def test_every_reference_that_leads_nowhere_is_named_at_once(snapshot: Snapshot) -> None:
+    with damaged(snapshot) as folder:
+        for reference in EVERY_REFERENCE:
+            alter(folder, reference.table, lambda frame, reference=reference: elsewhere(reference, frame))  # type: ignore[misc]
+        renew_manifest(folder)
+        found = broken(folder)
+    for reference in EVERY_REFERENCE:
+        assert f"={'T9999999999' if reference.key == 'iswc' else NOBODY}" in found[reference.name], reference.name
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("reference", EVERY_REFERENCE, ids=lambda reference: reference.name)
+def test_a_reference_that_leads_nowhere_is_named_with_its_value(snapshot: Snapshot, reference: Reference) -> None:
+    with damaged(snapshot) as folder:
+        alter(folder, reference.table, lambda frame: elsewhere(reference, frame))
+        renew_manifest(folder)
+        found = broken(folder)
+        assert f"{reference.nested or reference.column}={'T9999999999' if reference.key == 'iswc' else NOBODY}" in found[reference.name]
+        assert re.search(r": [12] at fault, the first: ", found[reference.name])
+
+
+def test_references_of_every_kind_are_declared() -> None:
+    names = {reference.name for reference in EVERY_REFERENCE}
+    assert names >= {
+        "platform_link_recording_id_known", "work_recording_recording_id_known", "work_recording_iswc_known", "edge_atom_id_b_known",
+        "recording_member_recording_id_known", "isrc_owner_recording_id_known", "redirect_new_id_label_known",
+        "track_releases_label_id_known", "track_artists_artist_id_known", "genre_parent_id_known",
+    }  # fmt: skip
+    declared = sum(
+        bool(c.references) + bool(c.later_references) + len(c.nested_references) for name in PUBLISHED for c in TABLES[name].columns
+    )
+    assert len(EVERY_REFERENCE) == declared + 3, "one for each of the four kinds of redirects"
+
+
+def without_last(frame: pl.DataFrame) -> pl.DataFrame:
+    return frame.head(-1)
+
+
+def one_more(**values: Any) -> Callable[[pl.DataFrame], pl.DataFrame]:  # noqa: ANN401 - a value of any column
+    """The last row once more, with other values."""
+
+    def change(rows: pl.DataFrame) -> pl.DataFrame:
+        others = [pl.lit(value, dtype=rows.schema[name]).alias(name) for name, value in values.items()]
+        return pl.concat([rows, rows.tail(1).with_columns(others)])
+
+    return change
+
+
+def redirect_a_living_artist(rows: pl.DataFrame) -> pl.DataFrame:
+    return rows.with_columns(old_id=pl.when(kind="artist").then(3).otherwise("old_id"))
+
+
+def unmark(rows: pl.DataFrame) -> pl.DataFrame:
+    return rows.with_columns(is_representative=pl.lit(value=False))
+
+
+def exchange_recordings(rows: pl.DataFrame) -> pl.DataFrame:
+    return rows.with_columns(recording_id=pl.col("recording_id").reverse())
+
+
+def negate(rows: pl.DataFrame) -> pl.DataFrame:
+    return rows.with_columns(label_id=-pl.col("label_id"))
+
+
+TABLE_DAMAGES: dict[str, tuple[str, str, Callable[[pl.DataFrame], pl.DataFrame]]] = {
+    "recording twice": ("recording_recording_id_unique", "recording", one_more()),
+    "work twice": ("work_iswc_unique", "work", one_more()),
+    "track gone": ("tracks_are_recordings", "track", without_last),
+    "track twice": ("tracks_are_recordings", "track", one_more()),
+    "artist redirected": ("no_artist_is_redirected", "redirect", redirect_a_living_artist),
+    "code unmarked": ("codes_are_marked", "recording_isrc", unmark),
+    "credit not nested": ("tracks_are_nested_whole", "recording_artist", without_last),
+    "placement not nested": ("tracks_are_nested_whole", "recording_release", without_last),
+    "recording without body": ("track_bodies_are_whole", "recording", one_more(recording_id=NOBODY)),
+    "release without body": ("release_bodies_are_whole", "release", one_more(release_id=NOBODY)),
+    "recording not searched": ("search_documents_are_whole", "recording", one_more(recording_id=NOBODY)),
+    "recording not ordered": ("track_order_is_whole", "recording", one_more(recording_id=NOBODY)),
+    "code without key": ("keys_are_whole", "recording_isrc", one_more(isrc="GBAYE9999999")),
+    "link gone": ("keys_are_whole", "platform_link", without_last),
+    "artist not served": ("artists_are_served", "artist", one_more(artist_id=NOBODY)),
+    "label not served": ("labels_are_served", "label", one_more(label_id=NOBODY)),
+    "genre not served": ("genres_are_served", "genre", one_more(genre_id=NOBODY)),
+    "work not served": ("works_are_served", "work", one_more(iswc="T1111111111")),
+    "redirect not served": ("redirects_are_served", "redirect", without_last),
+    "retired key not served": ("redirects_are_served", "external_redirect", without_last),
+    "fingerprint of another": ("fingerprints_are_whole", "recording_fingerprint", exchange_recordings),
+    "fingerprint not indexed": ("fingerprints_are_whole", "recording_fingerprint", one_more()),
+    "no id that a registry gives": ("label_label_id_unique", "label", negate),
+}
+
+
+@pytest.mark.parametrize("damage", TABLE_DAMAGES)
+def test_a_table_that_contradicts_other_files_is_told(snapshot: Snapshot, damage: str) -> None:
+    name, table, change = TABLE_DAMAGES[damage]
+    with damaged(snapshot) as folder:
+        alter(folder, table, change)
+        renew_manifest(folder)
+        assert name in broken(folder)
+
+
+def array(name: str, change: Callable[[NDArray[Any]], NDArray[Any]]) -> Callable[[Path], None]:
+    def act(folder: Path) -> None:
+        np.save(folder / "serving" / name, change(np.load(folder / "serving" / name)))
+
+    return act
+
+
+def at(place: int, value: int) -> Callable[[NDArray[Any]], NDArray[Any]]:
+    def change(values: NDArray[Any]) -> NDArray[Any]:
+        values[place] = value
+        return values
+
+    return change
+
+
+def move(to: int, source: int) -> Callable[[NDArray[Any]], NDArray[Any]]:
+    def change(values: NDArray[Any]) -> NDArray[Any]:
+        values[to] = values[source]
+        return values
+
+    return change
+
+
+def swap(values: NDArray[Any]) -> NDArray[Any]:
+    values[[1, 2]] = values[[2, 1]]
+    return values
+
+
+def sql(statement: str) -> Callable[[Path], None]:
+    def act(folder: Path) -> None:
+        with closing(sqlite3.connect(folder / "serving" / "serving.sqlite")) as file:
+            assert file.execute(statement).rowcount != 0
+            file.commit()
+
+    return act
+
+
+def json_member(name: str, member: str, value: object) -> Callable[[Path], None]:
+    def act(folder: Path) -> None:
+        path = folder / "serving" / name
+        path.write_text(json.dumps({**json.loads(path.read_text()), member: value}))
+
+    return act
+
+
+def add_byte(folder: Path) -> None:
+    with (folder / "serving" / "bodies" / "track.bin").open("ab") as file:
+        file.write(b"x")
+
+
+def unpublished_recording(folder: Path) -> None:
+    sql(f"UPDATE work SET recordings = x'{(NOBODY).to_bytes(8, 'little').hex()}' WHERE iswc = 10")(folder)
+
+
+def empty_ids(folder: Path) -> None:
+    (folder / "serving" / "search" / "ids.npy").write_bytes(b"")
+
+
+SERVING_DAMAGES: dict[str, tuple[str, Callable[[Path], None]]] = {
+    "a track without body": ("track_bodies_are_whole", array("bodies/track_offsets.npy", move(7, 8))),
+    "a body without track": ("track_bodies_are_whole", array("bodies/track_offsets.npy", at(1, 1))),
+    "frames that run backwards": ("track_bodies_are_whole", array("bodies/track_offsets.npy", at(7, 0))),
+    "bytes behind the last body": ("track_bodies_are_whole", add_byte),
+    "a release without body": ("release_bodies_are_whole", array("bodies/release_offsets.npy", move(7, 8))),
+    "a key of nobody": ("keys_are_whole", array("keys/ids.npy", at(0, NOBODY))),
+    "a recording without keys": ("keys_are_whole", array("keys/ids.npy", lambda ids: np.where(ids == 5, ids.dtype.type(4), ids))),
+    "fewer keys": ("keys_are_whole", array("keys/ids.npy", lambda ids: ids[:-1])),
+    "fewer tags": ("keys_are_whole", array("keys/tags.npy", lambda tags: tags[:-1])),
+    "buckets that end early": ("keys_are_whole", array("keys/starts.npy", at(-1, 1))),
+    "a track ordered twice": ("track_order_is_whole", array("lists/track_ids.npy", move(1, 2))),
+    "a track of nobody in order": ("track_order_is_whole", array("lists/track_ids.npy", at(0, NOBODY))),
+    "two ranks exchanged": ("track_order_is_whole", array("lists/track_ranks.npy", swap)),
+    "dates that end early": ("track_order_is_whole", array("lists/track_starts.npy", at(-1, 1))),
+    "a release not in order": ("release_order_is_whole", array("lists/release_ids.npy", lambda ids: ids[:-1])),
+    "a rank behind the last": ("lists_are_whole", array("lists/artist_tracks.npy", at(0, 5000))),
+    "a list cut short": ("lists_are_whole", array("lists/label_releases.npy", lambda ranks: ranks[:-1])),
+    "a longer list than there is": ("lists_are_whole", sql("UPDATE genre SET tracks = tracks + 1 WHERE genre_id = 1")),
+    "an artist not served": ("artists_are_served", sql("DELETE FROM artist WHERE artist_id = 20")),
+    "an artist of nobody": ("artists_are_served", sql(f"INSERT INTO artist VALUES ({NOBODY}, 'x', 0, 0, 0, 0)")),
+    "an artist without name": ("artists_are_served", sql("DELETE FROM name WHERE kind = 0 AND id = 4")),
+    "a label not served": ("labels_are_served", sql("DELETE FROM label WHERE label_id = 1")),
+    "a genre not served": ("genres_are_served", sql("DELETE FROM genre WHERE genre_id = 5")),
+    "a work not served": ("works_are_served", sql("DELETE FROM work WHERE iswc = 9000000008")),
+    "a work without its recordings": ("works_are_served", sql("UPDATE work SET recordings = x'' WHERE iswc = 10")),
+    "a work of nobody": ("works_are_served", unpublished_recording),
+    "a redirect not served": ("redirects_are_served", sql("DELETE FROM redirect WHERE kind = 1")),
+    "a redirect of no kind": ("redirects_are_served", sql("UPDATE redirect SET kind = 9 WHERE kind = 1")),
+    "a retired key not served": ("redirects_are_served", sql("DELETE FROM retired_key")),
+    "another history": ("history_ends_here", sql("UPDATE build SET snapshot_id = 'other'")),
+    "a table that is gone": ("redirects_are_served", sql("DROP TABLE redirect")),
+    "a recording searched twice": ("search_documents_are_whole", array("search/ids.npy", move(1, 2))),
+    "a document of nobody": ("search_documents_are_whole", array("search/ids.npy", at(0, NOBODY))),
+    "a wrong number of documents": ("search_documents_are_whole", json_member("search/format.json", "documents", 39)),
+    "fewer titles": ("search_documents_are_whole", array("search/title_starts.npy", lambda starts: starts[:-1])),
+    "a pair of no document": ("search_documents_are_whole", array("search/pair_documents.npy", at(0, 40))),
+    "a credit of no list": ("search_documents_are_whole", array("search/credit_of.npy", at(0, 5000))),
+    "fewer pairs": ("search_documents_are_whole", array("search/pair_tags.npy", lambda tags: tags[:-1])),
+    "a fingerprint of nobody": ("fingerprints_are_whole", array("recognition/base/ids.npy", at(0, NOBODY))),
+    "a fingerprint not found": ("fingerprints_are_whole", array("recognition/base/ids.npy", at(0, -1))),
+    "two fingerprints exchanged": ("fingerprints_are_whole", array("recognition/base/ids.npy", move(2, 3))),
+    "another fingerprint": ("fingerprints_are_whole", array("recognition/base/keys.npy", at(0, 99))),
+    "a segment not listed": ("fingerprints_are_whole", json_member("recognition/index.json", "segments", [])),
+    "an index that is gone": ("fingerprints_are_whole", lambda folder: (folder / "serving" / "recognition" / "index.json").unlink()),
+    "an array that is none": ("search_documents_are_whole", empty_ids),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("damage", SERVING_DAMAGES)
+def test_a_serving_file_that_contradicts_the_tables_is_told(snapshot: Snapshot, damage: str) -> None:
+    name, act = SERVING_DAMAGES[damage]
+    with damaged(snapshot) as folder:
+        act(folder)
+        renew_manifest(folder)
+        assert {*broken(folder)} - {"lists_are_whole"} == {name} - {"lists_are_whole"}
+        assert name in broken(folder)
+
+
+@pytest.mark.parametrize("statement", ["DELETE FROM platform_link WHERE recording_id = 1", "DROP TABLE unclassified_genre_string"])
+def test_a_file_for_analysts_that_lacks_rows_is_told(snapshot: Snapshot, statement: str) -> None:
+    with damaged(snapshot) as folder:
+        with closing(duckdb.connect(folder / "catalog.duckdb")) as file:
+            file.execute(statement)
+        renew_manifest(folder)
+        assert list(broken(folder)) == ["analyst_file_is_whole"]
+
+
+def test_a_file_that_no_manifest_lists_is_told(snapshot: Snapshot) -> None:
+    with damaged(snapshot) as folder:
+        (folder / "tables" / "work" / "part-00001.parquet").write_bytes(b"")
+        (folder / "serving" / ".sorting").mkdir()
+        assert "files_are_listed" in broken(folder)
+
+
+def test_rows_that_the_manifest_counts_wrong_are_told(snapshot: Snapshot) -> None:
+    with damaged(snapshot) as folder:
+        manifest = read_manifest(folder)
+        table = manifest.tables["unclassified_genre_string"]
+        part = msgspec.structs.replace(table.files[0], rows=2)
+        other = msgspec.structs.replace(table, rows=2, files=(part,))
+        changed = msgspec.structs.replace(manifest, tables={**manifest.tables, "unclassified_genre_string": other})
+        (folder / MANIFEST).write_bytes(changed.sealed().encode())
+        assert list(broken(folder)) == ["rows_are_counted", "analyst_file_is_whole"]
+
+
+def test_links_and_works_of_recordings_that_are_gone_are_never_published(tmp_path: Path) -> None:
+    """A build killed after it wrote its recordings, then a reclassification over what it left."""
+    frames = make_frames(40, 3)
+    publish(write_frames(tmp_path / "tables", frames), tmp_path / "catalog", snapshot_id="before", next_ids={})
+    for name in ("recording", "track", "recording_isrc", "recording_artist", "recording_release", "recording_genre"):
+        frames[name] = [row for row in frames[name] if row["recording_id"] != 2]
+    with pytest.raises(SnapshotInconsistentError) as refused:
+        publish(write_frames(tmp_path / "left", frames), tmp_path / "catalog", snapshot_id="after", next_ids={})
+    message = str(refused.value)
+    assert "platform_link_recording_id_known: every platform_link.recording_id stands in recording.recording_id: 2 at fault" in message
+    assert "work_recording_recording_id_known" in message
+    assert "redirect_new_id_recording_known" in message
+    assert "recording_id=2" in message
+    assert "build anew with --relink" in message
+    assert live_snapshot(tmp_path / "catalog").id == "before"
+    assert [snapshot.id for snapshot in snapshots(tmp_path / "catalog")] == ["before"]
+    assert sorted(path.name for path in (tmp_path / "catalog" / "snapshots").iterdir()) == ["before"]
+
+
+def test_the_command_verifies_checksums_and_invariants(snapshot: Snapshot) -> None:
+    root = snapshot.folder.parents[1]
+    verified = run_module("pipeline", "verify", "--catalog", root)
+    assert json.loads(verified.stdout)["verified"] is True
+    with damaged(snapshot) as folder:
+        alter(folder, "track", without_last)
+        renew_manifest(folder)
+        refused = run_module("pipeline", "verify", "--catalog", root, "--snapshot", "whole", check=False)
+        assert refused.returncode == 1
+        assert "tracks_are_recordings" in refused.stderr
+        with (folder / "serving" / "serving.sqlite").open("r+b") as file:
+            file.write(b"x")
+        refused = run_module("pipeline", "verify", "--catalog", root, check=False)
+        assert refused.returncode == 1
+        assert "serving/serving.sqlite has other contents" in refused.stderr
+    unknown = run_module("pipeline", "verify", "--catalog", root, "--snapshot", "no", check=False)
+    assert unknown.returncode == 1
+    assert "there are whole" in unknown.stderr
+
+
+def test_require_invariants_says_nothing_of_a_whole_snapshot(snapshot: Snapshot) -> None:
+    require_invariants(snapshot.folder, snapshot.manifest)
+
+
+def test_an_index_without_keys_may_hold_recordings_that_were_merged_since(snapshot: Snapshot) -> None:
+    with damaged(snapshot) as folder:
+        (folder / "serving" / "recognition" / "base" / "keys.npy").unlink()
+        alter(folder, "recording_fingerprint", pl.DataFrame.clear)
+        array("recognition/base/ids.npy", at(0, MERGED_ID))(folder)
+        renew_manifest(folder)
+        assert "fingerprints_are_whole" not in broken(folder)
+        array("recognition/base/ids.npy", at(0, NOBODY))(folder)
+        renew_manifest(folder)
+        assert "fingerprints_are_whole" in broken(folder)
+
+
+def test_a_snapshot_published_without_a_recognition_index_is_whole(tmp_path: Path) -> None:
+    frames = make_frames(40, 3)
+    frames["recording_fingerprint"] = [row_of("recording_fingerprint")]
+    published = publish(write_frames(tmp_path / "tables", frames), tmp_path / "catalog", snapshot_id="a", next_ids={})
+    assert broken(published.folder) == {}
