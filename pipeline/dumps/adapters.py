@@ -6,20 +6,29 @@ from contextlib import nullcontext
 from importlib import import_module
 from typing import TYPE_CHECKING, Protocol, cast
 
-from catalog_store.platforms import AUDIO, FINGERPRINTS, INPUTS, SUGGESTIONS
+from catalog_store.platforms import AUDIO, CATALOG_PLATFORMS, FINGERPRINTS, INPUTS, SUGGESTIONS, WORKS
+from catalog_store.tables import STAGED_TABLES
+from pipeline.dumps.companions import reject_unread
+from pipeline.dumps.drift import DriftLimits, require_no_losses
 from pipeline.dumps.errors import DumpError
-from pipeline.dumps.guard import guarded
-from pipeline.dumps.rejects import Reason
+from pipeline.dumps.expectations import layout_warnings
+from pipeline.dumps.guard import guarded, translated
+from pipeline.dumps.profile import read_profile
 from pipeline.dumps.staging_writer import StagingWriter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
     from pathlib import Path
+
+    from pipeline.dumps.profile import Profile
 
 
 MAY_BE_EMPTY = (SUGGESTIONS, FINGERPRINTS)
 """That nobody has suggested anything, or sent in a fingerprint on a day, is no fault."""
 
+
+MAIN_TABLES = {**dict.fromkeys(CATALOG_PLATFORMS, "source_recording"), WORKS: "source_work"}
+"""What a platform is read for: a dump that has no row of it, when the one before had some, is broken, whatever else it holds."""
 
 READ_IN_PLACE = (AUDIO,)
 """Folders that may change while they are read: the adapter rejects what is gone, file by file."""
@@ -39,22 +48,36 @@ def adapter(platform: str) -> Stage:
     return cast("Stage", import_module(f"pipeline.dumps.{platform}").stage)
 
 
-def reject_unread(files: Iterable[Path], dump: Path, out: StagingWriter) -> None:
-    """Say of files in one layout that they were not read, because the dump holds another layout that goes before it."""
-    for file in files:
-        out.read("source_recording")
-        place = {"source_file": str(file.relative_to(dump)), "place": "whole file"}
-        out.reject("source_recording", Reason.UNREAD_LAYOUT, **place, value=file.name)
+def stage_dump(
+    platform: str,
+    dump: Path,
+    folder: Path,
+    report: Callable[[str], None] = lambda _line: None,
+    *,
+    limits: DriftLimits | None = None,
+    before: Path | None = None,
+) -> Profile:
+    """Read the dump of `platform` at `dump` into the staging tables below `folder`, all or nothing; what was staged, counted.
 
-
-def stage_dump(platform: str, dump: Path, folder: Path, report: Callable[[str], None] = lambda _line: None) -> None:
-    """Read the dump of `platform` at `dump` into the staging tables below `folder`, all or nothing.
-
-    DumpError when the dump cannot be used; the tables that were there before stay.
+    DumpError when the dump cannot be used: ShrunkenDumpError when it holds much less than what is staged in `before` (by default in
+    `folder`), UnblamedError when that may be no fault of the dump. The tables that were there before stay.
     """
-    watched = nullcontext() if platform in READ_IN_PLACE else guarded(platform, dump)
-    with StagingWriter(platform, folder, report) as out, watched:
+    known = read_profile(before or folder, platform)
+    watched = nullcontext() if platform in READ_IN_PLACE else guarded(platform, dump, folder)
+    with translated(platform, dump, folder), StagingWriter(platform, folder, report) as out, watched:
         adapter(platform)(dump, out)
         if out.is_fruitless and platform not in MAY_BE_EMPTY:
             why = out.first_reject or "the files hold none"
             raise DumpError(f"{dump}: no recording or work can be staged ({why}); if this is a dump of {platform}, its layout has changed")
+        main = MAIN_TABLES.get(platform)
+        if main and not out.profile.rows[main]:
+            why = f"no row of {main} can be staged although there are others ({out.first_reject or 'a table came empty'})"
+            if known and known.rows[main]:
+                raise DumpError(f"{dump}: {why}; fetch the dump again")
+            out.warn(why)
+        if platform not in READ_IN_PLACE:
+            reject_unread(dump, out.used, STAGED_TABLES[platform][0].name if main is None else main, out)
+        for line in layout_warnings(known, out.profile):
+            out.warn(line)
+        require_no_losses(platform, known, out.profile, limits or DriftLimits())
+    return out.profile

@@ -1,51 +1,92 @@
-"""Checksum files that upstreams publish beside their dumps: read in all their spellings, compared with what was fetched.
+"""Checksum files that upstreams publish beside their dumps: their names, their spellings, and what they say of each file.
 
-Known spellings: `<hash> *<file>` and `<hash>  <file>` (MD5SUMS, SHA256SUMS), one blank only (`*_CHECKSUM.txt`). The algorithm follows from
-the length of the hash.
+Names: `MD5SUMS`, `SHA256SUMS.txt`, `*_CHECKSUM.txt` list many files; `dump.tar.sha256` speaks of `dump.tar`. Lines: `<hash> *<file>`,
+`<hash>  <file>`, `<hash> <file>`, `SHA256 (<file>) = <hash>`, and in a file for one file the hash alone. The algorithm follows from the
+length of the hash.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
-_NAME = re.compile(r"(?i)(^|_)(md5sums?|sha1sums?|sha256sums?|sha512sums?|checksums?)(\.txt)?$")
-_LINE = re.compile(r"^([0-9a-fA-F]{32,128})\s+\*?(\S.*?)\s*$")
-_ALGORITHMS = {32: "md5", 40: "sha1", 64: "sha256", 128: "sha512"}
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+BLOCK_BYTES = 8 * 1024 * 1024
+LARGEST_LIST_BYTES = 16 * 1024 * 1024
+"""Some 200,000 lines; a longer file of such a name is no list of checksums."""
+
+_ALGORITHMS = {32: "md5", 40: "sha1", 56: "sha224", 64: "sha256", 96: "sha384", 128: "sha512"}
+_KIND = r"(?:md5|sha1|sha224|sha256|sha384|sha512)"
+_LIST_NAME = re.compile(rf"(?i)(?:^|[._-])(?:{_KIND}sums?|checksums?)(?:\.txt|\.{_KIND}(?:sums?)?)?$")
+_SINGLE_NAME = re.compile(rf"(?i)^(?P<file>.+)\.{_KIND}(?:sums?)?(?:\.txt)?$")
+_LINE = re.compile(r"^\\?([0-9a-fA-F]{32,128})\s+\*?(\S.*?)\s*$")
+_TAGGED_LINE = re.compile(r"^(?i:MD5|SHA1|SHA224|SHA256|SHA384|SHA512)\s*\((.+)\)\s*=\s*([0-9a-fA-F]{32,128})\s*$")
+_BARE_LINE = re.compile(r"^\s*([0-9a-fA-F]{32,128})\s*$")
 
 
 def is_checksum_file(name: str) -> bool:
-    """Whether a file of that name lists checksums."""
-    return bool(_NAME.search(Path(name).name))
+    """Whether a file of that name holds checksums of others."""
+    base = PurePosixPath(name).name
+    return bool(_LIST_NAME.search(base) or _SINGLE_NAME.match(base))
+
+
+def read_checksums(name: str, text: str) -> dict[str, dict[str, str]]:
+    """File -> {algorithm: hash} as the checksum file `name` (path below the dump) says; paths are below the dump, too.
+
+    A path that leads out of the dump (`/srv/out/a.tar`, `../a.tar`) is taken for the file of that name beside the list.
+    """
+    folder, single = PurePosixPath(name).parent, _SINGLE_NAME.match(PurePosixPath(name).name)
+    found: dict[str, dict[str, str]] = {}
+    for line in text.splitlines():
+        if match := _TAGGED_LINE.match(line):
+            file, digest = match[1], match[2]
+        elif match := _LINE.match(line):
+            file, digest = match[2], match[1]
+        elif single and (match := _BARE_LINE.match(line)):
+            file, digest = single["file"], match[1]
+        else:
+            continue
+        algorithm = _ALGORITHMS.get(len(digest))
+        if algorithm:
+            path = PurePosixPath(file)
+            inside = path.name if path.is_absolute() or ".." in path.parts else path
+            found.setdefault(str(folder / inside), {})[algorithm] = digest.lower()
+    return found
 
 
 def published_checksums(folder: Path) -> dict[Path, dict[str, str]]:
     """File -> {algorithm: hash} over all checksum files below `folder`; names are taken relative to the listing file."""
     found: dict[Path, dict[str, str]] = {}
     for listing in sorted(path for path in folder.rglob("*") if path.is_file() and is_checksum_file(path.name)):
-        for line in listing.read_text(encoding="utf-8", errors="replace").splitlines():
-            match = _LINE.match(line)
-            algorithm = _ALGORITHMS.get(len(match[1])) if match else None
-            if match and algorithm:
-                found.setdefault(listing.parent / match[2], {})[algorithm] = match[1].lower()
+        text = listing.read_text(encoding="utf-8", errors="replace")
+        for name, hashes in read_checksums(listing.relative_to(folder).as_posix(), text).items():
+            found.setdefault(folder / name, {}).update(hashes)
     return found
 
 
 def file_hash(path: Path, algorithm: str) -> str:
     """Hex digest of a file, read in blocks."""
+    return file_hashes(path, [algorithm])[algorithm]
+
+
+def file_hashes(path: Path, algorithms: Collection[str]) -> dict[str, str]:
+    """Hex digests of a file by several algorithms, read once."""
+    digests = {algorithm: hashlib.new(algorithm, usedforsecurity=False) for algorithm in algorithms}
     with path.open("rb") as file:
-        return hashlib.file_digest(file, algorithm).hexdigest()
+        while block := file.read(BLOCK_BYTES):
+            for digest in digests.values():
+                digest.update(block)
+    return {algorithm: digest.hexdigest() for algorithm, digest in digests.items()}
 
 
-def wrong_checksums(folder: Path) -> list[str]:
-    """One sentence per file below `folder` that differs from its published checksum; files that were not fetched are passed over."""
-    complaints = []
-    for path, hashes in sorted(published_checksums(folder).items()):
-        if path.is_file():
-            complaints += [
-                f"{path.name}: {algorithm} is {actual}, published is {expected}"
-                for algorithm, expected in sorted(hashes.items())
-                if (actual := file_hash(path, algorithm)) != expected
-            ]
-    return complaints
+def checksum_differences(name: str, actual: Mapping[str, str], published: Mapping[str, str]) -> list[str]:
+    """One sentence per algorithm by which a file is not what was published."""
+    return [
+        f"{name}: {algorithm} is {actual[algorithm]}, published is {expected}"
+        for algorithm, expected in sorted(published.items())
+        if actual[algorithm] != expected
+    ]

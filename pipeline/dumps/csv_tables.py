@@ -15,6 +15,7 @@ import polars as pl
 
 from pipeline.dumps.compressed import DumpFile, blocks, packing_of
 from pipeline.dumps.errors import DumpError
+from pipeline.dumps.expectations import Expected
 from pipeline.dumps.rejects import Reason
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ _REASONS = {
     "MISSING COLUMNS": Reason.WRONG_COLUMN_COUNT,
     "TOO MANY COLUMNS": Reason.WRONG_COLUMN_COUNT,
     "INVALID ENCODING": Reason.INVALID_UTF8,
+    "LINE SIZE OVER MAXIMUM": Reason.TOO_LARGE,
 }
 
 
@@ -59,6 +61,21 @@ class CsvForm:
     """The page that describes the format, for errors."""
     numbers: Sequence[str] = ()
     """Columns of whole numbers, ids for one: data frames with gaps in such a column write `12.0`, which is 12."""
+    optional: Sequence[str] | None = None
+    """Columns of which it is told when they are missing; by default all that are not required."""
+    part: str | None = None
+    """What the table is called when its columns are not as expected; by default after its name in DuckDB."""
+    passed_over: Sequence[str] = ()
+    """Columns of the file that are known and not read."""
+
+    @property
+    def expected(self) -> Expected:
+        """What the heading is compared with, under the names of the file."""
+        wanted = [column for column in self.columns if column not in self.required]
+        told = wanted if self.optional is None else self.optional
+        others = [name for column in wanted if column not in told for name in self.columns[column]]
+        required, optional = ({self.columns[c][0]: self.columns[c][1:] for c in columns} for columns in (self.required, told))
+        return Expected(required, optional, (*self.passed_over, *others))
 
 
 def empty_table(connection: duckdb.DuckDBPyConnection, name: str, form: CsvForm) -> CsvTable:
@@ -82,10 +99,8 @@ def load_table(
         column: next((header[place[name.lower()]] for name in names if name.lower() in place), None)
         for column, names in form.columns.items()
     }
-    absent = [column for column in form.required if chosen[column] is None]
-    if absent:
-        wanted = ", ".join(form.columns[column][0] for column in absent)
-        raise DumpError(f"{path}: no column {wanted} among {', '.join(header)}; see {form.notes}")
+    out.use(path)
+    out.expect(form.part or f"table {name}", header, form.expected, place=path)
     read = {column: "regexp_replace(trim({}), '^([0-9]+)[.]0+$', '\\1')" if column in form.numbers else "{}" for column in chosen}
     picked = ", ".join(f"{read[column].format(_name(known)) if known else 'NULL::VARCHAR'} AS {column}" for column, known in chosen.items())
     typed = ", ".join(f"{_text(column)}: 'VARCHAR'" for column in header)

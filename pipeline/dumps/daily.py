@@ -9,16 +9,20 @@ anew, remove `staging/<platform>`: all days that upstream shows are fetched agai
 from __future__ import annotations
 
 from datetime import date, timedelta
+from functools import partial
 from itertools import pairwise
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 from pipeline.dumps.adapters import stage_dump
+from pipeline.dumps.drift import DAY_LIMITS
 from pipeline.dumps.dump_dates import date_in
-from pipeline.dumps.errors import DumpError
+from pipeline.dumps.errors import DumpError, UnblamedError
 from pipeline.dumps.intake import Intake, code_version
 from pipeline.dumps.landing import (
+    DamagedDumpError,
     Landing,
+    broken_story,
     forgive_broken,
     forgiving,
     is_broken,
@@ -27,16 +31,14 @@ from pipeline.dumps.landing import (
     landed_dumps,
     last_good,
     mark_broken,
-    matches,
-    opened,
     prune_landings,
-    remote_file,
     require_whole,
-    shown_files,
 )
+from pipeline.dumps.profile import read_profile
+from pipeline.dumps.upstream import Info, RemoteDump, RemoteFile, matches, opened, remote_files, shown_files
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
     from pipeline.dumps.sources import Source
@@ -67,22 +69,39 @@ def land_days(source: Source, zone: Path, staging: Path, most: int, report: Call
 
     def fetch() -> Landing:
         file_system, root = opened(source)
-        shown: dict[str, dict[str, dict[str, object]]] = {}
-        for path, info in shown_files(file_system, root).items():
+        shown = shown_files(file_system, root)
+        days: dict[str, list[str]] = {}
+        for path in shown:
             day = date_in(PurePosixPath(path).name)
             if day and any(matches(path, glob) for glob in source.files):
-                shown.setdefault(day, {})[path] = info
-        if not shown:
+                days.setdefault(day, []).append(path)
+        if not days:
             raise DumpError(f"no file {list(source.files)} with a day (YYYY-MM-DD) in its name")
         fetched, files, staged = 0, [], staged_days(staging)
-        for day in sorted(day for day in shown if day > min(staged, default="") and day not in staged)[:most]:
-            remote = [remote_file(file_system, PurePosixPath(path).name, info) for path, info in shown[day].items()]
-            landing = land_files(file_system, source, zone, day, remote, report)
+        for day in sorted(day for day in days if day > min(staged, default="") and day not in staged)[:most]:
+            dump = RemoteDump(day, True, _files_of_day(file_system, days[day], shown))
+            landing = land_files(file_system, source, zone, dump, partial(_listed_again, file_system, days[day], shown), report)
             fetched += landing.bytes_fetched
             files += landing.files
         return Landing(source.platform, "new" if files else "unchanged", last_good(zone), None, fetched, files)
 
     return forgiving(fetch, source, zone, report)
+
+
+def _files_of_day(file_system: Any, paths: list[str], shown: Mapping[str, Info]) -> list[RemoteFile]:  # noqa: ANN401 - fsspec has no types
+    """The files at `paths`, by their names alone; checksum files that lie beside them speak of them."""
+    folders = {PurePosixPath(path).parent for path in paths}
+    beside = {PurePosixPath(path).name: info for path, info in shown.items() if PurePosixPath(path).parent in folders}
+    return remote_files(file_system, {PurePosixPath(path).name: shown[path] for path in paths}, beside)
+
+
+def _listed_again(file_system: Any, paths: list[str], shown: Mapping[str, Info]) -> list[RemoteFile]:  # noqa: ANN401
+    """As `_files_of_day`, as upstream shows them by now."""
+    file_system.invalidate_cache()
+    names = {info["name"]: path for path, info in shown.items()}
+    folders = {shown[path]["name"].rpartition("/")[0] for path in paths}
+    now = {names[info["name"]]: info for folder in folders for info in file_system.ls(folder, detail=True) if info["name"] in names}
+    return _files_of_day(file_system, [path for path in paths if path in now], now)
 
 
 def stage_days(platform: str, zone: Path, folder: Path, most: int, report: Callable[[str], None] = lambda _line: None) -> Intake:
@@ -98,7 +117,6 @@ def stage_days(platform: str, zone: Path, folder: Path, most: int, report: Calla
     for day in sorted(waiting)[:most]:
         problem = _problem(platform, day, waiting[day], folder, report)
         if problem:
-            report(f"{platform}: {problem}")
             break
         done.append(day)
     if problem and not staged and not done:
@@ -107,7 +125,11 @@ def stage_days(platform: str, zone: Path, folder: Path, most: int, report: Calla
         return Intake(platform, "missing", None)
     problem = problem or _hole(staged_days(folder))
     through = max([*staged, *done])
-    return Intake(platform, "kept_last_good" if problem else "staged" if done else "unchanged", through, problem)
+    status: Literal["staged", "unchanged", "kept_last_good"] = "kept_last_good" if problem else "staged" if done else "unchanged"
+    said = f"{problem}; the days through {through} stay in use" if problem else None
+    profiles = [read_profile(folder / day, platform) for day in done]
+    warnings = tuple(f"{day}: {line}" for day, profile in zip(done, profiles, strict=True) if profile for line in profile.warnings)
+    return Intake(platform, status, through, said, warnings, is_new=bool(done))
 
 
 def prune_days(zone: Path, keep: int, staging: Path) -> list[Path]:
@@ -134,12 +156,13 @@ def _problem(platform: str, day: str, dump: Path, folder: Path, report: Callable
             f"no file of {missing} has landed, {day} has: days are read in order; deliver it (a day without rows is seven empty .gz files)"
         )
     if is_broken(dump):
-        return f"dump {dump.name} was found broken before and has not been replaced since"
+        return f"{broken_story(dump)}; it has not been replaced since"
     try:
         require_whole(dump)
         folder.mkdir(parents=True, exist_ok=True)
-        stage_dump(platform, dump, folder / day, report)
+        stage_dump(platform, dump, folder / day, report, limits=DAY_LIMITS, before=folder / before[-1] if before else None)
     except DumpError as error:
-        mark_broken(dump, str(error), code_version())
+        if not isinstance(error, UnblamedError):
+            mark_broken(dump, str(error), code_version(), is_damaged=isinstance(error, DamagedDumpError))
         return f"{dump.name}: {error}"
     return None

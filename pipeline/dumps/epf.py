@@ -26,9 +26,13 @@ if TYPE_CHECKING:
 
 BLOCK_BYTES = 16 << 20
 """Bytes that are parsed at a time; twice that and the frame of it are in memory."""
+LONGEST_RECORD_BYTES = 64 << 20
+"""Without a record end in so much the file is none of this format: give up before it fills the memory."""
 CELL, RECORD = b"\x01", b"\x02\n"
 _WINDOWS_RECORD = b"\x02\r\n"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_LONGEST_HEADER_BYTES = 4 << 20
+"""Of one header line; the legal notes have some kilobytes."""
 EXPORTER_ERROR = "<UnknownKeyException>"
 FULL = "FULL"
 _COUNT_LINE = b"#recordsWritten:"
@@ -73,13 +77,13 @@ class EpfFile:
             raise DumpError(f"{name}: an export of mode {self.header.export_mode}, not {FULL}; deliver the full export of the week")
 
     def _read_header(self) -> EpfHeader:
-        while RECORD not in self._rest[-(BLOCK_BYTES // 8) :] and (data := self._file.read(1 << 16)):
+        while RECORD not in self._rest and len(self._rest) < _LONGEST_HEADER_BYTES and (data := self._file.read(1 << 16)):
             self._rest += data
         lines: list[bytes] = []
         while self._rest.startswith(b"#") and not self._rest.startswith(_COUNT_LINE):
             line, found, rest = self._rest.partition(RECORD)
             if not found:
-                if not (data := self._file.read(1 << 16)):
+                if len(self._rest) > _LONGEST_HEADER_BYTES or not (data := self._file.read(1 << 16)):
                     raise DumpError(f"{self.name}: cut off inside the header lines; fetch the file again")
                 self._rest += data
                 continue
@@ -114,6 +118,11 @@ class EpfFile:
                     yield parsed
             if not more:
                 break
+            if len(data) > LONGEST_RECORD_BYTES:
+                raise DumpError(
+                    f"{self.name}: no record end within {LONGEST_RECORD_BYTES} bytes behind record {seen}; "
+                    "the file is damaged, fetch it again"
+                )
         if data.strip(b"\n") or stated is None:
             raise DumpError(f"{self.name}: cut off behind record {seen} (no #recordsWritten line at the end); fetch the file again")
         if stated != seen:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -15,8 +16,11 @@ from typing import TYPE_CHECKING, Literal
 
 import catalog_store.tables.staging
 from pipeline.dumps.adapters import stage_dump
-from pipeline.dumps.errors import DumpError
-from pipeline.dumps.landing import forgive_broken, last_good, mark_broken, require_whole
+from pipeline.dumps.drift import DriftLimits, ShrunkenDumpError
+from pipeline.dumps.errors import DumpError, UnblamedError
+from pipeline.dumps.landing import DamagedDumpError, broken_since, forgive_broken, last_good, mark_broken, require_whole
+from pipeline.dumps.profile import read_profile
+from pipeline.dumps.staging_writer import restore_staging
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,50 +31,83 @@ STAMP = "staged_from.json"
 
 @dataclass(frozen=True)
 class Intake:
-    """What staging came to: `status` is `staged`, `unchanged`, `kept_last_good` (the tables of an earlier dump stay) or `missing`."""
+    """What staging came to: `status` is `staged`, `unchanged`, `kept_last_good` (the tables of an earlier dump stay) or `missing`.
+
+    `problem` says which newer dump is not used and why, and since when the one in use is; it is told night after night until upstream
+    delivers another. `warnings`: what is odd about the dump in use; `is_new` when it was staged just now.
+    """
 
     platform: str
     status: Literal["staged", "unchanged", "kept_last_good", "missing"]
     dump: str | None
     problem: str | None = None
+    warnings: tuple[str, ...] = ()
+    is_new: bool = False
 
 
-def stage_newest(platform: str, zone: Path, folder: Path, report: Callable[[str], None] = lambda _line: None) -> Intake:
+def stage_newest(
+    platform: str,
+    zone: Path,
+    folder: Path,
+    report: Callable[[str], None] = lambda _line: None,
+    limits: DriftLimits | None = None,
+) -> Intake:
     """Stage the newest readable dump in `zone` (the platform's landing folder) into `folder`.
 
     DumpError when dumps were delivered but none can be read and nothing was staged before: a build without this platform would take all
-    that it knows out of the catalog.
+    that it knows out of the catalog. What may be no fault of the dump keeps the tables staged last, and the dump is tried again next time.
     """
-    problems: list[str] = []
-    forgive_broken(zone, code_version())
-    while (dump := last_good(zone)) is not None:
-        stamp = {"dump": dump.name, "code": code_version()}
-        if stamp_of(folder) == stamp:
-            return _outcome(platform, "unchanged", dump.name, problems)
+    limits = limits or DriftLimits()
+    forgive_broken(zone, code_version(), limits.as_note())
+    restore_staging(folder)
+    is_new = False
+    while (dump := last_good(zone)) is not None and not is_stamped(folder, dump.name):
         try:
             require_whole(dump)
-            stage_dump(platform, dump, folder, report)
+            stage_dump(platform, dump, folder, report, limits=limits)
+        except UnblamedError as error:
+            if not folder.is_dir():
+                raise
+            return Intake(platform, "kept_last_good", None, f"dump {dump.name}: {error}; {in_use(folder)}")
         except DumpError as error:
-            mark_broken(dump, str(error), code_version())
-            problems.append(f"{dump.name}: {error}")
-            report(f"{platform}: dump {dump.name} is broken and will not be used: {error}")
+            refused_by = limits.as_note() if isinstance(error, ShrunkenDumpError) else None
+            mark_broken(dump, str(error), code_version(), is_damaged=isinstance(error, DamagedDumpError), limits=refused_by)
             continue
-        (folder / STAMP).write_text(json.dumps(stamp), encoding="utf-8")
-        return _outcome(platform, "staged", dump.name, problems)
-    if folder.is_dir():
-        problems.append("no readable dump; the tables staged last stay in use")
-        return _outcome(platform, "kept_last_good", None, problems)
-    if problems:
-        raise DumpError(f"{platform}: no readable dump and nothing staged before: {'; '.join(problems)}")
-    return _outcome(platform, "missing", None, [])
+        write_stamp(folder, dump.name)
+        is_new = True
+        break
+    broken = "; ".join(broken_since(zone, dump))
+    if dump is None and not folder.is_dir():
+        if broken:
+            raise DumpError(f"{platform}: no readable dump and nothing staged before: {broken}")
+        return Intake(platform, "missing", None)
+    profile = read_profile(folder, platform)
+    warnings = tuple(profile.warnings) if profile else ()
+    if dump is None:
+        problem = f"{broken or 'no readable dump'}; {in_use(folder)}"
+        return Intake(platform, "kept_last_good", None, problem, warnings)
+    if broken:
+        return Intake(platform, "kept_last_good", dump.name, f"{broken}; {in_use(folder)}", warnings, is_new)
+    return Intake(platform, "staged" if is_new else "unchanged", dump.name, None, warnings, is_new)
 
 
-def _outcome(
-    platform: str, status: Literal["staged", "unchanged", "kept_last_good", "missing"], dump: str | None, problems: list[str]
-) -> Intake:
-    if problems and status in {"staged", "unchanged"}:
-        status = "kept_last_good"
-    return Intake(platform, status, dump, "; ".join(problems) or None)
+def in_use(folder: Path) -> str:
+    """Which staging stays in use, and since when."""
+    stamp = stamp_of(folder) or {}
+    named = f"the tables of dump {stamp['dump']}" if stamp.get("dump") else "the tables staged last"
+    return f"{named}{', staged ' + stamp['staged_at'] + ',' if 'staged_at' in stamp else ''} stay in use"
+
+
+def is_stamped(folder: Path, dump: str) -> bool:
+    """Whether the staging tables in `folder` come from this dump, read by the code of now."""
+    stamp = stamp_of(folder) or {}
+    return (stamp.get("dump"), stamp.get("code")) == (dump, code_version())
+
+
+def write_stamp(folder: Path, dump: str) -> None:
+    """Remember what the staging tables in `folder` come from, and when they were written."""
+    staged_at = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
+    (folder / STAMP).write_text(json.dumps({"dump": dump, "code": code_version(), "staged_at": staged_at}), encoding="utf-8")
 
 
 def stamp_of(folder: Path) -> dict[str, str] | None:

@@ -1,52 +1,55 @@
 """Fetches dumps into the landing zone: `landing/<platform>/<date>[.<n>]/`, complete, verified and never changed afterwards.
 
-A dump is fetched into `.incoming` beside the landed ones, file by file, resuming what a killed run left; checksums are compared; then the
-folder is renamed and `<date>.landed.json` written beside it: a folder without that note has not landed. When nothing new or nothing whole
-is to be had, the last good dump stays in use and the outcome says so. A dump that an adapter could not read is marked broken
-(`<date>.broken.json`) and not used again. The folder itself holds what was delivered and nothing else.
+A dump is fetched into `.incoming` beside the landed ones, file by file, resuming what a killed run left. Then three questions decide: does
+upstream still show the same files, do they match the published checksums, and is their content another than that of the dump landed last?
+The note `<date>.landed.json` is written, and renaming the folder to `<date>` makes it a landed dump: a note without its folder, or a folder
+without its note, has not landed. When nothing new or nothing whole is to be had, the last good dump stays in use and the outcome says so.
+A dump that an adapter could not read is marked broken (`<date>.broken.json`) and not used again. The folder itself holds what was
+delivered and nothing else.
+
+Two deliveries are one when date, names, sizes, validators (entity tag, time of change) and published checksums agree. Where upstream shows
+neither validators nor checksums of a file, nothing tells a replaced file of the same size: the dump is fetched each night and its content
+compared.
 
 `<date>.landed.json`: platform, location, date, listing (fingerprint of what upstream showed), files [{name, bytes, sha256}].
+What must not live here: what upstream shows (upstream.py), how a file is brought over (transfer.py).
 """
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
+import re
 import shutil
 import time
 from dataclasses import asdict, dataclass, field
-from fnmatch import fnmatch
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import fsspec
-
-from pipeline.dumps.checksums import file_hash, wrong_checksums
-from pipeline.dumps.dump_dates import date_in
+from catalog_store.current_link import flush, flush_folder
+from pipeline.dumps.checksums import checksum_differences, file_hash, file_hashes
 from pipeline.dumps.errors import DumpError
+from pipeline.dumps.transfer import download, link_file
+from pipeline.dumps.upstream import RemoteDump, RemoteFile, files_of, is_local, newest_dump, opened
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from pipeline.dumps.sources import Source
 
-BLOCK_BYTES = 8 * 1024 * 1024
 ATTEMPTS = 4
 FIRST_PAUSE_SECONDS = 1.0
 """Pause before the second attempt; doubles each time."""
+_NOTE_END = re.compile(r"\.(landed|broken)\.json(\.part)?$")
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 Status = Literal["new", "unchanged", "kept_last_good", "missing"]
 
 
-@dataclass(frozen=True)
-class RemoteFile:
-    """A file that upstream shows. `identity` changes when its content may have changed (entity tag, modification time)."""
-
-    path: str
-    name: str
-    size: int | None
-    identity: str
+class DamagedDumpError(DumpError):
+    """A landed dump is no longer what landed: the damage is here, so it is fetched again although upstream shows nothing new."""
 
 
 @dataclass(frozen=True)
@@ -71,11 +74,11 @@ def land(source: Source, zone: Path, report: Callable[[str], None] = lambda _lin
 
 def forgiving(fetch: Callable[[], Landing], source: Source, zone: Path, report: Callable[[str], None]) -> Landing:
     """What `fetch` says, or, whatever upstream did, the last good dump with a `problem`."""
-    zone.mkdir(parents=True, exist_ok=True)
     try:
+        zone.mkdir(parents=True, exist_ok=True)
         return fetch()
-    except (OSError, DumpError, ValueError, ImportError) as error:
-        problem = f"{source.platform}: {source.location}: {type(error).__name__}: {error}"
+    except DumpError as error:
+        problem = f"{source.platform}: {source.location}: {error}"
     except Exception as error:  # noqa: BLE001 - file systems raise their client's own errors; whatever it was, last night's dump serves
         problem = f"{source.platform}: {source.location}: {type(error).__name__}: {error}"
     report(problem)
@@ -98,26 +101,58 @@ def _note(folder: Path, kind: Literal["landed", "broken"]) -> Path:
     return folder.with_name(f"{folder.name}.{kind}.json")
 
 
-def mark_broken(dump: Path, reason: str, code: str = "") -> None:
-    """Remember that this dump cannot be read by `code`, so that the one before is used until upstream delivers another."""
-    _write_json(_note(dump, "broken"), {"reason": reason, "code": code})
+def mark_broken(dump: Path, reason: str, code: str = "", *, is_damaged: bool = False, limits: dict[str, float] | None = None) -> None:
+    """Remember that this dump cannot be read by `code`, so that the one before is used until upstream delivers another.
+
+    `is_damaged`: it is no longer what landed, so that it is fetched again, whatever upstream shows. `limits`: those of an operator that it
+    does not keep, if that is all that is wrong with it.
+    """
+    found_at = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
+    note = {"reason": reason, "code": code, "damaged": is_damaged, "limits": limits, "found_at": found_at}
+    _write_json(_note(dump, "broken"), note)
 
 
-def forgive_broken(zone: Path, code: str) -> None:
-    """Give dumps that other code than `code` could not read another chance: the fault may have been in that code."""
+def forgive_broken(zone: Path, code: str, limits: dict[str, float] | None = None) -> None:
+    """Give dumps that other code than `code` could not read another chance: the fault may have been in that code.
+
+    So too those that were refused by other limits than `limits`: the operator has looked, and lets them through.
+    """
     for note in zone.glob("*.broken.json"):
-        if json.loads(note.read_text(encoding="utf-8")).get("code") != code:
+        said = _read_json(note) or {}
+        if said.get("code") != code or (said.get("limits") is not None and said["limits"] != limits):
             note.unlink()
 
 
+def broken_since(zone: Path, dump: Path | None) -> list[str]:
+    """Of every landed dump newer than `dump` (of all, without one) that was found broken: its name, when that was, and why."""
+    folders = landed_dumps(zone)
+    newer = folders if dump is None else folders[folders.index(dump) + 1 :]
+    return [broken_story(folder) for folder in newer if is_broken(folder)]
+
+
+def broken_story(dump: Path) -> str:
+    """The name of a dump that was found broken, when that was, and why."""
+    note = _read_json(_note(dump, "broken")) or {}
+    return f"dump {dump.name} (found broken {note.get('found_at', 'before')}): {note.get('reason', 'for a reason that was lost')}"
+
+
 def require_whole(dump: Path) -> None:
-    """DumpError when a file of a landed dump is gone or has another size than when it landed."""
-    for file in json.loads(_note(dump, "landed").read_text(encoding="utf-8"))["files"]:
+    """DamagedDumpError when a file of a landed dump is gone or is not what landed."""
+    note = _read_json(_note(dump, "landed"))
+    if not note or not isinstance(note.get("files"), list):
+        raise DamagedDumpError(f"{_note(dump, 'landed')}: cannot be read; the dump will be fetched again")
+    for file in note["files"]:
         path = dump / file["name"]
         if not path.is_file():
-            raise DumpError(f"{path}: landed and is gone; fetch the dump again, nothing may change below the landing folder")
+            raise DamagedDumpError(f"{path}: landed and is gone; fetch the dump again, nothing may change below the landing folder")
         if (size := path.stat().st_size) != file["bytes"]:
-            raise DumpError(f"{path}: has {size:,} bytes, {file['bytes']:,} landed; was the source of a linked dump changed in place?")
+            raise DamagedDumpError(
+                f"{path}: has {size:,} bytes, {file['bytes']:,} landed; was the source of a linked dump changed in place?"
+            )
+        if file_hash(path, "sha256") != file["sha256"]:
+            raise DamagedDumpError(
+                f"{path}: has other content than landed; was the source of a linked dump changed in place, or is the disk at fault?"
+            )
 
 
 def prune_landings(zone: Path, keep: int, through: str | None = None) -> list[Path]:
@@ -127,6 +162,7 @@ def prune_landings(zone: Path, keep: int, through: str | None = None) -> list[Pa
     for folder in doomed:
         _note(folder, "landed").unlink()
         _note(folder, "broken").unlink(missing_ok=True)
+        flush_folder(zone)  # or the note could come back after a loss of power, and its files be gone
         shutil.rmtree(folder)
     return doomed
 
@@ -147,117 +183,125 @@ def is_broken(folder: Path) -> bool:
 
 def _land(source: Source, zone: Path, report: Callable[[str], None]) -> Landing:
     file_system, root = opened(source)
-    date, files = newest_dump(file_system, root, source)
-    return land_files(file_system, source, zone, date, files, report)
-
-
-def opened(source: Source) -> tuple[Any, str]:
-    """The file system of a source and the folder in it."""
-    file_system, root = fsspec.core.url_to_fs(source.location, **source.options)
-    return file_system, root
+    dump = newest_dump(file_system, root, source)
+    landing = land_files(file_system, source, zone, dump, lambda: files_of(file_system, root, source, dump), report)
+    if dump.older and landing.status == "new":
+        named = ", ".join(dump.older[:10]) + (f" and {len(dump.older) - 10} more" if len(dump.older) > 10 else "")  # noqa: PLR2004
+        report(f"warning: {source.platform}: the delivery holds files of several dates, the newest count; left out: {named}")
+    return landing
 
 
 def land_files(
     file_system: Any,  # noqa: ANN401 - fsspec has no types
     source: Source,
     zone: Path,
-    date: str,
-    files: list[RemoteFile],
+    dump: RemoteDump,
+    list_again: Callable[[], list[RemoteFile]],
     report: Callable[[str], None],
 ) -> Landing:
-    """Bring these files into `zone` as the dump of `date`, all or nothing. DumpError and what file systems raise when that fails."""
-    listing = hashlib.sha256(repr(sorted((f.name, f.size, f.identity) for f in files)).encode()).hexdigest()
-    for folder in reversed(landed_dumps(zone)):
-        if json.loads(_note(folder, "landed").read_text())["listing"] != listing:
-            continue
-        if _note(folder, "broken").exists():
-            raise DumpError(f"dump {folder.name} was found broken before and has not been replaced since")
-        return Landing(source.platform, "unchanged", folder)
+    """Bring this dump into `zone`, all or nothing. DumpError and what file systems raise when that fails.
+
+    `list_again` says what upstream shows of the same dump when all is fetched.
+    """
+    files, listing = dump.files, _listing(dump, dump.files)
+    known = next((folder for folder in reversed(landed_dumps(zone)) if _is_sound(folder) and _landed(folder)["listing"] == listing), None)
+    if known and all(file.is_telling for file in files) and not (is_broken(known) and not all(file.is_provable for file in files)):
+        return _again(source, known)
+    if untold := [file.name for file in files if not file.is_telling]:
+        report(f"{source.platform}: neither time of change, entity tag nor checksum tells whether {untold[:3]} changed: fetched each night")
     incoming = zone / ".incoming"
-    _discard_other_dump(incoming, listing)
+    _discard_other_dump(incoming, listing, files)
     fetched = 0
-    for file in files:
-        fetched += _fetch(file_system, file, incoming / file.name, source, report)
-    complaints = wrong_checksums(incoming)
-    if complaints:
+    try:
+        _require_room(incoming, files, source)
+        for file in files:
+            fetched += _fetch(file_system, file, incoming / file.name, source, report)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            shutil.rmtree(incoming)  # the build needs the room more than the next attempt needs a part
+        raise
+    after = list_again()
+    records = _verified(incoming, files, after)
+    if source.link:
+        listing = _listing(dump, after)  # linking has moved the time of change of the inode
+    if same := _with_same_content(zone, dump, records):
         shutil.rmtree(incoming)
-        raise DumpError(f"checksums differ, nothing was taken over: {'; '.join(complaints)}")
-    for leftover in [path for path in zone.glob("[!.]*") if path.is_dir() and not _note(path, "landed").exists()]:
-        shutil.rmtree(leftover)  # a run killed between renaming the folder and writing its note
-    folder = _free_name(zone, date)
-    _seal(incoming, folder, source, date, listing, files)
+        after = list_again() if source.link else after
+        _write_json(_note(same, "landed"), {**_landed(same), "listing": _listing(dump, after) if source.link else listing})
+        return _again(source, same, fetched)
+    folder = _seal(
+        incoming, zone, {"platform": source.platform, "location": source.location, "date": dump.date, "listing": listing}, records
+    )
     return Landing(source.platform, "new", folder, None, fetched, [file.name for file in files])
 
 
-def newest_dump(file_system: Any, root: str, source: Source) -> tuple[str, list[RemoteFile]]:  # noqa: ANN401 - fsspec has no types
-    """The date (YYYY-MM-DD) and files of the newest dump that upstream shows. DumpError when there is none.
-
-    Dated sub-folders win (the newest date); in a flat folder whose file names carry several dates, the files of the newest date count.
-    """
-    by_name = shown_files(file_system, root)
-    folders = {name: date for name in by_name if "/" in name and (date := date_in(name.split("/")[0]))}
-    dated = source.dated if source.dated is not None else bool(folders) and len(folders) == len(by_name)
-    if dated:
-        if not folders:
-            raise DumpError("no dated sub-folder (YYYY-MM-DD, YYYYMMDD ...)")
-        newest = max((folders[name], name.split("/")[0]) for name in folders)
-        prefix, date = newest[1] + "/", newest[0]
-        by_name = {name.removeprefix(prefix): info for name, info in by_name.items() if name.startswith(prefix)}
-    else:
-        dates = {name: date_in(PurePosixPath(name).name) for name in by_name}
-        known = sorted({day for day in dates.values() if day})
-        date = known[-1] if known else ""
-        by_name = {name: info for name, info in by_name.items() if dates[name] in (None, date)}
-    chosen = {name: info for name, info in by_name.items() if any(matches(name, glob) for glob in source.files)}
-    if not chosen:
-        raise DumpError(f"no file matches {list(source.files)}; there are {sorted(by_name)[:10]}")
-    files = [remote_file(file_system, name, info) for name, info in chosen.items()]
-    return date or _modified_date(chosen.values()), files
+def _again(source: Source, folder: Path, fetched: int = 0) -> Landing:
+    if is_broken(folder):
+        raise DumpError(f"dump {folder.name} was found broken before and has not been replaced since")
+    return Landing(source.platform, "unchanged", folder, None, fetched)
 
 
-def shown_files(file_system: Any, root: str) -> dict[str, dict[str, Any]]:  # noqa: ANN401
-    """What upstream shows: path below the folder -> what the file system says of it, in order. DumpError when that is nothing.
-
-    Hidden files are an operating system's notes (`.DS_Store`, `._<name>`), no part of a dump.
-    """
-    base = file_system._strip_protocol(root).rstrip("/")  # noqa: SLF001 - the documented way to make listings and roots comparable
-    found = {_relative(path, base): info for path, info in sorted(file_system.find(root, detail=True).items())}
-    shown = {name: info for name, info in found.items() if not any(part.startswith(".") for part in PurePosixPath(name).parts)}
-    if not shown:
-        raise DumpError("nothing there: the folder is missing or empty")
-    return shown
+def _listing(dump: RemoteDump, files: Iterable[RemoteFile]) -> str:
+    """A fingerprint of what upstream shows of a dump."""
+    shown = (dump.date if dump.is_dated else "", sorted((file.marks for file in files), key=repr))
+    return hashlib.sha256(repr(shown).encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def _relative(path: str, base: str) -> str:
-    return path[len(base) :].lstrip("/") if path.startswith(base) else PurePosixPath(path).name
+def _is_sound(folder: Path) -> bool:
+    """Whether a landed dump has its note and was not found damaged here."""
+    return bool(_landed(folder).get("listing")) and not (_read_json(_note(folder, "broken")) or {}).get("damaged")
 
 
-def matches(name: str, glob: str) -> bool:
-    """Whether a shown file is one that `sources.yaml` asks for."""
-    return glob == "**" or fnmatch(name, glob) or fnmatch(PurePosixPath(name).name, glob)
+def _landed(folder: Path) -> dict[str, Any]:
+    return _read_json(_note(folder, "landed")) or {}
 
 
-def remote_file(file_system: Any, name: str, info: dict[str, Any]) -> RemoteFile:  # noqa: ANN401
-    """A shown file that shall land as `name`."""
-    if info.get("size") is None:
-        info = {**info, **file_system.info(info["name"])}
-    marks = [str(info[key]) for key in ("ETag", "etag", "LastModified", "last_modified", "mtime") if info.get(key)]
-    return RemoteFile(info["name"], name, info.get("size"), "|".join(marks))
+def _with_same_content(zone: Path, dump: RemoteDump, records: list[dict[str, Any]]) -> Path | None:
+    """The newest landed dump, if it is of the same date (or the delivery has none) and holds the same files."""
+    for folder in reversed(landed_dumps(zone)):
+        if _is_sound(folder) and (landed_date(folder) == dump.date or not dump.is_dated):
+            return folder if _landed(folder).get("files") == records else None
+    return None
 
 
-def _modified_date(infos: Any) -> str:  # noqa: ANN401
-    stamps = [info.get("mtime") or info.get("LastModified") for info in infos]
-    seconds = [stamp.timestamp() if hasattr(stamp, "timestamp") else float(stamp) for stamp in stamps if stamp]
-    return time.strftime("%Y-%m-%d", time.gmtime(max(seconds, default=0)))
-
-
-def _discard_other_dump(incoming: Path, listing: str) -> None:
-    """Keep what a killed run fetched only when it was fetching this very dump."""
-    marker = incoming / ".listing"
-    if not marker.exists() or marker.read_text() != listing:
+def _discard_other_dump(incoming: Path, listing: str, files: list[RemoteFile]) -> None:
+    """Keep what a killed run fetched only when it was fetching this very dump, and nothing of it can be of another."""
+    marker, boot = incoming / ".listing", incoming / ".boot"
+    if not marker.exists() or marker.read_text(encoding="utf-8") != listing:
         shutil.rmtree(incoming, ignore_errors=True)
         incoming.mkdir(parents=True)
-        marker.write_text(listing)
+        _write_text(boot, _boot_id())
+        _write_text(marker, listing)
+    elif boot.exists() and boot.read_text(encoding="utf-8") != _boot_id():
+        for partial in incoming.rglob("*.part"):
+            partial.unlink()  # its end may never have reached the disk: whole files are synced before they get their name
+        _write_text(boot, _boot_id())
+    for file in files:
+        if not file.is_telling:
+            (incoming / file.name).unlink(missing_ok=True)
+            _partial(incoming / file.name).unlink(missing_ok=True)
+
+
+def _boot_id() -> str:
+    """Which start of this machine it is; empty where the system does not say."""
+    try:
+        return _BOOT_ID.read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
+
+
+def _partial(target: Path) -> Path:
+    return target.with_name(target.name + ".part")
+
+
+def _require_room(incoming: Path, files: list[RemoteFile], source: Source) -> None:
+    if source.link:
+        return
+    places = (place for file in files for place in (incoming / file.name, _partial(incoming / file.name)))
+    here = sum(place.stat().st_size for place in places if place.is_file())
+    needed, free = sum(file.size or 0 for file in files) - here, shutil.disk_usage(incoming).free
+    if needed > free:
+        raise DumpError(f"the dump needs {needed:,} bytes more, {free:,} are free at {incoming}: make room, or lower CATALOG_KEEP_DUMPS")
 
 
 def _fetch(file_system: Any, file: RemoteFile, target: Path, source: Source, report: Callable[[str], None]) -> int:  # noqa: ANN401
@@ -265,19 +309,19 @@ def _fetch(file_system: Any, file: RemoteFile, target: Path, source: Source, rep
     target.parent.mkdir(parents=True, exist_ok=True)
     if target.exists():
         return 0
-    if source.link and _link(Path(file.path), target):
+    if source.link and is_local(file_system) and link_file(Path(file.path), target):
         return 0
-    partial = target.with_name(target.name + ".part")
+    partial = _partial(target)
     pause = FIRST_PAUSE_SECONDS
     for attempt in range(1, ATTEMPTS + 1):
         try:
-            fetched = _download(file_system, file, partial)
+            fetched = download(file_system, file, partial)
         except FileNotFoundError:
             raise DumpError(f"{file.name} vanished while it was fetched") from None
         except Exception as error:
-            if attempt == ATTEMPTS:
+            if attempt == ATTEMPTS or (isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)):
                 raise
-            report(f"{source.platform}: {file.name}: {error}; trying again in {pause:.0f} s")
+            report(f"{source.platform}: {file.name}: {error or type(error).__name__}; trying again in {pause:.0f} s")
             time.sleep(pause)
             pause *= 2
         else:
@@ -287,34 +331,25 @@ def _fetch(file_system: Any, file: RemoteFile, target: Path, source: Source, rep
     raise AssertionError
 
 
-def _link(origin: Path, target: Path) -> bool:
-    try:
-        os.link(origin, target)
-    except OSError:
-        return False  # another file system, or no local file: copy it
-    return True
-
-
-def _download(file_system: Any, file: RemoteFile, partial: Path) -> int:  # noqa: ANN401
-    start = partial.stat().st_size if partial.exists() else 0
-    if file.size is not None and start > file.size:
-        start = 0
-    with file_system.open(file.path, "rb", block_size=BLOCK_BYTES, cache_type="readahead") as remote:
-        if start:
-            try:
-                remote.seek(start)
-            except (OSError, ValueError):
-                start = 0  # the server sends no ranges: from the beginning again
-        with partial.open("r+b" if start else "wb") as local:
-            local.seek(start)
-            local.truncate()
-            shutil.copyfileobj(remote, local, BLOCK_BYTES)
-            local.flush()
-            os.fsync(local.fileno())
-            size = local.tell()
-    if file.size is not None and size != file.size:
-        raise DumpError(f"{file.name}: {size:,} bytes came, {file.size:,} were announced")
-    return size - start
+def _verified(incoming: Path, before: list[RemoteFile], after: list[RemoteFile]) -> list[dict[str, Any]]:
+    """What has come, per file. DumpError, and nothing is kept, when upstream shows other files by now or checksums differ."""
+    records, complaints = [], []
+    was, now = ({file.name: file.marks_while_fetched for file in files} for files in (before, after))
+    changed = sorted(name for name in was.keys() | now.keys() if was.get(name) != now.get(name))
+    for file in before if not changed else ():
+        path = incoming / file.name
+        hashes = file_hashes(path, {"sha256", *file.checksums})
+        complaints += checksum_differences(file.name, hashes, file.checksums)
+        records.append({"name": file.name, "bytes": path.stat().st_size, "sha256": hashes["sha256"]})
+    if changed or complaints:
+        shutil.rmtree(incoming)
+    if changed:
+        raise DumpError(
+            f"upstream changed while it was fetched: {', '.join(changed[:10])}; nothing was taken over, the next build tries again"
+        )
+    if complaints:
+        raise DumpError(f"checksums differ, nothing was taken over: {'; '.join(complaints)}")
+    return sorted(records, key=lambda record: str(record["name"]))
 
 
 def _free_name(zone: Path, date: str) -> Path:
@@ -325,23 +360,55 @@ def _free_name(zone: Path, date: str) -> Path:
     return folder
 
 
-def _seal(incoming: Path, folder: Path, source: Source, date: str, listing: str, files: list[RemoteFile]) -> None:
-    (incoming / ".listing").unlink()
-    records = [
-        {"name": f.name, "bytes": (incoming / f.name).stat().st_size, "sha256": file_hash(incoming / f.name, "sha256")} for f in files
-    ]
-    note = {"platform": source.platform, "location": source.location, "date": date, "listing": listing, "files": records}
+def _seal(incoming: Path, zone: Path, note: dict[str, Any], records: list[dict[str, Any]]) -> Path:
+    """Make what is in `incoming` a landed dump: all is on disk before the folder gets its name, which is the moment of landing."""
+    _remove_leftovers(zone)
+    folder = _free_name(zone, str(note["date"]))
+    _note(folder, "broken").unlink(missing_ok=True)  # of a dump that had this name before
+    _write_json(_note(folder, "landed"), {**note, "files": records})
+    flush(incoming)  # linked files too: nobody else may have flushed them
+    for marker in (".listing", ".boot"):
+        (incoming / marker).unlink(missing_ok=True)
+    flush_folder(incoming)  # or a loss of power could bring the markers back into the dump
     incoming.rename(folder)
-    _write_json(_note(folder, "landed"), note)
+    flush_folder(zone)
+    return folder
+
+
+def _remove_leftovers(zone: Path) -> None:
+    """Remove what a run left that failed while it landed or removed a dump: a folder without its note, a note without its folder."""
+    for path in list(zone.glob("[!.]*")):
+        if path.is_dir():
+            if not _note(path, "landed").exists():
+                shutil.rmtree(path)
+        elif path.name.endswith((".json.part", ".landed.json", ".broken.json")) and not (zone / _NOTE_END.sub("", path.name)).is_dir():
+            path.unlink()
+    # A new dump may get the name of one of these: their names must be gone from the disk before.
+    flush_folder(zone)
 
 
 def _write_json(path: Path, content: dict[str, Any]) -> None:
+    _write_text(path, json.dumps(content, indent=1))
+
+
+def _write_text(path: Path, text: str) -> None:
+    """Replace a small file as a whole, durably."""
     aside = path.with_name(path.name + ".part")
     with aside.open("w", encoding="utf-8") as file:
-        json.dump(content, file, indent=1)
+        file.write(text)
         file.flush()
         os.fsync(file.fileno())
     aside.rename(path)
+    flush_folder(path.parent)
+
+
+def _read_json(path: Path) -> dict[str, Any] | None:
+    """The content of a note; None when there is none or it is damaged."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, ValueError):
+        return None
+    return content if isinstance(content, dict) else None
 
 
 def landing_facts(landing: Landing) -> dict[str, Any]:

@@ -24,24 +24,27 @@ import polars as pl
 
 from pipeline.dumps.compressed import DumpFile, packing_of
 from pipeline.dumps.errors import DumpError
+from pipeline.dumps.expectations import SAMPLED_LINES
 from pipeline.dumps.json_documents import document_records, is_json, one_line
 from pipeline.dumps.ndjson_blocks import BlockContent, BlockReader, Layout, Records, connect, line_places
-from pipeline.dumps.ndjson_lines import LineCounter, whole_lines
+from pipeline.dumps.ndjson_lines import LineCounter, LongLine, whole_lines
 from pipeline.engine.local import worker_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from pipeline.dumps.expectations import MemberCensus
+
 FRAME_ROWS = 65_536
 BLOCK_BYTES = 8 << 20
 SNIFF_BYTES = 1 << 20
 STREAMED_RECORD_BYTES = 16 << 20
 """DuckDB reads ahead twice as much per thread; longer records are read block-wise."""
-RECORD_BYTES = 256 << 20
-"""A longer line is no record: the file is not newline-delimited."""
-DOCUMENT_BYTES = 1 << 30
-"""A document is held in memory as a whole; larger ones must come as one record per line."""
+RECORD_BYTES = 64 << 20
+"""A longer line is rejected unread, for to read one takes some ten times its size. The largest release of any platform is below 20 MB."""
+DOCUMENT_BYTES = 256 << 20
+"""A document is held in memory as a whole, several times; larger ones must come as one record per line."""
 _STREAMED = {"gzip": "gzip", "zstd": "zstd", "plain": "uncompressed"}
 """What DuckDB can unpack by itself; anything else goes in blocks from the start."""
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -71,38 +74,67 @@ class Block:
 
 
 def read_json_blocks(
-    path: Path, columns: Mapping[str, str], *, source_file: str | None = None, members: Sequence[str] = ()
+    path: Path,
+    columns: Mapping[str, str],
+    *,
+    source_file: str | None = None,
+    members: Sequence[str] = (),
+    census: MemberCensus | None = None,
 ) -> Iterator[Block]:
     """The JSON records of a file in order, as frames of `columns` (name -> DuckDB type; scalars as VARCHAR, polymorphic fields as JSON).
 
     `source_file` is the name for rejects (default: the file name). `members` says where documents hold their records (see
-    `json_documents`). Absent fields are null. A record that is no JSON object is in `broken`; a list, object or text that stands where
-    another should is left out of its record and is in `misfits`. DumpError when the file is missing, empty, cut off inside its compression,
-    or holds no records at all.
+    `json_documents`), `census` counts the members of records. Absent fields are null. A record that is no JSON object is in `broken`; a
+    list, object or text that stands where another should is left out of its record and is in `misfits`. DumpError when the file is
+    missing, empty, cut off inside its compression, or holds no records at all.
     """
     reader = _Reader(path, Layout(columns, members), source_file or path.name)
     rows = 0
     try:
         for block in reader.blocks():
             rows += block.rows
+            if census:
+                census.count(block.frame)
             yield block
+        if census:
+            census.look_for_others(reader.first_records())
     except (OSError, EOFError) as error:
         raise DumpError(f"{path}: cannot be read to its end ({error}); was it moved or replaced? Fetch it again") from error
     if rows == 0 and not reader.is_document:
         raise DumpError(f"{path}: holds no records, only blank lines; fetch the file again and compare its checksum")
 
 
-def read_json_stream(stream: BinaryIO, columns: Mapping[str, str], source_file: str, *, members: Sequence[str] = ()) -> Iterator[Block]:
+def read_json_stream(
+    stream: BinaryIO, columns: Mapping[str, str], source_file: str, *, members: Sequence[str] = (), census: MemberCensus | None = None
+) -> Iterator[Block]:
     """As `read_json_blocks`, of one record per line in a stream that is read once (a member of an archive)."""
-    yield from read_json_chunks(iter(lambda: stream.read(BLOCK_BYTES), b""), columns, source_file, members=members)
+    yield from read_json_chunks(iter(lambda: stream.read(BLOCK_BYTES), b""), columns, source_file, members=members, census=census)
 
 
 def read_json_chunks(
-    chunks: Iterator[bytes], columns: Mapping[str, str], source_file: str, *, members: Sequence[str] = ()
+    chunks: Iterator[bytes],
+    columns: Mapping[str, str],
+    source_file: str,
+    *,
+    members: Sequence[str] = (),
+    census: MemberCensus | None = None,
 ) -> Iterator[Block]:
     """As `read_json_stream`, of bytes that come in pieces."""
-    for content in _block_wise(chunks, 1, Layout(columns, members), source_file):
-        yield _block(content, source_file)
+    head = b""
+
+    def kept() -> Iterator[bytes]:
+        nonlocal head
+        for chunk in chunks:
+            head = head or chunk[:SNIFF_BYTES]
+            yield chunk
+
+    for content in _block_wise(kept(), 1, Layout(columns, members), source_file):
+        block = _block(content, source_file)
+        if census:
+            census.count(block.frame)
+        yield block
+    if census:
+        census.look_for_others(_first_records(head, members))
 
 
 def _block_wise(chunks: Iterator[bytes], line: int, layout: Layout, source_file: str) -> Iterator[BlockContent]:
@@ -111,10 +143,12 @@ def _block_wise(chunks: Iterator[bytes], line: int, layout: Layout, source_file:
     waiting: deque[Future[BlockContent]] = deque()
     with closing(BlockReader(layout, source_file)) as reader, ThreadPoolExecutor(workers) as pool:
         for raw in whole_lines(chunks, RECORD_BYTES):
-            if len(raw) > RECORD_BYTES:
-                raise DumpError(f"{source_file}: no line end within {RECORD_BYTES} bytes behind line {line}: not one record per line")
-            waiting.append(pool.submit(reader.read, raw, line))
-            line += raw.count(b"\n")
+            if isinstance(raw, LongLine):
+                waiting.append(pool.submit(reader.without, raw.head, line))
+                line += 1
+            else:
+                waiting.append(pool.submit(reader.read, raw, line))
+                line += raw.count(b"\n")
             if len(waiting) > workers:
                 yield waiting.popleft().result()
         while waiting:
@@ -130,6 +164,15 @@ def _block(content: BlockContent, source_file: str) -> Block:
     )
 
 
+def _first_records(head: bytes, members: Sequence[str]) -> Iterator[bytes]:
+    """The whole records at the beginning of a file, those of documents taken out of them."""
+    for line in head.split(b"\n")[:SAMPLED_LINES]:
+        found = None
+        with suppress(msgspec.DecodeError):
+            found = document_records(line, members) if members and line.strip() else None
+        yield from [line] if found is None else found[:SAMPLED_LINES]
+
+
 class _Reader:
     def __init__(self, path: Path, layout: Layout, source_file: str) -> None:
         self.path = path
@@ -140,6 +183,11 @@ class _Reader:
         if not self.head:
             raise DumpError(f"{path}: unpacks to 0 bytes; fetch the file again and compare its checksum")
         self.is_document = is_document(self.head)
+        self.of_document: list[bytes] = []
+
+    def first_records(self) -> Iterator[bytes]:
+        """Some records as they stand in the file."""
+        return iter(self.of_document) if self.is_document else _first_records(self.head.removeprefix(_BYTE_ORDER_MARK), self.layout.members)
 
     def blocks(self) -> Iterator[Block]:
         if self.is_document:
@@ -190,6 +238,7 @@ class _Reader:
             records = [one_line(raw)] if found is None else found
         except msgspec.DecodeError as error:
             raise DumpError(f"{self.path}: is no JSON document ({error}); fetch the file again and compare its checksum") from error
+        self.of_document = records[:SAMPLED_LINES]
         named = Records([(f"record {number}", record) for number, record in enumerate(records, start=1)])
         with closing(BlockReader(self.layout, self.source_file)) as reader:
             content = reader.second_look(named)

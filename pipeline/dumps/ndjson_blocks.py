@@ -121,6 +121,12 @@ class BlockReader:
         named = [record for index in range(len(lines)) for record in self._records_of(f"line {lines.numbers[index]}", lines.line(index))]
         return self.second_look(Records(named, is_cut=not raw.endswith(b"\n")))
 
+    def without(self, head: bytes, line: int) -> BlockContent:
+        """A line that is too long to be read, as a reject with its beginning."""
+        empty = self.layout.placed(self._parse(b"{}").clear(), pl.Series(dtype=pl.String))
+        broken = [(Reason.TOO_LARGE.value, f"line {line}", excerpt_of(head))]
+        return BlockContent(empty, pl.DataFrame(broken, schema=BROKEN_SCHEMA, orient="row"))
+
     def second_look(self, records: Records) -> BlockContent:
         """Read records one of which, at least, may be broken; DumpError when so many misfit that the layout must be another one."""
         texts = [text for _, text in records.named]

@@ -16,7 +16,7 @@ from pipeline.dumps.compressed import DumpFile, packing_of
 from pipeline.dumps.staging_writer import EXCERPT_CHARACTERS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -151,20 +151,38 @@ def _first_text(buffer: bytearray, start: int, end: int) -> bytes:
     return b""
 
 
-def whole_lines(blocks: Iterator[bytes], longest: int | None = None) -> Iterator[bytes]:
-    """The same bytes cut behind line ends; the last block may lack one. A line longer than a block comes as one longer block.
+@dataclass(frozen=True)
+class LongLine:
+    """A line that is too long to be read: the beginning of it."""
 
-    Without a line end in more than `longest` bytes what there is comes as it is, for the caller to refuse.
+    head: bytes
+
+
+def whole_lines(blocks: Iterable[bytes], longest: int) -> Iterator[bytes | LongLine]:
+    """The same bytes cut behind line ends; the last piece may lack one. A line longer than a block comes as one longer piece.
+
+    A line of more than `longest` bytes, its end among them, comes as a `LongLine`; of one without end no more than that is in memory.
+    `blocks` are no longer than `longest`.
     """
     parts: list[bytes] = []
+    held = 0
+    is_passed_over = False
     for block in blocks:
-        cut = block.rfind(b"\n") + 1
+        rest = block
+        if held + (rest.find(b"\n") + 1 or len(rest)) > longest and not is_passed_over:
+            yield LongLine(b"".join([*parts, rest])[:_EXCERPT_BYTES])
+            parts, held, is_passed_over = [], 0, True
+        if is_passed_over:
+            end = rest.find(b"\n") + 1
+            if not end:
+                continue
+            rest, is_passed_over = rest[end:], False
+        cut = rest.rfind(b"\n") + 1
         if cut:
-            yield b"".join([*parts, block[:cut]])
-            parts = []
-        if cut < len(block):
-            parts.append(block[cut:])
-            if longest is not None and sum(map(len, parts)) > longest:
-                break
+            yield b"".join([*parts, rest[:cut]])
+            parts, held = [], 0
+        if cut < len(rest):
+            parts.append(rest[cut:])
+            held += len(rest) - cut
     if parts:
         yield b"".join(parts)

@@ -78,8 +78,11 @@ class Shape:
         if not isinstance(record, dict):
             return None
         misfits: list[Misfit] = []
-        record = record | {name: _fitted(record[name], kind, name, misfits) for name, kind in self._fields.items() if name in record}
-        line = _LONE_SURROGATES.sub("\ufffd", json.dumps(record, ensure_ascii=False)).encode()
+        try:
+            record = record | {name: _fitted(record[name], kind, name, misfits) for name, kind in self._fields.items() if name in record}
+            line = _LONE_SURROGATES.sub("\ufffd", json.dumps(record, ensure_ascii=False)).encode()
+        except (ValueError, RecursionError):  # a number of thousands of digits, or nesting that can be read but not written
+            return None
         identifier = record.get("id")
         return Mended(line, str(identifier) if isinstance(identifier, str | int) else None, misfits)
 
@@ -144,7 +147,7 @@ def _is_number(value: object, bits: int) -> bool:
     """Whether it stands for a number of so many bits; DuckDB rounds fractions."""
     try:
         number = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):  # the last: a whole number of 400 digits
         return False
     return -(2.0 ** (bits - 1)) <= number < 2.0 ** (bits - 1)
 

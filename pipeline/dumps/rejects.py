@@ -47,6 +47,12 @@ class Reason(StrEnum):
     INVALID_DATE = "invalid_date", "The date is impossible (year 0000, month 13 ...): staged without it."
     INVALID_DURATION = "invalid_duration", "The duration is negative, zero or not a number: staged without it."
     INVALID_NUMBER = "invalid_number", "The number cannot be read or is out of its range: staged without it."
+    TOO_LONG = (
+        "too_long",
+        "A text is longer than its column may be: the value is out, or the record if it needs it; report it upstream.",
+    )
+    TOO_MANY = "too_many", "A list has more entries than its column may have: the record is staged without it; report it upstream."
+    TOO_LARGE = "too_large", "The record has more bytes than a record may have: report it upstream; the records behind it are staged."
     INVALID_FINGERPRINT = "invalid_fingerprint", "The items are no 32-bit numbers, or fewer than two seconds make: report it upstream."
     UNDECODABLE_AUDIO = (
         "undecodable_audio",

@@ -7,26 +7,35 @@ An adapter is handed a `StagingWriter`, counts what it reads with `read`, hands 
 from __future__ import annotations
 
 import shutil
+import uuid
 from collections import Counter
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Self
 
 import polars as pl
 
+from catalog_store.current_link import flush, flush_folder
 from catalog_store.tables import STAGED_TABLES, TABLES
 from catalog_store.tables.files import PENDING_SUFFIX, TableWriter
+from pipeline.dumps.bounds import within_bounds
 from pipeline.dumps.content_hash import content_hash
+from pipeline.dumps.errors import UnblamedError
+from pipeline.dumps.expectations import MemberCensus, count_tables, count_tags, require_columns
 from pipeline.dumps.new_records import NewRecords
 from pipeline.dumps.place_numbers import lay_down
+from pipeline.dumps.profile import Profile
 from pipeline.dumps.texts import clean_texts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
     from pathlib import Path
     from types import TracebackType
 
+    from pipeline.dumps.expectations import Expected
     from pipeline.dumps.rejects import Reason
 
+VERSION_FILE = "version.txt"
+"""Beside the tables: another one each time they are written."""
 VALUE_CHARACTERS = 200
 EXCERPT_CHARACTERS = 500
 ROWS_PER_PART = 500_000
@@ -57,11 +66,16 @@ class StagingWriter:
         self._read: Counter[str] = Counter()
         self._staged: Counter[str] = Counter()
         self._rejected: Counter[tuple[str, str]] = Counter()
+        self.profile = Profile()
+        """What has been staged so far, counted."""
+        self.used: set[Path] = set()
+        """Files of the dump that are read."""
 
     def __enter__(self) -> Self:
         """Open a writer per staging table, aside."""
         self._pending = self.folder.with_name(self.folder.name + PENDING_SUFFIX)
         shutil.rmtree(self._pending, ignore_errors=True)
+        restore_staging(self.folder)
         self._new_records = NewRecords(self.folder)
         for table in STAGED_TABLES[self.platform]:
             writer = TableWriter(table, self._pending / table.name)
@@ -72,16 +86,47 @@ class StagingWriter:
         """Tell how far the reading has come."""
         self._report(f"{self.platform}: {line}")
 
+    def use(self, *files: Path) -> None:
+        """Say which files of the dump are read; the others are named as unread."""
+        self.used.update(files)
+
+    def expect(self, part: str, delivered: Iterable[str], columns: Expected, *, place: object) -> None:
+        """Compare the heading of one part of the dump with what is expected; DumpError when a required column is missing."""
+        require_columns(self.profile, part, delivered, columns, place=place, notes=f"docs/formats/{self.platform}.md")
+
+    def expect_tables(self, part: str, delivered: Mapping[str, int], tables: Iterable[str]) -> None:
+        """Keep how many rows each table of a delivery holds: one that is gone the next night is told."""
+        count_tables(self.profile, part, delivered, tables)
+
+    def count_tags(self, part: str, sample: bytes, record: bytes, known: Collection[str], usual: Collection[str] = ()) -> None:
+        """Count the elements in a sample of one part that is XML."""
+        count_tags(self.profile, part, sample, record, known, usual)
+
+    def census(self, part: str, columns: Mapping[str, str], passed_over: Collection[str] = (), usual: Collection[str] = ()) -> MemberCensus:
+        """Who counts the members of the records of one part of the dump."""
+        return MemberCensus(self.profile, part, columns, passed_over, usual)
+
+    def warn(self, line: str) -> None:
+        """Keep what is odd about the dump, though it can be read, for log, report and Dagster."""
+        self.profile.warnings.append(line)
+
     def read(self, entity: str, rows: int = 1) -> None:
         """Count `rows` records of `entity` (the staging table they belong to) as seen in the dump."""
         self._read[TABLES[entity].name] += rows
 
     def write(self, entity: str, frame: pl.DataFrame) -> None:
-        """Stage rows; the `platform` column is added, absent nullable columns become null."""
+        """Stage rows; the `platform` column is added, absent nullable columns become null.
+
+        `frame` should have `source_file` and `place` (where each row stands): what breaks the bounds of the table is rejected here.
+        """
+        frame, rejects = within_bounds(TABLES[entity], frame)
+        for found in rejects:
+            self.write_rejects(found)
         frame = clean_texts(TABLES[entity].conform(frame.with_columns(platform=pl.lit(self.platform))))
         if entity == "source_recording":
             frame = frame.with_columns(content_hash=content_hash())
         self._staged[entity] += frame.height
+        self.profile.add(entity, frame)
         self._gather(entity, frame)
 
     def reject(
@@ -124,10 +169,7 @@ class StagingWriter:
         if frame.is_empty():
             return
         frame = frame.with_columns(platform=pl.lit(self.platform))
-        for name, limit in (("value", VALUE_CHARACTERS), ("excerpt", EXCERPT_CHARACTERS)):
-            if name in frame.columns:
-                frame = frame.with_columns(pl.col(name).cast(pl.String).str.slice(0, limit))
-        frame = TABLES["reject"].conform(frame)
+        frame = TABLES["reject"].conform(_cut(frame))
         self.first_reject = self.first_reject or "{source_file}, {place}: {reason}".format(**frame.row(0, named=True))
         for entity, severity, rows in frame.group_by("entity", "severity").len().iter_rows():
             self._rejected[entity, severity] += rows
@@ -137,7 +179,7 @@ class StagingWriter:
         if self._rejects:
             schema = {name: pl.String for name in TABLES["reject"].column_names if name != "platform"}
             frame = pl.DataFrame(self._rejects, schema=schema).with_columns(platform=pl.lit(self.platform))
-            self._gather("reject", TABLES["reject"].conform(frame))
+            self._gather("reject", TABLES["reject"].conform(_cut(frame)))
             self._rejects = []
 
     def _gather(self, entity: str, frame: pl.DataFrame) -> None:
@@ -151,8 +193,9 @@ class StagingWriter:
         self._waiting_rows[entity] = 0
         if frames:
             rows = pl.concat(frames)
-            if (part := self._writers[entity].write(rows)) is not None:
-                lay_down(self._pending, entity, part, rows)
+            with self._writing():
+                if (part := self._writers[entity].write(rows)) is not None:
+                    lay_down(self._pending, entity, part, rows)
             if entity == "source_recording":
                 self._new_records.gather(rows)
 
@@ -179,23 +222,39 @@ class StagingWriter:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         """Publish all tables of the platform at once; UnbalancedIntakeError when records were lost."""
-        try:
-            if kind is None:
-                self._finish()
-        except BaseException:
-            self._stack.__exit__(RuntimeError, RuntimeError("staging failed"), None)
-            shutil.rmtree(self._pending, ignore_errors=True)
-            raise
         if kind is not None:
             self._stack.__exit__(kind, error, trace)
             shutil.rmtree(self._pending, ignore_errors=True)
             return
-        self._stack.close()
-        retired = self.folder.with_name(self.folder.name + ".retired")
+        try:
+            self._finish()
+            with self._writing():
+                self._stack.close()
+                self._swap()
+        except BaseException:
+            self._stack.__exit__(RuntimeError, RuntimeError("staging failed"), None)
+            restore_staging(self.folder)
+            shutil.rmtree(self._pending, ignore_errors=True)
+            raise
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """UnblamedError for whatever fails in it: this machine is at fault then, and the dump that is being read is not."""
+        try:
+            yield
+        except (OSError, pl.exceptions.PolarsError) as error:
+            message = f"{self.platform}: cannot write below {self._pending}: {error}; look at the disk, then build again"
+            raise UnblamedError(message) from error
+
+    def _swap(self) -> None:
+        retired = _retired(self.folder)
         shutil.rmtree(retired, ignore_errors=True)
+        # The stamp beside the tables says that nobody need read the dump again: after a loss of power they must be whole, too.
+        flush(self._pending)
         if self.folder.exists():
             self.folder.rename(retired)
         self._pending.rename(self.folder)
+        flush_folder(self.folder.parent)
         shutil.rmtree(retired, ignore_errors=True)
 
     def _finish(self) -> None:
@@ -207,5 +266,25 @@ class StagingWriter:
         if lost.height:
             message = f"{self.platform}: rows read are not rows staged + rows rejected: {lost.to_dicts()}"
             raise UnbalancedIntakeError(message)
-        self._writers["intake"].write(books)
-        self._new_records.write(self._pending)
+        with self._writing():
+            self._writers["intake"].write(books)
+            self._new_records.write(self._pending)
+            self.profile.write(self._pending)
+            (self._pending / VERSION_FILE).write_text(uuid.uuid4().hex + "\n", encoding="ascii")
+
+
+def _cut(rejects: pl.DataFrame) -> pl.DataFrame:
+    """Rejects with texts of the length that the table shows: also ids and names of fields come out of dumps."""
+    bounds = {column.name: column.longest for column in TABLES["reject"].columns if column.longest and column.name in rejects.columns}
+    return rejects.with_columns(pl.col(name).cast(pl.String).str.head(longest) for name, longest in bounds.items())
+
+
+def restore_staging(folder: Path) -> None:
+    """Bring back the tables that a run had put aside which was killed, or failed, before the new ones had their name."""
+    retired = _retired(folder)
+    if retired.is_dir() and not folder.exists():
+        retired.rename(folder)
+
+
+def _retired(folder: Path) -> Path:
+    return folder.with_name(folder.name + ".retired")

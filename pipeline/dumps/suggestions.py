@@ -22,6 +22,7 @@ from pipeline.dumps.errors import DumpError
 from pipeline.dumps.rejects import Reason
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from pipeline.dumps.staging_writer import StagingWriter
@@ -46,32 +47,41 @@ def stage(dump: Path, out: StagingWriter) -> None:
     nodes = load_book().taxonomy.nodes
     known = {str(node.id): node.id for node in nodes} | {node.name.casefold(): node.id for node in nodes}
     seen: set[str] = set()
-    rows = []
+    rows: list[dict[str, object]] = []
+    out.use(*files)
     for file in files:
-        with file.open(encoding="utf-8-sig", newline="") as opened:
-            reader = csv.DictReader(opened)
-            delivered = reader.fieldnames or ()
-            missing = [name for name in COLUMNS if name not in delivered]
-            if not missing and not set(GENRE_COLUMNS) & set(delivered):
-                missing = [" or ".join(GENRE_COLUMNS)]
-            if missing:
-                raise DumpError(f"{file}: no column {', '.join(missing)}; the first line names {','.join(COLUMNS)},genre")
-            for number, row in enumerate(reader, start=1):
-                out.read(ENTITY)
-                values = {name: (row[name] or "").strip() for name in COLUMNS}
-                genre = next(filter(None, ((row.get(name) or "").strip() for name in GENRE_COLUMNS)), "")
-                trouble = _trouble(values, genre, known, seen)
-                if trouble:
-                    place = {"source_file": str(file.relative_to(dump)), "place": f"record {number}"}
-                    out.reject(ENTITY, trouble.reason, **place, record_id=values["suggestion_id"] or None, value=trouble.value)
-                    continue
-                seen.add(values["suggestion_id"])
-                rows.append({**values, "entity_id": _normal_id(values), "genre_id": known[genre.casefold()]})
+        try:
+            rows += _read(file, str(file.relative_to(dump)), known, seen, out)
+        except (UnicodeDecodeError, csv.Error) as error:
+            raise DumpError(f"{file}: cannot be read ({error}); deliver it as CSV in UTF-8") from error
     if rows:
         out.write(ENTITY, pl.DataFrame(rows))
 
 
-def _trouble(row: dict[str, str], genre: str, known: dict[str, int], seen: set[str]) -> _Trouble | None:
+def _read(file: Path, source_file: str, known: Mapping[str, int], seen: set[str], out: StagingWriter) -> Iterator[dict[str, object]]:
+    """The usable rows of a file; the others are rejected."""
+    with file.open(encoding="utf-8-sig", newline="") as opened:
+        reader = csv.DictReader(opened)
+        delivered = reader.fieldnames or ()
+        missing = [name for name in COLUMNS if name not in delivered]
+        if not missing and not set(GENRE_COLUMNS) & set(delivered):
+            missing = [" or ".join(GENRE_COLUMNS)]
+        if missing:
+            raise DumpError(f"{file}: no column {', '.join(missing)}; the first line names {','.join(COLUMNS)},genre")
+        for number, row in enumerate(reader, start=1):
+            out.read(ENTITY)
+            place = {"source_file": source_file, "place": f"record {number}"}
+            values = {name: (row[name] or "").strip() for name in COLUMNS}
+            genre = next(filter(None, ((row.get(name) or "").strip() for name in GENRE_COLUMNS)), "")
+            trouble = _trouble(values, genre, known, seen)
+            if trouble:
+                out.reject(ENTITY, trouble.reason, **place, record_id=values["suggestion_id"] or None, value=trouble.value)
+                continue
+            seen.add(values["suggestion_id"])
+            yield {**place, **values, "entity_id": _normal_id(values), "genre_id": known[genre.casefold()]}
+
+
+def _trouble(row: dict[str, str], genre: str, known: Mapping[str, int], seen: set[str]) -> _Trouble | None:
     if not row["suggestion_id"]:
         return _Trouble(Reason.MISSING_ID, "suggestion_id")
     if row["suggestion_id"] in seen:

@@ -57,6 +57,8 @@ def _is_whole(entry: Entry, known: AudioCache.Known | None, out: StagingWriter) 
 def _file_rows(entries: list[Entry], known: dict[str, AudioCache.Known]) -> pl.DataFrame:
     return pl.DataFrame(
         {
+            "source_file": [MAPPING] * len(entries),
+            "place": [entry.place for entry in entries],
             "path": [entry.path for entry in entries],
             "fingerprint_id": [known[entry.path].fingerprint_id for entry in entries],
             "isrc": [entry.isrc for entry in entries],

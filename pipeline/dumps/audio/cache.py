@@ -88,13 +88,13 @@ class AudioCache:
         try:
             stat = (folder / path).stat()
             row = self._connection.execute("SELECT size, changed_ns, sha256 FROM file WHERE path = ?", (path,)).fetchone()
-            if row and row[:2] == (stat.st_size, stat.st_mtime_ns):
+            if row and row[:2] == (stat.st_size, stat.st_ctime_ns):
                 return str(row[2])
             with (folder / path).open("rb") as file:
                 sha256 = hashlib.file_digest(file, "sha256").hexdigest()
         except OSError:
             return None
-        self._connection.execute("INSERT OR REPLACE INTO file VALUES (?, ?, ?, ?)", (path, stat.st_size, stat.st_mtime_ns, sha256))
+        self._connection.execute("INSERT OR REPLACE INTO file VALUES (?, ?, ?, ?)", (path, stat.st_size, stat.st_ctime_ns, sha256))
         return sha256
 
     def _known(self, sha256: str) -> Known | None:

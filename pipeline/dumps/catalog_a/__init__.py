@@ -13,16 +13,17 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from pipeline.dumps.catalog_a.blocks import BLOCK_BYTES, record_blocks
+from pipeline.dumps.catalog_a.blocks import ANCHORS, BLOCK_BYTES, record_blocks
 from pipeline.dumps.catalog_a.duplicates import SeenIds, without_repeated
 from pipeline.dumps.catalog_a.parties import absent_placeholders, artist_batch, label_batch
 from pipeline.dumps.catalog_a.releases import release_batch
 from pipeline.dumps.checksums import published_checksums
 from pipeline.dumps.errors import DumpError
+from pipeline.dumps.expectations import names_in
 from pipeline.engine.local import map_ordered
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from pipeline.dumps.catalog_a.batch import Batch
@@ -30,6 +31,28 @@ if TYPE_CHECKING:
     from pipeline.dumps.staging_writer import StagingWriter
 
 _FILE = re.compile(r"(?:.*_)?(releases|artists|labels|masters)\.xml(?:\.gz|\.bz2|\.zst)?")
+
+
+SAMPLE_BYTES = 256 << 10
+"""Of each block of 8 MB: some fifty releases."""
+_ABOUT = "id name profile data_quality urls url images image"
+TAGS = {
+    "releases": names_in("""
+        release images image artists artist id name anv join role tracks title labels label extraartists formats format descriptions
+        description genres genre styles style country released notes data_quality master_id tracklist track position duration sub_tracks
+        videos video identifiers identifier companies company catno entity_type entity_type_name resource_url series url
+    """),
+    "artists": names_in(f"artist realname namevariations aliases members groups {_ABOUT}"),
+    "labels": names_in(f"label contactinfo parentLabel sublabels {_ABOUT}"),
+}
+USUAL_TAGS = {
+    "releases": names_in(
+        "artists artist id name title labels label formats format genres genre released tracklist track position duration"
+    ),
+    "artists": names_in("id name"),
+    "labels": names_in("id name"),
+}
+"""Elements that the files are known to have, and those that every file of some size has."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +99,7 @@ def stage(dump: Path, out: StagingWriter) -> None:
             if kind.entity != "source_release":
                 _stage_placeholders(kind.entity, pl.Series(dtype=pl.String), out)
     for path in files["masters"]:
+        out.use(path)
         next(record_blocks(path, "masters"))
 
 
@@ -101,13 +125,15 @@ def _stage_files(paths: list[Path], root: str, kind: _Kind, out: StagingWriter) 
     seen = SeenIds()
     placeholders: list[pl.Series] = []
     for path in paths:
+        out.use(path)
         workers = 1 if path.stat().st_size < BLOCK_BYTES else None
-        for batch in map_ordered(partial(kind.read, path.name), record_blocks(path, root), workers=workers):
+        blocks = _sampled(record_blocks(path, root), root, out)
+        for batch in map_ordered(partial(kind.read, path.name), blocks, workers=workers):
             fresh = without_repeated(batch, kind.entity, seen, kind.keys)
             for entity, rows in fresh.read.items():
                 out.read(entity, rows)
             for entity, frame in fresh.frames.items():
-                out.write(entity, frame)
+                out.write(entity, frame.with_columns(source_file=pl.lit(path.name)))
             for rejects in fresh.rejects:
                 out.write_rejects(rejects)
             if kind.entity != "source_release":
@@ -115,6 +141,13 @@ def _stage_files(paths: list[Path], root: str, kind: _Kind, out: StagingWriter) 
         out.report(f"{path.name} staged")
     if placeholders:
         out.read(kind.entity, _stage_placeholders(kind.entity, pl.concat(placeholders), out))
+
+
+def _sampled(blocks: Iterator[Block], root: str, out: StagingWriter) -> Iterator[Block]:
+    """The same blocks; the elements at the beginning of each are counted."""
+    for block in blocks:
+        out.count_tags(f"{root} file", block.data[:SAMPLE_BYTES], ANCHORS[root], TAGS[root], USUAL_TAGS[root])
+        yield block
 
 
 def _stage_placeholders(entity: str, delivered: pl.Series, out: StagingWriter) -> int:

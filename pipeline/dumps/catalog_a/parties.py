@@ -27,6 +27,7 @@ def artist_batch(source_file: str, block: Block) -> Batch:
     variations = list_items(artists.select("owner", "variations"), "variations", ("alias",)).filter(pl.col("alias").str.strip_chars() != "")
     aliases = variations.group_by("owner", maintain_order=True).agg(aliases=pl.col("alias").unique(maintain_order=True))
     batch.frames["source_artist"] = artists.join(aliases, on="owner", how="left", maintain_order="left").select(
+        "place",
         "artist_id",
         "name",
         pl.col("aliases").fill_null([]),
@@ -42,6 +43,7 @@ def label_batch(source_file: str, block: Block) -> Batch:
     batch.reject_broken("source_label", extraction.broken)
     labels = sound_records(extraction.frames[0], "source_label", "label_id", "name", extraction, batch)
     batch.frames["source_label"] = labels.select(
+        "place",
         "label_id",
         "name",
         parent_label_id=known_id(pl.col("parent_label_id")),

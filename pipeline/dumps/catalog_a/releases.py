@@ -82,6 +82,7 @@ def _stage_releases(releases: pl.DataFrame, batch: Batch) -> None:
     catalog_number = pl.col("catalog_number").str.strip_chars()
     releases = releases.with_columns(release_date=date.struct.field("date"), release_date_precision=date.struct.field("precision"))
     batch.frames["source_release"] = releases.select(
+        "place",
         "release_id",
         "title",
         pl.col("artists").fill_null([]),
@@ -121,7 +122,9 @@ def _stage_genres(releases: pl.DataFrame, batch: Batch) -> None:
     batch.reject_values("source_release", Reason.UNKNOWN_KIND, both.filter(is_number), "release_id", "genres", pl.col("genre"))
     both = both.filter(~is_number).sort("owner", maintain_order=True)
     position = pl.int_range(pl.len(), dtype=pl.Int16).over("owner")
-    batch.frames["source_genre"] = both.select("genre", "parent", entity_kind=pl.lit("release"), entity_id="release_id", position=position)
+    batch.frames["source_genre"] = both.select(
+        "place", "genre", "parent", entity_kind=pl.lit("release"), entity_id="release_id", position=position
+    )
 
 
 def _stage_links(releases: pl.DataFrame, batch: Batch) -> None:
@@ -131,6 +134,7 @@ def _stage_links(releases: pl.DataFrame, batch: Batch) -> None:
     batch.reject_values("source_release", Reason.UNKNOWN_KIND, strange, "release_id", "videos", pl.col("url"))
     known = videos.filter(pl.col("target_id").is_not_null()).unique(["owner", "target_id"], keep="first", maintain_order=True)
     batch.frames["source_link"] = known.select(
+        "place",
         "target_id",
         "url",
         entity_kind=pl.lit("release"),

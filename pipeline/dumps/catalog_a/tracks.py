@@ -117,6 +117,7 @@ def _stage_recordings(tracks: pl.DataFrame, batch: Batch) -> None:
     unread = tracks.filter(pl.col("duration_ms").is_null() & (pl.col("duration") != ""))
     batch.reject_values("source_recording", Reason.INVALID_DURATION, unread, "external_id", "duration", pl.col("duration"))
     batch.frames["source_recording"] = tracks.select(
+        "place",
         "external_id",
         pl.col("release_id").alias("link_id"),
         "title",
@@ -128,4 +129,4 @@ def _stage_recordings(tracks: pl.DataFrame, batch: Batch) -> None:
         is_video=pl.col("is_video_release") | names_video(pl.col("position")),
         traits=pl.lit([], dtype=pl.List(pl.String)),
     )
-    batch.frames["source_release_track"] = tracks.select("release_id", "external_id", "disc_number", "track_number")
+    batch.frames["source_release_track"] = tracks.select("place", "release_id", "external_id", "disc_number", "track_number")

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.dumps.adapters import reject_unread
 from pipeline.dumps.catalog_b.archives import find_delivery
 from pipeline.dumps.catalog_b.artists import stage_artists
 from pipeline.dumps.catalog_b.credits import nest_credits
@@ -44,7 +43,6 @@ def stage(dump: Path, out: StagingWriter) -> None:
         if delivery is None:
             unpack_documents(files, dump, work, out)
         else:
-            reject_unread(files, dump, out)
             unpack(delivery, dump, work, out)
         with bounded_duckdb(work / "spill") as connection:
             relations = open_relations(connection, work, out, located=delivery is None)

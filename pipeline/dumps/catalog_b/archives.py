@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
+    from _typeshed import SupportsRead
+
 SCHEMA_SEQUENCE = 31
 """The schema whose columns `members.py` lists."""
 OLDER_SCHEMA_SEQUENCE = 30
@@ -30,6 +32,7 @@ _TABLES = {"TIMESTAMP": (), "SCHEMA_SEQUENCE": (str(SCHEMA_SEQUENCE), str(OLDER_
 _TABLE_PREFIX = "mbdump/"
 _ARCHIVE_NAMES = ("mbdump", "mbdump-derived")
 _READ_BYTES = 1 << 20
+_METADATA_BYTES = 4096
 _SNIFF_BYTES = 64
 
 
@@ -40,6 +43,11 @@ class Delivery:
     archives: tuple[Path, ...] = ()
     folder: Path | None = None
 
+    @property
+    def files(self) -> list[Path]:
+        """All files of the delivery; of a folder also the tables that are not read."""
+        return [*self.archives, *(path for path in (self.folder / "mbdump").iterdir())] if self.folder else list(self.archives)
+
 
 @dataclass
 class Metadata:
@@ -49,11 +57,11 @@ class Metadata:
     known: Mapping[str, tuple[str, ...]]
     values: dict[str, str] = field(default_factory=dict)
 
-    def note(self, name: str, content: bytes) -> None:
-        """Keep the value of a metadata file; DumpError when it is a schema that is not known."""
+    def note(self, name: str, content: SupportsRead[bytes]) -> None:
+        """Keep the value of a metadata file; DumpError when it is a schema that is not known. Others (README, COPYING) are not read."""
         if name not in self.known:
             return
-        value = content.decode("utf-8", errors="replace").strip()
+        value = content.read(_METADATA_BYTES).decode("utf-8", errors="replace").strip()
         self.values[name] = value
         if self.known[name] and value not in self.known[name]:
             raise DumpError(
@@ -120,7 +128,8 @@ def _unpacked(folder: Path, metadata: Metadata, wanted: Callable[[str], bool]) -
     for name in metadata.known:
         places = [path for path in (folder / name, folder / "mbdump" / name) if path.is_file()]
         if places:
-            metadata.note(name, places[0].read_bytes())
+            with places[0].open("rb") as file:
+                metadata.note(name, file)
     metadata.require()
     for path in sorted((folder / "mbdump").iterdir()):
         if wanted(path.name) and path.stat().st_size > 0:
@@ -139,11 +148,13 @@ def read_archive(path: Path, metadata: Metadata, wanted: Callable[[str], bool]) 
                 break
             last = f"member {member.name}"
             if not member.isfile():
+                if not member.isdir() and wanted(member.name.removeprefix(_TABLE_PREFIX)):
+                    raise DumpError(f"{path}: {last} is a link, not a file: its rows are not in the archive; fetch it again")
                 continue
             content = _MemberStream(cast("BinaryIO", archive.extractfile(member)), path, last, file)
             table = member.name.removeprefix(_TABLE_PREFIX)
             if table == member.name:
-                metadata.note(table, content.read())
+                metadata.note(table, content)
             elif wanted(table):
                 yield table, cast("BinaryIO", content), member.name
         # The end of the archive is not the end of the file: only there the decompressor sees its last checksum.

@@ -24,9 +24,11 @@ def stage_artists(relations: Relations) -> None:
             WHERE x.name <> a.name AND trim(x.name) <> '' ORDER BY a.line, x.line
         """)
         nested = aliases.unique(maintain_order=True).group_by("line", maintain_order=True).agg(aliases="alias")
-        relations.out.write(
+        relations.write(
             "source_artist",
+            "artist",
             artists.join(nested, on="line", how="left", maintain_order="left").select(
+                "line",
                 "name",
                 "sort_name",
                 artist_id="gid",

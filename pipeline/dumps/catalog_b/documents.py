@@ -12,6 +12,7 @@ import polars as pl
 
 from pipeline.dumps.catalog_b.archives import Metadata, archive_of, is_document_file, read_archive
 from pipeline.dumps.checking import unknown_records
+from pipeline.dumps.expectations import names_in
 from pipeline.dumps.json_files import entity_by_name, json_files
 from pipeline.dumps.ndjson import read_json_blocks, read_json_stream
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from pipeline.dumps.expectations import MemberCensus
     from pipeline.dumps.ndjson import Block
     from pipeline.dumps.staging_writer import StagingWriter
 
@@ -80,6 +82,20 @@ COLUMNS = {name.replace("_", "-"): kind for name, kind in _FIELDS.items()}
 """What is read of all kinds of documents. Numbers are typed: a document with something else in their place is a broken record."""
 
 
+USUAL = names_in("""
+    id title isrcs artist-credit
+""")
+"""Members that every dump of some size has."""
+PASSED_OVER = names_in("""
+    annotation disambiguation rating area begin-area end-area begin_area end_area gender* type type-id ipis isnis country life-span
+    language* attributes first-release-date asin packaging* status cover-art-archive text-representation secondary-types primary-type
+    label-code format* score count offset created sort-name aliases.* artist-credit.* tags.* genres.* relations.* media.* recordings.*
+    release-group.* label-info.* release-events.* releases release-groups series alias* relation* release-group status-id
+    primary-type-id
+""")
+"""Members that documents are known to have and that say nothing that the catalog keeps."""
+
+
 def document_files(dump: Path) -> list[Path]:
     """The files below `dump` that hold documents: archives, unpacked members, JSON files."""
     archives = [archive for name in ENTITIES if (archive := archive_of(dump, name))]
@@ -93,7 +109,8 @@ def read_documents(files: list[Path], dump: Path, out: StagingWriter) -> Iterato
     DumpError when a file is damaged or an archive is of another schema.
     """
     for path in files:
-        for block in _blocks(path, str(path.relative_to(dump))):
+        out.use(path)
+        for block in _blocks(path, str(path.relative_to(dump)), out.census("documents", COLUMNS, PASSED_OVER, USUAL)):
             entity = entity_by_name(path)
             out.read(entity, block.broken.height)
             out.write_rejects(block.rejects(entity))
@@ -105,13 +122,13 @@ def read_documents(files: list[Path], dump: Path, out: StagingWriter) -> Iterato
         out.report(f"{path.name}: read")
 
 
-def _blocks(path: Path, source_file: str) -> Iterator[Block]:
+def _blocks(path: Path, source_file: str, census: MemberCensus) -> Iterator[Block]:
     if ".tar" not in path.suffixes:
-        yield from read_json_blocks(path, COLUMNS, source_file=source_file, members=MEMBERS)
+        yield from read_json_blocks(path, COLUMNS, source_file=source_file, members=MEMBERS, census=census)
         return
     metadata = Metadata(path, _METADATA)
     for _, stream, member in read_archive(path, metadata, ENTITIES.__contains__):
-        yield from read_json_stream(stream, COLUMNS, member, members=MEMBERS)
+        yield from read_json_stream(stream, COLUMNS, member, members=MEMBERS, census=census)
     metadata.require()
 
 

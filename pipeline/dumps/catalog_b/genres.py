@@ -30,12 +30,12 @@ def stage_genres(relations: Relations) -> None:
         relations.reject_dangling("source_genre", table, table.removesuffix("_tag"), table.removesuffix("_tag"))
     for kind, tagged in _TAGGED.items():
         for rows in relations.rows(f"""
-            SELECT r.gid AS entity_id, n.name AS genre, x.votes,
+            SELECT r.line, r.gid AS entity_id, n.name AS genre, x.votes,
                 row_number() OVER (PARTITION BY r.line ORDER BY x.votes DESC, n.name) - 1 AS position
-            FROM (SELECT entity, tag, sum(count)::INTEGER AS votes FROM ({tagged}) WHERE count > 0 GROUP BY entity, tag) x
+            FROM (SELECT entity, tag, sum(count) AS votes FROM ({tagged}) WHERE count > 0 GROUP BY entity, tag) x
                 JOIN {kind} r ON x.entity = r.id JOIN tag n ON x.tag = n.id
             WHERE trim(n.name) <> ''
             ORDER BY r.line, position
         """):
             kept = rows.filter(pl.col("position") <= _MAXIMUM_POSITION)
-            relations.out.write("source_genre", kept.with_columns(entity_kind=pl.lit(kind)))
+            relations.write("source_genre", kind, kept.with_columns(entity_kind=pl.lit(kind)))

@@ -14,6 +14,6 @@ if TYPE_CHECKING:
 
 def stage_labels(relations: Relations) -> None:
     """Write all labels."""
-    for labels in relations.rows("SELECT gid AS label_id, name FROM label ORDER BY line"):
+    for labels in relations.rows("SELECT line, gid AS label_id, name FROM label ORDER BY line"):
         relations.out.read("source_label", labels.height)
-        relations.out.write("source_label", labels.with_columns(is_placeholder=pl.col("label_id").is_in(PLACEHOLDER_LABELS)))
+        relations.write("source_label", "label", labels.with_columns(is_placeholder=pl.col("label_id").is_in(PLACEHOLDER_LABELS)))

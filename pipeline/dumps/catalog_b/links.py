@@ -27,12 +27,12 @@ def stage_links(relations: Relations) -> None:
         relations.reject_dangling("source_link", table, "entity0", kind)
         relations.reject_dangling("source_link", table, "entity1", "url")
         for rows in relations.rows(f"""
-            SELECT DISTINCT ON (r.line, u.url) r.gid AS entity_id, u.url
+            SELECT DISTINCT ON (r.line, u.url) r.line, r.gid AS entity_id, u.url
             FROM {table} l JOIN {kind} r ON l.entity0 = r.id JOIN platform_url u ON l.entity1 = u.id LEFT JOIN link k ON l.link = k.id
             WHERE NOT coalesce(k.ended, false)
             ORDER BY r.line, u.url
         """):
-            relations.out.write("source_link", _links(rows, kind))
+            relations.write("source_link", kind, _links(rows, kind))
 
 
 def _links(rows: pl.DataFrame, kind: str) -> pl.DataFrame:
@@ -41,5 +41,5 @@ def _links(rows: pl.DataFrame, kind: str) -> pl.DataFrame:
         rows.hstack(parse_urls(rows["url"]))
         .with_columns(entity_kind=pl.lit(kind))
         .filter(pl.col("target_kind").is_in(kinds) & (pl.col("target_platform") != CATALOG_B))
-        .select("entity_kind", "entity_id", "target_platform", "target_id", "target_kind", "url")
+        .select("line", "entity_kind", "entity_id", "target_platform", "target_id", "target_kind", "url")
     )

@@ -145,5 +145,5 @@ _DERIVED = (
     ),
 )
 MEMBERS = {member.table: member for member in (*_CORE, *_DERIVED)}
-REQUIRED = ("recording", "artist", "artist_credit", "artist_credit_name", "release", "medium", "track")
+REQUIRED = ("recording", "isrc", "artist", "artist_credit", "artist_credit_name", "release", "medium", "track")
 """Tables that no export is without: one that has no row was lost on the way."""

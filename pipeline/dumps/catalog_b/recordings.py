@@ -75,9 +75,11 @@ def _stage_block(relations: Relations) -> None:
     """)
     for neighbours in (_isrcs(relations), _traits(relations)):
         records = records.join(neighbours, on="line", how="left", maintain_order="left")
-    relations.out.write(
+    relations.write(
         ENTITY,
+        "recording",
         records.select(
+            "line",
             "artists",
             "artist_credit",
             external_id="gid",

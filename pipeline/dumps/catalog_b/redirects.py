@@ -27,5 +27,5 @@ def stage_redirects(relations: Relations) -> None:
         """):
             relations.out.read("source_redirect", rows.height)
             kept, out = rows.filter(pl.col("reason").is_null()), rows.filter(pl.col("reason").is_not_null())
-            relations.out.write("source_redirect", kept.select("old_id", "new_id", entity_kind=pl.lit(kind)))
+            relations.write("source_redirect", table, kept.select("line", "old_id", "new_id", entity_kind=pl.lit(kind)))
             relations.reject_records("source_redirect", table, out.select("line", "value", "reason", record_id="old_id"))

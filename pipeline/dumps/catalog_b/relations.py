@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from catalog_store.identifiers import UUID_SHAPE
+from catalog_store.tables import TABLES
+from pipeline.dumps.bounds import within_bounds
 from pipeline.dumps.catalog_b.members import MEMBERS
 from pipeline.dumps.rejects import Reason
 from pipeline.engine.duckdb_session import frame, stream
@@ -80,6 +82,18 @@ class Relations:
             yield self.number(f"SELECT count(*) FROM {BLOCK}")
             if last > lines:
                 self.out.report(f"{table}: {min(start + lines - 1, last):,} of {last:,} lines staged")
+
+    def write(self, entity: str, table: str, rows: pl.DataFrame) -> None:
+        """Stage rows that have a `line`, the one of `table` that they come from."""
+        if self.located is None:
+            self.out.write(entity, rows.with_columns(source_file=pl.lit(f"mbdump/{table}")))
+            return
+        # Lines are numbers of our own: where a record stands is looked up for those that are rejected.
+        kept, rejects = within_bounds(TABLES[entity], rows)
+        for found in rejects:
+            numbered = found.with_columns(line=pl.col("place").str.strip_prefix("line ").cast(pl.Int64)).drop("source_file", "place")
+            self.out.write_rejects(self._located(numbered, _parts(self.located, table)).drop("line"))
+        self.out.write(entity, kept)
 
     def reject_values(self, entity: str, table: str, field: str, reason: Reason, sql: str) -> None:
         """One `field` reject per row (line, record_id, value) of `sql`; the rows stand in `table`."""

@@ -111,7 +111,7 @@ def _stage_block(relations: Relations) -> None:
     """).with_columns(gtin=gtin_expr(pl.col("barcode")))
     bad = records.filter(pl.col("gtin").is_null() & (pl.col("barcode").str.strip_chars() != ""))
     relations.reject_rows(ENTITY, "release", "barcode", Reason.INVALID_GTIN, bad.select("line", record_id="gid", value="barcode"))
-    relations.out.write(ENTITY, _conformed(records))
+    relations.write(ENTITY, "release", _conformed(records))
 
 
 def _conformed(records: pl.DataFrame) -> pl.DataFrame:
@@ -121,6 +121,7 @@ def _conformed(records: pl.DataFrame) -> pl.DataFrame:
     is_various = pl.col("artists").list.eval(pl.element().struct.field("artist_id") == VARIOUS_ARTISTS).list.any()
     other_type = pl.when(pl.col("primary_type").is_not_null()).then(pl.lit("other"))
     return records.select(
+        "line",
         release_id="gid",
         title="name",
         artists=pl.col("artists").fill_null([]),
@@ -177,7 +178,8 @@ def _stage_tracks(relations: Relations, rows: pl.DataFrame) -> None:
         ),
     )
     position = pl.col("disc_number", "track_number")
-    relations.out.write(
+    relations.write(
         TRACK_ENTITY,
-        rows.filter(is_whole).select("release_id", "external_id", position.cast(pl.Int16, strict=False)),
+        "track",
+        rows.filter(is_whole).select("line", "release_id", "external_id", position.cast(pl.Int16, strict=False)),
     )

@@ -32,6 +32,8 @@ def unpack(delivery: Delivery, dump: Path, work: Path, out: StagingWriter) -> No
             raise DumpError(f"{dump}: {source} comes twice; deliver each table once")
         done[table] = _unpack_member(MEMBERS[table], stream, source, work / table, out)
         out.report(f"{source}: {done[table]:,} rows")
+    out.use(*delivery.files)
+    out.expect_tables("tables", done, MEMBERS)
     empty = [table for table in REQUIRED if not done.get(table)]
     if empty:
         raise DumpError(f"{dump}: no row in {', '.join(f'mbdump/{table}' for table in empty)}; no export is without, fetch it again")

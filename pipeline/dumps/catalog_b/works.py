@@ -23,10 +23,10 @@ def stage_works(relations: Relations) -> None:
     relations.reject_dangling(ENTITY, "iswc", "work", "work")
     _relate_codes(relations)
     for works in relations.rows("""
-        SELECT w.gid AS work_id, c.iswc, w.name AS title FROM work w LEFT JOIN code c ON c.work = w.id ORDER BY w.line, c.iswc
+        SELECT w.line, w.gid AS work_id, c.iswc, w.name AS title FROM work w LEFT JOIN code c ON c.work = w.id ORDER BY w.line, c.iswc
     """):
         relations.out.read(ENTITY, works.height)
-        relations.out.write(ENTITY, works)
+        relations.write(ENTITY, "work", works)
 
 
 def _relate_codes(relations: Relations) -> None:
@@ -51,7 +51,8 @@ def stage_work_recordings(relations: Relations) -> None:
     """):
         is_whole = pl.col("work_id").is_not_null() & pl.col("external_id").is_not_null()
         relations.out.read(LINK_ENTITY, rows.height)
-        relations.out.write(LINK_ENTITY, rows.filter(is_whole).select("work_id", "external_id", recording_platform=pl.lit(CATALOG_B)))
+        kept = rows.filter(is_whole).select("line", "work_id", "external_id", recording_platform=pl.lit(CATALOG_B))
+        relations.write(LINK_ENTITY, "l_recording_work", kept)
         relations.reject_records(
             LINK_ENTITY,
             "l_recording_work",

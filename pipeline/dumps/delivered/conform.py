@@ -12,7 +12,7 @@ import polars as pl
 
 from catalog_store.identifiers import NUMBER_SHAPE, gtin_expr
 from catalog_store.tables.staging import RELEASE_TYPES
-from pipeline.dumps.checking import RowRule, ValueRule, bare_code, given, split_rows, value_rejects, whole_number
+from pipeline.dumps.checking import WHERE, RowRule, ValueRule, bare_code, given, split_rows, value_rejects, whole_number
 from pipeline.dumps.credits import PLACEHOLDER_NAMES, VARIOUS_ARTISTS, credit_names, joined_names, named_credits
 from pipeline.dumps.dates import partial_date
 from pipeline.dumps.delivered.shape import TEXTS
@@ -57,6 +57,7 @@ def stage_recordings(block: pl.DataFrame, out: StagingWriter) -> None:
     out.write(
         entity,
         block.select(
+            *WHERE,
             external_id="id",
             link_id="id",
             slug=given("slug"),
@@ -76,7 +77,7 @@ def stage_recordings(block: pl.DataFrame, out: StagingWriter) -> None:
         ),
     )
     stands = given("release_id").is_not_null() & ~pl.col("_is_placed")
-    places = block.filter(stands).select(release_id="release_id", external_id="id", disc_number=disc, track_number=number)
+    places = block.filter(stands).select(*WHERE, release_id="release_id", external_id="id", disc_number=disc, track_number=number)
     out.write("source_release_track", places)
     _stage_genres(block, "recording", out)
 
@@ -102,6 +103,7 @@ def stage_releases(block: pl.DataFrame, out: StagingWriter) -> None:
     out.write(
         entity,
         block.select(
+            *WHERE,
             release_id="id",
             title="title",
             version=given("version"),
@@ -136,6 +138,7 @@ def stage_artists(block: pl.DataFrame, out: StagingWriter) -> None:
     out.write(
         entity,
         block.select(
+            *WHERE,
             artist_id="id",
             name="title",
             aliases=pl.lit([], dtype=TEXTS),
@@ -152,7 +155,7 @@ def stage_labels(block: pl.DataFrame, out: StagingWriter) -> None:
     block = block.drop("position", "is_part", strict=False)
     block, rejects = split_rows(block, entity, "id", _identity_rules())
     out.write_rejects(rejects)
-    out.write(entity, block.select(label_id="id", name="title", is_placeholder=pl.lit(value=False)))
+    out.write(entity, block.select(*WHERE, label_id="id", name="title", is_placeholder=pl.lit(value=False)))
 
 
 def _share() -> pl.Expr:
@@ -187,7 +190,7 @@ def _blank(field: str) -> pl.Expr:
 def _stage_genres(block: pl.DataFrame, kind: str, out: StagingWriter) -> None:
     named = (
         block.filter(pl.col("genres").list.len() > 0)
-        .select("id", pl.col("genres").list.filter(~_blank("genre")))
+        .select(*WHERE, "id", pl.col("genres").list.filter(~_blank("genre")))
         .filter(pl.col("genres").list.len() > 0)
         .with_columns(position=pl.int_ranges(pl.col("genres").list.len()))
         .explode("genres", "position")
@@ -196,6 +199,12 @@ def _stage_genres(block: pl.DataFrame, kind: str, out: StagingWriter) -> None:
     out.write(
         "source_genre",
         named.select(
-            entity_kind=pl.lit(kind), entity_id="id", position="position", genre="genre", genre_id=given("genre_id"), parent=given("parent")
+            *WHERE,
+            entity_kind=pl.lit(kind),
+            entity_id="id",
+            position="position",
+            genre="genre",
+            genre_id=given("genre_id"),
+            parent=given("parent"),
         ),
     )

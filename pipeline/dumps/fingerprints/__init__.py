@@ -11,22 +11,25 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from pipeline.dumps.checking import split_rows
+from pipeline.dumps.checking import WHERE, split_rows
 from pipeline.dumps.compressed import DumpFile, blocks
 from pipeline.dumps.dump_dates import date_in
 from pipeline.dumps.errors import DumpError
-from pipeline.dumps.fingerprints.streams import PASSED_OVER, STREAMS, Stream
+from pipeline.dumps.fingerprints.streams import STREAMS, Stream
 from pipeline.dumps.ndjson import BLOCK_BYTES, Block, read_json_chunks
-from pipeline.dumps.ndjson_lines import whole_lines
+from pipeline.dumps.ndjson_lines import LongLine, whole_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from pipeline.dumps.expectations import MemberCensus
     from pipeline.dumps.staging_writer import StagingWriter
 
 LAST_ESCAPED_DAY = "2024-12-04"
 """Files of later days are plain JSON."""
+PASSED_OVER = ("created", "updated", "bitrate", "format*", "album_artist", "track_no", "disc_no", "gid")
+"""Members that rows are known to have and that are not read."""
 LONGEST_LINE_BYTES = 64 << 20
 """Items of a day's audio come to 10 MB; without a line end in so much it is no file of this format."""
 
@@ -34,10 +37,7 @@ LONGEST_LINE_BYTES = 64 << 20
 def stage(dump: Path, out: StagingWriter) -> None:
     """Read all streams of the day in `dump`. DumpError when a file is missing or damaged, or none of its rows can be used."""
     found = {stream.name: _file(dump, stream.name) for stream in STREAMS}
-    known = {*(path.name for path in found.values())}
-    for path in sorted(path for path in dump.rglob("*") if path.is_file() and path.name not in known):
-        if not any(f"-{name}-update." in path.name for name in PASSED_OVER):
-            out.report(f"{path.name} is of no stream that is known: it is not read")
+    out.use(*found.values())
     days = {date_in(path.name) for path in found.values()}
     if len(days) != 1:
         raise DumpError(f"{dump}: files of several days ({', '.join(sorted(map(str, days)))}); deliver each day in a folder of its own")
@@ -62,7 +62,7 @@ def _stage_stream(stream: Stream, path: Path, day: str, out: StagingWriter) -> N
         return
     read = staged = 0
     seen = pl.Series("id", [], dtype=pl.Int64)
-    for block in _blocks(stream, path, day):
+    for block in _blocks(stream, path, day, out.census(f"stream {stream.name}", stream.columns, PASSED_OVER, stream.usual)):
         read += block.rows
         out.read(stream.table, block.rows)
         out.write_rejects(block.rejects(stream.table))
@@ -72,7 +72,7 @@ def _stage_stream(stream: Stream, path: Path, day: str, out: StagingWriter) -> N
         out.write_rejects(rejected)
         seen = seen.append(kept["_id"])
         staged += kept.height
-        out.write(stream.table, stream.staged(kept).with_columns(day=pl.lit(day)))
+        out.write(stream.table, stream.staged(kept).hstack(kept.select(WHERE)).with_columns(day=pl.lit(day)))
     if not staged:
         why = out.first_reject or "only blank lines"
         raise DumpError(f"{path}: none of {read} rows can be used ({why}); the layout has changed: compare the format notes")
@@ -84,9 +84,16 @@ def _is_empty(path: Path) -> bool:
         return not file.read(1)
 
 
-def _blocks(stream: Stream, path: Path, day: str) -> Iterator[Block]:
-    pieces = whole_lines(blocks(path, BLOCK_BYTES), LONGEST_LINE_BYTES)
+def _lines(path: Path) -> Iterator[bytes]:
+    for piece in whole_lines(blocks(path, BLOCK_BYTES), LONGEST_LINE_BYTES):
+        if isinstance(piece, LongLine):
+            raise DumpError(f"{path}: a line of more than {LONGEST_LINE_BYTES} bytes ({piece.head[:60]!r}): not one record per line")
+        yield piece
+
+
+def _blocks(stream: Stream, path: Path, day: str, census: MemberCensus) -> Iterator[Block]:
+    pieces = _lines(path)
     if day <= LAST_ESCAPED_DAY:
         # Of COPY's escapes only the doubled backslash can occur: JSON has no control characters that COPY would name.
         pieces = (piece.replace(b"\\\\", b"\\") for piece in pieces)
-    yield from read_json_chunks(pieces, stream.columns, path.name)
+    yield from read_json_chunks(pieces, stream.columns, path.name, census=census)

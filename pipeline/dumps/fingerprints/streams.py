@@ -42,6 +42,11 @@ class Stream:
     own_rules: tuple[RowRule, ...]
     staged: Callable[[pl.DataFrame], pl.DataFrame]
 
+    @property
+    def usual(self) -> tuple[str, ...]:
+        """Fields that every day of some size has."""
+        return tuple(name for name in self.columns if name not in ("new_id", "disabled", "fingerprint_id"))
+
     def rules(self) -> tuple[RowRule, ...]:
         """Why a row is rejected, the first that applies."""
         return (

@@ -15,7 +15,7 @@ from pipeline.dumps.json_files import entity_by_name, json_files
 from pipeline.dumps.ndjson import read_json_blocks
 from pipeline.dumps.scratch import scratch_folder
 from pipeline.dumps.store_a import version_3, version_4
-from pipeline.dumps.store_a.columns import form_of, kind_of
+from pipeline.dumps.store_a.columns import PASSED_OVER, form_of, kind_of
 from pipeline.dumps.store_a.csv_set import add_csv_set, csv_tables
 
 if TYPE_CHECKING:
@@ -55,8 +55,10 @@ def stage(dump: Path, out: StagingWriter) -> None:
 
 
 def _add_file(path: Path, source_file: str, store: DeliveredStore, out: StagingWriter) -> None:
+    out.use(path)
     entity, form = entity_by_name(path), form_of(path)
-    for block in read_json_blocks(path, form.columns, source_file=source_file, members=form.members):
+    census = out.census(form.name, form.columns, PASSED_OVER, form.usual)
+    for block in read_json_blocks(path, form.columns, source_file=source_file, members=form.members, census=census):
         out.read(entity, block.broken.height)
         out.write_rejects(block.rejects(entity))
         for (kind,), rows in block.frame.with_columns(_kind=kind_of(form, entity)).group_by("_kind", maintain_order=True):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from pipeline.dumps.compressed import DumpFile
+from pipeline.dumps.expectations import names_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,12 +23,13 @@ SNIFF_BYTES = 256 << 10
 
 @dataclass(frozen=True)
 class Form:
-    """`markers`: field names that tell the form; `members`: where its documents hold their records."""
+    """`markers`: field names that tell the form; `members`: where its documents hold their records; `usual`: in every dump of some size."""
 
     name: str
     columns: Mapping[str, str]
     members: tuple[str, ...]
     markers: tuple[bytes, ...] = ()
+    usual: tuple[str, ...] = ("id", "name", "artists")
 
 
 def _struct(*names: str, **fields: str) -> str:
@@ -54,6 +56,7 @@ VERSION_4 = Form(
         "type": _struct("id", "name"),
     },
     ("results", "tracks", "releases"),
+    usual=("id", "name", "isrc", "length_ms", "artists", "release", "genre", "mix_name"),
 )
 VERSION_3 = Form(
     "version_3",
@@ -79,6 +82,7 @@ SITE_SEARCH = Form(
     },
     ("tracks.data", "data"),
     (b'"track_name"',),
+    ("track_id", "track_name", "artists"),
 )
 TRACK_LIST = Form(
     "track_list",
@@ -89,7 +93,29 @@ TRACK_LIST = Form(
     },
     ("tracks",),
     (b'"published_date"',),
+    ("id", "title", "artists"),
 )
+PASSED_OVER = names_in("""
+    audioFormat genres.* subGenres.* sub_genre.*
+    bsrc_remixer bpm bpm_range key label_track_identifier pre_order* encoded_date publish_status current_status exclusive is_*
+    available_worldwide price sale_type sample_* free_download* url image images dynamicImages tracks desc grid enabled hidden updated
+    hype* was_ever_exclusive isrc upc territories audioFormats artists.url artists.image artists.slug artists.status
+    artists.dynamic_image* artists.is_* artists.enabled artists.label remixers.url remixers.image remixers.slug remixers.status
+    remixers.dynamic_image* remixers.is_* remixers.enabled remixers.label bsrc_remixer.url bsrc_remixer.image bsrc_remixer.slug
+    bsrc_remixer.status bsrc_remixer.dynamic_image* bsrc_remixer.is_* bsrc_remixer.enabled bsrc_remixer.label release.url release.image
+    release.slug release.status release.dynamic_image* release.is_* release.enabled release.label release.label.url release.label.image
+    release.label.slug release.label.status release.label.dynamic_image* release.label.is_* release.label.enabled release.label.label
+    label.url label.image label.slug label.status label.dynamic_image* label.is_* label.enabled label.label genre.url genre.image
+    genre.slug genre.status genre.dynamic_image* genre.is_* genre.enabled genre.label sub_genre.url sub_genre.image sub_genre.slug
+    sub_genre.status sub_genre.dynamic_image* sub_genre.is_* sub_genre.enabled sub_genre.label subGenres.url subGenres.image
+    subGenres.slug subGenres.status subGenres.dynamic_image* subGenres.is_* subGenres.enabled subGenres.label genres.url genres.image
+    genres.slug genres.status genres.dynamic_image* genres.is_* genres.enabled genres.label type.url type.image type.slug type.status
+    type.dynamic_image* type.is_* type.enabled type.label title sku exclusiveDate currentStatus preOrder* streamAvailable rank chart*
+    duration downloadSampleUrl waveform* audioFormatFee streamAudioFormatFees saleType subscriptionPrice suggest number type
+    catalog_number score supplier_id chart_* create_date update_date plays downloads label.label_* artists.* release.* genre.* label.*
+    remixers.* meta count next previous page per_page results position guid description
+""")
+"""Members that records are known to have and that say nothing that the catalog keeps."""
 FORMS = (VERSION_3, SITE_SEARCH, TRACK_LIST, VERSION_4)
 
 

@@ -14,6 +14,7 @@ from pipeline.dumps.credits import CREDITS
 from pipeline.dumps.csv_tables import CsvForm, CsvTable, empty_table, load_table
 from pipeline.dumps.durations import clock_ms, whole_ms
 from pipeline.dumps.errors import DumpError
+from pipeline.dumps.expectations import names_in
 from pipeline.dumps.sorted_streams import nested, side_by_side
 from pipeline.dumps.store_a.version_4 import genre_and_parent
 from pipeline.engine.duckdb_session import bounded_duckdb, stream
@@ -68,6 +69,13 @@ REQUIRED = {
     "bp_release": ("release_id", "title"),
     "bp_artist_release": ("artist_id", "release_id"),
 }
+_OFTEN_ABSENT = ("catalog_number", "upc", "release_type", "track_url", "release_url")
+_PASSED_OVER = names_in("""
+    track_number track_count
+    artist_url label_url genre_url subgenre_url release_img updated_on song_count is_remixed bpm key_id label_id exclusive release_url
+    track_url
+""")
+"""Columns that the set is known to have and that say nothing that the catalog keeps."""
 REQUIRED_TABLES = ("bp_track", "bp_artist", "bp_artist_track")
 _ENTITY = {"bp_artist": "source_artist", "bp_label": "source_label", "bp_release": "source_release"}
 _NO_TEXT = pl.lit(None, dtype=pl.String)
@@ -108,7 +116,15 @@ def add_csv_set(tables: dict[str, Path], dump: Path, scratch: Path, store: Deliv
 
 def _load(connection: duckdb.DuckDBPyConnection, name: str, path: Path | None, dump: Path, scratch: Path, out: StagingWriter) -> CsvTable:
     ids = [column for column in TABLES[name] if column.endswith("_id")]
-    form = CsvForm(TABLES[name], REQUIRED[name], _ENTITY.get(name, "source_recording"), "docs/formats/store_a.md", ids)
+    form = CsvForm(
+        TABLES[name],
+        REQUIRED[name],
+        _ENTITY.get(name, "source_recording"),
+        "docs/formats/store_a.md",
+        ids,
+        optional=[column for column in TABLES[name] if column not in (*REQUIRED[name], *_OFTEN_ABSENT)],
+        passed_over=_PASSED_OVER,
+    )
     if path is None:
         return empty_table(connection, name, form)
     return load_table(connection, name, form, path, path.name if path == dump else str(path.relative_to(dump)), scratch, out)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.dumps.adapters import reject_unread
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.scratch import scratch_folder
 from pipeline.dumps.streamsvc_a.playlist_csv import playlist_files, stage_playlists
@@ -30,18 +29,15 @@ def stage(dump: Path, out: StagingWriter) -> None:
         tables = parquet_tables(dump)
         answers = json_files(dump)
         playlists = playlist_files(dump)
-        if tables or databases:
-            reject_unread([*(databases if tables else []), *answers, *playlists], dump, out)
-        elif answers:
-            reject_unread(playlists, dump, out)
         if tables:
             stage_tables(tables, dump, scratch, out)
         elif databases:
+            out.use(*databases)
             if not is_sqlite(databases[0]):
                 raise DumpError(f"{databases[0]}: not a SQLite file (wrong first bytes); fetch it again and compare its checksum")
             tables = {}
             for database in databases:
-                tables.update(export(database, scratch))
+                tables.update(export(database, scratch, out))
             stage_tables(tables, dump, scratch, out)
         elif answers:
             stage_objects(answers, dump, scratch, out)

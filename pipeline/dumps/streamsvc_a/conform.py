@@ -21,7 +21,7 @@ import polars as pl
 
 from catalog_store.identifiers import STREAMSVC_A_SHAPE, gtin_expr
 from catalog_store.tables.staging import RELEASE_TYPES
-from pipeline.dumps.checking import RowRule, ValueRule, bare_code, given, mark_later, split_rows, value_rejects, whole_number
+from pipeline.dumps.checking import WHERE, RowRule, ValueRule, bare_code, given, mark_later, split_rows, value_rejects, whole_number
 from pipeline.dumps.credits import PLACEHOLDER_NAMES, VARIOUS_ARTISTS, credit_names, joined_names, named_credits
 from pipeline.dumps.dates import with_dates
 from pipeline.dumps.isrcs import isrc_lists
@@ -71,6 +71,7 @@ def stage_tracks(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWrit
         )
     )
     staged = block.select(
+        *WHERE,
         external_id="id",
         link_id="id",
         title="name",
@@ -87,7 +88,7 @@ def stage_tracks(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWrit
         popularity=pl.col("_popularity") / FULL_POPULARITY,
     )
     out.write(entity, staged)
-    places = block.select(release_id=album, external_id="id", disc_number="_disc", track_number="_number")
+    places = block.select(*WHERE, release_id=album, external_id="id", disc_number="_disc", track_number="_number")
     out.write("source_release_track", places.filter(pl.col("release_id").is_not_null()))
     return block
 
@@ -121,6 +122,7 @@ def stage_albums(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWrit
     out.write(
         entity,
         block.select(
+            *WHERE,
             release_id="id",
             title="name",
             artists=named_credits(),
@@ -148,6 +150,7 @@ def stage_artists(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWri
     out.write(
         entity,
         block.select(
+            *WHERE,
             artist_id="id",
             name="name",
             aliases=pl.lit([], dtype=TEXTS),

@@ -45,6 +45,23 @@ FORM = CsvForm(
     ("uri", "name", "artist_names"),
     "source_recording",
     "docs/formats/streamsvc_a.md",
+    optional=("album_uri", "album_name", "release_date", "duration_ms", "popularity"),
+    part="playlists",
+    passed_over=(
+        *("playlist_*", "danceability", "energy", "key", "loudness", "mode", "speechiness", "acousticness", "instrumentalness", "liveness"),
+        *(
+            "valence",
+            "tempo",
+            "Album Image URL",
+            "Track Preview URL",
+            "Added By",
+            "Added At",
+            "Artist Genres",
+            "Label",
+            "Copyrights",
+            "time_signature",
+        ),
+    ),
 )
 """Two known exports: one with ids and audio features, one with URIs and codes."""
 _NUMBERS = ("duration_ms", "popularity")

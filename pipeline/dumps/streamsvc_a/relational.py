@@ -20,6 +20,9 @@ import pyarrow.parquet as pq
 from pipeline.dumps.checking import reject_doubled
 from pipeline.dumps.credits import CREDITS
 from pipeline.dumps.errors import DumpError
+from pipeline.dumps.expectations import Expected, names_in
+from pipeline.dumps.parquet_files import KEPT_CHARACTERS, require_bounded
+from pipeline.dumps.rejects import Reason
 from pipeline.dumps.sorted_streams import nested, side_by_side
 from pipeline.dumps.streamsvc_a.conform import stage_albums, stage_artists, stage_genres, stage_tracks
 from pipeline.engine.duckdb_session import bounded_duckdb, frame, stream
@@ -65,7 +68,7 @@ COLUMNS = {
 """What is read of each table. `available_markets` and the image tables say nothing that the catalog keeps."""
 REQUIRED_TABLES = ("tracks", "albums", "artists", "track_artists")
 REQUIRED_COLUMNS = {
-    "tracks": ("rowid", "id", "name", "album_rowid"),
+    "tracks": ("rowid", "id", "name", "album_rowid", "external_id_isrc", "duration_ms"),
     "albums": ("rowid", "id", "name"),
     "artists": ("rowid", "id", "name"),
     "track_artists": ("track_rowid", "artist_rowid"),
@@ -79,6 +82,25 @@ _OTHER_NAMES = {
     "artist_rowid": ("artist_row_id",),
     "album_rowid": ("album_row_id",),
 }
+_ENTITIES = {
+    "tracks": "source_recording",
+    "albums": "source_release",
+    "artists": "source_artist",
+    "track_artists": "source_recording",
+    "artist_albums": "source_release",
+    "artist_genres": "source_genre",
+    "track_files": "source_recording",
+}
+_NO_TEXT = re.compile(r"^(STRUCT|MAP|UNION|BLOB|VARIANT|BIT)|\]$")
+"""Types of DuckDB whose cast to text is no text of the dump."""
+_SHOWN_CHARACTERS = 100
+_PASSED_OVER = names_in("""
+    rowid row_id fetched_at followers_total available_markets_rowid available_markets_row_id available_markets external_id_amgid
+    external_id_ean external_id_upc copyright_c copyright_p preview_url is_implicit_appears_on is_appears_on language_of_performance
+    alternatives filename file_row_number popularity
+""")
+"""Columns that the tables are known to have and that say nothing that the catalog keeps."""
+_OFTEN_ABSENT = ("index_in_track", "index_in_album", "external_id_ean")
 _PART_SUFFIX = re.compile(r"[-_.](?:part[-_.]?)?\d+.*$")
 _ROLE_PREFIX = "artist_role_"
 
@@ -103,6 +125,13 @@ def parquet_tables(dump: Path) -> dict[str, SourceTable]:
     return {name: SourceTable(name, tuple(files)) for name, files in found.items()}
 
 
+def expected_columns(table: str) -> Expected:
+    """What a table is expected to have."""
+    required = {name: _OTHER_NAMES.get(name, ()) for name in REQUIRED_COLUMNS[table]}
+    optional = {name: _OTHER_NAMES.get(name, ()) for name in COLUMNS[table] if name not in (*required, *_OFTEN_ABSENT)}
+    return Expected(required, optional, (*_PASSED_OVER, *_OFTEN_ABSENT))
+
+
 def stage_tables(tables: dict[str, SourceTable], dump: Path, scratch: Path, out: StagingWriter) -> None:
     """Stage the relational dump; DumpError when a required table or column is missing or a file is no Parquet file."""
     missing = [name for name in REQUIRED_TABLES if name not in tables]
@@ -112,7 +141,7 @@ def stage_tables(tables: dict[str, SourceTable], dump: Path, scratch: Path, out:
         )
     with _naming_damaged_files(tables), bounded_duckdb(scratch / "spill") as connection:
         for name in COLUMNS:
-            _create_view(connection, name, tables.get(name), dump)
+            _create_view(connection, name, tables.get(name), dump, out)
         duplicates = _duplicates(connection, "tracks")
         for block in _tracks(connection):
             out.read("source_recording", block.height)
@@ -140,6 +169,8 @@ def _naming_damaged_files(tables: dict[str, SourceTable]) -> Iterator[None]:
     """Of a damaged page the database says at times not even the file: each is read once more to find the one."""
     try:
         yield
+    except duckdb.OutOfMemoryException:
+        raise
     except duckdb.Error:
         for path in (path for table in tables.values() for path in table.files):
             rows = 0
@@ -154,8 +185,12 @@ def _naming_damaged_files(tables: dict[str, SourceTable]) -> Iterator[None]:
         raise
 
 
-def _create_view(connection: duckdb.DuckDBPyConnection, name: str, table: SourceTable | None, dump: Path) -> None:
-    """A view `name` with exactly COLUMNS as text, `position` and `source_file`; without rows when the dump has no such table."""
+def _create_view(connection: duckdb.DuckDBPyConnection, name: str, table: SourceTable | None, dump: Path, out: StagingWriter) -> None:
+    """A view `name` with exactly COLUMNS as text, `position` and `source_file`; without rows when the dump has no such table.
+
+    Texts longer than KEPT_CHARACTERS are cut, so that no join repeats them. A column of lists, structs or bytes holds no text: it is left
+    out, with a reject for all of it. DumpError when a required column is missing or of such a type.
+    """
     if table is None:
         columns = ", ".join(f'NULL::VARCHAR AS "{column}"' for column in COLUMNS[name])
         connection.execute(f"CREATE VIEW {name} AS SELECT {columns}, 0::BIGINT AS place_in_file, '' AS source_file WHERE false")
@@ -163,22 +198,38 @@ def _create_view(connection: duckdb.DuckDBPyConnection, name: str, table: Source
     files = ", ".join(_literal(str(path)) for path in table.files)
     scan = f"read_parquet([{files}], filename = true, file_row_number = true, union_by_name = true)"
     try:
-        present = {row[0].lower(): row[0] for row in connection.execute(f"DESCRIBE SELECT * FROM {scan}").fetchall()}
+        described = connection.execute(f"DESCRIBE SELECT * FROM {scan}").fetchall()
     except Exception as error:
         names = ", ".join(str(path.relative_to(dump)) if path.is_relative_to(dump) else path.name for path in table.files[:5])
         raise DumpError(f"{dump}: table {name} ({names}) cannot be read ({error}); fetch its files again") from error
+    for path in table.files:
+        require_bounded(path, {other for column in COLUMNS[name] for other in (column, *_OTHER_NAMES.get(column, ()))})
+    present = {row[0].lower(): row[0] for row in described}
+    types = {row[0]: row[1] for row in described}
+    if table.source_file is None:  # the columns of a database were looked at when it was exported
+        out.use(*table.files)
+        out.expect(f"table {name}", present.values(), expected_columns(name), place=table.files[0])
     taken = []
     for column in COLUMNS[name]:
         known = next((present[other] for other in (column, *_OTHER_NAMES.get(column, ())) if other in present), None)
-        if known is None and column in REQUIRED_COLUMNS[name]:
-            raise DumpError(
-                f"{table.files[0]}: table {name} has no column {column}, only {', '.join(present)}; see docs/formats/streamsvc_a.md"
-            )
-        taken.append(f'CAST("{known}" AS VARCHAR) AS "{column}"' if known else f'NULL::VARCHAR AS "{column}"')
+        if known is not None and _NO_TEXT.search(types[known]):
+            if column in REQUIRED_COLUMNS[name]:
+                raise DumpError(
+                    f"{table.files[0]}: wrong_type: column {known} of table {name} holds {types[known][:_SHOWN_CHARACTERS]}, not text or "
+                    "numbers; the platform has changed its layout: compare docs/formats/streamsvc_a.md"
+                )
+            source_file = table.source_file or table.files[0].name
+            value = types[known][:_SHOWN_CHARACTERS]
+            out.reject(_ENTITIES[name], Reason.WRONG_TYPE, source_file=source_file, place="whole column", field=known, value=value)
+            known = None
+        text = f'CAST("{known}" AS VARCHAR)'
+        cut = f"CASE WHEN strlen({text}) > {KEPT_CHARACTERS} THEN left({text}, {KEPT_CHARACTERS}) ELSE {text} END"
+        taken.append(f'{cut if known else "NULL::VARCHAR"} AS "{column}"')
     source = f"substr(filename, {len(str(dump)) + 2})" if table.source_file is None else _literal(table.source_file)
-    connection.execute(
-        f"CREATE VIEW {name} AS SELECT {', '.join(taken)}, file_row_number AS place_in_file, {source} AS source_file FROM {scan}"
-    )
+    # Blocks of an exported table are one file to the dump: rows of a later block stand behind those of an earlier one.
+    block = "regexp_extract(filename, '-([0-9]+)[.]parquet$', 1)::BIGINT" if table.source_file is not None else "0"
+    place = f"{block} * (1::BIGINT << 40) + file_row_number"
+    connection.execute(f"CREATE VIEW {name} AS SELECT {', '.join(taken)}, {place} AS place_in_file, {source} AS source_file FROM {scan}")
 
 
 def _literal(text: str) -> str:

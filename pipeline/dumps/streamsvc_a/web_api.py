@@ -13,6 +13,7 @@ import polars as pl
 from pipeline.dumps.checking import RowRule, given, split_rows
 from pipeline.dumps.credits import CREDITS
 from pipeline.dumps.errors import DumpError
+from pipeline.dumps.expectations import names_in
 from pipeline.dumps.ndjson import read_json_blocks
 from pipeline.dumps.rejects import Reason
 from pipeline.dumps.streamsvc_a.conform import stage_albums, stage_artists, stage_genres, stage_tracks
@@ -48,6 +49,29 @@ COLUMNS = {
     "followers": "STRUCT(total VARCHAR)",
     "tracks": f"STRUCT(items {_struct(_INNER_TRACK, **_STRUCTS)}[])",
 }
+USUAL = names_in("""
+    id name artists artists.id duration_ms external_ids external_ids.isrc album album.id album.name
+""")
+"""Members that every dump of some size has."""
+PASSED_OVER = names_in("""
+    tracks.items.linked_from.*
+    uri href type external_urls images available_markets is_playable restrictions preview_url copyrights genres limit next offset
+    previous total followers label_id popularity album.uri album.href album.type album.external_urls album.images
+    album.available_markets album.is_playable album.restrictions album.preview_url album.copyrights artists.uri artists.href
+    artists.type artists.external_urls artists.images artists.available_markets artists.is_playable artists.restrictions
+    artists.preview_url artists.copyrights album.artists.uri album.artists.href album.artists.type album.artists.external_urls
+    album.artists.images album.artists.available_markets album.artists.is_playable album.artists.restrictions album.artists.preview_url
+    album.artists.copyrights linked_from.uri linked_from.href linked_from.type linked_from.external_urls linked_from.images
+    linked_from.available_markets linked_from.is_playable linked_from.restrictions linked_from.preview_url linked_from.copyrights
+    tracks.items.uri tracks.items.href tracks.items.type tracks.items.external_urls tracks.items.images tracks.items.available_markets
+    tracks.items.is_playable tracks.items.restrictions tracks.items.preview_url tracks.items.copyrights tracks.items.artists.uri
+    tracks.items.artists.href tracks.items.artists.type tracks.items.artists.external_urls tracks.items.artists.images
+    tracks.items.artists.available_markets tracks.items.artists.is_playable tracks.items.artists.restrictions
+    tracks.items.artists.preview_url tracks.items.artists.copyrights album.genres album.album_group album_group tracks.href tracks.limit
+    tracks.next tracks.offset tracks.previous tracks.total episode show* language* description* html_description track
+    external_ids.amgid
+""")
+"""Members that objects are known to have and that say nothing that the catalog keeps."""
 _OTHER_KINDS = ("episode", "show", "audiobook", "chapter", "playlist", "user")
 
 
@@ -100,7 +124,9 @@ def _records(files: list[Path], dump: Path, out: StagingWriter) -> Iterator[pl.D
     """Blocks of objects with `kind` (track, album, artist); what is none of these is rejected."""
     entity = "source_recording"
     for path in files:
-        for block in read_json_blocks(path, COLUMNS, source_file=str(path.relative_to(dump)), members=MEMBERS):
+        out.use(path)
+        census = out.census("Web-API objects", COLUMNS, PASSED_OVER, USUAL)
+        for block in read_json_blocks(path, COLUMNS, source_file=str(path.relative_to(dump)), members=MEMBERS, census=census):
             out.read(entity, block.broken.height)
             out.write_rejects(block.rejects(entity))
             kind = pl.col("type").str.to_lowercase()

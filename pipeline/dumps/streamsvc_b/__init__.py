@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.dumps.adapters import reject_unread
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.scratch import scratch_folder
 from pipeline.dumps.streamsvc_b.api_songs import json_files, stage_answers
@@ -25,8 +24,6 @@ def stage(dump: Path, out: StagingWriter) -> None:
     """Stage the dump at `dump`, in whichever of the layouts it is delivered; DumpError when it is none of them."""
     with scratch_folder(out) as scratch:
         feeds, answers = feed_files(dump), json_files(dump)
-        if feeds or has_epf_tables(dump):
-            reject_unread(answers, dump, out)
         if feeds:
             stage_feed(feeds, dump, scratch, out)
         elif has_epf_tables(dump):

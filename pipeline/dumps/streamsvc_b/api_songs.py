@@ -13,6 +13,7 @@ import polars as pl
 from pipeline.dumps.checking import RowRule, given, split_rows
 from pipeline.dumps.credits import CREDITS
 from pipeline.dumps.errors import DumpError
+from pipeline.dumps.expectations import names_in
 from pipeline.dumps.ndjson import read_json_blocks
 from pipeline.dumps.rejects import Reason
 from pipeline.dumps.streamsvc_b.conform import ROOT_GENRE, stage_albums, stage_artists, stage_genres, stage_places, stage_songs
@@ -41,6 +42,19 @@ COLUMNS = {
     "attributes": f"STRUCT({', '.join(f'{name} VARCHAR' for name in _ATTRIBUTES)}, genreNames VARCHAR[])",
     "relationships": "STRUCT(artists STRUCT(data STRUCT(id VARCHAR)[]))",
 }
+USUAL = names_in("""
+    attributes.name attributes.artistName attributes.isrc attributes.durationInMillis attributes.releaseDate attributes.url
+""")
+"""Members that every dump of some size has."""
+PASSED_OVER = names_in("""
+    href meta resultCount attributes.albumName attributes.artwork attributes.audio* attributes.composerName attributes.has*
+    attributes.isAppleDigitalMaster attributes.isMasteredForItunes attributes.isComplete attributes.isVocalAttenuationAllowed
+    attributes.playParams attributes.previews attributes.copyright attributes.workName attributes.movement* attributes.attribution
+    attributes.editorialNotes attributes.upc attributes.extendedAssetUrls relationships* views collection* track* artist* artwork*
+    preview* currency country copyright contentAdvisory* isStreamable amgArtistId primaryGenreId releaseDate longDescription
+    shortDescription hasITunesExtras
+""")
+"""Members that answers are known to have and that say nothing that the catalog keeps."""
 _KINDS = {"songs": "song", "albums": "album", "artists": "artist", "collection": "album", "artist": "artist", "song": "song"}
 ALBUM_IN_URL = r"/album/(?:[^/?]+/)?([0-9]+)"
 SEVERAL = r", | & "
@@ -94,7 +108,9 @@ def _records(files: list[Path], dump: Path, out: StagingWriter) -> Iterator[pl.D
     """Blocks of objects with `_kind` (song, album, artist); videos and the like are rejected."""
     entity = "source_recording"
     for path in files:
-        for block in read_json_blocks(path, COLUMNS, source_file=str(path.relative_to(dump)), members=MEMBERS):
+        out.use(path)
+        census = out.census("answers", COLUMNS, PASSED_OVER, USUAL)
+        for block in read_json_blocks(path, COLUMNS, source_file=str(path.relative_to(dump)), members=MEMBERS, census=census):
             out.read(entity, block.broken.height)
             out.write_rejects(block.rejects(entity))
             said = pl.coalesce("type", pl.when(pl.col("wrapperType") == "track").then("kind").otherwise("wrapperType"))

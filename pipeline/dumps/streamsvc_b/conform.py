@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from catalog_store.identifiers import NUMBER_SHAPE, gtin_expr
-from pipeline.dumps.checking import RowRule, ValueRule, bare_code, given, mark_later, split_rows, value_rejects, whole_number
+from pipeline.dumps.checking import WHERE, RowRule, ValueRule, bare_code, given, mark_later, split_rows, value_rejects, whole_number
 from pipeline.dumps.credits import PLACEHOLDER_NAMES, VARIOUS_ARTISTS, credit_names
 from pipeline.dumps.dates import with_dates
 from pipeline.dumps.isrcs import isrc_lists
@@ -67,6 +67,7 @@ def stage_songs(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWrite
     out.write(
         entity,
         block.select(
+            *WHERE,
             external_id="id",
             link_id="id",
             title="name",
@@ -99,7 +100,7 @@ def stage_places(places: pl.DataFrame, out: StagingWriter) -> None:
     ]
     places = places.filter(given("release_id").is_not_null() & given("external_id").is_not_null())
     out.write_rejects(value_rejects(places, entity, "external_id", rules))
-    out.write(entity, places.select("release_id", "external_id", disc_number=disc, track_number=number))
+    out.write(entity, places.select(*WHERE, "release_id", "external_id", disc_number=disc, track_number=number))
 
 
 def stage_albums(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWriter) -> pl.DataFrame:
@@ -134,6 +135,7 @@ def stage_albums(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWrit
     out.write(
         entity,
         block.select(
+            *WHERE,
             release_id="id",
             title=pl.when(bare.str.strip_chars() != "").then(bare).otherwise("name"),
             version=given("version"),
@@ -161,6 +163,7 @@ def stage_artists(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWri
     out.write(
         entity,
         block.select(
+            *WHERE,
             artist_id="id",
             name="name",
             aliases=pl.lit([], dtype=TEXTS),

@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 from pipeline.dumps.compressed import DumpFile
 from pipeline.dumps.epf import EpfFile
 from pipeline.dumps.errors import DumpError
+from pipeline.dumps.expectations import expected, names_in
 from pipeline.dumps.tar_members import WholeMember
 
 if TYPE_CHECKING:
@@ -62,6 +63,12 @@ COLUMNS = {
     "parental_advisory": ["parental_advisory_id", "name"],
 }
 """What is read of each table."""
+PASSED_OVER = names_in("""
+    export_date search_terms collection_display_name view_url copyright p_line preview_url preview_length artwork_url
+    content_provider_name collection_type_id parental_advisory_id is_actual_artist role_id preorder_only is_primary* amg_track_id
+    amg_album_id grid storefront_id genre_id
+""")
+"""Columns that the tables are known to have and that say nothing that the catalog keeps."""
 READ_BY_PLACE = {"genre_artist", "genre_collection"}
 """Their last columns are spelled differently from source to source: the columns behind `export_date` are taken in order."""
 REQUIRED_TABLES = ("song",)
@@ -93,10 +100,11 @@ def export(dump: Path, scratch: Path, out: StagingWriter) -> dict[str, list[Path
     DumpError when a file or table is unusable.
     """
     parts: Counter[str] = Counter()
-    for name, file in _members(dump):
+    for path, name, file in _members(dump):
         table = table_name(name)
         if table:
             parts[table] += 1
+            out.use(path)
             try:
                 _export_table(table, name, file, scratch, parts[table], out)
             except (*_DAMAGE, pl.exceptions.PolarsError) as error:
@@ -110,8 +118,8 @@ def export(dump: Path, scratch: Path, out: StagingWriter) -> dict[str, list[Path
     return {table: sorted(scratch.glob(f"{table}-*.parquet")) for table in sorted(parts)}
 
 
-def _members(dump: Path) -> Iterator[tuple[str, BinaryIO]]:
-    """Every file of the delivery by name, in order of path, archives taken apart."""
+def _members(dump: Path) -> Iterator[tuple[Path, str, BinaryIO]]:
+    """Every file of the delivery with the file it lies in, by name, in order of path, archives taken apart."""
     for path in sorted(path for path in dump.rglob("*") if path.is_file()):
         name = str(path.relative_to(dump))
         if path.suffix == ".zip":
@@ -119,14 +127,14 @@ def _members(dump: Path) -> Iterator[tuple[str, BinaryIO]]:
                 with zipfile.ZipFile(path) as archive:
                     for member in archive.infolist():
                         with archive.open(member) as file:
-                            yield f"{name}/{member.filename}", cast("BinaryIO", file)
+                            yield path, f"{name}/{member.filename}", cast("BinaryIO", file)
             except _DAMAGE as error:
                 raise DumpError(f"{path}: damaged archive ({error}); fetch it again and compare its checksum") from error
         elif path.suffix in _ARCHIVES and table_name(path.stem) is None:
-            yield from _tar_members(path, name)
-        elif path.suffix in ("", *_ARCHIVES):
+            yield from ((path, inner, file) for inner, file in _tar_members(path, name))
+        elif path.suffix in ("", *_ARCHIVES) and table_name(path.stem):
             with DumpFile(path) as plain:
-                yield name.removesuffix(path.suffix) if path.suffix else name, cast("BinaryIO", plain)
+                yield path, name.removesuffix(path.suffix) if path.suffix else name, cast("BinaryIO", plain)
 
 
 def _tar_members(path: Path, name: str) -> Iterator[tuple[str, BinaryIO]]:
@@ -147,11 +155,10 @@ def _export_table(table: str, name: str, file: BinaryIO, scratch: Path, part: in
     epf = EpfFile(file, name)
     wanted = COLUMNS[table]
     delivered = list(epf.header.columns[1 : len(wanted) + 1]) if table in READ_BY_PLACE else wanted
-    missing = [column for column in delivered if column not in epf.header.columns]
-    if missing or len(delivered) < len(wanted):
-        raise DumpError(
-            f"{name}: no column {', '.join(missing) or wanted[-1]} among {', '.join(epf.header.columns)}; see docs/formats/streamsvc_b.md"
-        )
+    if len(delivered) < len(wanted):
+        raise DumpError(f"{name}: no column {wanted[-1]} among {', '.join(epf.header.columns)}; see docs/formats/streamsvc_b.md")
+    needed = delivered[:2] if table in READ_BY_PLACE else wanted
+    out.expect(f"table {table}", epf.header.columns, expected(needed, (), PASSED_OVER), place=name)
     schema = (
         pl.Schema({**dict.fromkeys(wanted, pl.String), "record": pl.Int64, "source_file": pl.String, "position": pl.Int64})
         .to_frame()

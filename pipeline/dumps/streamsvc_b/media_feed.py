@@ -16,6 +16,9 @@ import pyarrow.parquet as pq
 
 from pipeline.dumps.credits import joined_names
 from pipeline.dumps.errors import DumpError
+from pipeline.dumps.expectations import Expected, expected, names_in
+from pipeline.dumps.parquet_files import read_batches, require_bounded
+from pipeline.dumps.rejects import Reason
 from pipeline.dumps.sorted_streams import nested
 from pipeline.dumps.streamsvc_b.conform import ROOT_GENRE, stage_albums, stage_artists, stage_genres, stage_places, stage_songs
 from pipeline.engine.duckdb_session import bounded_duckdb, frame
@@ -38,10 +41,60 @@ FEEDS = {
     "popularitytopchartsongs": "song chart",
 }
 """First word of a folder's or file's name, in small letters -> feed."""
+_NAMED = {"id": (), "nameDefault": ("name",)}
+_PASSED_OVER = names_in("""
+    name namePronunciation titleVersionPronunciation audioLocale copyright copyrightPline prices shortPreview urlTemplate
+    lastModifiedTime artworks contentProvider storefront* date time version
+""")
+COLUMNS = {
+    "song": Expected(
+        {**_NAMED, "isrc": (), "durationInMillis": (), "primaryArtists": ()},
+        dict.fromkeys(
+            (
+                *("titleVersion", "featuredArtists", "artistRoles", "album", "genres", "releaseDate", "trackNumber", "volumeNumber"),
+                *("parentalAdvisoryType", "contentTraits"),
+            ),
+            (),
+        ),
+        _PASSED_OVER,
+    ),
+    "album": Expected(
+        {**_NAMED, "upc": (), "primaryArtists": ()},
+        dict.fromkeys(
+            (
+                *("titleVersion", "genres", "releaseDate", "albumType", "recordLabels", "songs"),
+                "contentTraits",
+            ),
+            (),
+        ),
+        (
+            *_PASSED_OVER,
+            "featuredArtists",
+            "artistRoles",
+            "parentalAdvisoryType",
+            "trackNumber",
+            "volumeNumber",
+            "isrc",
+            "durationInMillis",
+            "album",
+        ),
+    ),
+    "artist": Expected(_NAMED, {"artistType": ()}, (*_PASSED_OVER, "genres")),
+    "song chart": expected(("rankings",), (), (*_PASSED_OVER, "genre", "id")),
+}
+"""What the documentation of the feed names, `passed_over` without use for the catalog."""
 ROWS_PER_BLOCK = 100_000
 ROWS_PER_FILE = 1 << 40
 """More than any file holds: `position` = number of the file and row in one."""
 RELEASE_TYPES = {"standard": "album", "album": "album", "single": "single", "ep": "ep", "deluxe": "album", "compilation": "compilation"}
+_REQUIRED_TEXTS = ("id", "namedefault", "name")
+_SONG_TEXTS = (
+    *_REQUIRED_TEXTS,
+    *("titleversion", "isrc", "durationinmillis", "releasedate", "parentaladvisorytype", "volumenumber", "tracknumber"),
+)
+_ALBUM_TEXTS = (*_REQUIRED_TEXTS, "titleversion", "upc", "releasedate", "albumtype")
+_ARTIST_TEXTS = (*_REQUIRED_TEXTS, "artisttype")
+_SHOWN_CHARACTERS = 100
 _FIRST_WORD = re.compile(r"[a-z]+")
 _TEXTS = pl.List(pl.String)
 
@@ -62,10 +115,13 @@ def stage_feed(files: dict[str, list[Path]], dump: Path, scratch: Path, out: Sta
     """Stage the feeds; DumpError when there are no songs or a file is not Parquet."""
     if "song" not in files:
         raise DumpError(f"{dump}: no song feed among {', '.join(sorted(files))}; deliver the song export")
+    for feed, paths in files.items():
+        _expect(feed, paths, dump, out)
     charts = _chart_popularity(files.get("song chart", []))
     with bounded_duckdb(scratch / "spill") as connection:
         duplicates = _duplicates(connection, files["song"])
         for block in _blocks(files["song"], dump):
+            _require_texts(block, "source_recording", _SONG_TEXTS, out)
             songs = _songs(block, charts)
             out.read("source_recording", songs.height)
             kept = _of(stage_songs(songs, duplicates, out), block)
@@ -74,15 +130,28 @@ def stage_feed(files: dict[str, list[Path]], dump: Path, scratch: Path, out: Sta
         out.report("songs are staged")
         duplicates = _duplicates(connection, files.get("album", []))
         for block in _blocks(files.get("album", []), dump):
+            _require_texts(block, "source_release", _ALBUM_TEXTS, out)
             out.read("source_release", block.height)
             kept = _of(stage_albums(_albums(block), duplicates, out), block)
             stage_genres(_genres(kept, "release"), out)
         out.report("albums are staged")
         duplicates = _duplicates(connection, files.get("artist", []))
         for block in _blocks(files.get("artist", []), dump):
+            _require_texts(block, "source_artist", _ARTIST_TEXTS, out)
             out.read("source_artist", block.height)
             stage_artists(_artists(block), duplicates, out)
         out.report("artists are staged")
+
+
+def _expect(feed: str, files: list[Path], dump: Path, out: StagingWriter) -> None:
+    """Compare the columns of a feed's files with what its documentation says."""
+    for path in files:
+        out.use(path)
+        try:
+            names = pq.read_schema(path).names
+        except (pa.ArrowException, OSError) as error:
+            raise DumpError(f"{path}: not a readable Parquet file ({error}); fetch it again and compare its checksum") from error
+        out.expect(f"{feed} feed", names, COLUMNS[feed], place=path.relative_to(dump))
 
 
 def _blocks(files: list[Path], dump: Path) -> Iterator[pl.DataFrame]:
@@ -90,16 +159,15 @@ def _blocks(files: list[Path], dump: Path) -> Iterator[pl.DataFrame]:
     for number, path in enumerate(files):
         row = 0
         try:
-            with pq.ParquetFile(path) as file:
-                for batch in file.iter_batches(ROWS_PER_BLOCK):
-                    block = pl.DataFrame(pl.from_arrow(batch)).rename(str.lower)
-                    places = pl.int_range(row + 1, row + 1 + block.height, dtype=pl.Int64)
-                    row += block.height
-                    yield block.with_columns(
-                        position=number * ROWS_PER_FILE + places,
-                        source_file=pl.lit(str(path.relative_to(dump))),
-                        place=pl.format("row {}", places),
-                    )
+            for batch in read_batches(path, ROWS_PER_BLOCK):
+                block = batch.rename(str.lower)
+                places = pl.int_range(row + 1, row + 1 + block.height, dtype=pl.Int64)
+                row += block.height
+                yield block.with_columns(
+                    position=number * ROWS_PER_FILE + places,
+                    source_file=pl.lit(str(path.relative_to(dump))),
+                    place=pl.format("row {}", places),
+                )
         except (pa.ArrowInvalid, OSError) as error:
             raise DumpError(
                 f"{path}: not a readable Parquet file behind row {row} ({error}); fetch it again and compare its checksum"
@@ -110,6 +178,8 @@ def _duplicates(connection: duckdb.DuckDBPyConnection, files: list[Path]) -> pl.
     """Ids that stand more than once with the position of the first. Rows are counted from 1 here and in `_blocks`."""
     if not files:
         return pl.DataFrame(schema={"id": pl.String, "first": pl.Int64})
+    for path in files:
+        require_bounded(path, {"id"})
     names = ", ".join("'" + str(path).replace("'", "''") + "'" for path in files)
     try:
         source = f"read_parquet([{names}], filename = true, file_row_number = true, union_by_name = true, hive_partitioning = false)"
@@ -138,20 +208,45 @@ def _of(staged: pl.DataFrame, block: pl.DataFrame) -> pl.DataFrame:
     )
 
 
+def _holds_text(dtype: pl.DataType) -> bool:
+    """Whether a column is a text, a number or a localised text, and no list of them, no bytes and no other structure."""
+    if isinstance(dtype, pl.Struct):
+        return any(field.name == "default" for field in dtype.fields)
+    if isinstance(dtype, pl.List):
+        return isinstance(dtype.inner, pl.Struct) and {"key", "value"} <= {field.name for field in dtype.inner.fields}
+    return not isinstance(dtype, pl.Binary | pl.Array | pl.Object)
+
+
+def _require_texts(block: pl.DataFrame, entity: str, names: tuple[str, ...], out: StagingWriter) -> None:
+    """Reject columns that are no texts, once per file; DumpError when these are ids or names."""
+    if block.is_empty() or block["place"][0] != "row 1":
+        return
+    for name in names:
+        if name in block.columns and not _holds_text(block.schema[name]):
+            file, kind = block["source_file"][0], str(block.schema[name])[:_SHOWN_CHARACTERS]
+            if name in _REQUIRED_TEXTS:
+                raise DumpError(
+                    f"{file}: wrong_type: column {name} holds {kind}, not text; "
+                    "the platform has changed its layout: compare the format notes"
+                )
+            out.reject(entity, Reason.WRONG_TYPE, source_file=file, place="whole column", field=name, value=kind)
+
+
 def _text(block: pl.DataFrame, *names: str) -> pl.Expr:
     """The first of the columns that is there and has a text: plain, a number, or localised (its `default`)."""
     found = []
     for name in names:
         dtype = block.schema.get(name)
+        if dtype is None or not _holds_text(dtype):
+            continue
         if isinstance(dtype, pl.Map):
             found.append(pl.col(name).map.get("default").cast(pl.String))
         elif isinstance(dtype, pl.Struct):
-            inner = [field.name for field in dtype.fields]
-            found.extend(pl.col(name).struct.field(key).cast(pl.String) for key in ("default",) if key in inner)
-        elif isinstance(dtype, pl.List) and isinstance(dtype.inner, pl.Struct):
+            found.append(pl.col(name).struct.field("default").cast(pl.String))
+        elif isinstance(dtype, pl.List):
             pair = pl.element().struct.field("key") == "default"
             found.append(pl.col(name).list.filter(pair).list.first().struct.field("value").cast(pl.String))
-        elif dtype is not None:
+        else:
             found.append(pl.col(name).cast(pl.String))
     blank_is_null = [pl.when(value.str.strip_chars() != "").then(value) for value in found]
     return pl.coalesce(blank_is_null) if blank_is_null else pl.lit(None, dtype=pl.String)
@@ -326,6 +421,7 @@ def _chart_popularity(files: list[Path]) -> pl.DataFrame:
     schema = {"id": pl.String, "popularity": pl.Float64}
     ranked = []
     for path in files:
+        require_bounded(path)
         charts = pl.read_parquet(path, columns=["rankings"])
         inner = charts.schema["rankings"]
         rows = charts.with_columns(rank=pl.int_ranges(pl.col("rankings").list.len().cast(pl.Int64))).explode(

@@ -16,7 +16,7 @@ from pipeline.dumps.json_files import entity_by_name, json_files
 from pipeline.dumps.ndjson import read_json_blocks
 from pipeline.dumps.scratch import scratch_folder
 from pipeline.dumps.streamsvc_c import credit_lines, flat, json_api, older
-from pipeline.dumps.streamsvc_c.columns import COLUMNS, KIND_SHAPES, MEMBERS, kind
+from pipeline.dumps.streamsvc_c.columns import COLUMNS, KIND_SHAPES, MEMBERS, PASSED_OVER, USUAL, kind
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,7 +47,9 @@ def stage(dump: Path, out: StagingWriter) -> None:
         for path in files:
             entity = entity_by_name(path)
             source_file = path.name if path == dump else str(path.relative_to(dump))
-            for block in read_json_blocks(path, COLUMNS, source_file=source_file, members=MEMBERS):
+            out.use(path)
+            census = out.census("records", COLUMNS, PASSED_OVER, USUAL)
+            for block in read_json_blocks(path, COLUMNS, source_file=source_file, members=MEMBERS, census=census):
                 out.read(entity, block.broken.height)
                 out.write_rejects(block.rejects(entity))
                 _add(block.frame.with_columns(_kind=kind()), entity, store, genre_names, out)

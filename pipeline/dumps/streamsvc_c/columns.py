@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import polars as pl
 
+from pipeline.dumps.expectations import names_in
+
 MEMBERS = ("data", "included")
 """Where documents hold their records."""
 
@@ -66,6 +68,23 @@ COLUMNS = {
     "tracks": struct(data=struct(**FLAT_TRACK) + "[]", items=struct(**LINED_TRACK) + "[]"),
 }
 
+USUAL = names_in("""
+    id attributes.title attributes.isrc attributes.duration relationships.artists resource.title resource.isrc resource.duration
+""")
+"""Members that every dump of some size has, as far as it is of that layout."""
+PASSED_OVER = names_in("""
+    available explicit_content_cover rating timestamp message status attributes.visualMetadata attributes.roles
+    attributes.mediaTags attributes.key attributes.keyScale attributes.bpm attributes.copyright attributes.availability
+    attributes.accessType attributes.createdAt attributes.ai attributes.externalLinks attributes.toneTags attributes.spotlighted
+    attributes.numberOfVolumes attributes.handle attributes.imageLinks attributes.videoLinks attributes.files attributes.mediaType
+    attributes.source links meta relationships.* resource.* bpm gain rank available_countries preview link share md5_image picture*
+    cover* readable unseen fans nb_fan nb_album artist.* album.* contributors.* genres.* tracks.* tracklist time_add radio track_token
+    performer.* genre.* composer work copyright audio_info maximum_* hires* streamable* purchasable* downloadable displayable
+    previewable sampleable purchasable streamable released_at release_tags qobuz_id product_* media_count slug image url articles awards
+    goodies popularity relative_url description* is_official label.* artists.* catchline subtitle dates recording_information duration
+    genre_id version created_at position isrc isVideo
+""")
+"""Members that records are known to have and that say nothing that the catalog keeps."""
 RESOURCES = ("tracks", "videos", "albums", "artists")
 IGNORED_RESOURCES = (
     "artworks",

@@ -58,7 +58,7 @@ def _keep_first(connection: duckdb.DuckDBPyConnection, name: str, entity: str, o
 
 
 def _stage_works(connection: duckdb.DuckDBPyConnection, out: StagingWriter) -> None:
-    for rows in stream(connection, f"SELECT id AS work_id, iswcs, title FROM works {_IN_FILE_ORDER}"):
+    for rows in stream(connection, f"SELECT source_file, line, id AS work_id, iswcs, title FROM works {_IN_FILE_ORDER}"):
         out.read(WORK, _row_count(rows, "iswcs"))
         out.write(WORK, rows.explode("iswcs", empty_as_null=True).rename({"iswcs": "iswc"}))
 
@@ -80,7 +80,7 @@ def _stage_links(connection: duckdb.DuckDBPyConnection, out: StagingWriter) -> N
             value = pl.format("work {}, recording {}", "work", "recording")
             rejects = _row_rejects(lost, LINK, Reason.DANGLING_REFERENCE)
             out.write_rejects(rejects.with_columns(lost["id"].alias("record_id"), lost.select(value=value)["value"]))
-        kept = rows.filter(is_whole).select("work_id", "isrc", "recording_title", "artist_credit", "duration_ms")
+        kept = rows.filter(is_whole).select("source_file", "line", "work_id", "isrc", "recording_title", "artist_credit", "duration_ms")
         out.read(LINK, lost.height + _row_count(kept, "isrc"))
         out.write(LINK, kept.explode("isrc", empty_as_null=True))
 

@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING
 
 from pipeline.dumps.compressed import COMPRESSED_SUFFIXES, DumpFile
 from pipeline.dumps.errors import DumpError
+from pipeline.dumps.tab_rows import LONGEST_LINE_BYTES
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 _SNIFFED_BYTES = 1 << 20
+_FEWEST_LINES = 2
 _SUFFIX = r"(?:[_.-]?\d+)?\.tsv(?:" + "|".join(re.escape(suffix) for suffix in COMPRESSED_SUFFIXES) + ")?$"
 
 
@@ -76,6 +78,8 @@ class Layout:
     cells: int
     has_heading: bool
     places: dict[str, int]
+    unnamed: tuple[str, ...] = ()
+    """Fields that the heading does not name: the cells are taken where they always stood."""
 
 
 def find_files(dump: Path) -> tuple[Path, dict[str, list[Path]]]:
@@ -105,22 +109,37 @@ def _files_of(folder: Path) -> dict[str, list[Path]]:
     return files
 
 
+def _first_lines(path: Path) -> list[bytes]:
+    """The whole lines at the begin of the file: those within _SNIFFED_BYTES, or at least one behind the heading if there is one."""
+    with DumpFile(path) as file:
+        parts = [file.read(_SNIFFED_BYTES)]
+        lines = parts[0].count(b"\n")
+        while lines < _FEWEST_LINES and sum(map(len, parts)) < LONGEST_LINE_BYTES and (more := file.read(_SNIFFED_BYTES)):
+            parts.append(more)
+            lines += more.count(b"\n")
+        is_whole = not file.read(1)
+    head = b"".join(parts)
+    whole = head if is_whole or b"\n" not in head else head[: head.rindex(b"\n")]
+    return [line.removesuffix(b"\r") for line in whole.removeprefix(b"\xef\xbb\xbf").split(b"\n")]
+
+
 def layout_of(path: Path, kind: Kind) -> Layout:
     """Detect the layout from the begin of the file; DumpError when neither heading nor cell count is of a known one."""
-    with DumpFile(path) as file:
-        lines = file.read(_SNIFFED_BYTES).removeprefix(b"\xef\xbb\xbf").splitlines()
+    lines = _first_lines(path)
     if not any(line.strip() for line in lines):
         raise DumpError(f"{path}: holds only blank lines; fetch the file again and compare its checksum")
+    unnamed: tuple[str, ...] = ()
     heading = lines[0].decode("utf-8", errors="replace").removeprefix("#").lower().split("\t") if lines[0].startswith(b"#") else None
     counts = Counter(line.count(b"\t") + 1 for line in lines[1 if heading else 0 :] if line)
     if heading:
         named = {field: next((heading.index(name) for name in names if name in heading), -1) for field, names in kind.fields.items()}
         if min(named.values()) >= 0:
             return Layout(len(heading), has_heading=True, places=named)
+        unnamed = tuple(field for field, place in named.items() if place < 0)
         counts[len(heading)] += 1
     for cells, _ in counts.most_common():
         if cells in kind.places:
-            return Layout(cells, heading is not None, dict(zip(kind.fields, kind.places[cells], strict=True)))
+            return Layout(cells, heading is not None, dict(zip(kind.fields, kind.places[cells], strict=True)), unnamed)
     raise DumpError(
         f"{path}: lines have {counts.most_common(1)[0][0]} cells, but {kind.name} have {' or '.join(map(str, kind.places))}; "
         "the layout has changed: compare it with layouts.py"

@@ -53,6 +53,9 @@ def unpack(dump: Path, work: Path, out: StagingWriter) -> None:
     for kind in KINDS:
         for number, path in enumerate(files[kind.name]):
             file = _File(path, number, kind, layout_of(path, kind))
+            out.use(path)
+            if unnamed := file.layout.unnamed:
+                out.warn(f"{path.name}: the heading names no {', '.join(unnamed)}; the cells are read by their places")
             _unpack_file(file, work / kind.name, manifest.get(path.name), out)
 
 

@@ -136,9 +136,10 @@ def test_a_night_decodes_only_contents_that_are_new(next_night: Folder) -> None:
 
 def test_a_folder_or_a_mapping_that_is_gone_leaves_the_tables_of_the_night_before(next_night: Folder) -> None:
     (next_night.folder / "mapping.csv").unlink()
-    status, said = next_night.stage()
-    assert status == "kept_last_good"
-    assert "mapping.csv" in said[0]
+    intake = stage_in_place(Source("audio", str(next_night.folder)), "audio", next_night.staging)
+    assert intake.status == "kept_last_good"
+    assert "mapping.csv" in str(intake.problem)
+    assert "stay in use" in str(intake.problem)
     shutil.rmtree(next_night.folder)
     assert next_night.stage()[0] == "kept_last_good"
     assert next_night.read("source_audio_file").height == 3

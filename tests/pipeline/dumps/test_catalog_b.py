@@ -85,6 +85,7 @@ def small_world() -> Tables:
         "release": [release(1)],
         "medium": [(1, 1, 1, N, "", 0, N, 2, gid("b", 1))],
         "track": [track(1, 1, 1, 1), track(2, 2, 1, 2)],
+        "isrc": [(1, 2, "GBAAA0000001", 0, N)],
     }
 
 
@@ -245,6 +246,7 @@ def test_records_without_title_or_id_and_second_ones_are_out_and_the_books_balan
             recording(6, "Last", length=0, video="t"),
         ],
         "track": [track(1, 1, 1, 1)],
+        "isrc": [(1, 1, "GBAAA0000001", 0, N)],
     }
     staged = stage(dump, tables)
     assert staged.table("source_recording").select("title", "duration_ms", "is_video").rows() == [
@@ -277,7 +279,7 @@ def test_escapes_quotes_nulls_and_odd_titles_are_kept(dump: Path) -> None:
 
 def test_lines_that_cannot_be_read_are_rejects_with_member_and_line(dump: Path) -> None:
     broken = text([recording(1)]) + b"2\tcut line\n" + text([recording(3)]).replace(b"Song", b"So\xffng") + b"x" + text([recording(4)])
-    tables = small_world() | {"recording": broken, "isrc": b"1\t1\n", "track": [track(1, 1, 1, 1)]}
+    tables = small_world() | {"recording": broken, "isrc": b"1\t1\n" + text([(2, 1, "GBAAA0000001", 0, N)]), "track": [track(1, 1, 1, 1)]}
     staged = stage(dump, tables)
     assert staged.rejects() == [
         ("source_recording", "row", "wrong_column_count", "mbdump/recording", "line 2"),

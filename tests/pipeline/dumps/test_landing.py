@@ -243,7 +243,10 @@ def test_a_download_that_a_killed_run_left_is_continued_not_begun_again(tmp_path
     assert (result.folder / "dump.bin").read_bytes() == BreakingServer.content
 
 
-def test_a_download_that_never_comes_whole_keeps_the_last_good_dump(tmp_path: Path, breaking_server: str) -> None:
+def test_a_download_that_never_comes_whole_keeps_the_last_good_dump(
+    tmp_path: Path, breaking_server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(BreakingServer, "give", 1_000_000)  # each attempt goes on where the one before broke off
     deliver(tmp_path / "up" / "2026-08-01", a__csv="1")
     first = land(source(tmp_path / "up"), tmp_path / "zone")
     BreakingServer.breaks = 1_000_000
@@ -272,5 +275,15 @@ def test_dumps_come_from_s3(tmp_path: Path) -> None:
         assert result.folder == tmp_path / "zone" / "2026-09-01"
         assert (result.folder / "tracks.ndjson").read_bytes() == b'{"id":1}\n'
         assert land(source("s3://dumps/store_a", options=options), tmp_path / "zone").status == "unchanged"
+        client.put_object(Bucket="dumps", Key="store_a/2026-09-01/tracks.ndjson", Body=b'{"id":2}\n')
+        second = land(source("s3://dumps/store_a", options=options), tmp_path / "zone")
+        assert (second.status, second.folder) == ("new", tmp_path / "zone" / "2026-09-01.2")
+        upload = client.create_multipart_upload(Bucket="dumps", Key="store_a/2026-09-01/tracks.ndjson")["UploadId"]
+        place = {"Bucket": "dumps", "Key": "store_a/2026-09-01/tracks.ndjson", "UploadId": upload}
+        part = client.upload_part(**place, PartNumber=1, Body=b'{"id":3}\n')
+        client.complete_multipart_upload(**place, MultipartUpload={"Parts": [{"PartNumber": 1, "ETag": part["ETag"]}]})
+        third = land(source("s3://dumps/store_a", options=options), tmp_path / "zone")
+        assert third.folder is not None
+        assert (third.folder / "tracks.ndjson").read_bytes() == b'{"id":3}\n'
     finally:
         server.stop()

@@ -40,6 +40,25 @@ def test_relative_paths_count_from_the_file_that_names_them(tmp_path: Path) -> N
         ("sources: {works: {location: '${NOT_SET_ANYWHERE}'}}", "NOT_SET_ANYWHERE"),
         ("sources: [", "YAML"),
         ("{}", "sources:"),
+        ("", "sources:"),
+        ("[a]", "expected a mapping"),
+        ("sources: [works]", "sources: expected a mapping"),
+        ("sources: {works: {location: x, options: [a]}}", "sources.works.options: expected a mapping"),
+        ("sources: {works: {location: x, options: {? [a] : b}}}", "a key is a list or a mapping"),
+        ("sources: {works: {location: x, link: 'false'}}", "sources.works.link: expected true or false, without quotes, got 'false'"),
+        ("sources: {works: {location: x, dated: 'no'}}", "sources.works.dated: expected true or false"),
+        ("sources: {works: {location: x, dated: no}}", "sources.works.dated: expected true or false, got 'no'"),
+        ("sources:\n  works:\n    locaton: x", "sources.yaml:3: sources.works.locaton: unknown key 'locaton'; did you mean 'location'?"),
+        ("sources: {work: {location: x}}", "no such platform; did you mean 'works'?"),
+        ("source: {works: {location: x}}", "unknown key 'source'; did you mean 'sources'?"),
+        ("sources: {works: {location: x}, works: {location: y}}", "'works' stands twice"),
+        ("sources: {works: {location: [x]}}", "sources.works.location: expected text"),
+        ("sources: {works: {location: 'htps://x/y'}}", "sources.works.location: no file system is called 'htps'; did you mean 'https'?"),
+        ("sources: {works: {location: ''}}", "sources.works.location: expected a path or an address"),
+        ("sources: {works: {location: x, files: [a, [b]]}}", "sources.works.files[1]: expected text"),
+        ("sources: {works: {location: x, options: {a: {b: '${NOT_SET_ANYWHERE}'}}}}", "sources.works.options.a.b: ${NOT_SET_ANYWHERE}"),
+        ("[" * 100_000, "nested deeper"),
+        ("a: &a [x]\nsources: *a", "anchors and aliases"),
     ],
 )
 def test_mistakes_are_named_with_their_place(tmp_path: Path, text: str, named: str) -> None:
@@ -48,6 +67,17 @@ def test_mistakes_are_named_with_their_place(tmp_path: Path, text: str, named: s
         load_sources(path)
     assert named in str(error.value)
     assert str(path) in str(error.value)
+
+
+def test_options_keep_their_kinds(tmp_path: Path) -> None:
+    path = written(tmp_path, "sources: {works: {location: x, options: {anon: true, port: 22, host: '22', paths: [a, 1]}}}")
+    assert load_sources(path)["works"].options == {"anon": True, "port": 22, "host": "22", "paths": ["a", 1]}
+
+
+def test_a_file_in_another_encoding_is_named(tmp_path: Path) -> None:
+    (tmp_path / "sources.yaml").write_bytes("sources: {works: {location: Müller}}".encode("utf-16"))
+    with pytest.raises(SourcesError, match=r"sources\.yaml:1: not readable as YAML in UTF-8"):
+        load_sources(tmp_path / "sources.yaml")
 
 
 def test_a_missing_file_says_what_to_do(tmp_path: Path) -> None:

@@ -291,7 +291,7 @@ def test_bytes_in_sqlite_that_are_not_utf8_are_replaced_and_told(tmp_path: Path)
     [
         (lambda dump: (dump / "track_artists.parquet").unlink(), "no table track_artists among albums"),
         (lambda dump: (dump / "tracks.parquet").write_bytes(b"PAR1 and no more"), r"table tracks \(tracks\.parquet\) cannot be read"),
-        (lambda dump: pl.DataFrame({"rowid": [1]}).write_parquet(dump / "albums.parquet"), "table albums has no column id"),
+        (lambda dump: pl.DataFrame({"rowid": [1]}).write_parquet(dump / "albums.parquet"), "albums.parquet: no column id"),
     ],
 )
 def test_a_dump_that_is_not_whole_is_an_error_and_leaves_no_tables(spoil: Callable[[Path], object], message: str, tmp_path: Path) -> None:
