@@ -1,4 +1,4 @@
-"""`python -m pipeline`: build a catalog, reclassify it, roll it back, list snapshots, simulate dumps, evaluate and explain linkage.
+"""`python -m pipeline`: build a catalog, reclassify it, roll it back, verify it, list snapshots, simulate dumps, evaluate, explain linkage.
 
 Progress goes to standard error, answers to standard output. Exit code 1: the command could not do its work, and said why.
 """
@@ -8,29 +8,43 @@ from __future__ import annotations
 import argparse
 import json
 import logging
+import os
+import signal
 import sys
+import threading
 import time
+import uuid
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from catalog_store.log_stream import guard_standard_error
+from pipeline.build.claim import CatalogBusyError, ClaimRecord, Holder, claimed
 from pipeline.dumps.sources import SourcesError, named_sources
 from pipeline.paths import BuildPaths
 from pipeline.settings import Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 log = logging.getLogger("pipeline")
+
+_SIGNALS = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+"""Where Python notes each signal that it handles: libraries install handlers of their own, and turn what they raise into other errors."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit code."""
     options = _parser().parse_args(arguments)
     _log_progress()
+    if threading.current_thread() is threading.main_thread():
+        signal.set_wakeup_fd(_SIGNALS[1], warn_on_full_buffer=False)
     try:
         exit_code: int = options.run(options)
-    except (ValueError, OSError) as error:
+    except KeyboardInterrupt:
+        return _fail("")
+    except (CatalogBusyError, ValueError, OSError) as error:
         return _fail(str(error))
     return exit_code
 
@@ -46,12 +60,11 @@ def build(options: argparse.Namespace) -> int:
         named_sources(settings.dumps, settings.sources)  # a slip of the pen is told at once, not by every platform's step
     except SourcesError as error:
         return _fail(str(error))
+    require_usable(settings)
     from pipeline.run import BuildFailedError, run_build  # noqa: PLC0415 - importing dagster costs more than the other commands take
 
-    if options.relink:
-        BuildPaths(settings.root).ask_for_relink()
     try:
-        built = run_build(settings)
+        built = run_build(settings, relink=options.relink)
     except BuildFailedError as error:
         return _fail(f"{error}\nThe catalog that was live before is still live.")
     print(json.dumps(built))
@@ -66,12 +79,35 @@ def reclassify(options: argparse.Namespace) -> int:
     for name in ("dumps", "sources", "rules"):
         if getattr(options, name):
             settings = replace(settings, **{name: getattr(options, name).resolve()})
+    if not settings.root.is_dir():
+        return _fail(f"no catalog at {settings.root}: build one first")
+    require_usable(settings)
     try:
         built = run_reclassify(settings)
     except BuildFailedError as error:
         return _fail(f"{error}\nThe catalog that was live before is still live.")
     print(json.dumps(built))
     return 0
+
+
+def require_usable(settings: Settings) -> None:
+    """Read what people have written, and try to write into the catalog: an hour of build comes before either is needed.
+
+    ValueError and OSError say what cannot be used.
+    """
+    from genre_rules.documents import RuleError  # noqa: PLC0415 - the other commands need none of these
+    from genre_rules.load import load_book  # noqa: PLC0415
+    from pipeline.linkage.overrides import load_overrides  # noqa: PLC0415
+
+    paths = BuildPaths(settings.root, settings.overrides, settings.rules)
+    try:
+        if settings.rules:
+            load_book(settings.rules)
+    except RuleError as error:
+        raise ValueError(str(error)) from error
+    if paths.has_overrides:
+        load_overrides(paths.overrides)
+    paths.require_writable()
 
 
 def simulate(options: argparse.Namespace) -> int:
@@ -112,24 +148,49 @@ def explain(options: argparse.Namespace) -> int:
 
 
 def snapshots(options: argparse.Namespace) -> int:
-    """List published snapshots, oldest first, the live one marked."""
+    """List published snapshots in the order in which they were published, the live one and damaged ones marked."""
+    from catalog_store.publisher import damaged_snapshots  # noqa: PLC0415
     from catalog_store.publisher import snapshots as published  # noqa: PLC0415
+    from catalog_store.snapshot import SNAPSHOTS  # noqa: PLC0415
 
+    if not (options.catalog / SNAPSHOTS).is_dir():
+        return _fail(f"no catalog at {options.catalog}: it has no folder {SNAPSHOTS!r}; --catalog takes the folder that `build` was given")
     for snapshot in published(options.catalog):
         print(json.dumps(snapshot.summary()))
+    for name, reason in damaged_snapshots(options.catalog).items():
+        print(json.dumps({"id": name, "damaged": reason}))
     return 0
 
 
 def rollback(options: argparse.Namespace) -> int:
-    """Make an earlier snapshot the live one."""
+    """Make an earlier snapshot the live one, after reading all its files through: some two seconds a gigabyte."""
     from catalog_store.errors import CatalogError  # noqa: PLC0415
     from catalog_store.publisher import rollback as switch_back  # noqa: PLC0415
 
     try:
-        live = switch_back(options.catalog, options.to)
+        with _claimed(options.catalog, "rollback"):
+            live = switch_back(options.catalog, options.to, contents=not options.sizes_only, report=log.info)
+    except CatalogError as error:
+        return _fail(f"{error}\nThe catalog that was live before is still live.")
+    print(json.dumps(live.summary()))
+    return 0
+
+
+def verify(options: argparse.Namespace) -> int:
+    """Check a snapshot: every byte against its checksums, then its files against each other. Some three seconds a gigabyte."""
+    from catalog_store.errors import CatalogError  # noqa: PLC0415
+    from catalog_store.publisher import find_snapshot, live_snapshot  # noqa: PLC0415
+    from catalog_store.snapshot import verify as verify_files  # noqa: PLC0415
+    from catalog_store.snapshot_invariants import require_invariants  # noqa: PLC0415
+
+    try:
+        found = find_snapshot(options.catalog, options.snapshot) if options.snapshot else live_snapshot(options.catalog)
+        verify_files(found.folder, report=log.info)
+        log.info("every file is what the manifest says; checking invariants")
+        require_invariants(found.folder, found.manifest)
     except CatalogError as error:
         return _fail(str(error))
-    print(json.dumps(live.summary()))
+    print(json.dumps({**found.summary(), "verified": True}))
     return 0
 
 
@@ -147,16 +208,46 @@ def registry(options: argparse.Namespace) -> int:
     from pipeline.linkage.registry import rebuild_registry  # noqa: PLC0415
     from pipeline.paths import BuildPaths  # noqa: PLC0415
 
-    print(json.dumps(rebuild_registry(BuildPaths(options.catalog))))
+    with _claimed(options.catalog, "registry rebuild"):
+        print(json.dumps(rebuild_registry(BuildPaths(options.catalog))))
     return 0
 
 
+@contextmanager
+def _claimed(catalog: Path, command: str) -> Iterator[None]:
+    """Hold the catalog for a command that changes it; CatalogBusyError when a build does."""
+
+    def has_ended(record: ClaimRecord) -> bool:
+        from pipeline.defs.resources import has_ended as ask_dagster  # noqa: PLC0415 - as for build: rarely needed, and slow to import
+
+        return ask_dagster(record)
+
+    if not catalog.is_dir():
+        raise FileNotFoundError(f"no catalog at {catalog}: name the folder of one that was built")
+    with claimed(catalog, Holder(str(uuid.uuid4()), f"python -m pipeline {command}"), has_ended):
+        yield
+
+
 def _fail(message: str) -> int:
+    """Say why the command ends without its work done; the exit code. After Ctrl-C that is what it says: 128 + SIGINT, as in shells."""
+    if caught := _caught_signal():
+        print("interrupted", file=sys.stderr)
+        return 128 + caught
     print(f"error: {message}", file=sys.stderr)
     return 1
 
 
+def _caught_signal() -> int | None:
+    """Ctrl-C or SIGTERM, if one of them came."""
+    try:
+        received = os.read(_SIGNALS[0], 4096)
+    except BlockingIOError:
+        return None
+    return next((number for number in (signal.SIGINT, signal.SIGTERM) if number in received), None)
+
+
 def _log_progress() -> None:
+    guard_standard_error()  # a full disk under the log must not end a build
     started = time.monotonic()
 
     class Elapsed(logging.Formatter):
@@ -211,14 +302,7 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--json", action="store_true", help="everything, for machines")
     command.set_defaults(run=explain)
 
-    command = commands.add_parser("snapshots", help="list published snapshots", description=snapshots.__doc__)
-    command.add_argument("--catalog", type=Path, required=True, metavar="DIR")
-    command.set_defaults(run=snapshots)
-
-    command = commands.add_parser("rollback", help="make an earlier snapshot live", description=rollback.__doc__)
-    command.add_argument("--catalog", type=Path, required=True, metavar="DIR")
-    command.add_argument("--to", required=True, metavar="ID", help="snapshot id, as `snapshots` lists it")
-    command.set_defaults(run=rollback)
+    _add_snapshot_commands(commands)
 
     command = commands.add_parser("overrides", help="check reviewed must-links and cannot-links", description=overrides.__doc__)
     command.add_argument("--check", type=Path, required=True, metavar="FILE", help="the reviewed file, see docs/linkage.md")
@@ -230,6 +314,23 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--catalog", type=Path, required=True, metavar="DIR", help="catalog whose live snapshot lost its registry")
     command.set_defaults(run=registry)
     return parser
+
+
+def _add_snapshot_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    command = commands.add_parser("snapshots", help="list published snapshots", description=snapshots.__doc__)
+    command.add_argument("--catalog", type=Path, required=True, metavar="DIR")
+    command.set_defaults(run=snapshots)
+
+    command = commands.add_parser("rollback", help="make an earlier snapshot live", description=rollback.__doc__)
+    command.add_argument("--catalog", type=Path, required=True, metavar="DIR")
+    command.add_argument("--to", required=True, metavar="ID", help="snapshot id, as `snapshots` lists it")
+    command.add_argument("--sizes-only", action="store_true", help="do not read the files through: at once, but damage inside goes unseen")
+    command.set_defaults(run=rollback)
+
+    command = commands.add_parser("verify", help="check a snapshot's checksums and invariants", description=verify.__doc__)
+    command.add_argument("--catalog", type=Path, required=True, metavar="DIR")
+    command.add_argument("--snapshot", metavar="ID", help="snapshot id, as `snapshots` lists it (default: the live one)")
+    command.set_defaults(run=verify)
 
 
 if __name__ == "__main__":

@@ -10,19 +10,27 @@ from pipeline.defs.jobs import nightly_job, reclassify_job
 from pipeline.defs.linkage_assets import linkage_assets
 from pipeline.defs.quality_assets import gate
 from pipeline.defs.resources import CatalogResource
+from pipeline.defs.run_history import forget_old_runs, forgetting_schedule
 from pipeline.defs.schedules import nightly_schedule
 from pipeline.defs.snapshot_assets import snapshot_assets
 from pipeline.settings import Settings
 
 
-def build_definitions(resources: Mapping[str, object], schedule: str = Settings.schedule) -> dg.Definitions:
-    """The definitions over given resources (`catalog`: a CatalogResource); tests hand in their own paths."""
+def build_definitions(
+    resources: Mapping[str, object],
+    schedule: str = Settings.schedule,
+    executor: dg.ExecutorDefinition = dg.in_process_executor,
+) -> dg.Definitions:
+    """The definitions over given resources (`catalog`: a CatalogResource); tests hand in their own paths.
+
+    A step uses all processors itself, and a process for each step would cost seconds of imports: steps run in one process.
+    """
     return dg.Definitions(
         assets=[*dump_assets(), *linkage_assets(), *catalog_assets(), gate, *snapshot_assets()],
-        jobs=[nightly_job, reclassify_job],
-        schedules=[nightly_schedule(schedule)],
+        jobs=[nightly_job, reclassify_job, forget_old_runs],
+        schedules=[nightly_schedule(schedule), forgetting_schedule()],
         resources=resources,
-        executor=dg.in_process_executor,  # a step uses all processors itself; a process per step would cost seconds of imports each
+        executor=executor,
     )
 
 

@@ -55,7 +55,7 @@ def explain(paths: BuildPaths, key: str) -> Explanation:
 
 
 def _decisions(paths: BuildPaths, known: Evidence) -> tuple[str, ...]:
-    if not paths.overrides.is_file():
+    if not paths.has_overrides:
         return ()
     records = {f"{member.platform}:{member.external_id}" for member in known.members}
     entries = load_overrides(paths.overrides).entries

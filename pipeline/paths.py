@@ -7,6 +7,8 @@
 <root>/work/linkage/mapped/             the tables of atoms once more, for a night to look up (see pipeline/linkage/mapped.py)
 <root>/work/catalog/<table>/            the tables that are published
 <root>/work/report/index.html           what the last build says of itself, for people
+<root>/work/state/<layer>/<table>.json  what each table was made from (see pipeline/build/work_state.py)
+<root>/.build.lock, .claim.*            which run holds the catalog (see pipeline/build/claim.py)
 <root>/snapshots/<id>/                  published, immutable (see catalog_store/snapshot.py)
 <root>/current                          link to the live snapshot
 """
@@ -14,6 +16,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING
 
 from catalog_store.platforms import FINGERPRINTS, INPUTS
@@ -35,6 +38,21 @@ class BuildPaths:
     """Where the reviewed overrides of linkage lie, when not in the root."""
     rules: Path | None = None
     """The folder of the genre rules, when not the shipped one."""
+
+    def require_writable(self) -> None:
+        """Make the root and write into it and its folders. OSError names the folder that cannot be written, and why."""
+        for folder in (self.root, self.root / "landing", self.root / "work", self.snapshots):
+            try:
+                if folder == self.root:
+                    folder.mkdir(parents=True, exist_ok=True)
+                if folder.is_dir():
+                    with TemporaryFile(dir=folder):
+                        pass
+            except OSError as error:
+                reason = "it is no folder" if folder.exists() and not folder.is_dir() else error.strerror
+                raise OSError(
+                    f"the catalog folder {folder} cannot be written ({reason}): name another, or give the user that builds it"
+                ) from error
 
     def landing(self, platform: str) -> Path:
         """Landed dumps of one platform, a dated folder each."""
@@ -78,6 +96,11 @@ class BuildPaths:
     def overrides(self) -> Path:
         """The reviewed overrides of linkage; need not exist."""
         return self.overrides_file or self.root / "overrides.yaml"
+
+    @property
+    def has_overrides(self) -> bool:
+        """Whether there are reviewed overrides; a file that somebody named has to be there."""
+        return self.overrides_file is not None or self.overrides.exists()
 
     @property
     def relink(self) -> Path:

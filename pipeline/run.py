@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import fcntl
+import uuid
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -10,18 +10,17 @@ import dagster as dg
 
 from catalog_store.errors import CatalogError
 from catalog_store.publisher import live_snapshot
-from pipeline.build.live_work import StaleWorkError, require_live_work
+from pipeline.build.claim import CatalogBusyError, Holder, claimed
+from pipeline.build.live_work import StaleWorkError
 from pipeline.definitions import build_definitions
-from pipeline.defs.jobs import NIGHTLY, RECLASSIFY, REMADE_KEYS, REMADE_TABLES, SUGGESTION_KEYS
+from pipeline.defs.jobs import NIGHTLY, REMADE_KEYS, SUGGESTION_KEYS
 from pipeline.defs.quality_assets import FIGURES_KEY
-from pipeline.defs.resources import CatalogResource
-from pipeline.defs.snapshot_assets import PUBLISHED
-from pipeline.linkage.registry import RegistryError, require_registry
+from pipeline.defs.resources import RECLASSIFY, CatalogResource, has_ended, require_sound
+from pipeline.linkage.registry import RegistryError
 from pipeline.paths import BuildPaths
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
     from pipeline.settings import Settings
 
@@ -30,15 +29,15 @@ class BuildFailedError(Exception):
     """A step or a blocking check failed; the message names it and says why. Nothing was published."""
 
 
-def run_build(settings: Settings) -> dict[str, object]:
-    """Materialise everything from dumps to the live snapshot; facts about that snapshot. BuildFailedError when a step fails."""
-    settings.root.mkdir(parents=True, exist_ok=True)
-    with only_builder(settings.root):
-        try:
-            require_registry(BuildPaths(settings.root))
-        except (RegistryError, CatalogError) as error:
-            raise BuildFailedError(str(error)) from error
-        stages = _materialise(settings)
+def run_build(settings: Settings, *, relink: bool = False) -> dict[str, object]:
+    """Materialise everything from dumps to the live snapshot; facts about that snapshot. BuildFailedError when a step fails.
+
+    With `relink` every record is linked anew, also by the next build if this one does not come to its end.
+    """
+    with _run_of("build", settings, NIGHTLY) as run_id:
+        if relink:
+            BuildPaths(settings.root).ask_for_relink()
+        stages = _materialise(settings, run_id)
     return {**live_snapshot(settings.root).summary(), "report": str(BuildPaths(settings.root).report), "stages": stages}
 
 
@@ -48,36 +47,32 @@ def run_reclassify(settings: Settings) -> dict[str, object]:
     Suggestions are read anew where their source is named, else those of the last build count. BuildFailedError when a step fails or the
     work folder is not that of the live snapshot.
     """
-    paths = BuildPaths(settings.root)
     if not settings.root.is_dir():
         raise BuildFailedError(f"no catalog at {settings.root}: build one first")
-    with only_builder(settings.root):
-        try:
-            require_live_work(paths, [table for table in PUBLISHED if table not in REMADE_TABLES])
-            # The work folder shares its bytes: damaged ones would be published anew, as if they were right.
-            require_registry(paths)
-        except (StaleWorkError, RegistryError, CatalogError) as error:
-            raise BuildFailedError(str(error)) from error
+    with _run_of("reclassify", settings, RECLASSIFY) as run_id:
         has_sources = settings.dumps is not None or settings.sources.is_file()
-        stages = _materialise(settings, RECLASSIFY, [*(SUGGESTION_KEYS if has_sources else ()), *REMADE_KEYS])
-    return {**live_snapshot(settings.root).summary(), "report": str(paths.report), "stages": stages}
+        stages = _materialise(settings, run_id, RECLASSIFY, [*(SUGGESTION_KEYS if has_sources else ()), *REMADE_KEYS])
+    return {**live_snapshot(settings.root).summary(), "report": str(BuildPaths(settings.root).report), "stages": stages}
 
 
 @contextmanager
-def only_builder(root: Path) -> Iterator[None]:
-    """Hold the build lock of a catalog: two builds at once would write the same work files. The kernel frees it when the process dies."""
-    with (root / ".build.lock").open("a") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise BuildFailedError(f"another build is running in {root}: wait for it, or stop it") from None
-        yield
+def _run_of(command: str, settings: Settings, job: str) -> Iterator[str]:
+    """Claim the catalog for a run and look it over, as the run's first step would: a refusal comes before any work. The run's id."""
+    run_id = str(uuid.uuid4())
+    try:
+        with claimed(settings.root, Holder(run_id, f"python -m pipeline {command}"), has_ended) as claim:
+            require_sound(BuildPaths(settings.root), job)
+            claim.mark_checked()
+            yield run_id
+    except (CatalogBusyError, StaleWorkError, RegistryError, CatalogError) as error:
+        raise BuildFailedError(str(error)) from error
 
 
-def _materialise(settings: Settings, job: str = NIGHTLY, keys: Sequence[dg.AssetKey] | None = None) -> list[dict[str, object]]:
+def _materialise(settings: Settings, run_id: str, job: str = NIGHTLY, keys: Sequence[dg.AssetKey] | None = None) -> list[dict[str, object]]:
     definitions = build_definitions({"catalog": CatalogResource.of(settings)})
     with dg.DagsterInstance.ephemeral() as instance:
         result = definitions.resolve_job_def(job).execute_in_process(
+            run_id=run_id,
             asset_selection=keys,
             instance=instance,
             raise_on_error=False,

@@ -5,16 +5,29 @@
 
 from __future__ import annotations
 
+import math
 import os
+import re
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from yaml_documents import nearest
 
+PREFIX = "CATALOG_"
+SERVER_PREFIX = "CATALOG_API_"
+"""Settings of the server, which reads and checks them itself."""
 
-_READERS: dict[str, Callable[[str], object]] = {"int": int, "float": float, "str": str}
+Count = int
+"""A whole number from 1."""
+Share = float
+"""From 0 to 1."""
+Factor = float
+"""From 1."""
+Cron = str
+_BOUNDS = {"Count": (1, 1_000_000), "Share": (0, 1), "Factor": (1, 1_000_000)}
+_CRON_FIELD = r"[0-9A-Za-z*/,\-?#]+"
+_CRON = re.compile(rf"@(?:hourly|daily|weekly|monthly|yearly|annually|midnight)|{_CRON_FIELD}(?: +{_CRON_FIELD}){{4}}")
 
 
 @dataclass(frozen=True)
@@ -29,40 +42,62 @@ class Settings:
     """A folder with one sub-folder per platform; replaces `sources` when set."""
     overrides: Path | None = None
     """The reviewed overrides of linkage (docs/linkage.md); `overrides.yaml` in the catalog's folder when not set, and none is fine."""
-    keep_snapshots: int = 3
+    keep_snapshots: Count = 3
     """Published snapshots that stay on disk, the live one included."""
-    keep_dumps: int = 2
+    keep_dumps: Count = 2
     """Landed dumps that stay on disk, per platform."""
-    largest_shrink: float = 0.2
+    largest_shrink: Share = 0.2
     """Share of the live catalog's recordings that a new build may lack before its publication is refused; 1 switches the check off."""
-    lowest_precision: float = 0.98
+    lowest_precision: Share = 0.98
     """Of the golden pairs, and of a simulated world: a build below is not published."""
-    lowest_recall: float = 0.93
+    lowest_recall: Share = 0.93
     """The same for recall."""
-    largest_fall: float = 0.002
+    largest_fall: Share = 0.002
     """How far precision or recall may fall below the live snapshot's; 1 switches the comparison off."""
-    largest_jump: float = 1.5
+    largest_jump: Factor = 1.5
     """Factor by which signs of mixed recordings and contested codes may grow against the live snapshot, its size taken into account."""
-    largest_move: float = 0.02
+    largest_move: Share = 0.02
     """Share of the records of the live snapshot that may stand under another recording id; 1 switches the check off."""
-    fingerprint_days: int = 400
+    lowest_rows: Share = 0.7
+    """Share of the rows staged before that each staging table of a platform's next dump must hold; below, the dump before stays in use. 0
+    switches the check off."""
+    largest_loss: Share = 0.1
+    """Share of a platform's values of one column, and of the codes of the live catalog, that may be lost; 1 switches the checks off."""
+    keep_run_days: Count = 90
+    """Days for which Dagster remembers runs, with their events and logs."""
+    fingerprint_days: Count = 400
     """Days of the fingerprint dump that one build fetches and reads at most: the first ones of many years take several nights."""
     rules: Path | None = None
     """A folder of genre rules that replaces the shipped ones."""
-    schedule: str = "0 3 * * *"
+    schedule: Cron = "0 3 * * *"
     """Cron expression (UTC) of the nightly build."""
 
     @classmethod
     def from_environment(cls) -> Self:
-        """Defaults, overridden by `CATALOG_*`; ValueError names the variable that cannot be read."""
+        """Defaults, overridden by `CATALOG_*`; ValueError names the variable, its value and what it may be."""
+        kinds = {f"{PREFIX}{field.name.upper()}": (field.name, str(field.type)) for field in fields(cls)}
         values: dict[str, object] = {}
-        for field in fields(cls):
-            name = f"CATALOG_{field.name.upper()}"
-            text = os.environ.get(name)
-            if not text:
-                continue
-            try:
-                values[field.name] = _READERS.get(str(field.type), Path)(text)
-            except ValueError:
-                raise ValueError(f"{name}={text!r}: expected {field.type}") from None
+        for variable, text in os.environ.items():
+            if variable in kinds:
+                name, kind = kinds[variable]
+                values |= {name: _read(variable, text, kind)} if text else {}
+            elif variable.startswith(PREFIX) and not variable.startswith(SERVER_PREFIX) and (meant := nearest(variable, kinds)):
+                raise ValueError(f"{variable}={text!r}: there is no such setting{meant}")
         return cls(**values)  # type: ignore[arg-type]
+
+
+def _read(variable: str, text: str, kind: str) -> object:
+    if kind in _BOUNDS:
+        least, most = _BOUNDS[kind]
+        try:
+            number = int(text) if kind == "Count" else float(text)
+        except ValueError:
+            number = math.nan
+        if not least <= number <= most:
+            raise ValueError(f"{variable}={text!r}: expected a {'whole ' if kind == 'Count' else ''}number from {least} to {most}")
+        return number
+    if kind == "Cron":
+        if not _CRON.fullmatch(text.strip()):
+            raise ValueError(f"{variable}={text!r}: expected a cron expression of five fields, as `0 3 * * *`")
+        return text
+    return Path(text)

@@ -261,10 +261,13 @@ WITH named AS (
         {shown_name_sql("s.name", "n.platform")} AS name
     FROM node_artist a JOIN node n USING (node) JOIN source_artist s ON s.platform = n.platform AND s.artist_id = n.artist_id
     UNION ALL
-    SELECT a.artist_id, {len(ARTIST_NAME)} + {rank_sql(ARTIST_NAME, "n.platform")}, NULL, NULL, min(c.name)
-    FROM node_artist a JOIN node n USING (node) JOIN credit_node c USING (node) GROUP BY a.artist_id, n.platform
+    SELECT artist_id, {len(ARTIST_NAME)} + {rank_sql(ARTIST_NAME)}, NULL, NULL, arg_min(name, struct_pack(a := -credits, b := name))
+    FROM (
+        SELECT a.artist_id, n.platform, {shown_name_sql("c.name", "c.platform")} AS name, count(*) AS credits
+        FROM node_artist a JOIN node n USING (node) JOIN credit_node c USING (node) GROUP BY ALL
+    ) GROUP BY artist_id, platform
     UNION ALL
-    SELECT a.artist_id, {3 * len(ARTIST_NAME)}, NULL, NULL, min(c.name)
+    SELECT a.artist_id, {3 * len(ARTIST_NAME)}, NULL, NULL, min({shown_name_sql("c.name", "c.platform")})
     FROM release_credit c JOIN name_key k USING (name)
     JOIN node n ON n.platform = CASE WHEN c.artist_id IS NULL THEN '{NAME_ONLY}' ELSE c.platform END
         AND n.artist_id = coalesce(c.artist_id, k.key)

@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from catalog_store.platforms import INPUTS
 from catalog_store.tables import CATALOG_TABLES, LINKAGE_TABLES, TABLES
 from catalog_store.tables.files import read_table, row_count, write_table
 from catalog_store.tables.spec import TEXT_LIST
 from pipeline.build.workbench import Workbench, open_workbench
+from pipeline.dumps.profile import staged_profile
 from pipeline.linkage.evaluation import evaluate_build
 from pipeline.linkage.golden_pairs import GoldenResult, judge, load_golden_pairs
+from pipeline.paths import DAILY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,6 +84,15 @@ def _counted(bench: Workbench, paths: BuildPaths) -> Iterator[tuple[str, str, fl
             yield topic, name, value
     for table in CATALOG_TABLES:
         yield from _nulls(bench, table.name)
+    yield from _staged(paths)
+
+
+def _staged(paths: BuildPaths) -> Iterator[tuple[str, str, float]]:
+    """Rows per staging table and platform, and how many of them have a value in each column (see pipeline/dumps/profile.py)."""
+    for platform in INPUTS:
+        profile = staged_profile(paths.staging(platform), platform, is_daily=platform in DAILY)
+        yield from (("staged", f"{platform}.{table}", rows) for table, rows in profile.rows.items())
+        yield from (("filled", f"{platform}.{name}", rows) for name, rows in profile.filled.items())
 
 
 def _nulls(bench: Workbench, name: str) -> Iterator[tuple[str, str, float]]:

@@ -10,9 +10,14 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from catalog_store.platforms import INPUTS
+from pipeline.dumps.drift import DriftLimits, falls_short, losses, settings_for, told
+from pipeline.dumps.profile import Profile
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pipeline.build.code_loss import CodeLoss
     from pipeline.build.figures import Figures
     from pipeline.build.id_drift import IdDrift
 
@@ -32,6 +37,13 @@ class Limits:
     fall: float = 0.002
     jump: float = 1.5
     move: float = 0.02
+    loss: float = 0.1
+    rows: float = 0.7
+
+    @property
+    def may_shrink(self) -> bool:
+        """Whether the operator lets a smaller catalog through, and with it what stood in the part that is gone."""
+        return self.shrink >= 1 or self.loss >= 1 or self.rows <= 0
 
 
 @dataclass(frozen=True)
@@ -49,19 +61,25 @@ QUESTIONS = {
     "simulated_truth_holds": "precision and recall against a simulated world's truth, when the dumps carry one (the same settings)",
     "no_jump_of_mixed_recordings": "signs of two recordings under one id did not become much more frequent (setting largest_jump)",
     "no_jump_of_isrc_conflicts": "contested codes did not become much more frequent (setting largest_jump)",
+    "platforms_keep_their_values": "rows per staging table and values per column of each platform (settings lowest_rows, largest_loss)",
+    "columns_keep_their_values": "values per column of each published table (setting largest_loss)",
+    "codes_stay": "ISRCs, ISWCs and barcodes of the live snapshot are still there (setting largest_loss)",
     "ids_stay": "few records stand under another id than in the live snapshot (setting largest_move)",
 }
 """Name of each verdict -> what it asks; the checks of the asset."""
 
 
-def verdicts(now: Figures, before: Figures, drift: IdDrift | None, limits: Limits) -> list[Verdict]:
-    """One verdict per question, in the order of QUESTIONS. `before` is empty and `drift` None when nothing is published."""
+def verdicts(now: Figures, before: Figures, drift: IdDrift | None, limits: Limits, codes: Sequence[CodeLoss] = ()) -> list[Verdict]:
+    """One verdict per question, in the order of QUESTIONS. `before` and `codes` are empty and `drift` None when nothing is published."""
     return [
         _shrink(now, before, limits),
         _golden(now, before, limits),
         _truth(now, before, limits),
         _jump("no_jump_of_mixed_recordings", "mixed", now, before, limits),
         _jump("no_jump_of_isrc_conflicts", "conflicts", now, before, limits),
+        _platforms(now, before, limits),
+        _columns(now, before, limits),
+        _codes(codes, limits),
         _moves(drift, limits),
     ]
 
@@ -147,6 +165,70 @@ def _jump(name: str, topic: str, now: Figures, before: Figures, limits: Limits) 
         message=f"{', '.join(jumps)} against the live snapshot. Look at the examples in the report: one platform's codes or durations "
         "gone wrong (keep yesterday, tell the platform) or a guard switched off (undo it); if it is right, build once with "
         "CATALOG_LARGEST_JUMP=1000",
+    )
+
+
+def _platforms(now: Figures, before: Figures, limits: Limits) -> Verdict:
+    """What staging asks of a dump is asked once more against what is live: staging may have been let through, or begun anew."""
+    name = "platforms_keep_their_values"
+    drift = DriftLimits(0.0, 1.0) if limits.shrink >= 1 else DriftLimits(limits.rows, limits.loss)
+    were, are = _profiles(before), _profiles(now)
+    found = {platform: losses(were[platform], are.get(platform, Profile()), drift) for platform in INPUTS if platform in were}
+    lost = {platform: lacks for platform, lacks in found.items() if lacks}
+    if not lost:
+        return Verdict(name, passed=True, message=f"{len(are)} platforms compared with {len(were)} of the live snapshot")
+    return Verdict(
+        name,
+        passed=False,
+        message=f"{'; '.join(f'{platform}: {told(lacks)}' for platform, lacks in lost.items())} against the live snapshot. Were columns of "
+        "the platform's dump renamed, files left out, or does an adapter read it otherwise? Compare the dump with docs/formats, mark it "
+        f"broken or undo the change; if it is right, build once with {settings_for([loss for lacks in lost.values() for loss in lacks])}",
+    )
+
+
+def _profiles(figures: Figures) -> dict[str, Profile]:
+    """The figures of staging by platform."""
+    found: dict[str, Profile] = {}
+    for (topic, name), value in figures.items():
+        if topic in ("staged", "filled"):
+            platform, _, what = name.partition(".")
+            profile = found.setdefault(platform, Profile())
+            (profile.rows if topic == "staged" else profile.filled)[what] = int(value)
+    return found
+
+
+def _columns(now: Figures, before: Figures, limits: Limits) -> Verdict:
+    name, lost = "columns_keep_their_values", []
+    for (topic, column), share in sorted(before.items()):
+        rows, were = (figures.get(("rows", column.partition(".")[0]), 0.0) for figures in (now, before))
+        if topic != "nulls" or not were or ("nulls", column) not in now:
+            continue
+        filled, was = rows * (1 - now["nulls", column]), were * (1 - share)
+        if falls_short(filled, was * min(1.0, rows / were), 1 - limits.loss):
+            lost.append(
+                f"{column} {was:,.0f} -> {filled:,.0f} values (empty in {share:.1%} of the rows before, {now['nulls', column]:.1%} now)"
+            )
+    if not lost or limits.may_shrink:
+        return Verdict(name, passed=True, message=f"lost values: {', '.join(lost) or 'none'}")
+    return Verdict(
+        name,
+        passed=False,
+        message=f"{', '.join(lost)} against the live snapshot: at most {limits.loss:.0%} may be lost. Look for the platform that gave "
+        "them (empty values and sources in the report) or undo the change of code or rules; if it is right, build once with "
+        "CATALOG_LARGEST_LOSS=1",
+    )
+
+
+def _codes(codes: Sequence[CodeLoss], limits: Limits) -> Verdict:
+    said = ", ".join(f"{loss.lost:,} of {loss.were:,} {loss.kind}s gone" for loss in codes) or "nothing is published yet"
+    lost = [loss for loss in codes if falls_short(loss.were - loss.lost, loss.were, 1 - limits.loss)]
+    if not lost or limits.may_shrink:
+        return Verdict("codes_stay", passed=True, message=said)
+    return Verdict(
+        "codes_stay",
+        passed=False,
+        message=f"{said}: at most {limits.loss:.0%} of a kind may go. Callers look up by these codes. Look for the platform that gave them "
+        "(sources and empty values in the report); if it is right, build once with CATALOG_LARGEST_LOSS=1",
     )
 
 

@@ -8,13 +8,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from catalog_store.publisher import live_snapshot
-from catalog_store.snapshot import sha256
+from catalog_store.snapshot import schema_version, sha256
+from catalog_store.tables import TABLES
 from catalog_store.tables.files import parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
+    from catalog_store.snapshot import Manifest
     from catalog_store.tables import Table
     from pipeline.paths import BuildPaths
 
@@ -24,8 +26,16 @@ class StaleWorkError(Exception):
 
 
 def require_live_work(paths: BuildPaths, tables: Iterable[Table]) -> None:
-    """StaleWorkError unless each of `tables` lies in the work folder as it was published; NoSnapshotError before the first publish."""
+    """StaleWorkError unless each of `tables` lies in the work folder as it was published, in the columns of today.
+
+    NoSnapshotError before the first publish.
+    """
     live = live_snapshot(paths.root)
+    if not has_columns_of_today(live.manifest):
+        raise StaleWorkError(
+            f"the tables of the live snapshot {live.id} have other columns than this program writes: run a whole build first "
+            "(the job nightly_build)"
+        )
     for table in tables:
         stored = live.manifest.tables.get(table.name)
         folder = paths.table(table.name)
@@ -36,11 +46,16 @@ def require_live_work(paths: BuildPaths, tables: Iterable[Table]) -> None:
             )
 
 
+def has_columns_of_today(manifest: Manifest) -> bool:
+    """Whether all tables of a snapshot have the columns that this program writes."""
+    return manifest.tables.keys() <= TABLES.keys() and manifest.schema_version == schema_version(manifest.tables)
+
+
 def _is_same(working: list[Path], published: list[tuple[Path, str]]) -> bool:
     """Mostly the same files under two names; after a copy of the catalog their contents are compared."""
     if [path.name for path in working] != [path.name for path, _ in published]:
         return False
     return all(
-        here.samefile(there) or (here.stat().st_size == there.stat().st_size and sha256(here) == digest)
+        there.is_file() and (here.samefile(there) or (here.stat().st_size == there.stat().st_size and sha256(here) == digest))
         for here, (there, digest) in zip(working, published, strict=True)
     )

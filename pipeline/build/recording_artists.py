@@ -6,6 +6,7 @@ is one artist (artists.py), whom a title names (title_credits.py).
 
 from __future__ import annotations
 
+from pipeline.build.credited_names import OTHER_NAME
 from pipeline.build.packing import packed_sql
 from pipeline.build.priorities import RECORDING_CREDITS, ROLELESS, rank_sql
 
@@ -68,12 +69,12 @@ WITH said AS (
 ), ordered AS (
     SELECT *, (row_number() OVER (PARTITION BY recording_id ORDER BY place, artist_id) - 1)::SMALLINT AS position FROM credited
 )
-SELECT recording_id, position, artist_id, name, is_remixer,
-    is_primary OR (position = 0 AND NOT bool_or(is_primary) OVER (PARTITION BY recording_id)) AS is_primary
-FROM ordered
+SELECT c.recording_id, c.position, c.artist_id, a.name, o.credited_as, c.is_remixer,
+    c.is_primary OR (c.position = 0 AND NOT bool_or(c.is_primary) OVER (PARTITION BY c.recording_id)) AS is_primary
+FROM ordered c JOIN artist a USING (artist_id) LEFT JOIN {OTHER_NAME} o ON o.name = a.name AND o.credited_as = c.name
 """
 """The list of the chosen record, then guests whom only a title names, then remixers whom only others name.
 
 `primary` in a list is a claim only for its first artist and beside roles that the list tells apart; else titles and others correct it. For
-the first artist of the chosen list a title alone can do so. Reads `credit_record`: recording_id, platform, external_id.
+the first artist of the chosen list a title alone can do so. Reads `credit_record` (recording_id, platform, external_id) and OTHER_NAME.
 """

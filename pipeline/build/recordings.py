@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from catalog_store.tables.files import sql_source
 from pipeline.build.artists import count_artist_works
+from pipeline.build.credited_names import load_other_names
 from pipeline.build.durations import DURATION, DURATION_OF_PLATFORM
 from pipeline.build.packing import packed_sql, record_sql
 from pipeline.build.popularity import popularity_sql
@@ -46,6 +47,7 @@ def build_recordings(paths: BuildPaths) -> dict[str, int]:
         bench.keep("dated", DATED)
         bench.keep("release_date", RELEASE_DATE)
         bench.keep("variant", _VARIANT)
+        load_other_names(bench, "SELECT artist_id, name AS credited_as FROM source_credit")
         facts = {
             "recording_isrcs": bench.write("recording_isrc", _RECORDING_ISRC),
             "recording_artists": bench.write("recording_artist", RECORDING_ARTIST),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from pipeline.build.artists import VARIOUS_ARTISTS, VARIOUS_KEY, VARIOUS_KEYS
+from pipeline.build.credited_names import OTHER_NAME, load_other_names
 from pipeline.build.identity import components
 from pipeline.build.labels import count_label_releases
 from pipeline.build.name_forms import artist_key, edition_form, label_key, shown_name_sql
@@ -70,6 +71,7 @@ def build_releases(paths: BuildPaths) -> dict[str, int]:
         bench.load("node_release", groups.join(assignment.ids, on="group").select("node", release_id="entity_id"))
         bench.keep("popularity", _POPULARITY)
         bench.keep("merged", "SELECT n.release_id AS id, e.* FROM edition e JOIN node_release n USING (node)")
+        load_other_names(bench, "SELECT artist_id, artist_name AS credited_as FROM merged")
         facts = {
             "release_sources": bench.write("release_source", "SELECT platform, release_id AS external_id, id AS release_id FROM merged"),
             "recording_releases": bench.write("recording_release", _RECORDING_RELEASE),
@@ -283,8 +285,9 @@ WITH golden AS (
     SELECT m.id AS release_id, count(DISTINCT recording_id)::INT AS track_count, max(p.popularity) AS popularity
     FROM release_track t JOIN merged m USING (platform, release_id) JOIN popularity p USING (recording_id) GROUP BY m.id
 )
-SELECT g.release_id, g.title, g.artist.id AS artist_id, g.artist.name AS artist_name, g.label_id, l.name AS label_name, g.catalog_number,
-    g.gtin, g.date.d AS release_date, g.date.p AS release_date_precision, g.release_type, g.is_compilation, t.track_count, t.popularity,
-    g.platform_count
-FROM golden g JOIN tracks t USING (release_id) LEFT JOIN label l USING (label_id)
+SELECT g.release_id, g.title, g.artist.id AS artist_id, a.name AS artist_name, o.credited_as AS artist_credited_as, g.label_id,
+    l.name AS label_name, g.catalog_number, g.gtin, g.date.d AS release_date, g.date.p AS release_date_precision, g.release_type,
+    g.is_compilation, t.track_count, t.popularity, g.platform_count
+FROM golden g JOIN tracks t USING (release_id) JOIN artist a ON a.artist_id = g.artist.id LEFT JOIN label l USING (label_id)
+LEFT JOIN {OTHER_NAME} o ON o.name = a.name AND o.credited_as = g.artist.name
 """

@@ -25,8 +25,18 @@ if TYPE_CHECKING:
 IDS_PER_RANGE = 250_000
 """Recordings nested at a time: some 300 MB with their releases."""
 
-_RELEASE_FIELDS = ("release_id", "title", "artist_id", "artist_name", "label_id", "label_name", "release_date", "release_date_precision")
-_ARTIST_FIELDS = ("artist_id", "name", "is_primary", "is_remixer")
+_RELEASE_FIELDS = (
+    "release_id",
+    "title",
+    "artist_id",
+    "artist_name",
+    "artist_credited_as",
+    "label_id",
+    "label_name",
+    "release_date",
+    "release_date_precision",
+)
+_ARTIST_FIELDS = ("artist_id", "name", "credited_as", "is_primary", "is_remixer")
 
 _RELEASES = f"""
 SELECT x.recording_id, {", ".join(f"r.{field}" for field in _RELEASE_FIELDS)}

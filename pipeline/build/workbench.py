@@ -7,9 +7,10 @@ A view per staging table (all platforms together), per linkage and per catalog t
 from __future__ import annotations
 
 import shutil
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
+import duckdb
 import polars as pl
 
 from catalog_store.tables import ALL_TABLES, TABLES
@@ -19,8 +20,6 @@ from pipeline.engine.duckdb_session import bounded_duckdb, frame, stream
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    import duckdb
 
     from catalog_store.tables.spec import Table
     from pipeline.paths import BuildPaths
@@ -44,9 +43,14 @@ class Workbench:
         for table in ALL_TABLES:
             source = self._source(table)
             if source:
-                self._show(table, source)
+                self._show_input(table, source)
             elif table.layer == "staging":
                 connection.execute(table.ddl())
+
+    def _show_input(self, table: Table, source: str) -> None:
+        """Show a table that is there. One that vanishes meanwhile is replaced by a step side by side: none that this one reads."""
+        with suppress(duckdb.IOException):
+            self._show(table, source)
 
     def _show(self, table: Table, source: str) -> None:
         self.connection.execute(f'CREATE OR REPLACE VIEW "{table.name}" AS SELECT * FROM {source}')
@@ -56,7 +60,7 @@ class Workbench:
             return f"({live_atoms_sql(table.name, self.paths.table)})"
         if table.layer != "staging":
             folder = self.paths.table(table.name)
-            return sql_source(folder) if folder.is_dir() else None
+            return sql_source(folder) if any(folder.glob("part-*.parquet")) else None
         files = [str(file).replace("'", "''") for folder in self.paths.staged(table.name) for file in parts(folder)]
         return "read_parquet([" + ", ".join(f"'{file}'" for file in files) + "])" if files else None
 

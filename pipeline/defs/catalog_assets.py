@@ -25,7 +25,7 @@ def steps() -> list[TableStep]:
     """The steps in the order of the data flow."""
     return [
         TableStep("artists", _tables("source_credit", "artist_source"), _keys("recording_member"), build_artists),
-        TableStep("labels", _tables("label_source"), _keys("recording_member"), build_labels),
+        TableStep("labels", _tables("label_source"), _keys("recording_member", "source_credit"), build_labels),
         TableStep(
             "releases", _tables("release", "release_source", "release_provenance"), _keys("artist_source", "label_source"), build_releases
         ),

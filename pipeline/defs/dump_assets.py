@@ -1,12 +1,13 @@
 """Dumps and staging: per platform one asset that fetches the newest dump and one that turns it into staging tables."""
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import dagster as dg
 import duckdb
 
-from catalog_store.platforms import INPUTS
+from catalog_store.platforms import CATALOG_PLATFORMS, INPUTS
+from catalog_store.publisher import current_folder
 from catalog_store.tables import STAGED_TABLES
 from catalog_store.tables.files import row_count, size_bytes, sql_source
 from pipeline.build.quality import staging_invariants
@@ -21,10 +22,16 @@ from pipeline.dumps.in_place import find_in_place, stage_in_place
 from pipeline.dumps.intake import Intake, stage_newest
 from pipeline.dumps.landing import Landing, land, landing_facts, last_good, prune_landings
 from pipeline.dumps.sources import Source
+from pipeline.dumps.upstream import why_nothing
 from pipeline.engine.usage import measured
 from pipeline.paths import DAILY
 
+Written = Generator[dg.MaterializeResult | dg.AssetCheckResult, None, list[dg.AssetCheckResult]]  # type: ignore[type-arg]
+"""What a step yields, and the blocking checks that it returns."""
+
 FRESH = "dump_is_fresh"
+IN_USE = "newest_dump_is_in_use"
+AS_KNOWN = "layout_is_as_known"
 UNNAMED = "no source is named"
 
 
@@ -52,7 +59,7 @@ def landing_asset(platform: str) -> dg.AssetsDefinition:
     )
     def landed(catalog: CatalogResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
         source = catalog.source(platform)
-        with measured() as usage:
+        with catalog.writing(), measured() as usage:
             landing = (
                 fetch(catalog, source) if source else Landing(platform, "missing", last_good(catalog.paths.landing(platform)), UNNAMED)
             )
@@ -95,8 +102,8 @@ def stage(catalog: CatalogResource, platform: str) -> Intake:
     if platform in DAILY:
         return stage_days(platform, zone, folder, catalog.fingerprint_days, catalog.report)
     if platform in READ_IN_PLACE:
-        return stage_in_place(catalog.source(platform), platform, folder, catalog.report)
-    return stage_newest(platform, zone, folder, catalog.report)
+        return stage_in_place(catalog.source(platform), platform, folder, catalog.report, catalog.drift_limits)
+    return stage_newest(platform, zone, folder, catalog.report, catalog.drift_limits)
 
 
 def staging_checks(platform: str, folder: Path) -> list[AssetCheck]:
@@ -104,6 +111,27 @@ def staging_checks(platform: str, folder: Path) -> list[AssetCheck]:
     key = staging_key(platform)
     specs = [spec_check(table, key, lambda name: folder / name) for table in STAGED_TABLES[platform]]
     return [*specs, *(invariant_check(rule, key) for rule in staging_invariants(platform, folder))]
+
+
+def warning_specs(key: dg.AssetKey) -> list[dg.AssetCheckSpec]:
+    """Checks that stop nothing: the build goes on, and somebody has to look."""
+    return [
+        dg.AssetCheckSpec(IN_USE, asset=key, description="the newest landed dump can be read and holds as much as the one before"),
+        dg.AssetCheckSpec(AS_KNOWN, asset=key, description="the dump has the files, columns and members that are known, and no others"),
+    ]
+
+
+def warning_results(key: dg.AssetKey, intake: Intake) -> Iterator[dg.AssetCheckResult]:
+    """What became of the checks of `warning_specs`."""
+    for name, said in ((IN_USE, [intake.problem] if intake.problem else []), (AS_KNOWN, list(intake.warnings))):
+        yield dg.AssetCheckResult(
+            check_name=name,
+            asset_key=key,
+            passed=not said,
+            severity=dg.AssetCheckSeverity.WARN,
+            description="; ".join(said) or None,
+            metadata={"platform": intake.platform, "dump": intake.dump or "none", "said": dg.MetadataValue.json(said)},
+        )
 
 
 def staging_asset(platform: str) -> dg.AssetsDefinition:
@@ -116,22 +144,32 @@ def staging_asset(platform: str) -> dg.AssetsDefinition:
         group_name="staging",
         description=f"Records of {platform} in the conformed schema, with what was rejected and why.",
         kinds={"parquet"},
-        check_specs=[check.spec for check in staging_checks(platform, Path("unset"))],
+        check_specs=[*(check.spec for check in staging_checks(platform, Path("unset"))), *warning_specs(key)],
     )
     def staged(catalog: CatalogResource) -> Iterator[dg.MaterializeResult | dg.AssetCheckResult]:  # type: ignore[type-arg]
+        with catalog.writing([key]) as working:
+            results = yield from written(catalog)
+            working.finish(results)
+        yield from results
+
+    def written(catalog: CatalogResource) -> Written:
         folder = catalog.paths.staging(platform)
         with measured() as usage:
             try:
                 intake = stage(catalog, platform)
             except DumpError as error:
-                raise dg.Failure(str(error), allow_retries=False) from error
+                if current_folder(catalog.paths.root) is None:  # a first catalog without a platform that was named would look whole
+                    raise dg.Failure(str(error), allow_retries=False) from error
+                intake = Intake(platform, "kept_last_good" if folder.is_dir() else "missing", None, str(error))
+        for line in [*([intake.problem] if intake.problem else []), *(intake.warnings if intake.is_new else ())]:
+            catalog.warn(f"{platform}: {line}")
         if intake.status == "missing":
-            yield dg.MaterializeResult(asset_key=key, metadata={"status": intake.status})
-            yield from (
+            yield dg.MaterializeResult(asset_key=key, metadata={"status": intake.status, "problem": intake.problem or "none"})
+            yield from warning_results(key, intake)
+            return [
                 dg.AssetCheckResult(check_name=check.name, asset_key=key, passed=True, metadata={"skipped": "no dump"})
                 for check in staging_checks(platform, Path("unset"))
-            )
-            return
+            ]
         tables = STAGED_TABLES[platform]
         rows = {table.name: row_count(*catalog.paths.staged(table.name, (platform,))) for table in tables}
         records, rejects = rows[tables[0].name], rows["reject"]
@@ -142,6 +180,7 @@ def staging_asset(platform: str) -> dg.AssetsDefinition:
                 "status": intake.status,
                 "dump": intake.dump or "none",
                 "problem": intake.problem or "none",
+                "warnings": dg.MetadataValue.json(list(intake.warnings)),
                 "dagster/row_count": records,
                 "rejects": rejects,
                 "bytes": size_bytes(folder),
@@ -156,9 +195,20 @@ def staging_asset(platform: str) -> dg.AssetsDefinition:
         results = list(run_asset_checks_over(checks, staging_checks(platform, Path("unset")), Path(catalog.root) / "work" / "scratch"))
         if platform in DAILY and all(result.passed for result in results):
             mark_checked(folders)
-        yield from results
+        yield from warning_results(key, intake)
+        return results
 
     return staged
+
+
+def require_dumps(catalog: CatalogResource) -> None:
+    """dagster.Failure when no catalog platform has staging tables: says what was looked for, and where."""
+    if catalog.paths.staged("source_recording", CATALOG_PLATFORMS):
+        return
+    sources = [source for platform in CATALOG_PLATFORMS if (source := catalog.source(platform))]
+    told = "; ".join(why_nothing(source) for source in sources) or f"none of {', '.join(CATALOG_PLATFORMS)} is named"
+    error = DumpError(f"no dump: there is nothing to build from. {told}")
+    raise dg.Failure(str(error), allow_retries=False) from error
 
 
 def reject_table(folders: list[Path]) -> str:

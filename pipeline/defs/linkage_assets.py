@@ -2,9 +2,10 @@
 
 import dagster as dg
 
+from catalog_store.platforms import SOURCES
 from catalog_store.tables import TABLES
 from pipeline.build.quality import linkage_invariants
-from pipeline.defs.dump_assets import STAGING_KEYS
+from pipeline.defs.dump_assets import require_dumps, staging_key
 from pipeline.defs.table_steps import TableStep, table_assets, table_key
 from pipeline.linkage import stages
 
@@ -15,7 +16,8 @@ ATOM_TABLES = ("linkage_version", "credit_name", "artist_name", "atom", "atom_ch
 
 def steps() -> list[TableStep]:
     """The steps in the order of the data flow."""
-    atoms = TableStep("atoms", tuple(TABLES[name] for name in ATOM_TABLES), STAGING_KEYS, stages.normalise_and_atoms)
+    sources = tuple(map(staging_key, SOURCES))
+    atoms = TableStep("atoms", tuple(TABLES[name] for name in ATOM_TABLES), sources, stages.normalise_and_atoms, require=require_dumps)
     edges = TableStep("edges", (TABLES["edge"],), (table_key(TABLES["atom_member"]),), stages.edges, plotted=EDGE_FACTS)
     clusters = TableStep("clusters", (TABLES["cluster"],), (table_key(TABLES["edge"]),), stages.clusters)
     recording_ids = TableStep(

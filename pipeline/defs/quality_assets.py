@@ -3,7 +3,7 @@
 Report and figures are written whatever the checks say: a page about a build that failed is what somebody needs at night.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,6 +12,7 @@ import dagster as dg
 from catalog_store.platforms import INPUTS
 from catalog_store.publisher import current_folder
 from catalog_store.tables import CATALOG_TABLES, LINKAGE_TABLES, TABLES
+from pipeline.build.code_loss import code_losses
 from pipeline.build.figures import build_figures, published_figures
 from pipeline.build.gate import QUESTIONS, verdicts
 from pipeline.build.id_drift import id_drift
@@ -50,12 +51,20 @@ def figure_check(paths: BuildPaths) -> AssetCheck:
 )
 def gate(context: dg.AssetExecutionContext, catalog: CatalogResource) -> Iterator[dg.MaterializeResult | dg.AssetCheckResult]:  # type: ignore[type-arg]
     """Count, compare with the live snapshot, tell it in a page, and say whether the build may be published."""
+    with catalog.writing([FIGURES_KEY], JUDGED) as working:
+        results = yield from judged(context, catalog)
+        working.finish(results)
+    yield from results
+
+
+def judged(context: dg.AssetExecutionContext, catalog: CatalogResource) -> Generator[dg.MaterializeResult, None, list[dg.AssetCheckResult]]:  # type: ignore[type-arg]
+    """Write figures and report; the answers to return."""
     paths = catalog.paths
     with measured() as usage:
         before, drift = published_figures(paths), id_drift(paths)
         now = build_figures(paths, catalog.truth)
         said = materializations(context.instance)
-        answers = verdicts(now, before, drift, catalog.gate_limits)
+        answers = verdicts(now, before, drift, catalog.gate_limits, code_losses(paths))
         live = current_folder(paths.root)
         story = BuildStory(
             built_at=datetime.now(UTC).strftime("%Y-%m-%d %H:%M"),
@@ -74,15 +83,19 @@ def gate(context: dg.AssetExecutionContext, catalog: CatalogResource) -> Iterato
         asset_key=FIGURES_KEY,
         metadata={**table_metadata(paths.table(FIGURES.name), usage, {}), "report": dg.MetadataValue.path(paths.report)},
     )
-    yield from run_asset_checks([figure_check(paths)], Path(catalog.root) / "work" / "scratch")
-    for answer in answers:
-        yield dg.AssetCheckResult(
-            check_name=answer.name,
-            asset_key=FIGURES_KEY,
-            passed=answer.passed,
-            description=answer.message,
-            metadata={"said": answer.message},
-        )
+    return [
+        *run_asset_checks([figure_check(paths)], Path(catalog.root) / "work" / "scratch"),
+        *(
+            dg.AssetCheckResult(
+                check_name=answer.name,
+                asset_key=FIGURES_KEY,
+                passed=answer.passed,
+                description=answer.message,
+                metadata={"said": answer.message},
+            )
+            for answer in answers
+        ),
+    ]
 
 
 def sources(events: Mapping[dg.AssetKey, dg.EventLogEntry]) -> list[Source]:
@@ -90,8 +103,10 @@ def sources(events: Mapping[dg.AssetKey, dg.EventLogEntry]) -> list[Source]:
     found = []
     for platform in INPUTS:
         said = _metadata(events.get(staging_key(platform)))
-        found.append(Source(platform, *(str(said[name].value) if name in said else "" for name in ("dump", "status", "problem"))))
-    return [Source(s.platform, s.dump, s.status, "" if s.problem == "none" else s.problem) for s in found]
+        dump, status, problem = (str(said[name].value) if name in said else "" for name in ("dump", "status", "problem"))
+        warnings = [str(line) for line in said["warnings"].value] if "warnings" in said else []  # type: ignore[union-attr]
+        found.append(Source(platform, dump, status, "" if problem == "none" else problem, warnings))
+    return found
 
 
 def costs(events: Mapping[dg.AssetKey, dg.EventLogEntry]) -> list[Cost]:

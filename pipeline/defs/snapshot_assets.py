@@ -7,21 +7,25 @@ from pathlib import Path
 import dagster as dg
 import duckdb
 
-from catalog_store.publisher import live_snapshot, prune, publish
+from catalog_store.publisher import live_snapshot, prune, publish, unused_id
 from catalog_store.tables import CATALOG_TABLES, LINKAGE_TABLES, QUALITY_TABLES, TABLES
 from catalog_store.tables.files import size_bytes
 from pipeline.build.recognition import build_recognition, indexed_fingerprints
+from pipeline.build.work_state import ATTACHMENT as STATE_FILE
 from pipeline.defs.plots import bar_chart
 from pipeline.defs.resources import CatalogResource
 from pipeline.defs.table_steps import TableStep, table_assets, table_key, usage_metadata
 from pipeline.engine.usage import measured
-from pipeline.linkage.registry import collect_registry
+from pipeline.linkage.registry import collect_registry, collected_next_ids
 from pipeline.paths import BuildPaths
 
 RECOGNITION = dg.AssetKey(["recognition", "index"])
+FINGERPRINT = table_key(TABLES["recording_fingerprint"])
 SNAPSHOT = dg.AssetKey(["snapshot", "live"])
 REGISTRY_TABLES = (TABLES["id_registry"], TABLES["redirect"])
 PUBLISHED = (*LINKAGE_TABLES, *CATALOG_TABLES, *QUALITY_TABLES)
+PARTS = (*(table_key(table) for table in PUBLISHED), RECOGNITION)
+"""Of a snapshot."""
 
 
 def registry_step() -> TableStep:
@@ -35,7 +39,7 @@ def _registry(paths: BuildPaths) -> dict[str, int]:
 
 @dg.asset(
     key=RECOGNITION,
-    deps=[table_key(TABLES["recording_fingerprint"])],
+    deps=[FINGERPRINT],
     group_name="snapshot",
     description="What audio is identified by: the index of the live snapshot, carried on with the fingerprints that are new.",
     check_specs=[dg.AssetCheckSpec("index_holds_every_fingerprint", asset=RECOGNITION, blocking=True)],
@@ -43,22 +47,26 @@ def _registry(paths: BuildPaths) -> dict[str, int]:
 def recognition_index(catalog: CatalogResource) -> Iterator[dg.MaterializeResult | dg.AssetCheckResult]:  # type: ignore[type-arg]
     """Take the segments of the live snapshot over, index what is new."""
     paths = catalog.paths
-    with measured() as usage:
-        facts = build_recognition(paths)
-    catalog.report(f"recognition: {usage.seconds:.1f} s, {facts}")
-    yield dg.MaterializeResult(asset_key=RECOGNITION, metadata={**facts, "bytes": size_bytes(paths.recognition), **usage_metadata(usage)})
-    found = indexed_fingerprints(paths.recognition)
-    yield dg.AssetCheckResult(
-        check_name="index_holds_every_fingerprint",
-        asset_key=RECOGNITION,
-        passed=found == facts["fingerprints"],
-        metadata={"found": found},
-    )
+    with catalog.writing([RECOGNITION], [FINGERPRINT]) as working:
+        with measured() as usage:
+            facts = build_recognition(paths)
+        catalog.report(f"recognition: {usage.seconds:.1f} s, {facts}")
+        said = {**facts, "bytes": size_bytes(paths.recognition), **usage_metadata(usage)}
+        yield dg.MaterializeResult(asset_key=RECOGNITION, metadata=said)
+        found = indexed_fingerprints(paths.recognition)
+        result = dg.AssetCheckResult(
+            check_name="index_holds_every_fingerprint",
+            asset_key=RECOGNITION,
+            passed=found == facts["fingerprints"],
+            metadata={"found": found},
+        )
+        working.finish([result])
+    yield result
 
 
 @dg.asset(
     key=SNAPSHOT,
-    deps=[*(table_key(table) for table in PUBLISHED), RECOGNITION],
+    deps=PARTS,
     group_name="snapshot",
     kinds={"parquet", "duckdb", "sqlite"},
     check_specs=[dg.AssetCheckSpec("live_snapshot_is_this_build", asset=SNAPSHOT, blocking=True)],
@@ -66,19 +74,19 @@ def recognition_index(catalog: CatalogResource) -> Iterator[dg.MaterializeResult
 def published_snapshot(catalog: CatalogResource) -> Iterator[dg.MaterializeResult | dg.AssetCheckResult]:  # type: ignore[type-arg]
     """Parquet tables, the analysts' DuckDB file, serving indexes and a manifest, made live by one atomic switch."""
     paths, root = catalog.paths, Path(catalog.root)
-    snapshot_id = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
-    with measured() as usage:
+    snapshot_id = unused_id(root, datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ"))
+    with catalog.writing(inputs=PARTS) as working, measured() as usage:
         tables = {table.name: paths.table(table.name) for table in PUBLISHED}
         snapshot = publish(
             tables,
             root,
             snapshot_id=snapshot_id,
-            next_ids=collect_registry(paths),
+            next_ids=collected_next_ids(paths),
             recognition=paths.recognition,
-            attachments={"report.html": paths.report, "genres.html": paths.genre_report},
+            attachments={"report.html": paths.report, "genres.html": paths.genre_report, STATE_FILE: working.write_attachment()},
             report=catalog.report,
         )
-        pruned = prune(root, catalog.keep_snapshots)
+        pruned = _prune(catalog)
         paths.relink.unlink(missing_ok=True)
     rows = {name: table.rows for name, table in snapshot.manifest.tables.items()}
     platforms = dict(
@@ -101,6 +109,15 @@ def published_snapshot(catalog: CatalogResource) -> Iterator[dg.MaterializeResul
         },
     )
     yield dg.AssetCheckResult(check_name="live_snapshot_is_this_build", asset_key=SNAPSHOT, passed=live_snapshot(root).id == snapshot_id)
+
+
+def _prune(catalog: CatalogResource) -> list[str]:
+    """Old snapshots that cannot be removed do not fail a build that is live; the next one tries again."""
+    try:
+        return prune(Path(catalog.root), catalog.keep_snapshots, report=catalog.report)
+    except OSError as error:
+        catalog.report(f"warning: old snapshots cannot be removed: {error}: the next build tries again")
+        return []
 
 
 def _parts(paths: BuildPaths, name: str) -> str:

@@ -23,13 +23,15 @@ from pipeline.paths import BuildPaths
 
 @dataclass(frozen=True)
 class TableStep:
-    """One step: `run` writes `tables` from the tables of the steps in `after` (or from all staging)."""
+    """One step: `run` writes `tables` from the tables in `after` and from what those were made from; it reads no others."""
 
     name: str
     tables: tuple[Table, ...]
     after: tuple[dg.AssetKey, ...]
     run: Callable[[BuildPaths], Mapping[str, int] | None]
     invariants: Callable[[BuildPaths], list[TableCheck]] = lambda _paths: []
+    require: Callable[[CatalogResource], None] = lambda _catalog: None
+    """Raises dagster.Failure when there is nothing to begin with."""
     plotted: tuple[str, ...] = ()
     """Facts of `run` that are worth a bar chart."""
 
@@ -64,15 +66,19 @@ def table_assets(step: TableStep) -> dg.AssetsDefinition:
         check_specs=[check.spec for check in step.checks(nowhere)],
     )
     def write_tables(catalog: CatalogResource) -> Iterator[dg.MaterializeResult | dg.AssetCheckResult]:  # type: ignore[type-arg]
-        with measured() as usage:
-            facts = step.run(catalog.paths) or {}
-        catalog.report(f"{step.name}: {usage.seconds:.1f} s, {facts}")
-        plotted = {name: facts.get(name, 0) for name in step.plotted}
-        plot = {"plot": dg.MetadataValue.md(bar_chart(step.name, plotted))} if plotted else {}
-        for table in step.tables:
-            metadata = table_metadata(catalog.paths.table(table.name), usage, facts)
-            yield dg.MaterializeResult(asset_key=table_key(table), metadata={**metadata, **plot})
-        yield from run_asset_checks(step.checks(catalog.paths), Path(catalog.root) / "work" / "scratch")
+        step.require(catalog)
+        with catalog.writing([table_key(table) for table in step.tables], step.after) as working:
+            with measured() as usage:
+                facts = step.run(catalog.paths) or {}
+            catalog.report(f"{step.name}: {usage.seconds:.1f} s, {facts}")
+            plotted = {name: facts.get(name, 0) for name in step.plotted}
+            plot = {"plot": dg.MetadataValue.md(bar_chart(step.name, plotted))} if plotted else {}
+            for table in step.tables:
+                metadata = table_metadata(catalog.paths.table(table.name), usage, facts)
+                yield dg.MaterializeResult(asset_key=table_key(table), metadata={**metadata, **plot})
+            results = list(run_asset_checks(step.checks(catalog.paths), Path(catalog.root) / "work" / "scratch"))
+            working.finish(results)
+        yield from results
 
     return write_tables
 

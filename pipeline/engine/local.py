@@ -5,8 +5,10 @@ The functions know nothing of processes: the same ones run in a plain loop (`wor
 
 from __future__ import annotations
 
+import ctypes
 import multiprocessing
 import os
+import signal
 from collections import deque
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
+_PR_SET_PDEATHSIG = 1
+"""<linux/prctl.h>"""
 IN_FLIGHT_PER_WORKER = 2
 """Inputs handed out per worker before the first result is awaited: bounds memory, keeps workers fed."""
 
@@ -38,17 +42,37 @@ class Pool(NamedTuple):
 def worker_pool(workers: int | None = None) -> Iterator[Pool]:
     """So many worker processes (default: one for each processor), ended with the block.
 
-    They are forked from a clean server process, because forking a process that runs Polars or DuckDB threads can deadlock.
+    They are forked from a clean server process, because forking a process that runs Polars or DuckDB threads can deadlock. They end with
+    this process, however it ends, and at once when the block is interrupted.
     """
     workers = workers or worker_count()
     if workers == 1:
         yield Pool(1, None)
         return
-    with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("forkserver")) as processes:
+    context = multiprocessing.get_context("forkserver")
+    with ProcessPoolExecutor(workers, mp_context=context, initializer=_follow_parent) as processes:
         try:
             yield Pool(workers, processes)
+        except BaseException as error:
+            if not isinstance(error, Exception):  # Ctrl-C: nobody waits for what is in flight
+                _kill_children()
+            raise
         finally:
             processes.shutdown(wait=True, cancel_futures=True)
+
+
+def _follow_parent() -> None:
+    """End a worker with its parent, the server that ends with the build: a worker that outlived it would write into the next build's files.
+
+    Ctrl-C reaches all processes of a terminal; what becomes of it is the build's to say.
+    """
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _kill_children() -> None:
+    for process in multiprocessing.active_children():
+        process.kill()
 
 
 def map_ordered(

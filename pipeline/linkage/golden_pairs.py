@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
-import yaml
 
 from catalog_store.identifiers import normalise_isrc
 from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.tables import TABLES
 from pipeline.linkage.linking import link
+from yaml_documents import DocumentError, Node, read_document
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -58,9 +58,9 @@ class GoldenResult:
 def load_golden_pairs(path: Path = PAIRS) -> tuple[GoldenPair, ...]:
     """The pairs in the order of the file. GoldenPairError for anything that is not as the head of the file says."""
     try:
-        document = yaml.load(path.read_text(encoding="utf-8"), Loader=_LineLoader)  # noqa: S506 - derived from the safe loader
-    except yaml.YAMLError as error:
-        raise GoldenPairError(f"{path.name}: not YAML: {error}") from error
+        document = _with_lines(read_document(path, path.name))
+    except DocumentError as error:
+        raise GoldenPairError(str(error)) from error
     if not isinstance(document, dict) or not {"sources", "pairs"} <= set(document):
         raise GoldenPairError(f"{path.name}: needs `sources` and `pairs`")
     pairs = tuple(_pair(path.name, row, document["sources"]) for row in document["pairs"])
@@ -104,17 +104,10 @@ def _share(part: int, whole: int) -> float:
     return part / whole if whole else 1.0
 
 
-class _LineLoader(yaml.CSafeLoader):
-    """Keeps the line of every mapping."""
-
-
-def _mapping(loader: _LineLoader, node: yaml.MappingNode) -> dict[Any, Any]:
-    value: dict[Any, Any] = loader.construct_mapping(node, deep=True)
-    value[_LINE] = node.start_mark.line + 1
-    return value
-
-
-_LineLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
+def _with_lines(node: Node) -> Any:  # noqa: ANN401 - a document has any shape until it is checked
+    if node.entries is not None:
+        return {**{key: _with_lines(value) for key, value in node.entries.items()}, _LINE: node.line}
+    return [_with_lines(item) for item in node.items] if node.items is not None else node.plain()
 
 
 def _pair(file: str, row: object, sources: dict[str, Any]) -> GoldenPair:

@@ -28,11 +28,11 @@ from itertools import combinations, pairwise, product
 from typing import TYPE_CHECKING
 
 import polars as pl
-import yaml
 
 from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import scan_table
+from yaml_documents import DocumentError, Node, nearest, read_document
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
@@ -118,17 +118,17 @@ class _Groups:
 def load_overrides(path: Path) -> Overrides:
     """The decisions of a file. OverridesError names everything that is wrong with it: its form, records twice, contradictions."""
     try:
-        document = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.CBaseLoader)
+        document = read_document(path)
     except FileNotFoundError:
         raise OverridesError(f"{path}: no such file; name another in CATALOG_OVERRIDES, or none") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise OverridesError(f"{path}: not readable as YAML in UTF-8: {error}") from error
-    if document is not None and not isinstance(document, yaml.SequenceNode):
-        raise OverridesError(f"{path}:{document.start_mark.line + 1}: expected a list of entries `- {MUST}: [...]` or `- {CANNOT}: [...]`")
+    except DocumentError as error:
+        raise OverridesError(str(error)) from error
+    if document.items is None and not document.is_empty:
+        raise OverridesError(f"{path}:{document.line}: expected a list of entries `- {MUST}: [...]` or `- {CANNOT}: [...]`")
     problems: list[str] = []
     entries = []
-    for number, node in enumerate(document.value if document is not None else (), start=1):
-        place = f"{path}:{node.start_mark.line + 1}: entry {number}"
+    for number, node in enumerate(document.items or (), start=1):
+        place = f"{path}:{node.line}: entry {number}"
         try:
             entries.append(_entry(node, number))
         except OverridesError as error:
@@ -140,16 +140,13 @@ def load_overrides(path: Path) -> Overrides:
     return overrides
 
 
-def _entry(node: yaml.Node, number: int) -> Entry:
-    if not isinstance(node, yaml.MappingNode):
+def _entry(node: Node, number: int) -> Entry:
+    known = [MUST, CANNOT, *_FACTS]
+    values = node.entries
+    if values is None:
         raise OverridesError(f"expected a mapping with {MUST} or {CANNOT}, {', '.join(_FACTS)}")
-    values: dict[str, yaml.Node] = {}
-    for key, value in node.value:
-        if key.value in values:
-            raise OverridesError(f"{key.value!r} is given twice: keep one")
-        values[str(key.value)] = value
-    if unknown := sorted(set(values) - {MUST, CANNOT, *_FACTS}):
-        raise OverridesError(f"unknown keys {unknown}; known are {[MUST, CANNOT, *_FACTS]}")
+    if unknown := sorted(set(values) - set(known)):
+        raise OverridesError(f"unknown keys {unknown}; known are {known}{nearest(unknown[0], known)}")
     senses = [sense for sense in (MUST, CANNOT) if sense in values]
     if len(senses) != 1:
         raise OverridesError(f"needs exactly one of {MUST} and {CANNOT}")
@@ -159,23 +156,23 @@ def _entry(node: yaml.Node, number: int) -> Entry:
     except ValueError:
         raise OverridesError(f"on: {facts['on']!r} is not a day; write it as 2026-03-01") from None
     records = _records(values[senses[0]], senses[0])
-    return Entry(number, node.start_mark.line + 1, senses[0], records, facts["why"], facts["by"], on)
+    return Entry(number, node.line, senses[0], records, facts["why"], facts["by"], on)
 
 
-def _text(node: yaml.Node | None, name: str) -> str:
-    text = node.value.strip() if isinstance(node, yaml.ScalarNode) else ""
+def _text(node: Node | None, name: str) -> str:
+    text = (node.text or "").strip() if node is not None and not node.is_empty else ""
     if not text:
         raise OverridesError(f"needs `{name}:`; every decision says why, by whom and on which day")
     return " ".join(text.split())
 
 
-def _records(node: yaml.Node, sense: str) -> tuple[str, ...]:
-    items = node.value if isinstance(node, yaml.SequenceNode) else []
+def _records(node: Node, sense: str) -> tuple[str, ...]:
+    items = node.items or []
     if len(items) < 2:  # noqa: PLR2004 - a pair
         raise OverridesError(f"{sense}: expected a list of two or more records `<platform>:<external id>`")
     records = []
     for item in items:
-        text = item.value if isinstance(item, yaml.ScalarNode) else ""
+        text = item.text or ""
         platform, _, external_id = text.partition(":")
         if platform not in CATALOG_PLATFORMS or not external_id or text != text.strip():
             shown = text or "a nested value"

@@ -21,21 +21,21 @@ from typing import TYPE_CHECKING, Self
 import polars as pl
 
 from catalog_store.errors import NoSnapshotError
-from catalog_store.snapshot import Manifest, read_manifest, sha256
+from catalog_store.publisher import highest_ids, snapshots
+from catalog_store.snapshot import read_manifest, sha256
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import TableWriter, join_tables, parts, scan_table, write_table
 from pipeline.linkage.id_rules import FIRST_ID, KEY_SCHEMA, Assignment, Registry, assign_ids, followed
 from pipeline.linkage.splicing import places_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
     from types import TracebackType
 
     from pipeline.paths import BuildPaths
 
-__all__ = ["KINDS", "RegistryError", "assign_ids", "collect_registry", "previous_registry", "published_redirects", "rebuild_registry"]
-__all__ += ["require_registry", "save_assignment"]
+__all__ = ["KINDS", "RegistryError", "assign_ids", "collect_registry", "collected_next_ids", "previous_registry", "published_redirects"]
+__all__ += ["rebuild_registry", "require_registry", "save_assignment"]
 
 KINDS = ("artist", "label", "recording", "release")
 MEMBERS = {"artist": "artist_source", "label": "label_source", "recording": "recording_member", "release": "release_source"}
@@ -77,8 +77,8 @@ class StoredRegistry:
         links = stored.select(old_id=pl.col("source_key").str.strip_prefix(LINK).cast(pl.Int64), new_id="entity_id")
         self.links = pl.concat([links, self._links_of_redirects(published_redirects(paths, kind), links)]).sort("old_id")
         largest = [rows.select(pl.col(name).max()).collect().item() or 0 for rows, name in self._tables()]
-        given = [manifest.next_ids.get(kind, FIRST_ID) for manifest in _manifests(paths)]
-        self.next_id = max([FIRST_ID, *(number + 1 for number in largest), Registry(links=self.links).largest_id + 1, *given])
+        given = highest_ids(paths.root).get(kind, FIRST_ID)
+        self.next_id = max([FIRST_ID, *(number + 1 for number in largest), Registry(links=self.links).largest_id + 1, given])
 
     def keys(self, start: str = "", end: str | None = None) -> pl.DataFrame:
         """Keys as in Registry, from `start` on, up to `end`."""
@@ -220,17 +220,29 @@ def collect_registry(paths: BuildPaths) -> dict[str, int]:
 
     A kind that this build did not assign keeps what the live snapshot says of it.
     """
-    folders = []
     for kind in KINDS:
-        folder = work_folder(paths, kind)
-        if not (folder / "next_id.json").is_file():
-            folder = folder.with_name(f"{kind}.kept")
+        if not (work_folder(paths, kind) / "next_id.json").is_file():
             registry, next_id = previous_registry(paths, kind)
-            _save(folder, kind, Assignment(pl.DataFrame(), registry, published_redirects(paths, kind), next_id))
-        folders.append(folder)
+            _save(_kept(paths, kind), kind, Assignment(pl.DataFrame(), registry, published_redirects(paths, kind), next_id))
+    folders = [_collected(paths, kind) for kind in KINDS]
     join_tables(TABLES["id_registry"], paths.table("id_registry"), [folder / "id_registry" for folder in folders])
     join_tables(TABLES["redirect"], paths.table("redirect"), [folder / "redirect" for folder in folders])
-    return {kind: json.loads((folder / "next_id.json").read_text())["next_id"] for kind, folder in zip(KINDS, folders, strict=True)}
+    return collected_next_ids(paths)
+
+
+def collected_next_ids(paths: BuildPaths) -> dict[str, int]:
+    """The next free id of each kind, as `collect_registry` has said last."""
+    return {kind: json.loads((_collected(paths, kind) / "next_id.json").read_text())["next_id"] for kind in KINDS}
+
+
+def _kept(paths: BuildPaths, kind: str) -> Path:
+    """In the place of `work_folder`, for a kind to which this build gave no ids."""
+    return work_folder(paths, kind).with_name(f"{kind}.kept")
+
+
+def _collected(paths: BuildPaths, kind: str) -> Path:
+    folder = work_folder(paths, kind)
+    return folder if (folder / "next_id.json").is_file() else _kept(paths, kind)
 
 
 def rebuild_registry(paths: BuildPaths) -> dict[str, object]:
@@ -282,11 +294,16 @@ def _registry_folder(paths: BuildPaths, *, contents: bool) -> Path | None:
 def _live(paths: BuildPaths) -> Path | None:
     if paths.current.is_dir():
         return paths.current.resolve()
-    published = [folder.parent.name for folder in sorted(paths.snapshots.glob("[!.]*/manifest.json"))]
+    published = snapshots(paths.root)
     if published:
         raise RegistryError(
             f"{len(published)} snapshots are published under {paths.root} and none is live: ids would be given anew; "
-            f"run `python -m pipeline rollback --catalog {paths.root} --to {published[-1]}`"
+            f"run `python -m pipeline rollback --catalog {paths.root} --to {published[-1].folder.name}`"
+        )
+    if paths.current.is_symlink():
+        raise RegistryError(
+            f"{paths.current} names {paths.current.readlink()}, which is not there, nor any other snapshot: ids would be given anew; "
+            "mount or restore the snapshots; if they are lost for good, remove that link and begin a new catalog"
         )
     return None
 
@@ -309,11 +326,6 @@ def _fault(live: Path, *, contents: bool) -> str | None:
         if path.stat().st_size != part.bytes or (contents and sha256(path) != part.sha256):
             return f"{part.path} is not what was published"
     return None
-
-
-def _manifests(paths: BuildPaths) -> Iterator[Manifest]:
-    for path in sorted(paths.snapshots.glob("[!.]*/manifest.json")):
-        yield read_manifest(path.parent)
 
 
 def _rebuilt(paths: BuildPaths, live: Path) -> Path:

@@ -50,6 +50,7 @@ class Source:
     dump: str
     status: str
     problem: str
+    warnings: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import os
+import signal
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.conftest import run_module
+from tests.conftest import ROOT, run_module
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tests.conftest import BuiltWorld
 
 
 def test_a_folder_without_platforms_is_refused_by_name(tmp_path: Path) -> None:
@@ -17,6 +24,46 @@ def test_a_folder_without_platforms_is_refused_by_name(tmp_path: Path) -> None:
     assert result.returncode == 1
     assert f"{tmp_path}: no folder named after a platform" in result.stderr
     assert "Traceback" not in result.stderr
+
+
+def refused(*arguments: object, **environment: str) -> str:
+    """What a command says that refuses to work, without a traceback."""
+    result = run_module("pipeline", *map(str, arguments), check=False, **environment)
+    assert result.returncode == 1
+    assert "Traceback" not in result.stderr
+    assert result.stdout == ""
+    return str(result.stderr)
+
+
+def test_catalog_that_cannot_be_written_is_told_at_once(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "dumps" / "store_a").mkdir(parents=True)
+    told = refused("build", "--dumps", tmp_path / "dumps", "--catalog", tmp_path / "file")
+    assert told.startswith(f"error: the catalog folder {tmp_path / 'file'} cannot be written (it is no folder): name another")
+    assert "/proc/catalog cannot be written" in refused("build", "--dumps", tmp_path / "dumps", "--catalog", "/proc/catalog")
+
+
+@pytest.mark.parametrize("place", ["nowhere", "file"])
+def test_only_source_missing_says_no_dump(tmp_path: Path, place: str) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "sources.yaml").write_text(f"sources: {{store_a: {{location: {place}, files: ['*.csv']}}}}")
+    told = refused("build", "--sources", tmp_path / "sources.yaml", "--catalog", tmp_path / "catalog")
+    assert f"no dump: there is nothing to build from. store_a: looked for *.csv in {tmp_path / place}: nothing there" in told
+
+
+@pytest.mark.parametrize(
+    ("variable", "named"),
+    [("CATALOG_OVERRIDES", "nowhere: no such file"), ("CATALOG_RULES", "nowhere/taxonomy.yaml:1: cannot be read")],
+)
+def test_named_file_that_is_not_there_is_told_before_anything_is_read(tmp_path: Path, variable: str, named: str) -> None:
+    (tmp_path / "store_a").mkdir()
+    told = refused("build", "--dumps", tmp_path, "--catalog", tmp_path / "catalog", **{variable: str(tmp_path / "nowhere")})
+    assert f"{tmp_path}/{named}" in told
+    assert not (tmp_path / "catalog").exists()
+
+
+def test_dumps_that_are_nowhere_are_told(tmp_path: Path) -> None:
+    assert f"{tmp_path / 'none'}: there is no such folder" in refused("build", "--dumps", tmp_path / "none", "--catalog", tmp_path / "c")
 
 
 def test_a_missing_sources_file_says_how_to_make_one(tmp_path: Path) -> None:
@@ -30,6 +77,25 @@ def test_rolling_back_where_nothing_is_published_is_an_error(tmp_path: Path) -> 
     result = run_module("pipeline", "rollback", "--catalog", tmp_path, "--to", "x", check=False)
     assert result.returncode == 1
     assert "Traceback" not in result.stderr
+
+
+def test_listing_snapshots_where_there_is_no_catalog_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for place in (tmp_path / "nowhere", tmp_path, tmp_path / "file"):
+        result = run_module("pipeline", "snapshots", "--catalog", place, check=False)
+        assert result.returncode == 1
+        assert f"no catalog at {place}: it has no folder 'snapshots'" in result.stderr
+        assert "Traceback" not in result.stderr
+        assert result.stdout == ""
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_a_snapshot_with_a_damaged_manifest_is_listed_as_damaged(tmp_path: Path) -> None:
+    (tmp_path / "snapshots" / "a").mkdir(parents=True)
+    (tmp_path / "snapshots" / "a" / "manifest.json").write_text("{")
+    listed = json.loads(run_module("pipeline", "snapshots", "--catalog", tmp_path).stdout)
+    assert listed["id"] == "a"
+    assert "not a manifest" in listed["damaged"]
 
 
 def test_serving_where_nothing_is_published_is_an_error(tmp_path: Path) -> None:
@@ -48,3 +114,33 @@ def test_evaluating_without_truth_says_where_it_was_looked_for(tmp_path: Path) -
     assert result.returncode == 1
     assert str(tmp_path) in result.stderr
     assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize("moment", ["catalog_b: mbdump/recording: ", pytest.param("building the search index", marks=pytest.mark.long)])
+def test_an_interrupted_build_says_so_and_lets_go_of_the_catalog(built_world: BuiltWorld, tmp_path: Path, moment: str) -> None:
+    command = [sys.executable, "-m", "pipeline", "build", "--dumps", str(built_world.dumps), "--catalog", str(tmp_path / "catalog")]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True) as build:
+        said = []
+        for line in build.stderr or ():
+            said.append(line)
+            if moment in line:
+                os.killpg(build.pid, signal.SIGINT)  # as a terminal does: to all processes
+        assert build.wait() == 130
+    assert said[-1] == "interrupted\n"
+    assert "Traceback" not in "".join(said)
+    assert "error:" not in "".join(said)
+    assert not (tmp_path / "catalog" / ".claim.json").exists()
+    assert not (tmp_path / "catalog" / "current").exists()
+
+
+def test_an_interrupted_simulation_says_so(tmp_path: Path) -> None:
+    # A shell has its background jobs, such as these tests may be one, ignore the signal.
+    command = ["env", "--default-signal=INT", sys.executable, "-m", "pipeline", "simulate", "--recordings", "20000", "--out", str(tmp_path)]
+    with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True, start_new_session=True) as simulation:
+        assert simulation.stderr
+        first = simulation.stderr.readline()
+        os.killpg(simulation.pid, signal.SIGINT)
+        rest = simulation.stderr.read()
+        assert simulation.wait() == 130, first + rest
+    assert rest.splitlines()[-1] == "interrupted"
+    assert "Traceback" not in rest

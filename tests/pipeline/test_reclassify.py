@@ -6,12 +6,14 @@ import json
 import shutil
 from typing import TYPE_CHECKING
 
+import msgspec
 import polars as pl
 import pytest
 
 from account_store import Accounts
 from catalog_store.publisher import live_snapshot
 from catalog_store.reader import open_catalog
+from catalog_store.snapshot import MANIFEST
 from genre_rules.load import FOLDER
 from tests.conftest import run_module
 
@@ -94,6 +96,17 @@ def test_tables_that_were_never_published_are_not_published_by_the_way(catalog: 
     assert refused.returncode == 1
     assert f"table recording of the work folder is not that of the live snapshot {before.id}" in refused.stderr
     assert "Traceback" not in refused.stderr
+    assert live_snapshot(catalog).id == before.id
+
+
+def test_tables_with_columns_of_another_version_are_not_reclassified(catalog: Path) -> None:
+    before = live_snapshot(catalog)
+    other = msgspec.structs.replace(before.manifest, schema_version="0" * 16).sealed()
+    (before.folder / MANIFEST).write_bytes(other.encode())
+    refused = run_module("pipeline", "reclassify", "--catalog", catalog, check=False)
+    assert refused.returncode == 1
+    assert f"the tables of the live snapshot {before.id} have other columns" in refused.stderr
+    assert "run a whole build first" in refused.stderr
     assert live_snapshot(catalog).id == before.id
 
 

@@ -6,14 +6,27 @@ import hashlib
 import shutil
 from typing import TYPE_CHECKING
 
+from catalog_store.publisher import live_snapshot, snapshots
+from catalog_store.snapshot import verify
+from catalog_store.snapshot_invariants import require_invariants
+
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.conftest import BuiltWorld
 
 
+def require_consistent(catalog: Path) -> None:
+    """Every published snapshot is whole, and its files do not contradict each other; `current` names one of them."""
+    published = snapshots(catalog)
+    assert [snapshot.id for snapshot in published if snapshot.is_current] == [live_snapshot(catalog).id]
+    for snapshot in published:
+        require_invariants(snapshot.folder, verify(snapshot.folder))
+
+
 def table_hashes(catalog: Path) -> dict[str, str]:
-    """Of the published tables and of the recognition index."""
+    """Of the published tables and of the recognition index of a catalog whose snapshots are all consistent."""
+    require_consistent(catalog)
     live = catalog / "current"
     files = [*sorted((live / "tables").rglob("*.parquet")), *sorted((live / "serving" / "recognition").rglob("*.*"))]
     return {str(path.relative_to(live)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}

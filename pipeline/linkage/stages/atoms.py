@@ -52,7 +52,7 @@ MOST_GONE = 0.1
 def normalise_and_atoms(paths: BuildPaths, *, buckets: int | None = None, workers: int | None = None) -> Facts:
     """Write `linkage_version`, `credit_name`, `artist_name`, `atom`, `atom_member`, `atom_isrc`, `atom_gone` and `atom_change`."""
     night = begin(paths)
-    overrides = load_overrides(paths.overrides) if paths.overrides.is_file() else NO_OVERRIDES
+    overrides = load_overrides(paths.overrides) if paths.has_overrides else NO_OVERRIDES
     records = staged.record_count(paths)
     buckets = buckets or bucket_count(records)
     workers = workers or (1 if records < ROWS_FOR_A_POOL else None)

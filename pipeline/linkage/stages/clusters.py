@@ -41,7 +41,7 @@ def cluster_count(cluster: pl.DataFrame) -> int:
 
 
 def _cannot(paths: BuildPaths) -> pl.DataFrame | None:
-    if not paths.overrides.is_file():
+    if not paths.has_overrides:
         return None
     overrides = load_overrides(paths.overrides)
     return cannot_atoms(overrides, members_named(tonight(paths), overrides))

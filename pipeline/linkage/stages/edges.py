@@ -17,6 +17,7 @@ from catalog_store.tables.files import parts, read_table, row_count, scan_table,
 from pipeline.dumps.numbers import record_number
 from pipeline.linkage import mapped, staged
 from pipeline.linkage.clusters import components, ends
+from pipeline.linkage.failures import naming_records
 from pipeline.linkage.isrc_edges import isrc_edges
 from pipeline.linkage.key_edges import KEY_COLUMNS, key_edges
 from pipeline.linkage.link_edges import link_edges
@@ -40,7 +41,12 @@ TRACKS_PER_BUCKET = 20_000_000
 
 
 def edges(paths: BuildPaths, *, buckets: int | None = None) -> Facts:
-    """Write `edge`."""
+    """Write `edge`. LinkageError, which names platforms and records, when two cannot be compared."""
+    with naming_records(paths):
+        return _edges(paths, buckets)
+
+
+def _edges(paths: BuildPaths, buckets: int | None) -> Facts:
     night = current_night(paths)
     buckets = buckets or bucket_count(row_count(paths.table("atom")))
     atoms = tonight(paths)
@@ -156,7 +162,7 @@ def _without_contradiction(atoms: Mapped, found: list[pl.DataFrame]) -> pl.DataF
 
 
 def _override_edges(paths: BuildPaths, atoms: Mapped) -> pl.DataFrame:
-    if not paths.overrides.is_file():
+    if not paths.has_overrides:
         return TABLES["edge"].empty()
     overrides = load_overrides(paths.overrides)
     return must_edges(overrides, members_named(atoms, overrides))

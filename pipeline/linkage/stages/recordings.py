@@ -15,6 +15,7 @@ from catalog_store.tables import TABLES
 from catalog_store.tables.files import TableWriter, read_table, row_count, write_table
 from pipeline.dumps.numbers import record_number
 from pipeline.linkage.atoms import source_key
+from pipeline.linkage.failures import naming_records
 from pipeline.linkage.id_rules import Registry, assign_changed
 from pipeline.linkage.isrc_owners import isrc_owners
 from pipeline.linkage.mapped import tonight
@@ -46,7 +47,8 @@ def recording_ids(paths: BuildPaths) -> Facts:
     night = current_night(paths)
     cluster = read_table(TABLES["cluster"], paths.table("cluster"))
     atoms = tonight(paths)
-    ids = _assign_all(paths, atoms, cluster) if night.base is None else _assign_changes(paths, atoms, night, cluster)
+    with naming_records(paths):
+        ids = _assign_all(paths, atoms, cluster) if night.base is None else _assign_changes(paths, atoms, night, cluster)
     return {
         "records": row_count(paths.table("recording_member")),
         "recordings": cluster_count(cluster),

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from pipeline.build.code_loss import CodeLoss
 from pipeline.build.gate import QUESTIONS, Limits, Verdict, verdicts
 from pipeline.build.id_drift import IdDrift
 
@@ -18,6 +21,12 @@ YESTERDAY = {
     ("truth", "true_pairs"): 4e6,
     ("mixed", "wide_durations"): 40.0,
     ("conflicts", "variant"): 100.0,
+    ("nulls", "recording.isrc"): 0.2,
+    ("staged", "streamsvc_b.source_recording"): 5_000.0,
+    ("filled", "streamsvc_b.source_recording.isrcs"): 4_500.0,
+    ("filled", "streamsvc_b.source_recording.artists.role=featured"): 900.0,
+    ("staged", "store_a.source_recording"): 10.0,
+    ("filled", "store_a.source_recording.isrcs"): 10.0,
 }
 STAYED = IdDrift(kept=10_000, new=0, split=0, merged=0, retired=0, records=25_000, moved=0)
 
@@ -102,3 +111,69 @@ def test_a_verdict_names_what_it_found_in_order() -> None:
     found = {answer.name: answer for answer in verdicts(YESTERDAY, YESTERDAY, STAYED, Limits())}
     assert found["golden_pairs_hold"] == Verdict("golden_pairs_hold", passed=True, message="precision 1.0000, recall 0.9900; wrong: wrong")
     assert found["ids_stay"].message.startswith("0 of 25,000 records")
+
+
+@pytest.mark.parametrize(
+    ("changes", "says", "setting", "limits"),
+    [
+        (
+            {("filled", "streamsvc_b.source_recording.isrcs"): 0.0},
+            "streamsvc_b: source_recording.isrcs 4,500 -> 0",
+            "LARGEST_LOSS=1",
+            Limits(loss=1),
+        ),
+        (
+            {("filled", "streamsvc_b.source_recording.artists.role=featured"): 600.0},
+            "streamsvc_b: source_recording.artists.role=featured 900 -> 600",
+            "LARGEST_LOSS=1",
+            Limits(loss=1),
+        ),
+        (
+            {("staged", "streamsvc_b.source_recording"): 1_000.0},
+            "streamsvc_b: source_recording 5,000 -> 1,000",
+            "LOWEST_ROWS=0",
+            Limits(rows=0),
+        ),
+    ],
+)
+def test_a_platform_that_lost_rows_or_values_stops_the_build(
+    changes: dict[tuple[str, str], float], says: str, setting: str, limits: Limits
+) -> None:
+    no = failed(changes)
+    assert list(no) == ["platforms_keep_their_values"]
+    assert says in no["platforms_keep_their_values"]
+    assert f"CATALOG_{setting}" in no["platforms_keep_their_values"]
+    assert failed(changes, limits=limits) == {}
+    assert failed(changes, limits=Limits(shrink=1)) == {}
+
+
+def test_a_platform_of_ten_records_may_lose_them() -> None:
+    assert failed({("filled", "store_a.source_recording.isrcs"): 0.0}) == {}
+    assert failed({("staged", "store_a.source_recording"): 0.0, ("filled", "store_a.source_recording.isrcs"): 0.0}) == {}
+
+
+def test_a_column_that_lost_its_values_stops_the_build() -> None:
+    no = failed({("nulls", "recording.isrc"): 0.5})
+    assert list(no) == ["columns_keep_their_values"]
+    assert "recording.isrc 8,000 -> 5,000 values" in no["columns_keep_their_values"]
+    assert "CATALOG_LARGEST_LOSS=1" in no["columns_keep_their_values"]
+    assert failed({("nulls", "recording.isrc"): 0.5}, limits=Limits(loss=1)) == {}
+    assert failed({("nulls", "recording.isrc"): 0.25}) == {}
+
+
+@pytest.mark.parametrize(("lost", "passes"), [(0, True), (500, True), (2_000, False)])
+def test_codes_that_are_gone_stop_the_build_though_as_many_are_new(lost: int, passes: bool) -> None:  # noqa: FBT001
+    codes = [CodeLoss("ISRC", 8_000, lost), CodeLoss("ISWC", 10, 10)]
+    answers = {answer.name: answer for answer in verdicts(YESTERDAY, YESTERDAY, STAYED, Limits(), codes)}
+    assert answers["codes_stay"].passed is passes
+    assert f"{lost:,} of 8,000 ISRCs gone" in answers["codes_stay"].message
+    if not passes:
+        assert "CATALOG_LARGEST_LOSS=1" in answers["codes_stay"].message
+        assert all(answer.passed for answer in verdicts(YESTERDAY, YESTERDAY, STAYED, Limits(loss=1), codes))
+
+
+@given(st.integers(1, 10**7), st.floats(0, 1), st.floats(0, 3))
+def test_a_catalog_that_grows_alike_never_loses_values(rows: int, empty: float, growth: float) -> None:
+    before = YESTERDAY | {("rows", "release"): float(rows), ("nulls", "release.gtin"): empty}
+    now = before | {("rows", "release"): float(round(rows * growth))}
+    assert all(answer.passed for answer in verdicts(now, before, STAYED, Limits()) if answer.name == "columns_keep_their_values")

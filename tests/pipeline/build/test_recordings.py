@@ -166,6 +166,26 @@ def test_whom_a_list_with_roles_calls_primary_stays_primary_whatever_the_title_s
     assert artists(world) == [("Nova", True, False), ("Gast", True, True)]
 
 
+def test_a_credit_by_another_name_stands_beside_the_artists_own(world: World) -> None:
+    own = {"name": "Sean Combs", "artist_id": "p"}
+    world.add("source_artist", "streamsvc_a", **own)
+    credited = ("P. Diddy", "SEAN  COMBS", "Sean Combs")
+    for number, name in enumerate(credited, start=1):
+        world.recording(number, "streamsvc_a", f"a{number}", "Song", credit(name, "p"), release_id=f"r{number}")
+        world.release("streamsvc_a", f"r{number}", f"Album {number}", credit(name, "p"), tracks=(f"a{number}",))
+    build(world)
+    assert world.rows_of("recording_artist", "name", "credited_as") == [
+        ("Sean Combs", "P. Diddy"),
+        ("Sean Combs", None),
+        ("Sean Combs", None),
+    ]
+    assert sorted(world.rows_of("release", "title", "artist_name", "artist_credited_as")) == [
+        ("Album 1", "Sean Combs", "P. Diddy"),
+        ("Album 2", "Sean Combs", None),
+        ("Album 3", "Sean Combs", None),
+    ]
+
+
 GAST, KASK = credit("Gast", "g"), credit("Kask", "k")
 FEATURED = GAST | {"role": "featured"}
 LISTS_AND_ROLES = [

@@ -20,6 +20,7 @@ from pipeline.linkage.night import BASE_TABLES, current_night
 from pipeline.linkage.registry import collect_registry
 from pipeline.linkage.stages import atoms as atoms_stage
 from pipeline.paths import BuildPaths
+from tests.pipeline.linkage.worlds import write_manifest
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -163,10 +164,11 @@ def link_in_stages(paths: BuildPaths) -> dict[str, int]:
 
 def publish(paths: BuildPaths, name: str) -> None:
     """What the publisher does, as far as linkage can see it."""
-    tables = paths.snapshots / name / "tables"
+    next_ids, tables = collect_registry(paths), paths.snapshots / name / "tables"
     for table in BASE_TABLES:
         shutil.copytree(paths.table(table), tables / table)
     shutil.copytree(paths.table("redirect"), tables / "redirect")
+    write_manifest(tables.parent, next_ids)
     paths.current.unlink(missing_ok=True)
     paths.current.symlink_to(tables.parent)
 

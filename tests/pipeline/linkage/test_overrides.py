@@ -99,7 +99,7 @@ def test_a_file_without_decisions_decides_nothing(load, text: str) -> None:  # n
         ("- must_link: [store_a:1, store_a:2]\n  why: x\n  by: ''\n  on: 2026-03-01\n", r"needs `by:`"),
         ("- must_link: [store_a:1, store_a:2]\n  why: x\n  by: x\n  on: yesterday\n", r"'yesterday' is not a day; write it as 2026-03-01"),
         (f"- must_link: [store_a:1, store_a:2]\n  note: x\n  {REVIEW}", r"unknown keys \['note'\]; known are"),
-        (f"- must_link: [store_a:1, store_a:2]\n  {REVIEW}  why: again\n", r"'why' is given twice"),
+        (f"- must_link: [store_a:1, store_a:2]\n  {REVIEW}  why: again\n", r"'why' stands twice in one mapping, first in line 2"),
         ("- must_link: [store_a:1\n", r"not readable as YAML"),
     ],
 )
@@ -112,7 +112,7 @@ def test_a_missing_file_and_one_in_another_encoding_are_refused_by_name(tmp_path
     with pytest.raises(OverridesError, match=r"nowhere.yaml: no such file"):
         load_overrides(tmp_path / "nowhere.yaml")
     (tmp_path / "latin.yaml").write_bytes("- by: Müller\n".encode("latin-1"))
-    with pytest.raises(OverridesError, match=r"latin.yaml: not readable as YAML in UTF-8"):
+    with pytest.raises(OverridesError, match=r"latin.yaml:1: not readable as YAML in UTF-8"):
         load_overrides(tmp_path / "latin.yaml")
 
 

@@ -14,6 +14,7 @@ from pipeline.linkage import record_ids, registry
 from pipeline.linkage.record_ids import assign_records, by_external_id
 from pipeline.linkage.registry import KINDS, assign_ids, collect_registry, previous_registry, save_assignment
 from pipeline.paths import BuildPaths
+from tests.pipeline.linkage.worlds import write_manifest
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,9 +44,10 @@ def lay_out(paths: BuildPaths, rows: pl.DataFrame) -> None:
 
 
 def publish(paths: BuildPaths, name: str) -> None:
-    collect_registry(paths)
+    next_ids = collect_registry(paths)
     for table in ("id_registry", "redirect", *(["recording_member"] if paths.table("recording_member").is_dir() else [])):
         write_table(TABLES[table], paths.snapshots / name / "tables" / table, [read_table(TABLES[table], paths.table(table))])
+    write_manifest(paths.snapshots / name, next_ids)
     paths.current.unlink(missing_ok=True)
     paths.current.symlink_to(paths.snapshots / name)
 

@@ -237,3 +237,31 @@ def test_ids_do_not_start_anew_when_snapshots_are_there_and_none_is_live(paths: 
         previous_registry(paths, "recording")
     with pytest.raises(RegistryError, match="nothing is published"):
         rebuild_registry(BuildPaths(paths.root / "elsewhere"))
+
+
+def test_ids_do_not_start_anew_when_current_names_a_snapshot_that_is_gone(paths: BuildPaths) -> None:
+    build(paths, "recording", "ab")
+    publish(paths, "one")
+    paths.snapshots.rename(paths.root / "not-mounted")
+    paths.snapshots.mkdir()
+    for act in (lambda: require_registry(paths), lambda: previous_registry(paths, "recording")):
+        with pytest.raises(RegistryError, match=r"current names .*one, which is not there, nor any other snapshot: .*mount or restore"):
+            act()
+
+
+def test_ids_of_a_later_snapshot_with_a_damaged_manifest_are_not_given_again(paths: BuildPaths) -> None:
+    for name, groups in (("one", ("ab",)), ("two", ("ab", "c", "d"))):
+        for kind in KINDS:
+            write_table(TABLES[kind], paths.snapshots / name / "tables" / kind, with_ids(kind, len(groups)))
+        build(paths, "recording", *groups)
+        publish(paths, name)
+    make_live(paths, "one")
+    (paths.snapshots / "two" / "manifest.json").write_text("{")
+    assert previous_registry(paths, "recording")[1] == 4
+
+
+def with_ids(kind: str, largest: int) -> pl.DataFrame:
+    """Rows of the table of a kind that are nothing but ids, 1 to `largest`."""
+    nothing = {pl.Int64: 1, pl.Int32: 1, pl.String: "x", pl.Float64: 0.0, pl.Boolean: False}
+    columns = [pl.lit(nothing[dtype.base_type()], dtype=dtype).alias(name) for name, dtype in TABLES[kind].polars_schema.items()]
+    return pl.DataFrame({"id": range(1, largest + 1)}).select(*columns, "id").with_columns(pl.col("id").alias(f"{kind}_id")).drop("id")

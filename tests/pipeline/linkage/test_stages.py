@@ -11,11 +11,12 @@ import pytest
 from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.tables import TABLES
 from catalog_store.tables.checks import run_check, table_checks
-from catalog_store.tables.files import read_table, write_table
-from pipeline.linkage import link, staged, stages
+from catalog_store.tables.files import read_table, row_count, write_table
+from pipeline.linkage import guards, link, staged, stages
+from pipeline.linkage.failures import LinkageError
 from pipeline.linkage.registry import collect_registry
 from pipeline.paths import BuildPaths
-from tests.pipeline.linkage.worlds import Records, made_up_world, partition
+from tests.pipeline.linkage.worlds import Records, made_up_world, partition, write_manifest
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -125,10 +126,11 @@ def test_a_platform_without_a_single_record_and_no_records_at_all(tmp_path: Path
 
 def publish(paths: BuildPaths, name: str) -> None:
     """What a publish does with the registry."""
-    collect_registry(paths)
+    next_ids = collect_registry(paths)
     tables = paths.snapshots / name / "tables"
     for table in ("id_registry", "recording_member", "redirect"):
         write_table(TABLES[table], tables / table, read_table(TABLES[table], paths.table(table)))
+    write_manifest(tables.parent, next_ids)
     paths.current.unlink(missing_ok=True)
     paths.current.symlink_to(paths.snapshots / name)
 
@@ -154,3 +156,26 @@ def test_ids_survive_reordered_records_a_new_platform_and_its_removal_and_return
     build(paths)
     publish(paths, "three")
     assert ids_of(build(stage(paths, world))) == added
+
+
+def test_records_that_cannot_be_compared_are_named_by_platform_and_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = ["GBDUW0000059"]
+    records = Records()
+    for number, title in enumerate(["One", "One", "Odd", "Another"]):
+        records.add(f"id{number}", title, "Someone", platform=CATALOG_PLATFORMS[number], isrcs=code, seconds=100 + 20 * number)
+    paths = stage(BuildPaths(tmp_path), records.frame())
+    stages.normalise_and_atoms(paths)
+    similarity = guards.similarity
+
+    def fails_on_one(one: pl.Series, other: pl.Series) -> pl.Series:
+        if "odd" in {*one, *other}:
+            raise pl.exceptions.ComputeError("too long to be compiled")
+        return similarity(one, other)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(guards, "similarity", fails_on_one)
+        with pytest.raises(LinkageError, match=r"too long to be compiled") as caught:
+            stages.edges(paths)
+    assert f"{CATALOG_PLATFORMS[2]}:id2" in str(caught.value)
+    stages.edges(paths)
+    assert row_count(paths.table("edge")) >= 0

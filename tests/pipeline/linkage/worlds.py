@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
+from catalog_store.snapshot import FORMAT, FORMAT_VERSION, MANIFEST, Manifest, StoredFile
 from catalog_store.tables import TABLES
 from pipeline.linkage import link
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
 
 STAGED = TABLES["source_recording"]
 
@@ -63,6 +69,12 @@ class Records:
     def linked(self) -> set[frozenset[str]]:
         """The recordings, each as the set of its records' names."""
         return partition(link(self.frame()))
+
+
+def write_manifest(folder: Path, next_ids: Mapping[str, int]) -> None:
+    """What linkage asks of the manifest of the snapshot in `folder`: which ids it gave out."""
+    manifest = Manifest(FORMAT, FORMAT_VERSION, folder.name, "2026-01-01T00:00:00Z", "x", {}, dict(next_ids), StoredFile("x", 0, ""), ())
+    (folder / MANIFEST).write_bytes(manifest.encode())
 
 
 def partition(member: pl.DataFrame) -> set[frozenset[str]]:

@@ -1,0 +1,243 @@
+"""The claim on a catalog: one run writes to it at a time, from its first step to its last, whoever started it.
+
+A run may live in several processes, whose steps run side by side (Dagster's multiprocess executor). Below the catalog's root:
+
+    .build.lock    each process of the run holds a shared lock on it, which the kernel frees when the process dies
+    .claim.json    whose claim it is: `ClaimRecord`
+    .claim.lock    held for the moment in which one of the others is looked at and changed
+
+A claim without a living process is taken over. Between two steps of a run in several processes no step may be at work: its claim holds
+as long as its executor lives and its run is not known to have ended. What must not live here: what a step checks before it works
+(work_state.py), Dagster.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import socket
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+LOCK = ".build.lock"
+_MUTEX = ".claim.lock"
+_RECORD = ".claim.json"
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+
+
+class CatalogBusyError(Exception):
+    """Another run holds the catalog; the message says which, since when, and what to do."""
+
+
+@dataclass(frozen=True)
+class Process:
+    """One process: a number is given again after a while and after a reboot, with its start (clock ticks since boot) it is unique."""
+
+    pid: int
+    started: int
+
+    @classmethod
+    def find(cls, pid: int) -> Process | None:
+        """The living process of that number; None when there is none, or only its exit code is left."""
+        fields = _stat(pid)
+        return cls(pid, int(fields[19])) if fields and fields[0] not in {"Z", "X"} else None
+
+    @classmethod
+    def own(cls) -> Process:
+        """This process."""
+        return cls(os.getpid(), int(_stat(os.getpid())[19]))
+
+    def is_alive(self) -> bool:
+        """Whether it still runs."""
+        return Process.find(self.pid) == self
+
+
+@dataclass(frozen=True)
+class Holder:
+    """Who asks for the catalog."""
+
+    run_id: str
+    what: str
+    """The command or job, for people."""
+    executor: Process | None = None
+    """Of a run whose steps are processes of their own: the one that starts them."""
+    dagster_home: str | None = None
+    """Where Dagster remembers the run, if it does after the process has ended."""
+
+
+class ClaimRecord(msgspec.Struct, frozen=True):
+    """Content of `.claim.json`. `is_checked`: the run has found the catalog fit to build on."""
+
+    run_id: str
+    what: str
+    host: str
+    boot_id: str
+    process: Process
+    since: str
+    executor: Process | None = None
+    dagster_home: str | None = None
+    is_checked: bool = False
+
+    def __str__(self) -> str:
+        """For a message."""
+        return f"{self.what} (run {self.run_id}, process {self.process.pid} on {self.host}) since {self.since}"
+
+    def is_between_steps(self, has_ended: Callable[[ClaimRecord], bool]) -> bool:
+        """Whether a run of which no process is at work goes on all the same."""
+        if self.executor is None:
+            return False
+        if self.host != socket.gethostname():
+            return True
+        return self.boot_id == _boot_id() and self.executor.is_alive() and not has_ended(self)
+
+
+class Claim:
+    """A catalog held by this process; ends with `release`, or with the process."""
+
+    def __init__(self, root: Path, holder: Holder, lock: IO[str]) -> None:
+        """Made by `claim`; `lock` is the open file that carries the lock."""
+        self._root = root
+        self._holder = holder
+        self._lock = lock
+
+    @property
+    def is_checked(self) -> bool:
+        """Whether the run that holds the catalog has found it fit to build on."""
+        record = _read(self._root)
+        return record is not None and record.run_id == self._holder.run_id and record.is_checked
+
+    def mark_checked(self) -> None:
+        """Spare the run's other steps and processes the same check."""
+        with _mutex(self._root):
+            record = _read(self._root)
+            if record is not None and record.run_id == self._holder.run_id:
+                _write(self._root, msgspec.structs.replace(record, is_checked=True))
+
+    def release(self) -> None:
+        """Let go; the last process of a run clears the record, unless an executor may start further ones."""
+        with _mutex(self._root):
+            self._lock.close()
+            record = _read(self._root)
+            if record is None or record.run_id != self._holder.run_id or record.executor is not None:
+                return
+            with (self._root / LOCK).open("a") as lock:
+                if _is_locked(lock, fcntl.LOCK_EX):
+                    (self._root / _RECORD).unlink(missing_ok=True)
+
+
+def claim(root: Path, holder: Holder, has_ended: Callable[[ClaimRecord], bool] = lambda _record: False) -> Claim:
+    """Hold the catalog at `root` for the run of `holder`; CatalogBusyError when another run does.
+
+    `has_ended` says of a run in several processes whether Dagster knows that it is over.
+    """
+    root.mkdir(parents=True, exist_ok=True)
+    with _mutex(root):
+        lock = (root / LOCK).open("a")
+        try:
+            _enter(root, holder, lock, has_ended)
+        except BaseException:
+            lock.close()
+            raise
+        return Claim(root, holder, lock)
+
+
+@contextmanager
+def claimed(root: Path, holder: Holder, has_ended: Callable[[ClaimRecord], bool] = lambda _record: False) -> Iterator[Claim]:
+    """`claim` for the length of a block."""
+    held = claim(root, holder, has_ended)
+    try:
+        yield held
+    finally:
+        held.release()
+
+
+def _enter(root: Path, holder: Holder, lock: IO[str], has_ended: Callable[[ClaimRecord], bool]) -> None:
+    record = _read(root)
+    is_mine = record is not None and record.run_id == holder.run_id
+    if _is_locked(lock, fcntl.LOCK_EX):  # no process is at work
+        if record is not None and not is_mine and record.is_between_steps(has_ended):
+            raise _busy(root, record)
+        if not is_mine:
+            _write(root, _new_record(holder))
+    elif not is_mine:
+        raise _busy(root, record)
+    if not _is_locked(lock, fcntl.LOCK_SH):
+        raise _busy(root, None)
+
+
+def _new_record(holder: Holder) -> ClaimRecord:
+    return ClaimRecord(
+        run_id=holder.run_id,
+        what=holder.what,
+        host=socket.gethostname(),
+        boot_id=_boot_id(),
+        process=holder.executor or Process.own(),
+        since=datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC"),
+        executor=holder.executor,
+        dagster_home=holder.dagster_home,
+    )
+
+
+def _busy(root: Path, record: ClaimRecord | None) -> CatalogBusyError:
+    if record is None:
+        return CatalogBusyError(f"another build is running in {root}: wait for it, or stop it")
+    elsewhere = record.executor is not None and record.host != socket.gethostname()
+    remedy = f"; if {record.host} is gone for good, delete {root / _RECORD}" if elsewhere else ""
+    return CatalogBusyError(f"another build is running in {root}: {record}; wait for it, or stop it{remedy}")
+
+
+def _is_locked(lock: IO[str], how: int) -> bool:
+    """Lock the file, or turn the lock that it has into one of this kind; False when another open file stands against it."""
+    try:
+        fcntl.flock(lock, how | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+@contextmanager
+def _mutex(root: Path) -> Iterator[None]:
+    with (root / _MUTEX).open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _read(root: Path) -> ClaimRecord | None:
+    """The record; None when there is none, or one that nobody can read (of another version of the program, or a disk that was full)."""
+    try:
+        return msgspec.json.decode((root / _RECORD).read_bytes(), type=ClaimRecord)
+    except (FileNotFoundError, msgspec.MsgspecError):
+        return None
+
+
+def _write(root: Path, record: ClaimRecord) -> None:
+    pending = root / (_RECORD + ".pending")
+    pending.write_bytes(msgspec.json.encode(record))
+    pending.rename(root / _RECORD)
+
+
+def ancestors(pid: int) -> Iterator[int]:
+    """A process and those that it descends from."""
+    while pid and (fields := _stat(pid)):
+        yield pid
+        pid = int(fields[1])
+
+
+def _stat(pid: int) -> list[str]:
+    """The fields of /proc/<pid>/stat from the state on: state, parent, ...; empty when there is no such process."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+
+
+def _boot_id() -> str:
+    return _BOOT_ID.read_text(encoding="ascii").strip()

@@ -1,0 +1,30 @@
+"""Credits under another name: an artist has one name in the catalog, and a credit that says another keeps it beside.
+
+`P. Diddy` on a recording of Sean Combs is such a credit; `BEYONCE` on one of Beyoncé is not, because both names have one key. What must not
+live here: which name an artist has (artists.py), which credit a recording or release shows (recording_artists.py, releases.py).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from pipeline.build.artists import VARIOUS_KEYS
+from pipeline.build.name_forms import artist_key
+
+if TYPE_CHECKING:
+    from pipeline.build.workbench import Workbench
+
+OTHER_NAME = "other_name"
+"""The relation that `load_other_names` makes: `name` (the artist's), `credited_as`."""
+
+
+def load_other_names(bench: Workbench, credits_sql: str) -> None:
+    """Make OTHER_NAME out of the credits that `credits_sql` selects as `artist_id`, `credited_as`: all pairs of names whose keys differ."""
+    pairs = bench.frame(
+        f"SELECT DISTINCT a.name, c.credited_as FROM ({credits_sql}) c JOIN artist a USING (artist_id) "
+        "WHERE c.credited_as <> a.name ORDER BY ALL"
+    )
+    credited = artist_key(pl.col("credited_as"))
+    bench.load(OTHER_NAME, pairs.filter(artist_key(pl.col("name")) != credited, ~credited.is_in(VARIOUS_KEYS)))

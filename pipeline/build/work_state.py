@@ -1,0 +1,260 @@
+"""What the tables of the work folder were made from, so that no step builds on tables that do not belong together.
+
+A record per written table, `<root>/work/state/<layer>/<table>.json` (`TableState`): a version of its own, the versions of what its step
+read, the live snapshot at that time, its parts. The record is emptied before a step writes and filled after its checks have passed, so a
+killed or failed step leaves a table that nothing builds on. A snapshot carries the versions of its tables as `work_state.json`: tables of
+a snapshot that was rolled back are known by it. The staging tables of a platform count as one table, whose version lies in their folder.
+
+A catalog built before there were records has none: when all its tables are those of the live snapshot, they are adopted as such.
+
+Costs milliseconds a step: no table is opened. What must not live here: Dagster, the claim on the catalog (claim.py).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
+
+from catalog_store.errors import NoSnapshotError
+from catalog_store.platforms import INPUTS, SUGGESTIONS
+from catalog_store.publisher import current_folder, live_snapshot
+from catalog_store.snapshot import MANIFEST, RECOGNITION_FOLDER, SERVING_FOLDER
+from catalog_store.tables import TABLES
+from pipeline.build.live_work import StaleWorkError, require_live_work
+from pipeline.dumps.staging_writer import VERSION_FILE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    from pipeline.paths import BuildPaths
+
+Shape = TypeVar("Shape")
+
+ATTACHMENT = "work_state.json"
+"""In a snapshot: {table: version}."""
+STAGING = "staging/"
+_ADOPTED = "adopted.json"
+_REMEDY = "or run the job nightly_build"
+
+
+class TableState(msgspec.Struct, frozen=True):
+    """What is known of a written table; without a `version` it is being written, or its step was killed or failed."""
+
+    run_id: str
+    at: str
+    version: str | None = None
+    made_from: dict[str, str] = {}
+    """Table -> version of what the step read."""
+    live: str | None = None
+    """The live snapshot when it was made; None before the first one. Says nothing of staging tables."""
+    parts: dict[str, int] = {}
+    """File name -> bytes."""
+
+
+class Adopted(msgspec.Struct, frozen=True):
+    """Tables without a record are those of the snapshot `live`, made from these versions of staging tables.
+
+    Suggestions may be staged anew since: only genres are made from them, and those anew each time.
+    """
+
+    live: str
+    staging: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Started:
+    """A step that has begun: what it writes, and what it read in which version."""
+
+    tables: tuple[str, ...]
+    made_from: dict[str, str]
+    live: str | None
+
+
+class WorkState:
+    """The records of one catalog, as one run reads and writes them. Tables are named `<layer>/<table>`, as their assets are."""
+
+    def __init__(self, paths: BuildPaths, run_id: str) -> None:
+        """Read nothing yet."""
+        self._paths = paths
+        self._run_id = run_id
+        self._folder = paths.root / "work" / "state"
+
+    def begin(self, tables: Iterable[str], inputs: Iterable[str]) -> Started:
+        """Check what the step reads and forget what it will write. StaleWorkError when something upstream does not hold."""
+        started = Started(tuple(tables), self.require(inputs), self._live())
+        for table in started.tables:
+            self._write(table, TableState(self._run_id, _now()))
+        return started
+
+    def finish(self, started: Started) -> None:
+        """Remember that the step has written its tables and its checks have passed."""
+        if self._live() != started.live:
+            raise StaleWorkError(
+                f"the live snapshot changed from {started.live} to {self._live()} while {started.tables[0]} was written: "
+                f"materialise it again, {_REMEDY}"
+            )
+        version = uuid.uuid4().hex
+        for table in started.tables:
+            made = staging_version(self._paths, table) if table.startswith(STAGING) else version
+            state = TableState(self._run_id, _now(), made, started.made_from, started.live, self._parts(table))
+            self._write(table, state)
+
+    def require(self, tables: Iterable[str]) -> dict[str, str]:
+        """The versions of `tables`, after checking that they and all they were made from are whole, belong together and to what is live."""
+        check = _Check(self, self._live())
+        return {table: check.version(table) for table in tables}
+
+    def read(self, table: str) -> TableState | None:
+        """The record of a table; of one without, what was adopted."""
+        state = _decoded(self._file(table), TableState)
+        if state is not None or (adopted := self._adopted()) is None:
+            return state
+        if table.startswith(STAGING):
+            return TableState(adopted.live, "", adopted.staging[table])
+        made_from = {name: version for name, version in adopted.staging.items() if name != f"{STAGING}{SUGGESTIONS}"}
+        return TableState(adopted.live, "", adopted.live, made_from, adopted.live)
+
+    def published_with(self) -> dict[str, dict[str, str]]:
+        """Of every snapshot the versions of its tables, as far as it tells them."""
+        manifests = self._paths.snapshots.glob(f"[!.]*/{MANIFEST}")
+        return {file.parent.name: _decoded(file.with_name(ATTACHMENT), dict[str, str]) or {} for file in manifests}
+
+    def write_attachment(self, versions: Mapping[str, str]) -> Path:
+        """The file that a snapshot of tables in these versions carries."""
+        file = self._folder / ATTACHMENT
+        _write_whole(file, msgspec.json.format(msgspec.json.encode(dict(sorted(versions.items()))), indent=1))
+        return file
+
+    def is_as_written(self, table: str, state: TableState) -> bool:
+        """Whether the parts of a table are those that its step wrote, by name and size; of staging tables, whether they are the same."""
+        if table.startswith(STAGING):
+            return staging_version(self._paths, table) == state.version
+        return not state.parts or self._parts(table) == state.parts
+
+    def _parts(self, table: str) -> dict[str, int]:
+        """Of staging none: its version lies beside its parts."""
+        layer, _, name = table.partition("/")
+        if layer == "staging" or name not in TABLES:
+            return {}
+        return {path.name: path.stat().st_size for path in self._paths.table(name).glob("part-*.parquet")}
+
+    def _live(self) -> str | None:
+        live = current_folder(self._paths.root)
+        return live.name if live else None
+
+    def _file(self, table: str) -> Path:
+        return self._folder / f"{table}.json"
+
+    def _write(self, table: str, state: TableState) -> None:
+        _write_whole(self._file(table), msgspec.json.encode(state))
+
+    def _adopted(self) -> Adopted | None:
+        """What was adopted; adopts a catalog without any record of a table behind staging, when its work is what is live."""
+        if (adopted := _decoded(self._folder / _ADOPTED, Adopted)) is not None:
+            return adopted
+        if any(not str(file.relative_to(self._folder)).startswith(STAGING) for file in self._folder.rglob("*.json")):
+            return None
+        try:
+            live = live_snapshot(self._paths.root)
+            require_live_work(self._paths, (TABLES[name] for name in live.manifest.tables))
+        except (NoSnapshotError, StaleWorkError):
+            return None
+        index = f"{SERVING_FOLDER}/{RECOGNITION_FOLDER}/"
+        of_index = [(self._paths.recognition / file.path.removeprefix(index), file) for file in live.manifest.serving]
+        if any(not (here.is_file() and here.stat().st_size == file.bytes) for here, file in of_index if file.path.startswith(index)):
+            return None
+        staging = {f"{STAGING}{platform}": staging_version(self._paths, f"{STAGING}{platform}") for platform in INPUTS}
+        adopted = Adopted(live.id, staging)
+        _write_whole(self._folder / _ADOPTED, msgspec.json.encode(adopted))
+        return adopted
+
+
+class _Check:
+    """One walk over tables and all that they were made from."""
+
+    def __init__(self, work: WorkState, live: str | None) -> None:
+        self._work = work
+        self._live = live
+        self._versions: dict[str, str] = {}
+
+    @cached_property
+    def _published(self) -> dict[str, dict[str, str]]:
+        return self._work.published_with()
+
+    def version(self, table: str) -> str:
+        """The version of a table that can be built upon."""
+        if table not in self._versions:
+            self._versions[table] = self._checked(table)
+        return self._versions[table]
+
+    def _checked(self, table: str) -> str:
+        state = self._work.read(table)
+        if state is None:
+            raise StaleWorkError(f"{_named(table)} was never made, or by a build that is not live: materialise {table} first, {_REMEDY}")
+        if state.version is None:
+            raise StaleWorkError(
+                f"{_named(table)} is unfinished: run {state.run_id} began to write it on {state.at} and was killed, or one of its checks "
+                f"failed: materialise {table} first, {_REMEDY}"
+            )
+        if not self._work.is_as_written(table, state):
+            raise StaleWorkError(f"{_named(table)} of the work folder is not as it was written: materialise {table} first, {_REMEDY}")
+        for source, version in state.made_from.items():
+            if self.version(source) != version:
+                raise StaleWorkError(
+                    f"{_named(table)} was made from another {_named(source)} than there is now: materialise {table} first, {_REMEDY}"
+                )
+        if not table.startswith(STAGING):
+            self._require_base(table, state.version, state.live)
+        return state.version
+
+    def _require_base(self, table: str, version: str, live: str | None) -> None:
+        """Published tables belong to the live snapshot; others were made while it was live."""
+        homes = [name for name, versions in self._published.items() if versions.get(table) == version or name == version]
+        if self._live not in homes if homes else live != self._live:
+            belongs = f"that of {', '.join(sorted(homes))}" if homes else f"made while {live or 'none'} was live"
+            raise StaleWorkError(
+                f"{_named(table)} of the work folder is not that of the live snapshot {self._live} but {belongs}: "
+                "run a whole build first (the job nightly_build)"
+            )
+
+
+def staging_version(paths: BuildPaths, table: str) -> str:
+    """The version of a platform's staging tables, `staging/<platform>`: changes when they are written anew, not when they are copied."""
+    folder = paths.staging(table.removeprefix(STAGING))
+    if not folder.is_dir():
+        return "none"
+    files = sorted([*folder.glob(VERSION_FILE), *folder.glob(f"[0-9]*-??/{VERSION_FILE}")])
+    digest = hashlib.blake2b(digest_size=16)
+    for file in files:
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
+def _named(table: str) -> str:
+    layer, _, name = table.partition("/")
+    return f"staging of {name}" if layer == "staging" else f"table {name}"
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def _decoded(file: Path, shape: type[Shape]) -> Shape | None:
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=shape)
+    except (FileNotFoundError, msgspec.MsgspecError):
+        return None
+
+
+def _write_whole(file: Path, content: bytes) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    pending = file.with_name(f"{file.name}.pending")
+    pending.write_bytes(content)
+    pending.rename(file)

@@ -1,0 +1,44 @@
+"""What Dagster remembers of runs, bounded: nothing else ever removes its events and logs."""
+
+from datetime import UTC, datetime, timedelta
+
+import dagster as dg
+
+from pipeline.defs.resources import CatalogResource
+
+FORGET = "forget_old_runs"
+_ENDED = [dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED]
+_MOST_AT_ONCE = 1000
+"""Runs removed by one run of the job; the rest is the next one's."""
+
+
+@dg.op(description="Remove ended runs that are older than CATALOG_KEEP_RUN_DAYS, but for those that made what there is of an asset.")
+def forget_runs(context: dg.OpExecutionContext, catalog: CatalogResource) -> int:
+    """Remove old runs with their events and captured logs; how many."""
+    instance = context.instance
+    oldest = datetime.now(UTC) - timedelta(days=catalog.keep_run_days)
+    needed = {record.asset_entry.last_run_id for record in instance.get_asset_records()}
+    old = instance.get_run_ids(filters=dg.RunsFilter(statuses=_ENDED, created_before=oldest), limit=_MOST_AT_ONCE)
+    doomed = [run_id for run_id in old if run_id not in needed]
+    for run_id in doomed:
+        instance.delete_run(run_id)
+        instance.compute_log_manager.delete_logs(prefix=[run_id])
+    catalog.report(f"forgot {len(doomed)} runs from before {oldest:%Y-%m-%d}")
+    return len(doomed)
+
+
+@dg.job(name=FORGET, description="Bounds what Dagster remembers; writes to no catalog.")
+def forget_old_runs() -> None:
+    """Remove old runs."""
+    forget_runs()
+
+
+def forgetting_schedule() -> dg.ScheduleDefinition:
+    """Every Sunday, long after the nightly build; on from the start."""
+    return dg.ScheduleDefinition(
+        name=FORGET,
+        job=forget_old_runs,
+        cron_schedule="0 15 * * 0",
+        execution_timezone="UTC",
+        default_status=dg.DefaultScheduleStatus.RUNNING,
+    )

@@ -1,0 +1,145 @@
+"""Runs of several processes over one catalog at once: real commands, `dagster job execute`, the multiprocess executor."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import dagster as dg
+import pytest
+
+from catalog_store.publisher import live_snapshot
+from catalog_store.snapshot import verify
+from tests.conftest import ROOT, run_module
+from tests.rebuild.nights import copy_of, table_hashes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.conftest import BuiltWorld
+
+
+@contextmanager
+def started(*arguments: str | Path, **environment: str) -> Iterator[subprocess.Popen[str]]:
+    """A command of its own process group, killed at the end."""
+    command = [sys.executable, "-m", *map(str, arguments)]
+    options = {"cwd": ROOT, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True, "start_new_session": True}
+    with subprocess.Popen(command, env={**os.environ, **environment}, **options) as process:  # type: ignore[call-overload]
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+
+
+def claim_of(catalog: Path) -> dict[str, str]:
+    """What the record says, as soon as there is one."""
+    for _ in range(1200):
+        if (catalog / ".claim.json").exists():
+            record: dict[str, str] = json.loads((catalog / ".claim.json").read_text())
+            return record
+        time.sleep(0.1)
+    raise AssertionError("nobody claimed the catalog")
+
+
+def wait_for(process: subprocess.Popen[str], words: str) -> None:
+    said = []
+    for line in process.stderr or ():
+        said.append(line)
+        if words in line:
+            return
+    raise AssertionError(f"never said {words!r}: {said[-20:]}")
+
+
+def job(name: str) -> list[str]:
+    return ["dagster", "job", "execute", "-m", "pipeline.definitions", "-j", name]
+
+
+def test_commands_and_jobs_are_refused_while_a_build_runs_and_reclassifying_after_it_was_killed(
+    built_world: BuiltWorld, tmp_path: Path
+) -> None:
+    dumps, catalog = copy_of(built_world, tmp_path)
+    live = live_snapshot(catalog).id
+    places = {"CATALOG_ROOT": str(catalog), "CATALOG_DUMPS": str(dumps), "DAGSTER_HOME": str(tmp_path)}
+    with started("pipeline", "build", "--dumps", dumps, "--catalog", catalog) as build:
+        wait_for(build, "recordings: ")
+        os.killpg(build.pid, signal.SIGSTOP)
+        commands = [("rollback", "--to", live), ("registry", "rebuild")]
+        said = [run_module("pipeline", *command, "--catalog", catalog, check=False) for command in commands]
+        for refused in (*said, run_module(*job("reclassify"), check=False, **places)):
+            assert refused.returncode == 1
+            assert f"another build is running in {catalog}: python -m pipeline build (run " in refused.stderr
+            assert f"process {build.pid} on " in refused.stderr
+    refused = run_module(*job("reclassify"), check=False, **places)
+    assert refused.returncode == 1
+    assert "StaleWorkError: table " in refused.stderr
+    assert "nightly_build" in refused.stderr
+    assert live_snapshot(catalog).id == live
+
+
+@pytest.mark.long
+def test_a_build_is_refused_while_a_job_of_dagster_runs_and_takes_over_when_it_was_killed(built_world: BuiltWorld, tmp_path: Path) -> None:
+    dumps, catalog = copy_of(built_world, tmp_path)
+    places = {"CATALOG_ROOT": str(catalog), "CATALOG_DUMPS": str(dumps), "DAGSTER_HOME": str(tmp_path)}
+    with started(*job("reclassify"), **places) as run:
+        holder = claim_of(catalog)
+        os.killpg(run.pid, signal.SIGSTOP)
+        refused = run_module("pipeline", "build", "--dumps", dumps, "--catalog", catalog, check=False)
+        assert refused.returncode == 1
+        assert f"Dagster's job reclassify (run {holder['run_id']}, process {run.pid} on " in refused.stderr
+        assert "wait for it, or stop it" in refused.stderr
+        assert "Traceback" not in refused.stderr
+    assert (catalog / ".claim.json").exists()
+    live = live_snapshot(catalog).id
+    run_module("pipeline", "rollback", "--catalog", catalog, "--to", live)
+    assert not (catalog / ".claim.json").exists()
+
+
+@pytest.mark.long
+def test_steps_of_one_run_work_side_by_side_in_processes_of_their_own_and_others_wait(
+    built_world: BuiltWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dumps, catalog = copy_of(built_world, tmp_path)
+    before, live = table_hashes(catalog), live_snapshot(catalog).id
+    (tmp_path / "home").mkdir()
+    places = {"CATALOG_ROOT": str(catalog), "CATALOG_DUMPS": str(dumps), "DAGSTER_HOME": str(tmp_path / "home")}
+    for name, value in places.items():
+        monkeypatch.setenv(name, value)
+    module = ["dagster", "job", "execute", "-m", "tests.pipeline.defs.side_by_side", "-j", "nightly_build"]
+    refusals = 0
+    with started(*module, **places) as run:
+        holder = claim_of(catalog)
+        assert holder["executor"]["pid"] == run.pid  # type: ignore[index]
+        while run.poll() is None:  # in steps and between them
+            refused = run_module("pipeline", "rollback", "--catalog", catalog, "--to", live, check=False)
+            refusals += f"Dagster's job nightly_build (run {holder['run_id']}" in refused.stderr
+            assert refused.returncode == 1 or run.poll() is not None
+            time.sleep(1)
+        assert run.returncode == 0
+    assert refusals > 3
+    assert table_hashes(catalog) == before
+    verify(live_snapshot(catalog).folder)
+    run_module("pipeline", "rollback", "--catalog", catalog, "--to", live)
+
+
+@pytest.mark.long
+def test_a_finished_run_of_a_process_that_lives_on_holds_nothing(
+    built_world: BuiltWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, catalog = copy_of(built_world, tmp_path)
+    (tmp_path / "home").mkdir()
+    monkeypatch.setenv("CATALOG_ROOT", str(catalog))
+    from tests.pipeline.defs import side_by_side  # noqa: PLC0415 - it reads the environment
+
+    with dg.DagsterInstance.from_config(str(tmp_path / "home")) as instance:
+        done = dg.execute_job(dg.reconstructable(side_by_side.reclassify), instance)
+        assert done.success
+    assert json.loads((catalog / ".claim.json").read_text())["executor"]["pid"] == os.getpid()
+    run_module("pipeline", "rollback", "--catalog", catalog, "--to", live_snapshot(catalog).id)

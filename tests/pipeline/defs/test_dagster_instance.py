@@ -1,0 +1,149 @@
+"""The instance that dagster.yaml describes: a reboot, the interface, what is remembered."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+import urllib.request
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import dagster as dg
+import pytest
+import yaml
+
+from catalog_store.publisher import live_snapshot
+from pipeline.definitions import build_definitions
+from pipeline.defs.resources import RECLASSIFY, CatalogResource
+from pipeline.defs.run_history import FORGET
+from pipeline.defs.run_launcher import is_alive
+from tests.conftest import ROOT
+from tests.rebuild.nights import copy_of, require_consistent
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tests.conftest import BuiltWorld
+
+LAUNCH = """
+mutation Launch($job: String!) {
+  launchRun(executionParams: {
+    selector: {repositoryName: "__repository__", repositoryLocationName: "pipeline.definitions", jobName: $job}, runConfigData: {}
+  }) { __typename ... on LaunchRunSuccess { run { runId } } ... on PythonError { message } }
+}
+"""
+
+
+def test_the_instance_is_told_what_operators_expect() -> None:
+    settings = yaml.safe_load((ROOT / "dagster.yaml").read_text())
+    assert settings["telemetry"]["enabled"] is False
+    assert settings["nux"]["enabled"] is False
+    assert settings["concurrency"]["runs"]["max_concurrent_runs"] == 1
+    assert settings["run_monitoring"]["enabled"] is True
+    assert settings["run_retries"]["retry_on_asset_or_op_failure"] is False
+    assert settings["retention"]["schedule"]["purge_after_days"] > 0
+
+
+def test_dagster_reads_the_instance_with_its_launcher(tmp_path: Path) -> None:
+    shutil.copy(ROOT / "dagster.yaml", tmp_path)
+    with dg.DagsterInstance.from_config(str(tmp_path)) as instance:
+        assert instance.run_launcher.supports_check_run_worker_health
+        assert instance.run_monitoring_enabled
+        assert not instance.nux_enabled
+        assert not instance.telemetry_enabled
+
+
+def test_a_process_that_began_after_the_run_is_not_the_run() -> None:
+    now = time.time()
+    assert is_alive(os.getpid(), now)
+    assert not is_alive(os.getpid(), now - 3600 * 24 * 365), "the number was given to another process since"
+    with subprocess.Popen(["true"]) as gone:  # noqa: S607
+        gone.wait()
+    assert not is_alive(gone.pid, now)
+
+
+@pytest.mark.parametrize(("days", "left"), [(0, 1), (1, 2)])
+def test_old_runs_are_forgotten_but_for_those_that_made_an_asset(tmp_path: Path, days: int, left: int) -> None:
+    (tmp_path / "dumps" / "suggestions").mkdir(parents=True)
+    resource = CatalogResource(root=str(tmp_path / "catalog"), dumps=str(tmp_path / "dumps"), keep_run_days=days)
+    definitions = build_definitions({"catalog": resource})
+    with dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
+        landing = [dg.AssetKey(["landing", "suggestions"])]
+        job = definitions.resolve_implicit_global_asset_job_def()
+        assert job.execute_in_process(asset_selection=landing, instance=instance).success
+        assert job.execute_in_process(asset_selection=landing, instance=instance).success
+        assert definitions.resolve_job_def(FORGET).execute_in_process(instance=instance).success
+        assert len(instance.get_runs()) == left + 1, "and the run that forgets"
+
+
+@contextlib.contextmanager
+def dev(environment: dict[str, str]) -> Iterator[None]:
+    """`scripts/dev`, with all its processes killed at the end, as a machine that stops."""
+    options = {"cwd": ROOT, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True}
+    with subprocess.Popen([ROOT / "scripts" / "dev"], env={**os.environ, **environment}, **options) as services:  # type: ignore[call-overload]
+        try:
+            yield
+        finally:
+            for pid in {services.pid, *descendants(services.pid)}:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+
+
+def descendants(pid: int) -> set[int]:
+    children = {int(child) for file in Path(f"/proc/{pid}/task").glob("*/children") for child in file.read_text().split()}
+    return children.union(*map(descendants, children))
+
+
+def ask(port: int, query: str, **variables: str) -> dict[str, object]:
+    body = json.dumps({"query": query, "variables": variables}).encode()
+    request = urllib.request.Request(f"http://127.0.0.1:{port}/graphql", body, {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310
+        data: dict[str, object] = json.loads(answer.read())["data"]
+        return data
+
+
+def until(happened: Callable[[], object], seconds: int = 600) -> object:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        with contextlib.suppress(OSError):
+            if found := happened():
+                return found
+        time.sleep(0.2)
+    raise AssertionError("it did not happen")
+
+
+@pytest.mark.long
+def test_after_a_reboot_the_run_that_died_ends_and_the_next_one_starts(built_world: BuiltWorld, tmp_path: Path) -> None:
+    dumps, catalog = copy_of(built_world, tmp_path)
+    live, home = live_snapshot(catalog).id, tmp_path / "home"
+    home.mkdir()
+    settings = (ROOT / "dagster.yaml").read_text().replace("poll_interval_seconds: 30", "poll_interval_seconds: 1")
+    (home / "dagster.yaml").write_text(settings)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    places = {"CATALOG_ROOT": str(catalog), "CATALOG_DUMPS": str(dumps), "DAGSTER_HOME": str(home), "PORT": str(port)}
+    with dg.DagsterInstance.from_config(str(home)) as instance:
+
+        def status(run: str) -> str:
+            found = instance.get_run_by_id(run)
+            assert found
+            return found.status.value
+
+        with dev(places):
+            until(lambda: ask(port, "{ version }"))
+            runs = [str(until(lambda: ask(port, LAUNCH, job=RECLASSIFY)["launchRun"]["run"]["runId"])) for _ in range(2)]  # type: ignore[index]
+            until(lambda: (catalog / ".claim.json").exists() and status(runs[0]) == "STARTED")
+            assert json.loads((catalog / ".claim.json").read_text())["run_id"] == runs[0]
+        assert [status(run) for run in runs] == ["STARTED", "QUEUED"]
+        with dev(places):
+            until(lambda: status(runs[0]) == "FAILURE")
+            until(lambda: status(runs[1]) == "SUCCESS")
+        assert live_snapshot(catalog).id != live
+        require_consistent(catalog)

@@ -1,0 +1,76 @@
+"""Dumps that can be read and hold much less than the night before: the platform keeps its last good one, the night goes on and says so."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import duckdb
+import polars as pl
+import pytest
+
+from tests.conftest import BuiltWorld, run_module
+from tests.rebuild.broken_dumps import without_checksums
+from tests.rebuild.nights import copy_of, newest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+def deliver(dumps: Path, platform: str, alter: Callable[[pl.DataFrame], pl.DataFrame], name: str) -> None:
+    """A newer dump of the platform, of which the Parquet files named so are altered."""
+    old = newest(dumps, platform)
+    new = old.with_name("2031-01-01")
+    for path in (path for path in old.rglob("*") if path.is_file()):
+        target = new / path.relative_to(old)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if path.suffix == ".parquet" and name in str(path.relative_to(old)).lower():
+            alter(pl.read_parquet(path)).write_parquet(target)
+        else:
+            target.write_bytes(path.read_bytes())
+    without_checksums(new)
+
+
+def counted(catalog: Path) -> dict[str, int]:
+    tables = catalog / "current" / "tables"
+    codes = duckdb.execute(f"SELECT count(DISTINCT isrc) FROM '{tables}/recording_isrc/*.parquet'").fetchone()
+    links = duckdb.execute(f"SELECT source, count(*) FROM '{tables}/platform_link/*.parquet' GROUP BY 1").fetchall()
+    return {"codes": codes[0] if codes else 0, **dict(links)}
+
+
+def test_a_dump_with_renamed_columns_or_an_empty_main_table_keeps_the_last_good_one(built_world: BuiltWorld, tmp_path: Path) -> None:
+    dumps, catalog = copy_of(built_world, tmp_path)
+    before, live = counted(catalog), (catalog / "current").readlink()
+    old = newest(dumps, "streamsvc_b")
+    deliver(dumps, "streamsvc_b", lambda rows: rows.rename({"isrc": "isrcCode", "durationInMillis": "duration"}), "song")
+    deliver(dumps, "streamsvc_a", lambda rows: rows.clear(), "tracks")
+
+    night = run_module("pipeline", "build", "--dumps", dumps, "--catalog", catalog)
+    said = [line for line in night.stderr.splitlines() if "warning: " in line]
+    assert any("streamsvc_b" in line and "2031-01-01" in line and "isrc" in line and "stay in use" in line for line in said), night.stderr
+    assert any("streamsvc_a" in line and "2031-01-01" in line and "stay in use" in line for line in said), night.stderr
+    assert (catalog / "current").readlink() != live
+    assert counted(catalog) == before
+    page = (catalog / "current" / "report.html").read_text()
+    assert page.count("found broken") >= 2
+    assert old.name in page
+
+    again = run_module("pipeline", "build", "--dumps", dumps, "--catalog", catalog)
+    assert "streamsvc_b: dump 2031-01-01 (found broken" in again.stderr
+    assert counted(catalog) == before
+
+
+@pytest.mark.long
+def test_a_real_shrink_goes_through_once_with_the_setting_that_is_named(built_world: BuiltWorld, tmp_path: Path) -> None:
+    dumps, catalog = copy_of(built_world, tmp_path)
+    before = counted(catalog)
+    deliver(dumps, "streamsvc_a", lambda rows: rows.with_columns(pl.lit(None, pl.String).alias("external_id_isrc")), "tracks")
+    night = run_module("pipeline", "build", "--dumps", dumps, "--catalog", catalog)
+    assert "CATALOG_LARGEST_LOSS=1" in night.stderr
+    assert counted(catalog) == before
+    asked = run_module("pipeline", "build", "--dumps", dumps, "--catalog", catalog, CATALOG_LARGEST_LOSS="1")
+    assert "streamsvc_a: staged" in asked.stderr
+    assert "newest_dump" not in asked.stderr
+    assert counted(catalog)["codes"] < before["codes"]
+    next_night = run_module("pipeline", "build", "--dumps", dumps, "--catalog", catalog)
+    assert "streamsvc_a: unchanged" in next_night.stderr
