@@ -35,10 +35,11 @@ from account_store.users import Users
 from account_store.webhooks.deliveries import Deliveries
 from account_store.webhooks.endpoints import Endpoints
 from account_store.webhooks.queue import Queue
-from account_store.webhooks.sealing import seal_by
+from account_store.webhooks.secret_keys import open_seal, replace_lost_key
 
 if TYPE_CHECKING:
     from datetime import datetime
+    from pathlib import Path
 
     from sqlalchemy import URL, Row
 
@@ -65,6 +66,7 @@ class Accounts:
     def __init__(self, url: URL, plans: PlanTable, clock: Clock, outbound: Outbound) -> None:
         """Use `Accounts.open`."""
         self._engine = open_engine(url)
+        self._url = url
         self._clock = clock
         self.plans = plans
         self.outbound = outbound
@@ -77,7 +79,12 @@ class Accounts:
         self.suggestions = Suggestions(self._engine, clock)
         self.usage = Usage(self._engine, self.account, plans.stream_month_price_eur, clock)
         self.users = Users(self._engine, clock)
-        seal = seal_by(os.environ)
+        try:
+            migrate(self._engine)
+            seal = open_seal(self._engine, url, os.environ, clock)
+        except BaseException:
+            self.close()
+            raise
         self.webhooks = Endpoints(self._engine, outbound, seal, clock)
         self.deliveries = Deliveries(self._engine, clock)
         self.webhook_queue = Queue(self._engine, seal, clock)
@@ -88,14 +95,19 @@ class Accounts:
 
         `outbound` judges the addresses of streams and webhooks; by default by what the operator allows in the environment.
         """
-        opened = cls(parse_url(url), plans or current_plans(), clock, outbound or Outbound(allowed_by(os.environ)))
-        migrate(opened._engine)
-        return opened
+        return cls(parse_url(url), plans or current_plans(), clock, outbound or Outbound(allowed_by(os.environ)))
 
     def close(self) -> None:
         """Book what waits, then give the connections back."""
         self.ledger.close()
         self._engine.dispose()
+
+    def replace_lost_key(self) -> tuple[Path, int]:
+        """Another key for the secrets of webhooks: its file, and how many secrets stay unreadable. StateError: none is lost.
+
+        Takes effect where the accounts are opened next.
+        """
+        return replace_lost_key(self._engine, self._url, os.environ, self._clock)
 
     def create(self, name: str, plan: str = "free", terms: Terms | None = None) -> Account:
         """A new account; TakenError when the name is in use, InvalidValueError for a blank name or an unknown plan."""

@@ -124,6 +124,11 @@ def _seal_secrets(accounts: Accounts, _options: Options) -> Iterable[object]:
     return [{"webhooks": accounts.webhooks.seal_all()}]
 
 
+def _replace_secret_key(accounts: Accounts, _options: Options) -> Iterable[object]:
+    file, unreadable = accounts.replace_lost_key()
+    return [{"file": str(file), "webhook_secrets_lost": unreadable}]
+
+
 def _sweep(accounts: Accounts, _options: Options) -> Iterable[object]:
     return [{"reservations_returned": accounts.ledger.sweep()}]
 
@@ -235,6 +240,7 @@ COMMANDS = {
         {"file": {"type": Path, "help": "e.g. dumps/suggestions/approved.csv"}},
     ),
     "list-webhooks": Command("Show an account's webhooks and how they fare.", _list_webhooks, _NAME),
-    "seal-secrets": Command("Encrypt the secrets of all webhooks by the first of ACCOUNT_SECRET_KEYS.", _seal_secrets),
+    "seal-secrets": Command("Encrypt the secrets of all webhooks anew by the first key.", _seal_secrets),
+    "replace-secret-key": Command("Make another key for webhook secrets in the place of one that is lost for good.", _replace_secret_key),
     "sweep": Command("Give back reservations of processes that died (a running server does so by itself).", _sweep),
 }

@@ -10,16 +10,17 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
-from typing import Any
-
-import yaml
 
 from account_store.errors import InvalidValueError
+from yaml_documents import DocumentError, Node, read_document
 
 MONTHS = 12
 STREAM_MONTH_PRICE_EUR = 29
 """Where a table says nothing of streams (specification, part 8)."""
 SHIPPED = Path(__file__).with_name("plans.yaml")
+_TABLE = ("yearly_discount", "stream_month_price_eur", "paid_only", "plans")
+_MOST = 1_000_000_000
+"""Credits, rates and prices above that are slips of the pen."""
 _FIGURES = ("credits", "price_eur", "requests_per_second", "burst")
 
 
@@ -102,30 +103,30 @@ def yearly_price(price_eur: Decimal, discount: Decimal) -> Decimal:
 def load_plans(path: Path = SHIPPED) -> PlanTable:
     """Read a table of plans. InvalidValueError names the file, the plan and the figure that cannot be used."""
     try:
-        document: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
-        discount = Decimal(str(document["yearly_discount"]))
-        stream_month_price = Decimal(str(document.get("stream_month_price_eur", STREAM_MONTH_PRICE_EUR)))
-        paid_only = frozenset(document["paid_only"])
-        entries: dict[str, dict[str, Any]] = document["plans"]
-        agreed = frozenset(name for name, entry in entries.items() if entry.get("agreed"))
-        plans = {name: _plan(f"{path}: {name}", name, entry, discount, paid_only) for name, entry in entries.items() if name not in agreed}
-    except (OSError, yaml.YAMLError, KeyError, TypeError, AttributeError, ArithmeticError) as error:
-        raise InvalidValueError(f"{path}: no table of plans: {error!r}") from error
+        table = read_document(path).fields(_TABLE, required=("yearly_discount", "paid_only", "plans"))
+        discount = table["yearly_discount"].number(0, 1)
+        stream_month_price = (
+            table["stream_month_price_eur"].number(0, _MOST) if "stream_month_price_eur" in table else Decimal(STREAM_MONTH_PRICE_EUR)
+        )
+        paid_only = frozenset(feature.string() for feature in table["paid_only"].list())
+        entries = table["plans"].mapping()
+        agreed = frozenset(
+            name for name, entry in entries.items() if "agreed" in entry.mapping() and entry.fields(("agreed",))["agreed"].flag()
+        )
+        plans = {name: _plan(name, entry, discount, paid_only) for name, entry in entries.items() if name not in agreed}
+    except OSError as error:
+        raise InvalidValueError(f"{path}: no table of plans: {error.strerror}; name another in ACCOUNT_PLANS, or none") from error
+    except DocumentError as error:
+        raise InvalidValueError(f"{error}; the table of plans cannot be used") from error
     if "free" not in plans:
         raise InvalidValueError(f"{path}: no plan `free`: new accounts start with it")
-    if stream_month_price < 0:
-        raise InvalidValueError(f"{path}: stream_month_price_eur is at least 0, got {stream_month_price}")
     return PlanTable(plans, agreed, paid_only, discount, stream_month_price)
 
 
-def _plan(place: str, name: str, entry: dict[str, Any], discount: Decimal, paid_only: frozenset[str]) -> Plan:
-    if set(entry) != set(_FIGURES):
-        raise InvalidValueError(f"{place}: needs exactly {', '.join(_FIGURES)}, has {', '.join(entry)}")
-    price = Decimal(str(entry["price_eur"]))
-    figures = [entry[figure] for figure in _FIGURES if figure != "price_eur"]
-    if price < 0 or not all(isinstance(figure, int) and figure >= 1 for figure in figures):
-        raise InvalidValueError(f"{place}: credits, requests_per_second and burst are whole numbers of at least 1, price_eur at least 0")
-    credits_, rate, burst = figures
+def _plan(name: str, entry: Node, discount: Decimal, paid_only: frozenset[str]) -> Plan:
+    figures = entry.fields(_FIGURES, required=_FIGURES)
+    price = figures["price_eur"].number(0, _MOST)
+    credits_, rate, burst = (figures[figure].whole_number(1, _MOST) for figure in _FIGURES if figure != "price_eur")
     return Plan(name, credits_, price, yearly_price(price, discount), rate, burst, paid_only if price == 0 else frozenset())
 
 

@@ -1,13 +1,14 @@
 """Rate limits: a token bucket per account key, filled at the plan's requests per second, as large as its burst (contract A9).
 
-    limiter = RateLimiter.open("memory://")            # each process counts for itself
+    limiter = RateLimiter.open("memory://", folder)    # the processes that name this folder count together
     limiter = RateLimiter.open("redis://host:6379/0")  # all processes and machines count together
     allowance = await limiter.take(caller)
     if not allowance.is_allowed: ...                   # 429, Retry-After: allowance.retry_after
 
 `limits` brings the Redis storage (its addresses: plain, TLS, sentinel, cluster; its script loading); the bucket is ours, because no
 strategy of it refills evenly: decision 0013. A bucket is one number, the moment at which it will be full (the generic cell rate algorithm).
-Where Redis fails, each process counts for itself until it is back. What must not live here: credits (ledger/).
+Where Redis fails, the processes of each machine count for themselves until it is back. What must not live here: credits (ledger/), how
+processes of one machine share buckets (shared_buckets.py).
 """
 
 from __future__ import annotations
@@ -21,9 +22,11 @@ from limits.errors import ConfigurationError
 from limits.storage import storage_from_string
 
 from account_store.errors import InvalidValueError
+from account_store.shared_buckets import SharedBuckets
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from account_store.api_keys import Caller
     from account_store.plans import Plan
@@ -35,7 +38,7 @@ SWEEP_EVERY = 100_000
 REDIS_SECONDS = 0.25
 """How long Redis may take to answer; beyond it counts as away."""
 REDIS_PAUSE_SECONDS = 2.0
-"""How long a process counts for itself before it asks Redis again."""
+"""How long a machine counts for itself before it asks Redis again."""
 
 # KEYS: the bucket. ARGV: seconds per token, tokens of a full bucket. Answers {allowed, seconds until full}, the seconds as text.
 # Redis' own clock: machines whose clocks differ share a bucket.
@@ -89,9 +92,13 @@ class RateLimiter:
         self._buckets = buckets
 
     @classmethod
-    def open(cls, url: str = "memory://") -> Self:
-        """`memory://`, or a Redis address as `limits` reads it. InvalidValueError when it is neither."""
-        return cls(MemoryBuckets() if url.startswith("memory:") else RedisBuckets(url))
+    def open(cls, url: str = "memory://", folder: Path | None = None) -> Self:
+        """`memory://`, or a Redis address as `limits` reads it. InvalidValueError when it is neither.
+
+        `folder` is what the processes of one server have in common; without one this process counts for itself.
+        """
+        local = open_buckets(folder, "rates")
+        return cls(local if url.startswith("memory:") else RedisBuckets(url, local))
 
     async def take(self, caller: Caller) -> Allowance:
         """One request of the caller's key."""
@@ -146,11 +153,22 @@ class MemoryBuckets:
         """Nothing to give back."""
 
 
-class RedisBuckets:
-    """In Redis, shared; in this process while Redis does not answer."""
+def open_buckets(folder: Path | None, name: str) -> MemoryBuckets | SharedBuckets:
+    """Buckets of all processes that name the folder; of this one alone without a folder, or where it has no room."""
+    if folder is None:
+        return MemoryBuckets()
+    try:
+        return SharedBuckets(folder / name)
+    except OSError as error:
+        log.warning("rate limits: no room in %s (%s): each process counts for itself until the server is started anew", folder, error)
+        return MemoryBuckets()
 
-    def __init__(self, url: str) -> None:
-        """`redis://`, `rediss://`, `redis+unix://`, `redis+sentinel://`, `redis+cluster://`."""
+
+class RedisBuckets:
+    """In Redis, shared by machines; on this machine while Redis does not answer."""
+
+    def __init__(self, url: str, local: MemoryBuckets | SharedBuckets | None = None) -> None:
+        """`redis://`, `rediss://`, `redis+unix://`, `redis+sentinel://`, `redis+cluster://`. `local` counts while Redis is away."""
         options = {"socket_timeout": REDIS_SECONDS, "socket_connect_timeout": REDIS_SECONDS}
         try:
             storage: Any = storage_from_string(f"async+{url}", implementation="redispy", **options)
@@ -158,7 +176,7 @@ class RedisBuckets:
         except (ConfigurationError, AttributeError, ValueError) as error:
             raise InvalidValueError(f"rate limits are kept in memory:// or redis://..., not {url!r}: {error}") from error
         self._storage = storage
-        self._meanwhile = MemoryBuckets()
+        self._meanwhile = local or MemoryBuckets()
         self._again_at = 0.0
 
     async def take(self, key_id: int, step: float, burst: int) -> tuple[bool, float]:
@@ -168,7 +186,7 @@ class RedisBuckets:
                 allowed, full_after = await self._take(keys=[self._storage.bridge.prefixed_key(str(key_id))], args=[step, burst])
                 return bool(allowed), float(full_after)
             except self._storage.base_exceptions as error:
-                log.warning("rate limits: Redis does not answer, each process counts for itself: %s", error)
+                log.warning("rate limits: Redis does not answer, this machine counts for itself: %s", error)
                 self._again_at = time.monotonic() + REDIS_PAUSE_SECONDS
         return self._meanwhile.take_at_once(key_id, step, burst)
 
@@ -177,4 +195,5 @@ class RedisBuckets:
 
     async def close(self) -> None:
         """Hang up."""
+        await self._meanwhile.close()
         await self._storage.bridge.get_connection().aclose()

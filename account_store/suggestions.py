@@ -22,6 +22,7 @@ from account_store.errors import InvalidValueError, StateError, UnknownError
 from account_store.schema import suggestion
 from account_store.webhooks.events import SUGGESTION_DECIDED
 from account_store.webhooks.outbox import emit
+from catalog_store.formula_cells import neutralise
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -137,7 +138,7 @@ class Suggestions:
         text = io.StringIO(newline="")
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(EXPORT_COLUMNS)
-        writer.writerows((row.suggestion_id, "recording", row.track_id, row.value) for row in rows)
+        writer.writerows((row.suggestion_id, "recording", row.track_id, neutralise(row.value)) for row in rows)
         return text.getvalue()
 
 

@@ -12,6 +12,7 @@ from sqlalchemy import bindparam, func, select
 from account_store.clock import beginning_of_month, end_of_month, month_of
 from account_store.errors import InvalidValueError
 from account_store.schema import api_key, credit_day, credit_month
+from account_store.streams.heard import was_heard_in
 from account_store.streams.tables import stream
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class Statement:
     remaining: int
     resets_at: datetime
     stream_months: int
-    """Streams that were active at any moment of the month, each counted once: what stream monitoring is billed by."""
+    """Streams that were active at any moment of the month and heard in it, each counted once: what stream monitoring is billed by."""
     stream_month_price_eur: Decimal
     stream_price_eur: Decimal
     """Of all stream-months, on top of the plan."""
@@ -98,12 +99,12 @@ class Usage:
         return Statement(account_id, account.name, month, account.plan.name, price, account.is_yearly, *credits_, *streams, days)
 
     def _stream_months(self, connection: Connection, account_id: int, month: str) -> int:
-        """One that begins as the month ends counts for the next; one that is stopped as a month begins, for that one, too."""
+        """Heard ones. One that begins as the month ends counts for the next; one that is stopped as a month begins, for that one, too."""
         begins, ends = beginning_of_month(month), end_of_month(month)
         if begins > self._clock():
             return 0
         was_active = (stream.c.created_at < ends) & (stream.c.stopped_at.is_(None) | (stream.c.stopped_at >= begins))
-        counted = select(func.count()).select_from(stream).where(stream.c.account_id == account_id, was_active)
+        counted = select(func.count()).select_from(stream).where(stream.c.account_id == account_id, was_active, was_heard_in(month))
         return connection.scalar(counted) or 0
 
 

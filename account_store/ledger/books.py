@@ -35,6 +35,8 @@ DaySum = tuple[int, str, int, int, int]
 _PLAIN = (Kind.CHARGE, Kind.REFUND)
 _TAKING = (Kind.CHARGE, Kind.RESERVE)
 """Orders that a revoked key may not give; what it has begun may be settled."""
+_LASTING = (Kind.CHARGE, Kind.SETTLE)
+"""Orders whose credits nobody gives back by himself: a reservation lapses. Under an idempotency key the repeat finds them paid."""
 
 
 @dataclass(slots=True)
@@ -44,8 +46,22 @@ class _Balance:
     before: int
 
 
+class InDoubtError(Exception):
+    """The database did not answer a commit: whether it holds is seen later, by `Books.has_committed`."""
+
+    def __init__(self, transaction: str) -> None:
+        """`transaction` as the database names it."""
+        super().__init__(f"no answer to the commit of transaction {transaction}")
+        self.transaction = transaction
+        self.taken: list[Order] = []
+        """Return the order that gives back what this one took, if it holds: callers were told that nothing was charged."""
+
+
 class Books(ABC):
     """A connection that books; used by one thread."""
+
+    commits_plain_first = False
+    """Whether plain charges are committed before the others are decided."""
 
     @abstractmethod
     def close(self) -> None:
@@ -71,6 +87,10 @@ class Books(ABC):
     def revoked(self, key_ids: list[int], moment: str) -> set[int]:
         """Which of the keys were revoked at `moment` (`2026-11-21 18:00:00`, UTC), asked of the database in this batch."""
 
+    def has_committed(self, transaction: str) -> bool | None:  # noqa: ARG002 - of those whose commits can be in doubt
+        """Whether a transaction that was in doubt holds; None while that is still open."""
+        return False
+
     lock_suffix = ""
 
     def book(self, orders: list[Order], now: datetime) -> list[Charge | Exception]:
@@ -88,14 +108,37 @@ class Books(ABC):
             return [KeyRevokedError("the key was revoked: nothing was charged") if refused else next(booked) for refused in is_refused]
 
     def _book(self, orders: list[Order], now: datetime) -> list[Charge | Exception]:
-        answers = self._add_plain(orders)
+        try:
+            answers = self._add_plain(orders)
+        except InDoubtError as doubt:
+            doubt.taken = [_given_back(order, order.credits) for order in orders if _is_plain(order) and order.kind is Kind.CHARGE]
+            raise
         rest = [place for place, answer in enumerate(answers) if answer is None]
         if rest:
-            with self.careful():
-                decided = self._decide_all([orders[place] for place in rest], int(now.timestamp()))
+            careful = [orders[place] for place in rest]
+            try:
+                decided = self._decide_carefully(careful, int(now.timestamp()))
+            except Exception as error:
+                if not self.commits_plain_first or len(rest) == len(orders):
+                    raise
+                decided = [error] * len(rest)  # the others are charged, and must hear of it
             for place, answer in zip(rest, decided, strict=True):
                 answers[place] = answer
         return answers  # type: ignore[return-value]
+
+    def _decide_carefully(self, orders: list[Order], unix: int) -> list[Charge | Exception]:
+        decided: list[Charge | Exception] = []
+        try:
+            with self.careful():
+                decided = self._decide_all(orders, unix)
+        except InDoubtError as doubt:
+            doubt.taken = [
+                _given_back(order, answer.granted)
+                for order, answer in zip(orders, decided, strict=True)
+                if isinstance(answer, Charge) and order.kind in _LASTING and order.idempotency_key is None and answer.granted
+            ]
+            raise
+        return decided
 
     def _add_plain(self, orders: list[Order]) -> list[Charge | Exception | None]:
         sums: dict[Month, int] = defaultdict(int)
@@ -233,6 +276,10 @@ ON CONFLICT (account_id, idempotency_key) DO UPDATE SET request_hash = excluded.
 def _named(order: Order, granted: int, unix: int) -> dict[str, Any]:
     names = ("account_id", "key_id", "day", "idempotency_key", "request_hash", "reservation_id")
     return {**{name: getattr(order, name) for name in names}, "granted": granted, "unix": unix}
+
+
+def _given_back(order: Order, credits_: int) -> Order:
+    return Order(Kind.REFUND, order.account_id, order.key_id, credits_, order.allowed, day=order.day)
 
 
 def _is_plain(order: Order) -> bool:

@@ -1,18 +1,22 @@
-"""The ledger on PostgreSQL: a batch of plain charges is one statement, one round trip, one commit."""
+"""The ledger on PostgreSQL: a batch of plain charges is one statement and a commit, two round trips.
+
+A commit that is not answered is in doubt: the transaction's number tells later whether it holds (`writer` gives back what it took then).
+"""
 
 from __future__ import annotations
 
 import re
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import psycopg
 
-from account_store.ledger.books import Books
+from account_store.ledger.books import Books, InDoubtError
+from account_store.postgresql import answer_seconds, connect
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from contextlib import AbstractContextManager
 
     from sqlalchemy import URL
@@ -37,7 +41,7 @@ WITH wanted AS (
         AS n (account_id, day, key_id, credits, requests) ON n.account_id = a.account_id AND substr(n.day, 1, 7) = a.month
     ON CONFLICT (account_id, day, key_id) DO UPDATE SET credits = d.credits + excluded.credits, requests = d.requests + excluded.requests
 )
-SELECT account_id, month, used FROM added
+SELECT account_id, month, used, pg_current_xact_id()::text FROM added
 """
 
 
@@ -45,11 +49,12 @@ class PostgresqlBooks(Books):
     """One connection to the server."""
 
     lock_suffix = " FOR UPDATE"
+    commits_plain_first = True
 
     def __init__(self, url: URL) -> None:
         """Connect; the tables are there. `synchronous_commit` is on whatever the server's default."""
         address = url.set(drivername="postgresql").render_as_string(hide_password=False)
-        self._connection = psycopg.connect(address, autocommit=True)
+        self._connection = connect(None, answer_seconds(), address, autocommit=True)
         self._connection.execute("SET synchronous_commit = on")
 
     def close(self) -> None:
@@ -57,17 +62,57 @@ class PostgresqlBooks(Books):
         self._connection.close()
 
     def batch(self) -> AbstractContextManager[object]:
-        """The statement of `add` is its own transaction."""
+        """Plain charges and the others are committed apart."""
         return nullcontext()
 
-    def careful(self) -> AbstractContextManager[object]:
+    @contextmanager
+    def careful(self) -> Iterator[None]:
         """A transaction of its own for what needs locks over several statements."""
-        return self._connection.transaction()
+        self._connection.execute("BEGIN")
+        with self._rolled_back():
+            yield
+            ((transaction,),) = self._connection.execute("SELECT pg_current_xact_id()::text").fetchall()
+        self._commit(transaction)
 
     def add(self, months: list[MonthSum], days: list[DaySum]) -> dict[Month, int]:
-        """One statement for any number of accounts."""
+        """One statement for any number of accounts.
+
+        Committed by a round trip of its own: a server that hangs in the statement works it off when it goes on, and nobody waits any more.
+        """
         columns = [[month[place] for month in months] for place in range(4)] + [[day[place] for day in days] for place in range(5)]
-        return {(account_id, month): used for account_id, month, used in self._connection.execute(_ADD, columns)}
+        with self._rolled_back():
+            with self._connection.pipeline():
+                self._connection.execute("BEGIN")
+                asked = self._connection.execute(_ADD, columns)
+            rows = asked.fetchall()
+        self._commit(rows[0][3] if rows else "")
+        return {(account_id, month): used for account_id, month, used, _ in rows}
+
+    def has_committed(self, transaction: str) -> bool | None:
+        """As the server remembers it: for millions of transactions, and not after a stand-by took over that had not got it."""
+        try:
+            ((status,),) = self._connection.execute("SELECT pg_xact_status(%s::xid8)", (transaction,)).fetchall()
+        except psycopg.errors.InvalidParameterValue:
+            return False
+        return None if status == "in progress" else status == "committed"
+
+    @contextmanager
+    def _rolled_back(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            if not self._connection.closed:
+                with suppress(psycopg.Error):
+                    self._connection.execute("ROLLBACK")
+            raise
+
+    def _commit(self, transaction: str) -> None:
+        try:
+            self._connection.execute("COMMIT")
+        except psycopg.OperationalError as error:
+            if not transaction:  # it wrote nothing
+                raise
+            raise InDoubtError(transaction) from error
 
     def revoked(self, key_ids: list[int], moment: str) -> set[int]:
         """One more round trip a batch."""

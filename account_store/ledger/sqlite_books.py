@@ -20,10 +20,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from account_store.clock import day_of
-from account_store.database import BUSY_MS
+from account_store.database import BUSY_MS, TURN_SUFFIX
 from account_store.errors import UnavailableError
 from account_store.ledger.books import Books, moment_of
 from account_store.ledger.orders import Charge
+from account_store.private_files import make_private_file
+from account_store.sqlite_file import OpenFile, connect_existing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -57,6 +59,10 @@ class NotNowError(Exception):
     """Somebody else writes, or something needs a closer look: nothing was booked."""
 
 
+class FileLostError(UnavailableError):
+    """The database was deleted or replaced under its connection: what was booked is lost, and must not be answered."""
+
+
 class SqliteBooks(Books):
     """One connection to the file."""
 
@@ -66,10 +72,17 @@ class SqliteBooks(Books):
     def __init__(self, url: URL) -> None:
         """Open it; the tables are there."""
         path = str(url.database)
-        self._connection = sqlite3.connect(path, isolation_level=None, timeout=BUSY_MS / 1000, check_same_thread=False)
-        for pragma in self._pragmas:
-            self._connection.execute(f"PRAGMA {pragma}")
-        self._turn = Path(f"{path}-turn").open("wb")  # noqa: SIM115 -- as long as the connection
+        self._connection = connect_existing(path, isolation_level=None, timeout=BUSY_MS / 1000, check_same_thread=False)
+        try:
+            self._file = OpenFile(path)
+            for pragma in self._pragmas:
+                self._connection.execute(f"PRAGMA {pragma}")
+            turn = Path(path + TURN_SUFFIX)
+            make_private_file(turn)
+            self._turn = turn.open("wb")
+        except BaseException:
+            self._connection.close()  # or each try on a full disk would keep three files open
+            raise
 
     def close(self) -> None:
         """Give the file back."""
@@ -84,12 +97,19 @@ class SqliteBooks(Books):
             self._connection.execute("BEGIN IMMEDIATE")
             yield
             self._connection.execute("COMMIT")
+            self.check_file()
         except BaseException:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
             raise
         finally:
             fcntl.flock(self._turn, fcntl.LOCK_UN)
+
+    def check_file(self) -> None:
+        """FileLostError when what was booked went into a file that is gone."""
+        fault = self._file.fault()
+        if fault is not None:
+            raise FileLostError(fault)
 
     def careful(self) -> AbstractContextManager[object]:
         """The batch has the lock already."""
@@ -181,14 +201,15 @@ class PromptSqliteBooks(SqliteBooks):
         return charges
 
     def sync(self) -> None:
-        """Wait until all that was booked is on disk; OSError. From any thread."""
+        """Wait until all that was booked is on disk; OSError, FileLostError. From any thread."""
         os.fdatasync(self._log)
+        self.check_file()
 
 
 def checkpoint(url: URL) -> None:
     """Move the log into the database, or it grows for ever. Blocks; others only for the last bit of it."""
     path = str(url.database)
-    with closing(sqlite3.connect(path, isolation_level=None)) as connection, Path(f"{path}-turn").open("wb") as turn:
+    with closing(connect_existing(path, isolation_level=None)) as connection, Path(f"{path}-turn").open("wb") as turn:
         connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
         # Only a log that was moved to its very end is begun anew, and beside charges without a pause its end runs away.
         fcntl.flock(turn, fcntl.LOCK_EX)

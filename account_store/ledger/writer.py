@@ -16,7 +16,8 @@ import time
 from typing import TYPE_CHECKING
 
 from account_store.database import SQLITE
-from account_store.errors import UnavailableError
+from account_store.errors import AccountError, UnavailableError
+from account_store.ledger.books import InDoubtError
 from account_store.ledger.orders import Kind, Order
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ log = logging.getLogger("account_store")
 LARGEST_BATCH = 1000
 """Orders in one transaction: bounds how long the others wait for it."""
 SWEEP_SECONDS = 300.0
+MEND_SECONDS = 1.0
+"""How often it is tried to give back what is owed."""
 BATCHES_PER_CHECKPOINT = 250
 """Of those booked at once: two pages and a bit each (1,080 for 500), half of what SQLite itself lets the log grow by."""
 
@@ -59,8 +62,14 @@ class Writer:
         """Opened and closed by the thread, used by an event loop; both hold the lock."""
         self._prompt_lock = threading.Lock()
         self._is_without_prompt = False
+        self._has_lost_prompt = False
+        """Whether its file was replaced under it."""
         self._checkpoint: threading.Thread | None = None
         self._since_checkpoint = 0
+        self._owed: list[Order] = []
+        """Credits to give back as soon as the database answers: releases that failed, charges that hold though nobody was told."""
+        self._doubts: list[tuple[InDoubtError, list[Order]]] = []
+        """Commits without an answer, each with the credits that it gave back."""
         self._begins_log = False
         """Whether the next transaction may be the first of a log begun anew, for whose head SQLite waits for the disk."""
 
@@ -82,6 +91,7 @@ class Writer:
         try:
             return None if self._prompt is None else self._prompt.charge(plain, self._clock())
         except Exception as error:  # noqa: BLE001 -- nothing was booked; the thread tries, and tells what it meets
+            self._has_lost_prompt = isinstance(error, UnavailableError)
             log.debug("not charged at once: %r", error)
             return None
         finally:
@@ -113,26 +123,87 @@ class Writer:
         sweep_at = time.monotonic() + SWEEP_SECONDS
         is_open = True
         while is_open:
-            submitted, is_open = self._drain(max(sweep_at - time.monotonic(), 0.0))
+            patience = max(sweep_at - time.monotonic(), 0.0)
+            submitted, is_open = self._drain(min(patience, MEND_SECONDS) if self._owed or self._doubts else patience)
             self._sync([one for one in submitted if one[1] is not None])
             waiting = [one for one in submitted if one[1] is None]
             batch = [order for orders, _, _ in waiting for order in orders]
             try:
-                books = books or open_books(self._url)
-                answers: list[Charge | Exception] = list(books.book(batch, self._clock())) if batch else []
+                books = self._opened(books, batch)
+                answers = self._book(books, batch)
+                if any(type(answer) is UnavailableError for answer in answers):  # others of the batch were booked before it fell silent
+                    _close(books)
+                    books = None
             except Exception as error:  # whatever it is, those who wait must hear of it and the thread must live
                 log.exception("credits could not be booked", exc_info=error)
                 answers = [UnavailableError(f"credits cannot be booked: {error}")] * len(batch)
                 _close(books)
                 books = None
             _tell(waiting, answers)
+            if self._has_lost_prompt:
+                self._close_prompt()
+                self._is_without_prompt = self._has_lost_prompt = False
             if self._prompt is None and books is not None and not self._is_without_prompt:
                 self._open_prompt()
             if time.monotonic() >= sweep_at:
                 self._sweep_now()
                 sweep_at = time.monotonic() + SWEEP_SECONDS
+        if self._owed or self._doubts:
+            owed = sum(order.credits for order in self._owed)
+            log.error("credits are owed and lost with this process: %d, and those of %d commits in doubt", owed, len(self._doubts))
         _close(books)
         self._close_prompt()
+
+    def _opened(self, books: Books | None, batch: list[Order]) -> Books:
+        """A connection, all doubts that can be resolved by now resolved; what `batch` would give back is owed when there is none."""
+        try:
+            books = books or open_books(self._url)
+            self._resolve_doubts(books)
+        except Exception:
+            self._owed += [order for order in batch if order.kind is Kind.REFUND]
+            raise
+        return books
+
+    def _book(self, books: Books, batch: list[Order]) -> list[Charge | Exception]:
+        """Book `batch`, and what is owed before it. What it would give back is owed when that fails."""
+        owed, self._owed = self._owed, []
+        every = [*owed, *batch]
+        if not every:
+            return []
+        refunds = [order for order in every if order.kind is Kind.REFUND]
+        try:
+            answers = list(books.book(every, self._clock()))
+        except InDoubtError as doubt:
+            self._doubts.append((doubt, refunds))
+            raise
+        except Exception:
+            self._owed = refunds
+            raise
+        failed = [order for order, answer in zip(every, answers, strict=True) if isinstance(answer, Exception)]
+        gave = [order for order in failed if order.kind is Kind.REFUND]
+        unanswered = next((answer for answer in answers if isinstance(answer, InDoubtError)), None)
+        if unanswered is not None:
+            self._doubts.append((unanswered, gave))
+        else:
+            self._owed += gave
+        if owed:
+            log.warning("%d credits that were owed are given back", sum(order.credits for order in owed))
+        return [_as_told(answer) for answer in answers[len(owed) :]]
+
+    def _resolve_doubts(self, books: Books) -> None:
+        doubts, self._doubts = self._doubts, []
+        while doubts:
+            doubt, gave = doubts[-1]
+            try:
+                holds = books.has_committed(doubt.transaction)
+            except BaseException:
+                self._doubts += doubts
+                raise
+            doubts.pop()
+            if holds is None:
+                self._doubts.append((doubt, gave))
+            else:
+                self._owed += doubt.taken if holds else gave
 
     def _sync(self, booked: list[Submitted]) -> None:
         """Answer what was booked at once, as soon as it is on disk."""
@@ -140,9 +211,10 @@ class Writer:
             return
         try:
             self._prompt.sync()
-        except OSError as error:
+        except (OSError, UnavailableError) as error:
             log.exception("booked credits did not reach the disk", exc_info=error)
             self._close_prompt()  # SQLite itself knows better what is left of its log
+            self._is_without_prompt = isinstance(error, OSError)  # a file that was replaced is opened anew
             failed = UnavailableError(f"credits cannot be booked: {error}")
             booked = [(orders, [failed] * len(answers or ()), tell) for orders, answers, tell in booked]
         for _, answers, tell in booked:
@@ -225,6 +297,13 @@ def _close(books: Books | None) -> None:
             books.close()
     except Exception as error:  # noqa: BLE001 -- it was broken before
         log.warning("closing the ledger's connection failed: %s", error)
+
+
+def _as_told(answer: Charge | Exception) -> Charge | Exception:
+    """Troubles of the database in the words of the account store."""
+    if isinstance(answer, Exception) and not isinstance(answer, AccountError):
+        return UnavailableError(f"credits cannot be booked: {answer}")
+    return answer
 
 
 def _tell(submitted: list[Submitted], answers: list[Charge | Exception]) -> None:

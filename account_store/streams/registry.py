@@ -9,13 +9,16 @@ What must not live here: whether the account may have streams (a card), whether 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select
 
-from account_store.errors import InvalidValueError, UnknownError
+from account_store.errors import InvalidValueError, StateError, UnknownError
 from account_store.opaque_ids import new_opaque_id
+from account_store.outbound import parse_target
+from account_store.schema import account
 from account_store.streams.airings import close_open
 from account_store.streams.events import status_changed
 from account_store.streams.gaps import close_gap
@@ -34,6 +37,25 @@ RUNTIME_STATUSES = (STARTING, RUNNING, RECONNECTING, FAILED, STOPPED)
 """Failed: it needs somebody; a worker still tries now and then (contract G2)."""
 LONGEST_NAME = 200
 LONGEST_URL = 2000
+_ESCAPED = re.compile(r"%([0-9A-Fa-f]{2})")
+_UNRESERVED = re.compile(r"[A-Za-z0-9._~-]")
+
+
+class StreamExistsError(StateError):
+    """The account monitors this address already."""
+
+    code = "stream_exists"
+
+    def __init__(self, stream_id: str) -> None:
+        """`stream_id` does so."""
+        super().__init__(f"stream {stream_id} monitors this address already")
+        self.stream_id = stream_id
+
+
+class TooManyStreamsError(StateError):
+    """The account has as many active streams as it may have."""
+
+    code = "stream_limit"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +92,27 @@ class Streams:
         self._engine = engine
         self._clock = clock
 
-    def create(self, account_id: int, url: str, name: str) -> Stream:
-        """A new, active stream that waits for a worker. InvalidValueError for a text that is blank or too long."""
+    def create(self, account_id: int, url: str, name: str, *, most: int | None = None) -> Stream:
+        """A new, active stream that waits for a worker. InvalidValueError for a text that is blank or too long.
+
+        StreamExistsError: an active stream of the account has that address, in whatever spelling; TooManyStreamsError: it has `most`.
+        """
         if not name.strip() or len(name) > LONGEST_NAME:
             raise InvalidValueError(f"a stream's name has 1 to {LONGEST_NAME} characters")
         if not url.strip() or len(url) > LONGEST_URL:
             raise InvalidValueError(f"a stream's address has 1 to {LONGEST_URL} characters")
         row = {"stream_id": new_opaque_id(), "account_id": account_id, "url": url.strip(), "name": name.strip()}
+        key = address_key(url.strip())
         with self._engine.begin() as connection:
+            # Under the account's lock: two registrations at once are counted one after the other. On SQLite a transaction is alone.
+            connection.execute(select(account.c.account_id).where(account.c.account_id == account_id).with_for_update())
+            is_active = (stream.c.account_id == account_id) & (stream.c.status == ACTIVE)
+            active = connection.execute(select(stream.c.stream_id, stream.c.url).where(is_active)).all()
+            same = next((one.stream_id for one in active if address_key(one.url) == key), None)
+            if same is not None:
+                raise StreamExistsError(same)
+            if most is not None and len(active) >= most:
+                raise TooManyStreamsError(f"the account has {len(active)} active streams, {most} are the most")
             connection.execute(stream.insert().values({**row, "created_at": self._clock()}))
         return self.get(account_id, row["stream_id"])  # type: ignore[arg-type]
 
@@ -112,6 +147,21 @@ class Streams:
                 connection.execute(stream.update().where(stream.c.stream_id == stream_id).values(values))
                 status_changed(connection, stream_id, found.runtime_status, now)
         return self.get(account_id, stream_id)
+
+
+def address_key(url: str) -> str:
+    """Equal for two spellings of one address: case of scheme and host, a usual port, a dot behind the host, what follows `#`, escapes."""
+    try:
+        target = parse_target(url)
+    except InvalidValueError:
+        return url
+    return _ESCAPED.sub(_unescaped, target.url)
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    """RFC 3986, 6.2.2: letters, digits and `._~-` need no escape; others are written in capitals."""
+    character = chr(int(found[1], 16))
+    return character if _UNRESERVED.fullmatch(character) else found[0].upper()
 
 
 def _row(connection: Connection, account_id: int, stream_id: str, *, lock: bool = False) -> Row[Any]:

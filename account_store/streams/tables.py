@@ -75,6 +75,14 @@ stream_gap = Table(
 )
 """Time of an active stream that nobody listened to: `source` (the stream was away) or `monitor` (we were). Open while it lasts."""
 
+stream_heard = Table(
+    "stream_heard",
+    metadata,
+    Column("stream_id", String(36), ForeignKey("stream.stream_id"), primary_key=True),
+    Column("month", String(7), primary_key=True),
+)
+"""The calendar months (UTC) in which at least a second of the stream's sound was received: only those are billed."""
+
 airplay_day = Table(
     "airplay_day",
     metadata,

@@ -39,13 +39,13 @@ REFUSED, UNREACHABLE = 1, 3
 def main(arguments: Sequence[str] | None = None) -> int:
     """Deliver until stopped; the exit code."""
     options = _parser().parse_args(arguments)
+    # httpx tells the whole address of every request, and receivers have been seen to keep tokens there.
+    log_json(options.log_level, quiet=["httpx", "httpcore"])
     try:
         accounts = Accounts.open(options.accounts)
     except AccountError as error:
         print(f"error: {error}", file=sys.stderr)
         return UNREACHABLE if isinstance(error, UnavailableError) else REFUSED
-    # httpx tells the whole address of every request, and receivers have been seen to keep tokens there.
-    log_json(options.log_level, quiet=["httpx", "httpcore"])
     try:
         asyncio.run(_deliver(accounts, options))
     finally:

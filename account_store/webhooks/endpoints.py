@@ -148,14 +148,17 @@ class Endpoints:
             return _endpoint(endpoint_row(connection, account_id, endpoint_id))
 
     def rotate(self, account_id: int, endpoint_id: str, overlap: timedelta = OVERLAP) -> NewSecret:
-        """Another secret; the one before goes on signing beside it for `overlap`. A secret before that ends at once."""
+        """Another secret; the one before goes on signing beside it for `overlap`. A secret before that ends at once.
+
+        One that nobody can read any more, because its key is lost, ends at once too.
+        """
         if not timedelta(0) <= overlap <= LONGEST_OVERLAP:
             raise InvalidValueError(f"an overlap lasts 0 to {LONGEST_OVERLAP // timedelta(hours=1)} hours")
         secret = new_secret()
         with self._engine.begin() as connection:
             found = endpoint_row(connection, account_id, endpoint_id, lock=True)
             previous = {"previous_secret": found.secret, "previous_secret_until": self._clock() + overlap}
-            if not overlap:
+            if not overlap or not self._seal.can_open(found.secret):
                 previous = dict.fromkeys(previous)
             changed = webhook_endpoint.update().where(webhook_endpoint.c.endpoint_id == endpoint_id)
             connection.execute(changed.values(secret=self._seal.close(secret), **previous))
@@ -177,7 +180,7 @@ class Endpoints:
             return announce(connection, occasion, event_type, payload, occurred_at=self._clock())
 
     def seal_all(self) -> int:
-        """Encrypt every secret by the operator's first key (or, without keys, refuse); how many endpoints there are."""
+        """Encrypt every secret anew by the first key; how many endpoints there are. SealedError: there is no key, or one is missing."""
         with self._engine.begin() as connection:
             rows = connection.execute(select(webhook_endpoint).where(webhook_endpoint.c.deleted_at.is_(None)).with_for_update()).all()
             for row in rows:

@@ -1,26 +1,21 @@
-"""How secrets lie in the database: encrypted by the operator's keys where there are any, else as they are.
+"""How secrets lie in the database: encrypted, never as they are.
 
-A secret must be readable to sign with, so a hash will not do. ACCOUNT_SECRET_KEYS holds Fernet keys (AES-128 and HMAC-SHA256), separated by
-commas: the first encrypts, all decrypt. Without a key whoever reads the database, or a copy of it, can sign in our name.
+A secret must be readable to sign with, so a hash will not do. Keys are Fernet keys (AES-128 and HMAC-SHA256), separated by commas. The
+first encrypts, all decrypt. What must not live here: where keys come from (secret_keys.py).
 """
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 
 from account_store.errors import AccountError, InvalidValueError
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 KEYS_VARIABLE = "ACCOUNT_SECRET_KEYS"
-_SEALED_LABEL = "sealed:"
+SEALED_LABEL = "sealed:"
 
 
 class SealedError(AccountError):
-    """A secret was encrypted by a key that this process was not given."""
+    """A secret was encrypted by a key that this process was not given, or there is none to encrypt by."""
 
     code = "sealed"
 
@@ -28,30 +23,41 @@ class SealedError(AccountError):
 class Seal:
     """Encrypts and decrypts secrets."""
 
-    def __init__(self, keys: str = "") -> None:
-        """`keys` as KEYS_VARIABLE holds them. InvalidValueError: one that is none (it is not told)."""
-        parts = [key.strip() for key in keys.split(",") if key.strip()]
+    def __init__(self, keys: str = "", *, refusal: str = "no key is named") -> None:
+        """`keys` as KEYS_VARIABLE holds them; without any, `refusal` says why. InvalidValueError: one that is none (it is not told)."""
+        parts = split_keys(keys)
+        self._refusal = refusal
         try:
             self._fernet = MultiFernet([Fernet(key) for key in parts]) if parts else None
         except ValueError:
             raise InvalidValueError(f"{KEYS_VARIABLE}: a key is 32 bytes in url-safe base64, as Fernet.generate_key() makes them") from None
 
     def close(self, secret: str) -> str:
-        """As it is to be stored."""
-        return secret if self._fernet is None else _SEALED_LABEL + self._fernet.encrypt(secret.encode()).decode()
+        """As it is to be stored. SealedError without a key: nothing is stored in the clear."""
+        if self._fernet is None:
+            raise SealedError(self._refusal)
+        return SEALED_LABEL + self._fernet.encrypt(secret.encode()).decode()
 
     def open(self, stored: str) -> str:
         """The secret. SealedError without the key."""
-        if not stored.startswith(_SEALED_LABEL):
+        if not stored.startswith(SEALED_LABEL):
             return stored
         try:
             if self._fernet is not None:
-                return self._fernet.decrypt(stored.removeprefix(_SEALED_LABEL)).decode()
+                return self._fernet.decrypt(stored.removeprefix(SEALED_LABEL)).decode()
         except InvalidToken:
             pass
-        raise SealedError(f"a stored secret is encrypted by a key that {KEYS_VARIABLE} does not hold")
+        raise SealedError(f"a stored secret is encrypted by a key that neither {KEYS_VARIABLE} nor the key's file holds")
+
+    def can_open(self, stored: str) -> bool:
+        """Whether the key is here."""
+        try:
+            self.open(stored)
+        except SealedError:
+            return False
+        return True
 
 
-def seal_by(environment: Mapping[str, str]) -> Seal:
-    """The seal with the operator's keys."""
-    return Seal(environment.get(KEYS_VARIABLE, ""))
+def split_keys(keys: str) -> list[str]:
+    """Each of several keys."""
+    return [key.strip() for key in keys.split(",") if key.strip()]

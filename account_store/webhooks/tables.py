@@ -76,6 +76,15 @@ webhook_attempt = Table(
     Column("response_excerpt", Text),
 )
 
+secret_key = Table(
+    "secret_key",
+    metadata,
+    Column("purpose", String(20), primary_key=True),
+    Column("fingerprint", String(64), nullable=False),
+    Column("noted_at", UtcDateTime, nullable=False),
+)
+"""Which key seals: a hash of it, by which a key that was lost or replaced is noticed."""
+
 webhook_announcement = Table(
     "webhook_announcement",
     metadata,

@@ -37,16 +37,21 @@ def test_a_free_plan_is_closed_to_what_is_for_paying_accounts_only() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("plans: [", "no table of plans"),
-        ("plans: {}", "no table of plans"),
-        ("yearly_discount: much\npaid_only: []\nplans: {}", "no table of plans"),
+        ("plans: [", "not readable as YAML"),
+        ("plans: {}", "needs `yearly_discount:` and `paid_only:`"),
+        ("", "expected a mapping"),
+        ("yearly_discount: much\npaid_only: []\nplans: {}", "plans.yaml:1: yearly_discount: expected a number from 0 to 1, got 'much'"),
+        ("yearly_discount: .nan\npaid_only: []\nplans: {}", "yearly_discount: expected a number from 0 to 1"),
+        ("yearly_discount: 0\npaid_only: identify\nplans: {}", "plans.yaml:2: paid_only: expected a list, got 'identify'"),
+        ("yearly_discount: 0\npaid_only: []\nplan: {}", "unknown key 'plan'; did you mean 'plans'"),
         (f"yearly_discount: 0\npaid_only: []\nplans: {{big: {PLAN}}}", "no plan `free`"),
-        ("yearly_discount: 0\npaid_only: []\nplans: {free: {credits: 1}}", "plans.yaml: free: needs exactly credits, price_eur"),
+        ("yearly_discount: 0\npaid_only: []\nplans: {free: {credits: 1}}", "plans.yaml:3: plans.free: needs `price_eur:`"),
+        ("yearly_discount: 0\npaid_only: []\nplans: {free: {agreed: 'true'}}", "plans.free.agreed: expected true or false, without quotes"),
         (
             f"yearly_discount: 0\npaid_only: []\nplans: {{free: {PLAN.replace('10', '-10')}}}",
-            "free: credits, requests_per_second and burst",
+            "plans.free.credits: expected a number from 1",
         ),
-        (f"yearly_discount: 0\npaid_only: []\nplans: {{free: {PLAN.replace('1,', '1.5,')}}}", "whole numbers"),
+        (f"yearly_discount: 0\npaid_only: []\nplans: {{free: {PLAN.replace('1,', '1.5,')}}}", "expected a whole number"),
     ],
 )
 def test_a_table_that_cannot_be_used_says_where(tmp_path: Path, text: str, message: str) -> None:

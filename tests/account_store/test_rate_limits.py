@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import socket
 import subprocess
 import time
 from decimal import Decimal
@@ -120,6 +121,19 @@ def test_processes_that_share_redis_share_the_buckets(redis_url: str, monkeypatc
         await other.close()
 
     asyncio.run(run())
+
+
+def test_redis_that_takes_connections_and_answers_nothing_is_not_waited_for() -> None:
+    """As one that is frozen (SIGSTOP): the kernel goes on taking connections and bytes in for it."""
+
+    async def run() -> list[bool]:
+        with socket.create_server(("127.0.0.1", 0)) as frozen:
+            limiter = RateLimiter.open(f"redis://127.0.0.1:{frozen.getsockname()[1]}/0")
+            taken = await asyncio.wait_for(asyncio.gather(*[limiter.take(caller(7, rate=1)) for _ in range(3)]), 60)
+            await limiter.close()
+            return [allowance.is_allowed for allowance in taken]
+
+    assert asyncio.run(run()) == [True, True, False]
 
 
 def test_without_redis_each_process_counts_for_itself(tmp_path: Path) -> None:

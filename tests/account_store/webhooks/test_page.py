@@ -17,6 +17,7 @@ from account_store.outbound import ALLOW_VARIABLE
 from account_store.webhooks.endpoints import DISABLED_REASONS
 from account_store.webhooks.events import EVENT_TYPES, PING
 from account_store.webhooks.sealing import KEYS_VARIABLE
+from account_store.webhooks.secret_keys import KEY_FILE_VARIABLE
 from account_store.webhooks.signing import new_secret, signed_headers
 from tests.account_store.webhooks.receiver import unused_port
 from tests.conftest import ROOT
@@ -75,5 +76,5 @@ def test_the_check_by_hand_of_the_page_agrees_with_the_library() -> None:
 
 
 def test_every_event_reason_and_variable_stands_in_the_page() -> None:
-    names = [*EVENT_TYPES, PING, *DISABLED_REASONS, ALLOW_VARIABLE, KEYS_VARIABLE]
+    names = [*EVENT_TYPES, PING, *DISABLED_REASONS, ALLOW_VARIABLE, KEYS_VARIABLE, KEY_FILE_VARIABLE]
     assert [name for name in names if f"`{name}`" not in PAGE] == []

@@ -1,0 +1,103 @@
+"""Token buckets in a file that the workers of one machine map into memory: what one takes, all others see.
+
+    buckets = SharedBuckets(folder / "buckets")          # any process may come first
+    is_allowed, full_after = buckets.take_at_once(key, 0.2, 10)
+
+The file is a table of fixed size. A key belongs to one set of `WAYS` slots; a slot is the key and the moment at which its bucket will be
+full. When a set has no slot left, the bucket that is nearest to full gives way: it loses least. Whoever takes a token holds a record lock
+of the kernel on the set for some microseconds. A process that dies drops its locks; for one that was stopped in between nobody waits longer
+than LOCK_WAIT_SECONDS. What must not live here: plans, callers and what a refusal says (rate_limits.py).
+"""
+
+from __future__ import annotations
+
+import fcntl
+import mmap
+import os
+import struct
+import time
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+SETS: Final = 8192
+WAYS: Final = 8
+"""65,536 buckets in 1 MiB. With 10,000 keys in use at once a set holds 1.2 buckets on average, and more than 8 once in 100,000 sets."""
+LOCK_WAIT_SECONDS: Final = 0.02
+"""Then a token is taken without the lock. Its holder was stopped; one token that two take is better than a stop of all."""
+_SLOTS: Final = struct.Struct("<" + "qd" * WAYS)
+_SLOT: Final = struct.Struct("<qd")
+_MIX: Final = 0x9E3779B97F4A7C15
+"""Spreads keys that follow one another over the sets (Fibonacci hashing)."""
+_SLACK_SECONDS: Final = 1e-6
+_FAR_SECONDS: Final = 1e-3
+
+
+class SharedBuckets:
+    """The table in one file. For one thread of each process: a lock is the process's."""
+
+    def __init__(self, file: Path, seconds: Callable[[], float] = time.monotonic) -> None:
+        """Open the file, 0600, or make it. OSError when there is no room. `seconds` is a clock that the processes have in common."""
+        self._seconds = seconds
+        self._file = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            # Room is taken now: on a full disk the first write into a hole would kill the process.
+            os.posix_fallocate(self._file, 0, SETS * _SLOTS.size)
+            self._table = mmap.mmap(self._file, SETS * _SLOTS.size)
+        except BaseException:
+            os.close(self._file)
+            raise
+
+    async def take(self, key: int, step: float, burst: int) -> tuple[bool, float]:
+        """As `take_at_once`."""
+        return self.take_at_once(key, step, burst)
+
+    def take_at_once(self, key: int, step: float, burst: int) -> tuple[bool, float]:
+        """Take a token of bucket `key` (from 1 to 2^63 - 1); whether there was one, and the seconds until the bucket is full."""
+        place = ((key * _MIX & 0xFFFFFFFFFFFFFFFF) >> 51) * _SLOTS.size
+        is_locked = self._lock(place)
+        try:
+            return self._taken(place, key, step, burst)
+        finally:
+            if is_locked:
+                fcntl.lockf(self._file, fcntl.LOCK_UN, 1, place)
+
+    def _taken(self, place: int, key: int, step: float, burst: int) -> tuple[bool, float]:
+        slots = _SLOTS.unpack_from(self._table, place)
+        keys = slots[::2]
+        # The clock is read under the lock: it never runs backwards from one taker to the next.
+        now = self._seconds()
+        if key in keys:
+            slot = keys.index(key)
+            full = max(slots[2 * slot + 1], now)
+            if full > now + burst * step + _FAR_SECONDS:  # no moment of this boot and plan
+                full = now
+        else:
+            slot = min(range(WAYS), key=slots[1::2].__getitem__)
+            full = now
+        if full + step > now + burst * step + _SLACK_SECONDS:
+            return False, full - now
+        full += step
+        _SLOT.pack_into(self._table, place + slot * _SLOT.size, key, full)
+        return True, full - now
+
+    def _lock(self, place: int) -> bool:
+        until = 0.0
+        while True:
+            try:
+                fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
+            except OSError:  # another process holds it
+                now = time.monotonic()
+                until = until or now + LOCK_WAIT_SECONDS
+                if now > until:
+                    return False
+                os.sched_yield()
+            else:
+                return True
+
+    async def close(self) -> None:
+        """Give the file back; it stays for the others."""
+        self._table.close()
+        os.close(self._file)

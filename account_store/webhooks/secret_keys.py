@@ -1,0 +1,217 @@
+"""Which keys seal the secrets of webhooks: those that the operator names, else one in a file, which is made at the first start.
+
+    ACCOUNT_SECRET_KEYS        keys, as they are; no file is looked for
+    ACCOUNT_SECRET_KEY_FILE    the file; by default `<database>-key` beside a SQLite file, else below XDG_STATE_HOME (~/.local/state)
+
+The database notes the fingerprint of the key, so that a key that was lost, or of another machine, is told before anything is sealed by a
+second one. Secrets that lie in the clear are sealed when the accounts are opened. What must not live here: how a secret is sealed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import secrets
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cryptography.fernet import Fernet
+from sqlalchemy import or_, select, text
+
+from account_store.database import POSTGRESQL, reading
+from account_store.errors import InvalidValueError, StateError
+from account_store.private_files import FILE_MODE, make_private_folder, narrow
+from account_store.webhooks.sealing import KEYS_VARIABLE, SEALED_LABEL, Seal, split_keys
+from account_store.webhooks.tables import secret_key, webhook_endpoint
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sqlalchemy import URL, ColumnElement, Connection, Engine
+
+    from account_store.clock import Clock
+
+log = logging.getLogger("account_store")
+
+KEY_FILE_VARIABLE = "ACCOUNT_SECRET_KEY_FILE"
+KEY_SUFFIX = "-key"
+"""Ends the name of the key file beside a SQLite database."""
+_LOCK = 7_418_529_002
+"""Number of the PostgreSQL advisory lock under which one process at a time makes a key."""
+_PURPOSE = "webhooks"
+_COLUMNS = ("secret", "previous_secret")
+
+
+def key_file(url: URL, environment: Mapping[str, str]) -> Path:
+    """Where the key lies when none is named."""
+    named = environment.get(KEY_FILE_VARIABLE)
+    if named:
+        return Path(named)
+    if url.get_backend_name() != POSTGRESQL:
+        return Path(f"{url.database}{KEY_SUFFIX}")
+    place = f"{url.host or url.query.get('host', '')}:{url.port or ''}/{url.database}"
+    state = environment.get("XDG_STATE_HOME") or Path(environment.get("HOME") or "/") / ".local/state"
+    return Path(state) / "music-catalog" / f"accounts-{hashlib.sha256(place.encode()).hexdigest()[:16]}{KEY_SUFFIX}"
+
+
+def open_seal(engine: Engine, url: URL, environment: Mapping[str, str], clock: Clock) -> Seal:
+    """The seal of a database whose tables are there. InvalidValueError: what is named, or lies in the file, is no key.
+
+    Where there is no key to be had the seal refuses to close, and the log says what to do.
+    """
+    file = key_file(url, environment)
+    named = environment.get(KEYS_VARIABLE, "").strip()
+    keys = named or _read(file)
+    if keys:
+        Seal(keys)
+        with reading(engine) as connection:
+            if _recorded(connection) in _fingerprints(keys) and not _in_the_clear(connection):
+                return Seal(keys)
+    with engine.begin() as connection:
+        _lock(connection)
+        keys = keys or _read(file)
+        if not keys:
+            if (lost := _why_lost(connection, file)) is not None:
+                log.error("secrets of webhooks: %s", lost)
+                return Seal(refusal=lost)
+            try:
+                keys = _made(file)
+            except OSError as error:
+                refusal = f"no key can be kept in {file} ({error}): name a file by {KEY_FILE_VARIABLE}, or keys by {KEYS_VARIABLE}"
+                log.error("secrets of webhooks: %s", refusal)  # noqa: TRY400 -- the trace tells an operator nothing
+                return Seal(refusal=refusal)
+        seal = Seal(keys)
+        if unreadable := _unreadable(connection, seal):
+            where = KEYS_VARIABLE if named else str(file)
+            log.error("secrets of webhooks: %d are sealed by a key that %s does not hold: add that key behind a comma", unreadable, where)
+        else:
+            _record(connection, keys, clock)
+        _seal_what_is_in_the_clear(connection, seal)
+        return seal
+
+
+def replace_lost_key(engine: Engine, url: URL, environment: Mapping[str, str], clock: Clock) -> tuple[Path, int]:
+    """Make a key in the place of one that is lost for good: its file, and how many secrets nobody can read any more.
+
+    StateError where a key is there: nothing is lost.
+    """
+    file = key_file(url, environment)
+    if environment.get(KEYS_VARIABLE, "").strip():
+        raise StateError(f"{KEYS_VARIABLE} names the keys: change them there")
+    with engine.begin() as connection:
+        _lock(connection)
+        if _read(file):
+            raise StateError(f"{file} holds a key: move it away first, if it is the wrong one")
+        try:
+            keys = _made(file)
+        except OSError as error:
+            raise InvalidValueError(f"{file} cannot be written: {error}") from error
+        _record(connection, keys, clock)
+        return file, _unreadable(connection, Seal(keys))
+
+
+def _read(file: Path) -> str:
+    """The keys in the file, as KEYS_VARIABLE holds them; empty when there is no file. InvalidValueError when it cannot be read."""
+    try:
+        keys = ",".join(file.read_text(encoding="ascii").split())
+    except (FileNotFoundError, NotADirectoryError):
+        return ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidValueError(f"the key of the secrets, {file}, cannot be read: {error}") from None
+    if not keys:
+        raise InvalidValueError(f"the key of the secrets, {file}, is empty: put the one from the backup there")
+    narrow(file)
+    return keys
+
+
+def _made(file: Path) -> str:
+    """A new key in the file, whole or not at all, or the one that another process made meanwhile. OSError."""
+    if not file.parent.exists():
+        make_private_folder(file.parent)
+    fresh = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
+    key = Fernet.generate_key()
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE)
+    try:
+        with os.fdopen(descriptor, "wb") as written:
+            os.fchmod(written.fileno(), FILE_MODE)
+            written.write(key + b"\n")
+            written.flush()
+            os.fsync(written.fileno())
+        with suppress(FileExistsError):
+            os.link(fresh, file)
+    finally:
+        fresh.unlink()
+    folder = os.open(file.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+    log.info("a key for the secrets of webhooks is in %s: back it up with the database", file)
+    return _read(file)
+
+
+def _why_lost(connection: Connection, file: Path) -> str | None:
+    """Why no key may be made, if so: another sealed what is here, or another machine has one."""
+    sealed = len(_stored(connection, is_sealed=True))
+    is_shared = connection.dialect.name == POSTGRESQL and _recorded(connection) is not None
+    if not sealed and not is_shared:
+        return None
+    return (
+        f"their key, {file}, is not there, and {sealed} of them are sealed by it. Put it back, from the backup or from the machine that "
+        f"made it, or name it by {KEYS_VARIABLE}. Lost for good: `python -m account_store replace-secret-key`, then rotate each webhook"
+    )
+
+
+def _lock(connection: Connection) -> None:
+    if connection.dialect.name == POSTGRESQL:  # on SQLite the transaction is the only one that writes
+        connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
+
+
+def _fingerprints(keys: str) -> list[str]:
+    """A hash tells nothing of a key that is random."""
+    return [hashlib.sha256(key.encode()).hexdigest()[:32] for key in split_keys(keys)]
+
+
+def _recorded(connection: Connection) -> str | None:
+    found: str | None = connection.scalar(select(secret_key.c.fingerprint).where(secret_key.c.purpose == _PURPOSE))
+    return found
+
+
+def _record(connection: Connection, keys: str, clock: Clock) -> None:
+    """The first of several keys: it seals."""
+    values = {"fingerprint": _fingerprints(keys)[0], "noted_at": clock()}
+    if _recorded(connection) is None:
+        connection.execute(secret_key.insert().values(purpose=_PURPOSE, **values))
+    else:
+        connection.execute(secret_key.update().where(secret_key.c.purpose == _PURPOSE).values(**values))
+
+
+def _in_the_clear(connection: Connection) -> bool:
+    return connection.execute(select(webhook_endpoint.c.endpoint_id).where(_has_plain()).limit(1)).first() is not None
+
+
+def _has_plain() -> ColumnElement[bool]:
+    """A condition: a secret that is there (those of deleted webhooks are empty) and not sealed."""
+    columns = [webhook_endpoint.c[name] for name in _COLUMNS]
+    return or_(*[(column != "") & column.not_like(f"{SEALED_LABEL}%") for column in columns])
+
+
+def _stored(connection: Connection, *, is_sealed: bool) -> list[str]:
+    rows = connection.execute(select(*[webhook_endpoint.c[name] for name in _COLUMNS]))
+    return [one for row in rows for one in row if one and one.startswith(SEALED_LABEL) == is_sealed]
+
+
+def _unreadable(connection: Connection, seal: Seal) -> int:
+    return sum(not seal.can_open(stored) for stored in _stored(connection, is_sealed=True))
+
+
+def _seal_what_is_in_the_clear(connection: Connection, seal: Seal) -> None:
+    rows = connection.execute(select(webhook_endpoint).where(_has_plain()).with_for_update()).all()
+    for row in rows:
+        stored = {name: getattr(row, name) for name in _COLUMNS}
+        values = {name: seal.close(one) for name, one in stored.items() if one and not one.startswith(SEALED_LABEL)}
+        connection.execute(webhook_endpoint.update().where(webhook_endpoint.c.endpoint_id == row.endpoint_id).values(values))
+    if rows:
+        log.info("secrets of webhooks: those of %d lay in the clear and are sealed now", len(rows))
