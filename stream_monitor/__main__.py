@@ -14,7 +14,6 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import av.logging
 from sqlalchemy.exc import SQLAlchemyError
 
 from account_store.database import migrate, open_engine, parse_url
@@ -23,6 +22,7 @@ from account_store.outbound import Outbound, allowed_by
 from account_store.streams.leases import LEASE_SECONDS
 from audio_recognition.matcher_process.client import MatcherClient
 from catalog_store.log import log_json
+from stream_monitor.capture.decoders import Decoders
 from stream_monitor.catalog import LiveCatalog
 from stream_monitor.listener import Surroundings
 from stream_monitor.meters import Meters
@@ -44,7 +44,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Monitor until stopped; the exit code."""
     options = _parser().parse_args(arguments)
     log_json(options.log_level)
-    av.logging.set_level(None)  # decoders complain about every broken packet of strangers
     threading.stack_size(_STACK_BYTES)
     stay_on_one_core(options.core)
     stopping = threading.Event()
@@ -59,10 +58,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return UNREACHABLE if isinstance(error, UnavailableError) else REFUSED
     catalog, matcher = LiveCatalog(options.catalog), MatcherClient(str(options.matcher_socket))
     catalog.follow()
-    around = Surroundings(outbound, catalog, matcher.match_now, Meters())
+    decoders = Decoders()
+    around = Surroundings(outbound, catalog, matcher.match_now, Meters(), decoders)
     try:
         Worker(engine, around, options.capacity, lease_seconds=options.lease_seconds).run(stopping, options.metrics_file)
     finally:
+        decoders.close()
         matcher.close_now()
         catalog.close()
         engine.dispose()

@@ -15,14 +15,15 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from account_store.clock import month_of
 from account_store.streams.gaps import MONITOR, SOURCE, close_gap, open_gap, record_gap
+from account_store.streams.heard import note_heard
 from account_store.streams.registry import FAILED, RECONNECTING, RUNNING, STARTING
 from account_store.streams.runtime import State, tell
 from audio_recognition.chromaprint import SAMPLE_RATE
 from audio_recognition.matcher_process.errors import MatcherFailedError, MatcherUnavailableError
 from catalog_store.errors import NoSnapshotError
-from stream_monitor.capture.errors import CaptureError
-from stream_monitor.capture.sound import sound
+from stream_monitor.capture.errors import CaptureError, DecoderError
 from stream_monitor.capture.source import Source, open_source
 from stream_monitor.clock import AirClock
 from stream_monitor.ear import Ear
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from account_store.streams.airings import Airing
     from account_store.streams.leases import Lease
     from audio_recognition.matching import Answer
+    from stream_monitor.capture.decoders import Decoders
     from stream_monitor.catalog import LiveCatalog
     from stream_monitor.meters import Meters
     from stream_monitor.scribe import StreamNotes
@@ -67,6 +69,7 @@ class Surroundings:
     catalog: LiveCatalog
     match: Callable[[Sequence[NDArray[np.uint32]]], Answer]
     meters: Meters
+    decoders: Decoders
     new_clock: Callable[[], AirClock] = AirClock
     most_ahead_seconds: float = MOST_AHEAD_SECONDS
 
@@ -86,6 +89,9 @@ class Listener:
         self._source: Source | None = None
         self._thread = threading.Thread(target=self._run, name=f"stream-{lease.stream_id}", daemon=True)
         self._has_heard = False
+        self._heard_month = ""
+        """Which one `_heard_samples` are of; a second of them makes a month that is billed."""
+        self._heard_samples = 0
         self._unmatched_ms: int | None = None
         """Since when the matcher has not answered."""
         self.late_seconds = 0.0
@@ -157,12 +163,13 @@ class Listener:
         self._tracker.connected()
         before_ms = self._tracker.listened_ms
         try:
-            for samples in sound(source, self._tell_format):
+            for samples in self._around.decoders.sound(source, self._tell_format):
                 if self._stopping.is_set():
                     return
                 ear.feed(samples)
                 clock.arrived(ear.samples, now_ms := _now_ms())
                 self._around.meters.heard_seconds.inc(len(samples) / SAMPLE_RATE)
+                self._count(len(samples), now_ms)
                 if self.runtime_status != RUNNING:
                     self._has_heard = True
                     self._around.meters.connections.inc()
@@ -185,6 +192,16 @@ class Listener:
             source.close()
             if ear.samples > next_look - TICK_SECONDS * SAMPLE_RATE:
                 self._look(ear, clock)  # what came since the last look
+
+    def _count(self, samples: int, now_ms: int) -> None:
+        """Note the month in which a second of sound has come, whatever is in it."""
+        month = month_of(_moment(now_ms))
+        if month != self._heard_month:
+            self._heard_month, self._heard_samples = month, 0
+        before = self._heard_samples
+        self._heard_samples += samples
+        if before < SAMPLE_RATE <= self._heard_samples:
+            self._notes.post(lambda connection, stream_id: note_heard(connection, stream_id, month))
 
     def _look(self, ear: Ear, clock: AirClock) -> None:
         before = self._tracker.play
@@ -228,6 +245,8 @@ class Listener:
 
     def _failed(self, failure: CaptureError, runtime_status: str) -> None:
         self._around.meters.failures.inc()
+        if isinstance(failure, DecoderError):
+            self._around.meters.decoder_failures.inc()
         log.info("a stream is not heard", stream_id=self._lease.stream_id, runtime_status=runtime_status, reason=str(failure))
         self._notes.post(_gap_opener(SOURCE, self._tracker.listened_ms, str(failure)))
         self._tell(runtime_status, str(failure))

@@ -22,6 +22,9 @@ class Meters:
         self.airings = Counter("monitor_airings", "Airings that began", registry=registry)
         self.connections = Counter("monitor_connections", "Connections to streams that gave sound", registry=registry)
         self.failures = Counter("monitor_failures", "Connections that failed or ended", registry=registry)
+        self.decoder_failures = Counter(
+            "monitor_decoder_failures", "Decoding processes that crashed, hung or were killed", registry=registry
+        )
         self.questions = Counter("monitor_questions", "Questions to the matcher, by what became of them", ["outcome"], registry=registry)
         self.lost_leases = Counter("monitor_lost_leases", "Streams that another worker took over", registry=registry)
         self.late_seconds = Gauge("monitor_late_seconds", "The most that a stream's sound is behind its time", registry=registry)

@@ -29,6 +29,9 @@ class Meters:
         self.connections = Gauge("matcher_connections", "Processes that are connected", registry=registry)
         self.recordings = Gauge("matcher_recordings", "Fingerprints of the open index; 0 when none is open", registry=registry)
         self.refuses = Gauge("matcher_refuses_snapshot", "1 while the index of the live snapshot is refused", registry=registry)
+        self.behind_seconds = Gauge(
+            "matcher_snapshot_behind_seconds", "For how long the open index has not been that of the live snapshot", registry=registry
+        )
 
     def write(self, file: Path) -> None:
         """All of them in Prometheus' text form, whole or not at all."""

@@ -72,6 +72,7 @@ async def _write(meters: Meters, live: LiveIndex, file: Path | None) -> None:
     while file is not None:
         meters.recordings.set(live.recordings)
         meters.refuses.set(live.refused is not None)
+        meters.behind_seconds.set(live.standing().behind_seconds)
         # A full disk must not stop the matcher.
         with suppress(OSError):
             meters.write(file)

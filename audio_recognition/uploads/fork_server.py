@@ -14,6 +14,7 @@ import signal
 import socket
 import sys
 import wave
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -22,14 +23,27 @@ from audio_recognition.decoding.decoder import AudioFile
 from audio_recognition.uploads.child import heard, serve_one_file
 from audio_recognition.uploads.limits import Limits
 from audio_recognition.uploads.messages import LONGEST_MESSAGE, Ask
+from catalog_store.log_stream import guard_standard_error
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 READY = b"ready"
 
 
 def main() -> None:
-    """Fork for every request on standard input until the server closes it."""
+    """Fork for every upload on standard input until the server closes it."""
+    serve_forks(_warm_up, _serve)
+
+
+def serve_forks(warm_up: Callable[[], None], serve: Callable[[list[int], Limits], None]) -> None:
+    """Fork for every request on standard input until it closes; `serve` is called in the fork, with the descriptors of the request.
+
+    `warm_up` imports all that a fork needs: it cannot open a file any more.
+    """
+    guard_standard_error()
     control = socket.socket(fileno=0)
-    _warm_up()
+    warm_up()
     gc.collect()
     gc.freeze()  # forks share these pages as long as the collector leaves them alone
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel buries them
@@ -41,15 +55,15 @@ def main() -> None:
             return
         try:
             if os.fork() == 0:
-                _become_child(control, descriptors, msgspec.msgpack.decode(message, type=Limits))
+                _become_child(control, descriptors, msgspec.msgpack.decode(message, type=Limits), serve)
         except OSError as error:  # no more processes: the server sees the channel closed
-            sys.stderr.write(f"no process for an upload: {error}\n")
+            sys.stderr.write(f"no process to decode in: {error}\n")
         finally:
             for descriptor in descriptors:
                 os.close(descriptor)
 
 
-def _become_child(control: socket.socket, descriptors: list[int], limits: Limits) -> None:
+def _become_child(control: socket.socket, descriptors: list[int], limits: Limits, serve: Callable[[list[int], Limits], None]) -> None:
     """Never returns."""
     status = 1
     try:
@@ -57,12 +71,16 @@ def _become_child(control: socket.socket, descriptors: list[int], limits: Limits
         nothing = os.open(os.devnull, os.O_RDWR)
         for standard in range(3):
             os.dup2(nothing, standard)
-        file, channel = descriptors
-        with os.fdopen(file, "rb") as opened, socket.socket(fileno=channel) as connected:
-            serve_one_file(opened, connected, limits)
-            status = 0
+        serve(descriptors, limits)
+        status = 0
     finally:
         os._exit(status)
+
+
+def _serve(descriptors: list[int], limits: Limits) -> None:
+    file, channel = descriptors
+    with os.fdopen(file, "rb") as opened, socket.socket(fileno=channel) as connected:
+        serve_one_file(opened, connected, limits)
 
 
 def _warm_up() -> None:

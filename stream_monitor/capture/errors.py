@@ -14,3 +14,7 @@ class LastingCaptureError(CaptureError):
     """The address has to be changed, or the source: refused, forbidden, no audio stream. Still tried again, seldom."""
 
     is_lasting = True
+
+
+class DecoderError(CaptureError):
+    """The process that decodes the stream ended, hung, or said what it may not: the stream's doing, or the machine's."""

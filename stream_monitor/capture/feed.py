@@ -14,7 +14,7 @@ from stream_monitor.capture.errors import CaptureError, LastingCaptureError
 from stream_monitor.capture.ogg import OggLinks
 
 if TYPE_CHECKING:
-    from stream_monitor.capture.source import Source
+    from stream_monitor.capture.sound import BytesSource
 
 SILENT_BYTES = 64 * 1024
 """Read without a sample coming out, after there were some: four seconds of most streams."""
@@ -30,7 +30,7 @@ _KNOWN = ("mp3", "aac", "ogg", "opus", "flac", "wav")
 class Feed:
     """What PyAV takes for a file: `read(n)`, not seekable."""
 
-    def __init__(self, source: Source, held: bytes = b"") -> None:
+    def __init__(self, source: BytesSource, held: bytes = b"") -> None:
         """`held`: bytes that come before those of the source."""
         self._source = source
         self._held = held

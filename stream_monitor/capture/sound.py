@@ -2,13 +2,14 @@
 
 A packet that does not decode is left out; sound that changes its rate or channels gets another resampler, and another codec, or the next
 link of an Ogg stream, another decoder on the same connection. Only one demuxer is ever tried, the one that the bytes ask for, so that no
-stream can pick a reader which opens files or other addresses. What must not live here: what time it is (clock.py).
+stream can pick a reader which opens files or other addresses. It runs in a confined process of the stream's own (decoder_server.py). What
+must not live here: what time it is (clock.py).
 """
 
 from __future__ import annotations
 
 from contextlib import closing
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import av
 from av.audio.resampler import AudioResampler
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from av.container import InputContainer
     from numpy.typing import NDArray
 
-    from stream_monitor.capture.source import Source
-
 DEMUXERS: Final = {"mp3": "mp3", "aac": "aac", "ogg": "ogg", "opus": "ogg", "flac": "flac", "wav": "wav"}
 CODECS: Final = ("mp3", "mp3float", "mp2", "mp2float", "aac", "vorbis", "opus", "flac", "pcm_s16le", "pcm_s24le", "pcm_u8")
 """The only decoders that run on what strangers send."""
@@ -42,7 +41,14 @@ _OPTIONS: Final = {"probesize": "65536", "analyzeduration": "1000000"}
 """How much is looked at before the first sound: bytes, microseconds."""
 
 
-def sound(source: Source, tell_format: Callable[[str], None] = lambda _text: None) -> Iterator[NDArray[np.int16]]:
+class BytesSource(Protocol):
+    """Where bytes of sound come from."""
+
+    def read(self) -> bytes:
+        """At least a byte; empty at the end."""
+
+
+def sound(source: BytesSource, tell_format: Callable[[str], None] = lambda _text: None) -> Iterator[NDArray[np.int16]]:
     """`int16[n]` pieces of half a second or more, until the source ends. CaptureError when there is no sound in it, or it breaks.
 
     `tell_format` hears what is decoded: `mp3, 44100 Hz, stereo`.

@@ -17,6 +17,7 @@ from account_store.streams.tables import airing, stream, stream_gap
 from account_store.streams.traces import leave, left
 from audio_recognition.matching import Matcher
 from stream_monitor import listener
+from stream_monitor.capture.decoders import Decoders
 from stream_monitor.clock import SampleClock
 from stream_monitor.ear import Ear
 from stream_monitor.listener import Surroundings
@@ -52,8 +53,8 @@ def show() -> bytes:
 @contextmanager
 def working(accounts: Accounts, songs: Index, *, lease_seconds: float = 1.0, allowed: str = "127.0.0.1:*") -> Iterator[Meters]:
     """A worker that reads as fast as it can, its time counted by samples."""
-    meters = Meters()
-    around = Surroundings(Outbound(parse_allow_list(allowed)), Songs(songs), Matcher(songs).match, meters, SampleClock, 1e9)  # type: ignore[arg-type]
+    meters, decoders = Meters(), Decoders()
+    around = Surroundings(Outbound(parse_allow_list(allowed)), Songs(songs), Matcher(songs).match, meters, decoders, SampleClock, 1e9)  # type: ignore[arg-type]
     stopping = threading.Event()
     worker = Worker(accounts._engine, around, 50, lease_seconds=lease_seconds)
     thread = threading.Thread(target=worker.run, args=(stopping,))
@@ -64,6 +65,7 @@ def working(accounts: Accounts, songs: Index, *, lease_seconds: float = 1.0, all
         stopping.set()
         thread.join(20)
         assert not thread.is_alive()
+        decoders.close()
 
 
 def until(holds: Callable[[], object], seconds: float = 30) -> None:

@@ -30,7 +30,7 @@ class Bytes:
 def heard(data: bytes, size: int = 1400) -> tuple[float, list[str], NDArray[np.int16]]:
     """Seconds, what was told of the format, the samples."""
     told: list[str] = []
-    pieces = list(sound(Bytes(data, size), told.append))  # type: ignore[arg-type]
+    pieces = list(sound(Bytes(data, size), told.append))
     samples = np.concatenate(pieces) if pieces else np.zeros(0, np.int16)
     return len(samples) / SAMPLE_RATE, told, samples
 
@@ -84,7 +84,7 @@ def test_another_rate_gets_another_resampler() -> None:
 def test_silence_is_heard_at_once_though_it_takes_few_bytes(form: str) -> None:
     data = encoded(np.zeros(60 * RATE, np.int16), form, source_rate=RATE, rate=RATE)
     source = Bytes(data, 100)
-    next(sound(source))  # type: ignore[arg-type]
+    next(sound(source))
     seconds = (1 - 100 * len(source.pieces) / len(data)) * 60
     assert seconds < 12
 

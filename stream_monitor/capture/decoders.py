@@ -1,0 +1,233 @@
+"""The worker's end of decoding: a confined process for each stream, forked by decoder_server.py. Nothing that it says is trusted.
+
+    decoders = Decoders()                                       # one for a worker; from any thread
+    for samples in decoders.sound(source, tell_format): ...     # int16[n], mono, SAMPLE_RATE; CaptureError
+
+A process that crashes, hangs or is killed ends its stream's connection with a DecoderError, which is tried anew like any other failure; the
+worker and its other streams do not notice. What must not live here: what goes on inside (sound.py, decoder_server.py).
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+import numpy as np
+import structlog
+
+from audio_recognition.chromaprint import SAMPLE_RATE
+from audio_recognition.uploads.fork_server import READY
+from audio_recognition.uploads.limits import MEGABYTE, Limits
+from audio_recognition.uploads.messages import Hello
+from stream_monitor.capture.decoder_messages import DATA, END, LONGEST_MESSAGE, MOST_BYTES, Ended, Format, Heard, Wanted, packed, said
+from stream_monitor.capture.errors import CaptureError, DecoderError, LastingCaptureError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from numpy.typing import NDArray
+
+    from stream_monitor.capture.source import Source
+
+log = structlog.get_logger("stream_monitor")
+
+LIMITS: Final = Limits(cpu_seconds=3600, memory_bytes=128 * MEGABYTE)
+"""Of one stream's process. A second of a stream takes 2 ms: an hour of CPU is three weeks of it, then it connects anew."""
+SLOWEST_SECONDS: Final = 20.0
+"""A process may be so long busy beyond the sound that it gives: on a full core it falls behind a little, a crafted stream for good."""
+MOST_SILENT_BYTES: Final = 4 * MEGABYTE
+"""Given to a process out of which no sound has come: above all that feed.py tries."""
+_START_SECONDS: Final = 30.0
+_STOP_SECONDS: Final = 5.0
+_TRIES: Final = 3
+"""To have a process forked: a fork server that has just died may show it only when it is asked."""
+_KEPT_VARIABLES: Final = ("PATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL")
+"""Of the environment: the rest may hold secrets, which are no business of a process that reads strangers' streams."""
+_ROOT: Final = Path(__file__).resolve().parents[2]
+
+
+class Decoders:
+    """Decoding processes of one worker. Thread-safe; close it at the end."""
+
+    def __init__(self, limits: Limits = LIMITS, *, slowest_seconds: float = SLOWEST_SECONDS) -> None:
+        """Starts nothing yet; the first stream, or `start`, does."""
+        self._limits = limits
+        self._slowest_seconds = slowest_seconds
+        self._lock = threading.Lock()
+        self._server: _ForkServer | None = None
+        self._warned = False
+
+    def start(self) -> None:
+        """Have the fork server ready. DecoderError."""
+        with self._lock:
+            if self._server is None or not self._server.is_alive:
+                self._stop()
+                self._server = _ForkServer()
+
+    def close(self) -> None:
+        """End the fork server, and with it all decoding."""
+        with self._lock:
+            self._stop()
+
+    def sound(self, source: Source, tell_format: Callable[[str], None] = lambda _text: None) -> Iterator[NDArray[np.int16]]:
+        """`int16[n]` pieces until the source ends. CaptureError: the source's fault; DecoderError: its process ended or hung."""
+        decoder = self._forked()
+        try:
+            yield from decoder.sound(source, tell_format)
+        finally:
+            decoder.end()
+
+    def _forked(self) -> _Decoder:
+        for _ in range(_TRIES):
+            self.start()
+            server = self._server
+            if server is not None and (forked := server.fork(self._limits)):
+                channel, descriptor, has_filter = forked
+                if not has_filter and not self._warned:
+                    self._warned = True
+                    log.warning("streams are decoded without a filter of system calls: this kernel or machine has none")
+                return _Decoder(channel, descriptor, self._slowest_seconds)
+        raise DecoderError("no process can be had to decode the stream in")
+
+    def _stop(self) -> None:
+        server, self._server = self._server, None
+        if server is not None:
+            server.stop()
+
+
+class _ForkServer:
+    """One process of decoder_server.py."""
+
+    def __init__(self) -> None:
+        """Start it and wait until it is ready. DecoderError."""
+        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        environment = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
+        # One thread: BLAS would start its own before the first fork, and forks inherit none of them but their locks.
+        environment |= {"PYTHONPATH": str(_ROOT), "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+        command = [sys.executable, "-m", "stream_monitor.capture.decoder_server"]
+        with theirs:
+            self._process = subprocess.Popen(command, stdin=theirs.fileno(), stdout=subprocess.DEVNULL, env=environment)  # noqa: S603 - ours
+        self._control.settimeout(_START_SECONDS)
+        try:
+            is_ready = self._control.recv(LONGEST_MESSAGE) == READY
+        except OSError:
+            is_ready = False
+        if not is_ready:
+            self.stop()
+            raise DecoderError("the server of decoding processes does not start; it says why on standard error")
+        self._is_gone = False
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it has not ended yet."""
+        return not self._is_gone and self._process.poll() is None
+
+    def fork(self, limits: Limits) -> tuple[socket.socket, int, bool] | None:
+        """A confined process: the channel to it, its descriptor, whether its system calls are filtered; None if no process comes."""
+        channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        channel.settimeout(_START_SECONDS)
+        try:
+            with theirs:
+                socket.send_fds(self._control, [packed(limits)], [theirs.fileno()])
+            message, descriptors, _, _ = socket.recv_fds(channel, LONGEST_MESSAGE, 1)
+        except OSError as error:
+            message, descriptors = b"", []
+            self._is_gone = isinstance(error, ConnectionError)
+            log.warning("no process for a stream", error=str(error))
+        if message and descriptors:
+            return channel, descriptors[0], msgspec.msgpack.decode(message, type=Hello).has_call_filter
+        # Who was to answer has ended: the fork, or the server, of which we hear a moment later.
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(0.5)
+        channel.close()
+        return None
+
+    def stop(self) -> None:
+        """It goes when its socket closes; its forks go with it."""
+        self._control.close()
+        try:
+            self._process.wait(_STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+class _Decoder:
+    """One stream's process, and how much longer it may be busy."""
+
+    def __init__(self, channel: socket.socket, descriptor: int, slowest_seconds: float) -> None:
+        """`descriptor` refers to the process (a pidfd): a number could by now be another's."""
+        self._channel = channel
+        self._descriptor = descriptor
+        self._slowest_seconds = self._left = slowest_seconds
+        self._unheard = 0
+
+    def sound(self, source: Source, tell_format: Callable[[str], None]) -> Iterator[NDArray[np.int16]]:
+        held = b""
+        while True:
+            message = self._answer()
+            if isinstance(message, Wanted):
+                held = self._give(held or source.read())
+            elif isinstance(message, Heard):
+                samples = np.frombuffer(message.samples, "<i2").astype(np.int16)
+                self._unheard = 0
+                self._left = min(self._slowest_seconds, self._left + len(samples) / SAMPLE_RATE)
+                yield samples
+            elif isinstance(message, Format):
+                tell_format(message.text)
+            elif message.message:
+                raise (LastingCaptureError if message.is_lasting else CaptureError)(message.message)
+            else:
+                return
+
+    def end(self) -> None:
+        """Now, whatever it is at."""
+        with suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self._descriptor, signal.SIGKILL)
+        os.close(self._descriptor)
+        self._channel.close()
+
+    def _give(self, data: bytes) -> bytes:
+        """Give the first of it; the rest."""
+        piece = data[:MOST_BYTES]
+        self._unheard += len(piece)
+        if self._unheard > MOST_SILENT_BYTES:
+            raise DecoderError("the decoder takes bytes and gives no sound")
+        try:
+            self._channel.send(DATA + piece if piece else END)
+        except OSError as error:
+            raise _gone(error.strerror or str(error)) from None
+        return data[MOST_BYTES:]
+
+    def _answer(self) -> Wanted | Format | Heard | Ended:
+        began = time.monotonic()
+        self._channel.settimeout(max(self._left, 0.001))
+        try:
+            packet = self._channel.recv(LONGEST_MESSAGE)
+        except TimeoutError:
+            raise DecoderError(
+                f"the decoder was busy for {self._slowest_seconds:.0f} s longer than the sound it gave, and was ended"
+            ) from None
+        except OSError as error:
+            raise _gone(error.strerror or str(error)) from None
+        finally:
+            self._left -= time.monotonic() - began
+        if not packet:
+            raise _gone("it crashed, was killed, or took more memory or CPU than it may")
+        try:
+            return said(packet)
+        except ValueError as error:
+            raise DecoderError(f"the decoder said what it may not: {error}") from None
+
+
+def _gone(why: str) -> DecoderError:
+    return DecoderError(f"the stream's decoder ended: {why}")

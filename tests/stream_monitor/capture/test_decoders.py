@@ -1,0 +1,215 @@
+"""Decoding in confined processes: the same sound, and streams or processes that go wrong cost their own stream a connection, no more."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from audio_recognition.chromaprint import SAMPLE_RATE
+from audio_recognition.uploads.limits import MEGABYTE, Limits
+from stream_monitor.capture.decoder_messages import Ended, Format, Heard, Wanted, packed, said
+from stream_monitor.capture.decoders import Decoders, _Decoder
+from stream_monitor.capture.errors import CaptureError, DecoderError, LastingCaptureError
+from stream_monitor.capture.sound import sound
+from tests.stream_monitor.capture.test_sound import FORMS, Bytes, made
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture(scope="module")
+def decoders() -> Iterator[Decoders]:
+    opened = Decoders()
+    yield opened
+    opened.close()
+
+
+class Endless:
+    """A station that plays the same seconds again and again, until it is closed."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self.is_closed = False
+
+    def read(self) -> bytes:
+        return b"" if self.is_closed else self._data
+
+
+def forks() -> list[int]:
+    """Processes that decode a stream: children of the fork servers below this process."""
+    found = []
+    for child in _children(os.getpid()):
+        if b"decoder_server" in Path(f"/proc/{child}/cmdline").read_bytes():
+            found += _children(child)
+    return found
+
+
+def _children(process: int) -> list[int]:
+    return [int(one) for task in Path(f"/proc/{process}/task").iterdir() for one in (task / "children").read_text().split()]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_sound_of_a_confined_process_is_that_of_the_decoder(decoders: Decoders, form: str) -> None:
+    told: list[list[str]] = [[], []]
+    confined = np.concatenate(list(decoders.sound(Bytes(made(form)), told[0].append)))  # type: ignore[arg-type]
+    assert np.array_equal(confined, np.concatenate(list(sound(Bytes(made(form)), told[1].append))))
+    assert told[0] == told[1]
+
+
+def test_decoder_of_a_stream_has_given_everything_up(decoders: Decoders) -> None:
+    playing = decoders.sound(Endless(made("mp3")))  # type: ignore[arg-type]
+    next(playing)
+    [process] = forks()
+    status = dict(line.split(":\t", 1) for line in Path(f"/proc/{process}/status").read_text().splitlines() if ":\t" in line)
+    limits = Path(f"/proc/{process}/limits").read_text()
+    assert (status["Seccomp"], status["NoNewPrivs"]) == ("2", "1")
+    for name in ("Max open files", "Max file size", "Max core file size"):
+        [line] = [one for one in limits.splitlines() if one.startswith(name)]
+        assert line.split()[len(name.split()) : len(name.split()) + 2] == ["0", "0"]
+    open_files = {path.name: path.readlink() for path in Path(f"/proc/{process}/fd").iterdir()} if os.geteuid() == 0 else {}
+    assert sum(str(path).startswith("socket:") for path in open_files.values()) <= 1
+    playing.close()
+    assert _gone(process)
+
+
+def _gone(process: int) -> bool:
+    for _ in range(400):
+        if process not in forks():
+            return True
+        time.sleep(0.05)
+    return False
+
+
+HOSTILE = {
+    "noise behind a head of mp3": made("mp3")[:4000] + bytes(np.random.default_rng(1).bytes(600_000)),
+    "noise behind a head of ogg": made("ogg")[:4000] + bytes(np.random.default_rng(2).bytes(600_000)),
+    "pages of Ogg that claim no sound": b"OggS\0\0" + bytes(20) + b"\xff" + b"\xff" * 255 + bytes(100_000),
+    "a WAV that claims 4 GB": b"RIFF" + b"\xff" * 4 + b"WAVEfmt \x10\0\0\0\x01\0" + b"\xff" * 12 + b"\x10\0data" + b"\xff" * 50_000,
+    "a FLAC with a picture that never ends": b"fLaC\x06\xff\xff\xff" + bytes(400_000),
+    "a tag that claims 256 MB": b"ID3\x04\0\0\x7f\x7f\x7f\x7f" + bytes(300_000),
+    "a playlist of a file": b"#EXTM3U\nfile:///etc/passwd\n" * 1000,
+    "nothing but frame heads": b"\xff\xfb\x90\x64" * 50_000,
+    "nothing but ADTS heads": b"\xff\xf1\x50\x80\x00\x1f\xfc" * 50_000,
+}
+
+
+@pytest.mark.parametrize("data", HOSTILE.values(), ids=HOSTILE.keys())
+def test_hostile_bytes_end_their_stream_and_the_next_one_is_heard(decoders: Decoders, data: bytes) -> None:
+    with suppress(CaptureError):
+        for _ in decoders.sound(Bytes(data)):  # type: ignore[arg-type]
+            pass
+    assert sum(map(len, decoders.sound(Bytes(made("mp3"))))) > 7 * SAMPLE_RATE  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT])
+def test_decoder_that_dies_ends_its_own_stream_alone(decoders: Decoders, how: signal.Signals) -> None:
+    other = decoders.sound(Endless(made("mp3")))  # type: ignore[arg-type]
+    next(other)
+    before = set(forks())
+    playing = decoders.sound(Endless(made("aac")))  # type: ignore[arg-type]
+    next(playing)
+    [process] = set(forks()) - before
+    os.kill(process, how)
+    with pytest.raises(DecoderError, match="decoder ended"):
+        for _ in playing:
+            pass
+    assert len(next(other)) > 0
+    other.close()
+
+
+def test_decoder_that_hangs_is_ended() -> None:
+    decoders = Decoders(slowest_seconds=1.0)
+    playing = decoders.sound(Endless(made("mp3")))  # type: ignore[arg-type]
+    next(playing)
+    [process] = forks()
+    os.kill(process, signal.SIGSTOP)
+    with pytest.raises(DecoderError, match="busy"):
+        for _ in playing:
+            pass
+    assert _gone(process)
+    decoders.close()
+
+
+@pytest.mark.long
+def test_stream_that_takes_more_memory_than_allowed_is_refused_and_the_worker_lives() -> None:
+    decoders = Decoders(Limits(cpu_seconds=20, memory_bytes=MEGABYTE))
+    with pytest.raises(CaptureError):
+        for _ in decoders.sound(Endless(made("opus"))):  # type: ignore[arg-type]
+            pass
+    decoders.close()
+
+
+def test_fork_server_that_died_is_replaced(decoders: Decoders) -> None:
+    decoders.start()
+    server = decoders._server
+    assert server is not None
+    server._process.kill()
+    assert sum(map(len, decoders.sound(Bytes(made("mp3"))))) > 7 * SAMPLE_RATE  # type: ignore[arg-type]
+
+
+def test_what_is_wrong_with_a_stream_is_told_by_its_decoder(decoders: Decoders) -> None:
+    with pytest.raises(LastingCaptureError, match="web page"):
+        list(decoders.sound(Bytes(b"<!doctype html><html>" + b" " * 5000)))  # type: ignore[arg-type]
+    with pytest.raises(CaptureError, match="ended before any sound"):
+        list(decoders.sound(Bytes(b"")))  # type: ignore[arg-type]
+
+
+def test_failure_of_the_source_is_told_as_it_is(decoders: Decoders) -> None:
+    class Broken:
+        def read(self) -> bytes:
+            raise CaptureError("the connection broke")
+
+    with pytest.raises(CaptureError, match="the connection broke"):
+        list(decoders.sound(Broken()))  # type: ignore[arg-type]
+    assert forks() == [] or all(_gone(process) for process in forks())
+
+
+@pytest.mark.parametrize(
+    "packet",
+    [
+        b"\xff" * 100,
+        b"",
+        packed(Heard(b"\0" * 3)),
+        packed(Heard(b"")),
+        packed(Heard(b"\0" * 60_000)),
+        packed(Format("x" * 101)),
+        packed(Format("mp3\n")),
+        packed(Ended("y" * 501)),
+        packed(Ended("a\0b")),
+    ],
+)
+def test_what_a_decoder_may_not_say_is_refused(packet: bytes) -> None:
+    with pytest.raises(ValueError, match=r".*"):
+        said(packet)
+
+
+def test_decoder_that_takes_bytes_for_ever_and_gives_no_sound_is_ended() -> None:
+    import socket  # noqa: PLC0415 - one test of many
+
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+
+    def take() -> None:
+        while True:
+            try:
+                theirs.send(packed(Wanted()))
+                theirs.recv(65_536)
+            except OSError:
+                return
+
+    thread = threading.Thread(target=take)
+    thread.start()
+    decoder = _Decoder(ours, os.open("/dev/null", os.O_RDONLY), 20.0)
+    with pytest.raises(DecoderError, match="gives no sound"):
+        for _ in decoder.sound(Endless(bytes(32_000)), lambda _: None):  # type: ignore[arg-type]
+            pass
+    ours.close()
+    theirs.close()
+    thread.join()
