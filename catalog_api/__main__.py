@@ -11,6 +11,7 @@ from account_store.accounts import Accounts
 from account_store.errors import AccountError
 from catalog_api.settings import SettingsError, as_file, load_settings
 from catalog_api.supervisor import serve
+from catalog_store.log_stream import guard_standard_error
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Serve until stopped; exit code 1 when there is nothing to serve or a setting is wrong."""
+    guard_standard_error()
     options = vars(_parser().parse_args(arguments))
     command = options.pop("command")
     try:

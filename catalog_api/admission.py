@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from account_store.api_keys import ApiKeys, Caller
     from catalog_api.express import ExpressLane
     from catalog_api.front import Done
+    from catalog_api.key_guesses import KeyGuesses
 
 NO_METHOD = "NONE"
 """What the framework is told instead of OPTIONS, which it would answer by itself: keys stay off clients, so no other site's page may ask
@@ -35,9 +36,10 @@ OPEN_TO_ALL = "open_to_all"
 class KeyCheck:
     """Around all routes: refuses with 401, or remembers the caller in the request's state."""
 
-    def __init__(self, app: ExpressLane, keys: ApiKeys, handlers: Iterable[HTTPRouteHandler]) -> None:
+    def __init__(self, app: ExpressLane, keys: ApiKeys, handlers: Iterable[HTTPRouteHandler], guesses: KeyGuesses) -> None:
         """`handlers` are the routes of `app`; those with the option OPEN_TO_ALL, and what lies below their parameters, need no key."""
         self._app = app
+        self._guesses = guesses
         self._keys = keys
         open_paths = [path for handler in handlers if handler.opt.get(OPEN_TO_ALL) for path in handler.paths]
         self._open_paths = frozenset(path for path in open_paths if "{" not in path)
@@ -53,7 +55,7 @@ class KeyCheck:
             if not (path in self._open_paths or (self._open_folders and path.startswith(self._open_folders))):
                 try:
                     key = _key(scope)
-                    caller = self._keys.remembered(key) or await self._caller(key)
+                    caller = self._keys.remembered(key) or await self._caller(key, scope)
                 except (ApiError, UnavailableError) as error:
                     await problem(scope, error)(scope, receive, send)
                     return
@@ -71,10 +73,10 @@ class KeyCheck:
         scope["state"]["caller"] = caller
         return self._app.at_once(scope, done)
 
-    async def _caller(self, key: str) -> Caller:
+    async def _caller(self, key: str, scope: Scope) -> Caller:
         caller = await self._keys.authenticate(key)
         if caller is None:
-            raise ApiError("invalid_api_key", "The API key is unknown or revoked.")
+            raise self._guesses.refusal(scope)
         return caller
 
 

@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from pathlib import Path
 
 import msgspec
 from litestar import Litestar, Request, Response
@@ -14,7 +15,7 @@ from litestar.types import ASGIApp
 
 from account_store.accounts import Accounts
 from account_store.outbound import Outbound, allowed_by
-from account_store.rate_limits import RateLimiter
+from account_store.rate_limits import RateLimiter, open_buckets
 from catalog_api.admission import KeyCheck
 from catalog_api.airplay.learning import names_learned
 from catalog_api.airplay.settling import keep_settled, settle_first
@@ -25,6 +26,7 @@ from catalog_api.express import ExpressLane
 from catalog_api.front import Front
 from catalog_api.genre_names import GenreNames
 from catalog_api.handlers import ROUTES
+from catalog_api.key_guesses import KeyGuesses
 from catalog_api.live_catalog import LiveCatalog
 from catalog_api.problems import problem
 from catalog_api.recognition import Recognition
@@ -32,7 +34,7 @@ from catalog_api.reference import reference_page
 from catalog_api.routes import declared
 from catalog_api.service import Service
 from catalog_api.settings import ApiSettings
-from catalog_api.traffic import Traffic
+from catalog_api.traffic import REPORTS_FOLDER, Traffic
 
 Housekeeping = Callable[[Traffic, LiveCatalog], AbstractAsyncContextManager[None]]
 """What goes on beside the requests while the application is up."""
@@ -43,7 +45,9 @@ def build_app(settings: ApiSettings, traffic: Traffic, housekeeping: Housekeepin
     accounts = Accounts.open(settings.accounts_url)
     live = LiveCatalog(settings.catalog, verify_contents=settings.verify_contents, look_seconds=settings.look_seconds)
     document = description(declared(ROUTES), accounts.plans)
-    limiter = RateLimiter.open(settings.rate_limits_url)
+    folder = Path(os.environ[REPORTS_FOLDER]) if os.environ.get(REPORTS_FOLDER) else None
+    limiter = RateLimiter.open(settings.rate_limits_url, folder)
+    guesses = KeyGuesses(open_buckets(folder, "key_guesses"), settings.unknown_keys_per_minute, settings.client_address_header)
     encoded = msgspec.json.encode(document)
     recognition = Recognition(settings, live)
     outbound = Outbound(allowed_by(os.environ))
@@ -62,6 +66,8 @@ def build_app(settings: ApiSettings, traffic: Traffic, housekeeping: Housekeepin
         desk.close()
         await recognition.close()
         live.close()
+        await guesses.close()
+        await limiter.close()
         accounts.close()
 
     routes = Litestar(
@@ -74,7 +80,7 @@ def build_app(settings: ApiSettings, traffic: Traffic, housekeeping: Housekeepin
     )
     lane = ExpressLane(routes, ROUTES)
     desk = open_desk(service, lane)
-    api = KeyCheck(lane, accounts.keys, ROUTES)
+    api = KeyCheck(lane, accounts.keys, ROUTES, guesses)
     return Front(Doors(api, dashboard(desk)) if settings.dashboard else api, traffic, api.at_once)
 
 

@@ -11,6 +11,8 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from account_store.clock import parsed_rfc3339
+from account_store.errors import InvalidValueError
+from account_store.outbound import parse_target
 from catalog_api.parameters import VISIBLE, check
 from catalog_api.problems import ApiError, ParameterProblem
 
@@ -26,6 +28,8 @@ LARGEST_BODY = 2 * 2**20
 """Bytes: 100 rows of artist and title of 500 characters each, every character escaped, fit in."""
 _EXACT = 2**53
 """Whole numbers below are exact as floats."""
+_SHOWN = 60
+"""Characters of an unknown member's name."""
 _CLOSE = {"connection": "close"}
 """With a refusal before the body was read: the rest of it is not waited for."""
 
@@ -112,15 +116,30 @@ def _no_number(name: str) -> object:
 
 
 class Members:
-    """The members of a body, read one by one; `check` raises one error for everything that is wrong with them."""
+    """The members of a body, read one by one; `check` raises one error for everything that is wrong with the request.
 
-    def __init__(self, document: object, place: str = "", parent: Members | None = None) -> None:
-        """`document` should be an object. `place` names it inside a larger body, whose `parent` gathers the problems."""
-        self.problems: list[ParameterProblem] = [] if parent is None else parent.problems
+    With `is_strict` members that nobody has read by then are wrong, too: read all that a route knows before `check`.
+    """
+
+    def __init__(self, document: object, problems: Sequence[ParameterProblem] = (), *, is_strict: bool = False, place: str = "") -> None:
+        """`document` should be an object. `problems` were found in other parts of the request; `place` names a part of a larger body."""
+        self.document = document
+        self.problems = list(problems)
+        self.addresses: list[tuple[str, str]] = []
+        """Names and values of members that hold an address which looks right: where it leads was not looked at."""
+        self._is_strict = is_strict
         self._place = place
+        self._read: set[str] = set()
+        self._parts: list[Members] = []
         self._members = document if isinstance(document, dict) else None
         if self._members is None:
             self.complain("", "an object")
+
+    def part(self, name: str, document: object) -> Members:
+        """The members of an object inside, `items[3]`; their problems are told with these."""
+        part = Members(document, is_strict=self._is_strict, place=name)
+        self._parts.append(part)
+        return part
 
     def complain(self, name: str, message: str) -> None:
         """Note a problem."""
@@ -128,7 +147,14 @@ class Members:
 
     def check(self) -> None:
         """ApiError `invalid_parameter` that names every problem, if there is any."""
-        check(self.problems)
+        check(self.found())
+
+    def found(self) -> list[ParameterProblem]:
+        """Every problem of the request, those of its parts and members that are unknown included."""
+        unknown = [name for name in self._members or {} if name not in self._read] if self._is_strict else []
+        names = [".".join(part for part in (self._place, name[:_SHOWN]) if part) for name in unknown]
+        strict = [ParameterProblem("body", name, "unknown, and the request prefers strict handling") for name in names]
+        return [*self.problems, *(problem for part in self._parts for problem in part.found()), *strict]
 
     def choice(self, name: str, choices: Sequence[str]) -> str:
         """One of the choices."""
@@ -145,6 +171,18 @@ class Members:
         if self._members is not None:
             self.complain(name, f"a text of 1 to {longest} characters that is not blank and holds no NUL")
         return ""
+
+    def address(self, name: str, longest: int) -> str:
+        """An http or https address by its spelling; where it leads is vetted later (vetting.py)."""
+        value = self.text(name, longest)
+        if value:
+            try:
+                parse_target(value)
+            except InvalidValueError as error:
+                self.complain(name, str(error))
+            else:
+                self.addresses.append((name, value))
+        return value
 
     def optional_text(self, name: str, longest: int, pattern: str = "") -> str | None:
         """A text, or None when it is absent or null; `pattern`, if any, must match it whole."""
@@ -204,4 +242,5 @@ class Members:
 
     def value(self, name: str) -> object:
         """Whatever was sent under the name; None when nothing was."""
+        self._read.add(name)
         return None if self._members is None else self._members.get(name)

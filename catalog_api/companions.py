@@ -17,11 +17,14 @@ import os
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import structlog
+
+from catalog_api.restarts import Restarts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,11 +33,6 @@ log = structlog.get_logger("catalog_api")
 
 METRICS_VARIABLE = "COMPANION_METRICS"
 """Environment variable of a companion: the file for its metrics."""
-FIRST_WAIT_SECONDS = 0.5
-LONGEST_WAIT_SECONDS = 30.0
-"""Before one that died is started anew: the first time, doubled to the longest."""
-STEADY_SECONDS = 60.0
-"""One that ran so long before it died is started anew as if for the first time."""
 SILENT_SECONDS = 60.0
 """Of a file of metrics that is written every second or so: far longer than loading an index may starve the thread that writes it."""
 
@@ -70,8 +68,7 @@ class _Run:
         self.metrics = folder / f"companion-{companion.name}.prom"
         self.restarts = 0
         self._process: subprocess.Popen[bytes] | None = None
-        self._started_at = 0.0
-        self._wait = FIRST_WAIT_SECONDS
+        self._restarts = Restarts()
         self._again_at = 0.0
 
     @property
@@ -85,16 +82,16 @@ class _Run:
         environment = {**os.environ, **self.companion.environment, METRICS_VARIABLE: str(self.metrics)}
         # A group of its own: Ctrl-C reaches the supervisor, which lets requests finish before it stops what they need.
         self._process = subprocess.Popen(tied, env=environment, stdin=subprocess.DEVNULL, process_group=0)  # noqa: S603 - ours
-        self._started_at = time.monotonic()
+        self._restarts.note_start(time.monotonic())
         log.info("companion started", companion=self.companion.name, pid=self._process.pid)
 
     def look(self, now: float) -> None:
+        if self._process is not None and self._process.poll() is not None:
+            self._note_death(self._process.returncode, now)
         if self._process is None:
             if now >= self._again_at:
                 self.restarts += 1
                 self.start()
-        elif self._process.poll() is not None:
-            self._note_death(self._process.returncode, now)
         elif self._is_silent():
             log.error("companion hangs and is killed", companion=self.companion.name, silent_seconds=SILENT_SECONDS)
             self._process.kill()
@@ -114,19 +111,24 @@ class _Run:
             self._process.kill()
             self._process.wait()
 
+    def note_failure(self, error: OSError, now: float) -> None:
+        """It could not be started: wait as after a death."""
+        seconds = self._restarts.note_death(now)
+        self._again_at = now + seconds
+        log.error("companion cannot be started", companion=self.companion.name, reason=str(error), again_in_seconds=seconds)
+
     def _note_death(self, code: int, now: float) -> None:
-        if now - self._started_at >= STEADY_SECONDS:
-            self._wait = FIRST_WAIT_SECONDS
-        log.error("companion died", companion=self.companion.name, exit_code=code, again_in_seconds=self._wait)
+        seconds = self._restarts.note_death(now)
+        self._again_at = now + seconds
+        log.error("companion died", companion=self.companion.name, exit_code=code, again_in_seconds=seconds)
         self._process = None
-        self.metrics.unlink(missing_ok=True)
-        self._again_at = now + self._wait
-        self._wait = min(2 * self._wait, LONGEST_WAIT_SECONDS)
+        with suppress(OSError):
+            self.metrics.unlink()
 
     def _is_silent(self) -> bool:
         try:
             written_at = self.metrics.stat().st_mtime
-        except FileNotFoundError:
+        except OSError:
             return False
         return time.time() - written_at > SILENT_SECONDS
 
@@ -147,7 +149,10 @@ class Companions:
         """Start anew what died, once its time has come; kill what hangs."""
         now = time.monotonic()
         for run in self._runs:
-            run.look(now)
+            try:
+                run.look(now)
+            except OSError as error:  # no process to be had: it must not keep the others from being looked at
+                run.note_failure(error, now)
 
     def stop(self) -> None:
         """End all, the last first: one may lean on those started before it."""

@@ -1,7 +1,7 @@
 """The edge of a worker: what a client may take of it in bytes, seconds and connections, whatever it sends or fails to send.
 
 uvicorn's protocol bounds none of: how long a request takes to arrive, how large its head is, how long a reader takes to read. This one is
-uvicorn's with those limits, told as problem documents. One round a second looks at all connections (`sweep`), so a request costs no timers.
+uvicorn's with those limits, told as problem documents. One round a second looks at all connections (`sweep`): a request costs no timers.
 
     what a client does                                  what it gets
     sends no whole head in time, or nothing             408 (nothing, if it sent nothing), closed
@@ -9,7 +9,7 @@ uvicorn's with those limits, told as problem documents. One round a second looks
     a body slower than the least pace                   408, closed; the application sees a disconnect
     a body that nobody reads (refused request)          the answer, then some seconds to notice it, then closed
     does not read its answer, or hardly                 cut off
-    one connection too many                             503, closed
+    one connection too many                             an idle one is closed for it (addresses.py); 503, closed, when there is none
     no further request in time                          closed
 
 A GET request without a body is offered to the application's `at_once` (an attribute, when it has one) before it is given to it as ASGI:
@@ -31,6 +31,7 @@ import structlog
 from httptools import parse_url
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
+from catalog_api.addresses import Addresses
 from catalog_api.answers import WHOLE
 from catalog_api.problems import PROBLEM_TYPE, ApiError, problem
 
@@ -69,15 +70,17 @@ class Limits:
     idle_seconds: float = 65.0
     """Longer than the 60 seconds that load balancers keep connections: the one who sends closes them, and no request meets a closed one."""
     connections: int = 4096
+    connections_per_address: int = 512
 
 
 class GuardedProtocol(HttpToolsProtocol):
     """One connection. `deadline` is when `check` ends it, in the loop's time; None while the application works."""
 
     limits: ClassVar[Limits] = Limits()
-    """Of all connections of the process; set before it serves."""
     everyone: ClassVar[set[GuardedProtocol]] = set()
     """All open connections of the process."""
+    addresses: ClassVar[Addresses[GuardedProtocol]] = Addresses()
+    """The same by where they come from; this and `limits` are set before it serves."""
 
     def __init__(
         self, config: Config, server_state: ServerState, app_state: dict[str, Any], _loop: asyncio.AbstractEventLoop | None = None
@@ -97,16 +100,35 @@ class GuardedProtocol(HttpToolsProtocol):
     # What the transport tells
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Count the connection; refuse it when there are too many."""
+        """Count the connection; when there are too many, an idle one gives way, or this one is refused."""
         super().connection_made(transport)
         self.everyone.add(self)
+        self.addresses.add(self, self.client[0] if self.client else None)
         self.deadline = self.loop.time() + self.limits.head_seconds
-        if len(self.everyone) > self.limits.connections:
-            self._refuse("overloaded", f"This server holds {self.limits.connections} connections already.", {"retry-after": "5"})
+        limits, addresses = self.limits, self.addresses
+        if addresses.held_beside(self) > limits.connections_per_address:
+            self._make_room(addresses.idle_of_same(self), f"Your address holds {limits.connections_per_address} connections already.")
+        elif len(self.everyone) > limits.connections:
+            self._make_room(addresses.idle_of_most(self), f"This server holds {limits.connections} connections already.")
+
+    def _make_room(self, idle: GuardedProtocol | None, otherwise: str) -> None:
+        if idle is None:
+            self._refuse("overloaded", otherwise, {"retry-after": "5"})
+        else:
+            self.everyone.discard(idle)
+            self.addresses.remove(idle)
+            idle.transport.close()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no request is under way and no answer waits to be read: closing it takes nothing from the client."""
+        is_working = self.cycle is not None and not self.cycle.response_complete
+        return self._is_in_head and not is_working and not self.transport.get_write_buffer_size()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget it."""
         self.everyone.discard(self)
+        self.addresses.remove(self)
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -211,6 +233,7 @@ class GuardedProtocol(HttpToolsProtocol):
             self._wait_for_next()
 
     def _wait_for_next(self) -> None:
+        self.addresses.note_use(self)
         seconds = self.limits.head_seconds if self._head_bytes else self.limits.idle_seconds
         self.deadline = self.loop.time() + seconds
 

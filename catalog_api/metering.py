@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import math
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
@@ -27,9 +26,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 from account_store.errors import KeyRevokedError
-from account_store.replays import LONGEST_IDEMPOTENCY_KEY, StoredAnswer
+from account_store.replays import StoredAnswer
 from catalog_api.answers import NOT_KEPT, REVALIDATE, Answer, etag, is_current
-from catalog_api.problems import ApiError, ParameterProblem, problem
+from catalog_api.idempotency import idempotency_key, idempotency_problem
+from catalog_api.problems import ApiError, problem
 from catalog_store.errors import CatalogError
 
 if TYPE_CHECKING:
@@ -48,7 +48,6 @@ PaidWork = Callable[["Service", "Caller", "Charge"], Awaitable[Answer]]
 FreeWork = Callable[["Service", "Caller"], Awaitable[Answer]]
 
 VARY = "x-api-key"
-_KEY = re.compile(r"\S+")
 NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
@@ -383,11 +382,11 @@ def timestamp(moment: datetime) -> str:
 
 
 def _idempotency_key(scope: Scope) -> str | None:
-    key = _header(scope, b"idempotency-key")
-    if key is not None and not (_KEY.fullmatch(key) and len(key) <= LONGEST_IDEMPOTENCY_KEY):
-        message = f"1 to {LONGEST_IDEMPOTENCY_KEY} characters without blanks"
-        raise ApiError("invalid_parameter", f"Idempotency-Key: {message}.", (ParameterProblem("header", "Idempotency-Key", message),))
-    return key
+    """ApiError `invalid_parameter` on routes that take no key and are sent a wrong one; the others have refused it before (routes.py)."""
+    wrong = idempotency_problem(scope)
+    if wrong is not None:
+        raise ApiError("invalid_parameter", f"{wrong.name}: {wrong.message}.", (wrong,))
+    return idempotency_key(scope)
 
 
 def _digest(scope: Any, body: object) -> str:  # noqa: ANN401 - an HTTP scope

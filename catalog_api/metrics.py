@@ -18,6 +18,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
 
 from catalog_api.traffic import BUCKETS, reports
+from catalog_store.log_stream import lost_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,6 +46,8 @@ class Workers(Collector):
         for code, count in sorted(sum((Counter(worker.refusals) for worker in every), Counter()).items()):
             refusals.add_metric([code], count)
         yield refusals
+        lost = lost_lines() + sum(worker.lost_lines for worker in every)
+        yield CounterMetricFamily("catalog_api_lost_log_lines", "Lines of the log that could not be written", value=lost)
         now = time.time()
         yield from _state([worker for worker in every if now - worker.at < SILENT_AFTER_SECONDS], now)
 
@@ -119,6 +122,11 @@ def _state(alive: list[WorkerReport], now: float) -> Iterator[Metric]:
     if made:
         age = now - min(made)
         yield GaugeMetricFamily("catalog_api_snapshot_age_seconds", "Since the oldest snapshot that is served was made", value=age)
+    behind = [worker.behind_seconds for worker in alive]
+    about = "The longest for which a worker has served another snapshot than `current` names"
+    yield GaugeMetricFamily("catalog_api_snapshot_behind_seconds", about, value=max(behind, default=0.0))
+    deaf = sum(not worker.is_following for worker in alive)
+    yield GaugeMetricFamily("catalog_api_workers_not_following", "Workers that do not look at `current` any more", value=deaf)
     live = GaugeMetricFamily("catalog_api_snapshot_workers", "Workers per snapshot that they serve", labels=["snapshot"])
     for snapshot, count in sorted(Counter(worker.snapshot for worker in alive if worker.snapshot).items()):
         live.add_metric([snapshot], count)

@@ -18,6 +18,7 @@ from litestar.exceptions import HTTPException
 from account_store.errors import IdempotencyKeyReusedError, UnavailableError
 from catalog_api.answers import NOT_KEPT, Answer
 from catalog_store.errors import (
+    BodyDamagedError,
     CatalogClosedError,
     DeadlineExceededError,
     InvalidCursorError,
@@ -58,10 +59,12 @@ CODES = {
     ),
     "invalid_body": Code(400, "Invalid body", "Send one JSON document in UTF-8 that names each member once."),
     "too_many_items": Code(400, "Too many items", "Send at most 100 items; make several requests of the rest."),
+    "stream_limit": Code(403, "Too many streams", "The account has as many active streams as it may have: stop one first."),
     "not_found": Code(404, "Not found", "There is no such path, or the catalog does not hold what was asked for."),
     "method_not_allowed": Code(405, "Method not allowed", "Use one of the methods in the Allow header."),
     "not_acceptable": Code(406, "Not acceptable", "Accept application/json, or another of the types that the route is described with."),
     "request_timeout": Code(408, "Too slow", "Send the request faster: its head within seconds, its body without long pauses."),
+    "stream_exists": Code(409, "Stream exists", "You monitor this address already: use the stream that stream_id names, or stop it first."),
     "webhook_disabled": Code(409, "Webhook disabled", "Nothing is sent to it: set its status to enabled first."),
     "too_many_webhooks": Code(409, "Too many webhooks", "An account has at most 20: delete one first."),
     "idempotency_key_reused": Code(409, "Idempotency key in use", "The key belongs to another request of yours: use a new key."),
@@ -78,6 +81,9 @@ CODES = {
     "quota_exceeded": Code(429, "Credits used up", "Wait until resets_at, or take a larger plan. Nothing was done or charged."),
     "internal_error": Code(500, "Internal error", "Our fault, and free of charge. Quote request_id when you report it."),
     "accounts_unavailable": Code(503, "Accounts unavailable", "Keys and credits cannot be looked up: try again later."),
+    "secrets_unavailable": Code(
+        503, "Secrets unavailable", "The key that seals webhook secrets is missing: the operator must put it back."
+    ),
     "overloaded": Code(503, "Server busy", "It has as many connections as it takes: use the ones you have, or try again later."),
     "catalog_unavailable": Code(503, "Catalog unavailable", "No catalog is published yet or it cannot be opened: try again later."),
     "recognition_unavailable": Code(
@@ -158,6 +164,9 @@ def _as_api_error(error: Exception) -> ApiError | None:
     if isinstance(error, UnavailableError):
         log.warning("accounts do not answer: %s", error)  # the reason names machines of ours: not for callers
         return ApiError("accounts_unavailable", "The database of the accounts does not answer.", headers=RETRY_SOON)
+    if isinstance(error, BodyDamagedError):
+        log.error("the live snapshot is damaged: %s", error)
+        return ApiError("catalog_unavailable", "What the catalog holds of it is damaged.", headers=RETRY_SOON)
     if type(error) in _OF_STORES:
         code = _OF_STORES[type(error)]
         detail = str(error)[0].upper() + str(error)[1:] + "."

@@ -19,10 +19,14 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.types import Receive, Scope
 
 from catalog_api.admission import check_card, check_plan
-from catalog_api.bodies import read_json
+from catalog_api.bodies import Members, read_json
 from catalog_api.changelog import CHANGES, deprecation_headers
+from catalog_api.idempotency import idempotency_problem
 from catalog_api.metering import Question
 from catalog_api.parameters import Asked, Parameter, check, read
+from catalog_api.problems import ApiError, ParameterProblem
+from catalog_api.service import Service
+from catalog_api.vetting import complain_of_addresses
 
 ROUTE = "route"
 """Handler option: the route's declaration."""
@@ -36,6 +40,9 @@ class Route:
     `feature` names what the account's plan must allow, `needs_card` that it must have a payment card; `is_free` routes cost no credits;
     answers `is_about_catalog` have entity tags; `body` is the JSON Schema of a request body, `other_bodies` are media types that may come
     instead, and without `needs_body` none at all, which reads as `{}`; `other_types` are media types that it answers besides JSON.
+    `checks` find what is wrong with parameters together; they meet the default in place of a value that is wrong by itself. `late_checks`
+    find what the work would refuse: they are asked when something else is wrong already, so that one answer names all (contract A5).
+    `https_only` is asked of the addresses in a body.
     """
 
     method: str
@@ -55,6 +62,9 @@ class Route:
     body: Mapping[str, Any] | None = None
     other_bodies: tuple[str, ...] = ()
     other_types: tuple[str, ...] = ()
+    checks: tuple[Callable[[Asked], list[ParameterProblem]], ...] = ()
+    late_checks: tuple[Callable[[Asked, Service], list[ParameterProblem]], ...] = ()
+    https_only: bool = False
     name: str = ""
     description: str = ""
     deprecation: Mapping[str, str] = field(default_factory=dict)
@@ -67,6 +77,12 @@ class Route:
 
     def read(self, scope: Scope) -> Asked:
         """The parameters of a request whose plan allows it; ApiError `plan_required`, or naming everything that is wrong with them."""
+        asked, problems = self.gather(scope)
+        check(problems)
+        return asked
+
+    def gather(self, scope: Scope) -> tuple[Asked, list[ParameterProblem]]:
+        """The parameters and what is wrong with them, before a body is looked at; ApiError `plan_required`."""
         scope["state"]["route"] = self.path
         if self.feature is not None:
             check_plan(scope, self.feature)
@@ -74,14 +90,26 @@ class Route:
             check_card(scope)
         is_strict = scope["query_string"] != b"" and prefers_strict(scope)
         asked, problems = read(self.parameters, self.exactly_one, scope, is_strict=is_strict)
-        check(problems)
-        return asked
+        for found in self.checks:
+            problems += found(asked)
+        if self.takes_idempotency_key and (wrong := idempotency_problem(scope)):
+            problems.append(wrong)
+        if problems and self.late_checks:
+            service: Service = scope["litestar_app"].state.service
+            for late in self.late_checks:
+                problems += late(asked, service)
+        return asked, problems
 
 
 def prefers_strict(scope: Scope) -> bool:
-    """Whether the caller wants unknown query parameters refused (RFC 7240, contract A7)."""
+    """Whether the caller wants unknown query parameters and members of the body refused (RFC 7240, contract A7)."""
     wishes = [value for name, value in scope["headers"] if name == b"prefer"]
-    return any(b"handling=strict" in value.replace(b" ", b"").lower() for value in wishes) if wishes else False
+    return any(_is_strict(wish) for value in wishes for wish in value.split(b",")) if wishes else False
+
+
+def _is_strict(wish: bytes) -> bool:
+    name, _, value = wish.partition(b";")[0].partition(b"=")
+    return name.strip().lower() == b"handling" and value.strip().strip(b'"').lower() == b"strict"
 
 
 def reads(
@@ -129,8 +157,8 @@ def writes(
     path: str,
     answers: type[msgspec.Struct],
     **declared: Any,  # noqa: ANN401 - the members of Route
-) -> Callable[[Callable[[Asked, object], Question]], HTTPRouteHandler]:
-    """Declare a POST route whose handler is handed the decoded JSON body too."""
+) -> Callable[[Callable[[Asked, Members], Question]], HTTPRouteHandler]:
+    """Declare a POST route whose handler is handed the members of the JSON body too, and checks them."""
     return _with_body("POST", path, answers, declared)
 
 
@@ -138,20 +166,31 @@ def alters(
     path: str,
     answers: type[msgspec.Struct],
     **declared: Any,  # noqa: ANN401 - the members of Route
-) -> Callable[[Callable[[Asked, object], Question]], HTTPRouteHandler]:
+) -> Callable[[Callable[[Asked, Members], Question]], HTTPRouteHandler]:
     """Declare a PATCH route; its JSON body holds the members that change."""
     return _with_body("PATCH", path, answers, declared)
 
 
 def _with_body(
     method: str, path: str, answers: type[msgspec.Struct], declared: Mapping[str, Any]
-) -> Callable[[Callable[[Asked, object], Question]], HTTPRouteHandler]:
-    def declare(handler: Callable[[Asked, object], Question]) -> HTTPRouteHandler:
+) -> Callable[[Callable[[Asked, Members], Question]], HTTPRouteHandler]:
+    def declare(handler: Callable[[Asked, Members], Question]) -> HTTPRouteHandler:
         route = _route(method, path, answers, handler, declared)
 
         async def answer(request: Request[Any, Any, Any]) -> Question:
-            asked = route.read(request.scope)
-            return route.told_by(handler(asked, await read_json(request.scope, request.receive, is_needed=route.needs_body)))
+            scope = request.scope
+            asked, problems = route.gather(scope)
+            document = await read_json(scope, request.receive, is_needed=route.needs_body)
+            members = Members(document, problems, is_strict=prefers_strict(scope))
+            try:
+                return route.told_by(handler(asked, members))
+            except ApiError as error:
+                if error.code != "invalid_parameter" or not members.addresses:
+                    raise
+            service: Service = scope["litestar_app"].state.service
+            await complain_of_addresses(service, scope["state"]["caller"], members, https_only=route.https_only)
+            members.check()
+            raise AssertionError("the handler refused members that have no problem")
 
         return _VERBS[method](path, opt={ROUTE: route}, name=route.name, status_code=200)(answer)
 
@@ -162,15 +201,15 @@ def receives(
     path: str,
     answers: type[msgspec.Struct],
     **declared: Any,  # noqa: ANN401 - the members of Route
-) -> Callable[[Callable[[Asked, Scope, Receive], Awaitable[Question]]], HTTPRouteHandler]:
-    """Declare a POST route whose handler reads the body itself, once the plan is known to allow it."""
+) -> Callable[[Callable[[list[ParameterProblem], Scope, Receive], Awaitable[Question]]], HTTPRouteHandler]:
+    """Declare a POST route whose handler reads the body itself, once the plan is known to allow it, and tells the problems found so far."""
 
-    def declare(handler: Callable[[Asked, Scope, Receive], Awaitable[Question]]) -> HTTPRouteHandler:
+    def declare(handler: Callable[[list[ParameterProblem], Scope, Receive], Awaitable[Question]]) -> HTTPRouteHandler:
         route = _route("POST", path, answers, handler, declared)
 
         async def answer(request: Request[Any, Any, Any]) -> Question:
-            asked = route.read(request.scope)
-            return route.told_by(await handler(asked, request.scope, request.receive))
+            _, problems = route.gather(request.scope)
+            return route.told_by(await handler(problems, request.scope, request.receive))
 
         return post(path, opt={ROUTE: route}, name=route.name, status_code=200)(answer)
 

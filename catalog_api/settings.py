@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_type_hi
 
 import msgspec
 
+from catalog_api.addresses import networks
 from catalog_store.platforms import URL_TEMPLATES
+from yaml_documents import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,8 +27,10 @@ FILE_VARIABLE = "CATALOG_API_SETTINGS"
 """Names the file. Not a setting itself."""
 Level = Literal["debug", "info", "warning", "error"]
 Port = Annotated[int, msgspec.Meta(ge=0, le=65535)]
-Count = Annotated[int, msgspec.Meta(ge=1)]
-Seconds = Annotated[float, msgspec.Meta(gt=0)]
+Count = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
+CountOrNone = Annotated[int, msgspec.Meta(ge=0)]
+Seconds = Annotated[float, msgspec.Meta(gt=0, le=86_400)]
+"""A day at most: `inf` would be no limit at all."""
 
 
 class SettingsError(Exception):
@@ -41,7 +45,13 @@ class ApiSettings:
         "catalog"
     )
     accounts_url: Annotated[str, "Database of accounts and credits, as a SQLAlchemy URL: SQLite or PostgreSQL."] = "sqlite:///accounts.db"
-    rate_limits_url: Annotated[str, "Where rate limits are counted: `memory://` in each worker, `redis://host:6379` for all."] = "memory://"
+    rate_limits_url: Annotated[
+        str, "Where rate limits are counted: `memory://` over the workers of this server, `redis://host:6379` over several machines."
+    ] = "memory://"
+    unknown_keys_per_minute: Annotated[
+        CountOrNone, "Unknown keys that one address (IPv6: /64) may try in a minute; further ones are answered 429. 0: any number."
+    ] = 60
+    streams_per_account: Annotated[Count, "Active streams of one account; a further one is answered 403 `stream_limit`."] = 50
     host: Annotated[str, "Address to listen on."] = "127.0.0.1"
     port: Annotated[Port, "Port to listen on."] = 8000
     workers: Annotated[Count, "Worker processes; one per core that the server may use."] = 1
@@ -50,9 +60,16 @@ class ApiSettings:
     log_level: Annotated[Level, "What is logged on standard error."] = "info"
     log_requests: Annotated[bool, "Whether each request is a line of the log (of level info)."] = True
     look_seconds: Annotated[Seconds, "How often the server looks whether another snapshot is live."] = 1.0
+    stale_seconds: Annotated[
+        Seconds, "A worker that has served another snapshot than `current` names for so long says so on `/readyz`; it goes on answering."
+    ] = 300.0
     verify_contents: Annotated[
         bool, "Read a new snapshot's serving files through before they are used (about 1 s per GB); else sizes only."
     ] = True
+    scrub_mb_per_second: Annotated[
+        float, msgspec.Meta(ge=0), "How fast one process reads all files of the live snapshot through, beside the workers; 0: not at all."
+    ] = 20.0
+    scrub_pause_seconds: Annotated[Seconds, "How long that process rests between two rounds."] = 3600.0
     shutdown_seconds: Annotated[Count, "How long requests under way may take to finish when the server is stopped."] = 30
     head_seconds: Annotated[Seconds, "A request's head must have arrived after so long."] = 10.0
     body_seconds: Annotated[Seconds, "A body that has not arrived by then must go on at 4 KiB a second or more."] = 10.0
@@ -60,14 +77,21 @@ class ApiSettings:
     idle_seconds: Annotated[Seconds, "A connection without a request is closed after so long; more than the load balancer's own limit."] = (
         65.0
     )
-    connections: Annotated[Count, "Open connections per worker; more are answered 503. Each needs a file handle."] = 4096
+    connections: Annotated[
+        Count, "Open connections per worker; for one more an idle one is closed, else it is answered 503. Each needs a file handle."
+    ] = 4096
+    connections_per_address: Annotated[
+        Count, "The same of one client's address (of IPv6 a /64) per worker: its own idle ones give way first."
+    ] = 512
+    proxies: Annotated[
+        str,
+        "Load balancers' addresses or networks, separated by commas: `connections_per_address` is not for them, they count their clients.",
+    ] = ""
     matcher: Annotated[bool, "Whether the matcher process of `/v1/tracks/identify` is started beside the workers."] = True
     matcher_socket: Annotated[
         str, "Unix socket of the matcher. Empty: in a temporary folder; say one if other programs ask it too, or if it is run alone."
     ] = ""
-    monitors: Annotated[
-        int, msgspec.Meta(ge=0), "Monitor workers of live streams started beside the workers; each does one core's work."
-    ] = 1
+    monitors: Annotated[CountOrNone, "Monitor workers of live streams started beside the workers; each does one core's work."] = 1
     monitor_capacity: Annotated[Count, "Streams that each monitor worker takes at most."] = 150
     uploads: Annotated[Count, "Audio uploads per worker that may be here at once, each of up to 100 MB; more are answered 503."] = 8
     upload_folder: Annotated[str, "Where uploads are kept while they are listened to. Empty: the system's folder for temporary files."] = ""
@@ -184,7 +208,7 @@ def _of_environment(environment: Mapping[str, str]) -> dict[str, Any]:
 def _converted(name: str, value: object, place: str) -> Any:  # noqa: ANN401 - the setting's type
     kind = _kinds().get(name)
     if kind is None:
-        raise SettingsError(f"{place}: there is no setting {name!r}; `python -m catalog_api settings` lists them")
+        raise SettingsError(f"{place}: there is no setting {name!r}{nearest(name, _kinds())}; `python -m catalog_api settings` lists them")
     try:
         if isinstance(value, str) and name == "url_templates":
             value = msgspec.json.decode(value)
@@ -193,6 +217,11 @@ def _converted(name: str, value: object, place: str) -> Any:  # noqa: ANN401 - t
         converted = msgspec.convert(value.lower() if isinstance(value, str) and kind.type is bool else value, kind.type, strict=False)
     except msgspec.MsgspecError as error:
         raise SettingsError(f"{place}: {name} = {value!r}: {error}") from error
+    if name == "proxies":
+        try:
+            networks(str(converted))
+        except ValueError as error:
+            raise SettingsError(f"{place}: proxies = {value!r}: {error}; name addresses or networks, as in 10.0.0.5, fd00::/64") from error
     return _templates(converted, place) if name == "url_templates" else converted
 
 

@@ -11,15 +11,24 @@ from __future__ import annotations
 import os
 import socket
 import tempfile
+import time
+from collections import defaultdict
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from pickle import UnpicklingError
+from weakref import WeakKeyDictionary
 
 import structlog
 import uvicorn
+from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors import Multiprocess
+from uvicorn.supervisors.multiprocess import Process
 
+from account_store.sqlite_file import MUST_EXIST_VARIABLE
 from catalog_api.companions import Companion, Companions
 from catalog_api.metrics import serve_metrics
+from catalog_api.restarts import Restarts
 from catalog_api.settings import FILE_VARIABLE, ApiSettings, as_environment
 from catalog_api.traffic import REPORTS_FOLDER
 from catalog_store.log import log_json
@@ -35,18 +44,85 @@ _MONITOR_STOP_SECONDS = 15.0
 """Five for its listeners, and what they found is written."""
 
 
+class _Pulse:
+    """What the supervisor knows of one worker process: whether it answers, and since when it has not."""
+
+    def __init__(self, now: float) -> None:
+        self.asked_at = now
+        self.is_asked = False
+        self.has_served = False
+
+    def is_silent(self, process: Process, now: float) -> bool:
+        """Ask it whether it lives, without waiting; whether it has not answered for _SILENT_SECONDS.
+
+        uvicorn waits for each answer, half a minute if need be: for one that is just dying, too, and all others wait with it.
+        """
+        connection = process.parent_conn
+        with suppress(OSError, EOFError, UnpicklingError):
+            while connection.poll(0):
+                self.has_served = connection.recv() or self.has_served
+                self.is_asked = False
+            if not self.is_asked:
+                connection.send(b"ping")
+                self.is_asked, self.asked_at = True, now
+        return now - self.asked_at > _SILENT_SECONDS
+
+
 class _Workers(Multiprocess):
-    """uvicorn's supervisor, which keeps the listening socket until the end: clients would be taken in and never answered."""
+    """uvicorn's supervisor, but a worker's death is noticed whatever the others do, and companions are looked after in the same rounds.
+
+    It keeps the listening socket until the end, so it is closed here first: clients would else be taken in and never answered.
+    """
 
     def __init__(self, config: uvicorn.Config, sockets: list[socket.socket], companions: Companions) -> None:
-        """`companions` are looked after in the same rounds."""
+        """`companions` are started."""
         super().__init__(config, sockets)
         self._companions = companions
+        self._pulses: WeakKeyDictionary[Process, _Pulse] = WeakKeyDictionary()
+        self._restarts: defaultdict[int, Restarts] = defaultdict(Restarts)
+        self._again_at: dict[int, float] = {}
+        """When the worker of a place, which is dead, is started anew."""
+        self._has_served = False
+        """Whether any worker ever took requests."""
 
     def keep_subprocess_alive(self) -> None:
-        """Companions first: a worker that does not answer is waited for."""
-        self._companions.look()
-        super().keep_subprocess_alive()
+        """Look at all of them. Whatever goes wrong in a round, there is a next one."""
+        now = time.monotonic()
+        try:
+            self._companions.look()
+        except Exception as error:  # no process or memory to be had: it may pass, and nobody else watches
+            log.exception("a round of the supervisor failed", exc_info=error)
+        for place, process in enumerate(self.processes):
+            if self.should_exit.is_set():
+                return
+            try:
+                self._look_at(place, process, now)
+            except Exception as error:
+                log.exception("a round of the supervisor failed", exc_info=error)
+                self._again_at[place] = now + self._restarts[place].note_death(now)
+
+    def _look_at(self, place: int, process: Process, now: float) -> None:
+        if place not in self._again_at:
+            pulse = self._pulses.setdefault(process, _Pulse(now))
+            is_silent = pulse.is_silent(process, now)
+            self._has_served = self._has_served or pulse.has_served
+            if process.process.is_alive() and not is_silent:
+                return
+            process.kill()  # one that hangs; the dead do not mind
+            process.join()
+            if process.exitcode == STARTUP_FAILURE and not self._has_served:
+                log.error("a worker cannot start: the server stops", pid=process.pid)
+                self.should_exit.set()
+                return
+            seconds = self._restarts[place].note_death(now)
+            self._again_at[place] = now + seconds
+            log.error("worker died", pid=process.pid, exit_code=process.exitcode, again_in_seconds=seconds)
+        if now >= self._again_at[place]:
+            following = Process(self.config, self.sockets)
+            following.start()
+            self._restarts[place].note_start(now)
+            self.processes[place] = following
+            del self._again_at[place]
 
     def terminate_all(self) -> None:
         """Close it, then tell the workers."""
@@ -63,7 +139,7 @@ def serve(settings: ApiSettings) -> int:
             settings = replace(settings, matcher_socket=str(Path(reports) / "matcher.sock"))
         # Workers, also those started later, get the settings as they are now, not what the file says by then.
         os.environ.pop(FILE_VARIABLE, None)
-        os.environ.update({**as_environment(settings), REPORTS_FOLDER: reports})
+        os.environ.update({**as_environment(settings), REPORTS_FOLDER: reports, MUST_EXIST_VARIABLE: "1"})
         listening = _listen(settings.host, settings.port)
         companions = Companions(_companions(settings), Path(reports))
         if settings.metrics_port:
@@ -117,6 +193,10 @@ def _companions(settings: ApiSettings) -> list[Companion]:
             str(number - 1),
         )  # the accounts: by the environment
         companions.append(Companion(f"monitor-{number}", module, stop_seconds=_MONITOR_STOP_SECONDS))
+    if settings.scrub_mb_per_second:
+        rate = ("--mb-per-second", str(settings.scrub_mb_per_second), "--pause-seconds", str(settings.scrub_pause_seconds))
+        where = ("--catalog", str(settings.catalog), "--state-folder", os.environ[REPORTS_FOLDER], "--log-level", settings.log_level)
+        companions.append(Companion("scrub", ("catalog_store.scrub", *where, *rate)))
     return companions
 
 

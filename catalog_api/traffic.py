@@ -12,13 +12,19 @@ import time
 from bisect import bisect_left
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
+
+from catalog_store.log_stream import lost_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from catalog_store.live import LiveSnapshot
+
+    Live = LiveSnapshot[Any]
 
 REPORTS_FOLDER = "CATALOG_REPORTS_FOLDER"
 """Environment variable: where workers write their reports; set by the supervisor."""
@@ -54,6 +60,12 @@ class WorkerReport(msgspec.Struct):
     snapshot: str | None
     snapshot_made_at: str | None
     refused_snapshot: str | None
+    behind_seconds: float = 0.0
+    """For how long `current` has named another snapshot than the one served."""
+    is_following: bool = True
+    """Whether the thread that looks at `current` lives."""
+    lost_lines: int = 0
+    """Of the log, that could not be written."""
 
 
 class Line(msgspec.Struct, omit_defaults=True):
@@ -115,10 +127,23 @@ class Traffic:
             self._write(self._encode_lines([_line(*facts) for facts in self._lines]))
             self._lines.clear()
 
-    def report(self, *, connections: int, snapshot: tuple[str, str] | None, refused: str | None) -> WorkerReport:
-        """The counts until now."""
-        name, made_at = snapshot or (None, None)
-        return WorkerReport(os.getpid(), time.time(), list(self._rows.values()), self.refusals, connections, name, made_at, refused)
+    def report(self, *, connections: int, live: Live) -> WorkerReport:
+        """The counts until now, and how `live` stands."""
+        name, made_at = live.snapshot or (None, None)
+        standing = live.standing()
+        return WorkerReport(
+            os.getpid(),
+            time.time(),
+            list(self._rows.values()),
+            self.refusals,
+            connections,
+            name,
+            made_at,
+            live.refused,
+            standing.behind_seconds,
+            standing.is_following,
+            lost_lines(),
+        )
 
 
 def _line(at: float, method: str, path: str, status: int, seconds: float, request_id: str, code: str | None, account: int | None) -> Line:

@@ -11,13 +11,14 @@ import asyncio
 import errno
 import hashlib
 import tempfile
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import structlog
 
+from account_store.private_files import FOLDER_MODE, make_private_folder
 from audio_recognition.decoding import SNIFFED_BYTES, sniff
 from catalog_api.problems import RETRY_SOON, ApiError
 
@@ -84,6 +85,9 @@ class Spool:
     def __init__(self, folder: str, *, most: int, seconds: float) -> None:
         """`folder` empty: the system's for temporary files. `seconds` is how long one upload may take to arrive."""
         self._folder = Path(folder or tempfile.gettempdir())
+        if folder:
+            with suppress(OSError):  # told when an upload comes, and tried again
+                make_private_folder(self._folder)
         self._most = most
         self._seconds = seconds
         self._held = 0
@@ -111,7 +115,7 @@ class Spool:
             self._held -= 1
 
     def _new_file(self) -> BinaryIO:
-        self._folder.mkdir(parents=True, exist_ok=True)
+        self._folder.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
         return tempfile.TemporaryFile(dir=self._folder, buffering=0)
 
 

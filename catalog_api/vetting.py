@@ -16,11 +16,29 @@ from account_store.outbound import RefusedAddressError, UnreachableError
 from catalog_api.problems import ApiError, ParameterProblem
 
 if TYPE_CHECKING:
+    from account_store.api_keys import Caller
     from account_store.outbound import Outbound
+    from catalog_api.bodies import Members
+    from catalog_api.service import Service
 
 ANSWER_SECONDS = 5.0
 """So long a name server may take; after it the name counts as one that does not resolve at the moment."""
 _THREADS = ThreadPoolExecutor(4, thread_name_prefix="vetting")
+
+
+async def complain_of_addresses(service: Service, caller: Caller, members: Members, *, https_only: bool) -> None:
+    """Note what is wrong with the addresses of a body that is refused for something else, so that one answer names all (contract A5).
+
+    It costs a token of the caller's rate for each: a refusal costs none else, and name servers must not be asked without bound. Over the
+    rate the addresses stay unjudged.
+    """
+    for member, url in members.addresses:
+        if not (await service.limiter.take(caller)).is_allowed:
+            return
+        try:
+            await vet(service.outbound, url, member=member, https_only=https_only)
+        except ApiError as error:
+            members.problems += error.problems
 
 
 async def vet(outbound: Outbound, url: str, *, member: str = "url", https_only: bool = False) -> str | None:

@@ -9,18 +9,22 @@ import asyncio
 import gc
 import multiprocessing
 import os
+import resource
 import sys
 from contextlib import asynccontextmanager, suppress
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import structlog
+
+from catalog_api.addresses import Addresses, networks
 from catalog_api.app import build_app
 from catalog_api.edge import GuardedProtocol, Limits, sweep
 from catalog_api.settings import load_settings
 from catalog_api.tied import end_with
 from catalog_api.traffic import REPORTS_FOLDER, Traffic, store
 from catalog_store.log import log_json
+from catalog_store.log_stream import write_to_log
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -29,8 +33,12 @@ if TYPE_CHECKING:
 
     from catalog_api.live_catalog import LiveCatalog
 
+log = structlog.get_logger("catalog_api")
+
 LINES_WAIT_SECONDS = 0.2
 REPORT_SECONDS = 1.0
+_OTHER_FILES = 512
+"""File handles of a worker beside its connections: two snapshots' files while one follows another, databases, uploads."""
 _COLLECT_AFTER = 50_000
 """Objects made before the collector looks at them: a request makes hundreds and no cycles."""
 _SWITCH_SECONDS = 0.0005
@@ -49,11 +57,31 @@ def application() -> ASGIApp:
         body_seconds=settings.body_seconds,
         read_seconds=settings.read_seconds,
         idle_seconds=settings.idle_seconds,
-        connections=settings.connections,
+        connections=connections_that_fit(settings.connections),
+        connections_per_address=settings.connections_per_address,
     )
+    GuardedProtocol.addresses = Addresses(networks(settings.proxies))
     tells_requests = settings.log_requests and settings.log_level in {"debug", "info"}
-    traffic = Traffic(partial(os.write, sys.stderr.fileno()) if tells_requests else None)
+    traffic = Traffic(write_to_log if tells_requests else None)
     return build_app(settings, traffic, housekeeping)
+
+
+def connections_that_fit(connections: int) -> int:
+    """Ask the system for as many file handles as that takes; how many connections fit into what it gives.
+
+    A worker without a handle left can take nobody in, not even to refuse them or to have idle ones give way.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = connections + _OTHER_FILES
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return connections
+    given = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (given, hard))
+    if given >= wanted:
+        return connections
+    fitting = max(given - _OTHER_FILES, given // 2)
+    log.warning("fewer connections than set: the limit of open files is too low", connections=connections, taken=fitting, files=given)
+    return fitting
 
 
 @asynccontextmanager
@@ -92,4 +120,4 @@ def _store(traffic: Traffic, live: LiveCatalog) -> None:
     if folder:
         # A full disk must not stop the server; the metrics then stand still, which an alert on their age shows.
         with suppress(OSError):
-            store(traffic.report(connections=len(GuardedProtocol.everyone), snapshot=live.snapshot, refused=live.refused), Path(folder))
+            store(traffic.report(connections=len(GuardedProtocol.everyone), live=live), Path(folder))

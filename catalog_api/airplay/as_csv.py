@@ -1,6 +1,7 @@
 """A report as CSV (RFC 4180): a heading, then one line for every airing, stream by stream, ordered by start.
 
-The columns are those of as_parquet.py. How often a track was played is how many lines it has.
+The columns are those of as_parquet.py. Texts that a spreadsheet would run as a formula are neutralised. How often a track was played is how
+many lines it has.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from catalog_api.airplay.columns import rows
+from catalog_store.formula_cells import neutralise
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -40,5 +42,5 @@ def _of_track(track: Named) -> bytes:
 
 def _line(values: Iterable[object]) -> bytes:
     text = io.StringIO(newline="")
-    csv.writer(text, lineterminator="").writerow(values)
+    csv.writer(text, lineterminator="").writerow([neutralise(value) if isinstance(value, str) else value for value in values])
     return text.getvalue().encode()

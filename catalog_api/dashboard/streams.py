@@ -21,11 +21,11 @@ from account_store.errors import UnknownError
 from account_store.streams.registry import LONGEST_NAME, LONGEST_URL
 from catalog_api.airplay.current import aired_tracks
 from catalog_api.airplay.forms import FORMS, JSON_TYPE
-from catalog_api.airplay.sheets import MOST_DAYS
+from catalog_api.airplay.sheets import MOST_DAYS, Window
 from catalog_api.answers import Answer
 from catalog_api.dashboard.asking import Told, segment
 from catalog_api.dashboard.visits import HOME, Guest, Visit
-from catalog_api.handlers.report import made, read_window
+from catalog_api.handlers.report import made, window_problems
 from catalog_api.parameters import FROM, TIMEZONE, UNTIL, check, read
 from catalog_api.problems import ApiError
 
@@ -154,8 +154,8 @@ def _date(text: str) -> date | None:
 
 def _window(visit: Visit) -> Any:  # noqa: ANN401 - a Window
     asked, problems = read(_WINDOW, (), visit.request.scope, is_strict=False)
-    check(problems)
-    return read_window(asked)
+    check([*problems, *window_problems(asked)])
+    return Window(asked[FROM], asked[UNTIL], asked[TIMEZONE])
 
 
 def _day_of(visit: Visit, stream_id: str, day: date) -> tuple[list[Airing], dict[int, AiredTrack], list[Gap]]:

@@ -23,6 +23,7 @@ from litestar.exceptions import ClientException, PermissionDeniedException
 from litestar.types import ASGIApp
 
 from account_store.users import SESSION_LASTS, Session, User
+from catalog_api.client_address import client_address
 from catalog_api.dashboard.asking import Told, ask, caller_of
 from catalog_api.dashboard.lanes import Lane
 from catalog_api.dashboard.pages import rendered, see_other
@@ -89,10 +90,7 @@ class Visit:
     @property
     def address(self) -> str:
         """Where the browser is: by the connection, or by the header that the operator's load balancer writes."""
-        header = self.service.settings.client_address_header
-        told = self.request.headers.get(header, "").rpartition(",")[2].strip() if header else ""
-        client = self.request.scope.get("client")
-        return told or (client[0] if client else "")
+        return client_address(self.request.scope, self.service.settings.client_address_header)
 
     @property
     def site(self) -> str:

@@ -17,10 +17,10 @@ from audio_recognition.chromaprint.compressed import ALGORITHM_2, decode
 from catalog_api.answers import Answer, encoded
 from catalog_api.bodies import Members, media_type, read_json
 from catalog_api.metering import Question, Ready, Reserved
-from catalog_api.parameters import Asked
-from catalog_api.problems import request_id
+from catalog_api.parameters import check
+from catalog_api.problems import ParameterProblem, request_id
 from catalog_api.recognition import Heard
-from catalog_api.routes import receives
+from catalog_api.routes import prefers_strict, receives
 from catalog_api.service import Service
 from catalog_api.uploads import MEGABYTE, UPLOAD_TYPE, Arriving, begin
 from catalog_api.wire.recognition import Identified
@@ -72,19 +72,21 @@ _BODY = {
     other_bodies=(UPLOAD_TYPE,),
     takes_idempotency_key=True,
 )
-async def identify(_asked: Asked, scope: Scope, receive: Receive) -> Question:
+async def identify(problems: list[ParameterProblem], scope: Scope, receive: Receive) -> Question:
     """Names the recording of a fingerprint (JSON, 10 credits) or of an audio file of up to 100 MB (octet-stream, 10 credits and one a MB).
 
     Charged with a 200, matched or not. `results` are best first, none below a confidence of 0.5; `reason` tells why there is none. When
     the beginning of a file is not recognised, deeper windows of 30 seconds are.
     """
     if media_type(scope) == UPLOAD_TYPE:
+        check(problems)
         return _of_upload(await begin(scope, receive), request_id(scope))
-    return _of_fingerprint(await read_json(scope, receive), request_id(scope))
+    members = Members(await read_json(scope, receive), problems, is_strict=prefers_strict(scope))
+    return _of_fingerprint(members, request_id(scope))
 
 
-def _of_fingerprint(body: object, request: str) -> Question:
-    items, seconds = _read(body)
+def _of_fingerprint(members: Members, request: str) -> Question:
+    items, seconds = _read(members)
 
     @asynccontextmanager
     async def ready(service: Service, *, is_repeatable: bool) -> AsyncIterator[Ready]:  # noqa: ARG001 - the body is here already
@@ -93,7 +95,7 @@ def _of_fingerprint(body: object, request: str) -> Question:
             _log(service, heard, request_id=request, mode="fingerprint", items=len(items))
             return _told(heard, PRICE)
 
-        yield Ready(PRICE, body, work)
+        yield Ready(PRICE, members.document, work)
 
     return Reserved(ready, least=PRICE, price=PRICE)
 
@@ -135,8 +137,7 @@ def _told(heard: Heard, price: int) -> Answer:
     return encoded(answer)
 
 
-def _read(body: object) -> tuple[NDArray[np.uint32], int | None]:
-    members = Members(body)
+def _read(members: Members) -> tuple[NDArray[np.uint32], int | None]:
     sent = members.value("fingerprint")
     items = _uncompressed(members, sent) if isinstance(sent, str) else _items(members)
     seconds = members.optional_integer("fingerprint_duration", 1, LONGEST_SECONDS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import date
 
 from account_store.api_keys import Caller
 from catalog_api.airplay.as_csv import as_csv
@@ -13,11 +14,25 @@ from catalog_api.airplay.sending import Sending
 from catalog_api.airplay.sheets import MOST_DAYS, Window, sheets
 from catalog_api.answers import Answer
 from catalog_api.metering import Free, Question
-from catalog_api.parameters import ACCEPT, FROM, TIMEZONE, UNTIL, Asked, check
+from catalog_api.parameters import ACCEPT, FROM, TIMEZONE, UNTIL, Asked
 from catalog_api.problems import ApiError, ParameterProblem
 from catalog_api.routes import reads
 from catalog_api.service import Service
 from catalog_api.wire.report import AirplayReport
+
+
+def window_problems(asked: Asked) -> list[ParameterProblem]:
+    """What is wrong with the days together; nothing where one of them is wrong by itself."""
+    first: date | None = asked[FROM]
+    last: date | None = asked[UNTIL]
+    if first is None or last is None:
+        return []
+    days = Window(first, last, asked[TIMEZONE]).days
+    if days < 1:
+        return [ParameterProblem("query", "from", f"must not be after until, {last}")]
+    if days > MOST_DAYS:
+        return [ParameterProblem("query", name, f"at most {MOST_DAYS} days, got {days}") for name in ("from", "until")]
+    return []
 
 
 @reads(
@@ -29,6 +44,7 @@ from catalog_api.wire.report import AirplayReport
     is_free=True,
     is_about_catalog=False,
     other_types=(CSV, PARQUET),
+    checks=(window_problems,),
 )
 def report(asked: Asked) -> Question:
     """What aired on the account's streams within whole days, at most 92: per stream its tracks with their plays, and every airing.
@@ -36,7 +52,7 @@ def report(asked: Asked) -> Question:
     An airing counts where it began, once, however often it was detected; one that goes on counts with its length so far. CSV and Parquet
     hold a row for every airing.
     """
-    window = read_window(asked)
+    window = Window(asked[FROM], asked[UNTIL], asked[TIMEZONE])
     form = chosen(asked[ACCEPT], list(FORMS))
     if form is None:
         raise ApiError("not_acceptable", f"Accept is {asked[ACCEPT][:60]!a}; there are {', '.join(FORMS)}.")
@@ -45,16 +61,6 @@ def report(asked: Asked) -> Question:
         return await made(service, caller.account_id, window, form)
 
     return Free(work)
-
-
-def read_window(asked: Asked) -> Window:
-    """The days that are asked about. ApiError `invalid_parameter` when there are none or too many."""
-    window = Window(asked[FROM], asked[UNTIL], asked[TIMEZONE])
-    if window.days < 1:
-        check([ParameterProblem("query", "from", f"must not be after until, {window.last}")])
-    if window.days > MOST_DAYS:
-        check([ParameterProblem("query", name, f"at most {MOST_DAYS} days, got {window.days}") for name in ("from", "until")])
-    return window
 
 
 async def made(service: Service, account_id: int, window: Window, form: str) -> Sending:

@@ -27,8 +27,6 @@ MOST_ITEMS = 100
 BY_ISRC, BY_NAME = "isrc", "track_name"
 BY_PLATFORM = {f"{platform}_id": platform for platform in CATALOG_PLATFORMS}
 INPUT_TYPES = (BY_ISRC, BY_NAME, *BY_PLATFORM)
-LONGEST_CODE = 200
-"""Characters of a row that is a code; no code of a platform comes near."""
 SKIPPED_MESSAGE = "The month's credits did not last: rows with status skipped_no_credits were not tried."
 
 _TEXT = {"type": "string", "minLength": 1, "maxLength": TEXT_CHARACTERS, "pattern": rf"^[^\x00]*{VISIBLE}[^\x00]*$"}
@@ -44,7 +42,7 @@ _BODY = {
             },
         }
         for kinds, row in (
-            ([BY_ISRC, *BY_PLATFORM], {"type": "string", "maxLength": LONGEST_CODE}),
+            ([BY_ISRC, *BY_PLATFORM], {"type": "string"}),
             ([BY_NAME], _NAME),
         )
     ]
@@ -68,13 +66,13 @@ class _Found(msgspec.Struct):
     is_about_catalog=False,
     takes_idempotency_key=True,
 )
-def resolve(_asked: Asked, body: object) -> Question:
+def resolve(_asked: Asked, members: Members) -> Question:
     """Up to 100 rows: `results[j]` answers `items[j]`, for one credit a row.
 
-    Rows are strings, or `{"artist", "title"}` where `input_type` is `track_name`. When the month's credits run out, the rows that no longer
-    fit are `skipped_no_credits`; a batch never fails for them.
+    Rows are strings, or `{"artist", "title"}` where `input_type` is `track_name`. A code that is malformed in any way is `not_found`. When
+    the month's credits run out, the rows that no longer fit are `skipped_no_credits`; a batch never fails for them.
     """
-    input_type, items = _read(body)
+    input_type, items = _read(members)
 
     async def work(service: Service, _caller: Caller, charge: Charge) -> Answer:
         with service.live.hold() as catalog:
@@ -94,7 +92,7 @@ def resolve(_asked: Asked, body: object) -> Question:
         rows += [_row(item, b"skipped_no_credits") for item in items[charge.granted :]]
         return Answer(_whole(rows, charge, is_partial=charge.granted < len(items)))
 
-    return Paid(len(items), work, is_partial=True, body=body)
+    return Paid(len(items), work, is_partial=True, body=members.document)
 
 
 def _row(item: object, status: bytes, *, is_open: bool = False) -> bytes:
@@ -113,24 +111,26 @@ def _whole(rows: Sequence[bytes], charge: Charge, *, is_partial: bool) -> bytes:
     )
 
 
-def _read(body: object) -> tuple[str, list[object]]:
-    members = Members(body)
+def _read(members: Members) -> tuple[str, list[object]]:
     input_type = members.choice("input_type", INPUT_TYPES)
     items = members.array("items")
-    members.check()
     if len(items) > MOST_ITEMS:
-        raise ApiError("too_many_items", f"{len(items)} items were sent, {MOST_ITEMS} are the most.")
-    if not items:
+        if not members.found():
+            raise ApiError("too_many_items", f"{len(items)} items were sent, {MOST_ITEMS} are the most.")
+        members.complain("items", f"at most {MOST_ITEMS} items, got {len(items)}")
+    if members.value("items") == []:
         members.complain("items", "at least one item")
-    for number, item in enumerate(items):
+    for number, item in enumerate(items[:MOST_ITEMS]):
+        name = f"items[{number}]"
         if input_type == BY_NAME:
-            row = Members(item, f"items[{number}]", members)
+            row = members.part(name, item)
             row.text("artist", TEXT_CHARACTERS)
             row.text("title", TEXT_CHARACTERS)
-        elif not isinstance(item, str):
-            members.complain(f"items[{number}]", "a string")
-        elif len(item) > LONGEST_CODE:
-            members.complain(f"items[{number}]", f"at most {LONGEST_CODE} characters")
+        elif input_type in INPUT_TYPES:
+            if not isinstance(item, str):
+                members.complain(name, "a string")
+        elif not isinstance(item, str | dict):
+            members.complain(name, "a string, or an object of artist and title")
     members.check()
     return input_type, items
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+from pathlib import Path
+
 from litestar import get
 from litestar.types import Scope
 
@@ -11,7 +15,9 @@ from catalog_api.changelog import CHANGES
 from catalog_api.problems import CODES
 from catalog_api.reference import reference_style
 from catalog_api.service import Service
-from catalog_api.wire.service import Changelog, ErrorCode, ErrorCodes
+from catalog_api.traffic import REPORTS_FOLDER
+from catalog_api.wire.service import Changelog, ErrorCode, ErrorCodes, Readiness
+from catalog_store.scrub import read_state
 
 _OPEN = {OPEN_TO_ALL: True}
 _NOBODYS_KEY = "readyz"
@@ -65,11 +71,27 @@ def alive() -> Answer:
 
 @get("/readyz", opt=_OPEN)
 async def ready(scope: Scope) -> Answer:
-    """A catalog is open and the accounts answer; 503 while either is not so."""
+    """A catalog is open and the accounts answer; 503 while either is not so.
+
+    A worker that cannot follow `current` keeps answering from the good snapshot that it has, and says that it is stale: all nodes meet a
+    bad snapshot at once, and a load balancer that took them all out would make an outage of it.
+    """
     service = service_of(scope)
     with service.live.hold():
         await service.accounts.keys.authenticate(_NOBODYS_KEY)
-    return Answer(b'{"status":"ready"}')
+    standing, scrubbed = await asyncio.to_thread(lambda: (service.live.standing(), read_state(Path(os.environ.get(REPORTS_FOLDER, "")))))
+    return encoded(
+        Readiness(
+            status="ready",
+            snapshot=standing.served,
+            current=standing.current,
+            behind_seconds=round(standing.behind_seconds, 1),
+            is_stale=standing.behind_seconds >= service.settings.stale_seconds or not standing.is_following,
+            is_refused=standing.is_refused,
+            is_following=standing.is_following,
+            damaged_files=None if scrubbed is None or scrubbed.snapshot != standing.served else len(scrubbed.damaged),
+        )
+    )
 
 
 def service_of(scope: Scope) -> Service:

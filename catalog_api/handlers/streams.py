@@ -6,12 +6,13 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 
 from account_store.api_keys import Caller
 from account_store.errors import UnknownError
 from account_store.ledger import Charge
 from account_store.streams import history as stored
-from account_store.streams.registry import LONGEST_NAME, LONGEST_URL, RUNNING
+from account_store.streams.registry import LONGEST_NAME, LONGEST_URL, RUNNING, StreamExistsError, TooManyStreamsError
 from account_store.streams.registry import Stream as StoredStream
 from catalog_api.airplay.current import aired_tracks
 from catalog_api.answers import Answer, encoded
@@ -42,32 +43,38 @@ _CURSORS = CursorCodec()
     Stream,
     tag="Streams",
     summary="Monitor a stream",
-    failures=("idempotency_key_reused",),
+    failures=("idempotency_key_reused", "stream_exists", "stream_limit"),
     needs_card=True,
     is_free=True,
     is_about_catalog=False,
     body=_BODY,
     takes_idempotency_key=True,
 )
-def create_stream(_asked: Asked, body: object) -> Question:
+def create_stream(_asked: Asked, members: Members) -> Question:
     """Monitor an Icecast, Shoutcast or plain HTTP audio stream, from now on until it is stopped.
 
     Addresses inside private networks are refused. A name that does not resolve at the moment is taken, and told in `unresolved`; whether
-    the stream can be heard, `runtime_status` and `last_error` tell a few seconds later.
+    the stream can be heard, `runtime_status` and `last_error` tell a few seconds later. An address that an active stream of yours has, in
+    whatever spelling, is `stream_exists`, with its `stream_id`. A stream that is never heard is not billed.
     """
-    members = Members(body)
-    url, name = members.text("url", LONGEST_URL), members.text("name", LONGEST_NAME)
+    url, name = members.address("url", LONGEST_URL), members.text("name", LONGEST_NAME)
     members.check()
 
     async def work(service: Service, caller: Caller, _charge: Charge) -> Answer:
         unresolved = await vet(service.outbound, url)
-        made = await asyncio.to_thread(service.accounts.streams.create, caller.account_id, url, name)
+        create = partial(service.accounts.streams.create, most=service.settings.streams_per_account)
+        try:
+            made = await asyncio.to_thread(create, caller.account_id, url, name)
+        except StreamExistsError as error:
+            raise ApiError("stream_exists", f"{str(error).capitalize()}.", members={"stream_id": error.stream_id}) from None
+        except TooManyStreamsError as error:
+            raise ApiError("stream_limit", f"{str(error).capitalize()}.") from None
         [stream] = await shown(service, [made])
         if unresolved is not None:
             stream.unresolved = unresolved
         return encoded(stream)
 
-    return Paid(0, work, body=body)
+    return Paid(0, work, body=members.document)
 
 
 @reads("/v1/streams", StreamPage, tag="Streams", summary="Your streams", parameters=(LIMIT, CURSOR), is_free=True, is_about_catalog=False)

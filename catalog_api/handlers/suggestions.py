@@ -45,9 +45,8 @@ _CURSORS = CursorCodec()
     body=_BODY,
     takes_idempotency_key=True,
 )
-def suggest(asked: Asked, body: object) -> Question:
+def suggest(asked: Asked, members: Members) -> Question:
     """Propose another value for a field of the track; an operator decides. An approved genre goes before all sources in the next build."""
-    members = Members(body)
     field = members.choice("field", FIELDS)
     value = members.text("value", LONGEST_VALUE)
     note = members.optional_text("note", LONGEST_NOTE)
@@ -61,7 +60,7 @@ def suggest(asked: Asked, body: object) -> Question:
         made = await asyncio.to_thread(create, caller.account_id, track_id, field, value, note=note, source_url=source_url)
         return encoded(_shown(made))
 
-    return Paid(1, work, body=body)
+    return Paid(1, work, body=members.document)
 
 
 @reads(

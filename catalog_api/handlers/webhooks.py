@@ -17,11 +17,12 @@ from account_store.outbound.targets import LONGEST_URL
 from account_store.webhooks.deliveries import Delivery, DeliveryDetail, DisabledError
 from account_store.webhooks.endpoints import LONGEST_DESCRIPTION, LONGEST_OVERLAP, OVERLAP, Endpoint, NewSecret, TooManyEndpointsError
 from account_store.webhooks.events import EVENT_TYPES
+from account_store.webhooks.sealing import SealedError
 from catalog_api.answers import Answer, encoded
 from catalog_api.bodies import Members
 from catalog_api.metering import Free, Question, timestamp
 from catalog_api.parameters import CURSOR, DELIVERY_ID, DELIVERY_STATUS, LIMIT, URL_PATTERN, WEBHOOK_ID, Asked
-from catalog_api.problems import ApiError, ParameterProblem
+from catalog_api.problems import RETRY_SOON, ApiError, ParameterProblem
 from catalog_api.routes import acts, alters, deletes, reads, writes
 from catalog_api.service import Service
 from catalog_api.vetting import vet
@@ -61,14 +62,21 @@ _ONE: dict[str, Any] = {**_COMMON, "parameters": (WEBHOOK_ID,), "failures": ("no
 _DELIVERY: dict[str, Any] = {**_COMMON, "parameters": (WEBHOOK_ID, DELIVERY_ID)}
 
 
-@writes("/v1/webhooks", NewWebhook, summary="Be told of events", failures=("too_many_webhooks",), body=_NEW, **_COMMON)
-def create_webhook(_asked: Asked, body: object) -> Question:
+@writes(
+    "/v1/webhooks",
+    NewWebhook,
+    summary="Be told of events",
+    failures=("too_many_webhooks", "secrets_unavailable"),
+    body=_NEW,
+    https_only=True,
+    **_COMMON,
+)
+def create_webhook(_asked: Asked, members: Members) -> Question:
     """Have events of `event_types` (all, when there are none) sent to an https address. The answer holds the secret, once.
 
     Addresses inside private networks are refused; a name that does not resolve at the moment is taken.
     """
-    members = Members(body)
-    url, event_types, description = members.text("url", LONGEST_URL), *_described(members)
+    url, event_types, description = members.address("url", LONGEST_URL), *_described(members)
     members.check()
     rest = (event_types or (), description or "")
     return _answered(lambda accounts, me: accounts.webhooks.create(me, url, *rest, is_vetted=True), _new, url)
@@ -86,11 +94,10 @@ def webhook(asked: Asked) -> Question:
     return _answered(lambda accounts, me: accounts.webhooks.one(me, asked[WEBHOOK_ID]), _shown)
 
 
-@alters("/v1/webhooks/{id:str}", Webhook, summary="Change a webhook", body=_CHANGES, **_ONE)
-def change_webhook(asked: Asked, body: object) -> Question:
+@alters("/v1/webhooks/{id:str}", Webhook, summary="Change a webhook", body=_CHANGES, https_only=True, **_ONE)
+def change_webhook(asked: Asked, members: Members) -> Question:
     """Change the members that are sent. While it is disabled events are held; once it is enabled again they can be replayed."""
-    members = Members(body)
-    url = members.optional_text("url", LONGEST_URL, pattern=URL_PATTERN)
+    url = None if members.value("url") is None else members.address("url", LONGEST_URL)
     event_types, description = _described(members)
     status = None if members.value("status") is None else members.choice("status", _STATUSES)
     members.check()
@@ -105,10 +112,16 @@ def delete_webhook(asked: Asked) -> Question:
     return _answered(lambda accounts, me: accounts.webhooks.delete(me, asked[WEBHOOK_ID]), _shown)
 
 
-@writes("/v1/webhooks/{id:str}/rotate", NewWebhook, summary="Replace a webhook's secret", body=_ROTATION, needs_body=False, **_ONE)
-def rotate_webhook_secret(asked: Asked, body: object) -> Question:
+@writes(
+    "/v1/webhooks/{id:str}/rotate",
+    NewWebhook,
+    summary="Replace a webhook's secret",
+    body=_ROTATION,
+    needs_body=False,
+    **{**_ONE, "failures": ("not_found", "secrets_unavailable")},
+)
+def rotate_webhook_secret(asked: Asked, members: Members) -> Question:
     """A new secret, told once. The one before signs beside it for `overlap_hours`, so that receivers can be moved over."""
-    members = Members(body)
     hours = members.optional_integer("overlap_hours", 0, LONGEST_OVERLAP // _HOURS)
     members.check()
     overlap = OVERLAP if hours is None else hours * _HOURS
@@ -128,9 +141,8 @@ def ping_webhook(asked: Asked) -> Question:
     body=_SINCE,
     **{**_ONE, "failures": ("not_found", "webhook_disabled")},
 )
-def replay_webhook(asked: Asked, body: object) -> Question:
+def replay_webhook(asked: Asked, members: Members) -> Question:
     """Send again all deliveries that failed or were held since a time; deliveries are kept for 14 days."""
-    members = Members(body)
     since = members.moment("since")
     members.check()
     assert since is not None  # noqa: S101 - check has refused none
@@ -201,6 +213,9 @@ def _told() -> Iterator[None]:
         raise ApiError("webhook_disabled", "The webhook is disabled.") from None
     except TooManyEndpointsError as error:
         raise ApiError("too_many_webhooks", f"{str(error).capitalize()}.") from None
+    except SealedError:
+        # What an operator does about it stands in the log.
+        raise ApiError("secrets_unavailable", "A secret cannot be kept safely at the moment.", headers=RETRY_SOON) from None
     except InvalidValueError as error:
         raise ApiError("invalid_parameter", f"{error}.", (ParameterProblem("body", "url", str(error)),)) from None
 

@@ -10,20 +10,22 @@ from msgspec import Meta
 from catalog_api.wire.values import Id
 
 
-class ArtistRef(msgspec.Struct):
-    """An artist by id and name."""
+class ArtistRef(msgspec.Struct, omit_defaults=True):
+    """An artist by id and name; `credited_as` only where the release credits it by another name."""
 
     id: Id
     name: str
+    credited_as: str | msgspec.UnsetType = msgspec.UNSET
 
 
-class TrackArtist(msgspec.Struct):
-    """An artist of a track."""
+class TrackArtist(msgspec.Struct, omit_defaults=True):
+    """An artist of a track; `credited_as` only where the track credits it by another name."""
 
     id: Id
     name: str
     is_primary: bool
     is_remixer: bool
+    credited_as: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class Artist(msgspec.Struct):

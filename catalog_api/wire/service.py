@@ -39,3 +39,21 @@ class Changelog(msgspec.Struct):
     """The changes of the interface, newest first."""
 
     changes: list[InterfaceChange]
+
+
+class Readiness(msgspec.Struct):
+    """That a worker can answer, and how what it serves stands against what is published."""
+
+    status: Literal["ready"]
+    snapshot: str | None
+    current: str | None
+    """What `current` names."""
+    behind_seconds: float
+    """For how long the two have differed."""
+    is_stale: bool
+    """Whether they have differed for longer than the operator allows, or nobody looks any more."""
+    is_refused: bool
+    """Whether `current` names a snapshot that is damaged or cannot be opened."""
+    is_following: bool
+    damaged_files: int | None
+    """Files of the live snapshot that the scrub found damaged; null while it has not looked, or is switched off."""

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
-from catalog_api.companions import FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS, SILENT_SECONDS, STEADY_SECONDS, Companion, Companions
+from catalog_api.companions import SILENT_SECONDS, Companion, Companions
 from catalog_api.metrics import OfCompanions
+from catalog_api.restarts import LONGEST_WAIT_SECONDS, STEADY_SECONDS
 from tests.conftest import ROOT
 
 if TYPE_CHECKING:
@@ -85,16 +86,16 @@ def test_one_that_dies_again_and_again_is_waited_for_longer_each_time_until_it_r
     companions = made(one="")
     [run] = companions._runs
     companions.start()
-    for ran in (1.0,) * 8 + (STEADY_SECONDS, 1.0):
+    for ran in (1.0,) * 9 + (STEADY_SECONDS, 1.0):
         until(lambda: not run.is_up)
         now += ran
-        companions.look()
         before, died_at = run.restarts, now
+        companions.look()
         while run.restarts == before:
-            now += FIRST_WAIT_SECONDS / 2
+            now += 0.25
             companions.look()
         waits.append(now - died_at)
-    assert waits == [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, LONGEST_WAIT_SECONDS, LONGEST_WAIT_SECONDS, FIRST_WAIT_SECONDS, 1.0]
+    assert waits == [0, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, LONGEST_WAIT_SECONDS, LONGEST_WAIT_SECONDS, 0, 0.5]
 
 
 def test_they_end_in_order_the_last_first_and_who_refuses_is_killed(made: Callable[..., Companions], tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import threading
@@ -17,7 +18,7 @@ from catalog_store.publisher import publish, rollback
 from tests.catalog_store.catalog_tables import make_tables
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 EDITIONS = ("first", "second", "third")
 
@@ -183,6 +184,76 @@ def test_the_thread_follows_by_itself_and_ends_with_close(root: Path) -> None:
     live.close()
     assert not [thread for thread in threading.enumerate() if thread.name == "follow-current"]
     assert os.getpriority(os.PRIO_PROCESS, 0) == niceness
+
+
+class _UnwritableLog:
+    """Every line raises, as on a full disk."""
+
+    def __getattr__(self, _level: str) -> Callable[..., None]:
+        def say(*_words: object, **_figures: object) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        return say
+
+
+def test_follower_survives_a_log_that_raises_and_serves_what_comes_later(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("catalog_store.live.log", _UnwritableLog())
+    live = LiveCatalog(root, look_seconds=0.02)
+    live.follow()
+    for name in ("second", "third", "first"):
+        rollback(root, name)
+        until(lambda name=name: live.snapshot is not None and live.snapshot[0] == name)
+    assert live.standing().is_following
+    live.close()
+
+
+def test_follower_survives_a_link_that_leads_to_itself(root: Path) -> None:
+    live = LiveCatalog(root, look_seconds=0.02)
+    live.follow()
+    until(lambda: live.snapshot is not None)
+    (root / "current").unlink()
+    (root / "current").symlink_to("current")
+    until(lambda: live.standing().is_refused)
+    assert live.standing().served == "first"
+    rollback(root, "third")
+    until(lambda: live.snapshot is not None and live.snapshot[0] == "third")
+    live.close()
+
+
+def test_standing_tells_how_long_another_snapshot_has_been_served(root: Path, live: LiveCatalog) -> None:
+    standing = live.standing()
+    assert (standing.served, standing.current, standing.behind_seconds) == ("first", "first", 0)
+    rollback(root, "second")
+    begun = live.standing()  # nobody followed: it is seen all the same
+    assert (begun.served, begun.current, begun.is_following) == ("first", "second", False)
+    rollback(root, "third")
+    later = live.standing()
+    assert later.current == "third"
+    assert later.behind_seconds > begun.behind_seconds
+    live.look()
+    assert live.standing()[:3] == ("third", "third", 0)
+
+
+@pytest.mark.parametrize("change", [Path.unlink, lambda link: (link.unlink(), link.symlink_to("snapshots/nowhere"))])
+def test_standing_tells_that_current_is_gone_or_dangles(root: Path, live: LiveCatalog, change: Callable[[Path], object]) -> None:
+    change(root / "current")
+    live.look()
+    standing = live.standing()
+    assert standing.served == "first"
+    assert standing.current in {None, "nowhere"}
+    assert standing.is_refused
+    rollback(root, "first")
+    live.look()
+    assert live.standing()[:4] == ("first", "first", 0, False)
+
+
+def test_standing_of_damage_says_refused(root: Path, live: LiveCatalog) -> None:
+    damage(root / "snapshots" / "second" / "serving" / "search" / "popularity.npy")
+    (root / ".next").symlink_to("snapshots/second")
+    (root / ".next").rename(root / "current")
+    live.look()
+    standing = live.standing()
+    assert (standing.served, standing.current, standing.is_refused) == ("first", "second", True)
 
 
 def until(holds: object) -> None:

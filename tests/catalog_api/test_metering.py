@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import socket
-import time
 from contextlib import ExitStack
 from functools import partial
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+import pytest
 import uvloop
 
 from catalog_api.answers import Answer
@@ -23,14 +24,22 @@ if TYPE_CHECKING:
     from catalog_store.reader import Catalog
 
 
-async def order_of_work(place: Path, key: str, asked: list[tuple[str, Pace, float]]) -> list[str]:
+@pytest.fixture(autouse=True)
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The time by which turns are measured: work alone moves it, however busy the machine is."""
+    now = [0.0]
+    monkeypatch.setattr("catalog_api.turns.time", SimpleNamespace(perf_counter=lambda: now[0]))
+    return now
+
+
+async def order_of_work(clock: list[float], place: Path, key: str, asked: list[tuple[str, Pace, float]]) -> list[str]:
     """In which order the work of questions is done that come in the same round of the loop; quick ones come in the next."""
     done: list[str] = []
 
     def noting(name: str, seconds: float) -> LookupWork:
         def work(_catalog: Catalog, _service: Service) -> Answer:
             done.append(name)
-            time.sleep(seconds)
+            clock[0] += seconds
             return Answer(b"{}")
 
         return work
@@ -56,14 +65,14 @@ SHORT = ("search", Pace.IN_TURN, 0.0)
 CODE = ("code", Pace.AT_ONCE, 0.0)
 
 
-def test_a_quick_question_waits_for_some_milliseconds_of_long_ones_at_most(tmp_path: Path) -> None:
-    done = asyncio.run(order_of_work(tmp_path, published(tmp_path), [SHORT, SHORT, LONG, LONG, LONG, CODE]))
+def test_a_quick_question_waits_for_some_milliseconds_of_long_ones_at_most(clock: list[float], tmp_path: Path) -> None:
+    done = asyncio.run(order_of_work(clock, tmp_path, published(tmp_path), [SHORT, SHORT, LONG, LONG, LONG, CODE]))
     assert done == ["search", "search", "search", "code", "search", "search"]
 
 
-def test_long_questions_are_taken_in_the_order_in_which_they_came(tmp_path: Path) -> None:
+def test_long_questions_are_taken_in_the_order_in_which_they_came(clock: list[float], tmp_path: Path) -> None:
     asked = [(f"search {number}", Pace.IN_TURN, TURN_SECONDS * (number % 2)) for number in range(20)]
-    assert asyncio.run(order_of_work(tmp_path, published(tmp_path), asked)) == [name for name, _, _ in asked]
+    assert asyncio.run(order_of_work(clock, tmp_path, published(tmp_path), asked)) == [name for name, _, _ in asked]
 
 
 def test_a_long_question_that_fails_is_told_so_and_those_behind_it_are_asked() -> None:
@@ -97,7 +106,7 @@ def test_nobody_works_for_who_no_longer_waits() -> None:
     assert asyncio.run(worked()) == ["stays"]
 
 
-def test_clients_that_come_together_are_let_in_between_two_turns() -> None:
+def test_clients_that_come_together_are_let_in_between_two_turns(clock: list[float]) -> None:
     """The loop takes in one connection a round: with a round a turn the last of fifty would wait for a quarter of a second."""
 
     class Asking(asyncio.Protocol):
@@ -112,7 +121,7 @@ def test_clients_that_come_together_are_let_in_between_two_turns() -> None:
 
     def work() -> None:
         let_in_before_each_turn.append(len(let_in))
-        time.sleep(TURN_SECONDS)
+        clock[0] += TURN_SECONDS
         if len(let_in_before_each_turn) < 3:
             turns.take(work)
         else:

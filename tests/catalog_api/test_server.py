@@ -94,7 +94,8 @@ def served(place: Path) -> Iterator[Served]:
     port, metrics_port = free_port(), free_port()
     settings = place / "settings.toml"
     settings.write_text(
-        f'catalog = "{place}/catalog"\naccounts_url = "sqlite:///{place}/accounts.db"\nport = 1\nwebhooks = false\n',
+        f'catalog = "{place}/catalog"\naccounts_url = "sqlite:///{place}/accounts.db"\n'
+        "port = 1\nwebhooks = false\nscrub_pause_seconds = 0.2\n",
         encoding="utf-8",
     )
     command = [
@@ -171,7 +172,10 @@ def test_each_request_is_a_line_without_key_or_query(served: Served) -> None:
 
 def test_the_server_is_alive_and_ready(served: Served) -> None:
     assert served.get("/healthz") == (200, '{"status":"ok"}')
-    assert served.get("/readyz") == (200, '{"status":"ready"}')
+    until(lambda: json.loads(served.get("/readyz")[1])["damaged_files"] is not None)
+    status, body = served.get("/readyz")
+    told = {"status": "ready", "snapshot": "first", "current": "first", "behind_seconds": 0.0}
+    assert (status, json.loads(body)) == (200, {**told, "is_stale": False, "is_refused": False, "is_following": True, "damaged_files": 0})
 
 
 def test_a_worker_that_dies_is_replaced_and_what_it_counted_stays(served: Served) -> None:
@@ -183,6 +187,48 @@ def test_a_worker_that_dies_is_replaced_and_what_it_counted_stays(served: Served
     until(lambda: served.log.read_text().count("snapshot is live") == WORKERS + 1)
     assert served.get(FOUND, served.key)[0] == 200
     assert served.metrics()[refused] == 4
+
+
+def test_damage_of_the_live_snapshot_alarms_until_it_is_mended(place: Path, served: Served) -> None:
+    file = place / "catalog" / "snapshots" / "first" / "catalog.duckdb"
+    good = file.read_bytes()
+    file.write_bytes(good[:-1] + bytes([good[-1] ^ 1]))
+    until(lambda: served.metrics().get(("scrub_damaged_files", "scrub")) == 1)
+    until(lambda: json.loads(served.get("/readyz")[1])["damaged_files"] == 1)
+    assert served.get("/readyz")[0] == 200, "what is served is whole, or refused body by body"
+    until(lambda: any(line["event"] == "a file of the live snapshot is damaged" for line in served.lines()))
+    file.write_bytes(good)
+    until(lambda: json.loads(served.get("/readyz")[1])["damaged_files"] == 0)
+    until(lambda: served.metrics()["scrub_damaged_files", "scrub"] == 0)
+
+
+def test_all_workers_killed_at_once_are_all_started_anew_at_once(served: Served) -> None:
+    died, live = len(deaths(served)), served.log.read_text().count("snapshot is live")
+    before = served.workers()
+    for worker in before:
+        os.kill(worker, signal.SIGKILL)
+    until(lambda: len(served.workers() - before) == WORKERS)
+    until(lambda: served.log.read_text().count("snapshot is live") == live + WORKERS)
+    assert served.get(FOUND, served.key)[0] == 200
+    assert len(deaths(served)) - died == WORKERS
+    until(lambda: served.metrics()["catalog_api_workers",] == WORKERS)
+
+
+def test_worker_that_does_not_answer_keeps_nobody_from_seeing_another_die(served: Served) -> None:
+    """The supervisor asked one after the other, and waited half a minute for each answer."""
+    silent, killed = sorted(served.workers())
+    os.kill(silent, signal.SIGSTOP)
+    time.sleep(1.5)  # it is asked and does not answer
+    os.kill(killed, signal.SIGKILL)
+    until(lambda: killed not in served.workers() and len(served.workers()) == WORKERS)
+    assert silent in served.workers(), "the silent one was waited for first"
+    os.kill(silent, signal.SIGCONT)
+    until(lambda: served.metrics()["catalog_api_workers",] == WORKERS)
+    assert silent in served.workers()
+
+
+def deaths(served: Served) -> list[dict[str, object]]:
+    return [line for line in served.lines() if line["event"] == "worker died"]
 
 
 def test_stopping_lets_a_request_finish_and_takes_no_new_one(served: Served) -> None:

@@ -71,6 +71,8 @@ class Spec:
     popularity: float = 0.5
     variant: str = ""
     links: tuple[tuple[str, str], ...] | None = None
+    credited_as: str | None = None
+    """Of the first artist, where the credit says another name."""
 
     @property
     def codes(self) -> tuple[str, ...]:
@@ -136,6 +138,7 @@ SPECS = (
     Spec(18, "Undated", by(SALT), release_ids=(8,)),
     Spec(19, "Of No Known Genre", by(SALT), links=()),
     Spec(20, "Later Than First", by(SALT), release_ids=(9, 10)),
+    Spec(21, "Under Another Name", by(KINO), release_ids=(12,), credited_as="Viktor & The Reels"),
     Spec(31, "Side One", by(MERIDIAN), popularity=0.2, links=(("catalog_a", SHARED_RELEASE),)),
     Spec(32, "Side Two", by(MERIDIAN), popularity=0.7, links=(("catalog_a", SHARED_RELEASE),)),
     Spec(33, "Side Three", by(MERIDIAN), popularity=0.7, links=(("catalog_a", SHARED_RELEASE),)),
@@ -180,7 +183,10 @@ RELEASES: dict[int, tuple[str, int, int | None, str | None, str | None]] = {
     9: ("Second Pressing", SALT, 2, "2015-09-09", "day"),
     10: ("First Pressing", SALT, 2, "2003-08-08", "day"),
     11: ("Glass", TRUNK, 2, "2021-03-05", "day"),
+    12: ("Reel To Reel", KINO, 1, "2001-01-01", "day"),
 }
+RELEASE_CREDITS = {12: "Viktor's Reels"}
+"""By release id, where its credit says another name than its artist's."""
 LABELS = {1: "Amber Records", 2: "Blue Door"}
 
 
@@ -272,6 +278,7 @@ def _release(frames: Frames, release_id: int, specs: tuple[Spec, ...]) -> None:
         title=title,
         artist_id=artist_id,
         artist_name=ARTISTS[artist_id],
+        artist_credited_as=RELEASE_CREDITS.get(release_id),
         label_id=label_id,
         label_name=LABELS.get(label_id or 0),
         release_date=date,
@@ -308,7 +315,8 @@ def _recording(frames: Frames, spec: Spec, genre_ids: dict[str, int]) -> None:
     for number, one in enumerate(spec.codes):
         frames.add("recording_isrc", isrc=one, recording_id=spec.id, is_representative=number == 0, platform_count=3 - number)
     for position, (artist, is_primary, is_remixer) in enumerate(spec.artists):
-        roles = {"name": ARTISTS[artist], "is_primary": is_primary, "is_remixer": is_remixer}
+        credited_as = None if position else spec.credited_as
+        roles = {"name": ARTISTS[artist], "credited_as": credited_as, "is_primary": is_primary, "is_remixer": is_remixer}
         frames.add("recording_artist", recording_id=spec.id, position=position, artist_id=artist, **roles)
     for release_id in releases:
         frames.add("recording_release", recording_id=spec.id, release_id=release_id, disc_number=1, track_number=None)
@@ -330,11 +338,13 @@ def _track(frames: Frames, spec: Spec, releases: list[int], shared: dict[str, ob
     for release_id in releases:
         title, artist_id, label_id, date, precision = RELEASES[release_id]
         nested.append(
-            {"release_id": release_id, "title": title, "artist_id": artist_id, "artist_name": ARTISTS[artist_id], "label_id": label_id,
-             "label_name": LABELS.get(label_id or 0), "release_date": date, "release_date_precision": precision}
+            {"release_id": release_id, "title": title, "artist_id": artist_id, "artist_name": ARTISTS[artist_id],
+             "artist_credited_as": RELEASE_CREDITS.get(release_id), "label_id": label_id, "label_name": LABELS.get(label_id or 0),
+             "release_date": date, "release_date_precision": precision}
         )  # fmt: skip
     artists = [
-        {"artist_id": artist, "name": ARTISTS[artist], "is_primary": is_primary, "is_remixer": is_remixer}
-        for artist, is_primary, is_remixer in spec.artists
-    ]
+        {"artist_id": artist, "name": ARTISTS[artist], "credited_as": None if position else spec.credited_as,
+         "is_primary": is_primary, "is_remixer": is_remixer}
+        for position, (artist, is_primary, is_remixer) in enumerate(spec.artists)
+    ]  # fmt: skip
     frames.add("track", releases=nested, artists=artists, genres=list(spec.genres), subgenres=list(spec.subgenres), **shared)

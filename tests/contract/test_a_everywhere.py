@@ -156,6 +156,66 @@ def test_a5_a_problem_names_all_bad_parameters_at_once_and_its_code_is_listed(ap
     assert answer.json()["type"].startswith("/v1/errors#")
 
 
+INSIDE = "https://10.0.0.8/hook"
+STREAMS, WEBHOOKS, RESOLVE = "/v1/streams", "/v1/webhooks", "/v1/tracks/resolve"
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "names"),
+    [
+        (STREAMS, {"url": INSIDE, "name": " "}, {"url", "name"}),
+        (STREAMS, {"url": "http://localhost/live", "name": 5}, {"url", "name"}),
+        (STREAMS, {"url": "http://2130706433/", "name": "x" * 201}, {"url", "name"}),
+        (STREAMS, {"url": "ftp://example.org/", "name": ""}, {"url", "name"}),
+        (STREAMS, {}, {"url", "name"}),
+        (WEBHOOKS, {"url": INSIDE, "event_types": ["no such event"]}, {"url", "event_types"}),
+        (WEBHOOKS, {"url": INSIDE, "event_types": 5, "description": "x" * 501}, {"url", "event_types", "description"}),
+        (WEBHOOKS, {"url": "http://example.org\\@10.0.0.8/", "description": 5}, {"url", "description"}),
+        (RESOLVE, {"input_type": "upc", "items": ["x", 5, {}]}, {"input_type", "items[1]"}),
+        (RESOLVE, {"input_type": "upc", "items": []}, {"input_type", "items"}),
+        (RESOLVE, {"input_type": 5, "items": ["x"] * 101}, {"input_type", "items"}),
+        ("/v1/tracks/0/suggestions", {"field": "mood", "value": " ", "note": 5}, {"id", "field", "value", "note"}),
+        ("/v1/tracks/identify", {"fingerprint": [], "fingerprint_duration": 0}, {"fingerprint", "fingerprint_duration"}),
+    ],
+)
+def test_a5_a_body_is_judged_whole_where_its_addresses_lead_too(api: Api, path: str, body: object, names: set[str]) -> None:
+    for account in api.accounts.all():
+        api.accounts.set_card(account.account_id, has_card=True)
+    status, code, found = problem(api.post(path, body, headers={"idempotency-key": "not one"}))
+    expected = names | ({"Idempotency-Key"} if path != WEBHOOKS else set())
+    assert (status, code, set(found)) == (400, "invalid_parameter", expected)
+
+
+def test_a5_a_change_of_a_webhook_names_its_address_and_the_rest(api: Api) -> None:
+    path = f"{WEBHOOKS}/{api.post(WEBHOOKS, {'url': 'https://hooks.example.org/'}).json()['id']}"
+    answer = api.request("PATCH", path, json={"url": INSIDE, "status": "asleep", "event_types": "all"})
+    assert set(problem(answer)[2]) == {"url", "status", "event_types"}
+    assert api.ask(path)["url"] == "https://hooks.example.org/"
+
+
+@pytest.mark.parametrize(
+    ("path", "names"),
+    [
+        ("/v1/streams/report?from=2026-03-02&until=2026-03-01&timezone=Mars", ["timezone", "from"]),
+        ("/v1/streams/report?from=2026-01-01&until=2026-12-31&timezone=Mars", ["timezone", "from", "until"]),
+        ("/v1/streams/report?from=soon&until=2026-13-01", ["from", "until"]),
+        ("/v1/tracks/browse?genre=no+such+genre&limit=0&year=1", ["year", "limit", "genre"]),
+        ("/v1/tracks/browse?genreId=999999&limit=0", ["limit", "genreId"]),
+        ("/v1/webhooks/0b0b0b0b-0000-4000-8000-000000000000/deliveries?status=odd&limit=0", ["status", "limit"]),
+        ("/v1/tracks/links?id=0&isrc=x", ["id", "isrc", "id", "isrc"]),
+    ],
+)
+def test_a5_a_query_is_judged_whole(api: Api, path: str, names: list[str]) -> None:
+    assert problem(api.get(path)) == (400, "invalid_parameter", names)
+
+
+def test_a8_a_bad_body_with_an_address_is_400_over_the_rate_too(server: Api) -> None:
+    slow = server.as_caller(terms=Terms(credits=10, price_eur=Decimal(1), requests_per_second=1))
+    found = [problem(slow.post(WEBHOOKS, {"url": INSIDE, "event_types": 5})) for _ in range(6)]
+    assert {(status, code) for status, code, _ in found} == {(400, "invalid_parameter")}
+    assert set(found[0][2]) == {"url", "event_types"}, "the rate pays for looking where an address leads"
+
+
 @pytest.mark.parametrize(
     "path",
     [
@@ -229,6 +289,43 @@ def test_a7_unknown_parameters_are_ignored_unless_strict_handling_is_preferred(a
     assert problem(api.get("/v1/tracks/1?colour=red", headers=strict)) == (400, "invalid_parameter", ["colour"])
     assert api.get("/v1/tracks/1", headers=strict).status_code == 200
     assert api.get("/v1/tracks/search?artist=a&title=b", headers={"prefer": "respond-async, handling=strict"}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "names"),
+    [
+        (WEBHOOKS, {"url": "https://hooks.example.org/", "events": ["stream.track_started"]}, ["events"]),
+        (WEBHOOKS, {"url": "https://hooks.example.org/", "event_type": 5, "Description": ""}, ["event_type", "Description"]),
+        (STREAMS, {"url": "http://radio.example.org/live", "name": "r", "x": {}}, ["x"]),
+        (RESOLVE, {"input_type": "isrc", "items": ["x"], "limit": 5}, ["limit"]),
+        (
+            RESOLVE,
+            {"input_type": "track_name", "items": [{"artist": "a", "title": "b", "isrc": "c"}, {"artist": "a", "title": "b"}]},
+            ["items[0].isrc"],
+        ),
+        ("/v1/tracks/1/suggestions", {"field": "title", "value": "x", "why": "y"}, ["why"]),
+        ("/v1/tracks/identify", {"fingerprint": [1, 2, 3], "duration": 200}, ["duration"]),
+    ],
+)
+def test_a7_unknown_members_of_a_body_are_ignored_unless_strict_handling_is_preferred(
+    api: Api, path: str, body: dict[str, object], names: list[str]
+) -> None:
+    for account in api.accounts.all():
+        api.accounts.set_card(account.account_id, has_card=True)
+    for wish in ("handling=strict", 'respond-async, Handling = "strict"; x=1'):
+        assert problem(api.post(path, body, headers={"prefer": wish})) == (400, "invalid_parameter", names)
+    assert api.post(path, body, headers={"prefer": "handling=lenient"}).status_code == 200
+
+
+def test_a7_strict_handling_names_unknown_parameters_members_and_wrong_ones_together(api: Api) -> None:
+    strict = {"prefer": "handling=strict"}
+    answer = api.post(f"{WEBHOOKS}?colour=red", {"url": INSIDE, "events": []}, headers=strict)
+    assert [(one["in"], one["name"]) for one in answer.json()["errors"]] == [("query", "colour"), ("body", "url"), ("body", "events")]
+    path = f"{WEBHOOKS}/{api.post(WEBHOOKS, {'url': 'https://hooks.example.org/'}, headers=strict).json()['id']}"
+    assert problem(api.request("PATCH", path, json={"state": "disabled"}, headers=strict))[2] == ["state"]
+    assert problem(api.post(f"{path}/rotate", {"overlap": 1}, headers=strict))[2] == ["overlap"]
+    assert problem(api.post(f"{path}/replay", {"since": "2026-11-20T00:00:00Z", "until": 1}, headers=strict))[2] == ["until"]
+    assert api.request("POST", f"{path}/rotate", headers=strict).status_code == 200
 
 
 def test_a8_checks_come_in_their_order(server: Api) -> None:

@@ -12,7 +12,7 @@ import pytest
 from audio_recognition.chromaprint import fingerprint
 from catalog_store.platforms import CATALOG_PLATFORMS, LINK_SOURCES
 from pipeline.build.durations import AGREEING_MS
-from tests.contract.awkward import FOXES, KLINE, MERGED, RETIRED, SPLIT, SPLIT_OFF, TRUNK, WORK, WORK_ALONE, isrc, song, uuid
+from tests.contract.awkward import FOXES, KINO, KLINE, MERGED, RETIRED, SPLIT, SPLIT_OFF, TRUNK, WORK, WORK_ALONE, isrc, song, uuid
 from tests.contract.conftest import Api, problem, serving
 
 if TYPE_CHECKING:
@@ -151,6 +151,28 @@ def test_b6_every_built_track_has_a_primary_artist_and_remixers_are_found(built:
         assert number not in set(remixes) or any(one["is_remixer"] for one in artists), number
 
 
+def test_b6_an_artist_has_one_name_and_a_credit_by_another_stands_beside_it(api: Api) -> None:
+    track = api.ask("/v1/tracks/21")
+    name = api.ask(f"/v1/artists/{KINO}")["name"]
+    assert track["artists"] == [
+        {"id": KINO, "name": name, "is_primary": True, "is_remixer": False, "credited_as": "Viktor & The Reels"},
+    ]
+    assert track["releases"][0]["artist"] == {"id": KINO, "name": name, "credited_as": "Viktor's Reels"}
+    assert api.ask("/v1/releases/12")["artist"] == track["releases"][0]["artist"]
+    assert api.ask("/v1/tracks/11")["artists"] == [{"id": KINO, "name": name, "is_primary": True, "is_remixer": False}]
+
+
+def test_b6_every_id_of_a_built_catalog_is_shown_by_one_name(built: Api, built_world: BuiltWorld) -> None:
+    names: dict[int, set[str]] = {}
+    for number in table(built_world, "track").sort("recording_id")["recording_id"].head(200):
+        track = built.ask(f"/v1/tracks/{number}")
+        for artist in [*track["artists"], *(release["artist"] for release in track["releases"])]:
+            names.setdefault(artist["id"], set()).add(artist["name"])
+    assert {number: shown for number, shown in names.items() if len(shown) > 1} == {}
+    for number, shown in sorted(names.items())[:20]:
+        assert {built.ask(f"/v1/artists/{number}")["name"]} == shown
+
+
 def test_b7_any_isrc_finds_the_track_in_any_spelling(api: Api) -> None:
     for code in (isrc(1), isrc(1, 1), isrc(1, 2)):
         dashed = f"{code[:2]}-{code[2:5]}-{code[5:7]}-{code[7:]}"
@@ -276,7 +298,7 @@ def test_b15_a_new_release_has_its_fields(api: Api) -> None:
     entries = api.ask("/v1/releases/new")["results"]
     for entry in entries:
         assert set(entry) >= {"id", "title", "artist", "label", "release_date", "track_count"}
-        assert set(entry["artist"]) == {"id", "name"}
+        assert set(entry["artist"]) - {"credited_as"} == {"id", "name"}
         assert entry["track_count"] >= 1
     assert {entry["id"]: entry["label"] for entry in entries}[3] is None
 

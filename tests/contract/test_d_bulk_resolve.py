@@ -74,6 +74,39 @@ def test_d1_a_malformed_code_is_that_rows_not_found(api: Api) -> None:
         assert [row["status"] for row in body["results"]] == ["not_found", "matched"], input_type
 
 
+MALFORMED = (
+    *("", " ", "\t\r\n", "\x00", "GBAYE26\x0000100", "\x7f\x1b[31m", "x" * 201, "7" * 5_000, "GBAYE2600100" * 1_000, "é" * 100_000, "=1+1"),
+    *(
+        "\u202e\ufeff",
+        "\U0001d50a\U0001d505",
+        "%00",
+        "../../etc/passwd",
+        "' OR 1=1 --",
+        "-1",
+        "1e9",
+        str(2**63),
+        str(2**64),
+        "0" * 300,
+        "{}",
+        "٣٤٥",
+    ),
+)
+
+
+@pytest.mark.parametrize("input_type", [kind for kind in ITEMS if kind != "track_name"])
+def test_d1_a_code_malformed_in_any_way_is_that_rows_not_found(api: Api, input_type: str) -> None:
+    items = [*MALFORMED, ITEMS[input_type]]
+    body = resolve(api, input_type, items)
+    assert [row["status"] for row in body["results"]] == ["not_found"] * len(MALFORMED) + ["matched"]
+    assert [row["input"] for row in body["results"]] == items
+    assert (body["processed"], body["credits_used"]) == (len(items), len(items))
+
+
+def test_d1_a_code_as_long_as_a_body_may_be_is_not_found(api: Api) -> None:
+    body = resolve(api, "isrc", ["A" * (2 * 2**20 - 100)])
+    assert body["results"][0]["status"] == "not_found"
+
+
 def test_d2_rows_answer_their_items_in_order_duplicates_included(api: Api) -> None:
     items = [isrc(2), "unknown", isrc(1), isrc(2), " gb-aye-26-00100 ", "ZZZZZ9999999"]
     rows = resolve(api, "isrc", items)["results"]

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from tests.conftest import run_module
-from tests.contract.awkward import FOXES, GLASS_REMIXES, MERGED, OLD_ARTIST, OLD_LABEL, OLD_RELEASE, SALT, SPECS, TRUNK
+from tests.contract.awkward import FOXES, GLASS_REMIXES, KINO, MERGED, OLD_ARTIST, OLD_LABEL, OLD_RELEASE, SALT, SPECS, TRUNK
 from tests.contract.conftest import Api, problem
 
 BROWSE = "/v1/tracks/browse"
@@ -16,6 +16,11 @@ NEW = "/v1/releases/new"
 
 def ids(api: Api, path: str, **query: object) -> list[int]:
     return [one["id"] for one in api.ask(path, **{"limit": 100, **query})["results"]]
+
+
+def names_of(artists: list[dict[str, str]]) -> set[str]:
+    """Every name that these artists are shown by."""
+    return {artist[member] for artist in artists for member in ("name", "credited_as") if member in artist}
 
 
 def test_f1_the_genre_tree_is_whole_and_flat(api: Api) -> None:
@@ -50,6 +55,18 @@ def test_f2_filters_narrow_and_hold_together(api: Api) -> None:
     assert api.refused(BROWSE, genre="Wobblecore?") == (400, "invalid_parameter", ["genre"])
     assert api.refused(BROWSE, genreId=999_999) == (400, "invalid_parameter", ["genreId"])
     assert len(api.ask(BROWSE)["results"]) == 20
+
+
+def test_f2_every_name_that_a_track_shows_can_be_browsed(api: Api) -> None:
+    for number in ids(api, BROWSE):
+        track = api.ask(f"/v1/tracks/{number}")
+        for name in names_of(track["artists"]):
+            assert number in ids(api, BROWSE, artist=name), name
+        for name in names_of([release["artist"] for release in track["releases"]]):
+            assert ids(api, BROWSE, artist=name), name
+        for label in {release["label"]["name"] for release in track["releases"] if release["label"]}:
+            assert number in ids(api, BROWSE, label=label), label
+    assert ids(api, BROWSE, artist="viktor and the reels") == ids(api, BROWSE, artist="VIKTOR'S REELS") == ids(api, BROWSE, artistId=KINO)
 
 
 def test_f2_newest_first_undated_last_in_pages_that_fit_together(api: Api) -> None:

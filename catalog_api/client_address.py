@@ -1,0 +1,37 @@
+"""Where a request comes from: the address of the connection, or the one that the operator's load balancer writes into a header.
+
+What must not live here: what is counted by address (key_guesses.py, addresses.py, the dashboard's sign-in).
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import Any
+
+NETWORK_BITS = 64
+"""A customer gets an IPv6 /64 or more, so one machine has 2^64 addresses to come from."""
+
+
+def client_address(scope: Any, header: str) -> str:  # noqa: ANN401 - an HTTP scope
+    """The address as text; empty where there is none (a Unix socket). `header` is the setting `client_address_header`."""
+    if header:
+        name = header.lower().encode("latin-1")
+        sent = [value for key, value in scope["headers"] if key == name]
+        told: str = sent[-1].rpartition(b",")[2].strip().decode("latin-1") if sent else ""
+        if told:
+            return told
+    client = scope.get("client")
+    return str(client[0]) if client else ""
+
+
+def network_of(address: str) -> str:
+    """Return what counts as one client: the IPv4 address, the IPv6 /64; a text that is no address stands for itself."""
+    try:
+        found = ipaddress.ip_address(address.strip("[]").partition("%")[0])
+    except ValueError:
+        return address
+    if isinstance(found, ipaddress.IPv4Address):
+        return str(found)
+    if found.ipv4_mapped is not None:
+        return str(found.ipv4_mapped)
+    return str(ipaddress.ip_network((int(found) >> NETWORK_BITS << NETWORK_BITS, NETWORK_BITS)))
