@@ -1,25 +1,30 @@
 # Every recipe is one line; `make help` lists them. PYTHON may name the interpreter (>= 3.11); scripts/setup chooses one otherwise.
 PYTHON ?=
+FUZZ_SECONDS ?= 600
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check bench dev docs lock clean
+.PHONY: help setup run test test-long check fuzz bench dev docs lock clean
 
 help: ## list the targets
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 11
 setup: ## install everything into .venv (only what changed)
 	@PYTHON=$(PYTHON) scripts/setup
 run: setup ## build the demo catalog, serve it on 127.0.0.1:8000, print a ready request
 	@scripts/demo
 test: setup ## run all tests
 	@scripts/system_packages && .venv/bin/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder -q
-check: setup ## lint, types, import rules
-	@.venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/mypy && .venv/bin/lint-imports
+test-long: setup ## run the tests that take hours: kill loops, soak, power loss
+	@scripts/system_packages && .venv/bin/python -m pytest -m long -q
+check: setup ## lint, types, import rules, known vulnerabilities of dependencies
+	@.venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/mypy && .venv/bin/lint-imports && .venv/bin/python -m scripts.dependency_audit
+fuzz: ## feed damaged dumps to each reader, ten minutes each (FUZZ_SECONDS=n); what is found lies in fuzz-findings/
+	@scripts/fuzz --seconds $(FUZZ_SECONDS)
 bench: setup ## print the benchmark tables (takes hours; each section can be run alone)
 	@scripts/benchmarks
 dev: setup ## Dagster's web interface on http://127.0.0.1:3000
-	@mkdir -p .dagster_home && cp dagster.yaml .dagster_home/ && DAGSTER_HOME=$(CURDIR)/.dagster_home .venv/bin/dagster dev -w workspace.yaml
+	@scripts/dev
 docs: setup ## rewrite the generated pages
 	@.venv/bin/python -m scripts.generate_docs
 lock: setup ## compile the lock files from pyproject.toml
 	@scripts/lock
 clean: ## delete the environment and the demo
-	@rm -rf .venv .venv-bench demo
+	@rm -rf .venv .venv-bench .venv-mutation .venv-fuzz demo

@@ -39,6 +39,14 @@ def run_module(*arguments: str | Path, check: bool = True, **environment: str) -
     return result
 
 
+@pytest.fixture(scope="session", autouse=True)
+def state_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where keys of databases without a file of their own are kept: never in the home of who runs the tests."""
+    folder = tmp_path_factory.mktemp("state")
+    os.environ["XDG_STATE_HOME"] = str(folder)
+    return folder
+
+
 @dataclass(frozen=True)
 class BuiltWorld:
     """A simulated world (`dumps`, with `dumps/truth`) and the catalog built from it."""

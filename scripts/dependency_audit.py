@@ -1,0 +1,143 @@
+"""Compares the locked packages with known vulnerabilities, without a network: `python -m scripts.dependency_audit`.
+
+The advisories are a pinned copy of the PyPA advisory database (CC BY 4.0), cut down to the packages of our lock files: advisories.json says
+which commit, of which day. `--pin CHECKOUT` cuts a new one out of a git clone of github.com/pypa/advisory-database. Exit code 1: a locked
+version is affected and not listed in ACCEPTED. Without the copy the audit is skipped, and says so. What must not live here: anything that
+asks the network.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from packaging.utils import canonicalize_name
+from packaging.version import InvalidVersion, Version
+
+from yaml_documents import DocumentError, parse_document
+
+ROOT = Path(__file__).resolve().parent.parent
+PINNED = Path(__file__).with_name("advisories.json")
+LOCKS = ("requirements.lock", "requirements-bench.lock", "requirements-mutation.lock")
+ACCEPTED: dict[str, str] = {}
+"""Advisory -> why it does not concern us."""
+_PIN = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])?==([^\s;\\]+)", re.MULTILINE)
+
+Range = list[dict[str, str]]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Audit, or pin a new copy; the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m scripts.dependency_audit", description="Known vulnerabilities of locked packages.")
+    parser.add_argument("--pin", type=Path, metavar="CHECKOUT", help="make advisories.json anew from a clone of pypa/advisory-database")
+    asked = parser.parse_args(arguments)
+    if asked.pin:
+        pinned = pin(asked.pin, {name for name, _, _ in locked()})
+        PINNED.write_text(json.dumps(pinned, indent=0, sort_keys=True) + "\n", encoding="utf-8")
+        print(f"pinned {len(pinned['advisories'])} advisories of {pinned['commit'][:12]} ({pinned['date']})")
+        return 0
+    return audit(PINNED, locked())
+
+
+def audit(pinned_file: Path, packages: list[tuple[str, str, str]]) -> int:
+    """Print what is known of the locked packages (name, version, lock file); 1 when something is."""
+    try:
+        pinned = json.loads(pinned_file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        print(f"dependency audit skipped: no {pinned_file.name}; `--pin CHECKOUT` makes it from a clone of pypa/advisory-database")
+        return 0
+    findings = 0
+    for name, version, lock in packages:
+        for advisory in pinned["advisories"]:
+            if advisory["package"] == name and is_affected(version, advisory) and advisory["id"] not in ACCEPTED:
+                aliases = ", ".join(advisory["aliases"])
+                print(f"{lock}: {name} {version}: {advisory['id']} ({aliases}): {advisory['about']}; fixed in {advisory['fixed'] or '-'}")
+                findings += 1
+    print(
+        f"dependency audit: {len(packages)} locked packages, {len(pinned['advisories'])} advisories of {pinned['date']} "
+        f"(pypa/advisory-database {pinned['commit'][:12]}; later ones are not known here), {findings} findings"
+    )
+    return int(findings > 0)
+
+
+def locked() -> list[tuple[str, str, str]]:
+    """Every pin of every lock file: name, version, lock file."""
+    return [
+        (canonicalize_name(name), version, lock)
+        for lock in LOCKS
+        for name, version in _PIN.findall((ROOT / lock).read_text(encoding="utf-8"))
+    ]
+
+
+def is_affected(version: str, advisory: dict[str, Any]) -> bool:
+    """Whether an advisory speaks of this version: it is named, or lies in a range of `introduced` up to `fixed` or `last_affected`."""
+    return version in advisory["versions"] or any(_lies_in(Version(version), events) for events in advisory["ranges"])
+
+
+def _lies_in(version: Version, events: Range) -> bool:
+    """Events in the order of their versions switch between affected and not, as the OSV schema says."""
+    is_in = False
+    for kind, bound in sorted(((kind, Version(bound)) for event in events for kind, bound in event.items()), key=lambda item: item[1]):
+        if (kind == "introduced" and version >= bound) or (kind == "fixed" and version >= bound):
+            is_in = kind == "introduced"
+        elif kind == "last_affected" and version > bound:
+            is_in = False
+    return is_in
+
+
+def pin(checkout: Path, packages: set[str]) -> dict[str, Any]:
+    """The advisories of these packages, out of a clone (bare or not), with its commit and day."""
+    commit, date = _git(checkout, "log", "-1", "--format=%H %cs").split()
+    paths = [path for path in _git(checkout, "ls-tree", "-r", "--name-only", "HEAD", "vulns").splitlines() if path.endswith(".yaml")]
+    advisories = []
+    for path in paths:
+        if canonicalize_name(path.split("/")[1]) in packages:
+            try:
+                written = parse_document(_git(checkout, "show", f"HEAD:{path}"), path).plain()
+            except DocumentError as error:
+                print(f"left out: {error}", file=sys.stderr)
+                continue
+            advisories += [] if "withdrawn" in written else list(_of_packages(written, packages))
+    source = "github.com/pypa/advisory-database, CC BY 4.0, shortened"
+    return {"source": source, "commit": commit, "date": date, "advisories": sorted(advisories, key=lambda one: (one["package"], one["id"]))}
+
+
+def _of_packages(written: dict[str, Any], packages: set[str]) -> list[dict[str, Any]]:
+    found = []
+    for affected in written.get("affected", []):
+        name = canonicalize_name(str(affected["package"]["name"]))
+        ranges = [
+            [{kind: str(bound) for kind, bound in event.items()} for event in one["events"]]
+            for one in affected.get("ranges", [])
+            if one["type"] == "ECOSYSTEM"
+        ]
+        ranges = [events for events in ranges if _are_versions(events)]
+        if name in packages and (ranges or affected.get("versions")):
+            about = " ".join(str(written.get("summary") or written.get("details") or "").split())[:160]
+            fixed = ", ".join(event["fixed"] for events in ranges for event in events if "fixed" in event)
+            versions = [] if ranges else [str(version) for version in affected["versions"]]
+            aliases = [str(alias) for alias in written.get("aliases", [])]
+            entry = {"id": str(written["id"]), "package": name, "aliases": aliases, "about": about, "fixed": fixed}
+            found.append({**entry, "ranges": ranges, "versions": versions})
+    return found
+
+
+def _are_versions(events: Range) -> bool:
+    try:
+        return bool([Version(bound) for event in events for bound in event.values()])
+    except InvalidVersion:
+        return False
+
+
+def _git(checkout: Path, *arguments: str) -> str:
+    command = ["git", "-C", str(checkout), *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout  # noqa: S603 - the developer's own clone
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,225 @@
+"""Mutation testing: which share of deliberate faults in a package its own tests notice. `scripts/mutation --help` says how to run it.
+
+Cosmic Ray makes the faults, one at a time, in a copy of the tracked files; the package's tests run until the first failure. A sample stands
+for the package: places in the code are chosen by a hash, and one fault at each, so that the same code gives the same sample. Left out are
+faults that no test can notice: in annotations, in `if TYPE_CHECKING` blocks, and in tuning figures (see UNTESTED). What must not live here:
+the environment in which Cosmic Ray is installed (scripts/mutation).
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import hashlib
+import json
+import shlex
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from queue import SimpleQueue
+from typing import TYPE_CHECKING
+
+from cosmic_ray.ast import ast_nodes, get_ast_from_path
+from cosmic_ray.plugins import get_operator, operator_names
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+ROOT = Path(__file__).resolve().parent.parent
+SLOWEST_SECONDS = 600
+"""A run of tests that takes longer counts as a noticed fault: most of them loop for ever."""
+SAME = ("_Is_Eq", "_Eq_Is", "_IsNot_NotEq", "_NotEq_IsNot")
+"""Ends of operators that exchange identity and equality: for None, enum members and interned texts the two are one."""
+UNTESTED = ("ROWS_PER", "BYTES_PER", "BLOCK", "BATCH", "MEMORY", "SECONDS", "PARTITIONS", "THREADS")
+"""Parts of names of constants that change how fast something is and not what comes out."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """Modules (files or folders) and the tests that answer for them."""
+
+    modules: tuple[str, ...]
+    tests: tuple[str, ...]
+
+
+TARGETS = {
+    "linkage": Target(("pipeline/linkage",), ("tests/pipeline/linkage",)),
+    "name_keys": Target(("catalog_store/name_keys",), ("tests/catalog_store/name_keys",)),
+    "genre_rules": Target(("genre_rules",), ("tests/genre_rules",)),
+    "ledger": Target(("account_store/ledger",), ("tests/account_store/ledger",)),
+    "landing": Target(
+        (
+            "pipeline/dumps/landing.py",
+            "pipeline/dumps/upstream.py",
+            "pipeline/dumps/transfer.py",
+            "pipeline/dumps/checksums.py",
+            "pipeline/dumps/daily.py",
+        ),
+        ("tests/pipeline/dumps",),
+    ),
+    "publisher": Target(("catalog_store/publisher.py", "catalog_store/snapshot.py"), ("tests/catalog_store",)),
+}
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One deliberate fault: the operator's `occurrence`th place in a module."""
+
+    module: str
+    operator: str
+    occurrence: int
+    line: int
+    column: int
+
+    @property
+    def rank(self) -> str:
+        """The order in which faults enter a sample."""
+        return hashlib.sha256(f"{self.module} {self.line} {self.column} {self.operator}".encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the tests said of a fault: `killed`, `survived`, or `broken` where Cosmic Ray could not make it."""
+
+    fault: Fault
+    outcome: str
+    diff: str
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Test the named packages; print a table and each fault that survived."""
+    options = _parser().parse_args(arguments)
+    found = {name: test_target(TARGETS[name], options.sample, options.workers) for name in options.packages or TARGETS}
+    print("| package | faults | noticed | share |\n|---|---|---|---|")
+    for name, verdicts in found.items():
+        tried = [verdict for verdict in verdicts if verdict.outcome != "broken"]
+        killed = sum(verdict.outcome == "killed" for verdict in tried)
+        print(f"| {name} | {len(tried)} | {killed} | {killed / max(1, len(tried)):.0%} |")
+    for name, verdicts in found.items():
+        for verdict in verdicts:
+            if verdict.outcome == "survived":
+                print(f"\n{name}: {verdict.fault.module}:{verdict.fault.line} survived\n{verdict.diff}")
+    return 0
+
+
+def test_target(target: Target, sample: int, workers: int) -> list[Verdict]:
+    """Make `sample` faults in the modules of `target` and run its tests for each, `workers` at a time, each in a copy of its own."""
+    faults = sampled(target, sample)
+    copies: SimpleQueue[Path] = SimpleQueue()
+    with tempfile.TemporaryDirectory(prefix="mutation") as scratch:
+        for number in range(workers):
+            copies.put(_copy_tree(Path(scratch) / str(number)))
+
+        def judge(fault: Fault) -> Verdict:
+            copy = copies.get()
+            try:
+                verdict = _judge(fault, target, copy)
+            finally:
+                copies.put(copy)
+            print(f"{fault.module}:{fault.line} {fault.operator}: {verdict.outcome}", file=sys.stderr)
+            return verdict
+
+        with ThreadPoolExecutor(workers) as pool:
+            return list(pool.map(judge, faults))
+
+
+def sampled(target: Target, count: int) -> list[Fault]:
+    """`count` faults, no two at one place."""
+    faults = [fault for module in _modules(target) for fault in _faults(module)]
+    places = groupby(sorted(faults, key=lambda fault: (fault.module, fault.line, fault.column)), key=lambda f: (f.module, f.line, f.column))
+    one_each = [min(at_place, key=lambda fault: fault.rank) for _, at_place in places]
+    return sorted(one_each, key=lambda fault: fault.rank)[:count]
+
+
+def _modules(target: Target) -> Iterator[str]:
+    for name in target.modules:
+        path = ROOT / name
+        files = sorted(path.rglob("*.py")) if path.is_dir() else [path]
+        yield from (str(file.relative_to(ROOT)) for file in files)
+
+
+def _faults(module: str) -> Iterator[Fault]:
+    source = get_ast_from_path(ROOT / module)
+    ignored = _ignored_lines((ROOT / module).read_text())
+    annotations = _annotation_places((ROOT / module).read_text())
+    for name in operator_names():
+        operator = get_operator(name)
+        if operator.arguments() or name.endswith(SAME):
+            continue
+        places = (start for node in ast_nodes(source) for start, _ in operator().mutation_positions(node))
+        for occurrence, (line, column) in enumerate(places):
+            if line not in ignored and not any(first <= (line, column) <= last for first, last in annotations):
+                yield Fault(module, name, occurrence, line, column)
+
+
+def _ignored_lines(text: str) -> set[int]:
+    """Lines of `if TYPE_CHECKING` blocks and of tuning figures."""
+    lines: set[int] = set()
+    for node in ast.walk(ast.parse(text)):
+        is_typing = isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+        names = [target.id for target in node.targets if isinstance(target, ast.Name)] if isinstance(node, ast.Assign) else []
+        if is_typing or any(part in name for name in names for part in UNTESTED if name.isupper()):
+            lines.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))  # type: ignore[attr-defined]
+    return lines
+
+
+def _annotation_places(text: str) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+    found = []
+    for node in ast.walk(ast.parse(text)):
+        for name in ("annotation", "returns"):
+            part = getattr(node, name, None)
+            if isinstance(part, ast.expr):
+                found.append(((part.lineno, part.col_offset), (part.end_lineno or 0, part.end_col_offset or 0)))
+    return found
+
+
+def _copy_tree(folder: Path) -> Path:
+    """The files of the work tree that git knows, with the compiled module of search, and the environment of the project."""
+    folder.mkdir()
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True)  # noqa: S607 - git is where the user has it
+    tracked = listed.stdout.decode().split("\0")
+    compiled = [str(path.relative_to(ROOT)) for path in ROOT.glob("catalog_store/search/__pycache__/*.so")]
+    for name in [*filter(None, tracked), *compiled]:
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes((ROOT / name).read_bytes())
+    (folder / ".venv").symlink_to((ROOT / ".venv").resolve())
+    return folder
+
+
+def _judge(fault: Fault, target: Target, copy: Path) -> Verdict:
+    """Run the tests over `copy` with the fault in it: first the files that bear the module's name, which notice most."""
+    own = [
+        str(path.relative_to(copy))
+        for folder in target.tests
+        for path in sorted((copy / folder).rglob(f"test_*{Path(fault.module).stem.strip('_')}*.py"))
+    ]
+    tests = shlex.join([".venv/bin/python", "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *own, *target.tests])
+    # Cosmic Ray changes files of the current folder, which is one for a whole process: each fault has its own.
+    program = f"""
+import json
+from cosmic_ray.mutating import mutate_and_test
+from cosmic_ray.work_item import MutationSpec
+spec = MutationSpec({fault.module!r}, {fault.operator!r}, {fault.occurrence}, (1, 0), (1, 1))
+result = mutate_and_test([spec], {tests!r}, {SLOWEST_SECONDS})
+print(json.dumps([str(result.test_outcome.value) if result.test_outcome else "broken", result.diff or result.output or ""]))
+"""
+    ran = subprocess.run([sys.executable, "-c", program], cwd=copy, check=True, capture_output=True, text=True)  # noqa: S603
+    outcome, diff = json.loads(ran.stdout)
+    return Verdict(fault, "broken" if outcome == "incompetent" else outcome, diff)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="scripts/mutation", description="Which share of deliberate faults do a package's tests notice?")
+    parser.add_argument("packages", nargs="*", metavar="PACKAGE", help=f"of {', '.join(TARGETS)} (default: all)")
+    parser.add_argument("--sample", type=int, default=40, metavar="N", help="faults per package (default %(default)s)")
+    parser.add_argument("--workers", type=int, default=2, metavar="N", help="faults tried at a time (default %(default)s)")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

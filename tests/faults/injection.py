@@ -1,0 +1,330 @@
+"""Makes every file operation of something fail once, then runs what comes next and asks what must hold.
+
+A `Scenario` prepares a folder, does one operation in it, and says what must hold afterwards and after the next operations. The operation is
+recorded once to count its calls; then it runs once for each call and kind of fault, each time in a process of its own on a copy of the
+folder. What follows runs on what the fault left; states that look alike are followed up once. What must not live here: what the calls are
+(system_calls.py), what must hold (scenarios of each package).
+"""
+
+from __future__ import annotations
+
+import errno
+import gc
+import hashlib
+import json
+import multiprocessing
+import os
+import shutil
+import signal
+import traceback
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.faults import system_calls
+from tests.faults.system_calls import Action, Call, Operation
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+_OPENS = {Operation.READ_OPEN, Operation.WRITE_OPEN, Operation.CREATE}
+_CHANGES = frozenset(Operation) - {Operation.MARK, Operation.READ_OPEN}
+_TAKES_SPACE = frozenset(
+    {Operation.CREATE, Operation.WRITE, Operation.RENAME, Operation.LINK, Operation.SYMLINK, Operation.MKDIR, Operation.ALLOCATE}
+)
+_BY_NAME = (_OPENS | _CHANGES) - {Operation.WRITE, Operation.SYNC, Operation.TRUNCATE, Operation.ALLOCATE}
+_TRIES = 4
+"""A thread that is just being made masks all signals: trapped in that moment, the kernel ends the process. Seen once in some 500 runs."""
+_HANG_SECONDS = 120
+"""A child that takes longer hangs: the longest takes some two."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of fault: what happens to a call, to which calls it can happen, and which calls fail from then on."""
+
+    name: str
+    action: Action
+    happens_to: frozenset[Operation]
+    error: int = 0
+    from_then_on: frozenset[Operation] = frozenset()
+
+    @property
+    def kills(self) -> bool:
+        """Whether the process dies of it."""
+        return self.action in (Action.KILL, Action.TORN)
+
+    def fits(self, call: Call) -> bool:
+        """Whether it can happen to this call; half of a write needs two bytes."""
+        return call.operation in self.happens_to and (self.action not in (Action.SHORT, Action.TORN) or call.length > 1)
+
+
+def _fails(name: str, happens_to: Iterable[Operation], from_then_on: Iterable[Operation] = ()) -> Kind:
+    return Kind(name, Action.FAIL, frozenset(happens_to), getattr(errno, name.partition(" ")[0]), frozenset(from_then_on))
+
+
+KINDS = (
+    _fails("ENOSPC", _TAKES_SPACE | {Operation.SYNC}),
+    _fails("EDQUOT", _TAKES_SPACE),
+    _fails("EIO", _OPENS | _CHANGES),
+    _fails("EACCES", _BY_NAME),
+    _fails("EROFS", _BY_NAME - {Operation.READ_OPEN}),
+    _fails("EMFILE", _OPENS),
+    _fails("ENOSPC from then on", _TAKES_SPACE, _TAKES_SPACE),
+    _fails("EROFS from then on", _BY_NAME - {Operation.READ_OPEN}, _CHANGES - {Operation.SYNC}),
+    Kind("kill", Action.KILL, _CHANGES),
+    Kind("short write", Action.SHORT, frozenset({Operation.WRITE})),
+    Kind("kill in a write", Action.TORN, frozenset({Operation.WRITE})),
+)
+
+
+@dataclass
+class Outcome:
+    """What the operation under fault came to: `answer` when it returned, `error` when it raised, neither when the process died."""
+
+    answer: str | None = None
+    error: str | None = None
+    faults: list[str] = field(default_factory=list)
+
+
+class Scenario(ABC):
+    """One operation and what must hold. It is sent to the child processes: of state it has paths at most."""
+
+    is_killed = True
+    """Whether killing the process is a fault that has an aftermath of its own."""
+    looks_alike = True
+    """Whether states with the same names and sizes of small files may count as one."""
+
+    @abstractmethod
+    def prepare(self, folder: Path) -> None:
+        """Make the state before."""
+
+    @abstractmethod
+    def operate(self, folder: Path) -> str:
+        """Do the operation; what it answered, as text."""
+
+    def operate_next(self, folder: Path) -> None:
+        """Do something small afterwards in the same process, which must go well though the operation failed."""
+        self.check(folder, Outcome())
+
+    @abstractmethod
+    def check(self, folder: Path, outcome: Outcome) -> None:
+        """AssertionError when something does not hold after the fault."""
+
+    def outcome_of(self, marks: list[str]) -> Outcome:
+        """What was answered, when the power was cut after these lines had been written into the log: the answer is the last one."""
+        return Outcome(answer=marks[-1] if marks else None)
+
+    def next_operations(self, _folder: Path, _outcome: Outcome) -> Iterator[tuple[str, Callable[[Path], None]]]:
+        """What may come next: a name, and a function that does it in a copy of the folder and raises AssertionError."""
+        yield from ()
+
+    def watched(self, folder: Path) -> Path:
+        """The folder whose calls count."""
+        return folder
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A kind of fault at a call."""
+
+    call: Call
+    kind: Kind
+
+    def __str__(self) -> str:
+        return f"{self.kind.name} at {self.call}"
+
+
+class FaultFoundError(AssertionError):
+    """Something does not hold after some fault."""
+
+
+@dataclass
+class Findings:
+    """What came out of the runs of one scenario."""
+
+    operations: int = 0
+    runs: int = 0
+    follow_ups: int = 0
+    faults: dict[str, str] = field(default_factory=dict)
+    """What did not hold, by run."""
+
+    def require_none(self) -> None:
+        """FaultFoundError that names the runs after which something did not hold."""
+        if self.faults:
+            told = "\n".join(f"{fault}\n    {wrong}" for fault, wrong in self.faults.items())
+            raise FaultFoundError(f"{len(self.faults)} of {self.runs} runs over {self.operations} operations:\n{told}")
+
+
+class Harness:
+    """Runs faults of one scenario below `folder`."""
+
+    def __init__(self, scenario: Scenario, folder: Path) -> None:
+        """Prepare the state before, and record the operation once."""
+        self.scenario = scenario
+        self.folder = folder
+        self.before = folder / "before"
+        self.before.mkdir(parents=True)
+        scenario.prepare(self.before)
+        self.findings = Findings()
+        self._followed: set[str] = set()
+        outcome, log = self._operate(folder / "recorded", None)
+        assert outcome.answer is not None, f"the operation fails without a fault: {outcome.error}"
+        assert not outcome.faults, outcome.faults
+        self.log = system_calls.read_log(log)
+        self.calls = [call for call in self.log if call.operation is not Operation.MARK]
+        assert self.calls, "no file operation was seen"
+        self.findings.operations = len(self.calls)
+        shutil.rmtree(folder / "recorded")
+
+    def faults(self) -> list[Fault]:
+        """Every call with every kind of fault that can happen to it."""
+        kinds = [kind for kind in KINDS if self.scenario.is_killed or not kind.kills]
+        return [Fault(call, kind) for call in self.calls for kind in kinds if kind.fits(call)]
+
+    def sample(self, count: int) -> list[Fault]:
+        """Some `count` of them, chosen by a hash of what they are."""
+        return sorted(self.faults(), key=_rank)[:count]
+
+    def run(self, faults: Iterable[Fault], *, follow_ups: int | None = None, only: str = "") -> Findings:
+        """Try each of them, with at most so many next operations each, chosen by a hash, of those whose name begins with `only`."""
+        for fault in faults:
+            self.findings.runs += 1
+            place = self.folder / "run"
+            try:
+                self._run(fault, place, follow_ups, only)
+            except Exception as error:  # noqa: BLE001 - whatever the checks stumble over is a finding
+                self.findings.faults[str(fault)] = told(error)
+            finally:
+                for made in self.folder.glob("run*"):
+                    shutil.rmtree(made) if made.is_dir() else made.unlink()
+        return self.findings
+
+    def _run(self, fault: Fault, place: Path, follow_ups: int | None, only: str) -> None:
+        outcome, log = self._operate(place, fault)
+        hit = [call for call in system_calls.read_log(log) if call.injected]
+        if not hit:
+            return  # this run had fewer calls: threads that did not meet, a folder that lists in another order
+        after = place.with_name("run-after") if place.with_name("run-after").exists() else place
+        self.scenario.check(after, outcome)
+        assert not outcome.faults, "; ".join(outcome.faults)
+        looks = _fingerprint(after, outcome) if self.scenario.looks_alike else str(fault)
+        if looks in self._followed:
+            return
+        self._followed.add(looks)
+        wrong = []
+        following = [one for one in self.scenario.next_operations(after, outcome) if one[0].startswith(only)]
+        chosen = sorted(following, key=lambda one: hashlib.sha256(f"{one[0]} after {_name(fault)}".encode()).digest())[:follow_ups]
+        for number, (name, next_operation) in enumerate(chosen):
+            copy = place.with_name(f"run-next-{number}")
+            shutil.copytree(after, copy, symlinks=True)
+            self.findings.follow_ups += 1
+            try:
+                next_operation(copy)
+            except Exception as error:  # noqa: BLE001 - the next operation must not fail either
+                wrong.append(f"then {name}: {told(error)}")
+            shutil.rmtree(copy)
+        assert not wrong, "; ".join(wrong)
+
+    def _operate(self, place: Path, fault: Fault | None, tries: int = _TRIES) -> tuple[Outcome, Path]:
+        shutil.copytree(self.before, place, symlinks=True)
+        log, answer = place.with_name("run.log"), place.with_name("run.json")
+        answer.unlink(missing_ok=True)
+        log.unlink(missing_ok=True)
+        child = _children().Process(target=_operate_in_child, args=(self.scenario, place, fault, log, answer))
+        child.start()
+        child.join(_HANG_SECONDS)
+        if child.is_alive():
+            child.kill()
+            child.join()
+            raise AssertionError(f"hangs for {_HANG_SECONDS} s")
+        if answer.exists():
+            return Outcome(**json.loads(answer.read_text())), log
+        if child.exitcode == -signal.SIGSYS and tries > 1:
+            shutil.rmtree(place)
+            shutil.rmtree(place.with_name("run-after"), ignore_errors=True)
+            return self._operate(place, fault, tries - 1)
+        killed = fault is not None and fault.kind.kills and child.exitcode == -signal.SIGKILL
+        assert killed, f"the process ended with {child.exitcode}"
+        return Outcome(), log
+
+
+def _operate_in_child(scenario: Scenario, place: Path, fault: Fault | None, log: Path, answer: Path) -> None:
+    """Written to `answer`: the outcome; what of it is left lies in `run-after`, when the process went on."""
+    outcome = Outcome()
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # what is logged of faults is as long as what pytest tells
+    open_before = _open_files(place)
+    system_calls.watch()
+    if fault is None:
+        system_calls.arm(scenario.watched(place), log, with_data=True)
+    else:
+        kind = fault.kind
+        system_calls.arm(
+            scenario.watched(place), log, at=fault.call.number, action=kind.action, error=kind.error, from_then_on=kind.from_then_on
+        )
+    try:
+        outcome.answer = scenario.operate(place)
+        system_calls.mark(outcome.answer)
+    except Exception as error:  # noqa: BLE001 - the scenario judges it
+        outcome.error = told(error)
+    system_calls.disarm()
+    gc.collect()  # an error keeps alive what its traceback names
+    if left := _open_files(place) - open_before:
+        outcome.faults.append(f"files left open: {sorted(left)}")
+    if fault is not None:
+        shutil.copytree(place, place.with_name("run-after"), symlinks=True)
+        try:
+            scenario.operate_next(place)
+        except Exception as error:  # noqa: BLE001 - as above
+            outcome.faults.append(f"the next operation of the same process fails: {told(error)}")
+    answer.write_text(json.dumps(outcome.__dict__))
+    os._exit(0)
+
+
+def told(error: Exception) -> str:
+    """An error in a line, with the place that raised it."""
+    where = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {error} ({Path(where.filename).name}:{where.lineno})"
+
+
+def _open_files(place: Path) -> set[str]:
+    found = set()
+    for descriptor in Path("/proc/self/fd").iterdir():
+        try:
+            target = str(descriptor.readlink())
+        except OSError:
+            continue
+        if target.startswith(f"{place}/"):
+            found.add(target)
+    return found
+
+
+def _children() -> multiprocessing.context.ForkServerContext:
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["tests.faults.catalog_scenarios", "tests.faults.dump_scenarios", "tests.faults.account_scenarios"])
+    return context
+
+
+def _name(fault: Fault) -> str:
+    """The same in every run, wherever the folder lies."""
+    return f"{fault.kind.name} {fault.call.operation.name} {Path(fault.call.path).name} {fault.call.number}"
+
+
+def _rank(fault: Fault) -> bytes:
+    return hashlib.sha256(_name(fault).encode()).digest()
+
+
+def _fingerprint(folder: Path, outcome: Outcome) -> str:
+    """Names, links and sizes of small files; what a killed publish wrote into its own folder by half looks alike, however far it came."""
+    seen = [str(outcome.answer)]
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        if path.is_symlink():
+            seen.append(f"{name} -> {path.readlink()}")
+        elif path.is_file():
+            size = path.stat().st_size
+            seen.append(f"{name} {size if size < 4096 and '/.' not in name else min(size, 1)}")
+        else:
+            seen.append(name)
+    return hashlib.sha256("\n".join(seen).encode()).hexdigest()
