@@ -62,7 +62,7 @@ class _Heard:
     def hear(self, data: bytes) -> None:
         ear, clock, next_look = Ear(), SampleClock(), TICK_SECONDS * SAMPLE_RATE
         self._tracker.connected()
-        for samples in sound(_Bytes(data)):  # type: ignore[arg-type]
+        for samples in sound(_Bytes(data)):
             ear.feed(samples)
             clock.arrived(ear.samples, round(ear.samples / SAMPLE_RATE * 1000))
             if ear.samples >= next_look:
