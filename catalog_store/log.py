@@ -39,7 +39,6 @@ def log_json(level: str, *, quiet: Sequence[str] = ()) -> None:
         wrapper_class=structlog.make_filtering_bound_logger(number),
         # Not PrintLogger: it writes a line and its end apart, and another process that shares the stream gets in between.
         logger_factory=structlog.WriteLoggerFactory(sys.stderr),
-        cache_logger_on_first_use=True,
     )
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+import structlog
 from filelock import FileLock
 
 from tests.postgresql import create_database, shared_server
@@ -23,6 +25,12 @@ WORLD_RECORDINGS = 600
 LONGEST = ("test_icecast.py", "test_first_build.py", "stream_monitor", "rebuild")
 """Files and folders that go first, in this order: begun last, they keep one worker busy for minutes after the other has run out of tests.
 The first listens for a minute of real time and needs no catalog, while the second has the shared one built, which others would wait for."""
+
+
+def pytest_configure() -> None:
+    """A shell has its background jobs ignore Ctrl-C, and all that they start; the tests send it to commands that must hear it."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -45,6 +53,13 @@ def state_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("state")
     os.environ["XDG_STATE_HOME"] = str(folder)
     return folder
+
+
+@pytest.fixture(autouse=True)
+def plain_log() -> Iterator[None]:
+    """What a test does to the log of the process ends with it: the next test has another standard error, and this one's is closed."""
+    yield
+    structlog.reset_defaults()
 
 
 @dataclass(frozen=True)

@@ -19,12 +19,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@pytest.fixture(autouse=True)
-def plain_log() -> None:
-    """A test before this one may have pointed the log of the process at a stream that is closed by now."""
-    structlog.reset_defaults()
-
-
 @pytest.fixture(scope="module")
 def editions(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("editions")

@@ -134,8 +134,7 @@ def test_an_interrupted_build_says_so_and_lets_go_of_the_catalog(built_world: Bu
 
 
 def test_an_interrupted_simulation_says_so(tmp_path: Path) -> None:
-    # A shell has its background jobs, such as these tests may be one, ignore the signal.
-    command = ["env", "--default-signal=INT", sys.executable, "-m", "pipeline", "simulate", "--recordings", "20000", "--out", str(tmp_path)]
+    command = [sys.executable, "-m", "pipeline", "simulate", "--recordings", "20000", "--out", str(tmp_path)]
     with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True, start_new_session=True) as simulation:
         assert simulation.stderr
         first = simulation.stderr.readline()
