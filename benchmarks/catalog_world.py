@@ -169,6 +169,7 @@ def _releases(
     releases = releases.with_columns(
         artist_id=(artist + FIRST_ARTIST_ID).fill_null(VARIOUS_ARTISTS_ID),
         artist_name=cast.names.gather(artist).fill_null("Various Artists"),
+        artist_credited_as=pl.lit(None, pl.String),
         label_id=pl.col("label") + 1,
         label_name=cast.label_names.gather(releases["label"]),
         release_date=pl.when(pl.col("coin") >= UNDATED).then(pl.when(year_only).then(year + "-01-01").otherwise(full)),
@@ -193,6 +194,7 @@ def _credits(recordings: pl.DataFrame, names: pl.Series) -> pl.DataFrame:
         position=pl.int_range(pl.len()).over("recording_id"),
         artist_id=pl.col("artist") + FIRST_ARTIST_ID,
         name=names.gather(merged["artist"]),
+        credited_as=pl.lit(None, pl.String),
         is_primary=pl.col("credit").list.set_intersection(["artist", "second_artist"]).list.len() > 0,
         is_remixer=pl.col("credit").list.contains("remixer"),
     )
