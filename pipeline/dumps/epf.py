@@ -18,6 +18,7 @@ import numpy as np
 import polars as pl
 
 from pipeline.dumps.errors import DumpError
+from pipeline.dumps.line_pieces import LongLine, whole_lines
 from pipeline.dumps.rejects import Reason
 from pipeline.dumps.staging_writer import EXCERPT_CHARACTERS
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 BLOCK_BYTES = 16 << 20
 """Bytes that are parsed at a time; twice that and the frame of it are in memory."""
 LONGEST_RECORD_BYTES = 64 << 20
-"""Without a record end in so much the file is none of this format: give up before it fills the memory."""
+"""A longer record is rejected unread: a file without record ends would fill the memory."""
 CELL, RECORD = b"\x01", b"\x02\n"
 _WINDOWS_RECORD = b"\x02\r\n"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -102,31 +103,33 @@ class EpfFile:
 
         DumpError behind the last record when the file is cut off or holds another number of records than it says.
         """
+        wanted = columns or self.header.columns
         seen = 0
         stated: int | None = None
-        data = self._rest
-        while True:
-            more = self._file.read(BLOCK_BYTES)
-            data = data + more if data else more
-            end = data.rfind(RECORD) + len(RECORD)
-            if end >= len(RECORD):
-                block, stated = _without_count(data[:end], stated)
-                data = data[end:]
+        rest = b""
+        for piece in whole_lines(self._unread(), LONGEST_RECORD_BYTES, RECORD):
+            if isinstance(piece, LongLine) and piece.has_end:
+                seen += 1
+                yield _too_large(piece.head, wanted, seen)
+            elif isinstance(piece, LongLine):
+                rest = piece.head
+            elif not piece.endswith(RECORD):
+                rest = piece
+            else:
+                block, stated = _without_count(piece, stated)
                 if block:
-                    parsed, records = _parse(block, self.header.columns, columns or self.header.columns, seen)
+                    parsed, records = _parse(block, self.header.columns, wanted, seen)
                     seen += records
                     yield parsed
-            if not more:
-                break
-            if len(data) > LONGEST_RECORD_BYTES:
-                raise DumpError(
-                    f"{self.name}: no record end within {LONGEST_RECORD_BYTES} bytes behind record {seen}; "
-                    "the file is damaged, fetch it again"
-                )
-        if data.strip(b"\n") or stated is None:
+        if rest.strip(b"\n") or stated is None:
             raise DumpError(f"{self.name}: cut off behind record {seen} (no #recordsWritten line at the end); fetch the file again")
         if stated != seen:
             raise DumpError(f"{self.name}: holds {seen} records but says that {stated} were written; fetch the file again")
+
+    def _unread(self) -> Iterator[bytes]:
+        """The bytes behind the header, in blocks."""
+        yield self._rest
+        yield from iter(lambda: self._file.read(BLOCK_BYTES), b"")
 
 
 class _UnixEnds:
@@ -155,6 +158,13 @@ def _without_count(block: bytes, stated: int | None) -> tuple[bytes, int | None]
         return block, stated
     number = block[start + len(_COUNT_LINE) : -len(RECORD)].strip()
     return block[:start], int(number) if number.isdigit() else stated
+
+
+def _too_large(head: bytes, wanted: tuple[str, ...], number: int) -> EpfBlock:
+    """No rows, and the record `number` that begins with `head` as a reject."""
+    rows = pl.DataFrame(schema={**dict.fromkeys(wanted, pl.String), "record": pl.Int64})
+    out = [(Reason.TOO_LARGE.value, number, None, _excerpt(head))]
+    return EpfBlock(rows, pl.DataFrame(out, schema=REJECT_SCHEMA, orient="row"))
 
 
 def _parse(block: bytes, columns: tuple[str, ...], wanted: tuple[str, ...], seen: int) -> tuple[EpfBlock, int]:

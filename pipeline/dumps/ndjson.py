@@ -26,8 +26,9 @@ from pipeline.dumps.compressed import DumpFile, packing_of
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.expectations import SAMPLED_LINES
 from pipeline.dumps.json_documents import document_records, is_json, one_line
+from pipeline.dumps.line_pieces import LongLine, whole_lines
 from pipeline.dumps.ndjson_blocks import BlockContent, BlockReader, Layout, Records, connect, line_places
-from pipeline.dumps.ndjson_lines import LineCounter, LongLine, whole_lines
+from pipeline.dumps.ndjson_lines import LineCounter
 from pipeline.engine.local import worker_count
 
 if TYPE_CHECKING:

@@ -13,23 +13,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pipeline.dumps.compressed import DumpFile, packing_of
+from pipeline.dumps.line_pieces import HEAD_BYTES
 from pipeline.dumps.staging_writer import EXCERPT_CHARACTERS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from numpy.typing import NDArray
 
 STEP_BYTES = 512 << 10
 """Stays in the second-level cache."""
-_EXCERPT_BYTES = 4 * EXCERPT_CHARACTERS
-"""No character of UTF-8 is longer than four bytes."""
 
 
 def excerpt_of(record: bytes) -> str:
     """The beginning of a raw record as text; bytes that are not UTF-8 are shown by their numbers."""
-    return record[:_EXCERPT_BYTES].strip().decode("utf-8", "backslashreplace")[:EXCERPT_CHARACTERS]
+    return record[:HEAD_BYTES].strip().decode("utf-8", "backslashreplace")[:EXCERPT_CHARACTERS]
 
 
 @dataclass(frozen=True)
@@ -149,40 +148,3 @@ def _first_text(buffer: bytearray, start: int, end: int) -> bytes:
         if text:
             return text[:1]
     return b""
-
-
-@dataclass(frozen=True)
-class LongLine:
-    """A line that is too long to be read: the beginning of it."""
-
-    head: bytes
-
-
-def whole_lines(blocks: Iterable[bytes], longest: int) -> Iterator[bytes | LongLine]:
-    """The same bytes cut behind line ends; the last piece may lack one. A line longer than a block comes as one longer piece.
-
-    A line of more than `longest` bytes, its end among them, comes as a `LongLine`; of one without end no more than that is in memory.
-    `blocks` are no longer than `longest`.
-    """
-    parts: list[bytes] = []
-    held = 0
-    is_passed_over = False
-    for block in blocks:
-        rest = block
-        if held + (rest.find(b"\n") + 1 or len(rest)) > longest and not is_passed_over:
-            yield LongLine(b"".join([*parts, rest])[:_EXCERPT_BYTES])
-            parts, held, is_passed_over = [], 0, True
-        if is_passed_over:
-            end = rest.find(b"\n") + 1
-            if not end:
-                continue
-            rest, is_passed_over = rest[end:], False
-        cut = rest.rfind(b"\n") + 1
-        if cut:
-            yield b"".join([*parts, rest[:cut]])
-            parts, held = [], 0
-        if cut < len(rest):
-            parts.append(rest[cut:])
-            held += len(rest) - cut
-    if parts:
-        yield b"".join(parts)

@@ -17,7 +17,6 @@ from pipeline.dumps.dump_dates import date_in
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.fingerprints.streams import STREAMS, Stream
 from pipeline.dumps.ndjson import BLOCK_BYTES, Block, read_json_chunks
-from pipeline.dumps.ndjson_lines import LongLine, whole_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,8 +29,6 @@ LAST_ESCAPED_DAY = "2024-12-04"
 """Files of later days are plain JSON."""
 PASSED_OVER = ("created", "updated", "bitrate", "format*", "album_artist", "track_no", "disc_no", "gid")
 """Members that rows are known to have and that are not read."""
-LONGEST_LINE_BYTES = 64 << 20
-"""Items of a day's audio come to 10 MB; without a line end in so much it is no file of this format."""
 
 
 def stage(dump: Path, out: StagingWriter) -> None:
@@ -84,16 +81,20 @@ def _is_empty(path: Path) -> bool:
         return not file.read(1)
 
 
-def _lines(path: Path) -> Iterator[bytes]:
-    for piece in whole_lines(blocks(path, BLOCK_BYTES), LONGEST_LINE_BYTES):
-        if isinstance(piece, LongLine):
-            raise DumpError(f"{path}: a line of more than {LONGEST_LINE_BYTES} bytes ({piece.head[:60]!r}): not one record per line")
-        yield piece
-
-
 def _blocks(stream: Stream, path: Path, day: str, census: MemberCensus) -> Iterator[Block]:
-    pieces = _lines(path)
+    content = blocks(path, BLOCK_BYTES)
     if day <= LAST_ESCAPED_DAY:
-        # Of COPY's escapes only the doubled backslash can occur: JSON has no control characters that COPY would name.
-        pieces = (piece.replace(b"\\\\", b"\\") for piece in pieces)
-    yield from read_json_chunks(pieces, stream.columns, path.name, census=census)
+        content = _unescaped(content)
+    yield from read_json_chunks(content, stream.columns, path.name, census=census)
+
+
+def _unescaped(content: Iterator[bytes]) -> Iterator[bytes]:
+    """Blocks with single backslashes for doubled ones: of COPY's escapes no other can occur, JSON has no control characters to name."""
+    begun = b""
+    for block in content:
+        text = begun + block
+        # A pair may lie across two blocks.
+        begun = b"\\" * ((len(text) - len(text.rstrip(b"\\"))) % 2)
+        yield text[: len(text) - len(begun)].replace(b"\\\\", b"\\")
+    if begun:
+        yield begun

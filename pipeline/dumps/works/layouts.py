@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.dumps.compressed import COMPRESSED_SUFFIXES, DumpFile
 from pipeline.dumps.errors import DumpError
+from pipeline.dumps.line_pieces import whole_lines
 from pipeline.dumps.tab_rows import LONGEST_LINE_BYTES
 
 if TYPE_CHECKING:
@@ -110,24 +111,28 @@ def _files_of(folder: Path) -> dict[str, list[Path]]:
 
 
 def _first_lines(path: Path) -> list[bytes]:
-    """The whole lines at the begin of the file: those within _SNIFFED_BYTES, or at least one behind the heading if there is one."""
+    """The whole lines at the begin of the file: those within _SNIFFED_BYTES, or at least one behind the heading if there is one.
+
+    Lines that are too long to be read are passed over.
+    """
+    lines: list[bytes] = []
     with DumpFile(path) as file:
-        parts = [file.read(_SNIFFED_BYTES)]
-        lines = parts[0].count(b"\n")
-        while lines < _FEWEST_LINES and sum(map(len, parts)) < LONGEST_LINE_BYTES and (more := file.read(_SNIFFED_BYTES)):
-            parts.append(more)
-            lines += more.count(b"\n")
-        is_whole = not file.read(1)
-    head = b"".join(parts)
-    whole = head if is_whole or b"\n" not in head else head[: head.rindex(b"\n")]
-    return [line.removesuffix(b"\r") for line in whole.removeprefix(b"\xef\xbb\xbf").split(b"\n")]
+        for piece in whole_lines(iter(lambda: file.read(_SNIFFED_BYTES), b""), LONGEST_LINE_BYTES):
+            if isinstance(piece, bytes):
+                lines += piece.removesuffix(b"\n").split(b"\n")
+            if len(lines) >= _FEWEST_LINES:
+                break
+    lines = [line.removesuffix(b"\r") for line in lines]
+    return [lines[0].removeprefix(b"\xef\xbb\xbf"), *lines[1:]] if lines else lines
 
 
 def layout_of(path: Path, kind: Kind) -> Layout:
     """Detect the layout from the begin of the file; DumpError when neither heading nor cell count is of a known one."""
     lines = _first_lines(path)
     if not any(line.strip() for line in lines):
-        raise DumpError(f"{path}: holds only blank lines; fetch the file again and compare its checksum")
+        raise DumpError(
+            f"{path}: holds only blank lines, or ones of more than {LONGEST_LINE_BYTES} bytes; fetch it again and compare its checksum"
+        )
     unnamed: tuple[str, ...] = ()
     heading = lines[0].decode("utf-8", errors="replace").removeprefix("#").lower().split("\t") if lines[0].startswith(b"#") else None
     counts = Counter(line.count(b"\t") + 1 for line in lines[1 if heading else 0 :] if line)

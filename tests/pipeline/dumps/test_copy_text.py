@@ -104,10 +104,21 @@ def test_an_empty_stream_has_no_rows() -> None:
     assert read(b"") == ([], [])
 
 
-def test_a_stream_without_line_ends_is_refused_before_it_fills_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("block_bytes", [1, 7, 10, 100])
+def test_line_over_the_bound_is_rejected_and_those_around_it_are_read(monkeypatch: pytest.MonkeyPatch, block_bytes: int) -> None:
     monkeypatch.setattr("pipeline.dumps.tab_rows.LONGEST_LINE_BYTES", 100)
-    with pytest.raises(DumpError, match="table: no line end within 100 bytes"):
-        list(row_blocks(io.BytesIO(b"x" * 1000), 3, "table", block_bytes=10))
+    rows, faults = read(b"1\ta\tb\tt\n2\t" + b"x" * 500 + b"\tc\tt\n3\td\te\tf\n", block_bytes)
+    assert rows == [(1, 1, "a", "b", True), (3, 3, "d", "e", False)]
+    assert [fault[:2] for fault in faults] == [(2, "too_large")]
+    assert str(faults[0][2]).startswith("2\tx")
+
+
+def test_last_line_over_the_bound_without_an_end_was_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pipeline.dumps.tab_rows.LONGEST_LINE_BYTES", 100)
+    with pytest.raises(DumpError, match="table: cut off in the last line"):
+        read(b"1\ta\tb\tt\n2\t" + b"x" * 500, 10)
+    blocks = list(row_blocks(io.BytesIO(b"1\ta\n" + b"x" * 500), 2, "table", block_bytes=10))
+    assert [fault[:2] for block in blocks for fault in block.faults.rows()] == [(2, "too_large")]
 
 
 def test_a_heading_line_is_skipped_but_counted() -> None:

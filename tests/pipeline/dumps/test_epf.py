@@ -76,6 +76,17 @@ def test_blocks_of_any_size_give_the_same_records(monkeypatch: pytest.MonkeyPatc
     assert whole["record"].to_list() == list(range(1, 501))
 
 
+@pytest.mark.parametrize("size", [1, 2, 7, 64])
+def test_record_over_the_bound_is_rejected_and_those_around_it_are_read(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    monkeypatch.setattr(pipeline.dumps.epf, "LONGEST_RECORD_BYTES", 64)
+    monkeypatch.setattr(pipeline.dumps.epf, "BLOCK_BYTES", size)
+    long = b"1\x018\x01" + b"x" * (1 << 16)  # more than is read with the header
+    block = read(file_of([b"1\x017\x01a", long, b"1\x019\x01b", b"1\x0110\x01c"]))
+    assert block.rows.rows() == [("1", "7", "a", 1), ("1", "9", "b", 3), ("1", "10", "c", 4)]
+    assert block.rejects.select("reason", "record").rows() == [("too_large", 2)]
+    assert block.rejects["excerpt"].item().startswith("1|8|xxx")
+
+
 @pytest.mark.parametrize(
     ("data", "message"),
     [

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import read_table
+from pipeline.dumps import fingerprints
 from pipeline.dumps.adapters import stage_dump
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.fingerprints.items import fingerprint_keys, unsigned
@@ -74,6 +75,14 @@ def test_titles_of_both_escapings_come_out_the_same(tmp_path: Path, day: str, do
     found = staged(write_day(tmp_path / "d", day, {"meta": rows}, doubled=doubled), tmp_path / "s")
     shown = [title.replace("\t", " ") for title in titles]
     assert found["source_fingerprint_meta"]["title"].to_list() == shown
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5])
+def test_doubled_backslashes_are_undone_wherever_blocks_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    monkeypatch.setattr(fingerprints, "BLOCK_BYTES", size)
+    rows: list[Row | str] = [{"id": 1, "track": "\\\\\\ \\ \\\\server"}]
+    found = staged(write_day(tmp_path / "d", "2024-12-04", {"meta": rows}, doubled=True), tmp_path / "s")
+    assert found["source_fingerprint_meta"]["title"].to_list() == ["\\\\\\ \\ \\\\server"]
 
 
 def test_a_day_without_rows_is_a_day(tmp_path: Path) -> None:

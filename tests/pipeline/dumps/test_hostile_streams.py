@@ -13,8 +13,8 @@ import pytest
 
 from pipeline.dumps import epf, ndjson
 from pipeline.dumps.errors import DumpError
+from pipeline.dumps.line_pieces import LongLine, whole_lines
 from pipeline.dumps.ndjson import read_json_blocks, read_json_chunks
-from pipeline.dumps.ndjson_lines import LongLine, whole_lines
 from tests.pipeline.dumps.confined import stage_confined
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from tests.pipeline.dumps.conftest import Case
 
+FLAT_MEMORY_BYTES = 4 << 30
+"""Of address space."""
 COLUMNS = {"id": "VARCHAR", "name": "VARCHAR", "count": "BIGINT", "artists": "STRUCT(id VARCHAR, name VARCHAR)[]"}
 
 
@@ -38,6 +40,15 @@ def test_lines_longer_than_the_bound_are_told_apart_wherever_blocks_end(size: in
     long = [piece.head for piece in pieces if isinstance(piece, LongLine)]
     assert [head[:1] for head in long] == [b"c", b"f"]
     assert all(piece.endswith(b"\n") for piece in pieces[:-1] if isinstance(piece, bytes))
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 10])
+def test_ends_of_two_bytes_are_found_wherever_blocks_end(size: int) -> None:
+    text = b"a\x02b\x02\n" + b"c" * 30 + b"\x02\nd\n\x02\n" + b"e" * 30
+    pieces = list(whole_lines(cut(text, size), 10, b"\x02\n"))
+    assert b"".join(piece for piece in pieces if isinstance(piece, bytes)) == b"a\x02b\x02\nd\n\x02\n"
+    long = [piece for piece in pieces if isinstance(piece, LongLine)]
+    assert [(piece.head[:1], piece.has_end) for piece in long] == [(b"c", True), (b"e", False)]
 
 
 def test_line_over_the_bound_is_rejected_and_those_around_it_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,6 +183,32 @@ def test_link_or_device_in_an_archive_is_neither_made_nor_followed(case: Callabl
     assert not (damaged.dump.parent / "outside").exists()
 
 
+@pytest.mark.parametrize(
+    ("form", "end", "index", "place"),
+    [
+        ("works 1", b"\n", 0, "line 1"),
+        ("works 2", b"\n", 3, "line 4"),
+        ("catalog_b unpacked", b"\n", 3, "line 4"),
+        ("streamsvc_b flat", b"\x02\n", 8, "record 4"),  # behind five lines of header
+        ("fingerprints day", b"\n", 3, "line 4"),
+    ],
+)
+def test_record_of_two_hundred_megabytes_is_rejected_in_bounded_memory(
+    case: Callable[[str], Case], form: str, end: bytes, index: int, place: str
+) -> None:
+    damaged = case(form)
+    before = len(damaged.rejects())
+    records = damaged.read().split(end)
+    damaged.write(end.join([*records[:index], b"x" * (200 << 20) + records[index], *records[index + 1 :]]))
+    assert stage_confined(damaged.platform, damaged.dump, damaged.folder, FLAT_MEMORY_BYTES) == ""
+    rejects = pl.read_parquet(damaged.folder / "reject" / "*.parquet")
+    assert rejects.filter(reason="too_large").select("place", "severity").rows() == [(place, "row")]
+    assert rejects.filter(reason="too_large")["excerpt"].item().startswith("xxx")
+    # Of all other records no more are missing than referred to the one.
+    assert set(rejects["reason"][before:]) <= {"too_large", "dangling_reference"}
+    assert len(rejects) <= before + 10
+
+
 def test_epf_file_without_record_ends_is_refused_before_it_fills_the_memory(
     case: Callable[[str], Case], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -180,9 +217,9 @@ def test_epf_file_without_record_ends_is_refused_before_it_fills_the_memory(
     monkeypatch.setattr(epf, "BLOCK_BYTES", 1 << 18)
     content = damaged.read()
     place = content.index(b"\x02\n", len(content) // 2) + 2
-    damaged.write(content[:place] + b"x" * (4 << 20) + content[place:])
+    damaged.write(content[:place] + b"x" * (4 << 20))
     said = damaged.refusal()
-    assert "no record end within 1048576 bytes" in said
+    assert "cut off behind record" in said
     assert damaged.file.name in said
 
 

@@ -1,0 +1,70 @@
+"""Blocks of bytes cut behind line ends, at bounded memory: a line that is too long is passed over, and told.
+
+What lives here: the cutting that all readers of lines and records share. What must not live here: what a line means.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pipeline.dumps.staging_writer import EXCERPT_CHARACTERS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+HEAD_BYTES = 4 * EXCERPT_CHARACTERS
+"""Kept of a line that is too long. No character of UTF-8 is longer than four bytes."""
+
+
+@dataclass(frozen=True)
+class LongLine:
+    """A line that is too long to be read: the beginning of it, and whether it has an end (only the last one may lack it)."""
+
+    head: bytes
+    has_end: bool = True
+
+
+def whole_lines(blocks: Iterable[bytes], longest: int, end: bytes = b"\n") -> Iterator[bytes | LongLine]:
+    """The same bytes cut behind line ends; the last piece may lack one. A line longer than a block comes as one longer piece.
+
+    A line of more than `longest` bytes, its end among them, comes as a `LongLine`; no more than that of it is in memory at a time. `blocks`
+    are no longer than `longest`.
+    """
+    parts: list[bytes] = []
+    held = 0
+    long: bytes | None = None
+    for block in _with_whole_ends(blocks, end):
+        rest = block
+        first = rest.find(end) + len(end) if end in rest else 0
+        if long is None and held + (first or len(rest)) > longest:
+            long = b"".join([*parts, rest])[:HEAD_BYTES]
+            parts, held = [], 0
+        if long is not None:
+            if not first:
+                continue
+            yield LongLine(long)
+            rest, long = rest[first:], None
+        cut = rest.rfind(end) + len(end) if end in rest else 0
+        if cut:
+            yield b"".join([*parts, rest[:cut]])
+            parts, held = [], 0
+        if cut < len(rest):
+            parts.append(rest[cut:])
+            held += len(rest) - cut
+    if long is not None:
+        yield LongLine(long, has_end=False)
+    if parts:
+        yield b"".join(parts)
+
+
+def _with_whole_ends(blocks: Iterable[bytes], end: bytes) -> Iterator[bytes]:
+    """The same bytes in blocks none of which, but the last, ends within `end`."""
+    begun = b""
+    for block in blocks:
+        text = begun + block if begun else block
+        begun = next((end[:size] for size in range(len(end) - 1, 0, -1) if text.endswith(end[:size])), b"")
+        if len(text) > len(begun):
+            yield text[: len(text) - len(begun)] if begun else text
+    if begun:
+        yield begun
