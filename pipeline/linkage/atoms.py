@@ -22,6 +22,7 @@ from catalog_store.tables import TABLES
 from pipeline.dumps.numbers import GOLDEN, hashed
 from pipeline.linkage.namesakes import part_namesakes
 from pipeline.linkage.runs import packed_with_duration, places_in_order, run_starts
+from pipeline.linkage.unfit_rows import work_on
 
 GAP_MS = 4_000
 """Platforms of one recording differ by encoder delay, trailing silence and whole seconds: up to 3 s in real quadruples, 4 with jitter."""
@@ -60,10 +61,14 @@ def make_atoms(records: pl.DataFrame, moves: pl.DataFrame | None = None) -> Atom
             gathered again and again, which from several chunks takes a fifth longer in all.
         moves: platform, external_id, atom_id, part (as `overrides.apart` gives): records that leave their atom, one new atom for each part.
 
-    ValueError when two keys or two atoms have one hash (see ATOM_SEED).
+    ValueError when two keys or two atoms have one hash (see ATOM_SEED). UnfitRowsError names the first record that is no part of one.
     """
     if records.is_empty():
         return Atoms(*(TABLES[name].empty() for name in ("atom", "atom_member", "atom_isrc")))
+    return work_on(records, lambda rows: _made(rows, moves), ("platform", "external_id"))
+
+
+def _made(records: pl.DataFrame, moves: pl.DataFrame | None) -> Atoms:
     placed = part_namesakes(_placed(_numbers(records), records["isrcs"]), records)
     if moves is not None:
         placed = _moved(placed, records, moves)

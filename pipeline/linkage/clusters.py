@@ -22,6 +22,7 @@ from catalog_store.tables import TABLES
 from catalog_store.tables.linkage import EDGE_KINDS
 from pipeline.linkage.guards import SAME_KEY_DURATION_MS, SAME_KEY_DURATION_SHARE, differ_in_length_only, guarded, one_recording_variants
 from pipeline.linkage.runs import run_starts
+from pipeline.linkage.unfit_rows import work_on
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -43,6 +44,8 @@ def clusters(
         edges: rows of `edge` between them.
         cannot: atom_id_a, atom_id_b; pairs that never share a cluster.
         atom_ids: of every atom.
+
+    UnfitRowsError, which names the atoms of the first cluster that cannot be looked into.
     """
     found = components(atoms["atom_id"] if atom_ids is None else atom_ids, edges)
     placed = atoms.join(ends(edges), on="atom_id", how="semi").join(found, on="atom_id", maintain_order="left")
@@ -50,11 +53,13 @@ def clusters(
     counts = several | ~several.any().over("cluster_id")
     placed = placed.with_columns(duration_ms=pl.when(counts).then("duration_ms"))
     foes = NO_PAIRS if cannot is None else cannot.select(NO_PAIRS.columns)
-    unsound = pl.concat([_unsound(placed if guarded() else placed.clear()), _at_odds(found, foes)]).unique()
+    shaky = work_on(placed if guarded() else placed.clear(), _unsound, ("atom_id",), "cluster_id")
+    unsound = pl.concat([shaky, _at_odds(found, foes)]).unique()
     bad = edges.join(found.join(unsound, on="cluster_id", how="semi"), left_on="atom_id_a", right_on="atom_id", how="semi")
     if bad.height:
         involved = found.join(unsound, on="cluster_id", how="semi")
-        rebuilt = _rebuild(placed.join(involved, on="atom_id", how="semi"), bad, foes)
+        joined = placed.join(involved, on="atom_id", how="semi")
+        rebuilt = work_on(joined, lambda rows: _rebuild(rows, bad, foes), ("atom_id",), "cluster_id")
         ids = found["cluster_id"].to_numpy(writable=True)
         ids[found["atom_id"].search_sorted(rebuilt["atom_id"]).to_numpy()] = rebuilt["cluster_id"].to_numpy()
         found = found.with_columns(cluster_id=pl.Series(ids))
@@ -164,7 +169,11 @@ class _Forest:
 
 
 def _rebuild(atoms: pl.DataFrame, edges: pl.DataFrame, foes: pl.DataFrame) -> pl.DataFrame:
-    """Clusters of the atoms of unsound components: atom_id, cluster_id. Decisions join clusters, all other edges join parts of them."""
+    """Clusters of the atoms of unsound components: atom_id, cluster_id. Decisions join clusters, all other edges join parts of them.
+
+    `edges`: those of these components, and any of others.
+    """
+    edges = edges.join(atoms, left_on="atom_id_a", right_on="atom_id", how="semi")
     parts = {row["atom_id"]: _Part(row["duration_ms"], row["duration_ms"], {row["variant"]}) for row in atoms.iter_rows(named=True)}
     part_of, cluster_of = _Forest(parts), _Forest(parts)
     apart: dict[int, set[int]] = {}

@@ -19,6 +19,7 @@ from catalog_store.name_keys import compact_expr, fold_series, name_key_expr, na
 from catalog_store.name_keys.joints import ACCOMPANIMENT, NAME_GUEST_JOINT, NAME_JOINT, TIGHT_COMMA
 from pipeline.dumps.numbers import hashed
 from pipeline.linkage.runs import listed_from, run_starts
+from pipeline.linkage.unfit_rows import work_on
 
 if TYPE_CHECKING:
     from pipeline.linkage.runs import Places
@@ -150,8 +151,11 @@ def _without_overlaps(taken: pl.DataFrame) -> pl.DataFrame:
 
 
 def name_forms(names: pl.Series) -> pl.DataFrame:
-    """What distinct names mean by themselves: name, name_key, parts."""
-    names = names.cast(pl.String)
+    """What distinct names mean by themselves: name, name_key, parts. UnfitRowsError, which names the first that cannot be read."""
+    return work_on(names.cast(pl.String).to_frame("name"), lambda rows: _forms(rows["name"]), ("name",))
+
+
+def _forms(names: pl.Series) -> pl.DataFrame:
     folded = fold_series(names)
     keyed = pl.DataFrame({"name": names, "folded": folded, "name_key": name_key_series(names, folded)})
     keyed = keyed.with_columns(compact_expr(pl.col("name_key")))

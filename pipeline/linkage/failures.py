@@ -9,14 +9,15 @@ import polars as pl
 
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import read_table
-from pipeline.linkage.guards import ComparisonError
+from pipeline.linkage import staged
+from pipeline.linkage.unfit_rows import SHOWN_ROWS, UnfitRowsError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pipeline.paths import BuildPaths
 
-_SHOWN_RECORDS = 10
+_SOURCE = ("platform", "external_id")
 _MEND = "look at their titles and names in work/staging; until it is mended, take the dump that brought them out of the landing folder"
 
 
@@ -26,11 +27,21 @@ class LinkageError(Exception):
 
 @contextmanager
 def naming_records(paths: BuildPaths) -> Iterator[None]:
-    """Turn a ComparisonError, which knows atoms, into a LinkageError, which knows records."""
+    """Turn an UnfitRowsError, which knows atoms or names, into a LinkageError, which knows records."""
     try:
         yield
-    except ComparisonError as error:
-        members = read_table(TABLES["atom_member"], paths.table("atom_member")).filter(pl.col("atom_id").is_in(error.atoms))
-        named = members.unique(["atom_id", "platform"], keep="first", maintain_order=True).head(_SHOWN_RECORDS)
-        records = ", ".join(f"{platform}:{external_id}" for platform, external_id in named.select("platform", "external_id").iter_rows())
-        raise LinkageError(f"records that cannot be compared: {records} ({error.said}); {_MEND}") from error
+    except UnfitRowsError as error:
+        named = _records(paths, error.named).unique(maintain_order=True).head(SHOWN_ROWS)
+        records = ", ".join(f"{platform}:{external_id}" for platform, external_id in named.iter_rows())
+        raise LinkageError(f"records that linkage cannot work on: {records} ({error.said}); {_MEND}") from error
+
+
+def _records(paths: BuildPaths, named: dict[str, list[object]]) -> pl.DataFrame:
+    """platform, external_id of what is named as `work_on` says."""
+    if named.keys() == set(_SOURCE):
+        return pl.DataFrame(named).select(_SOURCE)
+    if "name" in named:
+        return staged.records_crediting(paths, pl.Series(named["name"], dtype=pl.String), SHOWN_ROWS)
+    atoms = pl.Series([atom for ids in named.values() for atom in ids], dtype=pl.Int64)
+    members = read_table(TABLES["atom_member"], paths.table("atom_member")).filter(pl.col("atom_id").is_in(atoms.implode()))
+    return members.unique(["atom_id", "platform"], keep="first", maintain_order=True).select(_SOURCE)

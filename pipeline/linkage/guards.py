@@ -17,6 +17,7 @@ from rapidfuzz.distance import OSA
 
 from catalog_store.name_keys import variants_agree
 from pipeline.linkage.scripts import in_latin, share_no_script
+from pipeline.linkage.unfit_rows import work_on
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -219,9 +220,6 @@ def _exchanged() -> pl.Expr:
     return (pl.col("a_title_key") == pl.col("b_artist_key")) & (pl.col("b_title_key") == pl.col("a_artist_key"))
 
 
-_SHOWN_CHARACTERS = 300
-
-
 def _sound_alike(pairs: pl.DataFrame) -> pl.Series:
     one, other = (pairs.select(in_latin(pl.col(f"{side}_title_key"))).to_series() for side in "ab")
     return similarity(one, other) >= SOUND_SIMILARITY
@@ -239,39 +237,12 @@ def with_similarities(pairs: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-class ComparisonError(Exception):
-    """Two atoms that cannot be compared: `atoms` are their ids, `said` what the comparison ended in. Their records are named elsewhere."""
-
-    def __init__(self, atoms: tuple[int, int], said: str) -> None:
-        """Both are kept as they are, so that the error can come from another process."""
-        super().__init__(atoms, said)
-        self.atoms = atoms
-        self.said = said
-
-
 def verdict(pairs: pl.DataFrame) -> pl.DataFrame:
     """Add `reason` (null: may be one recording; else variant, title, artist or duration) and `score` 0..1 to compared pairs.
 
-    ComparisonError when it fails, which names the first pair that cannot be compared.
+    UnfitRowsError, which names the first pair that cannot be compared.
     """
-    try:
-        return _judged(pairs)
-    except Exception as error:
-        said = f"{type(error).__name__}: {' '.join(str(error).split())[:_SHOWN_CHARACTERS]}"
-        raise ComparisonError(_unfit_pair(pairs), said) from error
-
-
-def _unfit_pair(pairs: pl.DataFrame) -> tuple[int, int]:
-    """The first of some pairs that cannot be compared, found by halves; the first of all when only all together cannot."""
-    while pairs.height > 1:
-        half = pairs.head(pairs.height // 2)
-        try:
-            _judged(half)
-        except Exception:  # noqa: BLE001 - whatever it is, it is what is looked for
-            pairs = half
-        else:
-            pairs = pairs.slice(half.height)
-    return pairs["a"][0], pairs["b"][0]
+    return work_on(pairs, _judged, ("a", "b"))
 
 
 def _judged(pairs: pl.DataFrame) -> pl.DataFrame:

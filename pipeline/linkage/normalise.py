@@ -17,6 +17,7 @@ from pipeline.dumps.content_hash import LINKED_COLUMNS, with_content_hash
 from pipeline.linkage.atoms import stand_in_artist
 from pipeline.linkage.credits import credited, credits_of, read_credits
 from pipeline.linkage.runs import run_starts
+from pipeline.linkage.unfit_rows import work_on
 
 if TYPE_CHECKING:
     from pipeline.linkage.runs import Places
@@ -61,7 +62,13 @@ def normalise(records: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFrame)
 
     Returns:
         NORMAL_SCHEMA, in the order of the rows.
+
+    UnfitRowsError, which names the first record that cannot be read.
     """
+    return work_on(records, lambda rows: _normalised(rows, names, artists), ("platform", "external_id"))
+
+
+def _normalised(records: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFrame) -> pl.DataFrame:
     records = with_content_hash(records.select(column for column in RECORD_COLUMNS if column in records.columns)).with_row_index("row")
     records = records.with_columns(shown=display_title_expr(pl.col("title"), pl.col("version")))
     first, inverse = _distinct(records["shown"])
@@ -81,6 +88,10 @@ def normalise(records: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFrame)
 
 def read_again(rows: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFrame) -> pl.DataFrame:
     """Normalised rows whose credits mean what `names` and `artists` (as for `normalise`) say by now: nothing else about them can change."""
+    return work_on(rows, lambda some: _read_again(some, names, artists), ("platform", "external_id"))
+
+
+def _read_again(rows: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFrame) -> pl.DataFrame:
     numbers = rows.select(row=pl.int_range(pl.len(), dtype=pl.UInt32), name="credit_names", artist="credit_artists")
     read = read_credits(numbers.explode("name", "artist", empty_as_null=False), names, artists)
     rows = rows.drop("artist_key", "names", "artist_hash").with_row_index("row").join(read, on="row", how="left", maintain_order="left")

@@ -102,6 +102,22 @@ def artist_names(paths: BuildPaths) -> pl.DataFrame:
     return pl.concat([TABLES["artist_name"].empty(), *found])
 
 
+def records_crediting(paths: BuildPaths, names: pl.Series, most: int) -> pl.DataFrame:
+    """platform, external_id of the first staged records that credit one of these names, or an artist whom its platform keeps under one."""
+    known = artist_names(paths).filter(pl.col("name").is_in(names.implode()))
+    found = TABLES["source_recording"].empty().select("platform", "external_id")
+    for records in slices(paths):
+        rows = records.columns("platform", "external_id", "artists", "artist_credit")
+        ids = known.filter(pl.col("platform").is_in(rows["platform"].unique().implode()))["artist_id"].implode()
+        credit = pl.element().struct
+        is_credited = pl.col("artists").list.eval(credit.field("name").is_in(names.implode()) | credit.field("artist_id").is_in(ids))
+        has_credit = is_credited.list.any() | pl.col("artist_credit").is_in(names.implode())
+        found = pl.concat([found, rows.filter(has_credit).select(found.columns)]).head(most)
+        if found.height == most:
+            break
+    return found
+
+
 def barcodes(paths: BuildPaths) -> Iterator[pl.DataFrame]:
     """release, gtin, platform of all releases with a barcode, as `contested_places` wants them."""
     for platform in CATALOG_PLATFORMS:

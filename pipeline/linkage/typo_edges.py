@@ -25,6 +25,7 @@ from pipeline.linkage.guards import (
     with_similarities,
 )
 from pipeline.linkage.runs import packed_with_duration, places_in_order, run_starts
+from pipeline.linkage.unfit_rows import work_on
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -83,7 +84,7 @@ def same_artist_edges(atoms: pl.DataFrame, changed: pl.Series | None = None) -> 
     found = compared(_alike_in_title(met, known, titles).unique(), known).filter(_close_or_unknown())
     stems = (pl.col("a_stem_key") == pl.col("b_title_key")) | (pl.col("b_stem_key") == pl.col("a_title_key"))
     found = found.filter((pl.col("is_typo") & _long_or_timed("title_key")) | (stems & (duration_gap() <= STEM_DURATION_MS)))
-    return _as_edges(with_similarities(found.filter(variants_match(found))))
+    return work_on(found, _edges_of, ("a", "b"))
 
 
 def same_title_edges(atoms: pl.DataFrame, changed: pl.Series | None = None) -> pl.DataFrame:
@@ -98,7 +99,7 @@ def same_title_edges(atoms: pl.DataFrame, changed: pl.Series | None = None) -> p
     leads = pl.col("a_artist_key").is_in("b_names") | pl.col("b_artist_key").is_in("a_names")
     found = found.with_columns(is_typo=is_typo(found["a_artist_key"], found["b_artist_key"]))
     found = found.filter((pl.col("is_typo") & _long_or_timed("artist_key")) | (leads & duration_gap().is_not_null()))
-    return _as_edges(with_similarities(found.filter(variants_match(found))))
+    return work_on(found, _edges_of, ("a", "b"))
 
 
 def turned_blocks(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
@@ -319,6 +320,8 @@ def _long_or_timed(key: str) -> pl.Expr:
     return duration_gap().is_not_null() | (shorter >= UNTIMED_CHARACTERS)
 
 
-def _as_edges(pairs: pl.DataFrame) -> pl.DataFrame:
+def _edges_of(pairs: pl.DataFrame) -> pl.DataFrame:
+    """a, b, score, evidence of those compared pairs that are no different versions."""
+    pairs = with_similarities(pairs.filter(variants_match(pairs)))
     described = pl.concat_str("a_artist_key", pl.lit(" / "), "a_title_key", pl.lit(" ~ "), "b_artist_key", pl.lit(" / "), "b_title_key")
     return pairs.select("a", "b", score=(pl.col("title_similarity") + pl.col("artist_similarity")) / 2, evidence=described)

@@ -23,6 +23,7 @@ from pipeline.engine.local import map_ordered, worker_pool
 from pipeline.linkage import mapped, staged
 from pipeline.linkage.atoms import KEY, Atoms, bucket_range, make_atoms
 from pipeline.linkage.credits import NO_ARTIST, artist_number, changed_names, credit_numbers, credits_of, name_number
+from pipeline.linkage.failures import naming_records
 from pipeline.linkage.names_at_hand import hand_out_names, names_at_hand, write_names
 from pipeline.linkage.night import MOST_CHANGED, Night, begin, settle
 from pipeline.linkage.normalise import NORMAL_SCHEMA, hash_bucket, names_of, normalise, read_again
@@ -50,7 +51,15 @@ MOST_GONE = 0.1
 
 
 def normalise_and_atoms(paths: BuildPaths, *, buckets: int | None = None, workers: int | None = None) -> Facts:
-    """Write `linkage_version`, `credit_name`, `artist_name`, `atom`, `atom_member`, `atom_isrc`, `atom_gone` and `atom_change`."""
+    """Write `linkage_version`, `credit_name`, `artist_name`, `atom`, `atom_member`, `atom_isrc`, `atom_gone` and `atom_change`.
+
+    LinkageError, which names platform and record, when one cannot be read.
+    """
+    with naming_records(paths):
+        return _normalise_and_atoms(paths, buckets, workers)
+
+
+def _normalise_and_atoms(paths: BuildPaths, buckets: int | None, workers: int | None) -> Facts:
     night = begin(paths)
     overrides = load_overrides(paths.overrides) if paths.has_overrides else NO_OVERRIDES
     records = staged.record_count(paths)

@@ -13,6 +13,7 @@ import polars as pl
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import read_table, write_table
 from pipeline.linkage import clusters as clustering
+from pipeline.linkage.failures import naming_records
 from pipeline.linkage.mapped import tonight
 from pipeline.linkage.overrides import cannot_atoms, load_overrides
 from pipeline.linkage.stages.atoms import members_named
@@ -23,14 +24,15 @@ if TYPE_CHECKING:
 
 
 def clusters(paths: BuildPaths) -> Facts:
-    """Write `cluster`."""
+    """Write `cluster`. LinkageError, which names platforms and records, when a cluster cannot be looked into."""
     edges = read_table(TABLES["edge"], paths.table("edge"))
     ends = clustering.ends(edges)
     atoms, every = [], []
     for rows in tonight(paths).pieces("atom", ["atom_id", "duration_ms", "variant", "record_count"]):
         every.append(rows["atom_id"])
         atoms.append(rows.join(ends, on="atom_id", how="semi"))
-    found = clustering.clusters(pl.concat(atoms), edges, _cannot(paths), atom_ids=pl.concat(every))
+    with naming_records(paths):
+        found = clustering.clusters(pl.concat(atoms), edges, _cannot(paths), atom_ids=pl.concat(every))
     write_table(TABLES["cluster"], paths.table("cluster"), [found])
     return {"atoms": found.height, "clusters": cluster_count(found)}
 

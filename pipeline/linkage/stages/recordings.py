@@ -43,7 +43,10 @@ KIND = "recording"
 
 
 def recording_ids(paths: BuildPaths) -> Facts:
-    """Write `recording_member`, `isrc_owner` and `isrc_conflict`, and lay the ids down for the registry."""
+    """Write `recording_member`, `isrc_owner` and `isrc_conflict`, and lay the ids down for the registry.
+
+    LinkageError, which names platforms and records, when two that claim a code cannot be compared.
+    """
     night = current_night(paths)
     cluster = read_table(TABLES["cluster"], paths.table("cluster"))
     atoms = tonight(paths)

@@ -12,14 +12,17 @@ from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.tables import TABLES
 from catalog_store.tables.checks import run_check, table_checks
 from catalog_store.tables.files import read_table, row_count, write_table
-from pipeline.linkage import guards, link, staged, stages
+from pipeline.linkage import atoms, clusters, guards, link, normalise, staged, stages
+from pipeline.linkage import credits as credits_
 from pipeline.linkage.failures import LinkageError
 from pipeline.linkage.registry import collect_registry
 from pipeline.paths import BuildPaths
 from tests.pipeline.linkage.worlds import Records, made_up_world, partition, write_manifest
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
+    from types import ModuleType
 
 WRITTEN = ("atom", "atom_member", "atom_isrc", "edge", "cluster", "recording_member", "isrc_owner", "isrc_conflict")
 
@@ -179,3 +182,70 @@ def test_records_that_cannot_be_compared_are_named_by_platform_and_id(tmp_path: 
     assert f"{CATALOG_PLATFORMS[2]}:id2" in str(caught.value)
     stages.edges(paths)
     assert row_count(paths.table("edge")) >= 0
+
+
+def staged_with_one_odd(folder: Path) -> tuple[BuildPaths, str]:
+    """Four records, the third of them unlike the others in title, artist and version; and how an operator knows it."""
+    records = Records()
+    for number, (title, artist) in enumerate([("One", "Someone"), ("Two", "Someone"), ("Odd (Live)", "Oddity"), ("Another", "Else")]):
+        records.add(f"id{number}", title, artist, platform=CATALOG_PLATFORMS[number])
+    return stage(BuildPaths(folder), records.frame()), f"{CATALOG_PLATFORMS[2]}:id2"
+
+
+def failing_on_odd(function: Callable[..., object], *, texts: Callable[..., pl.Series]) -> Callable[..., object]:
+    """The function, which fails where a text of its arguments begins with `odd`."""
+
+    def fails(*arguments: object) -> object:
+        if texts(*arguments).str.to_lowercase().str.starts_with("odd").any():
+            raise pl.exceptions.ComputeError("too long to be compiled")
+        return function(*arguments)
+
+    return fails
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "texts"),
+    [
+        (normalise, "title_keys_frame", lambda titles: titles),
+        (credits_, "name_key_series", lambda names, _folded: names),
+        (atoms, "part_namesakes", lambda _placed, records: records["title_key"]),
+    ],
+)
+def test_record_that_cannot_be_read_is_named_by_platform_and_id(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: ModuleType, name: str, texts: Callable[..., pl.Series]
+) -> None:
+    paths, odd = staged_with_one_odd(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(module, name, failing_on_odd(getattr(module, name), texts=texts))
+        with pytest.raises(LinkageError, match=rf": {odd} \(ComputeError: too long to be compiled\)"):
+            stages.normalise_and_atoms(paths)
+    stages.normalise_and_atoms(paths)
+    assert row_count(paths.table("atom")) == 4
+
+
+def test_record_that_came_tonight_and_cannot_be_read_is_named(tmp_path: Path, world: pl.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+    paths = stage(BuildPaths(tmp_path), world)
+    build(paths)
+    publish(paths, "one")
+    odd = Records().add("odd", "Odd", "Someone", platform=CATALOG_PLATFORMS[0]).frame()
+    stage(paths, pl.concat([world, odd]))
+    monkeypatch.setattr(normalise, "title_keys_frame", failing_on_odd(normalise.title_keys_frame, texts=lambda titles: titles))
+    with pytest.raises(LinkageError, match=rf": {CATALOG_PLATFORMS[0]}:odd \(ComputeError"):
+        stages.normalise_and_atoms(paths)
+
+
+def test_cluster_that_cannot_be_looked_into_is_named_by_its_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    paths, odd = staged_with_one_odd(tmp_path)
+    stages.normalise_and_atoms(paths)
+    ids = {variant: atom for atom, variant in read_table(TABLES["atom"], paths.table("atom")).select("atom_id", "variant").iter_rows()}
+    low, high = sorted((ids["live"], ids[""]))
+    edge = {"atom_id_a": low, "atom_id_b": high, "kind": "isrc", "score": 1.0, "evidence": "GBDUW0000059"}
+    write_table(TABLES["edge"], paths.table("edge"), TABLES["edge"].conform(pl.DataFrame([edge])))
+
+    def fails(_one: str, _other: str) -> bool:
+        raise KeyError("live")
+
+    monkeypatch.setattr(clusters, "one_recording_variants", fails)
+    with pytest.raises(LinkageError, match=r"KeyError: 'live'") as caught:
+        stages.clusters(paths)
+    assert odd in str(caught.value)

@@ -1,0 +1,63 @@
+"""Work that fails on rows: which of them are named, and which faults are nobody's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pytest
+
+from pipeline.engine.local import map_ordered
+from pipeline.linkage.unfit_rows import UnfitRowsError, work_on
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ROWS = pl.DataFrame({"name": [f"name {number}" for number in range(37)], "group": [number // 5 for number in range(37)]})
+
+
+def fails_on(*bad: str) -> Callable[[pl.DataFrame], int]:
+    def work(rows: pl.DataFrame) -> int:
+        if set(bad) <= set(rows["name"]):
+            raise pl.exceptions.ComputeError("cannot   be read")
+        return rows.height
+
+    return work
+
+
+@pytest.mark.parametrize("bad", [0, 1, 17, 36])
+def test_first_row_that_fails_is_named_wherever_it_stands(bad: int) -> None:
+    with pytest.raises(UnfitRowsError) as caught:
+        work_on(ROWS, fails_on(f"name {bad}"), ["name"])
+    assert caught.value.named == {"name": [f"name {bad}"]}
+    assert caught.value.said == "ComputeError: cannot be read"
+
+
+def test_rows_that_belong_together_are_looked_at_together() -> None:
+    with pytest.raises(UnfitRowsError) as caught:
+        work_on(ROWS.sample(fraction=1, shuffle=True, seed=1), fails_on("name 20", "name 24"), ["name"], "group")
+    assert sorted(caught.value.named["name"]) == [f"name {number}" for number in range(20, 25)]
+
+
+def test_fault_of_all_rows_together_is_blamed_on_none() -> None:
+    with pytest.raises(pl.exceptions.ComputeError):
+        work_on(ROWS, fails_on("name 1", "name 30"), ["name"])
+
+
+@pytest.mark.parametrize("error", [MemoryError, OSError])
+def test_fault_of_the_machine_is_blamed_on_no_row(error: type[Exception]) -> None:
+    def work(_rows: pl.DataFrame) -> None:
+        raise error
+
+    with pytest.raises(error):
+        work_on(ROWS, work, ["name"])
+
+
+def fail_on_seven(rows: pl.DataFrame) -> int:
+    return work_on(rows, fails_on("name 7"), ["name"])
+
+
+def test_error_comes_whole_from_another_process() -> None:
+    with pytest.raises(UnfitRowsError) as caught:
+        list(map_ordered(fail_on_seven, [ROWS, ROWS], workers=2))
+    assert (caught.value.named, caught.value.said) == ({"name": ["name 7"]}, "ComputeError: cannot be read")
