@@ -38,10 +38,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: next((place for place, name in enumerate(LONGEST) if name in item.path.parts), len(LONGEST)))
 
 
-def run_module(*arguments: str | Path, check: bool = True, **environment: str) -> subprocess.CompletedProcess[str]:
-    """`python -m <arguments>` from the project's root, as an operator runs it."""
+def run_module(
+    *arguments: str | Path, check: bool = True, timeout_seconds: float = 300, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Run `python -m <arguments>` from the project's root, as an operator does."""
     command = [sys.executable, "-m", *map(str, arguments)]
-    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, env={**os.environ, **environment}, timeout=300)
+    result = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, check=False, env={**os.environ, **environment}, timeout=timeout_seconds
+    )
     if check and result.returncode != 0:
         pytest.fail(f"{' '.join(command)} exited {result.returncode}:\n{result.stderr[-4000:]}")
     return result

@@ -39,6 +39,8 @@ LET_THROUGH = {
     "CATALOG_LARGEST_JUMP": "1000000", "CATALOG_LARGEST_MOVE": "1", "CATALOG_LOWEST_ROWS": "0", "CATALOG_LARGEST_LOSS": "1",
 }  # fmt: skip
 """The gate asks whether a night is like the one before; these are not meant to be."""
+LONGEST_SECONDS = 1800
+"""Of an operation that takes 10 s on a quiet machine: beside other loads a loop of hours must not end for want of processor time."""
 IN_PROCESS = """
 import dagster as dg
 from pipeline.definitions import defs
@@ -121,16 +123,16 @@ class Loop:
     def _run(self, operation: str) -> subprocess.CompletedProcess[str]:
         catalog = ("--catalog", self.catalog)
         if operation == "reclassify":
-            return run_module("pipeline", "reclassify", *catalog, check=False, **LET_THROUGH)
+            return run_module("pipeline", "reclassify", *catalog, check=False, timeout_seconds=LONGEST_SECONDS, **LET_THROUGH)
         if operation == "reclassify job":
             job = ("dagster", "job", "execute", "-m", "pipeline.definitions", "-j", "reclassify")
-            return run_module(*job, check=False, **self.environment)
+            return run_module(*job, check=False, timeout_seconds=LONGEST_SECONDS, **self.environment)
         if operation == "rollback":
             listed = [json.loads(line)["id"] for line in run_module("pipeline", "snapshots", *catalog).stdout.splitlines()]
             return run_module("pipeline", "rollback", *catalog, "--to", self.chance.choice(listed), check=False)
         keep = {"CATALOG_KEEP_SNAPSHOTS": "1" if operation == "prune" else "3"}
         start = "relinking command" if operation == "relink" else self.chance.choice(["command", "dagster job execute"])
-        return run_module(*self.command(start)[1:], check=False, **self.environment, **keep)
+        return run_module(*self.command(start)[1:], check=False, timeout_seconds=LONGEST_SECONDS, **self.environment, **keep)
 
     def check(self) -> None:
         """What must hold after each kill and each operation."""
