@@ -1,4 +1,4 @@
-"""The operator's commands: for each its arguments, its help and what it does. Add one here, and to docs/accounts.md.
+"""The operator's commands: for each its arguments, its help and what it does. Add one here, and to docs/guides/accounts.md.
 
 A command answers records (dataclasses or dictionaries) and raises AccountError. What must not live here: parsing and printing.
 """

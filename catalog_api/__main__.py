@@ -53,7 +53,7 @@ def _parser() -> argparse.ArgumentParser:
     for name, about in (("serve", "answer /v1 over HTTP until stopped"), ("settings", "print all settings as the file that says them")):
         command = commands.add_parser(name, help=about, description=about)
         command.add_argument(
-            "--settings", metavar="FILE", help="TOML file of settings (docs/settings.md); options and environment go before it"
+            "--settings", metavar="FILE", help="TOML file of settings (docs/reference/settings.md); options and environment go before it"
         )
         command.add_argument("--catalog", metavar="DIR", help="catalog folder that `pipeline build` published into")
         command.add_argument("--accounts", dest="accounts_url", metavar="URL", help="database of the accounts")

@@ -1,8 +1,8 @@
 """A short way to the routes that are asked most: GET routes whose path is fixed, or fixed but for its last part.
 
-The framework's own dispatch costs more than the whole lookup behind it (docs/decisions/0012). This layer finds the route in a dictionary
-and asks the very same handler; everything it does not know, or that is not simple, goes to the framework. What must not live here:
-anything that makes an answer different from the framework's way.
+The framework's own dispatch costs more than the whole lookup behind it (docs/design/decisions/0012). This layer finds the route in a
+dictionary and asks the very same handler; everything it does not know, or that is not simple, goes to the framework. What must not live
+here: anything that makes an answer different from the framework's way.
 """
 
 from __future__ import annotations

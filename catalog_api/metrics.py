@@ -1,6 +1,6 @@
 """The workers' counts and the companions' metrics for Prometheus, on an address of their own that is not the public one.
 
-The process that watches over the workers serves them (supervisor.py); each name stands in docs/operations.md. What must not live here:
+The process that watches over the workers serves them (supervisor.py); each name stands in docs/guides/operate.md. What must not live here:
 counting (traffic.py).
 """
 

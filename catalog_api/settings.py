@@ -168,7 +168,7 @@ def as_file(settings: ApiSettings) -> str:
 
 
 def settings_page() -> str:
-    """docs/settings.md."""
+    """docs/reference/settings.md."""
     rows = []
     kinds = _kinds()
     for name, value in asdict(ApiSettings()).items():

@@ -1,6 +1,6 @@
 """The views of `catalog.duckdb`: everyday questions, answered once and commented, over the tables of the same file.
 
-Add a view when analysts keep writing the same join; give it and each of its columns a comment. docs/analysts.md shows them in use.
+Add a view when analysts keep writing the same join; give it and each of its columns a comment. docs/guides/analysts.md shows them in use.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What can go wrong between a catalog and its readers: one class per cause, each with a code that never changes.
 
 Add a class when a caller must tell a new cause apart. Callers act on `code`; messages are for people and name the value and the mend.
-Nothing here knows of HTTP: whoever serves the catalog decides what a code means there. docs/snapshot_format.md lists every code.
+Nothing here knows of HTTP: whoever serves the catalog decides what a code means there. docs/reference/snapshot_format.md lists every code.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ manifest.json is UTF-8 JSON, one object:
     seal             {members, sha256}: SHA-256 over the values of the named members (see `seal_of`); absent where `sequence` is
 
 `sha256` is lower-case hex. Additional members may appear; readers ignore them. Add a member here, in the class and in
-docs/snapshot_format.md together. What must not live here: writing snapshots (publisher.py), opening them for queries (reader.py).
+docs/reference/snapshot_format.md together. What must not live here: writing snapshots (publisher.py), opening them for queries (reader.py).
 """
 
 from __future__ import annotations

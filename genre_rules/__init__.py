@@ -4,7 +4,7 @@ taxonomy.yaml   the canonical tree: mains, subgenres, immutable ids, aliases
 rules/*.yaml    pattern rules, one file per main
 drop.yaml       strings that are no genres; words.yaml: spellings, modifiers, negations
 ids.lock        every id of a node or rule that was ever given out, and what it means
-load -> compile -> classify; `python -m genre_rules` lints, locks ids, explains and classifies files. See docs/genres.md.
+load -> compile -> classify; `python -m genre_rules` lints, locks ids, explains and classifies files. See docs/design/genres.md.
 """
 
 from __future__ import annotations

@@ -305,7 +305,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_snapshot_commands(commands)
 
     command = commands.add_parser("overrides", help="check reviewed must-links and cannot-links", description=overrides.__doc__)
-    command.add_argument("--check", type=Path, required=True, metavar="FILE", help="the reviewed file, see docs/linkage.md")
+    command.add_argument("--check", type=Path, required=True, metavar="FILE", help="the reviewed file, see docs/design/linkage.md")
     command.add_argument("--catalog", type=Path, metavar="DIR", help="also name records that its live snapshot lacks or treats otherwise")
     command.set_defaults(run=overrides)
 

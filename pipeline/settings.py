@@ -1,6 +1,6 @@
 """What an operator can set for a build, each with its default: read from the environment once, at the edge.
 
-`docs/operations.md` lists them; a test keeps that list and this file equal.
+`docs/guides/operate.md` lists them; a test keeps that list and this file equal.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Settings:
     dumps: Path | None = None
     """A folder with one sub-folder per platform; replaces `sources` when set."""
     overrides: Path | None = None
-    """The reviewed overrides of linkage (docs/linkage.md); `overrides.yaml` in the catalog's folder when not set, and none is fine."""
+    """The reviewed overrides of linkage (docs/design/linkage.md); `overrides.yaml` in the catalog's folder when not set; none is fine."""
     keep_snapshots: Count = 3
     """Published snapshots that stay on disk, the live one included."""
     keep_dumps: Count = 2

@@ -1,4 +1,4 @@
-"""docs/contract.md: every row of the contract with the tests that show it, from docs/contract.yaml and the names of the tests."""
+"""docs/reference/contract.md: every row of the contract with the tests that show it, from contract.yaml beside it and the tests' names."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
-ROWS = ROOT / "docs" / "contract.yaml"
+ROWS = ROOT / "docs" / "reference" / "contract.yaml"
 TESTS = ROOT / "tests" / "contract"
 _ROW_OF_TEST = re.compile(r"test_([a-g]\d+)_")
 
@@ -46,7 +46,7 @@ def contract_page() -> str:
 
 
 def _link(file: str, name: str) -> str:
-    return f"[{name.partition('_')[2].partition('_')[2]}](../tests/contract/{file})"
+    return f"[{name.partition('_')[2].partition('_')[2]}](../../tests/contract/{file})"
 
 
 _HEAD = """# The contract of /v1

@@ -1,16 +1,17 @@
-"""Writes the generated pages of docs/ from the code. `--check` only says whether they are up to date (a test does)."""
+"""Writes the generated pages of docs/reference/ from the code. `--check` only says whether they are up to date (a test does)."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
+from catalog_api.problems import CODES
 from catalog_api.settings import settings_page
 from catalog_store.tables.reference import table_reference
 from pipeline.dumps.rejects import Reason
 from scripts.contract_page import contract_page
 
-DOCS = Path(__file__).resolve().parent.parent / "docs"
+REFERENCE = Path(__file__).resolve().parent.parent / "docs" / "reference"
 
 
 def rejects_page() -> str:
@@ -25,18 +26,37 @@ def rejects_page() -> str:
     )
 
 
-PAGES = {"table_reference.md": table_reference, "rejects.md": rejects_page, "contract.md": contract_page, "settings.md": settings_page}
+def errors_page() -> str:
+    """The table of the error codes of /v1."""
+    rows = "\n".join(f"| `{name}` | {code.status} | {code.title} | {code.advice} |" for name, code in CODES.items())
+    return (
+        "# Error codes of /v1\n\n"
+        "An error is an `application/problem+json` document (RFC 9457). Act on its `code`: a code never changes its meaning.\n"
+        "[Calling /v1](api.md#when-something-is-wrong) shows a whole answer. The server serves this table at `/v1/errors`.\n"
+        "Errors of the Python interface stand in [the snapshot format](snapshot_format.md#error-codes).\n"
+        "This page is generated from `catalog_api/problems.py`.\n\n"
+        f"| Code | Status | Title | What to do |\n|---|---|---|---|\n{rows}\n"
+    )
+
+
+PAGES = {
+    "contract.md": contract_page,
+    "errors.md": errors_page,
+    "rejects.md": rejects_page,
+    "settings.md": settings_page,
+    "tables.md": table_reference,
+}
 
 
 def main() -> int:
     """Write, or with `--check` compare; exit code 1 when a page is out of date."""
-    stale = [name for name, page in PAGES.items() if not (DOCS / name).exists() or (DOCS / name).read_text(encoding="utf-8") != page()]
+    stale = [name for name, page in PAGES.items() if not (file := REFERENCE / name).exists() or file.read_text(encoding="utf-8") != page()]
     if "--check" in sys.argv:
         for name in stale:
-            print(f"docs/{name} is out of date: run `make docs`", file=sys.stderr)
+            print(f"docs/reference/{name} is out of date: run `make docs`", file=sys.stderr)
         return 1 if stale else 0
     for name in stale:
-        (DOCS / name).write_text(PAGES[name](), encoding="utf-8")
+        (REFERENCE / name).write_text(PAGES[name](), encoding="utf-8")
     return 0
 
 

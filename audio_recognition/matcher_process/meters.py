@@ -1,4 +1,4 @@
-"""What a matcher counts, for Prometheus; each name stands in docs/operations.md."""
+"""What a matcher counts, for Prometheus; each name stands in docs/guides/operate.md."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ Two unrelated pieces that hardly change differ in few bits: a drone under anothe
 against *chance*: the rate that two pieces with the same shares of ones in each bit have when nothing else connects them, half for lively
 music. What is left, the *distance*, is 0 for equal items and about .5 for unrelated ones, whatever the music. The fewer items, the more
 easily unrelated audio comes near: a gate for 10 s must be tighter than one for two minutes. Figures and the reliability of the confidence
-are in docs/recognition.md.
+are in docs/design/recognition.md.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How much one upload may take. A window of 30 s costs some 0.1 s of CPU and a few MB (docs/recognition.md has the figures)."""
+"""How much one upload may take. A window of 30 s costs some 0.1 s of CPU and a few MB (docs/design/recognition.md has the figures)."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@
 `names`  an artist name -> key; `joints` what joins several in one string
 `variants`  comparing and sorting variants
 
-The grammar with examples is docs/name_keys.md. Each function comes as a Polars form over a column and a plain form for one string;
+The grammar with examples is docs/design/name_keys.md. Each function comes as a Polars form over a column and a plain form for one string;
 tests hold them equal. Nothing becomes empty that was not blank, and a key is its own key. What must not live here: similarity scores,
 thresholds, anything that needs a second string.
 """

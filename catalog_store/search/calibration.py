@@ -1,6 +1,6 @@
 """From likeness to score: a score of x on the best answer means that it is the recording asked for in about x of 100 cases.
 
-KNOTS were read from answers to the nine classes of simulated queries, as many of each class, over several worlds (docs/search.md
+KNOTS were read from answers to the nine classes of simulated queries, as many of each class, over several worlds (docs/design/search.md
 has the table). The function only stretches, so it changes no order. What must not live here: how likeness is told (rerank.py).
 """
 

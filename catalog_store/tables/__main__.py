@@ -1,4 +1,4 @@
-"""`python -m catalog_store.tables` prints docs/table_reference.md."""
+"""`python -m catalog_store.tables` prints docs/reference/tables.md."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Provenance: who gave each field of a golden record, and why that source.
 
 Wide tables of ids beside `recording` and `release`. Add the columns of a field here when the build chooses it among sources; a new reason
-also in docs/build.md, which a test compares. What must not live here: the values themselves.
+also in docs/design/build.md, which a test compares. What must not live here: the values themselves.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ ISRC_REASONS = ("only_code", "most_platforms", "kept", "earliest_year", "alphabe
 RELEASE_DATE_REASONS = ("full_date", "older_year", "earliest")
 POPULARITY_REASONS = ("best_rank", "breadth")
 VARIANT_REASONS = ("agreed", "most_records")
-"""Why a source was asked, per field of `recording`; docs/build.md explains each."""
+"""Why a source was asked, per field of `recording`; docs/design/build.md explains each."""
 
 
 def _source_columns(field: str, reasons: tuple[str, ...] = (), agreed: str = "", *, nullable: bool = False) -> tuple[Column, ...]:

@@ -1,6 +1,6 @@
-"""`docs/table_reference.md`, written from the specs: every table and column, its type, its rules and what it means.
+"""`docs/reference/tables.md`, written from the specs: every table and column, its type, its rules and what it means.
 
-`python -m catalog_store.tables > docs/table_reference.md` renews the page; a test compares it with this.
+`python -m catalog_store.tables > docs/reference/tables.md` renews the page; a test compares it with this.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The vocabulary in which every table of the catalog is described: `Column` and `Table`.
 
 Everything that knows the shape of a table derives it from here: the pyarrow and Polars schema, the DuckDB DDL, Dagster's column
-schema, the data checks and `docs/table_reference.md`. Add a table in the file of its domain beside this one, never a second
+schema, the data checks and `docs/reference/tables.md`. Add a table in the file of its domain beside this one, never a second
 description elsewhere. What must not live here: rows, paths, file access (see `files.py`).
 """
 

@@ -304,7 +304,7 @@ REJECT = Table(
         _PLATFORM,
         Column("entity", TEXT, "Staging table the record would have gone to.", longest=LONGEST_ID),
         Column("severity", TEXT, "`row`: the whole record is out; `field`: it is staged without this value.", values=("row", "field")),
-        Column("reason", TEXT, "Stable code; docs/rejects.md says what to do about each.", longest=LONGEST_ID),
+        Column("reason", TEXT, "Stable code; docs/reference/rejects.md says what to do about each.", longest=LONGEST_ID),
         Column("source_file", TEXT, "File (archive member) inside the dump.", longest=LONGEST_PATH),
         Column("place", TEXT, "Where in the file: `line 12`, `record 7`, `rowid 3`, `byte 123456`.", longest=LONGEST_PATH),
         Column("record_id", TEXT, "Id of the record, when it could be read.", nullable=True, longest=LONGEST_ID),

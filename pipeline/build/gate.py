@@ -180,9 +180,10 @@ def _platforms(now: Figures, before: Figures, limits: Limits) -> Verdict:
     return Verdict(
         name,
         passed=False,
-        message=f"{'; '.join(f'{platform}: {told(lacks)}' for platform, lacks in lost.items())} against the live snapshot. Were columns of "
-        "the platform's dump renamed, files left out, or does an adapter read it otherwise? Compare the dump with docs/formats, mark it "
-        f"broken or undo the change; if it is right, build once with {settings_for([loss for lacks in lost.values() for loss in lacks])}",
+        message=f"{'; '.join(f'{platform}: {told(lacks)}' for platform, lacks in lost.items())} against the live snapshot. Were columns "
+        "of the platform's dump renamed, files left out, or does an adapter read it otherwise? Compare the dump with "
+        "docs/reference/formats, mark it broken or undo the change; if it is right, build once with "
+        f"{settings_for([loss for lacks in lost.values() for loss in lacks])}",
     )
 
 

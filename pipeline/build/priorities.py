@@ -1,7 +1,7 @@
 """Who is asked first, per field: the survivorship chains of the golden records.
 
-The first platform of a chain that says anything decides. docs/build.md shows the same chains with their reasons and is tested against
-this module. Change an order here, never in a query. What must not live here: how a field is computed from the chosen record.
+The first platform of a chain that says anything decides. docs/design/build.md shows the same chains with their reasons and is tested
+against this module. Change an order here, never in a query. What must not live here: how a field is computed from the chosen record.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Who gave each field of a golden record, and why that source: one wide row per recording, one per release.
 
 The choices are made elsewhere and come here as numbers of source records; here they get names. Reasons are the closed lists of
-catalog_store/tables/provenance.py (docs/build.md explains each). What must not live here: any choice between values.
+catalog_store/tables/provenance.py (docs/design/build.md explains each). What must not live here: any choice between values.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Golden recordings and their artists: the one title, credit list, code, duration and date that stand for all source records.
 
 Writes recording, recording_isrc, recording_artist and recording_provenance and fills the counts of `artist`. Each field is chosen by a
-chain or a vote of its own (priorities.py and the module of the field); docs/build.md states the rules in a table. Choices are made over
-numbers of source records; who they are is looked up once, at the end (provenance.py). What must not live here: what is one recording.
+chain or a vote of its own (priorities.py and the module of the field); docs/design/build.md states the rules in a table. Choices are made
+over numbers of source records; who they are is looked up once, at the end (provenance.py). What must not live here: what is one recording.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 The earliest date that is known to the day, 1 January aside: that day is most often a year in disguise. Against it stands an older date
 known to the month or year only, as old vinyl has in the catalogs: it wins when it is at least a year older even at its latest and is
 believed, that is, an edited catalog says so or two platforms do. Inside one year the finer date wins; a 1 January that elsewhere is a bare
-year counts as the bare year. Fillers and dates long after the dumps are no dates. docs/decisions tells why. What must not live here:
+year counts as the bare year. Fillers and dates long after the dumps are no dates. docs/design/decisions tells why. What must not live here:
 reading dates (see pipeline/dumps/dates.py).
 """
 

@@ -100,5 +100,5 @@ def require_no_losses(platform: str, before: Profile | None, now: Profile, limit
     if found:
         raise ShrunkenDumpError(
             f"{platform}: holds much less than the dump staged before: {told(found)}. Were columns renamed, files left out? Compare it "
-            f"with its format notes (docs/formats); if the dump is right, build once with {settings_for(found)}"
+            f"with its format notes (docs/reference/formats); if the dump is right, build once with {settings_for(found)}"
         )

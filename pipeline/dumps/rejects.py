@@ -1,6 +1,6 @@
 """Why a record or a value of a dump was not taken over: the stable codes, and what an operator does about each.
 
-Add a code when an adapter meets a new kind of dirt; `docs/rejects.md` is generated from this table.
+Add a code when an adapter meets a new kind of dirt; `docs/reference/rejects.md` is generated from this table.
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ class StagingWriter:
 
     def expect(self, part: str, delivered: Iterable[str], columns: Expected, *, place: object) -> None:
         """Compare the heading of one part of the dump with what is expected; DumpError when a required column is missing."""
-        require_columns(self.profile, part, delivered, columns, place=place, notes=f"docs/formats/{self.platform}.md")
+        require_columns(self.profile, part, delivered, columns, place=place, notes=f"docs/reference/formats/{self.platform}.md")
 
     def expect_tables(self, part: str, delivered: Mapping[str, int], tables: Iterable[str]) -> None:
         """Keep how many rows each table of a delivery holds: one that is gone the next night is told."""

@@ -95,7 +95,7 @@ def _complete(records: pl.DataFrame) -> pl.DataFrame:
     table = TABLES["source_recording"]
     missing = [name for name in NEEDED if name not in records.columns]
     if missing:
-        raise ValueError(f"records lack {', '.join(missing)}: link takes rows of table source_recording (docs/table_reference.md)")
+        raise ValueError(f"records lack {', '.join(missing)}: link takes rows of table source_recording (docs/reference/tables.md)")
     schema = table.polars_schema
     known = records.select(
         pl.col(name).cast(dtype) if name in records.columns else pl.lit(None, dtype).alias(name) for name, dtype in schema.items()

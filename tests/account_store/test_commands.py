@@ -147,4 +147,4 @@ def test_every_command_has_help_and_stands_in_the_operators_page(command: str, c
         main([command, "--help"])
     assert ended.value.code == 0
     assert COMMANDS[command].help.split()[0] in capsys.readouterr().out
-    assert f"account_store {command}" in (ROOT / "docs" / "accounts.md").read_text()
+    assert f"account_store {command}" in (ROOT / "docs" / "guides" / "accounts.md").read_text()

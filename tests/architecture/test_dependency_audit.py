@@ -63,7 +63,7 @@ def test_threat_model_names_tests_and_modules_that_exist() -> None:
 def test_licence_of_every_package_that_we_import_is_named() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     wanted = [re.split(r"[\[<>=]", name)[0] for name in (*project["dependencies"], *project["optional-dependencies"]["s3"])]
-    page = (ROOT / "docs" / "licences.md").read_text()
+    page = (ROOT / "docs" / "reference" / "licences.md").read_text()
     assert [name for name in wanted if not re.search(rf"\b{re.escape(name)}\b", page)] == []
     assert project["license"] == "MIT"
     assert (ROOT / "LICENSE").read_text().startswith("MIT License")

@@ -15,7 +15,7 @@ from catalog_store.tables import TABLES
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-PAGE = (Path(__file__).parents[2] / "docs" / "analysts.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "guides" / "analysts.md").read_text()
 QUERIES = re.findall(r"```sql (duckdb|parquet)\n(.*?)```", PAGE, flags=re.DOTALL)
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from catalog_store import errors
 
-PAGE = (Path(__file__).parents[2] / "docs" / "snapshot_format.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "snapshot_format.md").read_text()
 
 
 def test_every_error_is_listed_has_its_own_code_and_stands_in_the_docs() -> None:

@@ -12,7 +12,7 @@ from catalog_store import snapshot
 from catalog_store.errors import NoSnapshotError, SnapshotInvalidError
 from catalog_store.snapshot import MANIFEST, Manifest, StoredFile, StoredTable, TablePart, read_manifest, schema_version, sha256, verify
 
-DOCS = Path(__file__).parents[2] / "docs"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "snapshot_format.md"
 
 
 @pytest.fixture
@@ -147,7 +147,7 @@ def test_schema_version_follows_shape_not_words() -> None:
 
 
 def test_the_page_describes_every_field() -> None:
-    page = (DOCS / "snapshot_format.md").read_text()
+    page = PAGE.read_text()
     for struct in (Manifest, StoredTable, TablePart, StoredFile):
         for field in struct.__struct_fields__:
             assert f"`{field}`" in page, field

@@ -93,7 +93,7 @@ def test_b3_a_duration_is_the_median_in_whole_seconds_half_up(built: Api, built_
         platforms=pl.col("platform").n_unique(),
         spread=pl.col("duration_ms").max() - pl.col("duration_ms").min(),
     )
-    # Of a platform's several records it takes their median first, and leaves out platforms that lie far from the others: docs/build.md.
+    # Of a platform's several records it takes their median first, and leaves out platforms far from the others: docs/design/build.md.
     plain = told.filter(pl.col("records") == pl.col("platforms"), pl.col("spread") <= AGREEING_MS, pl.col("platforms") > 1)
     assert plain.height > 25
     for number, median in plain.sort("recording_id").select("recording_id", "duration_ms").head(25).iter_rows():

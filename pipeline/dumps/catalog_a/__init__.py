@@ -1,7 +1,8 @@
 """Adapter of catalog_a: monthly XML files of releases, artists, labels and masters, in the shapes of 2020 and of 2026.
 
 `blocks.py` cuts a file at record starts, `extraction.py` turns a block into columns of text, `releases.py`, `tracks.py` and `parties.py`
-say what the columns mean; docs/formats/catalog_a.md describes files, mapping and rejects. This module runs the files through them.
+say what the columns mean; docs/reference/formats/catalog_a.md describes files, mapping and rejects. This module runs the files through
+them.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 `stage` reads the delivered files once (`archives`, `unpacking`; `documents`, `document_unpacking`) and keeps what is wanted as Parquet
 tables in a work folder beside the staging folder, the same for both layouts. A bounded DuckDB joins them into staging tables: one module
-per thing that is staged. docs/formats/catalog_b.md has the layouts and what is made of each of their oddities.
+per thing that is staged. docs/reference/formats/catalog_b.md has the layouts and what is made of each of their oddities.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ def unpack_documents(files: list[Path], dump: Path, work: Path, out: StagingWrit
                 _unpack_block(connection, numbered, loose, part, rows)
                 _reject_dates(connection, numbered, out)
         if not rows["document"]:
-            raise DumpError(f"{dump}: no document in {', '.join(file.name for file in files[:5])}; see docs/formats/catalog_b.md")
+            raise DumpError(f"{dump}: no document in {', '.join(file.name for file in files[:5])}; see docs/reference/formats/catalog_b.md")
         for table in TABLES:
             _keep(connection, table, loose, work)
     out.report(f"{rows['document']:,} documents are unpacked")

@@ -2,7 +2,7 @@
 
 `stage` reads the streams of STREAMS into staging tables; what a day says is not yet put together with the days before (see
 pipeline/build/fingerprints.py). Files up to LAST_ESCAPED_DAY carry the escapes of PostgreSQL's COPY on top of JSON's. A stream without
-rows is a valid file that unpacks to nothing; a stream without a file is none. docs/formats/fingerprints.md has the fields.
+rows is a valid file that unpacks to nothing; a stream without a file is none. docs/reference/formats/fingerprints.md has the fields.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Adapter of store_a: version 4 tracks and releases as JSON, the older version 3 forms and track lists, or the relational CSV set.
 
-See docs/formats/store_a.md for what is expected and what becomes of each field.
+See docs/reference/formats/store_a.md for what is expected and what becomes of each field.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def stage(dump: Path, out: StagingWriter) -> None:
     """Stage the dump at `dump`; DumpError when it holds neither JSON files nor the CSV set, or a file cannot be read."""
     files, tables = json_files(dump), csv_tables(dump)
     if not files and not tables:
-        raise DumpError(f"{dump}: no JSON file and no bp_*.csv; see docs/formats/store_a.md")
+        raise DumpError(f"{dump}: no JSON file and no bp_*.csv; see docs/reference/formats/store_a.md")
     with scratch_folder(out) as scratch:
         store = DeliveredStore(scratch)
         for path in files:

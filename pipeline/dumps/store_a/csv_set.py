@@ -120,7 +120,7 @@ def _load(connection: duckdb.DuckDBPyConnection, name: str, path: Path | None, d
         TABLES[name],
         REQUIRED[name],
         _ENTITY.get(name, "source_recording"),
-        "docs/formats/store_a.md",
+        "docs/reference/formats/store_a.md",
         ids,
         optional=[column for column in TABLES[name] if column not in (*REQUIRED[name], *_OFTEN_ABSENT)],
         passed_over=_PASSED_OVER,

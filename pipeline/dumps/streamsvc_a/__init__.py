@@ -1,6 +1,6 @@
 """Adapter of streamsvc_a: relational tables (Parquet or SQLite), Web-API objects as NDJSON and JSON documents, or playlists as CSV.
 
-See docs/formats/streamsvc_a.md for what is expected and what becomes of each field.
+See docs/reference/formats/streamsvc_a.md for what is expected and what becomes of each field.
 """
 
 from __future__ import annotations
@@ -44,4 +44,6 @@ def stage(dump: Path, out: StagingWriter) -> None:
         elif playlists:
             stage_playlists(playlists, dump, scratch, out)
         else:
-            raise DumpError(f"{dump}: no known layout (Parquet tables, SQLite file, NDJSON, playlist CSV); see docs/formats/streamsvc_a.md")
+            raise DumpError(
+                f"{dump}: no known layout (Parquet tables, SQLite file, NDJSON, playlist CSV); see docs/reference/formats/streamsvc_a.md"
+            )

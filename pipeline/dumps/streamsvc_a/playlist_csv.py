@@ -44,7 +44,7 @@ FORM = CsvForm(
     },
     ("uri", "name", "artist_names"),
     "source_recording",
-    "docs/formats/streamsvc_a.md",
+    "docs/reference/formats/streamsvc_a.md",
     optional=("album_uri", "album_name", "release_date", "duration_ms", "popularity"),
     part="playlists",
     passed_over=(

@@ -216,7 +216,7 @@ def _create_view(connection: duckdb.DuckDBPyConnection, name: str, table: Source
             if column in REQUIRED_COLUMNS[name]:
                 raise DumpError(
                     f"{table.files[0]}: wrong_type: column {known} of table {name} holds {types[known][:_SHOWN_CHARACTERS]}, not text or "
-                    "numbers; the platform has changed its layout: compare docs/formats/streamsvc_a.md"
+                    "numbers; the platform has changed its layout: compare docs/reference/formats/streamsvc_a.md"
                 )
             source_file = table.source_file or table.files[0].name
             value = types[known][:_SHOWN_CHARACTERS]

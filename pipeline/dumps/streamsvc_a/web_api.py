@@ -91,7 +91,8 @@ def stage_objects(files: list[Path], dump: Path, scratch: Path, out: StagingWrit
         _albums(block, tracks).write_parquet(scratch / f"albums-{number:06d}.parquet", compression="lz4")
         _artists(block, tracks).write_parquet(scratch / f"artists-{number:06d}.parquet", compression="lz4")
     if not rows:
-        raise DumpError(f"{dump}: no track object in {', '.join(file.name for file in files[:5])}; see docs/formats/streamsvc_a.md")
+        names = ", ".join(file.name for file in files[:5])
+        raise DumpError(f"{dump}: no track object in {names}; see docs/reference/formats/streamsvc_a.md")
     out.report(f"{rows} track objects are read")
     with bounded_duckdb(scratch / "spill") as connection:
         for table in ("tracks", "albums", "artists"):

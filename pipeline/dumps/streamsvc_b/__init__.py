@@ -1,6 +1,6 @@
 """Adapter of streamsvc_b: media-feed Parquet, EPF flat files, or catalog songs and lookup answers as JSON.
 
-See docs/formats/streamsvc_b.md for what is expected and what becomes of each field.
+See docs/reference/formats/streamsvc_b.md for what is expected and what becomes of each field.
 """
 
 from __future__ import annotations
@@ -31,4 +31,4 @@ def stage(dump: Path, out: StagingWriter) -> None:
         elif answers:
             stage_answers(answers, dump, scratch, out)
         else:
-            raise DumpError(f"{dump}: no known layout (media-feed Parquet, EPF tables, JSON); see docs/formats/streamsvc_b.md")
+            raise DumpError(f"{dump}: no known layout (media-feed Parquet, EPF tables, JSON); see docs/reference/formats/streamsvc_b.md")

@@ -80,7 +80,7 @@ def stage_answers(files: list[Path], dump: Path, scratch: Path, out: StagingWrit
         _albums(placed).write_parquet(scratch / f"albums-{number:06d}.parquet", compression="lz4")
         _artists(placed).write_parquet(scratch / f"artists-{number:06d}.parquet", compression="lz4")
     if not rows:
-        raise DumpError(f"{dump}: no song in {', '.join(file.name for file in files[:5])}; see docs/formats/streamsvc_b.md")
+        raise DumpError(f"{dump}: no song in {', '.join(file.name for file in files[:5])}; see docs/reference/formats/streamsvc_b.md")
     once = pl.DataFrame(schema={"id": pl.String, "first": pl.Int64})
     with bounded_duckdb(scratch / "spill") as connection:
         for table in ("songs", "albums", "artists"):

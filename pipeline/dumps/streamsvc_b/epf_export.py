@@ -156,7 +156,7 @@ def _export_table(table: str, name: str, file: BinaryIO, scratch: Path, part: in
     wanted = COLUMNS[table]
     delivered = list(epf.header.columns[1 : len(wanted) + 1]) if table in READ_BY_PLACE else wanted
     if len(delivered) < len(wanted):
-        raise DumpError(f"{name}: no column {wanted[-1]} among {', '.join(epf.header.columns)}; see docs/formats/streamsvc_b.md")
+        raise DumpError(f"{name}: no column {wanted[-1]} among {', '.join(epf.header.columns)}; see docs/reference/formats/streamsvc_b.md")
     needed = delivered[:2] if table in READ_BY_PLACE else wanted
     out.expect(f"table {table}", epf.header.columns, expected(needed, (), PASSED_OVER), place=name)
     schema = (

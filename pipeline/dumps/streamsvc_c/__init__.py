@@ -1,7 +1,7 @@
 """Adapter of streamsvc_c: JSON:API resources and documents, the older `resource` documents, and two flat track and album layouts.
 
 All may lie in one dump, one record per line or as whole documents: each record is told apart by its own fields. See
-docs/formats/streamsvc_c.md for what is expected and what becomes of each field.
+docs/reference/formats/streamsvc_c.md for what is expected and what becomes of each field.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def stage(dump: Path, out: StagingWriter) -> None:
     """Stage the dump at `dump`; DumpError when it holds no JSON file, or one cannot be read."""
     files = json_files(dump)
     if not files:
-        raise DumpError(f"{dump}: no JSON file (.ndjson, .jsonl, .json, plain or compressed); see docs/formats/streamsvc_c.md")
+        raise DumpError(f"{dump}: no JSON file (.ndjson, .jsonl, .json, plain or compressed); see docs/reference/formats/streamsvc_c.md")
     with scratch_folder(out) as scratch:
         store = DeliveredStore(scratch)
         genre_names: dict[str, str] = {}

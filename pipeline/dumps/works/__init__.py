@@ -1,7 +1,8 @@
 """works: the composition data of a mechanical-rights collective, tab-separated tables in the layouts 1 and 2.0 of one bulk standard.
 
 `stage` writes the delivered tables to a scratch folder with their codes normalised (`unpacking`, laid out as `layouts` finds, checked
-against the `manifest`) and joins them there. Rows follow the files. docs/formats/works.md has the layouts and what is made of oddities.
+against the `manifest`) and joins them there. Rows follow the files. docs/reference/formats/works.md has the layouts and what
+is made of oddities.
 """
 
 from __future__ import annotations

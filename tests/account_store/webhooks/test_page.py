@@ -1,4 +1,4 @@
-"""What docs/webhooks.md tells receivers works as it stands there, and names what there is."""
+"""What docs/guides/webhooks.md tells receivers works as it stands there, and names what there is."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-PAGE = (ROOT / "docs" / "webhooks.md").read_text()
+PAGE = (ROOT / "docs" / "guides" / "webhooks.md").read_text()
 RECEIVER, BY_HAND = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 BODY = '{"type":"catalog.published","timestamp":"2026-11-21T12:00:00Z","data":{"build":"ü"}}'
 

@@ -1,4 +1,4 @@
-"""docs/name_keys.md says what the code does: every row with code in its first cell is read."""
+"""docs/design/name_keys.md says what the code does: every row with code in its first cell is read."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from catalog_store.name_keys import name_key, title_keys
 
-PAGE = Path(__file__).parents[3] / "docs" / "name_keys.md"
+PAGE = Path(__file__).parents[3] / "docs" / "design" / "name_keys.md"
 
 
 def rows(*header: str) -> list[tuple[str, ...]]:

@@ -7,11 +7,11 @@ from pathlib import Path
 from catalog_store.tables import ALL_TABLES
 from catalog_store.tables.reference import table_reference
 
-PAGE = Path(__file__).parents[3] / "docs" / "table_reference.md"
+PAGE = Path(__file__).parents[3] / "docs" / "reference" / "tables.md"
 
 
 def test_page_is_what_the_specs_say() -> None:
-    assert PAGE.read_text() == table_reference(), "renew it: python -m catalog_store.tables > docs/table_reference.md"
+    assert PAGE.read_text() == table_reference(), "renew it: python -m catalog_store.tables > docs/reference/tables.md"
 
 
 def test_command_prints_the_page() -> None:

@@ -7,7 +7,7 @@ import pytest
 from catalog_store.tables import TABLES
 from pipeline.build.priorities import CHAINS
 
-PAGE = Path(__file__).parents[3] / "docs" / "build.md"
+PAGE = Path(__file__).parents[3] / "docs" / "design" / "build.md"
 
 
 @pytest.mark.parametrize("field", CHAINS)

@@ -107,7 +107,7 @@ def test_a_dirtier_world_multiplies_the_rates_of_dirt_and_nothing_else() -> None
 
 
 def test_every_setting_is_on_the_documentation_page() -> None:
-    page = (Path(__file__).parents[3] / "docs/simulator.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs/design/simulator.md").read_text(encoding="utf-8")
     rows = {field.name for field in fields(SimulationSettings)}
     assert {name for name in rows if f"`{name}`" not in page} == set()
 
