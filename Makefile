@@ -22,9 +22,9 @@ bench: setup ## print the benchmark tables (takes hours; each section can be run
 	@scripts/benchmarks
 dev: setup ## Dagster's web interface on http://127.0.0.1:3000
 	@scripts/dev
-docs: setup ## rewrite the generated pages
-	@.venv/bin/python -m scripts.generate_docs
+docs: setup ## rewrite the generated pages, build the site into docs/_build
+	@.venv/bin/python -m scripts.generate_docs && scripts/site
 lock: setup ## compile the lock files from pyproject.toml
 	@scripts/lock
 clean: ## delete the environment and the demo
-	@rm -rf .venv .venv-bench .venv-mutation .venv-fuzz demo
+	@rm -rf .venv .venv-bench .venv-mutation .venv-fuzz .venv-docs docs/_build demo

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[1]
 WORLD_RECORDINGS = 600
+WORLD = ("--recordings", str(WORLD_RECORDINGS), "--seed", "7", "--fingerprints", "0.7")
+"""Options of `pipeline simulate` that make the shared world; the tutorial makes the same one."""
 LONGEST = ("test_icecast.py", "test_first_build.py", "stream_monitor", "rebuild")
 """Files and folders that go first, in this order: begun last, they keep one worker busy for minutes after the other has run out of tests.
 The first listens for a minute of real time and needs no catalog, while the second has the shared one built, which others would wait for."""
@@ -83,8 +85,7 @@ def built_world(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Bui
     dumps, catalog, done = base / "world", base / "catalog", base / "built.json"
     with FileLock(base / "built.lock"):
         if not done.exists():
-            world = ("--recordings", str(WORLD_RECORDINGS), "--seed", "7", "--fingerprints", "0.7")
-            run_module("pipeline", "simulate", *world, "--out", dumps)
+            run_module("pipeline", "simulate", *WORLD, "--out", dumps)
             built = run_module("pipeline", "build", "--dumps", dumps, "--catalog", catalog)
             done.write_text(built.stdout)
     return BuiltWorld(dumps, catalog, json.loads(done.read_text()))

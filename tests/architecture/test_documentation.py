@@ -1,0 +1,89 @@
+"""The pages as a Markdown viewer shows them: links lead somewhere, tables are tables, every page can be reached."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING
+
+from markdown_it import MarkdownIt
+
+from tests.conftest import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from markdown_it.token import Token
+
+DOCS = ROOT / "docs"
+PAGES = sorted([*ROOT.glob("*.md"), *(page for page in DOCS.rglob("*.md") if "_build" not in page.parts)])
+PARSER = MarkdownIt("commonmark").enable("table")
+
+
+@cache
+def blocks(page: Path) -> list[Token]:
+    return PARSER.parse(page.read_text(encoding="utf-8"))
+
+
+def inline(page: Path) -> Iterator[Token]:
+    for block in blocks(page):
+        yield from block.children or ()
+
+
+def relative_links(page: Path) -> Iterator[tuple[str, str]]:
+    """Path and anchor of each link without a scheme; the path is empty for a link within the page."""
+    for token in inline(page):
+        href = str(token.attrGet("href") or "")
+        if token.type == "link_open" and not re.match(r"[a-z]+:", href):
+            path, _, anchor = href.partition("#")
+            yield path, anchor
+
+
+@cache
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as GitHub and the site name them."""
+    found: set[str] = set()
+    tokens = blocks(page)
+    for place, token in enumerate(tokens):
+        if token.type == "heading_open":
+            text = "".join(child.content for child in tokens[place + 1].children or ())
+            slug = re.sub(r"[^\w\- ]", "", text.strip().lower()).replace(" ", "-")
+            twins = sum(slug == one or re.fullmatch(re.escape(slug) + r"-\d+", one) is not None for one in found)
+            found.add(f"{slug}-{twins}" if twins else slug)
+    return found
+
+
+def test_relative_links_and_anchors_lead_somewhere() -> None:
+    broken = []
+    for page in PAGES:
+        for path, anchor in relative_links(page):
+            target = (page.parent / path).resolve() if path else page
+            if not target.exists() or (anchor and target.suffix == ".md" and anchor not in anchors(target)):
+                broken.append(f"{page.relative_to(ROOT)} -> {path}{'#' if anchor else ''}{anchor}")
+    assert broken == []
+
+
+def test_tables_render_as_tables() -> None:
+    """A table whose head is not its first row, or whose rows have another number of cells, is shown as text or loses cells."""
+    broken = []
+    for page in PAGES:
+        lines = page.read_text(encoding="utf-8").splitlines()
+        inside = {line for block in blocks(page) if block.map and block.type in {"table_open", "fence"} for line in range(*block.map)}
+        broken += [f"{page.relative_to(ROOT)}:{at + 1}" for at, line in enumerate(lines) if line.startswith("|") and at not in inside]
+        for block in blocks(page):
+            if block.type == "table_open" and block.map:
+                start, end = block.map
+                bars = [line.replace("\\|", "").count("|") for line in lines[start:end]]
+                broken += [f"{page.relative_to(ROOT)}:{start + row + 1}" for row, count in enumerate(bars) if count != bars[1]]
+    assert broken == []
+
+
+def test_every_page_of_docs_can_be_reached_from_its_index() -> None:
+    reached, waiting = set(), [DOCS / "index.md"]
+    while waiting:
+        page = waiting.pop()
+        if page not in reached and page.is_relative_to(DOCS) and page.suffix == ".md":
+            reached.add(page)
+            waiting += [(page.parent / path).resolve() for path, _ in relative_links(page) if path]
+    assert [str(page.relative_to(ROOT)) for page in PAGES if page.is_relative_to(DOCS) and page not in reached] == []

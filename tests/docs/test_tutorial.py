@@ -1,0 +1,99 @@
+"""Every command of the tutorial runs, in the order of its pages. The world and catalog of the first lesson are the shared ones."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import httpx
+import pytest
+
+from tests.account_store.webhooks.receiver import unused_port
+from tests.conftest import ROOT, WORLD, BuiltWorld
+from tests.contract.conftest import ALONE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+PYTHON = ".venv/bin/python"
+
+
+def commands(page: str) -> list[str]:
+    """The blocks of a lesson, each to be typed in one go."""
+    return re.findall(r"^```\n(.*?)^```", (ROOT / "docs" / "tutorial" / f"{page}.md").read_text(), re.DOTALL | re.MULTILINE)
+
+
+@pytest.fixture
+def project(built_world: BuiltWorld, tmp_path: Path) -> Path:
+    """A folder to type in: its `tutorial` has the world and the catalog of the first lesson."""
+    (tmp_path / "tutorial").mkdir()
+    (tmp_path / "tutorial" / "world").symlink_to(built_world.dumps)
+    (tmp_path / "tutorial" / "catalog").symlink_to(built_world.catalog)
+    return tmp_path
+
+
+def typed(command: str) -> dict[str, object]:
+    """How a command of the pages is started by the tests' own interpreter."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **{f"CATALOG_API_{name.upper()}": value for name, value in ALONE.items()}}
+    return {"args": ["bash", "-euo", "pipefail", "-c", command.replace(PYTHON, sys.executable)], "env": environment}
+
+
+def run(command: str, project: Path) -> str:
+    done = subprocess.run(**typed(command), cwd=project, capture_output=True, text=True, check=False, timeout=300)  # type: ignore[call-overload]
+    assert done.returncode == 0, f"{command}\n{done.stderr[-4000:]}"
+    return str(done.stdout)
+
+
+@contextmanager
+def running(command: str, project: Path, base: str) -> Iterator[None]:
+    """The server of the lesson, until the end of the block."""
+    with (project / "log").open("wb") as log:
+        server = subprocess.Popen(**typed(f"exec {command}"), cwd=project, stdout=log, stderr=log)  # type: ignore[call-overload]
+        try:
+            for _ in range(600):
+                assert server.poll() is None, (project / "log").read_text()
+                try:
+                    if httpx.get(f"{base}/readyz").status_code == 200:
+                        break
+                except httpx.TransportError:
+                    time.sleep(0.1)
+            yield
+        finally:
+            server.terminate()
+            server.wait(timeout=60)
+
+
+def test_first_catalog_is_the_shared_one_and_its_commands_answer(project: Path) -> None:
+    simulate, build, look, evaluate, explain = commands("first_catalog")
+    assert simulate == f"{PYTHON} -m pipeline simulate {' '.join(WORLD)} --out tutorial/world\n"
+    assert build == f"{PYTHON} -m pipeline build --dumps tutorial/world --catalog tutorial/catalog\n"
+    assert '"is_current": true' in run(look, project)
+    assert json.loads(run(evaluate, project))
+    assert run(explain, project)
+
+
+def test_first_query_finds_the_track(project: Path) -> None:
+    accounts, serve, by_id, search, usage = commands("first_query")
+    run(accounts, project)
+    port = str(unused_port())
+    with running(serve.replace("8000", port), project, f"http://127.0.0.1:{port}"):
+        answers = run(f"{by_id}\necho\n{search}\necho\n{usage}".replace("8000", port), project)
+    track, found, used = (json.loads(line) for line in answers.splitlines())
+    assert track["id"] == 1
+    assert found["results"][0]["title"] == "Dalette Talbyneen"
+    assert used
+
+
+def test_first_own_dump_is_built_and_its_reject_shown(project: Path) -> None:
+    write, build, rejects, explain = commands("first_own_dump")
+    run(write, project)
+    assert json.loads(run(build, project))["recordings"] == 2
+    assert "invalid_isrc" in run(rejects, project)
+    assert "Night Train" in run(explain, project)
