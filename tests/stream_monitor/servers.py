@@ -19,9 +19,9 @@ Answer = "Callable[[socket.socket, str], None]"
 
 
 @contextmanager
-def serving(answer: Callable[[socket.socket, str], None]) -> Iterator[str]:
-    """A server on a free port of 127.0.0.1: `answer` is given each connection and the path asked for. Its address."""
-    listening = socket.create_server(("127.0.0.1", 0))
+def serving(answer: Callable[[socket.socket, str], None], host: str = "127.0.0.1") -> Iterator[str]:
+    """A server on a free port: `answer` is given each connection and the path asked for. Its address."""
+    listening = socket.create_server((host, 0))
 
     def serve(connection: socket.socket) -> None:
         with connection, suppress(OSError):
@@ -40,7 +40,7 @@ def serving(answer: Callable[[socket.socket, str], None]) -> Iterator[str]:
     thread = threading.Thread(target=accept, daemon=True)
     thread.start()
     try:
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        yield f"http://{host}:{listening.getsockname()[1]}"
     finally:
         with suppress(OSError):
             listening.shutdown(socket.SHUT_RDWR)
