@@ -1,9 +1,9 @@
 """The airings of whole months, stream by stream, as arrays: what an airplay report is made of.
 
 A day that is settled is kept once more as one row of `airplay_day`, so that three months of a stream are 92 rows to read and not 36,800
-(docs/benchmarks says what that gains). `settle` packs days, in the background; a report that meets one that is not packed yet reads its
-airings (unpacked.py), and says by `is_behind` that there is something to pack. A row's `airings` hold three columns one after the other,
-little endian, ordered by start, then airing id:
+(docs/benchmarks/airplay_report.md says what that gains). `settle` packs days, in the background; a report that meets one that is not packed
+yet reads its airings (unpacked.py), and says by `is_behind` that there is something to pack. A row's `airings` hold three columns one after
+the other, little endian, ordered by start, then airing id:
 
     0     8n bytes  int64   recording ids
     8n    4n bytes  int32   starts, in seconds since the day began (UTC)
