@@ -8,6 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from catalog_store.name_keys import fold, title_keys, title_keys_frame
+from catalog_store.name_keys.characters import HARD, SIGN, SPACED, STYLED
 from catalog_store.name_keys.folding import fold_flagged, fold_series, words
 
 _PIECES = """
@@ -35,6 +36,23 @@ def test_columns_fold_as_single_texts_do_and_unflagged_ones_are_their_own_words(
     assert folded.to_list() == [fold(text) for text in shown]
     plain = [text for text, flag in zip(folded.to_list(), flags, strict=True) if not flag and " n " not in text]
     assert plain == [words(text) for text in plain]
+
+
+def test_flags_name_what_the_table_cannot_say_of_a_text_and_nothing_else() -> None:
+    flagged = {
+        "": 0,
+        "song": 0,
+        "a song": 0,
+        "the song goes on": 0,
+        " song": SPACED,
+        "song ": SPACED,
+        "a  song": SPACED,
+        "A & B": STYLED | SIGN,
+        "rock-n-roll": SIGN,
+        "\u3042\u3099": HARD,
+    }
+    _, flags = fold_flagged(pl.Series(list(flagged)))
+    assert dict(zip(flagged, flags.tolist(), strict=True)) == flagged
 
 
 @given(st.lists(texts))

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
+from string import ascii_lowercase
 
-from catalog_store.name_keys.mending import KNOWN_WORDS, mended
+import pytest
+from rapidfuzz.distance import OSA
+
+from catalog_store.name_keys.mending import KNOWN_WORDS, SHORTEST, mended, surely_mended
+from catalog_store.name_keys.vocabulary import MENDED, NOT_MISSPELT
 
 
 @pytest.mark.parametrize(
@@ -36,3 +40,54 @@ def test_known_version_word_stays_itself_however_near_another(word: str) -> None
 def test_word_of_its_own_stays_itself_however_near_a_version_word(word: str) -> None:
     assert mended([word, "remix"]) == [word, "remix"]
     assert mended([word]) == [word]
+
+
+def slips(word: str) -> set[str]:
+    """The word with one letter changed, added, left out, or swapped with the next."""
+    places = range(len(word))
+    changed = {word[:i] + letter + word[i + 1 :] for i in places for letter in ascii_lowercase}
+    added = {word[:i] + letter + word[i:] for i in range(len(word) + 1) for letter in ascii_lowercase}
+    left_out = {word[:i] + word[i + 1 :] for i in places}
+    swapped = {word[:i] + word[i + 1] + word[i] + word[i + 2 :] for i in places[:-1]}
+    return changed | added | left_out | swapped
+
+
+@pytest.mark.parametrize("word", [word for word in MENDED if len(word) > SHORTEST + 1])
+def test_one_slip_anywhere_is_mended_beside_a_version_word(word: str) -> None:
+    for slip in slips(word) - KNOWN_WORDS - NOT_MISSPELT:
+        (right, _) = mended([slip, "remix"])
+        assert right in MENDED, slip
+        assert OSA.distance(right, slip) == 1, slip
+
+
+@pytest.mark.parametrize(
+    ("tokens", "right"),
+    [
+        (["lvie", "at", "tokyo"], ["live", "at", "tokyo"]),
+        (["lixe", "at", "tokyo"], ["live", "at", "tokyo"]),
+        (["lvie", "in", "tokyo"], ["live", "in", "tokyo"]),
+        (["lixe", "in", "tokyo"], ["lixe", "in", "tokyo"]),  # `in` tells little: swapped letters only
+        (["lvie", "tokyo"], ["lvie", "tokyo"]),  # nothing tells that it is one
+        (["remxi", "tokyo"], ["remix", "tokyo"]),  # five letters, and another word
+        (["spde", "up"], ["sped", "up"]),
+        (["zive", "at", "tokyo"], ["zive", "at", "tokyo"]),  # a version word itself
+        (["love", "at", "home"], ["love", "at", "home"]),  # a word itself
+        (["mixx", "extended"], ["mixx", "extended"]),  # `mix` is short: swapped letters only
+        (["liv", "extended"], ["liv", "extended"]),
+    ],
+)
+def test_short_word_is_mended_by_what_stands_beside_it(tokens: list[str], right: list[str]) -> None:
+    assert mended(tokens) == right
+
+
+@pytest.mark.parametrize(
+    ("tokens", "right"),
+    [
+        (["vesion"], ["version"]),
+        (["remix", "vesion"], ["remix", "version"]),
+        (["remxi", "version"], ["remxi", "version"]),  # too short to be sure of
+        (["extendde", "tiestos"], ["extendde", "tiestos"]),  # a word that stays unknown
+    ],
+)
+def test_words_that_have_a_reading_are_mended_only_into_version_words_alone(tokens: list[str], right: list[str]) -> None:
+    assert surely_mended(tokens) == right
