@@ -41,6 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if threading.current_thread() is threading.main_thread():
         signal.set_wakeup_fd(_SIGNALS[1], warn_on_full_buffer=False)
     try:
+        _require_catalog(options)
         exit_code: int = options.run(options)
     except KeyboardInterrupt:
         return _fail("")
@@ -79,8 +80,6 @@ def reclassify(options: argparse.Namespace) -> int:
     for name in ("dumps", "sources", "rules"):
         if getattr(options, name):
             settings = replace(settings, **{name: getattr(options, name).resolve()})
-    if not settings.root.is_dir():
-        return _fail(f"no catalog at {settings.root}: build one first")
     require_usable(settings)
     try:
         built = run_reclassify(settings)
@@ -222,10 +221,17 @@ def _claimed(catalog: Path, command: str) -> Iterator[None]:
 
         return ask_dagster(record)
 
-    if not catalog.is_dir():
-        raise FileNotFoundError(f"no catalog at {catalog}: name the folder of one that was built")
     with claimed(catalog, Holder(str(uuid.uuid4()), f"python -m pipeline {command}"), has_ended):
         yield
+
+
+def _require_catalog(options: argparse.Namespace) -> None:
+    """FileNotFoundError when --catalog names no folder; `build` makes one, and says itself what it cannot use."""
+    catalog: Path | None = getattr(options, "catalog", None)
+    if catalog is None or options.run is build or catalog.is_dir():
+        return
+    why = "it is no folder" if catalog.exists() else "there is no such folder"
+    raise FileNotFoundError(f"no catalog at {catalog}: {why}; --catalog takes the folder that `build` was given")
 
 
 def _fail(message: str) -> int:

@@ -43,6 +43,26 @@ def test_catalog_that_cannot_be_written_is_told_at_once(tmp_path: Path) -> None:
     assert "/proc/catalog cannot be written" in refused("build", "--dumps", tmp_path / "dumps", "--catalog", "/proc/catalog")
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["explain", "1"],
+        ["snapshots"],
+        ["rollback", "--to", "x"],
+        ["verify"],
+        ["registry", "rebuild"],
+        ["evaluate", "--truth", "x"],
+        ["reclassify"],
+        ["overrides", "--check", "x"],
+    ],
+    ids=lambda command: command[0],
+)
+def test_catalog_that_is_no_folder_is_named_with_what_is_expected(tmp_path: Path, command: list[str]) -> None:
+    (tmp_path / "file").write_text("")
+    expected = f"error: no catalog at {tmp_path / 'file'}: it is no folder; --catalog takes the folder that `build` was given\n"
+    assert refused(*command, "--catalog", tmp_path / "file") == expected
+
+
 @pytest.mark.parametrize("place", ["nowhere", "file"])
 def test_only_source_missing_says_no_dump(tmp_path: Path, place: str) -> None:
     (tmp_path / "file").write_text("")
@@ -80,11 +100,10 @@ def test_rolling_back_where_nothing_is_published_is_an_error(tmp_path: Path) -> 
 
 
 def test_listing_snapshots_where_there_is_no_catalog_is_an_error(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    for place in (tmp_path / "nowhere", tmp_path, tmp_path / "file"):
+    for place, why in ((tmp_path / "nowhere", "there is no such folder"), (tmp_path, "it has no folder 'snapshots'")):
         result = run_module("pipeline", "snapshots", "--catalog", place, check=False)
         assert result.returncode == 1
-        assert f"no catalog at {place}: it has no folder 'snapshots'" in result.stderr
+        assert f"no catalog at {place}: {why}" in result.stderr
         assert "Traceback" not in result.stderr
         assert result.stdout == ""
     assert not (tmp_path / "nowhere").exists()
