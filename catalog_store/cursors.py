@@ -10,7 +10,8 @@ Layout, base64url without padding over 48 bytes, little endian:
     32  16 bytes  keyed BLAKE2b over bytes 0..31
 
 The place is a value, not a row number (keyset), so a cursor goes on where it stopped after a new snapshot was published. The key keeps
-honest callers from handing in made-up places; it guards no secret: several servers of one catalog must share it to share cursors.
+honest callers from handing in made-up places; it guards no secret: several servers of one catalog must share it to share cursors. Whoever
+knows the key can seal any place, so a place is checked against the largest one of its list before the list sees it.
 """
 
 from __future__ import annotations
@@ -49,6 +50,10 @@ class Place(NamedTuple):
         return (-self.score, -self.popularity, self.id)
 
 
+LARGEST_PLACE = Place(2**53 - 1, 2**53 - 1, 2**63 - 1)
+"""The bounds of every list: whole numbers that a float holds exactly, and ids that a database holds."""
+
+
 class CursorCodec:
     """Writes and reads cursors under one key."""
 
@@ -61,8 +66,11 @@ class CursorCodec:
         content = _PLACE.pack(CURSOR_VERSION, _digest(query), place.score, place.popularity, place.id)
         return base64.urlsafe_b64encode(content + self._seal(content)).rstrip(b"=").decode()
 
-    def decode(self, query: Sequence[str], cursor: str) -> Place:
-        """Where the page of `query` begins; InvalidCursorError for anything but a cursor this codec wrote for that query."""
+    def decode(self, query: Sequence[str], cursor: str, largest: Place = LARGEST_PLACE) -> Place:
+        """Where the page of `query` begins; no part of the place is negative, not a number, or above that of `largest`.
+
+        InvalidCursorError for anything but a cursor this codec wrote for that query, and for a place outside those bounds.
+        """
         raw = _bytes(cursor)
         content, seal = raw[: _PLACE.size], raw[_PLACE.size :]
         if len(raw) != _PLACE.size + _SEAL_BYTES or not hmac.compare_digest(seal, self._seal(content)):
@@ -72,7 +80,10 @@ class CursorCodec:
             raise InvalidCursorError("this cursor was made by another version: begin again without a cursor")
         if digest != _digest(query):
             raise InvalidCursorError("this cursor belongs to another query: send it with the values it was made for")
-        return Place(score, popularity, identifier)
+        place = Place(score, popularity, identifier)
+        if not all(0 <= part <= most for part, most in zip(place, largest, strict=True)):
+            raise InvalidCursorError("this cursor holds a place where no page ends: begin again without a cursor")
+        return place
 
     def _seal(self, content: bytes) -> bytes:
         return hashlib.blake2b(content, digest_size=_SEAL_BYTES, key=self._key).digest()

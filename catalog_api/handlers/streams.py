@@ -25,7 +25,7 @@ from catalog_api.routes import deletes, reads, writes
 from catalog_api.service import Service
 from catalog_api.vetting import vet
 from catalog_api.wire.streams import AiredTrack, AiringEntry, AiringPage, NowPlaying, Stream, StreamPage
-from catalog_store.cursors import CursorCodec, Place
+from catalog_store.cursors import LARGEST_PLACE, CursorCodec, Place
 
 _BODY = {
     "type": "object",
@@ -36,6 +36,8 @@ _BODY = {
     },
 }
 _CURSORS = CursorCodec()
+_LAST_AIRING = LARGEST_PLACE._replace(score=datetime.max.replace(tzinfo=UTC).timestamp() // 1)
+"""No airing began after the year 9999, where datetimes end."""
 
 
 @writes(
@@ -77,7 +79,16 @@ def create_stream(_asked: Asked, members: Members) -> Question:
     return Paid(0, work, body=members.document)
 
 
-@reads("/v1/streams", StreamPage, tag="Streams", summary="Your streams", parameters=(LIMIT, CURSOR), is_free=True, is_about_catalog=False)
+@reads(
+    "/v1/streams",
+    StreamPage,
+    tag="Streams",
+    summary="Your streams",
+    parameters=(LIMIT, CURSOR),
+    failures=("invalid_cursor",),
+    is_free=True,
+    is_about_catalog=False,
+)
 def streams(asked: Asked) -> Question:
     """The account's streams, newest first, stopped ones included."""
 
@@ -85,8 +96,10 @@ def streams(asked: Asked) -> Question:
         query, cursor, limit = ("streams", str(caller.account_id)), asked[CURSOR], asked[LIMIT]
         after = None if cursor is None else uuid_of_place(_CURSORS.decode(query, cursor))
         page = service.accounts.streams.page
-        with _known():
+        try:
             found = await asyncio.to_thread(page, caller.account_id, limit=limit + 1, after=after)
+        except UnknownError:
+            raise ApiError("invalid_cursor", "The cursor names no stream of the account.") from None
         following = _CURSORS.encode(query, place_of_uuid(found[limit - 1].stream_id)) if len(found) > limit else None
         return encoded(StreamPage(await shown(service, found[:limit]), following))
 
@@ -155,7 +168,7 @@ def stream_history(asked: Asked) -> Question:
         query = ("airings", stream_id)
         with _known():
             await asyncio.to_thread(service.accounts.streams.get, caller.account_id, stream_id)
-        behind = None if cursor is None else _behind(_CURSORS.decode(query, cursor))
+        behind = None if cursor is None else _behind(_CURSORS.decode(query, cursor, _LAST_AIRING))
         found = await asyncio.to_thread(service.accounts.history.page, stream_id, limit=limit + 1, behind=behind)
         last = found[limit - 1] if len(found) > limit else None
         following = None if last is None else _CURSORS.encode(query, Place(last.started_at.timestamp(), 0, last.airing_id))

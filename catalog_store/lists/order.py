@@ -11,6 +11,8 @@ from catalog_store.search.arrays import mapped
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from numpy.typing import NDArray
+
 
 class DatedOrder:
     """`ids` by rank; ties within a stamp by `unheard` where there is one, then by id."""
@@ -43,9 +45,14 @@ class DatedOrder:
         return int(self._starts[np.searchsorted(self._ages, -stamp, side="right")])
 
     def behind(self, stamp: int, unheard: int, identifier: int) -> int:
-        """The first rank behind a place, whether or not something stands at it."""
+        """The first rank behind a place, whether or not something stands at it. Each part is any whole number from 0."""
         start, end = self.since(stamp), self.before(stamp)
         if self.unheard is not None:
             tied = self.unheard[start:end]
-            start, end = (start + int(np.searchsorted(tied, np.uint32(unheard), side=side)) for side in ("left", "right"))
-        return start + int(np.searchsorted(self.ids[start:end], self.ids.dtype.type(identifier), side="right"))
+            start, end = (start + int(np.searchsorted(tied, _fitting(unheard, tied), side=side)) for side in ("left", "right"))
+        return start + int(np.searchsorted(self.ids[start:end], _fitting(identifier, self.ids), side="right"))
+
+
+def _fitting(value: int, among: NDArray[np.unsignedinteger]) -> np.unsignedinteger:
+    """The value in the array's own type, in which a search is quick; the type's largest for one that is larger still."""
+    return among.dtype.type(min(value, int(np.iinfo(among.dtype).max)))

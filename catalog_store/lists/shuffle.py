@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SEED_BITS = 48
+MOST_BITS = 63
 _ROUNDS = 3
 _MULTIPLIER = 0xD6E8FEB86659FD93
 _SPREAD = 0x9E3779B97F4A7C15
@@ -24,7 +25,7 @@ class Shuffle:
     """The permutation of a seed. Each round: add a key, multiply by an odd number, fold the high half onto the low one."""
 
     def __init__(self, seed: int, bits: int) -> None:
-        """`bits` is 1 to 63."""
+        """`bits` is 0 to MOST_BITS."""
         self.size = 1 << bits
         self._mask = np.uint64(self.size - 1)
         self._fold = np.uint64((bits + 1) // 2)

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from catalog_store.cursors import Place
+from catalog_store.cursors import LARGEST_PLACE, Place
 from catalog_store.errors import UnknownGenreError
 from catalog_store.lists.dates import LAST_YEAR, stamps_of_year
 from catalog_store.lists.index import first_common, members, within
-from catalog_store.lists.shuffle import SEED_BITS, Shuffle
+from catalog_store.lists.shuffle import MOST_BITS, SEED_BITS, Shuffle
 from catalog_store.queries.names import by_id, by_name
 from catalog_store.queries.pages import BodyPage, checked_limit
 from catalog_store.serving.stored import track_wires
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 _WALK_COST = 15
 """Time to try one place of the permutation, in times that shuffling one known number takes (measured)."""
 _LONGEST_WALK = 65_536
+_LARGEST_RANDOM = LARGEST_PLACE._replace(popularity=MOST_BITS)
 
 
 class BrowseFilters(msgspec.Struct, frozen=True):
@@ -92,7 +93,7 @@ def browse(
     """One page of encoded tracks. InvalidQueryError, InvalidCursorError, UnknownGenreError."""
     checked_limit(limit)
     query = ("browse", "random" if randomize else "newest", *map(repr, msgspec.structs.astuple(filters)))
-    place = cursors.decode(query, cursor) if cursor is not None else None
+    place = cursors.decode(query, cursor, _LARGEST_RANDOM if randomize else LARGEST_PLACE) if cursor is not None else None
     choice = _Choice(store, filters)
     page = _random if randomize else _newest
     ids, rest = page(store.lists, choice, limit, place)

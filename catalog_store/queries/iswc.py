@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 import numpy as np
 
-from catalog_store.cursors import Place
+from catalog_store.cursors import LARGEST_PLACE, Place
 from catalog_store.identifiers import normalise_iswc
 from catalog_store.serving.keys import iswc_code, iswc_text
 from catalog_store.serving.schema import WORK_ID_BITS
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from catalog_store.serving.store import ServingStore
 
 _ALL = Place(0.0, 0.0, 0)
+_LARGEST = LARGEST_PLACE._replace(popularity=2 ** (64 - WORK_ID_BITS) - 1, id=2**WORK_ID_BITS - 1)
+"""Popularity and id share the 64 bits of a packed recording."""
 
 
 class WorkTitle(NamedTuple):
@@ -74,7 +76,7 @@ def work(store: ServingStore, cursors: CursorCodec, iswc: str, limit: int, curso
     if bare is None:
         return None
     query = ("work", bare)
-    place = cursors.decode(query, cursor) if cursor is not None else _ALL
+    place = cursors.decode(query, cursor, _LARGEST) if cursor is not None else _ALL
     found = store.rows("SELECT title, recordings FROM work WHERE iswc = ?", (iswc_code(bare),))
     if not found:
         return None

@@ -57,6 +57,35 @@ def test_there_is_one_spelling_of_a_cursor(change: str) -> None:
         codec.decode(QUERY, change.format(codec.encode(QUERY, Place(1.0, 0.5, 7))))
 
 
+@pytest.mark.parametrize(
+    "place",
+    [
+        Place(float("nan"), 0.5, 7),
+        Place(1.0, float("nan"), 7),
+        Place(float("inf"), 0.5, 7),
+        Place(-1.0, 0.5, 7),
+        Place(1.0, -0.5, 7),
+        Place(2.0**53, 0.5, 7),
+        Place(1.0, 1e300, 7),
+        Place(1.0, 0.5, 2**63),
+    ],
+)
+def test_a_sealed_place_where_no_list_can_end_a_page_is_refused(place: Place) -> None:
+    codec = CursorCodec()
+    with pytest.raises(InvalidCursorError, match="where no page ends"):
+        codec.decode(QUERY, codec.encode(QUERY, place))
+
+
+@pytest.mark.parametrize("place", [Place(2.5, 0.5, 7), Place(1.0, 3.0, 7), Place(1.0, 0.5, 10)])
+def test_a_list_can_narrow_the_places_that_it_takes(place: Place) -> None:
+    codec = CursorCodec()
+    cursor = codec.encode(QUERY, place)
+    assert codec.decode(QUERY, cursor) == place
+    assert codec.decode(QUERY, cursor, place) == place
+    with pytest.raises(InvalidCursorError):
+        codec.decode(QUERY, cursor, Place(2.0, 2.0, 9))
+
+
 def test_places_sort_in_page_order() -> None:
     places = [Place(0.9, 0.5, 2), Place(1.0, 0.1, 9), Place(0.9, 0.5, 1), Place(0.9, 0.6, 3)]
     assert [place.id for place in sorted(places, key=lambda place: place.order)] == [9, 3, 1, 2]

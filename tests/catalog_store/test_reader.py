@@ -12,7 +12,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from catalog_store.errors import CatalogClosedError, DeadlineExceededError, NoSnapshotError, SnapshotInvalidError
+from catalog_store.cursors import CursorCodec, Place
+from catalog_store.errors import CatalogClosedError, DeadlineExceededError, InvalidCursorError, NoSnapshotError, SnapshotInvalidError
 from catalog_store.platforms import LINK_SOURCES
 from catalog_store.queries.links import PlatformLink
 from catalog_store.reader import Catalog, open_catalog
@@ -165,6 +166,15 @@ def test_recordings_of_a_work_most_popular_first_with_the_full_count(catalog: Ca
     everything = catalog.work("T0345246801", 200)
     assert everything is not None
     assert [one.id for one in everything.recordings] == order
+
+
+def test_a_sealed_place_that_no_recording_of_a_work_can_have_is_refused(catalog: Catalog) -> None:
+    for place in (Place(0, 2**24, 1), Place(0, 1, 2**40)):
+        with pytest.raises(InvalidCursorError):
+            catalog.work("T0345246801", 2, CursorCodec().encode(("work", "T0345246801"), place))
+    behind = catalog.work("T0345246801", 2, CursorCodec().encode(("work", "T0345246801"), Place(0, 2**24 - 1, 2**40 - 1)))
+    assert behind is not None
+    assert (behind.recordings, behind.next_cursor) == ([], None)
 
 
 def test_a_guest_stands_in_the_artist_of_a_work_entry(catalog: Catalog) -> None:

@@ -25,6 +25,8 @@ from account_store.streams.airings import Hearing, PlayedTrack
 from account_store.streams.heard import note_heard
 from account_store.streams.tables import airplay_day, stream
 from catalog_api.airplay.forms import CSV, PARQUET
+from catalog_api.handlers.pages import place_of_uuid
+from catalog_store.cursors import CursorCodec, Place
 from tests.conftest import run_module
 from tests.contract.awkward import MERGED, RETIRED, isrc
 from tests.contract.conftest import Api, problem
@@ -195,6 +197,17 @@ def test_g3_cursors_of_others_and_changed_ones_are_refused(server: Api, radio: A
     cursor = radio.ask(STREAMS, limit=1)["next_cursor"]
     assert with_card(server).refused(STREAMS, cursor=cursor)[:2] == (400, "invalid_cursor")
     assert radio.refused(STREAMS, cursor=cursor[:-2] + "xx")[:2] == (400, "invalid_cursor")
+
+
+def test_g3_g5_sealed_cursors_with_places_of_nothing_are_refused(radio: Api) -> None:
+    stream_id = new_stream(radio)
+    sealed = CursorCodec().encode(("streams", str(account_of(radio))), place_of_uuid(str(uuid.uuid4())))
+    assert radio.refused(STREAMS, cursor=sealed)[:2] == (400, "invalid_cursor")
+    for second in (datetime.max.replace(tzinfo=UTC).timestamp() + 1, 2.0**52):
+        sealed = CursorCodec().encode(("airings", stream_id), Place(second, 0, 1))
+        assert radio.refused(f"{STREAMS}/{stream_id}/history", cursor=sealed)[:2] == (400, "invalid_cursor")
+    latest = CursorCodec().encode(("airings", stream_id), Place(253_402_300_799, 0, 1))
+    assert radio.ask(f"{STREAMS}/{stream_id}/history", cursor=latest)["results"] == []
 
 
 def test_g3_stopping_is_for_good_and_twice_is_once(radio: Api) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from catalog_store.cursors import CursorCodec
+from catalog_store.cursors import LARGEST_PLACE, CursorCodec, Place
 from catalog_store.errors import InvalidCursorError, InvalidQueryError, UnknownGenreError
 from catalog_store.queries import browse as browsing
 from catalog_store.queries.browse import BrowseFilters, browse
@@ -143,6 +143,31 @@ def test_a_cursor_belongs_to_its_filters_and_its_order(mixed: Served) -> None:
     ):
         with pytest.raises(InvalidCursorError):
             page(mixed, filters, 5, cursor, randomize=randomize)
+
+
+def sealed(order: str, place: Place) -> str:
+    """A cursor over the whole catalog that nobody was answered."""
+    return CURSORS.encode(("browse", order, *map(repr, msgspec.structs.astuple(BrowseFilters()))), place)
+
+
+def test_a_sealed_place_behind_the_last_track_is_an_empty_page(mixed: Served) -> None:
+    behind = Place(0, LARGEST_PLACE.popularity, LARGEST_PLACE.id)
+    assert page(mixed, BrowseFilters(), 5, sealed("newest", behind)) == ([], None)
+
+
+def test_a_sealed_place_before_the_first_track_is_the_first_page(mixed: Served) -> None:
+    assert page(mixed, BrowseFilters(), 5, sealed("newest", LARGEST_PLACE)) == page(mixed, BrowseFilters())
+
+
+@pytest.mark.parametrize("bits", [0, 1, 63])
+def test_a_random_order_of_any_number_of_bits_is_answered(mixed: Served, bits: int) -> None:
+    found = page(mixed, BrowseFilters(), 100, sealed("random", Place(LARGEST_PLACE.score, bits, 0)), randomize=True)
+    assert set(ids_of(found)) <= set(browsed(mixed.rows, BrowseFilters()))
+
+
+def test_a_random_order_of_more_bits_than_an_id_has_is_refused(mixed: Served) -> None:
+    with pytest.raises(InvalidCursorError):
+        page(mixed, BrowseFilters(), 5, sealed("random", Place(1, 64, 0)), randomize=True)
 
 
 @pytest.mark.parametrize("randomize", [False, True])

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from catalog_store.cursors import CursorCodec
+from catalog_store.cursors import LARGEST_PLACE, CursorCodec
 from catalog_store.errors import InvalidCursorError, InvalidQueryError
 from catalog_store.queries.releases import Artist, artist, label, new_releases, release, releases_of
 from tests.catalog_store.catalog_tables import MERGED_ID
@@ -153,6 +153,23 @@ def test_cursors_are_bound_to_their_list(mixed: Served) -> None:
         releases_of(mixed.store, CURSORS, "artist", 2, limit=1, cursor=cursor)
     with pytest.raises(InvalidCursorError):
         new_releases(mixed.store, CURSORS, today=TODAY, limit=1, cursor="x")
+
+
+def test_a_sealed_place_larger_than_any_release_counts_as_the_largest(mixed: Served) -> None:
+    newest = mixed.store.lists.releases.stamp(0)
+    above, inside = (
+        new_releases(
+            mixed.store,
+            CURSORS,
+            today=date(9999, 1, 1),
+            limit=100,
+            cursor=CURSORS.encode(("new_releases",), LARGEST_PLACE._replace(score=score)),
+        )
+        for score in (LARGEST_PLACE.score, newest)
+    )
+    first = new_releases(mixed.store, CURSORS, today=date(9999, 1, 1), limit=100, cursor=None)
+    assert above.bodies == first.bodies
+    assert inside.bodies[0] == first.bodies[mixed.store.lists.releases.before(newest)]
 
 
 @pytest.mark.parametrize("limit", [0, 101])
