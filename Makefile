@@ -16,7 +16,7 @@ test-long: setup ## run the tests that take hours: kill loops, soak, power loss
 	@scripts/system_packages && .venv/bin/python -m pytest -m long -q
 check: setup ## lint, types, import rules, known vulnerabilities of dependencies
 	@.venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/mypy && .venv/bin/lint-imports && .venv/bin/python -m scripts.dependency_audit
-fuzz: ## feed damaged dumps to each reader, ten minutes each (FUZZ_SECONDS=n); what is found lies in fuzz-findings/
+fuzz: ## feed damaged dumps, cursors, fingerprints and requests to what reads them, ten minutes a target (FUZZ_SECONDS=n); what is found lies in fuzz-findings/
 	@scripts/fuzz --seconds $(FUZZ_SECONDS)
 bench: setup ## print the benchmark tables (takes hours; each section can be run alone)
 	@scripts/benchmarks

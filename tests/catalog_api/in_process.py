@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from account_store.accounts import Accounts
 from catalog_api.app import build_app
@@ -37,9 +38,10 @@ def publish_as(place: Path, snapshot_id: str) -> None:
 
 
 @asynccontextmanager
-async def answering(place: Path, key: str) -> AsyncIterator[Any]:
+async def answering(place: Path, key: str, **settings: Any) -> AsyncIterator[Any]:  # noqa: ANN401 - members of ApiSettings
     """The application over what `published` made, from when it is ready until it is shut down."""
-    app: Any = build_app(ApiSettings(catalog=place / "catalog", accounts_url=f"sqlite:///{place}/accounts.db", dashboard=False), Traffic())
+    settings = {"catalog": place / "catalog", "accounts_url": f"sqlite:///{place}/accounts.db", "dashboard": False, **settings}
+    app: Any = build_app(ApiSettings(**settings), Traffic())
     events: asyncio.Queue[dict[str, str]] = asyncio.Queue()
     told: asyncio.Queue[dict[str, str]] = asyncio.Queue()
     lifespan = asyncio.create_task(app({"type": "lifespan", "asgi": {"version": "3.0"}, "state": {}}, events.get, told.put))
@@ -63,11 +65,12 @@ async def asked(
     path: str,
     key: str,
     headers: Headers = (),
+    body: bytes = b"",
 ) -> tuple[dict[str, Any], bytes]:
-    """One request: the message that begins the answer, and its body."""
+    """One request: the message that begins the answer, and its body. `path` is percent-encoded, and may end with a query."""
     said: list[dict[str, Any]] = []
 
-    request = iter([{"type": "http.request", "body": b"", "more_body": False}])
+    request = iter([{"type": "http.request", "body": body, "more_body": False}])
 
     async def receive() -> dict[str, object]:
         return next(request, None) or await asyncio.Future()  # a caller who stays says nothing more
@@ -91,7 +94,7 @@ async def asked_at_once(app: Any, path: str, key: str, headers: Headers = ()) ->
 
 def _scope(method: str, path: str, key: str, headers: Headers) -> dict[str, Any]:
     path, _, query = path.partition("?")
-    facts: dict[str, Any] = {"method": method, "path": path, "raw_path": path.encode(), "query_string": query.encode()}
+    facts: dict[str, Any] = {"method": method, "path": unquote(path), "raw_path": path.encode(), "query_string": query.encode("latin-1")}
     facts["headers"] = [(b"x-api-key", key.encode()), *headers]
     where = {"http_version": "1.1", "scheme": "http", "server": ("localhost", 1), "client": ("localhost", 2), "root_path": ""}
     return {"type": "http", "asgi": {"version": "3.0"}, "state": {}, **where, **facts}

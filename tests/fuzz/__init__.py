@@ -11,28 +11,44 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
+from zlib import crc32
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
-MODULES = ("tests.fuzz.dump_readers",)
-INSTRUMENTED = ("pipeline", "catalog_store")
+MODULES = ("tests.fuzz.dump_readers", "tests.fuzz.cursors", "tests.fuzz.fingerprints", "tests.fuzz.api_requests")
+INSTRUMENTED = ("pipeline", "catalog_store", "catalog_api", "account_store", "audio_recognition")
 """Packages whose branches guide the fuzzer."""
 CRASHES = Path(__file__).with_name("crashes")
 
 
 @dataclass(frozen=True)
 class Target:
-    """`run` takes any bytes and returns, or raises when there is a fault; `seeds` are good inputs to begin with."""
+    """`run` takes any bytes and returns, or raises when there is a fault; `seeds` are good inputs to begin with.
+
+    `words` are parts of inputs that a fuzzer does not come upon by itself.
+    """
 
     name: str
     run: Callable[[bytes], None]
     seeds: Callable[[], list[bytes]]
+    words: Callable[[], list[bytes]] = list
 
 
 def all_targets() -> dict[str, Target]:
     """By name."""
     return {target.name: target for module in MODULES for target in import_module(module).TARGETS}
+
+
+def target_named(name: str) -> Target:
+    """The target; only modules up to its own are imported."""
+    return next(target for module in MODULES for target in import_module(module).TARGETS if target.name == name)
+
+
+def chosen(name: bytes, among: Collection[str]) -> str:
+    """The one of that name, else any: an input whose name the fuzzer damaged is still of use."""
+    text = name.decode("latin-1")
+    return text if text in among else sorted(among)[crc32(name) % len(among)]
 
 
 def crashes(target: str) -> list[bytes]:

@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 import random
+from typing import TYPE_CHECKING
 
 import pytest
 
+from catalog_api.parameters import CURSOR
 from tests.fuzz import CRASHES, all_targets, crashes
+from tests.fuzz.api_requests import BODIES
+from tests.fuzz.cursors import LISTS, operation_of
+from tests.fuzz.service import OPERATIONS, close_service
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 TARGETS = all_targets()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def closed_service() -> Iterator[None]:
+    yield
+    close_service()
 
 
 @pytest.mark.parametrize("name", TARGETS)
@@ -31,3 +45,11 @@ def test_target_takes_damaged_seeds(name: str) -> None:
 
 def test_every_kept_crash_belongs_to_a_target() -> None:
     assert {path.name for path in CRASHES.glob("*") if path.is_dir()} <= set(TARGETS)
+
+
+def test_every_operation_with_a_body_is_fuzzed() -> None:
+    assert set(BODIES) == {name for name, operation in OPERATIONS.items() if operation.body is not None}
+
+
+def test_every_list_in_pages_is_fuzzed() -> None:
+    assert {operation_of(name) for name in LISTS} == {name for name, operation in OPERATIONS.items() if CURSOR in operation.parameters}

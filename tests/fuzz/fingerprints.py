@@ -1,0 +1,128 @@
+"""Targets over fingerprints in every form that comes from outside: the text of callers, the matcher's frames, a decoding process's packets.
+
+And over the match itself, for which any row of items is a question. What must not live here: fingerprints of a dump (dump_readers.py).
+"""
+
+from __future__ import annotations
+
+import base64
+import tempfile
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from audio_recognition.chromaprint import PHASES, SILENCE_ITEM
+from audio_recognition.chromaprint.compressed import decode, encode
+from audio_recognition.index.batches import FingerprintBatch
+from audio_recognition.index.build import build_index
+from audio_recognition.index.index import Index
+from audio_recognition.matcher_process import frames
+from audio_recognition.matching import Answer, Match, Matcher, Reason
+from audio_recognition.uploads import messages
+from tests.audio_recognition.fingerprint_world import music
+from tests.fuzz import Target
+
+FPCALC = b"AQAADFXkLIrCoEneBD9x_MPkLNHhUcrx5RiTD8k-IV-OkQoP4oBJFgADkAMIAQ"
+"""What libchromaprint writes for twelve items."""
+_SONGS = {number: music(number, 200) for number in range(1, 6)}
+
+
+def read_text(content: bytes) -> None:
+    """A compressed fingerprint, as text and as the bytes behind the base64: a ValueError, or items that are read again from their text."""
+    for text in (content.decode("latin-1"), base64.urlsafe_b64encode(content).decode()):
+        try:
+            algorithm, items = decode(text)
+        except ValueError:
+            continue
+        again = decode(encode(items, algorithm=algorithm))
+        assert again[0] == algorithm
+        np.testing.assert_array_equal(again[1], items)
+
+
+def read_frame(content: bytes) -> None:
+    """What comes over the matcher's socket: a FrameError, or a message that means the same when it is written again."""
+    with suppress(frames.FrameError):
+        frames.length_of(content[: frames.LENGTH_BYTES])
+    for read in (frames.question_of, frames.told_of):
+        try:
+            message = read(content)
+        except frames.FrameError:
+            continue
+        written = frames.framed(message)
+        assert frames.framed(read(written[frames.LENGTH_BYTES :])) == written
+        if isinstance(message, frames.Question):
+            with suppress(ValueError):
+                assert frames.packed(message.arrays()) == message.fingerprints
+
+
+def read_packet(content: bytes) -> None:
+    """What a decoding process says: a ValueError, or a message whose items are whole."""
+    try:
+        message = messages.said(content)
+    except ValueError:
+        return
+    assert messages.said(messages.packed(message)) == message
+    if isinstance(message, messages.Heard):
+        assert [len(items) % 4 for items in message.fingerprints] == [0] * len(PHASES)
+
+
+def match(content: bytes) -> None:
+    """One byte for the number of phases and the length of the file, then items: an answer that the matcher can tell."""
+    phases, seconds = content[:1], int.from_bytes(content[1:3], "little") or None
+    items = np.frombuffer(content[3 : len(content) - (len(content) - 3) % 4], "<u4") if len(content) > 3 else np.zeros(0, np.uint32)
+    count = 1 + phases[0] % len(PHASES) if phases else 1
+    asked = [items[at * (len(items) // count) : (at + 1) * (len(items) // count)] for at in range(count)]
+    answer = _matcher().match(asked, duration_seconds=seconds)
+    assert bool(answer.matches) == (answer.reason is None)
+    assert all(0.5 <= one.confidence <= 1 and one.recording_id in _SONGS for one in answer.matches), answer
+    told = frames.Told(1, answer)
+    assert frames.told_of(frames.framed(told)[frames.LENGTH_BYTES :]) == told
+
+
+@cache
+def _matcher() -> Matcher:
+    with tempfile.TemporaryDirectory() as folder:
+        build_index([FingerprintBatch.of(list(_SONGS), list(_SONGS.values()))], Path(folder) / "index", partitions=1)
+        return Matcher(Index.open(Path(folder) / "index"))
+
+
+def _texts() -> list[bytes]:
+    raw = base64.urlsafe_b64decode(FPCALC + b"=" * (-len(FPCALC) % 4))
+    return [FPCALC, raw, encode(_SONGS[1]).encode(), b"", encode(np.zeros(0, np.uint32)).encode()]
+
+
+def _frames() -> list[bytes]:
+    question = frames.Question(7, frames.packed([_SONGS[1][:50]] * 2), 180, 5, 5.0)
+    answer = Answer((Match(1, 0.9, 0.05, 12.5, 50),))
+    told = [
+        frames.Told(7, answer),
+        frames.Told(7, Answer(reason=Reason.TOO_SHORT)),
+        frames.Told(7, trouble=frames.Trouble.BUSY, retry_after=1),
+    ]
+    return [frames.framed(message)[frames.LENGTH_BYTES :] for message in (question, *told)]
+
+
+def _packets() -> list[bytes]:
+    said = [
+        messages.Heard(30.0, (b"", b"abcd", b"", b"")),
+        messages.Opened("mp3", "mp3float", 12.5),
+        messages.Opened("opus", "opus", None),
+        messages.Refused(is_unsupported=True, message="no"),
+    ]
+    return [messages.packed(message) for message in said]
+
+
+def _questions() -> list[bytes]:
+    head = b"\0\xb4\0"
+    asked = [_SONGS[1][20:120], np.full(60, SILENCE_ITEM), _SONGS[2][:30], np.tile(_SONGS[3][:4], 20), music(99, 80)]
+    return [*(head + items.astype("<u4").tobytes() for items in asked), b"\3\0\0" + np.tile(_SONGS[4][:60], 4).astype("<u4").tobytes()]
+
+
+TARGETS = (
+    Target("compressed_fingerprints", read_text, _texts),
+    Target("matcher_frames", read_frame, _frames),
+    Target("decoder_packets", read_packet, _packets),
+    Target("matches", match, _questions),
+)
