@@ -35,13 +35,14 @@ from pipeline.dumps.transfer import download, link_file
 from pipeline.dumps.upstream import RemoteDump, RemoteFile, files_of, is_local, newest_dump, opened
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from pipeline.dumps.sources import Source
 
 ATTEMPTS = 4
 FIRST_PAUSE_SECONDS = 1.0
 """Pause before the second attempt; doubles each time."""
+_SHOWN_FILES = 10
 _NOTE_END = re.compile(r"\.(landed|broken)\.json(\.part)?$")
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
@@ -186,9 +187,18 @@ def _land(source: Source, zone: Path, report: Callable[[str], None]) -> Landing:
     dump = newest_dump(file_system, root, source)
     landing = land_files(file_system, source, zone, dump, lambda: files_of(file_system, root, source, dump), report)
     if dump.older and landing.status == "new":
-        named = ", ".join(dump.older[:10]) + (f" and {len(dump.older) - 10} more" if len(dump.older) > 10 else "")  # noqa: PLR2004
-        report(f"warning: {source.platform}: the delivery holds files of several dates, the newest count; left out: {named}")
+        report(f"warning: {source.platform}: the delivery holds files of several dates, the newest count; left out: {_named(dump.older)}")
+    if dump.strays:
+        report(
+            f"warning: {source.platform}: files lie beside the dated folders of {source.location} and are not read: {_named(dump.strays)}; "
+            "put them into the folder of their date, or say `dated: true` if they are no part of it, `dated: false` if they are it"
+        )
     return landing
+
+
+def _named(files: Sequence[str]) -> str:
+    """The first files by name, and how many more there are."""
+    return ", ".join(files[:_SHOWN_FILES]) + (f" and {len(files) - _SHOWN_FILES} more" if len(files) > _SHOWN_FILES else "")
 
 
 def land_files(

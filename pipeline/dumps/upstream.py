@@ -96,6 +96,8 @@ class RemoteDump:
     folder: str = ""
     older: tuple[str, ...] = ()
     """Files that are left out because the same delivery holds newer ones."""
+    strays: tuple[str, ...] = ()
+    """Files that are left out because they lie beside the dated sub-folders, though nobody said that only these count."""
 
 
 def opened(source: Source) -> tuple[Any, str]:
@@ -108,11 +110,13 @@ def opened(source: Source) -> tuple[Any, str]:
 def newest_dump(file_system: Any, root: str, source: Source) -> RemoteDump:  # noqa: ANN401 - fsspec has no types
     """The newest dump that upstream shows. DumpError when there is none.
 
-    Dated sub-folders win (the newest date); in a flat folder whose file names carry several dates, the files of the newest date count.
+    Dated sub-folders win (the newest date), whatever files lie beside them; in a flat folder whose file names carry several dates, the
+    files of the newest date count.
     """
     shown = shown_files(file_system, root)
     folders = {name: date for name in shown if "/" in name and (date := date_in(name.split("/")[0]))}
-    dated = source.dated if source.dated is not None else bool(folders) and len(folders) == len(shown)
+    beside = [name for name in shown if name not in folders]
+    dated = source.dated if source.dated is not None else bool(folders) and not any("/" in name for name in beside)
     if dated:
         if not folders:
             raise DumpError("no dated sub-folder (YYYY-MM-DD, YYYYMMDD ...)")
@@ -122,7 +126,8 @@ def newest_dump(file_system: Any, root: str, source: Source) -> RemoteDump:  # n
         date, folder = dates[-1] if dates else "", ""
     files = _chosen_files(file_system, source, _of_dump(shown, date, folder))
     older = superseded(name.removeprefix(folder + "/") for name in shown if not folder or name.startswith(folder + "/"))
-    return RemoteDump(date or _modified_date(files), bool(date), files, folder, tuple(older))
+    strays = beside if folder and source.dated is None else []
+    return RemoteDump(date or _modified_date(files), bool(date), files, folder, tuple(older), tuple(strays))
 
 
 def files_of(file_system: Any, root: str, source: Source, dump: RemoteDump) -> list[RemoteFile]:  # noqa: ANN401

@@ -40,6 +40,32 @@ def test_the_newest_dated_folder_is_landed_whole_and_unchanged_afterwards(tmp_pa
     assert (result.folder / "tracks.ndjson").read_text() == "new"
 
 
+@pytest.mark.parametrize("stray", ["README", "LATEST", "tracks.ndjson", "notes-2026-12-24.txt", "SHA256SUMS"])
+def test_stray_file_beside_dated_folders_is_named_and_not_read(tmp_path: Path, stray: str) -> None:
+    deliver(tmp_path / "up" / "2026-08-01", tracks__ndjson="old")
+    deliver(tmp_path / "up" / "2026-09-01", tracks__ndjson="new")
+    (tmp_path / "up" / stray).write_text("stray")
+    for status in ("new", "unchanged"):
+        said: list[str] = []
+        result = land(source(tmp_path / "up"), tmp_path / "zone", said.append)
+        assert (result.status, result.problem, result.folder) == (status, None, tmp_path / "zone" / "2026-09-01")
+        assert [file.name for file in result.folder.iterdir()] == ["tracks.ndjson"]
+        assert (result.folder / "tracks.ndjson").read_text() == "new"
+        [warning] = [line for line in said if line.startswith("warning: store_a: ")]
+        assert f"are not read: {stray};" in warning
+
+
+def test_file_beside_dated_folders_counts_when_the_sources_say_so(tmp_path: Path) -> None:
+    deliver(tmp_path / "up" / "2026-08-01", tracks__ndjson="old")
+    deliver(tmp_path / "up", LATEST="2026-08-01")
+    said: list[str] = []
+    assert land(source(tmp_path / "up", dated=True), tmp_path / "zone", said.append).folder == tmp_path / "zone" / "2026-08-01"
+    assert not any("warning" in line for line in said)
+    flat = land(source(tmp_path / "up", dated=False), tmp_path / "flat").folder
+    assert flat is not None
+    assert (flat / "LATEST").exists()
+
+
 def test_notes_of_an_operating_system_are_no_part_of_a_dump(tmp_path: Path) -> None:
     day = tmp_path / "up" / "2026-08-01"
     deliver(day, tracks__ndjson="{}", __DS_Store="x")
