@@ -43,6 +43,15 @@ LONGEST_EMAIL = 254
 _EMAIL = re.compile(r"^[^@\s]+@[^@\s.]+(\.[^@\s.]+)+$")
 
 
+class InvalidSignUpError(InvalidValueError):
+    """Who signs up gave values that cannot be meant: `problems` says of `email` and `password` what is wrong with each."""
+
+    def __init__(self, problems: dict[str, str]) -> None:
+        """All that is wrong."""
+        super().__init__("; ".join(problems.values()))
+        self.problems = problems
+
+
 class WrongPasswordError(AccountError):
     """E-mail and password do not belong together; which of both is wrong is not told."""
 
@@ -78,11 +87,18 @@ class Users:
         self._nobody = ""
 
     def sign_up(self, email: str, password: str, address: str = "") -> User:
-        """A new user with a new account on the free plan. InvalidValueError, TakenError when the e-mail has one, TooManyAttemptsError."""
-        email = _normal_email(email)
-        shortest, longest = PASSWORD_CHARACTERS
-        if not shortest <= len(password) <= longest:
-            raise InvalidValueError(f"a password has {shortest} to {longest} characters")
+        """A new user with a new account on the free plan. InvalidSignUpError, TakenError when the e-mail has one, TooManyAttemptsError."""
+        problems: dict[str, InvalidValueError] = {}
+        try:
+            email = _normal_email(email)
+        except InvalidValueError as error:
+            problems["email"] = error
+        try:
+            _require_password(password)
+        except InvalidValueError as error:
+            problems["password"] = error
+        if problems:
+            raise InvalidSignUpError({name: str(problem) for name, problem in problems.items()})
         if address:
             self._count_sign_up(f"sign-up:{address[:100]}")
         hashed = self._hasher.hash(password)
@@ -165,9 +181,7 @@ class Users:
 
     def change_password(self, user_id: int, password: str) -> None:
         """Set another password and end all sessions of the user."""
-        shortest, longest = PASSWORD_CHARACTERS
-        if not shortest <= len(password) <= longest:
-            raise InvalidValueError(f"a password has {shortest} to {longest} characters")
+        _require_password(password)
         hashed = self._hasher.hash(password)
         with self._engine.begin() as connection:
             connection.execute(dashboard_user.update().where(dashboard_user.c.user_id == user_id).values(password_hash=hashed))
@@ -206,6 +220,12 @@ def _normal_email(email: str) -> str:
     if len(email) > LONGEST_EMAIL or not _EMAIL.match(email):
         raise InvalidValueError(f"{email!r} is no e-mail address")
     return email
+
+
+def _require_password(password: str) -> None:
+    shortest, longest = PASSWORD_CHARACTERS
+    if not shortest <= len(password) <= longest:
+        raise InvalidValueError(f"a password has {shortest} to {longest} characters")
 
 
 def _digest(token: str) -> str:

@@ -10,8 +10,8 @@ from typing import Any
 
 from litestar import Response, get, post
 
-from account_store.errors import InvalidValueError, TakenError, TooManyAttemptsError
-from account_store.users import PASSWORD_CHARACTERS, WrongPasswordError
+from account_store.errors import TakenError, TooManyAttemptsError
+from account_store.users import PASSWORD_CHARACTERS, InvalidSignUpError, WrongPasswordError
 from catalog_api.dashboard.visits import HOME, Guest, Visit
 
 _CLOSED = "Sign-up is switched off here: ask the operator for an account."
@@ -68,10 +68,11 @@ async def sign_up(visit: Guest) -> Response[Any]:
     email, password = visit.form.get("email", ""), visit.form.get("password", "")
     try:
         await visit.desk.passwords.do(users.sign_up, email, password, visit.address)
-    except InvalidValueError as error:
-        place = "password" if "password" in str(error) else "email"
-        message = "Not an e-mail address." if place == "email" else f"{str(error)[0].upper()}{str(error)[1:]}."
-        return _sign_up_page(visit, 400, email=email, problems={place: message})
+    except InvalidSignUpError as error:
+        problems = {name: f"{said[0].upper()}{said[1:]}." for name, said in error.problems.items()}
+        if "email" in problems:
+            problems["email"] = "Not an e-mail address."
+        return _sign_up_page(visit, 400, email=email, problems=problems)
     except TakenError:
         return _sign_up_page(visit, 409, email=email, problems={"email": "This e-mail has an account already: sign in."})
     except TooManyAttemptsError as error:

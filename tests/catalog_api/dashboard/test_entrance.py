@@ -50,11 +50,24 @@ def test_who_signs_up_is_signed_in_and_has_the_free_plan(visitor: httpx.Client, 
         token = token_of(other.get("/dashboard/sign-up").text)
         taken = other.post("/dashboard/sign-up", data={"form_token": token, "email": "new@example.org", "password": PASSWORD})
         assert taken.status_code == 409
-        for email, password in (("no address", PASSWORD), ("brief@example.org", "nonsense9")):
-            wrong = other.post("/dashboard/sign-up", data={"form_token": token, "email": email, "password": password})
-            assert wrong.status_code == 400
-            assert password not in wrong.text
-            assert 'aria-invalid="true"' in wrong.text
+
+
+@pytest.mark.parametrize(
+    ("email", "password", "told"),
+    [
+        ("password", "nonsense9", ["Not an e-mail address.", "A password has 10 to 256 characters."]),
+        ("password", PASSWORD, ["Not an e-mail address."]),
+        ("brief@example.org", "nonsense9", ["A password has 10 to 256 characters."]),
+    ],
+)
+def test_sign_up_names_all_wrong_fields_at_once(visitor: httpx.Client, email: str, password: str, told: list[str]) -> None:
+    token = token_of(visitor.get("/dashboard/sign-up").text)
+    wrong = visitor.post("/dashboard/sign-up", data={"form_token": token, "email": email, "password": password})
+    assert wrong.status_code == 400
+    assert wrong.text.count('aria-invalid="true"') == len(told)
+    assert all(line in wrong.text for line in told)
+    assert f'value="{email}"' in wrong.text
+    assert password not in wrong.text
 
 
 def test_cookies_are_out_of_reach_for_scripts_and_other_sites(visitor: httpx.Client, server: Api) -> None:
