@@ -1,7 +1,7 @@
 """The workers' counts and the companions' metrics for Prometheus, on an address of their own that is not the public one.
 
-The process that watches over the workers serves them (supervisor.py); each name stands in docs/guides/operate.md. What must not live here:
-counting (traffic.py).
+The process that watches over the workers serves them (supervisor.py); each name stands in docs/reference/metrics.md. What must not live
+here: counting (traffic.py).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What an operator can set for a build, each with its default: read from the environment once, at the edge.
 
-`docs/guides/operate.md` lists them; a test keeps that list and this file equal.
+`docs/reference/build_settings.md` lists them; a test keeps that list and this file equal.
 """
 
 from __future__ import annotations

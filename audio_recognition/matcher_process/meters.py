@@ -1,4 +1,4 @@
-"""What a matcher counts, for Prometheus; each name stands in docs/guides/operate.md."""
+"""What a matcher counts, for Prometheus; each name stands in docs/reference/metrics.md."""
 
 from __future__ import annotations
 

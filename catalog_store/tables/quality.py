@@ -24,7 +24,7 @@ FIGURE_TOPICS = (
     "golden_pair",
     "truth",
 )
-"""In the order in which the report shows them; docs/guides/operate.md says what each holds."""
+"""In the order in which the report shows them; docs/reference/gate.md says what each holds."""
 
 BUILD_FIGURE = Table(
     "build_figure",

@@ -31,7 +31,6 @@ LONG_WINDED = {
     "docs/guides/accounts.md",
     "docs/guides/dashboard.md",
     "docs/guides/deploy.md",
-    "docs/guides/operate.md",
     "docs/guides/streams.md",
     "docs/guides/webhooks.md",
     "docs/reference/api.md",

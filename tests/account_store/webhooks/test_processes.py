@@ -134,7 +134,7 @@ def test_told_to_stop_it_ends_what_is_under_way(on_sqlite: Accounts, tmp_path: P
     assert [one.attempt_count for one in log_of(really, made.endpoint)] == [1, 0], "the one under way was recorded, the next not begun"
     assert [one.endpoint_id for one in really.webhooks.all(made.endpoint.account_id)] == [made.endpoint.endpoint_id]
     assert made.endpoint.endpoint_id in really.webhook_queue.claim("next", 100), "nobody need wait for a lease"
-    page = (ROOT / "docs" / "guides" / "operate.md").read_text()
+    page = (ROOT / "docs" / "reference" / "metrics.md").read_text()
     names = {
         name.removesuffix("_total").removesuffix("_created") for name in re.findall(r"^# TYPE (\w+)", metrics.read_text(), re.MULTILINE)
     }

@@ -287,7 +287,7 @@ def test_its_metrics_tell_what_became_of_questions(shared: Shared) -> None:
 def test_every_metric_is_described_for_the_operator(tmp_path: Path) -> None:
     Meters().write(tmp_path / "matcher.prom")
     names = re.findall(r"^# TYPE (matcher_\w+?)(?:_created)? ", (tmp_path / "matcher.prom").read_text(), flags=re.MULTILINE)
-    page = (ROOT / "docs" / "guides" / "operate.md").read_text()
+    page = (ROOT / "docs" / "reference" / "metrics.md").read_text()
     assert len(set(names)) >= 8
     assert [name for name in names if f"`{name}`" not in page] == []
 
