@@ -59,13 +59,25 @@ def test_broken_new_dumps_leave_the_last_good_ones_in_use(built_world: BuiltWorl
     assert table_hashes(catalog) == before
 
 
-def test_a_catalog_that_shrank_is_not_published_unless_told_so(built_world: BuiltWorld, tmp_path: Path) -> None:
-    catalog = published_copy(built_world, tmp_path)
-    shutil.copytree(built_world.dumps / "store_a", tmp_path / "dumps" / "store_a")  # one platform of six delivers
+@pytest.fixture
+def shrunken(built_world: BuiltWorld, tmp_path: Path) -> tuple[Path, Path]:
+    """A published catalog, and dumps in which one platform of six delivers."""
+    shutil.copytree(built_world.dumps / "store_a", tmp_path / "dumps" / "store_a")
+    return published_copy(built_world, tmp_path), tmp_path / "dumps"
+
+
+def test_a_catalog_that_shrank_is_not_published(shrunken: tuple[Path, Path]) -> None:
+    catalog, dumps = shrunken
     live = (catalog / "current").readlink()
-    night = run_module("pipeline", "build", "--dumps", tmp_path / "dumps", "--catalog", catalog, check=False)
+    night = run_module("pipeline", "build", "--dumps", dumps, "--catalog", catalog, check=False)
     assert night.returncode == 1
     assert "catalog_did_not_shrink" in night.stderr
     assert (catalog / "current").readlink() == live
-    run_module("pipeline", "build", "--dumps", tmp_path / "dumps", "--catalog", catalog, CATALOG_LARGEST_SHRINK="1")
+
+
+@pytest.mark.long
+def test_a_catalog_that_shrank_is_published_when_told_so(shrunken: tuple[Path, Path]) -> None:
+    catalog, dumps = shrunken
+    live = (catalog / "current").readlink()
+    run_module("pipeline", "build", "--dumps", dumps, "--catalog", catalog, CATALOG_LARGEST_SHRINK="1")
     assert (catalog / "current").readlink() != live

@@ -122,6 +122,7 @@ def test_dumps_staged_between_linkage_and_catalog_are_noticed(front: Front) -> N
     assert "staging of store_a" in front.run(job=RECLASSIFY)
 
 
+@pytest.mark.long
 def test_staging_the_same_dump_again_changes_nothing_for_the_tables_behind(front: Front) -> None:
     assert front.run(landing_key("store_a"), staging_key("store_a")) == ""
     assert front.run(key("recording_genre")) == ""
@@ -140,6 +141,7 @@ def test_a_step_whose_check_failed_is_not_built_upon(front: Front, monkeypatch: 
     assert "one of its checks failed: materialise catalog/work first" in refused
 
 
+@pytest.mark.long
 def test_a_rollback_between_two_steps_counts(front: Front) -> None:
     first = live_snapshot(front.catalog).id
     assert front.run(job=RECLASSIFY) == ""
@@ -170,7 +172,7 @@ def test_classifying_anew_goes_on_after_its_own_snapshot_was_rolled_back(front: 
     assert front.run(job=RECLASSIFY) == ""
 
 
-@pytest.mark.parametrize("harm", ["part", "table"])
+@pytest.mark.parametrize("harm", [pytest.param("part", marks=pytest.mark.long), "table"])
 def test_a_table_that_lacks_what_its_step_wrote_is_not_built_upon(front: Front, harm: str) -> None:
     folder = front.catalog / "work" / "catalog" / "work_recording"
     if harm == "part":

@@ -127,6 +127,7 @@ def test_the_shipped_documents_have_these_rows(tmp_path: Path) -> None:
     assert set(table("source_work").select("title", "iswc").rows()) == {("Tideline", "T0345246801"), ("Undertow", None)}
 
 
+@pytest.mark.long
 def test_archives_unpacked_members_and_json_lines_give_the_same_bytes(tmp_path: Path) -> None:
     kinds = ("recording", "release", "artist", "label", "work")
     content = {kind: (DOCUMENTS / f"{kind}.jsonl").read_bytes() for kind in kinds}

@@ -130,7 +130,15 @@ NDJSON = {
 }
 
 
-@pytest.mark.parametrize(("platform", "file", "member"), [(*where, member) for where, members in NDJSON.items() for member in members])
+def first_and_others(place: int, *values: str) -> object:
+    """Parameters of a test: those of the first place run always, the others with the long tests."""
+    return pytest.param(*values, marks=[pytest.mark.long] if place else [])
+
+
+@pytest.mark.parametrize(
+    ("platform", "file", "member"),
+    [first_and_others(place, *where, member) for where, members in NDJSON.items() for place, member in enumerate(members)],
+)
 def test_a_renamed_member_of_records_is_refused_or_told_the_next_night(platform: str, file: str, member: str, tmp_path: Path) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
     for dump in (first, second):
@@ -170,9 +178,10 @@ def test_a_usual_member_that_the_first_dump_lacks_is_told(tmp_path: Path) -> Non
     assert "attributes.isrcCode unknown" in said
 
 
-@pytest.mark.parametrize(
-    "tag", [tag for tag in USUAL_TAGS["releases"] if tag not in ("id", "name", "artist", "label", "genre", "format", "track")]
-)
+TAGS = [tag for tag in USUAL_TAGS["releases"] if tag not in ("id", "name", "artist", "label", "genre", "format", "track")]
+
+
+@pytest.mark.parametrize("tag", [first_and_others(place // 3, tag) for place, tag in enumerate(TAGS)])
 def test_a_renamed_element_is_refused_or_told_the_next_night(tag: str, tmp_path: Path) -> None:
     source = SAMPLES / "catalog_a" / "2026" / "discogs_20260801_releases.xml.gz"
     text = gzip.decompress(source.read_bytes())
@@ -215,7 +224,10 @@ SAMPLE_OF = {
 }
 
 
-@pytest.mark.parametrize(("platform", "sample"), [(platform, sample) for platform, samples in SAMPLE_OF.items() for sample in samples])
+@pytest.mark.parametrize(
+    ("platform", "sample"),
+    [first_and_others(place, platform, sample) for platform, samples in SAMPLE_OF.items() for place, sample in enumerate(samples)],
+)
 def test_a_file_that_no_layout_reads_is_named_and_companions_are_not(platform: str, sample: str, tmp_path: Path) -> None:
     shutil.copytree(SAMPLES / platform / sample, tmp_path / "dump")
     for name in ("SHA256SUMS", "README.md", "LICENSE", ".DS_Store", "dump.md5"):

@@ -193,7 +193,7 @@ def rows_of(name: str, paths: BuildPaths) -> pl.DataFrame:
     return read_table(TABLES[name], paths.table(name))
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [0, 3, *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2))])
 def test_a_night_that_builds_on_a_snapshot_equals_one_that_links_everything(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
