@@ -3,7 +3,7 @@
     python -m benchmarks.catalog_world --recordings 10000000 --seed 7 FOLDER
 
 For what is measured behind the build: search, lookups, browsing, the server. A build through dumps and linkage takes six times as long
-and says nothing more about these. Names, credits, releases, codes and dates are those of `pipeline.simulate`, without the dirt that linkage
+and says nothing more about these. Names, credits, releases, codes and dates are those of `simulator`, without the dirt that linkage
 would take out; ids are the numbers of the world. FOLDER is a catalog root: `work/catalog/<table>`, `snapshots/`, `current`.
 """
 
@@ -28,21 +28,21 @@ from pipeline.build.genres import genre_rows
 from pipeline.build.tracks import build_tracks
 from pipeline.engine.local import map_ordered
 from pipeline.paths import BuildPaths
-from pipeline.simulate.cast import cast_of
-from pipeline.simulate.genre_words import MAINS
-from pipeline.simulate.randomness import base62_ids, generator, uuids
-from pipeline.simulate.releases import RELEASES_PER_RECORDING
-from pipeline.simulate.rows import CREDITS, world_of
-from pipeline.simulate.settings import SimulationSettings
-from pipeline.simulate.songs import NOBODY
-from pipeline.simulate.wording import version_words
+from simulator.cast import cast_of
+from simulator.genre_words import MAINS
+from simulator.randomness import base62_ids, generator, uuids
+from simulator.releases import RELEASES_PER_RECORDING
+from simulator.rows import CREDITS, world_of
+from simulator.settings import SimulationSettings
+from simulator.songs import NOBODY
+from simulator.wording import version_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     import numpy.typing as npt
 
-    from pipeline.simulate.rows import World
+    from simulator.rows import World
 
 VARIOUS_ARTISTS_ID, FIRST_ARTIST_ID = 1, 2
 COVERAGE = {STREAMSVC_A: 0.85, STREAMSVC_B: 0.55, STREAMSVC_C: 0.45, STORE_A: 0.2, CATALOG_A: 0.25, CATALOG_B: 0.3}

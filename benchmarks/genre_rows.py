@@ -14,7 +14,7 @@ import polars as pl
 
 from genre_rules import load_book
 from genre_rules.load import PLATFORMS
-from pipeline.simulate import genre_words
+from simulator import genre_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -37,7 +37,7 @@ from account_store.accounts import Accounts
 from account_store.plans import Terms
 from benchmarks import postgres
 from catalog_store import open_catalog
-from pipeline.simulate.queries import queries
+from simulator.queries import queries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

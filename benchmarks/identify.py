@@ -40,7 +40,7 @@ from audio_recognition.index.build import build_index
 from benchmarks.recognition_damage import encoded
 from benchmarks.recognition_synthetic import ITEMS, SECONDS, Material
 from catalog_store.snapshot import CURRENT, MANIFEST, RECOGNITION_FOLDER, SERVING_FOLDER, SNAPSHOTS, read_manifest, stored_file
-from pipeline.simulate.tunes import RATE, tune
+from simulator.tunes import RATE, tune
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

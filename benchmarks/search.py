@@ -2,7 +2,7 @@
 
     python -m benchmarks.search CATALOG [--per-class 400] [--seed 11] [--peers tantivy postgres] [--peer-per-class 60] [--work DIR]
 
-CATALOG is a catalog root that `benchmarks.catalog_world` made. Queries are those of pipeline/simulate/queries.py: nine classes. Every
+CATALOG is a catalog root that `benchmarks.catalog_world` made. Queries are those of simulator/queries.py: nine classes. Every
 engine is asked in a process of its own, warm (as many queries of another seed before), one query at a time on one processor; CPU is that of
 the thread that searches, for PostgreSQL that of the server's backend. Ours is asked all queries and, for the ratios, exactly those that
 the peers are asked, before and after them. Found: a recording with the same names (`found_names`) stands first, or among ten; for
@@ -27,7 +27,7 @@ import polars as pl
 from benchmarks import postgres
 from benchmarks.measuring import measure
 from benchmarks.search_runs import POSTGRES_FORMS, drop_postgres
-from pipeline.simulate.queries import ABSENT, ABSORBING, CLASSES, found_names, queries
+from simulator.queries import ABSENT, ABSORBING, CLASSES, found_names, queries
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

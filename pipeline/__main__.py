@@ -111,15 +111,11 @@ def require_usable(settings: Settings) -> None:
 
 def simulate(options: argparse.Namespace) -> int:
     """Write a made-up world as dumps, with its truth."""
-    from pipeline.simulate import SimulationSettings, write_world  # noqa: PLC0415
+    from pipeline.engine.local import map_ordered  # noqa: PLC0415
+    from simulator import SimulationSettings, write_world  # noqa: PLC0415
 
-    write_world(
-        SimulationSettings(recordings=options.recordings, seed=options.seed, fingerprint_coverage=options.fingerprints).dirtier(
-            options.dirt
-        ),
-        options.out,
-        log.info,
-    )
+    settings = SimulationSettings(recordings=options.recordings, seed=options.seed, fingerprint_coverage=options.fingerprints)
+    write_world(settings.dirtier(options.dirt), options.out, log.info, map_blocks=map_ordered)
     return 0
 
 

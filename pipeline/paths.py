@@ -58,9 +58,14 @@ class BuildPaths:
         """Landed dumps of one platform, a dated folder each."""
         return self.root / "landing" / platform
 
+    @property
+    def staging_root(self) -> Path:
+        """Folder of staging tables, a folder for each platform."""
+        return self.root / "work" / "staging"
+
     def staging(self, platform: str) -> Path:
         """All staging tables of one platform."""
-        return self.root / "work" / "staging" / platform
+        return self.staging_root / platform
 
     def table(self, name: str) -> Path:
         """The folder of a linkage or catalog table; ValueError for a staging table, which has one folder per platform."""

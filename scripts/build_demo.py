@@ -18,8 +18,8 @@ import numpy as np
 import polars as pl
 
 from account_store import Accounts
-from pipeline.simulate.fingerprint_items import copied
-from pipeline.simulate.tunes import LOUDNESS, RATE, tune, write_wav
+from simulator.fingerprint_items import copied
+from simulator.tunes import LOUDNESS, RATE, tune, write_wav
 
 ROOT = Path(__file__).resolve().parent.parent
 RECORDINGS, SEED = 20_000, 2026

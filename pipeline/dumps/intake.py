@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+import catalog_store.record_keys
 import catalog_store.tables.staging
 from pipeline.dumps.adapters import stage_dump
 from pipeline.dumps.drift import DriftLimits, ShrunkenDumpError
@@ -121,9 +122,10 @@ def stamp_of(folder: Path) -> dict[str, str] | None:
 
 @cache
 def code_version() -> str:
-    """A hash over the adapters and the staging schema: with other code the same dump is staged anew."""
+    """Hash the adapters, the staging schema and the record keys: with other code the same dump is staged anew."""
     digest = hashlib.sha256()
-    here = Path(__file__).parent
-    for source in [*sorted([*here.rglob("*.py"), *here.rglob("*.xslt")]), Path(catalog_store.tables.staging.__file__)]:
+    here, keys = Path(__file__).parent, Path(catalog_store.record_keys.__file__).parent
+    sources = [*here.rglob("*.py"), *here.rglob("*.xslt"), *keys.glob("*.py")]
+    for source in [*sorted(sources), Path(catalog_store.tables.staging.__file__)]:
         digest.update(source.read_bytes())
     return digest.hexdigest()[:16]

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Self
 import polars as pl
 
 from catalog_store.current_link import flush, flush_folder
+from catalog_store.record_keys.content_hash import content_hash
+from catalog_store.record_keys.new_records import NewRecords
+from catalog_store.record_keys.place_numbers import lay_down
 from catalog_store.tables import STAGED_TABLES, TABLES
 from catalog_store.tables.files import PENDING_SUFFIX, TableWriter
 from pipeline.dumps.bounds import within_bounds
-from pipeline.dumps.content_hash import content_hash
 from pipeline.dumps.errors import UnblamedError
 from pipeline.dumps.expectations import MemberCensus, count_tables, count_tags, require_columns
-from pipeline.dumps.new_records import NewRecords
-from pipeline.dumps.place_numbers import lay_down
 from pipeline.dumps.profile import Profile
 from pipeline.dumps.texts import clean_texts
 

@@ -18,8 +18,8 @@ import numpy as np
 import polars as pl
 
 from catalog_store.platforms import CATALOG_PLATFORMS
+from catalog_store.record_keys.numbers import GOLDEN, hashed
 from catalog_store.tables import TABLES
-from pipeline.dumps.numbers import GOLDEN, hashed
 from pipeline.linkage.namesakes import part_namesakes
 from pipeline.linkage.runs import packed_with_duration, places_in_order, run_starts
 from pipeline.linkage.unfit_rows import work_on

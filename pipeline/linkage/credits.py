@@ -17,7 +17,7 @@ import polars as pl
 
 from catalog_store.name_keys import compact_expr, fold_series, name_key_expr, name_key_series
 from catalog_store.name_keys.joints import ACCOMPANIMENT, NAME_GUEST_JOINT, NAME_JOINT, TIGHT_COMMA
-from pipeline.dumps.numbers import hashed
+from catalog_store.record_keys.numbers import hashed
 from pipeline.linkage.runs import listed_from, run_starts
 from pipeline.linkage.unfit_rows import work_on
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import polars as pl
 
+from catalog_store.record_keys.numbers import hashed
 from catalog_store.tables import TABLES
-from pipeline.dumps.numbers import hashed
 from pipeline.linkage.atoms import DOMINANCE, KEY
 
 KEY_COLUMNS = ["atom_id", *KEY, "duration_ms", "record_count"]

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from catalog_store.record_keys.numbers import record_number
+from catalog_store.record_keys.place_numbers import barcoded, standing
 from catalog_store.tables import TABLES
-from pipeline.dumps.numbers import record_number
-from pipeline.dumps.place_numbers import barcoded, standing
 from pipeline.linkage.atoms import Atoms, make_atoms, source_key
 from pipeline.linkage.clusters import clusters, components
 from pipeline.linkage.credits import name_table

@@ -29,10 +29,10 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
+from catalog_store.record_keys.numbers import hashed, record_number
 from catalog_store.tables import TABLES
 from catalog_store.tables.atoms import ATOM_TABLES, gone_atoms
 from catalog_store.tables.files import part_name, parts, row_count_of
-from pipeline.dumps.numbers import hashed, record_number
 from pipeline.linkage.atoms import KEY
 from pipeline.linkage.normalise import NORMAL_SCHEMA
 from pipeline.linkage.places import Places

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 import polars as pl
 
+from catalog_store.record_keys.numbers import hashed
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import write_table
-from pipeline.dumps.numbers import hashed
 from pipeline.engine.local import map_ordered
 from pipeline.linkage import staged
 from pipeline.linkage.credits import name_table

@@ -53,9 +53,9 @@ _CODE = (
     "catalog_store/name_keys",
     "catalog_store/tables/atoms.py",
     "catalog_store/tables/linkage.py",
-    "pipeline/dumps/content_hash.py",
-    "pipeline/dumps/numbers.py",
-    "pipeline/dumps/place_numbers.py",
+    "catalog_store/record_keys/content_hash.py",
+    "catalog_store/record_keys/numbers.py",
+    "catalog_store/record_keys/place_numbers.py",
 )
 _LIBRARIES = ("polars", "rapidfuzz")
 

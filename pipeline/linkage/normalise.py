@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from catalog_store.name_keys import compact_expr, display_title_expr, title_keys_frame
-from pipeline.dumps.content_hash import LINKED_COLUMNS, with_content_hash
+from catalog_store.record_keys.content_hash import LINKED_COLUMNS, with_content_hash
 from pipeline.linkage.atoms import stand_in_artist
 from pipeline.linkage.credits import credited, credits_of, read_credits
 from pipeline.linkage.runs import run_starts

@@ -12,8 +12,8 @@ import numpy as np
 import polars as pl
 
 from catalog_store.platforms import CATALOG_PLATFORMS
-from pipeline.dumps.numbers import GOLDEN
-from pipeline.dumps.place_numbers import DISC_BITS, TRACK_BITS
+from catalog_store.record_keys.numbers import GOLDEN
+from catalog_store.record_keys.place_numbers import DISC_BITS, TRACK_BITS
 from pipeline.linkage.runs import SUM_BITS, in_mixed_runs
 
 if TYPE_CHECKING:

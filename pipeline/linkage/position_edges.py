@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import polars as pl
 
+from catalog_store.record_keys.place_numbers import DISC_BITS, TRACK_BITS
 from catalog_store.tables import TABLES
-from pipeline.dumps.place_numbers import DISC_BITS, TRACK_BITS
 from pipeline.linkage.guards import TYPO_DURATION_MS, compared, duration_gap, verdict
 
 

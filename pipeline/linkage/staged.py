@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import polars as pl
 
 from catalog_store.platforms import CATALOG_PLATFORMS
+from catalog_store.record_keys.content_hash import LINKED_COLUMNS, with_content_hash
+from catalog_store.record_keys.new_records import new_records
+from catalog_store.record_keys.place_numbers import place_numbers
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import parts, row_count, scan_table
-from pipeline.dumps.content_hash import LINKED_COLUMNS, with_content_hash
-from pipeline.dumps.new_records import new_records
-from pipeline.dumps.place_numbers import place_numbers
 from pipeline.linkage.places import PLATFORM
 
 if TYPE_CHECKING:

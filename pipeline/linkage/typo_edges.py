@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import polars as pl
 
+from catalog_store.record_keys.numbers import hashed
 from catalog_store.tables import TABLES
-from pipeline.dumps.numbers import hashed
 from pipeline.linkage.guards import (
     TYPO_DURATION_MS,
     UNTIMED_CHARACTERS,

@@ -20,8 +20,8 @@ from pipeline.defs.dump_assets import landing_key, staging_key
 from pipeline.defs.resources import CatalogResource
 from pipeline.defs.snapshot_assets import RECOGNITION
 from pipeline.defs.table_steps import table_key
-from pipeline.simulate import SimulationSettings, write_world
-from pipeline.simulate.fingerprint_items import copied
+from simulator import SimulationSettings, write_world
+from simulator.fingerprint_items import copied
 from tests.conftest import WORLD_RECORDINGS, run_module
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def next_day(built_world: BuiltWorld, tmp_path_factory: pytest.TempPathFactory) 
     """The same world a day later: catalog root after the steps that fingerprints go through, and what they said."""
     base = tmp_path_factory.mktemp("next_day")
     settings = SimulationSettings(recordings=WORLD_RECORDINGS, seed=7, fingerprint_coverage=0.7, fingerprint_days=5)
-    write_world(settings, base / "dumps", workers=1)
+    write_world(settings, base / "dumps")
     shutil.copytree(built_world.catalog, base / "catalog", symlinks=True)
     resource = CatalogResource(root=str(base / "catalog"), dumps=str(base / "dumps"))
     job = build_definitions({"catalog": resource}).resolve_implicit_global_asset_job_def()

@@ -15,6 +15,7 @@ import pytest
 from catalog_store import open_catalog
 from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.publisher import publish, rollback
+from catalog_store.record_keys.content_hash import content_hash
 from catalog_store.snapshot import FORMAT, FORMAT_VERSION, Manifest, StoredFile, StoredTable, TablePart, sha256
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import parts, read_table, row_count, write_table
@@ -23,7 +24,6 @@ from pipeline.build.labels import build_labels
 from pipeline.build.releases import build_releases
 from pipeline.defs import catalog_assets
 from pipeline.defs.snapshot_assets import PUBLISHED
-from pipeline.dumps.content_hash import content_hash
 from pipeline.linkage import stages
 from pipeline.linkage.registry import KINDS, MEMBERS, RegistryError, collect_registry, rebuild_registry
 from pipeline.paths import BuildPaths

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 
 import polars as pl
 
+from catalog_store.record_keys.numbers import hashed, record_number
 from catalog_store.tables import TABLES
 from catalog_store.tables.atoms import ATOM_TABLES
 from catalog_store.tables.files import join_tables, parts, row_count, write_table
-from pipeline.dumps.numbers import hashed, record_number
 from pipeline.engine.local import map_ordered, worker_pool
 from pipeline.linkage import mapped, staged
 from pipeline.linkage.atoms import KEY, Atoms, bucket_range, make_atoms

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from catalog_store.platforms import CATALOG_PLATFORMS
+from catalog_store.record_keys.numbers import record_number
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import parts, read_table, row_count, scan_table, write_table
-from pipeline.dumps.numbers import record_number
 from pipeline.linkage import mapped, staged
 from pipeline.linkage.clusters import components, ends
 from pipeline.linkage.failures import naming_records

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import polars as pl
 
 from catalog_store.platforms import CATALOG_PLATFORMS
+from catalog_store.record_keys.numbers import record_number
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import TableWriter, read_table, row_count, write_table
-from pipeline.dumps.numbers import record_number
 from pipeline.linkage.atoms import source_key
 from pipeline.linkage.failures import naming_records
 from pipeline.linkage.id_rules import Registry, assign_changed

@@ -18,7 +18,7 @@ from catalog_store.tables import TABLES
 from catalog_store.tables.files import write_table
 from pipeline.build.recognition import LARGEST_DELTA_SHARE, MOST_DELTAS, build_recognition, indexed_fingerprints, planned
 from pipeline.paths import BuildPaths
-from pipeline.simulate.fingerprint_items import copied, walks
+from simulator.fingerprint_items import copied, walks
 
 if TYPE_CHECKING:
     from pathlib import Path

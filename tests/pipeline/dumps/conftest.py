@@ -18,7 +18,7 @@ from catalog_store.tables.checks import run_check
 from pipeline.build.quality import staging_invariants
 from pipeline.dumps.adapters import stage_dump
 from pipeline.dumps.errors import DumpError
-from pipeline.simulate import SimulationSettings, write_world
+from simulator import SimulationSettings, write_world
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -19,7 +19,7 @@ from pipeline.dumps.audio.decoding import decoded_files
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.in_place import find_in_place, stage_in_place
 from pipeline.dumps.sources import Source
-from pipeline.simulate.tunes import RATE, tune, write_wav
+from simulator.tunes import RATE, tune, write_wav
 
 if TYPE_CHECKING:
     from pathlib import Path

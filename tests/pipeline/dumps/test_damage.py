@@ -20,12 +20,12 @@ import duckdb
 import polars as pl
 import pytest
 
+from catalog_store.record_keys.place_numbers import FOLDER as PLACE_NUMBERS
 from pipeline.dumps import works
 from pipeline.dumps.errors import DumpError, UnblamedError
 from pipeline.dumps.guard import guarded
 from pipeline.dumps.intake import code_version, stage_newest
 from pipeline.dumps.landing import forgive_broken, land, mark_broken
-from pipeline.dumps.place_numbers import FOLDER as PLACE_NUMBERS
 from pipeline.dumps.sources import Source
 from pipeline.dumps.staging_writer import StagingWriter, UnbalancedIntakeError
 from tests.pipeline.dumps.conftest import FORMS, Case

@@ -15,7 +15,7 @@ from pipeline.linkage import link
 from pipeline.linkage.evaluation import evaluate
 from pipeline.linkage.guards import guarded, guards_off
 from pipeline.paths import BuildPaths
-from pipeline.simulate import SimulationSettings, write_world
+from simulator import SimulationSettings, write_world
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,7 +28,7 @@ GROWTH = 100
 def staged(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, pl.DataFrame], pl.DataFrame]:
     """Staged recordings and artists of all platforms, and the truth."""
     root: Path = tmp_path_factory.mktemp("guards")
-    write_world(SETTINGS, root / "world", workers=1)
+    write_world(SETTINGS, root / "world")
     paths = BuildPaths(root / "catalog")
     for platform in CATALOG_PLATFORMS:
         stage_dump(platform, root / "world" / platform / str(SETTINGS.dump_date), paths.staging(platform))

@@ -11,10 +11,10 @@ import polars as pl
 import pytest
 
 from catalog_store.platforms import CATALOG_PLATFORMS
+from catalog_store.record_keys.place_numbers import lay_all_down
 from catalog_store.tables import TABLES
 from catalog_store.tables.atoms import ATOM_TABLES, live_atoms
 from catalog_store.tables.files import read_table, row_count, write_table
-from pipeline.dumps.place_numbers import lay_all_down
 from pipeline.linkage import mapped, night, stages, typo_edges
 from pipeline.linkage.night import BASE_TABLES, current_night
 from pipeline.linkage.registry import collect_registry

@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 import pytest
 
+from catalog_store.record_keys.numbers import record_number
+from catalog_store.record_keys.place_numbers import barcoded, standing
 from catalog_store.tables import TABLES
-from pipeline.dumps.numbers import record_number
-from pipeline.dumps.place_numbers import barcoded, standing
 from pipeline.linkage import link
 from pipeline.linkage.overrides import Overrides, load_overrides
 from pipeline.linkage.places import PLATFORM, Before, Places, contested_places

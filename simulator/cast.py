@@ -1,0 +1,224 @@
+"""Who makes the music: all artists and labels of a world, held in memory as columns (about 150 bytes an artist).
+
+The blocks share them: an artist's own recordings lie in one block, guests and remixers come from everywhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from catalog_store.platforms import CATALOG_A, CATALOG_PLATFORMS
+from simulator.codes import ISRC_COUNTRIES, ISRC_COUNTRY_WEIGHTS
+from simulator.dirt import spelled
+from simulator.genre_words import DANCE_MAINS, MAINS
+from simulator.names import artist_names, label_names
+from simulator.randomness import chosen, generator, weighted
+from simulator.romanised import romanised
+from simulator.vocabulary import SHARES
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from simulator.settings import SimulationSettings
+
+ARTISTS_PER_LABEL = 8
+GUEST_POOL = 3_000
+TAIL = 1.1
+"""Shape of the Pareto law of an artist's activity: the smaller, the longer the tail."""
+FAMOUS = 0.7
+"""Popularity from which an artist bears one name everywhere."""
+FORMER = 0.4
+"""Chance that a platform still calls a renamed artist by the former name."""
+OTHER_NAMES_LISTED = 0.7
+"""Of the artists who are called otherwise elsewhere, how many a catalog lists with the other name."""
+EVERYWHERE = (1 << len(CATALOG_PLATFORMS)) - 1
+DANCE_NUMBERS = np.array([number for number, (main, _) in enumerate(MAINS) if main in DANCE_MAINS])
+
+
+@dataclass(frozen=True)
+class Cast:
+    """Columns over all artists (the position is the artist's number) and all labels."""
+
+    names: pl.Series
+    former_names: pl.Series
+    """What renamed artists were called before; null for the others."""
+    carried: npt.NDArray[np.uint8]
+    """Platforms that have the artist at all: bit n is the n-th of CATALOG_PLATFORMS."""
+    numbers: npt.NDArray[np.int64]
+    """Which bearer of its name an artist is on catalog_a, from 1."""
+    twins: npt.NDArray[np.int64]
+    """Namesakes whose first songs are called alike and last alike share a number; -1 for the others."""
+    scripts: npt.NDArray[np.int64]
+    mains: npt.NDArray[np.int64]
+    weights: npt.NDArray[np.float64]
+    popularity: npt.NDArray[np.float64]
+    labels: npt.NDArray[np.int64]
+    countries: npt.NDArray[np.int64]
+    guests: npt.NDArray[np.int64]
+    remixers: npt.NDArray[np.int64]
+    label_names: pl.Series
+    label_numbers: npt.NDArray[np.int64]
+    """Which bearer of its name a label is, from 1."""
+    label_countries: npt.NDArray[np.int64]
+
+    def is_dance(self, mains: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        """Which of the main genres (by number) belong to dance music."""
+        return np.isin(mains, DANCE_NUMBERS)
+
+
+@lru_cache(maxsize=1)
+def cast_of(settings: SimulationSettings) -> Cast:
+    """The cast of a world; kept, because every block asks for it."""
+    rng = generator(settings.seed, "cast")
+    count = settings.block_count * artists_per_block(settings)
+    scripts = weighted(rng, SHARES, count)
+    names = artist_names(rng, settings.seed, scripts)
+    namesakes = np.nonzero(chosen(rng, count, settings.homonym_artists))[0]
+    origin = np.arange(count)
+    origin[namesakes] = rng.integers(0, count, len(namesakes))
+    names = names.gather(pl.Series(origin))
+    scripts = scripts[origin]
+    weights = (rng.pareto(TAIL, count) + 0.25).clip(max=400)
+    mains = weighted(rng, [share for _, share in MAINS], count)
+    spread = rng.lognormal(0, 1.0, count) * weights
+    popularity = np.argsort(np.argsort(spread)) / max(1, count - 1)
+    carried, twins = _namesakes(settings, namesakes, origin)
+    by_fame = np.argsort(-spread)
+    by_fame = by_fame[carried[by_fame] == EVERYWHERE]
+    dance = by_fame[np.isin(mains[by_fame], DANCE_NUMBERS)]
+    label_count = max(1, count // ARTISTS_PER_LABEL)
+    labels = _label_names(settings, label_count, rng)
+    return Cast(
+        names=names,
+        former_names=_former_names(settings, scripts, popularity),
+        carried=carried,
+        numbers=_bearers(names, (carried & bit_of(CATALOG_A)) > 0),
+        twins=twins,
+        scripts=scripts,
+        mains=mains,
+        weights=weights,
+        popularity=popularity,
+        labels=rng.integers(0, label_count, count),
+        countries=weighted(rng, ISRC_COUNTRY_WEIGHTS, count),
+        guests=by_fame[:GUEST_POOL],
+        remixers=(dance if len(dance) else by_fame)[:GUEST_POOL],
+        label_names=labels,
+        label_numbers=_bearers(labels, np.ones(label_count, dtype=np.bool_)),
+        label_countries=rng.integers(0, len(ISRC_COUNTRIES), label_count),
+    )
+
+
+def bit_of(platform: str) -> int:
+    """The platform's bit in `Cast.carried`."""
+    return 1 << CATALOG_PLATFORMS.index(platform)
+
+
+def _bearers(names: pl.Series, counted: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+    """Which bearer of its name each is among those that are counted, from 1."""
+    frame = pl.DataFrame({"name": names, "counted": counted})
+    return frame.select(pl.col("counted").cast(pl.Int64).cum_sum().over("name").clip(lower_bound=1)).to_series().to_numpy()
+
+
+def _namesakes(
+    settings: SimulationSettings, namesakes: npt.NDArray[np.int64], origin: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+    """`carried` and `twins`: a share of the namesakes lives on some platforms and the one they are named after on the others alone."""
+    rng = generator(settings.seed, "namesakes")
+    carried = np.full(len(origin), EVERYWHERE, dtype=np.uint8)
+    some = rng.integers(1, EVERYWHERE, len(namesakes)).astype(np.uint8)
+    parted = chosen(rng, len(namesakes), settings.parted_homonyms)
+    carried[origin[namesakes[parted]]] = EVERYWHERE - some[parted]
+    carried[namesakes[parted]] = some[parted]
+    twins = np.full(len(origin), -1, dtype=np.int64)
+    twin = namesakes[chosen(rng, len(namesakes), settings.homonym_songs)]
+    twins[twin] = twins[origin[twin]] = origin[twin]
+    return carried, twins
+
+
+def _former_names(settings: SimulationSettings, scripts: npt.NDArray[np.int64], popularity: npt.NDArray[np.float64]) -> pl.Series:
+    rng = generator(settings.seed, "former names")
+    renamed = np.nonzero(chosen(rng, len(scripts), settings.renamed_artists) & (popularity < FAMOUS))[0]
+    former = pl.DataFrame(
+        {"artist": renamed, "name": artist_names(rng, settings.seed, scripts[renamed])}, schema_overrides={"artist": pl.Int64}
+    )
+    return pl.DataFrame({"artist": np.arange(len(scripts))}).join(former, on="artist", how="left", maintain_order="left")["name"]
+
+
+def _label_names(settings: SimulationSettings, count: int, rng: np.random.Generator) -> pl.Series:
+    names = label_names(rng, settings.seed, count)
+    apart = generator(settings.seed, "label namesakes")
+    bearer = np.where(chosen(apart, count, settings.homonym_labels), apart.integers(0, count, count), np.arange(count))
+    return names.gather(pl.Series(bearer))
+
+
+def artists_per_block(settings: SimulationSettings) -> int:
+    """Artists whose own recordings lie in one block."""
+    return max(2, int(min(settings.recordings, settings.recordings_per_block) / settings.recordings_per_artist))
+
+
+def block_artists(settings: SimulationSettings, block: int) -> npt.NDArray[np.int64]:
+    """Numbers of the artists of one block."""
+    per_block = artists_per_block(settings)
+    return np.arange(block * per_block, (block + 1) * per_block)
+
+
+def listed_artists(settings: SimulationSettings, platform: str, block: int) -> npt.NDArray[np.int64]:
+    """Numbers of the artists of one block that a platform has."""
+    numbers = block_artists(settings, block)
+    return numbers[(cast_of(settings).carried[numbers] & bit_of(platform)) > 0]
+
+
+@lru_cache(maxsize=8)
+def platform_names(settings: SimulationSettings, platform: str) -> pl.Series:
+    """How one platform spells the artists: mostly alike, now and then by a former name, in Latin letters, surname first, misspelt."""
+    cast = cast_of(settings)
+    rng = generator(settings.seed, f"other names/{platform}")
+    count, name = len(cast.names), pl.col("name")
+    # The famous are called alike everywhere: one of them under two names would be a tenth of a small world's pairs.
+    form = np.where(cast.popularity < FAMOUS, rng.random(count), 0.5)
+    names = (
+        pl.DataFrame({"name": cast.names, "former": cast.former_names, "coin": rng.random(count), "form": form})
+        .with_columns(name=pl.when(pl.col("coin") < FORMER).then(pl.coalesce("former", "name")).otherwise("name"))
+        .with_columns(name=pl.when(pl.col("form") < settings.romanised_names).then(romanised(name)).otherwise("name"))
+        .select(
+            pl.when(pl.col("form") > 1 - settings.sort_name_forms).then(name.str.replace(r"^(\S+) ([^\s&,]+)$", "$2, $1")).otherwise("name")
+        )
+        .to_series()
+    )
+    return spelled(names, generator(settings.seed, f"names/{platform}"), settings)
+
+
+def other_names(settings: SimulationSettings, platform: str, numbers: npt.NDArray[np.int64]) -> pl.DataFrame:
+    """What a platform lists besides the name it keeps: artist, other; renamed and romanised artists only, most of them."""
+    cast = cast_of(settings)
+    own = platform_names(settings, platform).gather(pl.Series(numbers))
+    frame = pl.DataFrame({"artist": numbers, "own": own, "name": cast.names.gather(numbers), "former": cast.former_names.gather(numbers)})
+    latin = frame.select("artist", "own", other=romanised(pl.col("name")))
+    both = pl.concat([frame.select("artist", "own", other="name"), frame.select("artist", "own", other="former"), latin])
+    both = both.drop_nulls().filter(pl.col("other").str.to_lowercase() != pl.col("own").str.to_lowercase())
+    both = both.unique(["artist", "other"], maintain_order=True).sort("artist", maintain_order=True)
+    told = generator(settings.seed, f"listed names/{platform}").random(len(cast.names)) < OTHER_NAMES_LISTED
+    return both.filter(pl.Series(told).gather(both["artist"])).select("artist", "other")
+
+
+@lru_cache(maxsize=8)
+def platform_labels(settings: SimulationSettings, platform: str) -> pl.Series:
+    """How one platform writes the labels: a share without `Records` at the end, or in capitals."""
+    form = pl.col("form")
+    return (
+        pl.DataFrame({"name": cast_of(settings).label_names})
+        .with_columns(form=pl.Series(generator(settings.seed, f"labels/{platform}").random(len(cast_of(settings).label_names))))
+        .select(
+            pl.when(form < settings.label_forms * 0.7)
+            .then(pl.col("name").str.replace(r"^(.{4,}) (?:Records|Recordings|Music)$", "$1"))
+            .when(form < settings.label_forms)
+            .then(pl.col("name").str.to_uppercase())
+            .otherwise("name")
+        )
+        .to_series()
+    )

@@ -1,0 +1,483 @@
+"""catalog_b as two archives of PostgreSQL COPY text: recordings, releases, artists, works and the relations between them.
+
+A recording is one row however many releases hold it; few carry ISRCs; addresses on other platforms, merged ids and videos stand in
+tables of their own. Table columns are those of schema 31.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from catalog_store.identifiers import ISRC_SHAPE
+from catalog_store.platforms import CATALOG_B
+from simulator import catalog_b_tables as tables
+from simulator.cast import cast_of, listed_artists, other_names, platform_labels
+from simulator.catalog_b_links import links_of
+from simulator.catalog_b_tables import CORE, DERIVED, NONE, copy_text, member
+from simulator.genre_words import CATALOG_B as GENRES
+from simulator.genre_words import MAINS, NO_GENRES, UMBRELLAS
+from simulator.nested import main_positions
+from simulator.part import Part, entity_truth, first_number, malformed_count, truth_of
+from simulator.randomness import chosen, generator, uuids
+from simulator.rows import label_truth, named, platform_rows, world_of
+from simulator.songs import NOBODY
+from simulator.wording import titled, with_versions
+
+if TYPE_CHECKING:
+    from simulator.files import Closing
+    from simulator.rows import PlatformRows
+    from simulator.settings import SimulationSettings
+
+FIRST_ARTIST_ID, FIRST_LABEL_ID = 10_000, 5_000
+FIRST_SHARED_CREDIT = 1_000_000_000
+"""Credits of several artists; the credit of one artist alone has the artist's row id."""
+VARIOUS_ID, VARIOUS_GID = 1, "89ad4ac3-39f7-470e-963a-56509c546377"
+STAMP = "2026-10-31 00:11:02.518374+00"
+TAGS = tuple(dict.fromkeys([*(tag for names in GENRES.values() for tag in names), *UMBRELLAS.values(), *NO_GENRES]))
+PRIMARY_TYPES = {"album": 1, "ep": 3, "single": 2, "live": 1, "edition": 1, "deluxe": 1, "compilation": 1}
+SECONDARY_TYPES = {"live": 6, "compilation": 1}
+COUNTRIES = (222, 221, 81, 150, 107, 13, 241)
+LOWER_VERSIONS = 0.6
+"""Share of versions that stand in lower case, as the style guide asks."""
+WORK_SHARE = 0.4
+RENAMED = 0.03
+"""Share of tracks called otherwise than their recording."""
+UNKNOWN_COUNTRY, NO_DATE, NO_CATALOG_NUMBER = 0.08, 0.06, 0.03
+
+
+def openings(_settings: SimulationSettings) -> dict[str, bytes]:
+    """COPY text has no header."""
+    return {}
+
+
+def closings(_settings: SimulationSettings) -> dict[str, Closing]:
+    """Nor a last line."""
+    return {}
+
+
+def part(settings: SimulationSettings, block: int) -> Part:
+    """The tables' rows of one block; names are `core/<table>` and `derived/<table>`, spooled until the archives are packed."""
+    of = platform_rows(settings, CATALOG_B, block)
+    rng, first = of.rng, first_number(settings, block)
+    rows = _titles(settings, of)
+    recordings = rows.unique("recording", keep="first", maintain_order=True)
+    twins = recordings.filter(chosen(rng, len(recordings), settings.catalog_b_duplicates)).with_columns(isrc=pl.lit(None, dtype=pl.String))
+    entities = pl.concat([recordings, twins]).with_columns(is_video=pl.lit(value=False))
+    videos = recordings.filter(chosen(rng, len(recordings), settings.catalog_b_videos)).with_columns(
+        is_video=pl.lit(value=True), isrc=pl.lit(None, dtype=pl.String)
+    )
+    entities = pl.concat([entities, videos])
+    numbers = first + 1 + np.arange(len(entities))
+    entities = entities.with_columns(id=pl.Series(numbers), gid=uuids(numbers, "catalog_b recording")).with_columns(
+        credit=_credit(pl.col("id"))
+    )
+    good = entities.filter(~pl.col("is_video"))
+    out = Part(truth=truth_of(good["gid"], good))
+    artists = pl.Series(listed_artists(settings, CATALOG_B, block))
+    labels = label_truth(settings, block, FIRST_LABEL_ID)
+    out.entities = {
+        "artist": entity_truth("artist", uuids(artists.to_numpy(), "catalog_b artist"), artists),
+        "label": labels.with_columns(external_id=uuids(labels["external_id"].cast(pl.Int64).to_numpy(), "catalog_b label")),
+    }
+    rows = rows.join(
+        entities.head(len(recordings)).select("recording", pl.col("id").alias("recording_id"), "credit"),
+        on="recording",
+        how="left",
+        maintain_order="left",
+    )
+    releases = _releases(of, first)
+    out.entities["release"] = entity_truth("release", releases["gid"], releases["number"])
+    groups = [
+        _recording_tables(settings, of, entities, first),
+        _release_tables(of, releases, rows, first),
+        _artist_tables(settings, block),
+        _work_tables(settings, block, good, of),
+        _tag_tables(settings, of, good, releases),
+        links_of(settings, block, good, releases, rng),
+    ]
+    if block == 0:
+        groups += [tables.constant_tables(TAGS, tuple(tag for tag in TAGS if tag not in NO_GENRES), STAMP), _labels(settings)]
+    texts: dict[str, bytes] = {}
+    for group in groups:
+        for name, text in group.items():
+            texts[name] = texts.get(name, b"") + text
+    out.files.update(texts)
+    return out
+
+
+def _titles(settings: SimulationSettings, of: PlatformRows) -> pl.DataFrame:
+    rates = settings.platform(CATALOG_B)
+    rows = with_versions(settings, CATALOG_B, of)
+    lower = pl.Series(chosen(of.rng, len(rows), LOWER_VERSIONS))
+    # Names keep their case: only the words of the variant are lowered.
+    plain = lower & pl.Series(rows["kind"] != "remix")
+    rows = rows.with_columns(version=pl.when(plain).then(pl.col("version").str.to_lowercase()).otherwise("version"))
+    rows = rows.with_columns(isrc=pl.when(pl.col("isrc").str.contains(ISRC_SHAPE)).then("isrc"))
+    return titled(settings, rows, of, featured=rates.featured_in_title, in_title=rates.version_in_title, form=" ({})")
+
+
+def _credit(shared: pl.Expr) -> pl.Expr:
+    """Row id of the artist credit: the artist's own, or a shared one numbered like its recording."""
+    several = (pl.col("second_artist") != NOBODY) | (pl.col("guest") != NOBODY)
+    return pl.when(several).then(shared + FIRST_SHARED_CREDIT).otherwise(pl.col("artist") + FIRST_ARTIST_ID)
+
+
+def _releases(of: PlatformRows, first: int) -> pl.DataFrame:
+    number = pl.col("release") + first + 1
+    artist = pl.when(pl.col("artist") == NOBODY).then(VARIOUS_ID).otherwise(pl.col("artist") + FIRST_ARTIST_ID)
+    frame = of.releases.with_columns(id=number, credit=artist, barcode=pl.col("gtin").str.strip_chars_start("0"))
+    return frame.with_columns(
+        gid=uuids(frame["id"].to_numpy(), "catalog_b release"),
+        group_gid=uuids(frame["id"].to_numpy(), "catalog_b group"),
+        medium_gid=uuids(frame["id"].to_numpy(), "catalog_b medium"),
+        area=pl.Series(COUNTRIES).gather(of.rng.integers(0, len(COUNTRIES), len(frame))),
+        place=pl.Series(of.rng.random(len(frame))),
+    )
+
+
+def _recording_tables(settings: SimulationSettings, of: PlatformRows, entities: pl.DataFrame, first: int) -> dict[str, bytes]:
+    comment = (
+        pl.when((pl.col("kind") == "live") & (pl.col("id") % 3 == 0))
+        .then(pl.lit('live, "second night" \\ audience tape'))
+        .otherwise(pl.lit(""))
+    )
+    stamp = pl.when(pl.col("id") % 7 == 0).then(None).otherwise(pl.lit(STAMP))
+    text = copy_text(
+        entities.select(
+            "id",
+            "gid",
+            "title",
+            "credit",
+            "duration_ms",
+            comment.alias("comment"),
+            pl.lit(0).alias("edits"),
+            stamp.alias("updated"),
+            pl.when("is_video").then(pl.lit("t")).otherwise(pl.lit("f")).alias("video"),
+        )
+    )
+    broken = b""
+    for number in range(malformed_count(settings, of.rng, len(entities))):
+        row = first + len(entities) + 2 + number
+        gid = uuids(np.array([row]), "catalog_b recording")[0].encode()
+        kinds = (b"%d\t%s\tCut off\n", b"%d\t%s\tCaf\xe9 noir\t10000\t200000\t\t0\t\\N\tf\n")
+        broken += kinds[int(of.rng.integers(0, 2))] % (row, gid)
+    several = entities.filter(pl.col("credit") >= FIRST_SHARED_CREDIT)
+    join_to_guest = pl.when(pl.col("guest") != NOBODY).then(pl.lit(" feat. ")).otherwise(pl.lit(""))
+    people = [
+        several.select(
+            "credit",
+            position=pl.lit(0),
+            artist="artist",
+            name="artist_name",
+            join=pl.when(pl.col("second_artist") != NOBODY).then(pl.lit(" & ")).otherwise(join_to_guest),
+        ),
+        several.filter(pl.col("second_artist") != NOBODY).select(
+            "credit", position=pl.lit(1), artist="second_artist", name="second_artist_name", join=join_to_guest
+        ),
+        several.filter(pl.col("guest") != NOBODY).select(
+            "credit",
+            position=pl.when(pl.col("second_artist") != NOBODY).then(2).otherwise(1),
+            artist="guest",
+            name="guest_name",
+            join=pl.when(pl.col("second_guest") != NOBODY).then(pl.lit(", ")).otherwise(pl.lit("")),
+        ),
+        several.filter(pl.col("second_guest") != NOBODY).select(
+            "credit",
+            position=pl.when(pl.col("second_artist") != NOBODY).then(3).otherwise(2),
+            artist="second_guest",
+            name="second_guest_name",
+            join=pl.lit(""),
+        ),
+    ]
+    credit_names = pl.concat(people).sort("credit", "position").with_columns(pl.col("artist") + FIRST_ARTIST_ID)
+    whole = credit_names.group_by("credit", maintain_order=True).agg(name=pl.concat_str("name", "join").str.join(""), count=pl.len())
+    codes = entities.filter(pl.col("isrc").is_not_null())
+    second = codes.filter(pl.col("second_isrc").is_not_null() & (pl.col("second_isrc") != pl.col("isrc")))
+    isrcs = pl.concat([codes.select("id", "isrc"), second.select("id", isrc="second_isrc")]).unique(maintain_order=True)
+    old = entities.filter(chosen(of.rng, len(entities), settings.catalog_b_redirects))
+    redirects = old.select(gid=uuids(old["id"].to_numpy(), "catalog_b merged"), new="id", created=pl.lit(STAMP))
+    return {
+        member("recording"): text + broken,
+        member("artist_credit_name"): copy_text(credit_names),
+        member("artist_credit"): copy_text(
+            whole.select(
+                "credit",
+                "name",
+                "count",
+                pl.lit(1),
+                pl.lit(STAMP).alias("created"),
+                pl.lit(0).alias("edits"),
+                gid=uuids(whole["credit"].to_numpy(), "catalog_b credit"),
+            )
+        ),
+        member("isrc"): copy_text(
+            isrcs.select(row=pl.int_range(pl.len()) + first + 1, recording="id", isrc="isrc", edits=pl.lit(0), created=pl.lit(STAMP))
+        ),
+        member("recording_gid_redirect"): copy_text(redirects),
+    }
+
+
+def _release_tables(of: PlatformRows, releases: pl.DataFrame, rows: pl.DataFrame, first: int) -> dict[str, bytes]:
+    numbers = first + 1 + np.arange(len(rows))
+    renamed = pl.Series(chosen(of.rng, len(rows), RENAMED))
+    status = pl.when(pl.col("place") > 0.98).then(3).when(pl.col("place") > 0.97).then(4).when(pl.col("place") > 0.96).then(2).otherwise(1)  # noqa: PLR2004 - bootleg, pseudo, promotion
+    dated = releases.filter((pl.col("place") > NO_DATE) & ~pl.col("is_bogus"))
+    date = [pl.when(pl.col(name) > 0).then(name).alias(name) for name in ("year", "month", "day")]
+    is_unknown = pl.col("place") < NO_DATE + UNKNOWN_COUNTRY
+    secondary = releases.with_columns(secondary=pl.col("kind").replace_strict(SECONDARY_TYPES, default=None, return_dtype=pl.Int64)).filter(
+        pl.col("secondary").is_not_null()
+    )
+    zero, stamp, null, empty = pl.lit(0).alias("edits"), pl.lit(STAMP).alias("updated"), NONE, pl.lit("").alias("comment")
+    return {
+        member("release"): copy_text(
+            releases.select(
+                "id",
+                "gid",
+                "title",
+                "credit",
+                pl.col("id").alias("group"),
+                status.alias("status"),
+                null.alias("packaging"),
+                pl.lit(120).alias("language"),
+                pl.lit(28).alias("script"),
+                "barcode",
+                empty,
+                zero,
+                pl.lit(-1).alias("quality"),
+                stamp,
+            )
+        ),
+        member("release_group"): copy_text(
+            releases.select("id", "group_gid", "title", "credit", pl.col("kind").replace_strict(PRIMARY_TYPES), empty, zero, stamp)
+        ),
+        member("release_group_secondary_type_join"): copy_text(secondary.select("id", "secondary", stamp)),
+        member("medium"): copy_text(
+            releases.select(
+                "id",
+                pl.col("id").alias("release"),
+                pl.lit(1),
+                pl.lit(12).alias("format"),
+                pl.lit("").alias("name"),
+                zero,
+                stamp,
+                "track_count",
+                "medium_gid",
+            )
+        ),
+        member("track"): copy_text(
+            rows.select(
+                pl.Series("row", numbers),
+                uuids(numbers, "catalog_b track").alias("gid"),
+                "recording_id",
+                (pl.col("release") + first + 1).alias("medium"),
+                "track",
+                pl.col("track").cast(pl.String).alias("number"),
+                pl.when(renamed).then(pl.col("title") + " (album version)").otherwise("title"),
+                "credit",
+                "duration_ms",
+                zero,
+                stamp,
+                pl.lit("f").alias("data"),
+            )
+        ),
+        member("release_label"): copy_text(
+            releases.select(
+                "id",
+                pl.col("id").alias("release"),
+                pl.col("label") + FIRST_LABEL_ID,
+                pl.when(pl.col("place") < NO_CATALOG_NUMBER).then(pl.lit("[none]")).otherwise("catalog_number"),
+                stamp,
+            )
+        ),
+        member("release_country"): copy_text(dated.filter(~is_unknown).select("id", "area", *date)),
+        member("release_unknown_country"): copy_text(dated.filter(is_unknown).select("id", *date)),
+    }
+
+
+def _artist_tables(settings: SimulationSettings, block: int) -> dict[str, bytes]:
+    """Every artist of the block with the credit of the artist alone; Various Artists in the first block."""
+    numbers = listed_artists(settings, CATALOG_B, block)
+    own = pl.DataFrame(
+        {"id": numbers + FIRST_ARTIST_ID, "gid": uuids(numbers, "catalog_b artist"), "name": named(settings, CATALOG_B, pl.Series(numbers))}
+    )
+    if block == 0:
+        own = pl.concat([pl.DataFrame({"id": [VARIOUS_ID], "gid": [VARIOUS_GID], "name": ["Various Artists"]}), own])
+    sort_name = pl.col("name").str.replace(r"^(The) (.+)$", "$2, $1")
+    kind = pl.when(pl.col("name").str.contains(" & |^The ")).then(2).otherwise(1)
+    nothing = [NONE.alias(name) for name in ("by", "bm", "bd", "ey", "em", "ed")]
+    artist = own.select(
+        "id",
+        "gid",
+        "name",
+        sort_name.alias("sort"),
+        *nothing,
+        kind.alias("type"),
+        NONE.alias("area"),
+        NONE.alias("gender"),
+        pl.lit("").alias("comment"),
+        pl.lit(0).alias("edits"),
+        pl.lit(STAMP).alias("updated"),
+        pl.lit("f").alias("ended"),
+        NONE.alias("ba"),
+        NONE.alias("ea"),
+    )
+    others = other_names(settings, CATALOG_B, numbers).select(id=pl.col("artist") + FIRST_ARTIST_ID, name="other")
+    shouted = own.filter(pl.col("id") % 15 == 1).select("id", pl.col("name").str.to_uppercase())
+    aliased = pl.concat([shouted, others.with_columns(pl.col("id").cast(shouted.schema["id"]))])
+    alias = aliased.select(
+        pl.int_range(pl.len()) + first_number(settings, block) + 1,
+        pl.col("id").alias("artist"),
+        "name",
+        NONE.alias("locale"),
+        pl.lit(0).alias("edits"),
+        NONE.alias("updated"),
+        pl.lit(1).alias("type"),
+        pl.col("name").alias("sort"),
+        *nothing,
+        pl.lit("f").alias("primary"),
+        pl.lit("f").alias("ended"),
+    )
+    rng = generator(settings.seed, "catalog_b artist tags", block)
+    tags, positions = main_positions(cast_of(settings).mains[numbers], GENRES, rng, settings)
+    ids = pl.Series([TAGS.index(tag) + 1 for tag in tags])
+    told = (positions >= 0) & chosen(rng, len(numbers), 0.5)
+    tagged = pl.DataFrame(
+        {"artist": numbers[told] + FIRST_ARTIST_ID, "tag": ids.gather(positions[told]), "count": rng.geometric(0.3, int(told.sum()))}
+    )
+    merged = own.filter(pl.col("id") % 40 == 3)  # noqa: PLR2004 - one in forty
+    return {
+        member("artist"): copy_text(artist),
+        member("artist_alias"): copy_text(alias),
+        member("artist_credit"): copy_text(
+            own.select(
+                "id",
+                "name",
+                pl.lit(1),
+                pl.lit(1).alias("refs"),
+                pl.lit(STAMP).alias("created"),
+                pl.lit(0).alias("edits"),
+                uuids(own["id"].to_numpy(), "catalog_b credit").alias("gid"),
+            )
+        ),
+        member("artist_credit_name"): copy_text(
+            own.select("id", pl.lit(0).alias("position"), pl.col("id").alias("artist"), "name", pl.lit("").alias("join"))
+        ),
+        member("artist_gid_redirect"): copy_text(
+            merged.select(uuids(merged["id"].to_numpy(), "catalog_b merged artist").alias("old"), "id", pl.lit(STAMP).alias("created"))
+        ),
+        member("artist_tag"): copy_text(tagged.with_columns(updated=pl.lit(STAMP))),
+    }
+
+
+def _work_tables(settings: SimulationSettings, block: int, good: pl.DataFrame, of: PlatformRows) -> dict[str, bytes]:
+    """Works, their ISWCs (a few with a wrong check digit) and which recording performs which."""
+    songs = (
+        world_of(settings, block)
+        .made.songs.select(number="work", work_title="title", iswc="iswc", second_iswc="second_iswc")
+        .unique("number", keep="first", maintain_order=True)
+    )
+    performed = good.with_columns(number=pl.col("work")).filter(chosen(of.rng, len(good), WORK_SHARE))
+    works = songs.filter(pl.col("number").is_in(performed["number"].unique().implode())).with_columns(id=pl.col("number") + 1)
+    stamp, zero = pl.lit(STAMP).alias("updated"), pl.lit(0).alias("edits")
+    spoilt = pl.Series(chosen(of.rng, len(works), settings.wrong_iswc))
+    first_code = (
+        pl.when(spoilt)
+        .then(pl.concat_str(pl.col("iswc").str.slice(0, 10), (pl.col("iswc").str.slice(10).cast(pl.Int64) + 1) % 10))
+        .otherwise("iswc")
+    )
+    codes = pl.concat([works.select("id", code=first_code), works.select("id", code="second_iswc")]).drop_nulls()
+    return {
+        member("work"): copy_text(
+            works.select(
+                "id",
+                uuids(works["id"].to_numpy(), "catalog_b work").alias("gid"),
+                "work_title",
+                pl.lit(17).alias("type"),
+                pl.lit("").alias("comment"),
+                zero,
+                stamp,
+            )
+        ),
+        member("iswc"): copy_text(
+            codes.select(
+                (pl.int_range(pl.len()) + 1 + first_number(settings, block)).alias("row"),
+                "id",
+                tables.printed(pl.col("code")).alias("code"),
+                zero,
+                stamp,
+            )
+        ),
+        member("l_recording_work"): copy_text(
+            performed.select(
+                (pl.int_range(pl.len()) + 1 + first_number(settings, block)).alias("row"),
+                pl.when(pl.col("kind") == "live").then(tables.LIVE_PERFORMANCE).otherwise(tables.PERFORMANCE).alias("link"),
+                "id",
+                (pl.col("number") + 1).alias("work"),
+                zero,
+                stamp,
+                pl.lit(0).alias("order"),
+                pl.lit("").alias("c0"),
+                pl.lit("").alias("c1"),
+            )
+        ),
+    }
+
+
+def _tag_tables(settings: SimulationSettings, of: PlatformRows, good: pl.DataFrame, releases: pl.DataFrame) -> dict[str, bytes]:
+    """Tags with votes on release groups (dense) and recordings (sparse): the genre, often its umbrella, now and then no genre at all."""
+    rng = of.rng
+    umbrella = pl.Series([TAGS.index(UMBRELLAS[main]) + 1 if main in UMBRELLAS else None for main, _ in MAINS], dtype=pl.Int64)
+
+    def tagged(entities: pl.DataFrame, share: float) -> pl.DataFrame:
+        some = entities.filter(chosen(rng, len(entities), share))
+        tags, positions = main_positions(some["main"].to_numpy(), GENRES, rng, settings)
+        ids = pl.Series([TAGS.index(tag) + 1 for tag in tags])
+        exact = some.select("id").with_columns(
+            tag=ids.gather(pl.Series(positions).replace(-1, None)), count=pl.Series(2 + rng.geometric(0.3, len(some)))
+        )
+        broad = (
+            some.select("id", tag=umbrella.gather(some["main"]))
+            .with_columns(count=pl.Series(rng.integers(1, 3, len(some))))
+            .filter(chosen(rng, len(some), 0.5))
+        )
+        junk = some.select("id").with_columns(
+            tag=pl.Series(rng.integers(len(TAGS) - len(NO_GENRES) + 1, len(TAGS) + 1, len(some))),
+            count=pl.Series(rng.integers(-1, 4, len(some))),
+        )
+        return (
+            pl.concat([exact, broad, junk.filter(chosen(rng, len(some), 0.1))])
+            .drop_nulls()
+            .unique(["id", "tag"], keep="first", maintain_order=True)
+            .with_columns(updated=pl.lit(STAMP))
+        )
+
+    return {
+        member("release_group_tag", DERIVED): copy_text(tagged(releases, 0.6)),
+        member("recording_tag", DERIVED): copy_text(tagged(good, 0.15)),
+    }
+
+
+def _labels(settings: SimulationSettings) -> dict[str, bytes]:
+    names = platform_labels(settings, CATALOG_B)
+    ids = np.arange(len(names)) + FIRST_LABEL_ID
+    frame = pl.DataFrame({"id": ids, "gid": uuids(ids, "catalog_b label"), "name": names})
+    nothing = [NONE.alias(name) for name in ("by", "bm", "bd", "ey", "em", "ed", "code")]
+    rows = frame.select(
+        "id",
+        "gid",
+        "name",
+        *nothing,
+        pl.lit(9).alias("type"),
+        NONE.alias("area"),
+        pl.lit("").alias("comment"),
+        pl.lit(0).alias("edits"),
+        pl.lit(STAMP).alias("updated"),
+        pl.lit("f").alias("ended"),
+    )
+    return {member("label"): copy_text(rows)}
+
+
+ARCHIVES = {CORE: "mbdump.tar.bz2", DERIVED: "mbdump-derived.tar.bz2"}

@@ -1,0 +1,190 @@
+"""The public fingerprint database, day by day: tracks, their fingerprints, which catalog_b recordings users say they are, typed titles.
+
+The first days straddle the one on which files lost their second escaping. Tracks come, are merged (also in chains and, wrongly, in a
+circle), get votes and lose links on later days: a world with more days is the same world, some nights on. Every true recording has items
+of its own; all its fingerprints are copies of them. Add a kind of dirt here when the join learns to withstand it.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from catalog_store.platforms import FINGERPRINTS
+from simulator.catalog_b_tables import member
+from simulator.files import broken_lines, woven
+from simulator.fingerprint_items import copied, item_counts, walks
+from simulator.part import malformed_count
+from simulator.randomness import chosen, generator, uuids
+from simulator.rows import world_of
+
+if TYPE_CHECKING:
+    from simulator.part import Part
+    from simulator.settings import SimulationSettings
+
+FIRST_DAY = date(2024, 12, 3)
+LAST_ESCAPED_DAY = date(2024, 12, 4)
+FIRST_DAYS = 4
+LATE, LATE_DAYS = 0.08, 10
+"""Share of tracks that come on one of so many days behind the first ones."""
+ROWS_PER_RECORDING = 8
+"""Bound on the rows of a stream per recording of a block: spaces the ids of the blocks."""
+SECOND, THIRD = 0.35, 0.1
+"""Tracks with a second, a third fingerprint, which come a day later."""
+COMPANIONS, CHAINED = 0.05, 0.3
+"""Tracks into which another one is merged two days later, and of those others how many had one merged into them."""
+STRANGERS, MISLED, TAKEN_BACK = 0.05, 0.003, 0.02
+"""Tracks that a user also takes for another recording; that most users do; that many did until it was taken back."""
+OLD_IDS = 0.5
+"""Of recordings into which catalog_b merged another, how many are linked by the id of that other."""
+ODD_TITLES = (' 7" Edit', " \\ Live", "\tMix", ' (feat. "X")', "")
+STREAMS = ("track", "meta", "fingerprint", "track_fingerprint", "track_mbid", "track_meta", "track_puid")
+RAW = "fingerprint"
+"""The field whose values are JSON already."""
+
+
+@dataclass(frozen=True)
+class Fingerprints:
+    """Files of one block by path below the dump's folder, and the truth: fingerprint_id, true_recording_id."""
+
+    files: dict[str, bytes]
+    truth: pl.DataFrame
+
+
+def fingerprints(settings: SimulationSettings, block: int, catalog_b: Part) -> Fingerprints:
+    """What the database says of one block of the world, of which `catalog_b` is that platform's part."""
+    rng = generator(settings.seed, FINGERPRINTS, block)
+    tracks = _tracks(settings, block, catalog_b, rng)
+    prints = _prints(tracks, rng).with_columns(id=_ids(settings, block))
+    links = _links(tracks, catalog_b, rng).with_columns(id=_ids(settings, block))
+    written = prints.filter(pl.col("day") < settings.fingerprint_days)
+    streams = {
+        "track": _track_rows(tracks),
+        "meta": _meta_rows(tracks, rng).select("day", _ids(settings, block).alias("id"), "track", "artist"),
+        "fingerprint": _item_rows(settings, written),
+        "track_fingerprint": prints.select("day", "id", track_id="track", fingerprint_id="id", submission_count="count"),
+        "track_mbid": pl.concat([links, links.filter("is_taken_back").with_columns(pl.col("day") + 1, disabled=True)]).select(
+            "day", "id", track_id="track", mbid="mbid", submission_count="count", disabled="disabled"
+        ),
+    }
+    files = {}
+    for number in range(settings.fingerprint_days):
+        day = FIRST_DAY + timedelta(days=number)
+        for name in STREAMS:
+            rows = streams[name].filter(pl.col("day") == number).drop("day") if name in streams else pl.DataFrame()
+            text = _text(rows, day, settings, rng)
+            files[f"{day:%Y}/{day:%Y-%m}/{day}-{name}-update.jsonl.gz"] = text.replace(b"\\", b"\\\\") if day <= LAST_ESCAPED_DAY else text
+    return Fingerprints(files, written.select(fingerprint_id="id", true_recording_id="true_id"))
+
+
+def _ids(settings: SimulationSettings, block: int) -> pl.Expr:
+    return pl.int_range(1, pl.len() + 1) + block * settings.recordings_per_block * ROWS_PER_RECORDING
+
+
+def _text(rows: pl.DataFrame, day: date, settings: SimulationSettings, rng: np.random.Generator) -> bytes:
+    """One JSON object per row, absent keys for nulls, and malformed lines among them."""
+    created = f'"created":"{day}T00:00:18.312881+00:00"}}'
+    lines = [
+        "{"
+        + "".join(f'"{name}":{_json(name, value)},' for name, value in zip(rows.columns, row, strict=True) if value is not None)
+        + created
+        for row in rows.iter_rows()
+    ]
+    broken = broken_lines(lines[: malformed_count(settings, rng, len(lines))], rng)
+    return woven(pl.Series(lines, dtype=pl.String), broken, rng)
+
+
+def _json(name: str, value: object) -> str:
+    return str(value) if name == RAW else json.dumps(value, ensure_ascii=False)
+
+
+def _tracks(settings: SimulationSettings, block: int, catalog_b: Part, rng: np.random.Generator) -> pl.DataFrame:
+    """track, true_id, mbid, title, seconds, day, into (the track it is merged into, later), is_real (has fingerprints and links)."""
+    world = world_of(settings, block).made
+    recordings = world.recordings.select(
+        true_id="true_id", seconds=pl.col("duration_ms") // 1000, title=world.songs["title"].gather(world.recordings["song"])
+    )
+    known = catalog_b.truth.filter(chosen(rng, len(catalog_b.truth), settings.fingerprint_coverage))
+    plain = known.select(true_id="true_recording_id", mbid="external_id").join(recordings, on="true_id", how="left", maintain_order="left")
+    plain = plain.with_row_index("place").select(pl.all().exclude("place"), pl.col("place").cast(pl.Int64))
+    companions = plain.filter(chosen(rng, len(plain), COMPANIONS)).rename({"place": "into"})
+    companions = companions.with_columns(place=pl.int_range(pl.len()) + len(plain))
+    chained = companions.filter(chosen(rng, len(companions), CHAINED)).with_columns(into="place")
+    circle = plain.head(2) if len(plain) > 1 else plain.clear()
+    last = len(plain) + len(companions) + len(chained)
+    circle = circle.with_columns(into=last + 1 - pl.int_range(pl.len()), is_real=pl.lit(value=False))
+    rows = pl.concat([plain, companions.drop("place"), chained.drop("place"), circle.drop("place")], how="diagonal").drop("place")
+    late = chosen(rng, len(rows), LATE)
+    days = np.where(late, FIRST_DAYS + rng.integers(0, LATE_DAYS, len(rows)), rng.integers(0, FIRST_DAYS, len(rows)))
+    first = block * settings.recordings_per_block * ROWS_PER_RECORDING + 1
+    return rows.with_columns(
+        track=pl.int_range(pl.len()) + first,
+        into=pl.col("into") + first,
+        day=pl.Series(days),
+        is_real=pl.col("is_real").fill_null(value=True),
+    )
+
+
+def _track_rows(tracks: pl.DataFrame) -> pl.DataFrame:
+    """Each track on its day, and again when it has been merged."""
+    came = tracks.select("day", id="track", gid=uuids(tracks["track"].to_numpy(), "fingerprint track"), new_id="into")
+    merged = came.drop_nulls("new_id").with_columns(pl.col("day") + 2)
+    return pl.concat([came.with_columns(new_id=pl.lit(None, dtype=pl.Int64)), merged])
+
+
+def _meta_rows(tracks: pl.DataFrame, rng: np.random.Generator) -> pl.DataFrame:
+    odd = pl.Series(ODD_TITLES).gather(rng.integers(0, len(ODD_TITLES), len(tracks)))
+    return tracks.select("day", track=pl.col("title") + odd, artist=pl.when(pl.col("track") % 3 > 0).then(pl.lit("AC/DC")))
+
+
+def _prints(tracks: pl.DataFrame, rng: np.random.Generator) -> pl.DataFrame:
+    """track, true_id, seconds, day, count of each fingerprint."""
+    real = tracks.filter("is_real").select("track", "true_id", "seconds", "day")
+    further = [real.filter(chosen(rng, len(real), share)).with_columns(pl.col("day") + 1) for share in (SECOND, THIRD)]
+    prints = pl.concat([real, *further])
+    seconds = (pl.col("seconds") + pl.Series(rng.integers(-1, 2, len(prints)))).clip(lower_bound=1)
+    return prints.with_columns(seconds, count=pl.Series(rng.integers(1, 12, len(prints))))
+
+
+def _item_rows(settings: SimulationSettings, prints: pl.DataFrame) -> pl.DataFrame:
+    """The items of a recording do not depend on the days that are written, so that more days leave the files of the first as they are."""
+    counts = item_counts(prints["seconds"].cast(pl.Int64).to_numpy())
+    texts = []
+    for number, true_id, count in zip(prints["id"].to_list(), prints["true_id"].to_list(), counts.tolist(), strict=True):
+        items = walks(np.random.default_rng([settings.seed, true_id]), 1)[0]
+        items = copied(items, np.random.default_rng([settings.seed, true_id, number]))
+        texts.append("[" + ",".join(map(str, items[:count].view(np.int32).tolist())) + "]")
+    return prints.select("day", "id", fingerprint=pl.Series(texts, dtype=pl.String), length="seconds")
+
+
+def _links(tracks: pl.DataFrame, catalog_b: Part, rng: np.random.Generator) -> pl.DataFrame:
+    """track, mbid, count, day, is_taken_back (a day later), disabled of each link."""
+    real = tracks.filter("is_real")
+    old = _old_ids(catalog_b)
+    mbids = [old.get(mbid, mbid) if is_old else mbid for mbid, is_old in zip(real["mbid"], chosen(rng, len(real), OLD_IDS), strict=True)]
+    misled, back = pl.Series(chosen(rng, len(real), MISLED)), pl.Series(chosen(rng, len(real), TAKEN_BACK)) & (real["day"] < FIRST_DAYS - 1)
+    some = pl.Series(chosen(rng, len(real), STRANGERS))
+    others = catalog_b.truth["external_id"].gather(rng.integers(0, max(1, len(catalog_b.truth)), len(real)))
+    right = real.select("track", "day", mbid=pl.Series(mbids, dtype=pl.String), count=pl.Series(rng.integers(2, 20, len(real))))
+    wrong = real.select("track", "day", mbid=others, count=pl.when(misled | back).then(30).otherwise(1).cast(pl.Int64)).with_columns(
+        is_taken_back=back & ~misled
+    )
+    rows = pl.concat([right, wrong.filter(misled | back | some)], how="diagonal")
+    return rows.with_columns(pl.col("is_taken_back").fill_null(value=False), disabled=pl.lit(None, dtype=pl.Boolean))
+
+
+def _old_ids(catalog_b: Part) -> dict[str, str]:
+    """Id of a recording -> one that catalog_b has merged into it."""
+
+    def cells(table: str) -> list[list[str]]:
+        content = catalog_b.files.get(member(table), b"")
+        text = content.decode(errors="replace") if isinstance(content, bytes) else ""
+        return [line.split("\t") for line in text.splitlines() if line.count("\t") > 1]
+
+    gids = {row[0]: row[1] for row in cells("recording")}
+    return {gids[row[1]]: row[0] for row in cells("recording_gid_redirect") if row[1] in gids}

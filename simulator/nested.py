@@ -1,0 +1,83 @@
+"""Nested columns that several platforms share: credit lists, drawn genres, durations in words, slugs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+import polars as pl
+
+from simulator.genre_words import MAINS
+from simulator.randomness import chosen
+from simulator.songs import NOBODY
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    import numpy.typing as npt
+
+    from simulator.settings import SimulationSettings
+
+Entry = TypeVar("Entry")
+
+
+def credit_list(credit_columns: Sequence[str], entry: Callable[[str], pl.Expr]) -> pl.Expr:
+    """List of `entry(credit)` over the credits that are not empty; `<credit>` holds the artist's number, `<credit>_name` the name."""
+    return pl.concat_list([pl.when(pl.col(credit) != NOBODY).then(entry(credit)) for credit in credit_columns]).list.drop_nulls()
+
+
+def main_positions(
+    mains: npt.NDArray[np.int64],
+    choices: Mapping[str, Sequence[Entry]],
+    rng: np.random.Generator,
+    settings: SimulationSettings,
+    *,
+    always: bool = False,
+) -> tuple[list[Entry], npt.NDArray[np.int64]]:
+    """Draw one of a platform's strings for each main genre: (all strings, position per row).
+
+    The position is -1 where the platform has none or, unless `always`, tells none. A share (`genre_noise`) gets a string of another main.
+    """
+    flat: list[Entry] = []
+    starts, sizes = np.zeros(len(MAINS), dtype=np.int64), np.zeros(len(MAINS), dtype=np.int64)
+    for number, (main, _) in enumerate(MAINS):
+        starts[number], sizes[number] = len(flat), len(choices.get(main, ()))
+        flat.extend(choices.get(main, ()))
+    count = len(mains)
+    shown = np.where(chosen(rng, count, settings.genre_noise), rng.integers(0, len(MAINS), count), mains)
+    shown = np.where(sizes[shown] == 0, mains, shown)
+    drawn = starts[shown] + (rng.random(count) ** 1.5 * sizes[shown]).astype(np.int64)
+    return flat, np.where((sizes[shown] == 0) | chosen(rng, count, 0.0 if always else settings.missing_genre), -1, drawn)
+
+
+def iso_duration(milliseconds: pl.Expr) -> pl.Expr:
+    """`PT4M12S`, `PT1H2M3S`, whole seconds; null stays null."""
+    seconds = (milliseconds / 1000).round().cast(pl.Int64)
+    hours, minutes = seconds // 3600, seconds % 3600 // 60
+    return pl.concat_str(
+        pl.lit("PT"),
+        pl.when(hours > 0).then(hours.cast(pl.String) + "H").otherwise(pl.lit("")),
+        pl.when(minutes > 0).then(minutes.cast(pl.String) + "M").otherwise(pl.lit("")),
+        (seconds % 60).cast(pl.String),
+        pl.lit("S"),
+    )
+
+
+def clock_duration(milliseconds: pl.Expr) -> pl.Expr:
+    """`M:SS` or `H:MM:SS`, whole seconds; null stays null."""
+    seconds = (milliseconds / 1000).round().cast(pl.Int64)
+    two = (seconds % 60).cast(pl.String).str.zfill(2)
+    minutes = seconds // 60
+    return (
+        pl.when(minutes >= 60)  # noqa: PLR2004 - minutes of an hour
+        .then(pl.concat_str(minutes // 60, (minutes % 60).cast(pl.String).str.zfill(2), two, separator=":"))
+        .otherwise(pl.concat_str(minutes, two, separator=":"))
+    )
+
+
+def slug(text: pl.Expr) -> pl.Expr:
+    """Lower-case words joined by hyphens; `-` when no Latin letter remains."""
+    plain = (
+        text.str.normalize("NFKD").str.replace_all(r"\p{M}", "").str.to_lowercase().str.replace_all(r"[^a-z0-9]+", "-").str.strip_chars("-")
+    )
+    return pl.when(plain == "").then(pl.lit("-")).otherwise(plain)

@@ -1,0 +1,250 @@
+"""What a night changes: the staged tables of one day -> those of the next, a small share of the rows changed in every way that matters.
+
+Every change is a function of the row and the number of the night alone (a hash of platform and id), so that a part of a table is changed
+without a look at any other, and the same night gives the same bytes. Besides plain corrections there are changes whose effect lies on rows
+that stay as they are: a code that joins two recordings, its leaving that parts them, an artist whose coming makes a joined name readable.
+What such a change needs is laid one night ahead; night 0 is the eve that lays it for night 1.
+
+Add a kind of change here when linkage learns something that a night could upset. Dirt of a single day belongs to the simulator's settings.
+"""
+
+from __future__ import annotations
+
+import shutil
+import zlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from catalog_store.platforms import SOURCES
+from catalog_store.record_keys import place_numbers
+from catalog_store.record_keys.content_hash import content_hash
+from catalog_store.record_keys.new_records import NewRecords
+from catalog_store.tables import TABLES
+from catalog_store.tables.files import TableWriter, parts, read_table, write_table
+from simulator.randomness import mixed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    import numpy.typing as npt
+
+
+Row = dict[str, Any]
+
+SHARE = 0.003
+"""Rows that a night changes."""
+DRAWN = {"retitled": 0.22, "recoded": 0.16, "retimed": 0.15, "removed": 0.12, "added": 0.15}
+"""Kinds that are drawn anew every night; each as a share of the rows changed."""
+TWIN_TURNS = 0.04
+"""Likewise, kinds that take turns: a row is `twinned` one night, `joined` with its twin the next, `parted` from it or removed the third."""
+CREDIT_TURNS = 0.02
+"""Likewise: a row is `obscured` one night and `explained` the next."""
+RENAMED = 0.04
+"""Likewise: rows of artists who take another name."""
+BESIDE = ("added", "twinned", "obscured", "explained")
+"""Kinds that put a new record beside the row; the others put one (or none) in its place."""
+STAYS = 0.5
+"""Rows that lose only the code when it is time to part; the others leave altogether."""
+TWIN_GAP_MS, TWIN_GAP_RANGE_MS = 9_000, 3_000
+"""How much longer a twin is than its row: another recording by its duration, the same one once they share a code."""
+MOST_RETIMED_MS = 20_000
+MISTYPED_CHARACTERS = 6
+"""Shorter titles get a word more instead."""
+
+
+def nightly_changes(before: Path, after: Path, *, night: int = 1, share: float = SHARE) -> pl.DataFrame:
+    """Write the staging tables of the day after; `before` stays as it is.
+
+    Tables other than recordings and artists are taken over, less what hangs on removed records; `intake` is not kept in step.
+
+    Args:
+        before: folder of staged platforms, a folder each.
+        after: another such folder; the tables in it are replaced.
+        night: its number: 0 for the eve, which lays what night 1 joins and parts; then 1, 2, ...
+        share: rows to change, as a share of all.
+
+    Returns:
+        platform, external_id, change (a kind named above), sorted; one row for each record that is new, gone or other than before.
+    """
+    found = [_change_platform(before / key, after / key, night, share) for key in SOURCES if (before / key).is_dir()]
+    return pl.concat(found).sort("platform", "external_id")
+
+
+def _change_platform(before: Path, after: Path, night: int, share: float) -> pl.DataFrame:
+    shutil.rmtree(after, ignore_errors=True)
+    shutil.copytree(before, after, ignore=shutil.ignore_patterns("source_recording", "source_artist", place_numbers.FOLDER))
+    new_names = _rename_artists(before / "source_artist", after / "source_artist", night, share)
+    changes, new_records = [], NewRecords(before)
+    with TableWriter(TABLES["source_recording"], after / "source_recording") as writer:
+        for part in parts(before / "source_recording"):
+            rows = pl.read_parquet(part)
+            kept, changed = _changed(rows, new_names, night, share)
+            written = pl.concat([kept, changed.select(rows.columns)])
+            writer.write(written)
+            new_records.gather(written)
+            removed = rows.join(written, on="external_id", how="anti")
+            changes += [changed.select(*_SOURCE, "change").drop_nulls("change"), removed.select(*_SOURCE, change=pl.lit("removed"))]
+    new_records.write(after)
+    found = pl.concat(changes)
+    _forget(after, found.filter(pl.col("change") == "removed"))
+    place_numbers.lay_all_down(after)
+    return found
+
+
+_SOURCE = ("platform", "external_id")
+
+
+def _forget(staged: Path, removed: pl.DataFrame) -> None:
+    """Take out what hangs on removed records: places on releases, links, genres."""
+    for name, column in (("source_release_track", "external_id"), ("source_link", "entity_id"), ("source_genre", "entity_id")):
+        table = read_table(TABLES[name], staged / name)
+        kept = table.join(removed, left_on=column, right_on="external_id", how="anti", maintain_order="left")
+        write_table(TABLES[name], staged / name, [kept])
+
+
+def _rename_artists(before: Path, after: Path, night: int, share: float) -> dict[str, str]:
+    """Write `source_artist`; artist_id -> name of the artists who got a new one."""
+    artists = read_table(TABLES["source_artist"], before)
+    chosen = pl.Series(_draws(_hashes(artists, "artist_id"), f"artist {night}") < share * RENAMED, dtype=pl.Boolean)
+    renamed = artists.with_columns(name=pl.when(chosen).then(pl.lit("New ") + pl.col("name")).otherwise("name"))
+    write_table(TABLES["source_artist"], after, [renamed])
+    return dict(renamed.filter(chosen).select("artist_id", "name").iter_rows())
+
+
+def _changed(rows: pl.DataFrame, new_names: dict[str, str], night: int, share: float) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The rows that stay; with `change` the rows that are new or stand in the place of others."""
+    hashes = _hashes(rows, "external_id")
+    kinds = _kinds(rows, hashes, list(new_names), night, share)
+    touched = kinds != ""
+    drawn = zip(kinds[touched], *(_draws(hashes[touched], f"{what} {night}") for what in ("choice", "amount")), strict=True)
+    codes = [f"XS{code % 10**10:010d}" for code in mixed(hashes[touched], "code").tolist()]
+    made: list[Row] = []
+    for row, (kind, choice, amount), code in zip(rows.filter(_mask(touched)).iter_rows(named=True), drawn, codes, strict=True):
+        change = Change(row, night, choice, amount, code, new_names)
+        # A change may come to nothing: what is to be parted can have lost its code already.
+        made += [{**new, "change": None if new == row else kind} for new in getattr(change, kind)()]
+    kept = rows.filter(_mask(~touched | np.isin(kinds, BESIDE)))
+    changed = pl.DataFrame(made, schema={**rows.schema, "change": pl.String()})
+    return kept, changed.with_columns(content_hash=content_hash())
+
+
+def _kinds(rows: pl.DataFrame, hashes: npt.NDArray[np.int64], renamed: list[str], night: int, share: float) -> npt.NDArray[np.str_]:
+    """The change of each row; empty for nearly all."""
+    limits = np.cumsum(list(DRAWN.values()))
+    kinds = np.array([*DRAWN, ""])[np.searchsorted(limits, _draws(hashes, f"night {night}") / share, side="right")]
+    is_renamed = rows.select(pl.col("artists").list.eval(pl.element().struct.field("artist_id").is_in(renamed)).list.any())
+    kinds = np.where(is_renamed.to_series().to_numpy(), "renamed", kinds)
+    # Who takes part in the turns must have a duration to differ in and an artist to be found by.
+    able = rows.select(pl.col("duration_ms").is_not_null() & (pl.col("artists").list.len() > 0)).to_series().to_numpy()
+    for purpose, turns, kind_at in (
+        ("credit", CREDIT_TURNS, {night + 1: "obscured", night: "explained"}),
+        ("twin", TWIN_TURNS, {night + 1: "twinned", night: "joined", night - 1: "parted"}),
+    ):
+        turn = np.floor(_draws(hashes, purpose) / (share * turns))
+        for number, kind in kind_at.items():
+            kinds = np.where(able & (turn == number), kind, kinds)
+    leaves = (kinds == "parted") & (_draws(hashes, "stays") >= STAYS)
+    return np.where(leaves, "removed", kinds)
+
+
+def _hashes(rows: pl.DataFrame, key: str) -> npt.NDArray[np.int64]:
+    named = rows.select(pl.concat_str("platform", pl.lit(":"), key)).to_series()
+    return np.fromiter((zlib.crc32(text.encode()) for text in named), dtype=np.int64, count=rows.height)
+
+
+def _draws(hashes: npt.NDArray[np.int64], purpose: str) -> npt.NDArray[np.float64]:
+    """A number in [0, 1) for each hash."""
+    drawn: npt.NDArray[np.float64] = mixed(hashes, purpose) / 2.0**64
+    return drawn
+
+
+def _mask(chosen: npt.NDArray[np.bool_]) -> pl.Series:
+    return pl.Series(chosen, dtype=pl.Boolean)
+
+
+@dataclass(frozen=True)
+class Change:
+    """One row on one night; each kind of change is a method that returns the records to write."""
+
+    row: Row
+    night: int
+    choice: float
+    amount: float
+    code: str
+    """The code of the row's twin; the same on every night."""
+    new_names: Mapping[str, str]
+
+    def retitled(self) -> list[Row]:
+        """A typing error made or mended, cosmetic words, or another title."""
+        title = self.row["title"]
+        if self.choice < 1 / 3 and len(title) >= MISTYPED_CHARACTERS:
+            middle = 1 + int(self.amount * (len(title) - 2))
+            return [{**self.row, "title": title[:middle] + title[middle + 1 :]}]
+        return [{**self.row, "title": title + (" (Remastered 2019)" if self.choice < 2 / 3 else " Revisited")}]
+
+    def recoded(self) -> list[Row]:
+        """A code given, taken back, replaced, or corrected to its neighbour (another track's)."""
+        codes = self.row["isrcs"]
+        if not codes:
+            return [{**self.row, "isrcs": [self._new_code()]}]
+        neighbour = codes[0][:-1] + str((int(codes[0][-1]) + 1) % 10)
+        return [{**self.row, "isrcs": ([], [self._new_code()], [neighbour])[int(self.choice * 3)]}]
+
+    def retimed(self) -> list[Row]:
+        """A duration given, taken back, or moved either way."""
+        known = self.row["duration_ms"]
+        if known is None:
+            return [{**self.row, "duration_ms": 120_000 + int(self.amount * 240_000)}]
+        moved = max(1_000, known + int((self.amount - 0.5) * 2 * MOST_RETIMED_MS))
+        return [{**self.row, "duration_ms": None if self.choice < 1 / 4 else moved}]
+
+    def removed(self) -> list[Row]:
+        """The record is gone."""
+        return []
+
+    def added(self) -> list[Row]:
+        """The recording once more, outside of its release; half of the time without code."""
+        return [self._beside(f"again{self.night}", isrcs=self.row["isrcs"] if self.choice < 1 / 2 else [])]
+
+    def twinned(self) -> list[Row]:
+        """A twin: the same names, another code, and a duration that keeps it apart."""
+        gap = TWIN_GAP_MS + int(self.amount * TWIN_GAP_RANGE_MS)
+        return [self._beside("twin", isrcs=[self.code], duration_ms=self.row["duration_ms"] + gap)]
+
+    def joined(self) -> list[Row]:
+        """The row carries its twin's code too. On the eve there was no night to make the twin."""
+        coded = {**self.row, "isrcs": sorted({*self.row["isrcs"], self.code})}
+        return [coded, *(self.twinned() if self.night == 0 else [])]
+
+    def parted(self) -> list[Row]:
+        """The twin's code is taken back."""
+        return [{**self.row, "isrcs": [code for code in self.row["isrcs"] if code != self.code]}]
+
+    def obscured(self) -> list[Row]:
+        """The song by somebody new, credited by a joined string that nobody can take apart yet."""
+        return [self._beside("obscured", isrcs=[], artists=[], artist_credit=f"New {self._lead()['name']} & Guests")]
+
+    def explained(self) -> list[Row]:
+        """The somebody of `obscured` gets an id on a record of the same song: the joined string of the other can be read now."""
+        somebody = {**self._lead(), "artist_id": f"new-{self._lead()['artist_id']}", "name": f"New {self._lead()['name']}"}
+        return [self._beside("explained", isrcs=[], artists=[somebody], artist_credit=somebody["name"])]
+
+    def renamed(self) -> list[Row]:
+        """Credits of an artist whose name changed."""
+        credits_ = [{**credit, "name": self.new_names.get(credit["artist_id"], credit["name"])} for credit in self.row["artists"]]
+        return [{**self.row, "artists": credits_}]
+
+    def _beside(self, mark: str, **values: object) -> Row:
+        name = f"{self.row['external_id']}~{mark}"
+        return {**self.row, "external_id": name, "link_id": name, "release_id": None, **values}
+
+    def _new_code(self) -> str:
+        return f"XN{int(self.amount * 10**10):010d}"
+
+    def _lead(self) -> dict[str, str]:
+        lead: dict[str, str] = self.row["artists"][0]
+        return lead

@@ -1,0 +1,52 @@
+"""What one platform module makes of one block, and the little that all of them need."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from simulator.files import Content
+    from simulator.settings import SimulationSettings
+
+ROWS_PER_RECORDING = 4
+"""Bound on a platform's rows per recording of a block, broken ones included: spaces the running numbers of the blocks."""
+
+
+@dataclass
+class Part:
+    """Blocks of a platform's files by name (path below the dump folder), of its other form, and the truth of its good rows.
+
+    `entities` is the truth of the platform's artists, releases and labels, as `entity_truth` gives it, by kind.
+    """
+
+    files: dict[str, Content] = field(default_factory=dict)
+    alternative: dict[str, Content] = field(default_factory=dict)
+    truth: pl.DataFrame = field(
+        default_factory=lambda: truth_of(pl.Series([], dtype=pl.String), pl.DataFrame(schema={"true_id": pl.Int64, "kind": pl.String}))
+    )
+    entities: dict[str, pl.DataFrame] = field(default_factory=dict)
+
+
+def truth_of(external_ids: pl.Series, rows: pl.DataFrame) -> pl.DataFrame:
+    """Truth of rows in row order: external_id, true_recording_id, variant."""
+    return pl.DataFrame({"external_id": external_ids, "true_recording_id": rows["true_id"], "variant": rows["kind"]})
+
+
+def entity_truth(kind: str, external_ids: pl.Series, true_ids: pl.Series) -> pl.DataFrame:
+    """Truth of a platform's artists, releases or labels, in the given order: external_id, true_<kind>_id (the world's number, from 1)."""
+    return pl.DataFrame({"external_id": external_ids.cast(pl.String), f"true_{kind}_id": true_ids.cast(pl.Int64) + 1})
+
+
+def first_number(settings: SimulationSettings, block: int) -> int:
+    """The first running number of a block's rows on a platform."""
+    return block * settings.recordings_per_block * ROWS_PER_RECORDING
+
+
+def malformed_count(settings: SimulationSettings, rng: np.random.Generator, rows: int) -> int:
+    """How many malformed rows a block gets beside its `rows` good ones; small worlds get one now and then, too."""
+    return int(rng.binomial(rows, settings.malformed_rows)) if rows else 0

@@ -1,0 +1,245 @@
+"""What people type who look for the recordings of a catalog: nine classes of queries, drawn from the true names.
+
+    exact           as the catalog shows it
+    cosmetic        case, accents, punctuation, edit and pool tags, credits in the title, numbers behind names: the same to a reader
+    typo1, typo2    one and two edits, anywhere in artist and title
+    swapped         words in another order, in the artist or the title
+    missing         a word left out of the artist or the title
+    featured        a guest in the artist field: with the artist, or alone
+    cosmetic_typo   cosmetic, and one edit
+    absent          names that read like songs and are none: an artist's name over a stranger's title, and names put together from others'
+
+A query comes with the recording it was made from (null for absent). What counts as found is `found_names`: recordings with the same
+primary artists, song and variant are one answer, because nobody could tell them apart by name; so any of them counts. A query with an edit
+tag asks for the song in whatever edit there is, so edits are one answer there. The same names, number and seed give the same queries,
+whatever the order of rows. What must not live here: how a text is spoilt (typed_names.py), what finds it.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from random import Random
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from catalog_store.name_keys import EDIT_KINDS, name_key, title_keys
+from simulator.randomness import mixed
+from simulator.typed_names import dressed, with_typo
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    _Names = tuple[str, str]
+    _Row = tuple[str, str, str, int | None]
+    _Maker = Callable[[Random, "Song"], _Names | None]
+
+CLASSES = ("exact", "cosmetic", "typo1", "typo2", "swapped", "missing", "featured", "cosmetic_typo", "absent")
+ABSENT = "absent"
+ABSORBING = ("cosmetic", "cosmetic_typo")
+"""Classes whose queries may carry an edit tag."""
+SCHEMA = {"class": pl.String(), "artist": pl.String(), "title": pl.String(), "recording_id": pl.Int64()}
+_DRAWN_PER_QUERY = 30
+"""Recordings looked at per query wanted: one in fifteen has a guest."""
+_LONGEST = 500
+_SHORTEST_TYPO = 4
+"""Letters of a field that gets a typo: in `Up` one wrong letter makes another word."""
+
+
+_CREDITED = 0.5
+"""Of cosmetic queries for songs with guests: how many name one in the title."""
+_NEIGHBOURS_SWAPPED = 0.7
+_REAL_ARTIST, _REAL_TITLE = 0.7, 0.6
+"""Of absent queries."""
+
+
+class Song(NamedTuple):
+    """One recording's names; `artists` are the primary ones, `guests` neither primary nor remixers."""
+
+    recording_id: int
+    title: str
+    artists: tuple[str, ...]
+    guests: tuple[str, ...]
+
+
+def queries(names: pl.DataFrame | pl.LazyFrame, per_class: int, seed: int) -> pl.DataFrame:
+    """[class, artist, title, recording_id]: `per_class` queries of each class, fewer when too few recordings allow it.
+
+    `names` [recording_id, title, artists: list of struct with name, is_primary, is_remixer] as in the table `track`; hand over all of a
+    catalog, for absent queries are checked against it.
+    """
+    lazy = names.lazy().select("recording_id", "title", "artists")
+    songs = _drawn(lazy, per_class, seed)
+    rows = [row for kind, make in _MAKERS.items() for row in islice(_made(kind, make, songs, seed), per_class)]
+    rows += [(ABSENT, *names_, None) for names_ in islice(_absent(lazy, songs, per_class, seed), per_class)]
+    return pl.DataFrame(rows, schema=SCHEMA, orient="row")
+
+
+def found_names(artists: Sequence[str], title: str, *, absorbs_edits: bool) -> tuple[tuple[str, ...], str, str]:
+    """What recordings share that count as one answer: keys of the primary artists in any order, of the song, and the variant."""
+    keys = title_keys(title)
+    tags = [tag for tag in keys.variant.split("+") if not (absorbs_edits and tag.partition(":")[0] in EDIT_KINDS)]
+    return tuple(sorted({name_key(artist) for artist in artists})), keys.core, "+".join(tags)
+
+
+def _drawn(names: pl.LazyFrame, per_class: int, seed: int) -> list[Song]:
+    """Recordings in an order that depends on seed and id alone."""
+    ids = names.select("recording_id").collect().to_series().to_numpy()
+    rank = mixed(ids, f"queries/{seed}")
+    chosen = pl.Series("recording_id", ids[np.argsort(rank, kind="stable")[: per_class * _DRAWN_PER_QUERY]])
+    rows = names.join(chosen.to_frame().with_row_index("rank").lazy(), on="recording_id").collect().sort("rank")
+    return [_song(row) for row in rows.iter_rows(named=True)]
+
+
+def _song(row: dict[str, Any]) -> Song:
+    artists = row["artists"] or ()
+    primary = tuple(one["name"] for one in artists if one["is_primary"])
+    guests = tuple(one["name"] for one in artists if not (one["is_primary"] or one["is_remixer"]))
+    return Song(row["recording_id"], row["title"], primary, guests)
+
+
+def _made(kind: str, make: _Maker, songs: Sequence[Song], seed: int) -> Iterator[_Row]:
+    """One query per recording that the class can be made of; each class begins elsewhere in the drawn recordings."""
+    first = (CLASSES.index(kind) * len(songs)) // len(CLASSES)
+    for song in (*songs[first:], *songs[:first]):
+        made = make(Random(f"{seed}/{kind}/{song.recording_id}"), song) if song.artists else None  # noqa: S311 - no secret
+        if made and all(name.strip() and len(name) <= _LONGEST for name in made):
+            yield (kind, *made, song.recording_id)
+
+
+def _credit(rng: Random, song: Song) -> str:
+    """The primary artists as one field."""
+    if len(song.artists) == 1:
+        return song.artists[0]
+    last = rng.choice((" & ", ", ", " and ", " x "))
+    return ", ".join(song.artists[:-1]) + last + song.artists[-1]
+
+
+def _exact(rng: Random, song: Song) -> _Names:
+    return _credit(rng, song), song.title
+
+
+def _cosmetic(rng: Random, song: Song) -> _Names | None:
+    artist, title = _exact(rng, song)
+    if song.guests and rng.random() < _CREDITED:
+        title += f" {rng.choice(('feat.', 'ft.', 'featuring', '(feat.', '(with'))} {song.guests[0]}"
+        title += ")" if "(feat." in title[len(song.title) :] or "(with" in title[len(song.title) :] else ""
+    made = dressed(rng, artist, title, may_tag=not title_keys(song.title).variant)
+    return made if made != (artist, title) else None
+
+
+def _typo1(rng: Random, song: Song) -> _Names | None:
+    return _mistyped(rng, *_exact(rng, song), edits=1)
+
+
+def _typo2(rng: Random, song: Song) -> _Names | None:
+    return _mistyped(rng, *_exact(rng, song), edits=2)
+
+
+def _cosmetic_typo(rng: Random, song: Song) -> _Names | None:
+    made = _cosmetic(rng, song)
+    return _mistyped(rng, *made, edits=1) if made else None
+
+
+def _mistyped(rng: Random, artist: str, title: str, edits: int) -> _Names | None:
+    """Longer fields are hit more often."""
+    made = [artist, title]
+    for _ in range(edits):
+        lengths = [len(name) if sum(map(str.isalnum, name)) >= _SHORTEST_TYPO else 0 for name in made]
+        if not any(lengths):
+            return None
+        field = rng.choices((0, 1), lengths)[0]
+        edited = with_typo(rng, made[field])
+        if edited == made[field]:
+            return None
+        made[field] = edited
+    return made[0], made[1]
+
+
+def _swapped(rng: Random, song: Song) -> _Names | None:
+    return _one_field(rng, song, _shuffled)
+
+
+def _missing(rng: Random, song: Song) -> _Names | None:
+    return _one_field(rng, song, _without_a_word)
+
+
+def _one_field(rng: Random, song: Song, change: Callable[[Random, list[str]], list[str]]) -> _Names | None:
+    """`change` on the words of the artist or of the title, whichever has several; the title without its version note."""
+    artist, title = _exact(rng, song)
+    base = title_keys(song.title)
+    fields = [artist.split(), title.split()]
+    usable = [number for number, words in enumerate(fields) if len(words) > 1 and (number == 0 or not (base.variant or base.credits))]
+    if not usable:
+        return None
+    number = rng.choice(usable)
+    changed = change(rng, fields[number])
+    if changed == fields[number] or not any(map(str.isalnum, "".join(changed))):
+        return None
+    fields[number] = changed
+    return " ".join(fields[0]), " ".join(fields[1])
+
+
+def _shuffled(rng: Random, words: list[str]) -> list[str]:
+    """Two neighbours, or the words of both ends."""
+    place = rng.randrange(len(words) - 1)
+    other = place + 1 if rng.random() < _NEIGHBOURS_SWAPPED else len(words) - 1
+    words = list(words)
+    words[place], words[other] = words[other], words[place]
+    return words
+
+
+def _without_a_word(rng: Random, words: list[str]) -> list[str]:
+    place = rng.randrange(len(words))
+    return words[:place] + words[place + 1 :]
+
+
+def _featured(rng: Random, song: Song) -> _Names | None:
+    if not song.guests:
+        return None
+    artist, guest = _credit(rng, song), rng.choice(song.guests)
+    joint = rng.choice((" feat. ", " ft. ", " featuring ", " & ", ", ", " x ", " with "))
+    typed = rng.choice((f"{artist}{joint}{guest}", f"{artist}{joint}{guest}", f"{guest}{joint}{artist}", guest))
+    return typed, song.title
+
+
+_MAKERS: dict[str, _Maker] = {
+    "exact": _exact,
+    "cosmetic": _cosmetic,
+    "typo1": _typo1,
+    "typo2": _typo2,
+    "swapped": _swapped,
+    "missing": _missing,
+    "featured": _featured,
+    "cosmetic_typo": _cosmetic_typo,
+}
+
+
+def _absent(names: pl.LazyFrame, songs: Sequence[Song], per_class: int, seed: int) -> Iterator[_Names]:
+    """Names that no recording bears: by name keys of every artist and core titles, whatever the variant."""
+    sung = [song for song in songs if song.artists]
+    made = [_invented(Random(f"{seed}/{ABSENT}/{one.recording_id}"), one, sung) for one in sung[: 2 * per_class]]  # noqa: S311 - no secret
+    asked = pl.DataFrame({"name": sorted({artist for artist, _ in made})})
+    artist = pl.col("artists").list.eval(pl.element().struct.field("name"))
+    theirs = names.select("title", name=artist).explode("name").join(asked.lazy(), on="name").unique().collect()
+    known = {(name_key(name), title_keys(title).core) for title, name in theirs.iter_rows()}
+    return (one for one in made if (name_key(one[0]), title_keys(one[1]).core) not in known)
+
+
+def _invented(rng: Random, song: Song, others: Sequence[Song]) -> _Names:
+    """An artist's name over a stranger's title, mostly; else names put together from the words of two."""
+    one, other = rng.choice(others), rng.choice(others)
+    artist = song.artists[0] if rng.random() < _REAL_ARTIST else _spliced(song.artists[0], one.artists[0])
+    title = other.title if rng.random() < _REAL_TITLE else _spliced(one.title, other.title)
+    return artist, title
+
+
+def _spliced(first: str, second: str) -> str:
+    """The first words of one and the last of another, both without brackets."""
+    begin, end = _unbracketed(first), _unbracketed(second)
+    return " ".join((*begin[: max(1, len(begin) // 2)], *end[len(end) // 2 :]))
+
+
+def _unbracketed(name: str) -> list[str]:
+    return name.partition(" (")[0].split() or name.split()

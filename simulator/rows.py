@@ -1,0 +1,173 @@
+"""One block of the world as one platform has it: which releases it carries and, row by row, what it says of their tracks.
+
+The frames here are still in the world's terms; the platform modules put them into the platforms' forms.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from catalog_store.platforms import CATALOG_A, CATALOG_B, STORE_A
+from simulator.cast import bit_of, cast_of, platform_names
+from simulator.dirt import dirty_dates, dirty_durations, dirty_gtins, dirty_isrcs
+from simulator.part import entity_truth
+from simulator.randomness import chosen, generator
+from simulator.releases import Releases, make_releases
+from simulator.songs import NOBODY, Songs, make_songs
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from simulator.settings import SimulationSettings
+
+STORE_FROM_YEAR = 1995
+FULL = 0.97
+"""No platform carries everything: upper bound of the chance that a release is carried."""
+ROUNDS = 4
+CREDITS = ("artist", "second_artist", "guest", "second_guest", "remixer")
+
+
+@dataclass(frozen=True)
+class World:
+    """The truth of one block."""
+
+    block: int
+    made: Songs
+    laid: Releases
+
+
+@dataclass(frozen=True)
+class PlatformRows:
+    """One platform's share of a block."""
+
+    releases: pl.DataFrame
+    """release (position in the block), number, artist, title, kind, label, catalog_number, gtin, main, remaster_year, popularity,
+    track_count; date columns of `dirty_dates`: text, precision, year, month, day, is_bogus."""
+    rows: pl.DataFrame
+    """release, recording, track, is_home, true_id, song, work, title, kind, before, after, place, artist, second_artist, guest,
+    second_guest, remixer, main, isrc, duration_ms (null = not known), popularity, remaster_year."""
+    rng: np.random.Generator
+    """For what the platform's own form still has to draw."""
+
+
+@lru_cache(maxsize=2)
+def world_of(settings: SimulationSettings, block: int) -> World:
+    """The true block; kept, because every platform asks for it."""
+    made = make_songs(settings, block)
+    return World(block, made, make_releases(settings, block, made))
+
+
+def _carried(
+    rng: np.random.Generator, weights: npt.NDArray[np.float64], sizes: npt.NDArray[np.int64], wanted: float
+) -> npt.NDArray[np.bool_]:
+    """Draw releases in proportion to `weights` so that about `wanted` tracks come together."""
+    chances = weights / max(weights.max(initial=0), 1e-9)
+    for _ in range(ROUNDS):
+        expected = float((chances * sizes).sum())
+        chances = (chances * (wanted / expected if expected else 0)).clip(max=FULL)
+    return np.asarray(rng.random(len(weights)) < chances)
+
+
+def _weights(platform: str, releases: pl.DataFrame, is_dance: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
+    fame = 0.4 + releases["popularity"].to_numpy()
+    kinds, year = releases["kind"], releases["year"].to_numpy()
+    if platform == STORE_A:
+        return fame * is_dance * (year >= STORE_FROM_YEAR)
+    if platform == CATALOG_A:
+        long = kinds.is_in(["album", "edition", "compilation", "ep", "live"]).to_numpy()
+        return fame * np.where(long, 1.0, 0.25) * np.where(year < 2008, 1.5, 0.8)  # noqa: PLR2004 - the years of the physical formats
+    if platform == CATALOG_B:
+        return fame * np.where(kinds.to_numpy() == "single", 0.6, 1.0)
+    return fame + 0.3
+
+
+def platform_rows(settings: SimulationSettings, platform: str, block: int) -> PlatformRows:
+    """Releases and rows of one platform in one block, dirty in all that does not depend on the platform's form."""
+    world, cast, rates = world_of(settings, block), cast_of(settings), settings.platform(platform)
+    rng = generator(settings.seed, platform, block)
+    releases = world.laid.releases.with_row_index("release").with_columns(pl.col("release").cast(pl.Int64))
+    placements = world.laid.placements
+    sizes = np.bincount(placements["release"].to_numpy(), minlength=len(releases))
+    if platform == CATALOG_B:  # one row a recording there, however many releases it stands on
+        sizes = np.bincount(placements.filter("is_home")["release"].to_numpy(), minlength=len(releases))
+    weights = _weights(platform, releases, cast.is_dance(releases["main"].to_numpy()))
+    carried = _carried(rng, weights, sizes, rates.coverage * len(world.made.recordings) / (1 - settings.missing_tracks))
+    kept = placements.filter(carried[placements["release"].to_numpy()])
+    kept = kept.filter(~chosen(rng, len(kept), settings.missing_tracks))
+    kept = kept.filter(_has_artist(world, kept, cast.carried, bit_of(platform)))
+    if platform == CATALOG_B:
+        kept = kept.filter(pl.col("is_home").any().over("recording"))
+    rows = _row_columns(world, kept)
+    promoted = (
+        (pl.col("second_artist") == NOBODY) & (pl.col("guest") != NOBODY) & pl.Series(chosen(rng, len(rows), settings.guest_as_primary))
+    )
+    rows = rows.with_columns(
+        second_artist=pl.when(promoted).then("guest").otherwise("second_artist"),
+        guest=pl.when(promoted).then("second_guest").otherwise("guest"),
+        second_guest=pl.when(promoted).then(NOBODY).otherwise("second_guest"),
+    )
+    rows = rows.with_columns(
+        isrc=dirty_isrcs(
+            rows.select(pl.when(pl.col("remaster_year") > 0).then("edition_isrc").otherwise("isrc")).to_series(),
+            rows["second_isrc"],
+            rows["release"].to_numpy(),
+            rng,
+            settings,
+            rates.missing_isrc,
+        ),
+        duration_ms=pl.Series(dirty_durations(rows["duration_ms"].to_numpy(), rng, settings, rates.duration_jitter_ms)),
+        has_no_duration=pl.Series(_without_duration(rng, platform, rows["release"].to_numpy(), rates.missing_duration)),
+        has_neither=pl.Series(chosen(rng, len(rows), settings.missing_isrc_and_duration)),
+    ).with_columns(
+        isrc=pl.when(~pl.col("has_neither")).then("isrc"),
+        duration_ms=pl.when(~pl.col("has_no_duration") & ~pl.col("has_neither")).then("duration_ms"),
+    )
+    counts = kept.group_by("release", maintain_order=True).agg(track_count=pl.len().cast(pl.Int64))
+    releases = releases.join(counts, on="release", how="inner", maintain_order="left")
+    dates = dirty_dates(releases.select("year", "month", "day"), rng, settings)
+    releases = releases.drop("year", "month", "day").with_columns(dates).with_columns(gtin=dirty_gtins(releases["gtin"], rng, settings))
+    return PlatformRows(releases, rows, rng)
+
+
+def _has_artist(world: World, placements: pl.DataFrame, carried: npt.NDArray[np.uint8], bit: int) -> pl.Series:
+    songs = world.made.recordings["song"].gather(placements["recording"])
+    return pl.Series((carried[world.made.songs["artist"].gather(songs).to_numpy()] & bit) > 0)
+
+
+def _without_duration(rng: np.random.Generator, platform: str, releases: npt.NDArray[np.int64], share: float) -> npt.NDArray[np.bool_]:
+    """On catalog_a a release has all its times or none; elsewhere they are missing here and there."""
+    if platform == CATALOG_A:
+        return chosen(rng, int(releases.max(initial=0)) + 1, share)[releases]
+    return chosen(rng, len(releases), share)
+
+
+def _row_columns(world: World, placements: pl.DataFrame) -> pl.DataFrame:
+    recording = placements["recording"].to_numpy()
+    recordings = world.made.recordings[recording]
+    songs = world.made.songs[recordings["song"].to_numpy()]
+    return pl.concat(
+        [
+            placements,
+            recordings.drop("variant"),
+            songs.select("title", "artist", "second_artist", "guest", "second_guest", "main", "work"),
+            world.laid.releases[placements["release"].to_numpy()].select("remaster_year"),
+        ],
+        how="horizontal",
+    )
+
+
+def label_truth(settings: SimulationSettings, block: int, first_id: int) -> pl.DataFrame:
+    """Truth of the labels of a platform that numbers them from `first_id`: all of them in the first block."""
+    labels = pl.Series(np.arange(len(cast_of(settings).label_names) if block == 0 else 0))
+    return entity_truth("label", labels + first_id, labels)
+
+
+def named(settings: SimulationSettings, platform: str, numbers: pl.Series) -> pl.Series:
+    """The platform's spelling of each artist; null for nobody."""
+    names = platform_names(settings, platform)
+    return names.gather(pl.DataFrame({"n": numbers}).select(pl.when(pl.col("n") != NOBODY).then("n")).to_series())

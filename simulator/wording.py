@@ -1,0 +1,132 @@
+"""How titles tell versions and guests: the words of a variant and the places where platforms put them.
+
+Add a wording here; which place a platform prefers is said by the platform modules and by `PlatformRates`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from simulator.dirt import dirty_titles
+from simulator.randomness import chosen
+from simulator.rows import named
+
+if TYPE_CHECKING:
+    from simulator.rows import PlatformRows
+    from simulator.settings import SimulationSettings
+
+ALIASES = {
+    "Radio Edit": "Radio Mix",
+    "Extended Mix": "Extended Version",
+    "Club Mix": "Club Version",
+    "Acoustic": "Acoustic Version",
+    "Acoustic Version": "Acoustic",
+    "Instrumental": "Instrumental Version",
+    "Instrumental Version": "Instrumental",
+    "Live": "Live Version",
+    "Demo": "Demo Version",
+    "Sped Up": "Sped Up Version",
+}
+"""Other words for the same variant, used in a share of the rows."""
+FEATURED_FORMS = (" (feat. {})", " feat. {}", " (ft. {})", " (featuring {})", " (with {})", " [feat. {}]")
+FEATURED_WEIGHTS = (0.72, 0.88, 0.93, 0.96, 0.98, 1.0)
+"""Cumulated shares of the forms."""
+COSMETIC = ("Album Version", "Original Version", "Bonus Track")
+COSMETIC_SHARE = 0.015
+
+
+def version_words() -> pl.Expr:
+    """The words of a variant, with its remixer (`remixer_name`) or place where its wording has one."""
+    before = pl.col("before")
+    subject = (
+        pl.when(pl.col("kind") == "remix")
+        .then(pl.col("remixer_name"))
+        .when(before.str.ends_with(" "))
+        .then(pl.col("place"))
+        .otherwise(pl.lit(""))
+    )
+    return pl.concat_str(before, subject, "after").str.strip_chars()
+
+
+def with_versions(settings: SimulationSettings, platform: str, of: PlatformRows) -> pl.DataFrame:
+    """The rows with `version` (words without brackets, null for plain originals) and the artists' names of this platform: `<credit>_name`.
+
+    Variants get their words, a share of them other words; tracks of remastered editions say so; some originals carry words without meaning.
+    """
+    rows, rng, count = of.rows, of.rng, len(of.rows)
+    rows = rows.with_columns(
+        named(settings, platform, rows[credit]).alias(f"{credit}_name")
+        for credit in ("artist", "second_artist", "guest", "second_guest", "remixer")
+    )
+    before = pl.col("before")
+    year = pl.col("remaster_year").cast(pl.String)
+    remaster = (
+        pl.when(pl.col("wording") < 0.4)  # noqa: PLR2004 - shares of the remaster wordings
+        .then(pl.lit("Remastered ") + year)
+        .when(pl.col("wording") < 0.8)  # noqa: PLR2004
+        .then(year + " Remaster")
+        .when(pl.col("wording") < 0.9)  # noqa: PLR2004
+        .then(pl.lit("Remastered"))
+        .otherwise(year + " Remastered Version")
+    )
+    return (
+        rows.with_columns(
+            wording=pl.Series(rng.random(count)),
+            takes_alias=pl.Series(chosen(rng, count, settings.version_alias)),
+            cosmetic=pl.Series(COSMETIC).gather(rng.integers(0, len(COSMETIC), count)),
+            is_cosmetic=pl.Series(chosen(rng, count, COSMETIC_SHARE)),
+        )
+        .with_columns(before=pl.when("takes_alias").then(before.replace(ALIASES)).otherwise(before))
+        .with_columns(
+            version=pl.when(pl.col("kind") != "original")
+            .then(version_words())
+            .when(pl.col("remaster_year") > 0)
+            .then(remaster)
+            .when("is_cosmetic")
+            .then(pl.col("cosmetic"))
+        )
+        .drop("cosmetic", "is_cosmetic", "wording", "takes_alias")
+    )
+
+
+def dance_originals(rows: pl.DataFrame, is_dance: pl.Series, share: float, of: PlatformRows) -> pl.DataFrame:
+    """`Original Mix` on a share of the plain originals of dance music."""
+    hit = is_dance & pl.Series(chosen(of.rng, len(rows), share))
+    return rows.with_columns(version=pl.when(hit & pl.col("version").is_null()).then(pl.lit("Original Mix")).otherwise("version"))
+
+
+def featured_text(rows: pl.DataFrame, of: PlatformRows) -> pl.Series:
+    """` (feat. X & Y)` and its other forms; null for rows without guests."""
+    guests = pl.concat_str("guest_name", "second_guest_name", separator=" & ", ignore_nulls=True)
+    form = pl.Series(of.rng.random(len(rows)))
+    names = rows.select(pl.when(pl.col("guest_name").is_not_null()).then(guests)).to_series()
+    expression = pl.lit(None, dtype=pl.String)
+    for text, upper in reversed(list(zip(FEATURED_FORMS, FEATURED_WEIGHTS, strict=True))):
+        lead, tail = text.split("{}")
+        expression = pl.when(pl.col("form") <= upper).then(pl.concat_str(pl.lit(lead), "names", pl.lit(tail))).otherwise(expression)
+    return pl.DataFrame({"names": names, "form": form}).select(expression).to_series()
+
+
+def titled(
+    settings: SimulationSettings, rows: pl.DataFrame, of: PlatformRows, *, featured: float, in_title: float, form: str
+) -> pl.DataFrame:
+    """Write `title` as the platform shows it: base title, guests in a share, version in a share; then the dirt of titles.
+
+    `form` holds `{}` for the version words, e.g. ` - {}`. Rows whose version went into the title have a null `version` afterwards.
+    """
+    count = len(rows)
+    lead, tail = form.split("{}")
+    rows = rows.with_columns(
+        featured=featured_text(rows, of),
+        shows_guests=pl.Series(chosen(of.rng, count, featured)),
+        shows_version=pl.Series(chosen(of.rng, count, in_title)),
+    )
+    guests = pl.when("shows_guests").then(pl.col("featured")).fill_null("")
+    version = pl.when("shows_version").then(pl.concat_str(pl.lit(lead), "version", pl.lit(tail))).fill_null("")
+    title = rows.select(pl.concat_str("title", guests, version)).to_series()
+    return rows.with_columns(
+        title=dirty_titles(title, of.rng, settings),
+        version=pl.when(~pl.col("shows_version")).then("version"),
+    ).drop("featured", "shows_guests", "shows_version")

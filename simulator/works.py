@@ -1,0 +1,255 @@
+"""Composition data as tab-separated bulk files with a manifest: the collective's own layout (v1), other form the 2.0 layout.
+
+Recordings are told by ISRC; a work may have no ISWC, two, or one whose check digit is wrong. Cells are never quoted.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from catalog_store.platforms import WORKS
+from simulator.cast import cast_of
+from simulator.nested import iso_duration
+from simulator.part import Part, malformed_count
+from simulator.randomness import chosen, generator
+from simulator.rows import world_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+
+    from simulator.files import Closing, Content, Written
+    from simulator.settings import SimulationSettings
+
+RECIPIENT = "PADPIDA2020062405C"
+MISSING_ISRC = 0.08
+PLACEHOLDER_DURATIONS = 0.2
+"""Share of recordings without duration."""
+SECOND_TITLES = 0.05
+TYPES = {
+    "works.tsv": "Works",
+    "workalternativetitles.tsv": "WorkAlternativeTitles",
+    "workidentifiers.tsv": "WorkIdentifiers",
+    "recordings.tsv": "Recordings",
+    "worksrecordings.tsv": "WorksRecordings",
+    "musicalworks.tsv": "MusicalWorks",
+    "resources.tsv": "Resources",
+    "workresourcelinks.tsv": "WorkResourceLinks",
+}
+HEADINGS = {
+    "musicalworks.tsv": (
+        "MusicalWorkRecordId",
+        "ISWC",
+        "MusicalWorkTitle",
+        "LanguageAndScriptCode",
+        "OpusNumber",
+        "ComposerCatalogNumber",
+        "NominalDuration",
+        "HasRightShareInDispute",
+        "TerritoryOfPublicDomain",
+        "IsArrangementOfTraditionalWork",
+        "AlternativeMusicalWorkIdForUsStatutoryReversion",
+        "UsStatutoryReversionDate",
+        "IsCompositeMusicalWork",
+    ),
+    "resources.tsv": (
+        "ResourceRecordId",
+        "ResourceType",
+        "ISRC",
+        "Title",
+        "LanguageAndScriptCode",
+        "SubTitle",
+        "DisplayArtistName",
+        "DisplayArtistISNI",
+        "PLine",
+        "CLine",
+        "Duration",
+        "ReleaseRecordId",
+        "StudioProducerName",
+        "StudioProducerProprietaryId",
+        "OriginalDataProviderName",
+        "OriginalDataProviderDPID",
+        "IsDataProvidedAsReceived",
+    ),
+    "workresourcelinks.tsv": ("LinkRecordId", "MusicalWorkId", "ResourceRecordId"),
+}
+"""Only the 2.0 layout has heading lines; their first cell starts with `#`."""
+
+
+def openings(_settings: SimulationSettings) -> dict[str, bytes]:
+    """Heading lines of the 2.0 layout."""
+    return {name: ("#" + "\t".join(cells) + "\n").encode() for name, cells in HEADINGS.items()}
+
+
+def closings(_settings: SimulationSettings) -> dict[str, Closing]:
+    """Nothing stands behind the last block."""
+    return {}
+
+
+def part(settings: SimulationSettings, block: int) -> Part:
+    """Works, recordings and links of one block."""
+    world, cast, rng = world_of(settings, block), cast_of(settings), generator(settings.seed, WORKS, block)
+    songs = world.made.songs.with_row_index("song").with_columns(pl.col("song").cast(pl.Int64))
+    listed = songs.unique("work", keep="first", maintain_order=True).filter(chosen(rng, songs["work"].n_unique(), settings.works_coverage))
+    spoilt = pl.Series(chosen(rng, len(listed), settings.wrong_iswc))
+    wrong = pl.concat_str(pl.col("iswc").str.slice(0, 10), (pl.col("iswc").str.slice(10).cast(pl.Int64) + 1) % 10)
+    works = listed.select(
+        "work",
+        "artist",
+        id=pl.concat_str(pl.lit("W"), pl.col("work") + 1),
+        iswc=pl.when(spoilt).then(wrong).otherwise("iswc"),
+        second_iswc="second_iswc",
+        title=pl.col("title").str.to_uppercase(),
+    )
+    again = works.filter(pl.col("second_iswc").is_not_null()).with_columns(pl.col("id") + "B", iswc="second_iswc")
+    known = pl.concat([works, again])
+    recordings = (
+        world.made.recordings.select("true_id", "song", "isrc", "duration_ms", "before")
+        .join(songs.select("song", "work", "title", "artist"), on="song", how="left", maintain_order="left")
+        .join(works.select("work"), on="work", how="semi", maintain_order="left")
+    )
+    recordings = recordings.with_columns(
+        id=pl.concat_str(pl.lit("R"), "true_id"),
+        name=cast.names.gather(recordings["artist"]),
+        has_isrc=pl.Series(~chosen(rng, len(recordings), MISSING_ISRC)),
+        has_duration=pl.Series(~chosen(rng, len(recordings), PLACEHOLDER_DURATIONS)),
+    )
+    links = recordings.join(known.select("work", pl.col("id").alias("work_id")), on="work", how="left", maintain_order="left").with_columns(
+        link=pl.concat_str(pl.lit("L"), world.block, pl.lit("-"), pl.int_range(pl.len()) + 1)
+    )
+    out = Part()
+    out.files = _first_layout(known, recordings, links, _broken(settings, rng, len(recordings)), chosen(rng, len(known), SECOND_TITLES))
+    if settings.alternative_forms:
+        out.alternative = _second_layout(known, recordings, links)
+    return out
+
+
+def _cells(frame: pl.DataFrame) -> bytes:
+    lines = (
+        frame.select(pl.concat_str([pl.col(name).cast(pl.String).fill_null("") for name in frame.columns], separator="\t"))
+        .to_series()
+        .to_list()
+    )
+    return "".join(line + "\n" for line in lines).encode()
+
+
+def _blank(*names: str) -> list[pl.Expr]:
+    return [pl.lit("").alias(name) for name in names]
+
+
+def _broken(settings: SimulationSettings, rng: np.random.Generator, rows: int) -> bytes:
+    """Recording rows with too few cells or with bytes that are no UTF-8."""
+    kinds = (b"RX%d\tcut off\n", b"RX%d\t\tCaf\xe9\t\tNobody\t\t\t\t\t\t\t\t\tfalse\n")
+    return b"".join(kinds[int(rng.integers(0, 2))] % number for number in range(malformed_count(settings, rng, rows)))
+
+
+def _isrc() -> pl.Expr:
+    return pl.when("has_isrc").then("isrc")
+
+
+def _duration() -> pl.Expr:
+    return pl.when("has_duration").then(iso_duration(pl.col("duration_ms")))
+
+
+def _first_layout(
+    works: pl.DataFrame, recordings: pl.DataFrame, links: pl.DataFrame, broken: bytes, second: np.ndarray[tuple[int], np.dtype[np.bool_]]
+) -> dict[str, Content]:
+    false = pl.lit("false")
+    titled_again = works.filter(second)
+    return {
+        "works.tsv": _cells(
+            works.select(
+                "id",
+                "iswc",
+                "title",
+                *_blank("opus", "catalog"),
+                pl.lit("").alias("duration"),
+                false.alias("dispute"),
+                pl.lit("").alias("domain"),
+                false.alias("arranged"),
+                *_blank("reversion", "date"),
+            )
+        ),
+        "workalternativetitles.tsv": _cells(
+            titled_again.select(
+                pl.concat_str(pl.lit("A"), "id").alias("row"),
+                "id",
+                pl.concat_str(pl.lit("THE "), "title"),
+                pl.lit("en").alias("language"),
+                pl.lit("AlternativeTitle").alias("kind"),
+            )
+        ),
+        "workidentifiers.tsv": _cells(
+            works.select(
+                pl.concat_str(pl.lit("I"), "id").alias("row"),
+                "id",
+                pl.concat_str(pl.lit("SONG"), "work").alias("code"),
+                pl.lit("P1").alias("party"),
+            )
+        ),
+        "recordings.tsv": _cells(
+            recordings.select(
+                "id",
+                _isrc().alias("isrc"),
+                "title",
+                pl.col("before").str.strip_chars().alias("sub"),
+                "name",
+                pl.lit("").alias("isni"),
+                pl.lit("").alias("pline"),
+                _duration().alias("duration"),
+                *_blank("release", "producer", "producer_id", "provider", "dpid"),
+                false.alias("received"),
+            )
+        )
+        + broken,
+        "worksrecordings.tsv": _cells(links.select("link", "work_id", "id")),
+    }
+
+
+def _second_layout(works: pl.DataFrame, recordings: pl.DataFrame, links: pl.DataFrame) -> dict[str, Content]:
+    false = pl.lit("false")
+    return {
+        "musicalworks.tsv": _cells(
+            works.select(
+                "id",
+                "iswc",
+                "title",
+                pl.lit("en").alias("language"),
+                *_blank("opus", "catalog", "duration"),
+                false.alias("dispute"),
+                pl.lit("").alias("domain"),
+                false.alias("arranged"),
+                *_blank("reversion", "date"),
+                false.alias("composite"),
+            )
+        ),
+        "resources.tsv": _cells(
+            recordings.select(
+                "id",
+                pl.lit("SoundRecording").alias("kind"),
+                _isrc().alias("isrc"),
+                "title",
+                pl.lit("en").alias("language"),
+                pl.col("before").str.strip_chars().alias("sub"),
+                "name",
+                *_blank("isni", "pline", "cline"),
+                _duration().alias("duration"),
+                *_blank("release", "producer", "producer_id", "provider", "dpid"),
+                false.alias("received"),
+            )
+        ),
+        "workresourcelinks.tsv": _cells(links.select("link", "work_id", "id")),
+    }
+
+
+def manifest(settings: SimulationSettings, written: Mapping[str, Written]) -> tuple[str, bytes]:
+    """Name and text of the manifest: a header, one record per file (type, name, lines, MD5), a footer."""
+    stamp = f"{settings.dump_date:%Y%m%d}000000000"
+    created = f"{settings.dump_date}T00:00:00Z"
+    lines = [f"HEAD\t1.1\t1\tSimulated Collective\tPADPIDA2015120100S\tCatalog\t{RECIPIENT}\t{created}"]
+    lines += [f"DATA\t{TYPES[name]}\t{name}\t{file.lines}\t{file.md5}" for name, file in sorted(written.items())]
+    lines.append(f"EOF\t{len(written)}")
+    return f"BWARM_Manifest_{RECIPIENT}_{stamp}.tsv", "".join(line + "\n" for line in lines).encode()

@@ -1,0 +1,96 @@
+"""What staging lays aside is what the staging before it did not hold, and a night that wants more finds that among all records."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pytest
+
+from catalog_store.record_keys.content_hash import LINKED_COLUMNS, content_hash
+from catalog_store.record_keys.new_records import FILE, new_records
+from catalog_store.tables import TABLES
+from pipeline.dumps.staging_writer import StagingWriter
+from pipeline.linkage.staged import records_with
+from pipeline.paths import BuildPaths
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PLATFORM = "store_a"
+
+
+def records(*titles: str, popularity: float = 0.5) -> pl.DataFrame:
+    rows = [
+        {
+            "platform": PLATFORM,
+            "external_id": title.split()[0],
+            "link_id": title.split()[0],
+            "title": title,
+            "artists": [{"artist_id": "7", "name": "Cher", "role": "primary"}],
+            "isrcs": [],
+            "is_video": False,
+            "traits": [],
+            "popularity": popularity,
+        }
+        for title in titles
+    ]
+    return TABLES["source_recording"].conform(pl.DataFrame(rows))
+
+
+def stage(paths: BuildPaths, rows: pl.DataFrame) -> Path:
+    folder = paths.staging(PLATFORM)
+    with StagingWriter(PLATFORM, folder) as out:
+        out.read("source_recording", rows.height)
+        out.write("source_recording", rows)
+    return folder
+
+
+def linked(*titles: str) -> pl.DataFrame:
+    return records(*titles).with_columns(content_hash=content_hash()).select(*LINKED_COLUMNS, "content_hash").sort("content_hash")
+
+
+FIRST = [f"{number} Halo" for number in range(40)]
+
+
+@pytest.fixture
+def paths(tmp_path: Path) -> BuildPaths:
+    """Staged once."""
+    paths = BuildPaths(tmp_path)
+    stage(paths, records(*FIRST))
+    return paths
+
+
+def test_what_the_staging_before_held_is_not_laid_aside(paths: BuildPaths) -> None:
+    assert new_records(paths.staging(PLATFORM)) is None
+    folder = stage(paths, records(*FIRST[:-1], "39 Hello", popularity=0.9))
+    laid_aside = new_records(folder)
+    assert laid_aside is not None
+    assert laid_aside.equals(linked("39 Hello"))
+
+
+def test_where_too_much_is_new_nothing_is_laid_aside(paths: BuildPaths) -> None:
+    folder = stage(paths, records(*FIRST[:-2], "38 Hello", "39 Hello"))
+    assert not (folder / FILE).exists()
+
+
+@pytest.mark.parametrize("file", ["laid aside", "gone"])
+def test_records_are_found_wherever_they_stand(file: str, paths: BuildPaths) -> None:
+    folder = stage(paths, records(*FIRST[:-1], "39 Hello"))
+    if file == "gone":
+        (folder / FILE).unlink()
+    wanted = linked("39 Hello", "3 Halo", "4 Goodbye")
+    assert records_with(paths, wanted["content_hash"]).sort("content_hash").equals(linked("39 Hello", "3 Halo"))
+
+
+def test_nothing_is_read_but_what_was_laid_aside_when_that_is_all(paths: BuildPaths) -> None:
+    folder = stage(paths, records(*FIRST[:-1], "39 Hello"))
+    (folder / "source_recording" / "part-00000.parquet").write_bytes(b"no table")
+    assert records_with(paths, linked("39 Hello")["content_hash"]).equals(linked("39 Hello"))
+
+
+def test_a_torn_table_of_the_night_before_costs_the_shortcut_and_nothing_else(paths: BuildPaths) -> None:
+    (paths.staging(PLATFORM) / "source_recording" / "part-00000.parquet").write_bytes(b"no table")
+    folder = stage(paths, records(*FIRST[:-1], "39 Hello"))
+    assert new_records(folder) is None
+    assert records_with(paths, linked("39 Hello")["content_hash"]).equals(linked("39 Hello"))

@@ -1,0 +1,114 @@
+"""A night's changes: as many as asked for, of every kind, the same each time, and with the effects on recordings that they are made for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import duckdb
+import polars as pl
+import pytest
+
+from catalog_store.platforms import CATALOG_PLATFORMS, SOURCES
+from catalog_store.tables import TABLES
+from catalog_store.tables.checks import run_check, table_checks
+from catalog_store.tables.files import read_table
+from pipeline.dumps.adapters import stage_dump
+from pipeline.linkage import link
+from pipeline.paths import BuildPaths
+from simulator.nightly import BESIDE, DRAWN, nightly_changes
+from tests.simulator.conftest import DAY
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SHARE = 0.08
+"""Far more than a night changes: the world is small and every kind must occur."""
+
+
+@pytest.fixture(scope="module")
+def days(world: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[list[BuildPaths], list[pl.DataFrame]]:
+    """Four days: as staged, after the eve, after nights 1 and 2; and what the three nights changed."""
+    root = tmp_path_factory.mktemp("nights")
+    made = [BuildPaths(root / str(day)) for day in range(4)]
+    for platform in SOURCES:
+        stage_dump(platform, world / platform / DAY, made[0].staging(platform))
+    return made, [nightly_changes(made[night].staging_root, made[night + 1].staging_root, night=night, share=SHARE) for night in range(3)]
+
+
+def records(paths: BuildPaths) -> pl.DataFrame:
+    return pl.concat([read_table(TABLES["source_recording"], folder) for folder in paths.staged("source_recording", CATALOG_PLATFORMS)])
+
+
+def recordings(paths: BuildPaths) -> dict[str, int]:
+    artists = pl.concat([read_table(TABLES["source_artist"], folder) for folder in paths.staged("source_artist", CATALOG_PLATFORMS)])
+    return {record: recording for _, record, recording in link(records(paths), artists).iter_rows()}
+
+
+def changed_in(changes: pl.DataFrame, kind: str) -> list[str]:
+    return changes.filter(pl.col("change") == kind)["external_id"].to_list()
+
+
+def test_a_night_changes_the_share_asked_for_in_every_way(days: tuple[list[BuildPaths], list[pl.DataFrame]]) -> None:
+    for before, changes in zip(days[0][1:], days[1][1:], strict=False):
+        assert 0.85 * SHARE < changes.height / records(before).height < 1.15 * SHARE
+        assert changes.select("platform", "external_id").is_unique().all()
+    assert set(pl.concat(days[1][1:])["change"]) == {*DRAWN, *BESIDE, "joined", "parted", "renamed"}
+
+
+def test_what_is_said_to_have_changed_is_what_has_changed(days: tuple[list[BuildPaths], list[pl.DataFrame]]) -> None:
+    key = ["platform", "external_id"]
+    for (one, other), changes in zip(zip(days[0], days[0][1:], strict=False), days[1], strict=True):
+        before, after = records(one), records(other)
+        same = before.join(after, on=before.columns, nulls_equal=True, how="semi").select(key)
+        touched = pl.concat([before.select(key), after.select(key)]).unique().join(same, on=key, how="anti")
+        assert touched.sort(key).equals(changes.select(key))
+
+
+def test_tables_of_a_night_keep_their_specs_but_for_the_books_of_the_intake(days: tuple[list[BuildPaths], list[pl.DataFrame]]) -> None:
+    connection = duckdb.connect()
+    for platform in CATALOG_PLATFORMS:
+        folder = days[0][2].staging(platform)
+        for name in ("source_recording", "source_artist", "source_release_track", "source_link", "source_genre"):
+            for check in table_checks(TABLES[name], lambda table, folder=folder: folder / table):
+                assert run_check(connection, check) == 0, check.description
+        gone = days[1][1].filter(pl.col("change") == "removed")
+        placed = read_table(TABLES["source_release_track"], folder / "source_release_track")
+        assert placed.join(gone, on=["platform", "external_id"], how="semi").is_empty()
+
+
+def test_the_same_night_gives_the_same_tables_and_another_night_others(
+    days: tuple[list[BuildPaths], list[pl.DataFrame]], tmp_path: Path
+) -> None:
+    again, other = BuildPaths(tmp_path / "again"), BuildPaths(tmp_path / "other")
+    assert nightly_changes(days[0][1].staging_root, again.staging_root, night=1, share=SHARE).equals(days[1][1])
+    files = sorted(path.relative_to(again.root) for path in again.root.rglob("*.parquet"))
+    assert files
+    assert all((again.root / file).read_bytes() == (days[0][2].root / file).read_bytes() for file in files)
+    assert not nightly_changes(days[0][1].staging_root, other.staging_root, night=5, share=SHARE).equals(days[1][1])
+
+
+def test_codes_join_and_part_recordings_whose_other_records_stay_as_they_were(
+    days: tuple[list[BuildPaths], list[pl.DataFrame]],
+) -> None:
+    before, after = recordings(days[0][1]), recordings(days[0][2])
+
+    def together(linked: dict[str, int], rows: list[str]) -> float:
+        pairs = [(row, f"{row}~twin") for row in rows if row in linked and f"{row}~twin" in linked]
+        assert len(pairs) > 3
+        return sum(linked[row] == linked[twin] for row, twin in pairs) / len(pairs)
+
+    joined, parted = changed_in(days[1][1], "joined"), changed_in(days[1][1], "parted")
+    assert together(before, joined) < 0.1
+    assert together(after, joined) > 0.8
+    assert together(before, parted) > 0.8
+    assert together(after, parted) < 0.1
+
+
+def test_an_artist_who_comes_makes_a_joined_name_of_an_unchanged_record_readable(
+    days: tuple[list[BuildPaths], list[pl.DataFrame]],
+) -> None:
+    linked, changed = recordings(days[0][2]), set(days[1][1]["external_id"])
+    explained = [name.removesuffix("~explained") for name in changed_in(days[1][1], "explained")]
+    pairs = [(linked[f"{name}~explained"], linked.get(f"{name}~obscured")) for name in explained if f"{name}~obscured" not in changed]
+    assert len(pairs) > 3
+    assert sum(one == other for one, other in pairs) / len(pairs) > 0.6
