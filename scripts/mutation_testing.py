@@ -2,8 +2,8 @@
 
 Cosmic Ray makes the faults, one at a time, in a copy of the tracked files; the package's tests run until the first failure. A sample stands
 for the package: places in the code are chosen by a hash, and one fault at each, so that the same code gives the same sample. Left out are
-faults that no test can notice: in annotations, in `if TYPE_CHECKING` blocks, and in tuning figures (see UNTESTED). What must not live here:
-the environment in which Cosmic Ray is installed (scripts/mutation).
+faults that no test can notice: in annotations, in `if TYPE_CHECKING` blocks, in what a class forbids (FORBIDDING), and in tuning figures
+(UNTESTED). What must not live here: the environment in which Cosmic Ray is installed (scripts/mutation).
 """
 
 from __future__ import annotations
@@ -37,6 +37,8 @@ SAME = ("_Is_Eq", "_Eq_Is", "_IsNot_NotEq", "_NotEq_IsNot")
 """Ends of operators that exchange identity and equality: for None, enum members and interned texts the two are one."""
 UNTESTED = ("ROWS_PER", "BYTES_PER", "BLOCK", "BATCH", "MEMORY", "SECONDS", "PARTITIONS", "THREADS")
 """Parts of names of constants that change how fast something is and not what comes out."""
+FORBIDDING = ("frozen", "slots", "gc")
+"""Arguments of classes: right code does the same without them. Code that assigns to a frozen field is found by mypy, not by a test."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,7 @@ class Target:
 TARGETS = {
     "linkage": Target(("pipeline/linkage",), ("tests/pipeline/linkage",)),
     "name_keys": Target(("catalog_store/name_keys",), ("tests/catalog_store/name_keys",)),
+    "rerank": Target(("catalog_store/search/rerank.py",), ("tests/catalog_store/search/test_rerank.py",)),
     "genre_rules": Target(("genre_rules",), ("tests/genre_rules",)),
     "ledger": Target(("account_store/ledger",), ("tests/account_store/ledger",)),
     "landing": Target(
@@ -152,14 +155,14 @@ def _modules(target: Target) -> Iterator[str]:
 def _faults(module: str) -> Iterator[Fault]:
     source = get_ast_from_path(ROOT / module)
     ignored = _ignored_lines((ROOT / module).read_text())
-    annotations = _annotation_places((ROOT / module).read_text())
+    silent = _silent_places((ROOT / module).read_text())
     for name in operator_names():
         operator = get_operator(name)
         if operator.arguments() or name.endswith(SAME):
             continue
         places = (start for node in ast_nodes(source) for start, _ in operator().mutation_positions(node))
         for occurrence, (line, column) in enumerate(places):
-            if line not in ignored and not any(first <= (line, column) <= last for first, last in annotations):
+            if line not in ignored and not any(first <= (line, column) <= last for first, last in silent):
                 yield Fault(module, name, occurrence, line, column)
 
 
@@ -174,14 +177,16 @@ def _ignored_lines(text: str) -> set[int]:
     return lines
 
 
-def _annotation_places(text: str) -> list[tuple[tuple[int, int], tuple[int, int]]]:
-    found = []
+def _silent_places(text: str) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+    """Where annotations and FORBIDDING arguments begin and end: (line, column) of both."""
+    found: list[ast.expr] = []
     for node in ast.walk(ast.parse(text)):
-        for name in ("annotation", "returns"):
-            part = getattr(node, name, None)
-            if isinstance(part, ast.expr):
-                found.append(((part.lineno, part.col_offset), (part.end_lineno or 0, part.end_col_offset or 0)))
-    return found
+        found += [part for name in ("annotation", "returns") if isinstance(part := getattr(node, name, None), ast.expr)]
+        if isinstance(node, ast.ClassDef):
+            calls = [decorator for decorator in node.decorator_list if isinstance(decorator, ast.Call)]
+            named = [*node.keywords, *(keyword for call in calls for keyword in call.keywords)]
+            found += [keyword.value for keyword in named if keyword.arg in FORBIDDING]
+    return [((part.lineno, part.col_offset), (part.end_lineno or 0, part.end_col_offset or 0)) for part in found]
 
 
 def _copy_tree(folder: Path) -> Path:

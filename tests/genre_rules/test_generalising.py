@@ -26,6 +26,10 @@ def mains(classifier: Classifier, string: str, platform: str = "catalog_b", pare
         ("finnish drum & bass", {"DnB"}),
         ("british rock & roll", {"Rock"}),
         ("jazz & whiskey", set()),
+        ("yorkshire bleeps and bass music", {"Techno"}),
+        ("finnish yorkshire bleeps and bass music", {"Techno"}),
+        ("electronic and space music jazz", {"Jazz"}),
+        ("jazz rock and indie", {"Rock"}),
     ],
 )
 def test_a_pair_is_cut_where_both_sides_mean_something_and_no_name_holds_the_joint(

@@ -41,12 +41,21 @@ def folder(tmp_path: Path) -> Path:
         ("- id: node-7\n  match: [x]", "ids of this shape belong to the nodes"),
         ("- id: a\n  match: [x]\n  examples: {maybe: [x]}", r"unknown fields \['maybe'\] in examples"),
         ("rules:", "write a list of rules"),
+        ("- id: a\n  match: [x]\n  why: {a: b}", r"why is \{'a': 'b'\}; write one string"),
     ],
 )
 def test_an_error_names_file_line_rule_and_mend(folder: Path, rule: str, message: str) -> None:
     (folder / "rules" / "pop.yaml").write_text("# first line\n" + rule, encoding="utf-8")
     with pytest.raises(RuleError, match=message):
         load_book(folder)
+
+
+@pytest.mark.parametrize("kind", ["exact", "drop", "split_guard"])
+def test_plain_strings_may_hold_what_no_pattern_may(folder: Path, kind: str) -> None:
+    emits = "  emit: [Rock]\n" if kind == "exact" else ""
+    (folder / "rules" / "pop.yaml").write_text(f"- id: a\n  kind: {kind}\n{emits}  match: ['goth(', 'goth(?!ic)']\n", encoding="utf-8")
+    (rule,) = load_book(folder).rules
+    assert rule.match == ("goth(", "goth(?!ic)")
 
 
 def test_an_id_is_given_once_over_all_files(folder: Path) -> None:

@@ -6,10 +6,13 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
+from sqlalchemy import func, select
 
 from account_store import Accounts
 from account_store.errors import IdempotencyKeyReusedError, KeyRevokedError, UnavailableError
+from account_store.ledger.books import REPLAY_SECONDS
 from account_store.ledger.reservations import RESERVATION_SECONDS, return_lapsed
+from account_store.schema import replay
 from tests.account_store.conftest import new_caller
 
 if TYPE_CHECKING:
@@ -164,6 +167,26 @@ def test_a_reservation_whose_holder_died_is_returned_and_one_settled_late_is_pai
     assert [day.requests for day in accounts.usage.month_now(caller.account_id).days] == [0]
     assert accounts.ledger.settle_now(late, 20).used == 20
     assert used(accounts, caller.account_id) == 20
+
+
+def test_sweep_forgets_idempotency_keys_a_day_after_and_no_sooner(accounts: Accounts, clock: HandClock) -> None:
+    caller = new_caller(accounts)
+
+    def remembered() -> int:
+        with accounts._engine.connect() as connection:
+            return connection.execute(select(func.count()).where(replay.c.account_id == caller.account_id)).scalar_one()
+
+    accounts.ledger.charge_now(caller, 7, idempotency_key="a", request_hash="h")
+    clock.move(seconds=REPLAY_SECONDS - 1)
+    accounts.ledger.charge_now(caller, 7, idempotency_key="b", request_hash="h")
+    accounts.ledger.sweep()
+    assert remembered() == 2
+    clock.move(seconds=1)
+    accounts.ledger.sweep()
+    assert remembered() == 1
+    clock.move(days=2)
+    accounts.ledger.sweep()
+    assert remembered() == 0
 
 
 def test_requests_under_one_idempotency_key_that_are_worked_on_at_once_are_charged_once(accounts: Accounts, clock: HandClock) -> None:

@@ -139,7 +139,9 @@ def test_words_left_out_of_artist_and_title_both_cost_more_than_of_either() -> N
 
     either = found("artist_partial", "title_similar")
     assert (either.score, either.match_class) == (calibrated(0.9), "strong")
-    assert found("artist_similar", "title_partial").score == calibrated(0.9)
+    for artist in ("artist_equal", "artist_similar", "featured_artist", "one_of_artists"):
+        assert found(artist, "title_partial").score == calibrated(0.9)
+    assert found("artist_partial", "title_equal").score == calibrated(0.9)
     both = found("artist_partial", "title_partial")
     assert (both.score, both.match_class) == (calibrated(0.9 * 0.95), "fuzzy")
 
@@ -166,3 +168,47 @@ def test_misspelt_one_of_several_artists_is_worth_its_likeness() -> None:
 def test_single_artist_is_never_one_of_several() -> None:
     fit = fit_of_artists(wanted("Vlvet Foxs", "Midnight Running"), Artists(("velvet foxes",), ()))
     assert fit.reason == "artist_similar"
+
+
+@pytest.mark.parametrize(
+    ("asked", "found", "likeness", "reason"),
+    [
+        ("Midnight Running", "midnight running again", 0.90, "artist_partial"),  # nearly as long: words left out, not misspelt
+        ("Midnight Runing", "midnight running", 0.9375, "artist_similar"),
+        ("Running Midnight", "midnight running", 0.985, "artist_similar"),
+        ("Running", "midnight running", 0.80, "artist_partial"),  # one word, the longer
+        ("Go On", "go on extraordinarily", 0.80, "artist_partial"),
+        ("Sonic Vision", "sonic vision original mix extended", 0.70, "artist_partial"),  # what the other begins with
+        ("Sonic Vision Original Mix Extended", "sonic vision", 0.70, "artist_partial"),
+        ("Nightingale Songs Of A Long Winter", "nightingale", 0.70, "artist_partial"),
+        ("Nightingale", "nightingale songs of a long winter", 0.0, "artist_similar"),  # one word asked for says too little
+        ("Ab C", "ab c songs of winter", 0.0, "artist_similar"),
+        ("Ab C Songs Of Winter", "ab c", 0.0, "artist_similar"),
+    ],
+)
+def test_name_with_words_left_out_is_worth_less_the_more_are_missing(asked: str, found: str, likeness: float, reason: str) -> None:
+    fit = fit_of_artists(wanted(asked, "Midnight Running"), Artists((found,), ()))
+    assert (fit.likeness, fit.reason) == (pytest.approx(likeness), reason)
+
+
+def test_title_misspelt_before_a_note_without_brackets_is_read_with_the_note() -> None:
+    fit = fit_of_title(wanted("Velvet Foxes", "Midnight Runing Live"), Title("midnight running", "live"))
+    assert fit is not None
+    assert (fit.likeness, fit.variant, fit.variant_reason) == (pytest.approx(36 / 37), 0.995, "variant_similar")
+    other = fit_of_title(wanted("Velvet Foxes", "Midnight Ruling Dove"), Title("midnight running", "live"))
+    assert other is not None
+    assert (other.likeness, other.variant_reason) == (pytest.approx(0.7, abs=0.1), "variant_unasked")
+
+
+def test_title_without_its_subtitle_is_worth_nearly_all() -> None:
+    fit = fit_of_title(wanted("Velvet Foxes", "Midnight Running (Part of Me)"), Title("midnight running", ""))
+    assert fit == TitleFit(0.97, "title_similar", 1.0, "variant_equal")
+
+
+@pytest.mark.parametrize(
+    ("likeness", "match_class"),
+    [(1.0, "exact"), (0.995, "exact"), (0.994, "strong"), (0.90, "strong"), (0.899, "fuzzy"), (FLOOR, "fuzzy"), (FLOOR - 0.001, None)],
+)
+def test_class_of_a_match_begins_at_its_likeness(likeness: float, match_class: str | None) -> None:
+    found = match(TitleFit(1.0, "title_equal", likeness, "variant_similar"), ArtistsFit(1.0, "artist_equal", 0.0))
+    assert (found.match_class if found else None) == match_class
