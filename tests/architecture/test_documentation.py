@@ -21,12 +21,6 @@ DOCS = ROOT / "docs"
 PAGES = pages()
 LOGS = ("CHANGELOG.md", "docs/benchmarks/log/2026.md", "docs/benchmarks/log/recognition.md", "docs/benchmarks/log/streams.md")
 """Kept as they were written."""
-LONG_WINDED = {
-    "docs/design/simulator.md",
-    "docs/guides/dashboard.md",
-    "docs/guides/deploy.md",
-}
-"""Pages that wait to be rewritten. Take a page out when it is; never add one."""
 PARSER = MarkdownIt("commonmark").enable("table")
 
 
@@ -102,4 +96,4 @@ def test_sentences_and_paragraphs_are_short() -> None:
     """`python -m scripts.prose_statistics` prints the measures of each page."""
     measured = {str(page.relative_to(ROOT)): measure_prose(page) for page in PAGES}
     long = {name for name, prose in measured.items() if prose.mean_sentence > MEAN_SENTENCE or prose.longest_paragraph > LONGEST_PARAGRAPH}
-    assert sorted(long - {*LOGS}) == sorted(LONG_WINDED)
+    assert sorted(long - {*LOGS}) == []
