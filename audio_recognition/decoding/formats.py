@@ -54,16 +54,17 @@ def id3_size(head: bytes) -> int:
 
 def _has_frames(body: bytes) -> bool:
     """Whether MPEG audio frames follow each other somewhere in `body`, or fill it if it is shorter than `_FRAMES_IN_A_ROW`."""
+    # Told once: looked at anew for each byte that may begin a frame, 16 KB of them took 0.2 s of the event loop that sniffs.
+    sound_at = len(body) - len(body.lstrip(b"\0"))
     at = body.find(b"\xff")
     while at >= 0:
-        if _is_row(body, at):
+        if _is_row(body, at, starts_file=at <= sound_at):
             return True
         at = body.find(b"\xff", at + 1)
     return False
 
 
-def _is_row(body: bytes, at: int) -> bool:
-    starts_file = not body[:at].strip(b"\0")
+def _is_row(body: bytes, at: int, *, starts_file: bool) -> bool:
     for found in range(_FRAMES_IN_A_ROW):
         length = _frame_bytes(body[at : at + 4])
         if length == 0:

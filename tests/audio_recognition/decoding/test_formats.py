@@ -82,3 +82,23 @@ def test_ogg_is_opus_only_if_opus_is_in_it() -> None:
 
 def test_wav_is_told_in_its_large_form_too() -> None:
     assert sniff(b"RF64" + wav(np.zeros(9, np.int16).tobytes())[4:]) == "wav"
+
+
+class Counted(bytes):
+    """Bytes that count how many of them were copied out."""
+
+    copied = 0
+
+    def __getitem__(self, key: object) -> object:
+        found = super().__getitem__(key)  # type: ignore[index]
+        if isinstance(found, bytes):
+            Counted.copied += len(found)
+            return Counted(found)
+        return found
+
+
+@pytest.mark.parametrize("zeros", [0, SNIFFED_BYTES // 2])
+def test_each_byte_of_a_head_is_looked_at_a_few_times_at_most(zeros: int) -> None:
+    Counted.copied = 0
+    assert sniff(Counted(bytes(zeros) + b"\xff" * (SNIFFED_BYTES - zeros))) is None
+    assert SNIFFED_BYTES <= Counted.copied < 10 * SNIFFED_BYTES
