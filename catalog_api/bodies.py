@@ -100,9 +100,18 @@ def _decoded(body: bytes) -> object:
 def _without_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
     members = dict(pairs)
     if len(members) != len(pairs):
-        twice = next(name for number, (name, _) in enumerate(pairs) if any(name == other for other, _ in pairs[:number]))
-        raise ValueError(f"member {twice[:60]!a} stands twice")
+        raise ValueError(f"member {_first_repeated(pairs)[:60]!a} stands twice")
     return members
+
+
+def _first_repeated(pairs: Sequence[tuple[str, object]]) -> str:
+    # A set: 2 MB of names, each compared with all before it, would take minutes of the event loop.
+    seen: set[str] = set()
+    for name, _ in pairs:
+        if name in seen:
+            return name
+        seen.add(name)
+    raise AssertionError("no member stands twice")
 
 
 def _number(text: str) -> float:
