@@ -16,7 +16,7 @@ from zlib import crc32
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-MODULES = ("tests.fuzz.dump_readers", "tests.fuzz.cursors", "tests.fuzz.fingerprints", "tests.fuzz.api_requests")
+MODULES = ("tests.fuzz.dump_readers", "tests.fuzz.cursors", "tests.fuzz.fingerprints", "tests.fuzz.audio_heads", "tests.fuzz.api_requests")
 INSTRUMENTED = ("pipeline", "catalog_store", "catalog_api", "account_store", "audio_recognition")
 """Packages whose branches guide the fuzzer."""
 CRASHES = Path(__file__).with_name("crashes")
