@@ -11,7 +11,7 @@ from catalog_store.tables import STAGED_TABLES
 from pipeline.dumps.companions import reject_unread
 from pipeline.dumps.drift import DriftLimits, require_no_losses
 from pipeline.dumps.errors import DumpError
-from pipeline.dumps.expectations import layout_warnings
+from pipeline.dumps.expectations import layout_warnings, remember_unknown
 from pipeline.dumps.guard import guarded, translated
 from pipeline.dumps.profile import read_profile
 from pipeline.dumps.staging_writer import StagingWriter
@@ -79,5 +79,6 @@ def stage_dump(
             reject_unread(dump, out.used, STAGED_TABLES[platform][0].name if main is None else main, out)
         for line in layout_warnings(known, out.profile):
             out.warn(line)
+        remember_unknown(known, out.profile)
         require_no_losses(platform, known, out.profile, limits or DriftLimits())
     return out.profile

@@ -30,7 +30,7 @@ RECORDS, FILES = "*", "#"
 SAMPLED_ROWS = 1_000
 """Records per block whose members are counted: the share of each to within a few percent, at a hundredth of the cost of reading."""
 SAMPLED_LINES = 200
-"""Records at the beginning of a file that are looked through for members that nobody knows."""
+"""Records at the beginning of a file that are looked through for members that nobody knows, beside a sample of all (line_pieces.py)."""
 LEAST_RECORDS = 20
 """In fewer records a member may be missing by chance."""
 KEPT_SHARE = 0.5
@@ -104,6 +104,8 @@ class MemberCensus:
         self._columns = columns
         self._passed_over = [name.lower() for name in passed_over]
         self._known: set[str] | None = None
+        self._paths: dict[str, str] = {}
+        """Members of the raw records that were looked into: in small letters -> as written."""
 
     def count(self, frame: pl.DataFrame) -> None:
         """Count the known members of a block of records."""
@@ -116,18 +118,21 @@ class MemberCensus:
             self._known = {name.lower() for name in counts}
         _add(self._profile, self._part, counts, ())
 
-    def look_for_others(self, records: Iterable[bytes]) -> None:
-        """Find the members of some raw records that nobody knows."""
-        known = {name.lower(): kind for name, kind in self._columns.items()}
-        paths: dict[str, str] = {}
+    def look_into(self, records: Iterable[bytes]) -> None:
+        """Note the members of some raw records."""
         for record in records:
             with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-                _paths(msgspec.json.decode(record), "", paths, 0)
+                _paths(msgspec.json.decode(record), "", self._paths, 0)
+
+    def look_for_others(self, records: Iterable[bytes]) -> None:
+        """Find the members that nobody knows: of these raw records, and of those that were looked into before."""
+        self.look_into(records)
+        known = {name.lower(): kind for name, kind in self._columns.items()}
         names = self._known or set(known)
         read_whole = {name for name, kind in known.items() if kind == "JSON"}
         new = [
             path
-            for low, path in sorted(paths.items())
+            for low, path in sorted(self._paths.items())
             if low not in names
             and not any(_is_like(low, other) for other in (*self._passed_over, *read_whole))
             and (self._known is None or "." not in low or low.rpartition(".")[0] in names)
@@ -202,6 +207,13 @@ def layout_warnings(before: Profile | None, now: Profile) -> list[str]:
     if before:
         found += [f"{part}: not there, although the dump before had it" for part in before.members if part not in now.members]
     return found
+
+
+def remember_unknown(before: Profile | None, now: Profile) -> None:
+    """Keep what was unknown before: a member that few records have is told once, not on every night on which the sample meets it."""
+    for part, names in before.unknown.items() if before else ():
+        if part in now.unknown:
+            _add(now, part, {}, names)
 
 
 def _missing_column(name: str, count: int, files: int, were: Mapping[str, int] | None) -> str:

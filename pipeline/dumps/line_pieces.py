@@ -1,6 +1,7 @@
 """Blocks of bytes cut behind line ends, at bounded memory: a line that is too long is passed over, and told.
 
-What lives here: the cutting that all readers of lines and records share. What must not live here: what a line means.
+What lives here: the cutting that all readers of lines and records share, and a sample of lines from all over a file. What must not live
+here: what a line means.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 from pipeline.dumps.staging_writer import EXCERPT_CHARACTERS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 HEAD_BYTES = 4 * EXCERPT_CHARACTERS
 """Kept of a line that is too long. No character of UTF-8 is longer than four bytes."""
@@ -56,6 +57,32 @@ def whole_lines(blocks: Iterable[bytes], longest: int, end: bytes = b"\n") -> It
         yield LongLine(long, has_end=False)
     if parts:
         yield b"".join(parts)
+
+
+SAMPLE_STEP_BYTES = 1 << 20
+"""Between two lines of a sample, or 500 times the line taken if that is more: so looking into them costs less than 1 % of reading."""
+_STEP_LINES = 500
+
+
+class LineSample:
+    """Hands on lines from all over a file, whose bytes it is shown in order, block by block."""
+
+    def __init__(self, take: Callable[[bytes], None]) -> None:
+        """`take` is given each line of the sample, without its end. Lines that lie in two blocks are never in it."""
+        self._take = take
+        self._skipped = SAMPLE_STEP_BYTES
+
+    def look_at(self, block: bytes | bytearray, size: int) -> None:
+        """The next `size` bytes of the file are those at the beginning of `block`."""
+        while self._skipped < size:
+            start = block.find(b"\n", self._skipped, size) + 1
+            end = block.find(b"\n", start, size) if start else -1
+            if end < 0:
+                self._skipped = size  # the next block begins with another line
+                break
+            self._take(bytes(block[start:end]))
+            self._skipped = end + max(SAMPLE_STEP_BYTES, _STEP_LINES * (end - start))
+        self._skipped -= size
 
 
 def _with_whole_ends(blocks: Iterable[bytes], end: bytes) -> Iterator[bytes]:

@@ -26,7 +26,7 @@ from pipeline.dumps.compressed import DumpFile, packing_of
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.expectations import SAMPLED_LINES
 from pipeline.dumps.json_documents import document_records, is_json, one_line
-from pipeline.dumps.line_pieces import LongLine, whole_lines
+from pipeline.dumps.line_pieces import LineSample, LongLine, whole_lines
 from pipeline.dumps.ndjson_blocks import BlockContent, BlockReader, Layout, Records, connect, line_places
 from pipeline.dumps.ndjson_lines import LineCounter
 from pipeline.engine.local import worker_count
@@ -89,7 +89,7 @@ def read_json_blocks(
     list, object or text that stands where another should is left out of its record and is in `misfits`. DumpError when the file is
     missing, empty, cut off inside its compression, or holds no records at all.
     """
-    reader = _Reader(path, Layout(columns, members), source_file or path.name)
+    reader = _Reader(path, Layout(columns, members), source_file or path.name, _sample(census, members))
     rows = 0
     try:
         for block in reader.blocks():
@@ -129,7 +129,7 @@ def read_json_chunks(
             head = head or chunk[:SNIFF_BYTES]
             yield chunk
 
-    for content in _block_wise(kept(), 1, Layout(columns, members), source_file):
+    for content in _block_wise(kept(), 1, Layout(columns, members), source_file, _sample(census, members)):
         block = _block(content, source_file)
         if census:
             census.count(block.frame)
@@ -138,7 +138,7 @@ def read_json_chunks(
         census.look_for_others(_first_records(head, members))
 
 
-def _block_wise(chunks: Iterator[bytes], line: int, layout: Layout, source_file: str) -> Iterator[BlockContent]:
+def _block_wise(chunks: Iterator[bytes], line: int, layout: Layout, source_file: str, sample: LineSample | None) -> Iterator[BlockContent]:
     """What stands in consecutive bytes, the first of them that of line `line`; several blocks are read at once, in order."""
     workers = worker_count()
     waiting: deque[Future[BlockContent]] = deque()
@@ -148,6 +148,8 @@ def _block_wise(chunks: Iterator[bytes], line: int, layout: Layout, source_file:
                 waiting.append(pool.submit(reader.without, raw.head, line))
                 line += 1
             else:
+                if sample:
+                    sample.look_at(raw, len(raw))
                 waiting.append(pool.submit(reader.read, raw, line))
                 line += raw.count(b"\n")
             if len(waiting) > workers:
@@ -168,15 +170,26 @@ def _block(content: BlockContent, source_file: str) -> Block:
 def _first_records(head: bytes, members: Sequence[str]) -> Iterator[bytes]:
     """The whole records at the beginning of a file, those of documents taken out of them."""
     for line in head.split(b"\n")[:SAMPLED_LINES]:
-        found = None
-        with suppress(msgspec.DecodeError):
-            found = document_records(line, members) if members and line.strip() else None
-        yield from [line] if found is None else found[:SAMPLED_LINES]
+        yield from _records_of(line, members)
+
+
+def _records_of(line: bytes, members: Sequence[str]) -> Sequence[bytes]:
+    """The line, or the first records of the document that it is."""
+    found = None
+    with suppress(msgspec.DecodeError):
+        found = document_records(line, members) if members and line.strip() else None
+    return [line] if found is None else found[:SAMPLED_LINES]
+
+
+def _sample(census: MemberCensus | None, members: Sequence[str]) -> LineSample | None:
+    """What shows the census records from all over a file."""
+    return None if census is None else LineSample(lambda line: census.look_into(_records_of(line, members)))
 
 
 class _Reader:
-    def __init__(self, path: Path, layout: Layout, source_file: str) -> None:
+    def __init__(self, path: Path, layout: Layout, source_file: str, sample: LineSample | None) -> None:
         self.path = path
+        self.sample = sample
         self.layout = layout
         self.source_file = source_file
         with DumpFile(path) as file:
@@ -200,7 +213,7 @@ class _Reader:
 
     def _streamed(self, compression: str) -> Iterator[Block]:
         """DuckDB reads the whole file; what is behind the last clean frame goes block-wise."""
-        counter = LineCounter(self.path)
+        counter = LineCounter(self.path, self.sample)
         for frame in self._clean_frames(compression):
             yield _block(BlockContent(self.layout.placed(frame, line_places(counter.take(frame.height)))), self.source_file)
         behind = counter.position()
@@ -218,7 +231,7 @@ class _Reader:
                 yield frame
 
     def _block_wise(self, offset: int, line: int) -> Iterator[Block]:
-        for content in _block_wise(self._bytes(offset), line, self.layout, self.source_file):
+        for content in _block_wise(self._bytes(offset), line, self.layout, self.source_file, self.sample):
             yield _block(content, self.source_file)
 
     def _bytes(self, offset: int) -> Iterator[bytes]:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from pipeline.dumps.line_pieces import LineSample
+
 STEP_BYTES = 512 << 10
 """Stays in the second-level cache."""
 
@@ -77,9 +79,9 @@ class LineCounter:
     compressed it thereby notices a cut or a wrong checksum, as `DumpFile` does.
     """
 
-    def __init__(self, path: Path) -> None:
-        """`path` is read as far as numbers are asked for."""
-        self._steps = _line_starts(path)
+    def __init__(self, path: Path, sample: LineSample | None = None) -> None:
+        """`path` is read as far as numbers are asked for; `sample` is shown what is read."""
+        self._steps = _line_starts(path, sample)
         self._starts = self._numbers = np.empty(0, dtype=np.int64)
 
     def take(self, count: int) -> NDArray[np.int64]:
@@ -109,7 +111,7 @@ class LineCounter:
         self._starts, self._numbers = step
 
 
-def _line_starts(path: Path) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+def _line_starts(path: Path, sample: LineSample | None) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Byte offset and number of each line that is not blank, step by step."""
     buffer = bytearray(STEP_BYTES)
     is_plain = packing_of(path) == "plain"
@@ -117,6 +119,8 @@ def _line_starts(path: Path) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int
     undecided: tuple[int, int] | None = None
     with path.open("rb", buffering=0) if is_plain else DumpFile(path) as file:
         while size := file.readinto(buffer):
+            if sample:
+                sample.look_at(buffer, size)
             data = np.frombuffer(buffer, dtype=np.uint8, count=size)
             starts = np.flatnonzero(data == ord("\n")) + 1
             if is_at_start:

@@ -2,16 +2,22 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import json
 from typing import TYPE_CHECKING
 
 import polars as pl
 import pytest
 import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
 
-from pipeline.dumps import ndjson, ndjson_lines
+from pipeline.dumps import line_pieces, ndjson, ndjson_lines
 from pipeline.dumps.errors import DumpError
-from pipeline.dumps.ndjson import Block, read_json_blocks
+from pipeline.dumps.expectations import MemberCensus
+from pipeline.dumps.line_pieces import LineSample
+from pipeline.dumps.ndjson import Block, read_json_blocks, read_json_stream
+from pipeline.dumps.profile import Profile
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -276,3 +282,34 @@ def test_a_file_that_vanishes_while_it_is_read_is_an_error_that_names_it(tmp_pat
     path.unlink()
     with pytest.raises(DumpError, match=r"tracks\.ndjson: cannot be (opened|read to its end)"):
         list(blocks)
+
+
+@pytest.mark.parametrize("form", ["streamed", "in blocks", "from a stream"])
+def test_member_that_only_late_records_have_is_found(tmp_path: Path, form: str) -> None:
+    early = [json.dumps({"id": f"{number}", "title": "x" * 200}) for number in range(10_000)]
+    late = [json.dumps({"id": f"{number}", "title": "x" * 200, "moodOf2027": "calm"}) for number in range(10_000, 20_000)]
+    text = ("\n".join([*early, *late]) + "\n").encode()
+    profile = Profile()
+    census = MemberCensus(profile, "tracks", COLUMNS)
+    if form == "from a stream":
+        blocks = read_json_stream(io.BytesIO(text), COLUMNS, "tracks.ndjson", census=census)
+    else:
+        (tmp_path / "tracks.ndjson").write_bytes((b"" if form == "streamed" else b"\xef\xbb\xbf") + text)
+        blocks = read_json_blocks(tmp_path / "tracks.ndjson", COLUMNS, census=census)
+    assert sum(block.rows for block in blocks) == 20_000
+    assert profile.unknown == {"tracks": ["moodOf2027"]}
+
+
+@given(st.lists(st.binary(max_size=40).map(lambda line: line.replace(b"\n", b"")), max_size=60), st.integers(1, 200), st.integers(1, 50))
+def test_sample_holds_whole_lines_of_the_file(lines: list[bytes], block_bytes: int, step_bytes: int) -> None:
+    text = b"".join(line + b"\n" for line in lines)
+    taken: list[bytes] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(line_pieces, "SAMPLE_STEP_BYTES", step_bytes)
+        patch.setattr(line_pieces, "_STEP_LINES", 1)
+        sample = LineSample(taken.append)
+        for start in range(0, len(text), block_bytes):
+            block = text[start : start + block_bytes]
+            sample.look_at(block + b"left of the block before\n", len(block))
+    remaining = iter(lines)
+    assert all(line in remaining for line in taken), "in order"
