@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 DOCS = ROOT / "docs"
 PAGES = pages()
-LOGS = ("CHANGELOG.md", "docs/benchmarks/log/2026.md", "docs/benchmarks/log/recognition.md", "docs/benchmarks/log/streams.md")
+LOGS = ("docs/benchmarks/log/2026.md", "docs/benchmarks/log/recognition.md", "docs/benchmarks/log/streams.md")
 """Kept as they were written."""
 PARSER = MarkdownIt("commonmark").enable("table")
 
