@@ -19,10 +19,10 @@ def rejects_page() -> str:
     rows = "\n".join(f"| `{reason.value}` | {reason.advice} |" for reason in Reason)
     return (
         "# Rejects\n\n"
-        "What an adapter cannot take over from a dump becomes a row of `reject`, with the value, the file and the place.\n"
-        "Severity `row`: the whole record is out; `field`: it is staged without that value.\n"
+        "A record or a value that an adapter cannot take over becomes a row of `reject`, with the value, the file and the place.\n"
+        "Severity `row`: the whole record is left out; `field`: it is staged without that value.\n"
         "This page is generated from `pipeline/dumps/rejects.py`.\n\n"
-        f"| reason | what it means and what to do |\n|---|---|\n{rows}\n"
+        f"| Reason | Meaning and what to do |\n|---|---|\n{rows}\n"
     )
 
 
