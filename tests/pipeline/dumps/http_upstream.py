@@ -22,6 +22,8 @@ class Upstream:
     weak_tags: bool = False
     modified: str | None = None
     ranges: bool = True
+    tell_range: Callable[[int, int], str] = lambda start, size: f"bytes {start}-{size - 1}/{size}"
+    """The head of a partial answer, by its first byte and the size of the file."""
     announce: Callable[[str, bytes], int] = lambda _path, content: len(content)
     announce_length: bool = True
     encoding: str | None = None
@@ -86,7 +88,7 @@ def serving(upstream: Upstream) -> Iterator[Upstream]:  # noqa: C901 - a handler
             if asked and start >= len(content):
                 self._head(416, {"Content-Length": "0"})
                 return
-            headers |= {"Content-Range": f"bytes {start}-{len(content) - 1}/{len(content)}"} if asked else {}
+            headers |= {"Content-Range": upstream.tell_range(start, len(content))} if asked else {}
             if upstream.announce_length:
                 announced = upstream.announce(path, content) if not with_body else len(content) - start
                 headers["Content-Length"] = str(announced)

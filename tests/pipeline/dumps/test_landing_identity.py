@@ -18,7 +18,7 @@ from pipeline.dumps.intake import stage_newest
 from pipeline.dumps.landing import forgive_broken, land, landed_dumps, last_good, mark_broken, prune_landings, require_whole
 from pipeline.dumps.sources import Source
 from pipeline.dumps.transfer import download
-from pipeline.dumps.upstream import remote_file
+from pipeline.dumps.upstream import RemoteFile, remote_file
 
 from .http_upstream import Upstream, serving
 
@@ -392,6 +392,57 @@ def test_another_size_than_announced_is_refused_by_every_file_system(zone: Path,
         download(Lying(), file, zone / "part")
 
 
+@pytest.mark.parametrize("told", ["bytes 1999-4999/5000", "bytes 2000-4999/6000", "bytes 2000-4999", "", "bytes */5000"])
+def test_partial_answer_that_is_not_the_rest_of_the_file_is_never_joined_on(upstream: Upstream, zone: Path, told: str) -> None:
+    body = os.urandom(5000)
+    upstream.files, upstream.entity_tags = {"2026-09-01/a.csv": body}, True
+    left_behind(upstream, zone, body[:2000])
+    upstream.tell_range = lambda _start, _size: told
+    result = fetched(upstream, zone)
+    assert content(result) == body
+    assert upstream.fetches("2026-09-01/a.csv") == [("bytes=2000-", 206), (None, 200)], "from the beginning"
+
+
+def test_partial_answer_of_a_file_of_unknown_size_is_its_rest(upstream: Upstream, zone: Path) -> None:
+    body = os.urandom(5000)
+    upstream.files, upstream.entity_tags = {"2026-09-01/a.csv": body}, True
+    left_behind(upstream, zone, body[:2000])
+    upstream.tell_range = lambda start, size: f"bytes {start}-{size - 1}/*"
+    assert content(fetched(upstream, zone)) == body
+    assert upstream.fetches("2026-09-01/a.csv") == [("bytes=2000-", 206)]
+
+
+def test_download_that_was_whole_when_the_run_was_killed_is_not_fetched_again(upstream: Upstream, zone: Path) -> None:
+    body = os.urandom(5000)
+    upstream.files, upstream.entity_tags = {"2026-09-01/a.csv": body}, True
+    left_behind(upstream, zone, body)
+    result = fetched(upstream, zone)
+    assert (content(result), result.bytes_fetched, upstream.fetches("2026-09-01/a.csv")) == (body, 0, [])
+
+
+@pytest.mark.parametrize(
+    ("is_telling", "left", "fetched_bytes"),
+    [
+        (True, b"n" * 2000, 1000),
+        (True, b"n" * 3000, 0),
+        (True, b"o" * 3001, 3000),  # longer than the file: of another
+        (False, b"o" * 2000, 3000),  # nothing tells that it is of this file
+        (False, b"o" * 3000, 3000),
+    ],
+)
+def test_file_system_continues_only_what_can_be_the_beginning_of_the_file(
+    tmp_path: Path,
+    is_telling: bool,
+    left: bytes,
+    fetched_bytes: int,  # noqa: FBT001
+) -> None:
+    (tmp_path / "a.csv").write_bytes(b"n" * 3000)
+    (tmp_path / "part").write_bytes(left)
+    file = RemoteFile(str(tmp_path / "a.csv"), "a.csv", 3000, ("tag",) if is_telling else ())
+    assert download(LocalFileSystem(), file, tmp_path / "part") == fetched_bytes
+    assert (tmp_path / "part").read_bytes() == b"n" * 3000
+
+
 def test_broken_dump_of_unknown_length_is_fetched_again(upstream: Upstream, zone: Path) -> None:
     upstream.files, upstream.modified, upstream.announce_length = {"2026-09-01/a.csv": b"n" * 3000}, MONDAY, False
     cut = fetched(upstream, zone)
@@ -519,6 +570,37 @@ def test_dump_that_does_not_fit_is_refused_before_it_is_fetched(upstream: Upstre
     result = fetched(upstream, zone)
     assert "3,000 bytes more, 2,999 are free" in str(result.problem)
     assert upstream.fetches("2026-09-01/a.csv") == []
+
+
+@pytest.mark.parametrize(("free", "fits"), [(999, False), (1000, True)])
+def test_room_is_asked_for_only_what_is_not_here_yet(
+    upstream: Upstream,
+    zone: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    free: int,
+    fits: bool,  # noqa: FBT001
+) -> None:
+    upstream.files, upstream.entity_tags = {"2026-09-01/a.csv": b"n" * 3000, "2026-09-01/b.csv": b"m" * 500}, True
+    left_behind(upstream, zone, b"n" * 2000)
+    (zone / ".incoming" / "b.csv").write_bytes(b"m" * 500)
+    monkeypatch.setattr(landing.shutil, "disk_usage", lambda _path: type("Usage", (), {"free": free}))
+    result = fetched(upstream, zone)
+    assert (result.status, result.problem is None) == (("new", True) if fits else ("missing", False))
+    assert fits or "needs 1,000 bytes more" in str(result.problem)
+
+
+@pytest.mark.parametrize("size", [2, 4])
+def test_landed_file_of_another_size_is_told_with_both_sizes(upstream: Upstream, zone: Path, size: int) -> None:
+    upstream.files, upstream.entity_tags = {"2026-09-01/a.csv": b"one"}, True
+    landed = fetched(upstream, zone)
+    assert landed.folder is not None
+    require_whole(landed.folder)
+    (landed.folder / "a.csv").write_bytes(b"x" * size)
+    with pytest.raises(DumpError, match=f"has {size} bytes, 3 landed"):
+        require_whole(landed.folder)
+    (landed.folder / "a.csv").unlink()
+    with pytest.raises(DumpError, match="landed and is gone"):
+        require_whole(landed.folder)
 
 
 def test_full_disk_ends_the_fetch_at_once_and_gives_the_room_back(upstream: Upstream, zone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
