@@ -2,7 +2,7 @@
 
 Cosmic Ray makes the faults, one at a time, in a copy of the tracked files; the package's tests run until the first failure. A sample stands
 for the package: places in the code are chosen by a hash, and one fault at each, so that the same code gives the same sample. Left out are
-faults that no test can notice: in annotations, in `if TYPE_CHECKING` blocks, in what a class forbids (FORBIDDING), and in tuning figures
+faults that no test can notice: in annotations, in `if TYPE_CHECKING` blocks, in what only forbids (FORBIDDING), and in tuning figures
 (UNTESTED). What must not live here: the environment in which Cosmic Ray is installed (scripts/mutation).
 """
 
@@ -37,8 +37,9 @@ SAME = ("_Is_Eq", "_Eq_Is", "_IsNot_NotEq", "_NotEq_IsNot")
 """Ends of operators that exchange identity and equality: for None, enum members and interned texts the two are one."""
 UNTESTED = ("ROWS_PER", "BYTES_PER", "BLOCK", "BATCH", "MEMORY", "SECONDS", "PARTITIONS", "THREADS")
 """Parts of names of constants that change how fast something is and not what comes out."""
-FORBIDDING = ("frozen", "slots", "gc")
-"""Arguments of classes: right code does the same without them. Code that assigns to a frozen field is found by mypy, not by a test."""
+FORBIDDING = ("frozen", "slots", "gc", "strict")
+"""Arguments of classes and of `zip`: right code does the same without them. Code that assigns to a frozen field is found by mypy, not by a
+test, and rows of unequal length are a fault that has to be made first."""
 
 
 @dataclass(frozen=True)
@@ -182,10 +183,8 @@ def _silent_places(text: str) -> list[tuple[tuple[int, int], tuple[int, int]]]:
     found: list[ast.expr] = []
     for node in ast.walk(ast.parse(text)):
         found += [part for name in ("annotation", "returns") if isinstance(part := getattr(node, name, None), ast.expr)]
-        if isinstance(node, ast.ClassDef):
-            calls = [decorator for decorator in node.decorator_list if isinstance(decorator, ast.Call)]
-            named = [*node.keywords, *(keyword for call in calls for keyword in call.keywords)]
-            found += [keyword.value for keyword in named if keyword.arg in FORBIDDING]
+        if isinstance(node, ast.ClassDef) or (isinstance(node, ast.Call) and ast.unparse(node.func) in ("dataclass", "zip")):
+            found += [keyword.value for keyword in node.keywords if keyword.arg in FORBIDDING]
     return [((part.lineno, part.col_offset), (part.end_lineno or 0, part.end_col_offset or 0)) for part in found]
 
 

@@ -432,9 +432,9 @@ def test_download_that_was_whole_when_the_run_was_killed_is_not_fetched_again(up
 )
 def test_file_system_continues_only_what_can_be_the_beginning_of_the_file(
     tmp_path: Path,
-    is_telling: bool,
+    is_telling: bool,  # noqa: FBT001
     left: bytes,
-    fetched_bytes: int,  # noqa: FBT001
+    fetched_bytes: int,
 ) -> None:
     (tmp_path / "a.csv").write_bytes(b"n" * 3000)
     (tmp_path / "part").write_bytes(left)

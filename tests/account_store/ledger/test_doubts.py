@@ -1,0 +1,142 @@
+"""Commits that the database did not answer: once it tells whether they hold, callers have paid exactly for what they were told."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import psycopg
+import pytest
+
+from account_store import Accounts
+from account_store.errors import UnavailableError
+from account_store.ledger import writer
+from account_store.ledger.books import InDoubtError
+from account_store.ledger.postgresql_books import PostgresqlBooks
+from tests.account_store.conftest import HandClock, new_caller
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from account_store import Caller
+
+PRICE = 10
+
+
+@pytest.fixture(scope="module")
+def accounts(new_postgresql_database: Callable[[str], str]) -> Iterator[Accounts]:
+    opened = Accounts.open(new_postgresql_database(f"doubts_{os.getpid()}"), clock=HandClock())
+    yield opened
+    opened.close()
+
+
+class Doubts:
+    """Lets commits go unanswered; whether they held is told, by the server itself, from `tell` on."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.left = 0
+        self.is_told = True
+        self.holds = True
+        commit, has_committed = PostgresqlBooks._commit, PostgresqlBooks.has_committed
+
+        def unanswered(books: PostgresqlBooks, transaction: str) -> None:
+            if not self.left:
+                commit(books, transaction)
+                return
+            self.left -= 1
+            books._connection.execute("COMMIT" if self.holds else "ROLLBACK")
+            raise InDoubtError(transaction) from psycopg.OperationalError("no answer")
+
+        monkeypatch.setattr(PostgresqlBooks, "_commit", unanswered)
+        monkeypatch.setattr(
+            PostgresqlBooks, "has_committed", lambda books, transaction: has_committed(books, transaction) if self.is_told else None
+        )
+
+    def lose(self, order: Callable[[], object], *, holds: bool) -> None:
+        self.left, self.holds = 1, holds
+        with pytest.raises(UnavailableError):
+            order()
+        assert self.left == 0
+
+
+@pytest.fixture
+def doubts(monkeypatch: pytest.MonkeyPatch) -> Doubts:
+    return Doubts(monkeypatch)
+
+
+def charged(accounts: Accounts, caller: Caller) -> int:
+    """What is used once all doubts are over: credits that are owed are given back with the next order, at the latest."""
+    accounts.ledger.charge_now(caller, 1)
+    statement = accounts.usage.month_now(caller.account_id)
+    assert sum(day.credits for day in statement.days) == statement.used
+    accounts.ledger.release_now(accounts.ledger.charge_now(caller, 1))
+    return statement.used - 1
+
+
+@pytest.mark.parametrize("holds", [True, False])
+@pytest.mark.parametrize("is_partial", [True, False])  # decided under a lock; one of many in a statement
+def test_charge_that_was_told_to_have_failed_is_not_paid_for(accounts: Accounts, doubts: Doubts, is_partial: bool, holds: bool) -> None:  # noqa: FBT001
+    caller = new_caller(accounts)
+    doubts.lose(lambda: accounts.ledger.charge_now(caller, PRICE, partial=is_partial), holds=holds)
+    assert charged(accounts, caller) == 0
+
+
+@pytest.mark.parametrize("holds", [True, False])
+def test_release_without_an_answer_gives_back_once(accounts: Accounts, doubts: Doubts, holds: bool) -> None:  # noqa: FBT001
+    caller = new_caller(accounts)
+    kept, released = accounts.ledger.charge_now(caller, 3), accounts.ledger.charge_now(caller, PRICE)
+    doubts.lose(lambda: accounts.ledger.release_now(released), holds=holds)
+    assert charged(accounts, caller) == kept.granted
+
+
+@pytest.mark.parametrize("holds", [True, False])
+def test_charge_under_a_key_without_an_answer_is_paid_by_its_repeat_once(accounts: Accounts, doubts: Doubts, holds: bool) -> None:  # noqa: FBT001
+    caller = new_caller(accounts)
+    named = {"idempotency_key": "one", "request_hash": "h"}
+    doubts.lose(lambda: accounts.ledger.charge_now(caller, PRICE, **named), holds=holds)
+    again = accounts.ledger.charge_now(caller, PRICE, **named)
+    assert (again.granted, again.is_replay, charged(accounts, caller)) == (PRICE, holds, PRICE)
+
+
+def test_settled_reservation_without_an_answer_is_not_paid_for(accounts: Accounts, doubts: Doubts) -> None:
+    caller = new_caller(accounts)
+    held = accounts.ledger.reserve_now(caller, PRICE)
+    assert held is not None
+    doubts.lose(lambda: accounts.ledger.settle_now(held, PRICE - 3), holds=True)
+    assert charged(accounts, caller) == 0
+
+
+def test_reservation_without_an_answer_lapses_and_is_not_given_back_twice(accounts: Accounts, doubts: Doubts) -> None:
+    caller = new_caller(accounts)
+    doubts.lose(lambda: accounts.ledger.reserve_now(caller, PRICE), holds=True)
+    assert charged(accounts, caller) == PRICE, "until it lapses"
+
+
+def test_several_doubts_are_resolved_each_by_its_own_answer(accounts: Accounts, doubts: Doubts) -> None:
+    callers = [new_caller(accounts) for _ in range(3)]
+    kept = [accounts.ledger.charge_now(caller, 5) for caller in callers]
+    doubts.is_told = False
+    for caller, holds in zip(callers, (True, False, True), strict=True):
+        doubts.lose(lambda caller=caller: accounts.ledger.charge_now(caller, PRICE), holds=holds)
+    doubts.lose(lambda: accounts.ledger.release_now(kept[1]), holds=False)
+    used = [accounts.ledger.charge_now(caller, 0).used for caller in callers]
+    assert used == [15, 5, 15], "nothing is given back as long as the server cannot tell"
+    doubts.is_told = True
+    assert [charged(accounts, caller) for caller in callers] == [5, 0, 5]
+
+
+def test_doubt_outlives_a_database_that_is_away_when_it_is_asked(
+    accounts: Accounts, doubts: Doubts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caller = new_caller(accounts)
+    doubts.lose(lambda: accounts.ledger.charge_now(caller, PRICE), holds=True)
+
+    def away(*_: object) -> None:
+        raise psycopg.OperationalError("no connection")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(PostgresqlBooks, "has_committed", away)
+        patch.setattr(writer, "open_books", away)
+        with pytest.raises(UnavailableError):
+            accounts.ledger.charge_now(caller, 1)
+    assert charged(accounts, caller) == 0

@@ -1,0 +1,59 @@
+"""The writer sweeps between transactions, each time SWEEP_SECONDS after the last."""
+
+from __future__ import annotations
+
+import threading
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
+
+from account_store.database import parse_url
+from account_store.ledger import writer
+from account_store.ledger.orders import Kind, Order
+from account_store.ledger.writer import SWEEP_SECONDS, Writer
+from tests.account_store.conftest import HandClock, new_caller
+
+if TYPE_CHECKING:
+    import pytest
+
+    from account_store import Accounts
+
+
+def test_sweeps_come_at_their_time_one_after_the_other(accounts: Accounts, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [10_000.0]
+    monkeypatch.setattr(writer, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    swept: list[float] = []
+    subject = Writer(parse_url(url), HandClock(), lambda: swept.append(now[0]))
+    caller = new_caller(accounts)
+
+    def after(seconds: float) -> list[float]:
+        """What was swept by the time that two orders were booked: the second begins when the first has been looked at in full."""
+        now[0] += seconds
+        for _ in range(2):
+            booked = threading.Event()
+            subject.submit([Order(Kind.CHARGE, caller.account_id, caller.key_id, 1, 1000)], lambda _answers, booked=booked: booked.set())
+            assert booked.wait(60)
+        return swept
+
+    try:
+        assert after(0) == [], "the writer starts with the first order"
+        assert after(SWEEP_SECONDS - 1) == []
+        assert after(1) == [10_000 + SWEEP_SECONDS]
+        assert after(SWEEP_SECONDS - 1) == [10_000 + SWEEP_SECONDS]
+        assert after(1) == [10_000 + SWEEP_SECONDS, 10_000 + 2 * SWEEP_SECONDS]
+    finally:
+        subject.close()
+
+
+def test_failed_sweep_stops_no_booking(accounts: Accounts, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer, "SWEEP_SECONDS", 0.0)
+    seen = threading.Event()
+
+    def failing() -> None:
+        seen.set()
+        raise OSError("no room to sweep")
+
+    monkeypatch.setattr(accounts.ledger._writer, "_sweep", failing)
+    caller = new_caller(accounts)
+    assert accounts.ledger.charge_now(caller, 1).used == 1
+    assert seen.wait(60)
+    assert accounts.ledger.charge_now(caller, 1).used == 2
