@@ -14,31 +14,23 @@ import structlog
 
 from catalog_api.live_catalog import LiveCatalog
 from catalog_api.problems import ApiError
-from catalog_store.publisher import publish, rollback
-from tests.catalog_store.catalog_tables import make_tables
+from catalog_store.publisher import rollback
+from tests.catalog_store.editions import EDITIONS, copied, publish_editions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-
-EDITIONS = ("first", "second", "third")
 
 
 @pytest.fixture(scope="module")
 def editions(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A catalog root with three snapshots; tests copy it."""
-    root = tmp_path_factory.mktemp("editions")
-    for seed, name in enumerate(EDITIONS):
-        tables = make_tables(tmp_path_factory.mktemp(name), 30, seed)
-        publish(tables, root, snapshot_id=name, next_ids={"recording": 1000, "artist": 50})
-    return root
+    return publish_editions(tmp_path_factory.mktemp("editions"))
 
 
 @pytest.fixture
 def root(editions: Path, tmp_path: Path) -> Path:
     """A copy with `first` live."""
-    shutil.copytree(editions, tmp_path / "catalog", symlinks=True)
-    rollback(tmp_path / "catalog", "first")
-    return tmp_path / "catalog"
+    return copied(editions, tmp_path)
 
 
 @pytest.fixture

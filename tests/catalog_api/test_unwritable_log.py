@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -15,10 +14,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from account_store.accounts import Accounts
-from catalog_store.publisher import publish, rollback
-from catalog_store.tables import CATALOG_TABLES
+from catalog_store.publisher import rollback
 from tests.catalog_api.test_server import FOUND, Served, free_port, until
-from tests.catalog_store.catalog_tables import make_tables
+from tests.catalog_store.editions import copied, publish_editions
 from tests.conftest import ROOT
 
 if TYPE_CHECKING:
@@ -27,18 +25,13 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def editions(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A catalog root with the snapshots `first` and `second`; tests copy it."""
-    root = tmp_path_factory.mktemp("editions")
-    for seed, name in enumerate(("first", "second")):
-        made = make_tables(tmp_path_factory.mktemp(name), 30, seed)
-        publish({table.name: made[table.name] for table in CATALOG_TABLES}, root, snapshot_id=name, next_ids={"recording": 1000})
-    return root
+    return publish_editions(tmp_path_factory.mktemp("editions"))
 
 
 @pytest.fixture
 def place(editions: Path, tmp_path: Path) -> Path:
-    shutil.copytree(editions, tmp_path / "catalog", symlinks=True)
-    rollback(tmp_path / "catalog", "first")
+    """A folder with a catalog in it, `first` live."""
+    copied(editions, tmp_path)
     return tmp_path
 
 

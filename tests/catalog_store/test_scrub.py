@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import threading
 import time
 from typing import TYPE_CHECKING
@@ -10,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 import structlog
 
-from catalog_store.publisher import publish, rollback
+from catalog_store.publisher import rollback
 from catalog_store.scrub import Scrubber, ScrubState
-from tests.catalog_store.catalog_tables import make_tables
+from tests.catalog_store.editions import copied, publish_editions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -21,17 +20,12 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def editions(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("editions")
-    for seed, name in enumerate(("first", "second")):
-        publish(make_tables(tmp_path_factory.mktemp(name), 30, seed), root, snapshot_id=name, next_ids={"recording": 1000, "artist": 50})
-    return root
+    return publish_editions(tmp_path_factory.mktemp("editions"))
 
 
 @pytest.fixture
 def root(editions: Path, tmp_path: Path) -> Path:
-    shutil.copytree(editions, tmp_path / "catalog", symlinks=True)
-    rollback(tmp_path / "catalog", "first")
-    return tmp_path / "catalog"
+    return copied(editions, tmp_path)
 
 
 @pytest.fixture
