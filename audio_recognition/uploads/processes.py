@@ -6,20 +6,17 @@ What must not live here: turns, windows and their order (sandbox.py), what goes 
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
 import socket
 import subprocess
-import sys
 from contextlib import suppress
-from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import msgspec
 import structlog
 
 from audio_recognition.decoding.errors import UndecodableAudioError, UnsupportedAudioError
 from audio_recognition.uploads.errors import SandboxDownError
+from audio_recognition.uploads.fork_server_process import DYING_SECONDS, START_SECONDS, STOP_SECONDS, end_process, start_fork_server
 from audio_recognition.uploads.messages import LONGEST_MESSAGE, Ask, Heard, Hello, Opened, Refused, packed, said
 
 if TYPE_CHECKING:
@@ -28,15 +25,6 @@ if TYPE_CHECKING:
     from audio_recognition.uploads.limits import Limits
 
 log = structlog.get_logger("audio_recognition")
-
-_START_SECONDS: Final = 30.0
-"""For the fork server to import what it needs: half a second of CPU, on a machine that may be busy."""
-_STOP_SECONDS: Final = 5.0
-_DYING_SECONDS: Final = 0.5
-"""From the end of a process's sockets to its own, on a machine that is busy."""
-_KEPT_VARIABLES: Final = ("PATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL")
-"""Of the environment: the rest may hold secrets, which are no business of a process that reads strangers' files."""
-_ROOT: Final = Path(__file__).resolve().parents[2]
 
 
 class ForkServer:
@@ -52,17 +40,11 @@ class ForkServer:
     @classmethod
     async def started(cls) -> Self:
         """A new one, when it is ready. SandboxDownError."""
-        control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        process, control = start_fork_server("audio_recognition.uploads.fork_server")
         control.setblocking(False)
-        environment = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
-        # One thread: BLAS would start its own before the first fork, and forks inherit none of them but their locks.
-        environment |= {"PYTHONPATH": str(_ROOT), "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-        command = [sys.executable, "-m", "audio_recognition.uploads.fork_server"]
-        with theirs:
-            process = subprocess.Popen(command, stdin=theirs.fileno(), stdout=subprocess.DEVNULL, env=environment)  # noqa: S603, ASYNC220
         server = cls(process, control)
         try:
-            async with asyncio.timeout(_START_SECONDS):
+            async with asyncio.timeout(START_SECONDS):
                 is_ready = await asyncio.get_running_loop().sock_recv(control, LONGEST_MESSAGE)
         except BaseException as error:
             await server.stop()
@@ -101,7 +83,7 @@ class ForkServer:
         else:
             # Who was to answer has ended: the fork, or the server with the request in its hands, of which we hear a moment later.
             with suppress(subprocess.TimeoutExpired):
-                await asyncio.to_thread(self._process.wait, _DYING_SECONDS)
+                await asyncio.to_thread(self._process.wait, DYING_SECONDS)
         channel.close()
         return None
 
@@ -109,7 +91,7 @@ class ForkServer:
         """It goes when its socket closes; its forks go with it."""
         self._control.close()
         try:
-            await asyncio.to_thread(self._process.wait, _STOP_SECONDS)
+            await asyncio.to_thread(self._process.wait, STOP_SECONDS)
         except subprocess.TimeoutExpired:
             self._process.kill()
             await asyncio.to_thread(self._process.wait)
@@ -149,9 +131,7 @@ class DecodingProcess:
 
     def end(self) -> None:
         """Now, whatever it is at."""
-        with suppress(ProcessLookupError):
-            signal.pidfd_send_signal(self._descriptor, signal.SIGKILL)
-        os.close(self._descriptor)
+        end_process(self._descriptor)
         self._channel.close()
 
     async def _answer(self) -> Opened | Heard:

@@ -9,15 +9,11 @@ worker and its other streams do not notice. What must not live here: what goes o
 
 from __future__ import annotations
 
-import os
-import signal
 import socket
 import subprocess
-import sys
 import threading
 import time
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -26,6 +22,7 @@ import structlog
 
 from audio_recognition.chromaprint import SAMPLE_RATE
 from audio_recognition.uploads.fork_server import READY
+from audio_recognition.uploads.fork_server_process import DYING_SECONDS, START_SECONDS, STOP_SECONDS, end_process, start_fork_server
 from audio_recognition.uploads.limits import MEGABYTE, Limits
 from audio_recognition.uploads.messages import Hello
 from stream_monitor.capture.decoder_messages import DATA, END, LONGEST_MESSAGE, MOST_BYTES, Ended, Format, Heard, Wanted, packed, said
@@ -46,13 +43,8 @@ SLOWEST_SECONDS: Final = 20.0
 """A process may be so long busy beyond the sound that it gives: on a full core it falls behind a little, a crafted stream for good."""
 MOST_SILENT_BYTES: Final = 4 * MEGABYTE
 """Given to a process out of which no sound has come: above all that feed.py tries."""
-_START_SECONDS: Final = 30.0
-_STOP_SECONDS: Final = 5.0
 _TRIES: Final = 3
 """To have a process forked: a fork server that has just died may show it only when it is asked."""
-_KEPT_VARIABLES: Final = ("PATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL")
-"""Of the environment: the rest may hold secrets, which are no business of a process that reads strangers' streams."""
-_ROOT: Final = Path(__file__).resolve().parents[2]
 
 
 class Decoders:
@@ -109,14 +101,8 @@ class _ForkServer:
 
     def __init__(self) -> None:
         """Start it and wait until it is ready. DecoderError."""
-        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        environment = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
-        # One thread: BLAS would start its own before the first fork, and forks inherit none of them but their locks.
-        environment |= {"PYTHONPATH": str(_ROOT), "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-        command = [sys.executable, "-m", "stream_monitor.capture.decoder_server"]
-        with theirs:
-            self._process = subprocess.Popen(command, stdin=theirs.fileno(), stdout=subprocess.DEVNULL, env=environment)  # noqa: S603 - ours
-        self._control.settimeout(_START_SECONDS)
+        self._process, self._control = start_fork_server("stream_monitor.capture.decoder_server")
+        self._control.settimeout(START_SECONDS)
         try:
             is_ready = self._control.recv(LONGEST_MESSAGE) == READY
         except OSError:
@@ -134,7 +120,7 @@ class _ForkServer:
     def fork(self, limits: Limits) -> tuple[socket.socket, int, bool] | None:
         """A confined process: the channel to it, its descriptor, whether its system calls are filtered; None if no process comes."""
         channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        channel.settimeout(_START_SECONDS)
+        channel.settimeout(START_SECONDS)
         try:
             with theirs:
                 socket.send_fds(self._control, [packed(limits)], [theirs.fileno()])
@@ -147,7 +133,7 @@ class _ForkServer:
             return channel, descriptors[0], msgspec.msgpack.decode(message, type=Hello).has_call_filter
         # Who was to answer has ended: the fork, or the server, of which we hear a moment later.
         with suppress(subprocess.TimeoutExpired):
-            self._process.wait(0.5)
+            self._process.wait(DYING_SECONDS)
         channel.close()
         return None
 
@@ -155,7 +141,7 @@ class _ForkServer:
         """It goes when its socket closes; its forks go with it."""
         self._control.close()
         try:
-            self._process.wait(_STOP_SECONDS)
+            self._process.wait(STOP_SECONDS)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
@@ -191,9 +177,7 @@ class _Decoder:
 
     def end(self) -> None:
         """Now, whatever it is at."""
-        with suppress(ProcessLookupError):
-            signal.pidfd_send_signal(self._descriptor, signal.SIGKILL)
-        os.close(self._descriptor)
+        end_process(self._descriptor)
         self._channel.close()
 
     def _give(self, data: bytes) -> bytes:

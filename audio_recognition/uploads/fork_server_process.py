@@ -1,0 +1,44 @@
+"""What everybody shares who has strangers' sound decoded in forks: starting the fork server with a bare environment, ending a fork.
+
+What must not live here: what is said between the processes.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+START_SECONDS: Final = 30.0
+"""For the fork server to import what it needs: half a second of CPU, on a machine that may be busy."""
+STOP_SECONDS: Final = 5.0
+DYING_SECONDS: Final = 0.5
+"""From the end of a process's sockets to its own, on a machine that is busy."""
+_KEPT_VARIABLES: Final = ("PATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL")
+"""Of the environment: the rest may hold secrets, which are no business of a process that reads what strangers send."""
+_ROOT: Final = Path(__file__).resolve().parents[2]
+
+
+def start_fork_server(module: str) -> tuple[subprocess.Popen[bytes], socket.socket]:
+    """Start `python -m <module>`, which calls `serve_forks`; the process, and our end of its standard input."""
+    control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    environment = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
+    # One thread: BLAS would start its own before the first fork, and forks inherit none of them but their locks.
+    environment |= {"PYTHONPATH": str(_ROOT), "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    with theirs:
+        process = subprocess.Popen(  # noqa: S603 - ours
+            [sys.executable, "-m", module], stdin=theirs.fileno(), stdout=subprocess.DEVNULL, env=environment
+        )
+    return process, control
+
+
+def end_process(descriptor: int) -> None:
+    """Kill the process that `descriptor` (a pidfd) refers to, whatever it is at, and close it. A number could by now be another's."""
+    with suppress(ProcessLookupError):
+        signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+    os.close(descriptor)
