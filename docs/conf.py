@@ -16,6 +16,7 @@ extensions = ["myst_parser", "sphinxcontrib.mermaid"]
 html_theme = "furo"
 html_title = project
 html_copy_source = False
+html_show_copyright = False
 exclude_patterns = ["_build"]
 nitpicky = True
 myst_heading_anchors = 4

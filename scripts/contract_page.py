@@ -36,7 +36,7 @@ def contract_page() -> str:
     by_row, lines = shown_by(), [_HEAD]
     for row, entry in rows().items():
         if isinstance(entry, str):
-            lines.append(f"\n## {row}. {entry}\n| row | what holds | and further | shown by |\n|---|---|---|---|")
+            lines.append(f"\n## {row}. {entry}\n| Row | Guarantee | Beyond the contract | Tests |\n|---|---|---|---|")
         elif "follows" in entry:
             lines.append(f"| {row} | follows with {entry['follows']}: not served | | |")
         else:
@@ -51,7 +51,9 @@ def _link(file: str, name: str) -> str:
 
 _HEAD = """# The contract of /v1
 
-Every row runs as a test of its name against a live server process on loopback, once with the accounts in SQLite and once in PostgreSQL.
-`tests/contract/awkward.py` is the catalog that they are asked of; rows about what a build does are asked of one built from dumps. Beside
-them: hostile and made-up requests (`test_hostile_requests.py`), the OpenAPI document against the server (`test_description_holds.py`),
-credits under several workers (`test_credits_over_http.py`). This page is generated from [contract.yaml](contract.yaml) and the tests."""
+Every row has tests of its name. They run against a live server process on loopback, once with the accounts in SQLite and once in
+PostgreSQL. Most use the catalog of `tests/contract/awkward.py`; rows about builds use one built from dumps.
+
+Further tests cover hostile and generated requests (`test_hostile_requests.py`), the OpenAPI document against the server
+(`test_description_holds.py`), and credits under several workers (`test_credits_over_http.py`). This page is generated from
+[contract.yaml](contract.yaml) and the tests."""
