@@ -111,12 +111,13 @@ def newest_dump(file_system: Any, root: str, source: Source) -> RemoteDump:  # n
     """The newest dump that upstream shows. DumpError when there is none.
 
     Dated sub-folders win (the newest date), whatever files lie beside them; in a flat folder whose file names carry several dates, the
-    files of the newest date count.
+    files of the newest date count. Several sub-folders of the newest date are parts of one delivery, which is read as a flat folder.
     """
     shown = shown_files(file_system, root)
     folders = {name: date for name in shown if "/" in name and (date := date_in(name.split("/")[0]))}
     beside = [name for name in shown if name not in folders]
-    dated = source.dated if source.dated is not None else bool(folders) and not any("/" in name for name in beside)
+    newest = {name.split("/")[0] for name, date in folders.items() if date == max(folders.values())}
+    dated = source.dated if source.dated is not None else len(newest) == 1 and not any("/" in name for name in beside)
     if dated:
         if not folders:
             raise DumpError("no dated sub-folder (YYYY-MM-DD, YYYYMMDD ...)")

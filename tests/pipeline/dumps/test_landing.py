@@ -55,6 +55,15 @@ def test_stray_file_beside_dated_folders_is_named_and_not_read(tmp_path: Path, s
         assert f"are not read: {stray};" in warning
 
 
+def test_several_folders_of_the_newest_date_are_landed_together(tmp_path: Path) -> None:
+    for folder in ("itunes20261001", "match20261001", "itunes20261008", "match20261008"):
+        (tmp_path / "up" / folder).mkdir(parents=True)
+        (tmp_path / "up" / folder / "song").write_text(folder)
+    folder = land(source(tmp_path / "up"), tmp_path / "zone").folder
+    assert folder == tmp_path / "zone" / "2026-10-08"
+    assert sorted(path.read_text() for path in folder.rglob("song")) == ["itunes20261008", "match20261008"]
+
+
 def test_file_beside_dated_folders_counts_when_the_sources_say_so(tmp_path: Path) -> None:
     deliver(tmp_path / "up" / "2026-08-01", tracks__ndjson="old")
     deliver(tmp_path / "up", LATEST="2026-08-01")
