@@ -57,7 +57,7 @@ class ApiSettings:
     workers: Annotated[Count, "Worker processes; one per core that the server may use."] = 1
     metrics_host: Annotated[str, "Address that Prometheus metrics are served on: not the public one."] = "127.0.0.1"
     metrics_port: Annotated[Port, "Port of the metrics, `/metrics`; 0 serves none."] = 0
-    log_level: Annotated[Level, "What is logged on standard error."] = "info"
+    log_level: Annotated[Level, "The least level of the lines on standard error."] = "info"
     log_requests: Annotated[bool, "Whether each request is a line of the log (of level info)."] = True
     look_seconds: Annotated[Seconds, "How often the server looks whether another snapshot is live."] = 1.0
     stale_seconds: Annotated[

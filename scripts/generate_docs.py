@@ -14,8 +14,8 @@ from scripts.contract_page import contract_page
 REFERENCE = Path(__file__).resolve().parent.parent / "docs" / "reference"
 
 
-def rejects_page() -> str:
-    """The table of reject reasons with what to do about each."""
+def render_rejects() -> str:
+    """Write the page of reject reasons with what to do about each."""
     rows = "\n".join(f"| `{reason.value}` | {reason.advice} |" for reason in Reason)
     return (
         "# Rejects\n\n"
@@ -26,8 +26,8 @@ def rejects_page() -> str:
     )
 
 
-def errors_page() -> str:
-    """The table of the error codes of /v1."""
+def render_errors() -> str:
+    """Write the page of the error codes of /v1."""
     rows = "\n".join(f"| `{name}` | {code.status} | {code.title} | {code.advice} |" for name, code in CODES.items())
     return (
         "# Error codes of /v1\n\n"
@@ -41,8 +41,8 @@ def errors_page() -> str:
 
 PAGES = {
     "contract.md": contract_page,
-    "errors.md": errors_page,
-    "rejects.md": rejects_page,
+    "errors.md": render_errors,
+    "rejects.md": render_rejects,
     "settings.md": settings_page,
     "tables.md": table_reference,
 }

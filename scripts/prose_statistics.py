@@ -37,8 +37,8 @@ class Prose(NamedTuple):
         return self.words / self.sentences if self.sentences else 0.0
 
 
-def pages() -> list[Path]:
-    """README, the other pages beside it, and all of docs/ but the built site."""
+def list_pages() -> list[Path]:
+    """List README, the other pages beside it, and all of docs/ but the built site."""
     return sorted([*ROOT.glob("*.md"), *(page for page in (ROOT / "docs").rglob("*.md") if "_build" not in page.parts)])
 
 
@@ -65,7 +65,7 @@ def _count_words(paragraph: str) -> list[int]:
 
 def main(arguments: Sequence[str]) -> int:
     """Print a row per page and one for all."""
-    measured = {page: measure_prose(page) for page in ([Path(name).resolve() for name in arguments] or pages())}
+    measured = {page: measure_prose(page) for page in ([Path(name).resolve() for name in arguments] or list_pages())}
     print(f"{'words':>7} {'mean':>6} {'longest':>8}  page")
     for page, prose in measured.items():
         print(f"{prose.words:>7} {prose.mean_sentence:>6.1f} {prose.longest_paragraph:>8}  {page.relative_to(ROOT)}")

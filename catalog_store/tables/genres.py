@@ -17,7 +17,7 @@ GENRE = Table(
         Column("parent_id", INT32, "Node above; null for mains.", nullable=True, references="genre.genre_id"),
         Column("main_id", INT32, "The main it belongs to; its own id for mains.", references="genre.genre_id"),
         Column("main_name", TEXT, "Name of that main."),
-        Column("description", TEXT, "What it sounds like, for a reader; names no platform."),
+        Column("description", TEXT, "The sound of the genre, for a reader; names no platform."),
     ),
     primary_key=("genre_id",),
 )
@@ -31,7 +31,7 @@ RECORDING_GENRE = Table(
         Column("genre_id", INT32, "The node.", references="genre.genre_id"),
         Column("position", INT16, "Order, from 0: most trusted first.", minimum=0),
         Column("platform", TEXT, "Platform whose string decided.", values=(*CATALOG_PLATFORMS, "suggestion")),
-        Column("entity_kind", TEXT, "What that string hangs on.", values=("recording", "release", "artist")),
+        Column("entity_kind", TEXT, "The kind of entity that carries that string.", values=("recording", "release", "artist")),
         Column("genre", TEXT, "The string as delivered; of a suggestion the node's name."),
         Column("parent", TEXT, "Its parent in the source; empty when none, null for a suggestion.", nullable=True),
         Column("rule_id", TEXT, "The rule that fired, `node-<id>` for a node's own names, `suggestion-<id>`."),

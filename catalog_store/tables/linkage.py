@@ -28,7 +28,7 @@ LINKAGE_VERSION = Table(
 CREDIT_NAME = Table(
     "credit_name",
     "linkage",
-    "What each name that stands on a source record means.",
+    "The meaning of each name on a source record.",
     (
         Column("name", TEXT, "The name as delivered."),
         Column("name_key", TEXT, "Its normal form, without spaces; empty for placeholders such as Various Artists."),
@@ -92,7 +92,7 @@ ATOM_CHANGE = Table(
     "Atoms of the snapshot built on that are gone, and atoms that came, when only changes were linked.",
     (
         Column("atom_id", INT64, "The atom."),
-        Column("change", TEXT, "What became of it.", values=("gone", "made")),
+        Column("change", TEXT, "Whether the atom went or came.", values=("gone", "made")),
     ),
     primary_key=("atom_id",),
 )
@@ -126,7 +126,7 @@ EDGE = Table(
     (
         Column("atom_id_a", INT64, "The smaller atom id.", references="atom.atom_id"),
         Column("atom_id_b", INT64, "The larger atom id.", references="atom.atom_id"),
-        Column("kind", TEXT, "What the evidence is.", values=EDGE_KINDS),
+        Column("kind", TEXT, "The kind of evidence.", values=EDGE_KINDS),
         Column("score", FLOAT, "Similarity 0..1 of the compared values.", minimum=0, maximum=1),
         Column("evidence", TEXT, "The shared code or the compared values, for a reader."),
     ),
@@ -175,7 +175,7 @@ ISRC_CONFLICT = Table(
         Column("owner_recording_id", INT64, "The recording that keeps it.", minimum=1, later_references=_RECORDING),
         Column("platforms", TEXT_LIST, "Platforms that gave the losing recording the code."),
         Column("record_count", INT32, "Source records that did.", minimum=1),
-        Column("reason", TEXT, "What kept them apart.", values=("variant", "duration", "artist", "title", "outvoted")),
+        Column("reason", TEXT, "The first guard that kept them apart.", values=("variant", "duration", "artist", "title", "outvoted")),
     ),
     primary_key=("isrc", "recording_id"),
 )
@@ -183,7 +183,7 @@ ISRC_CONFLICT = Table(
 SOURCE_CREDIT = Table(
     "source_credit",
     "linkage",
-    "Who is credited on which source record, as artist of the catalog: those whom the title names stand behind the listed ones.",
+    "The credits of each source record, as artists of the catalog: artists named by the title follow the listed ones.",
     (
         Column("recording_id", INT64, "The recording of the source record.", minimum=1, later_references=_RECORDING),
         _PLATFORM,
@@ -191,7 +191,7 @@ SOURCE_CREDIT = Table(
         Column("position", INT16, "Order in the record, from 0.", minimum=0),
         Column("artist_id", INT64, "The artist.", references="artist.artist_id"),
         Column("name", TEXT, "Name as credited, without a numeric suffix."),
-        Column("role", TEXT, "What the record says of the artist.", values=ARTIST_ROLES),
+        Column("role", TEXT, "The role that the record gives the artist.", values=ARTIST_ROLES),
         Column("is_named_by_title", BOOL, "The title names the artist, as guest or remixer; the list of the record may do so too."),
     ),
     primary_key=("recording_id", "platform", "external_id", "position"),
@@ -203,7 +203,7 @@ ID_REGISTRY = Table(
     "Memory between builds, so that ids stay: the id that each source entity last had as its own, and what ids were merged into. Of source "
     "records it holds what `recording_member` does not say.",
     (
-        Column("kind", TEXT, "What the id names.", values=("recording", "artist", "release", "label")),
+        Column("kind", TEXT, "The kind of entity that the id names.", values=("recording", "artist", "release", "label")),
         Column("source_key", TEXT, "`<platform>:<external id>`; entities known by name only: `name:<key>`; ids merged away: `id:<id>`."),
         Column("entity_id", INT64, "The id it last had as its own; rows `id:<id>` lead to the one that stands for it now.", minimum=1),
     ),

@@ -35,7 +35,7 @@ REDIRECT = Table(
     "catalog",
     "Ids of ours that were merged into others or retired.",
     (
-        Column("kind", TEXT, "What the id names.", values=("recording", "artist", "release", "label")),
+        Column("kind", TEXT, "The kind of entity that the id names.", values=("recording", "artist", "release", "label")),
         Column("old_id", INT64, "The retired id.", minimum=1),
         Column(
             "new_id",

@@ -31,7 +31,7 @@ def _source_columns(field: str, reasons: tuple[str, ...] = (), agreed: str = "",
 RECORDING_PROVENANCE = Table(
     "recording_provenance",
     "catalog",
-    "Who gave each field of a recording, and why that source: one row per recording, null where the field is.",
+    "The source of each field of a recording, and the reason: one row per recording, null where the field is.",
     (
         Column("recording_id", INT64, "The recording.", references="recording.recording_id"),
         *_source_columns("title", TITLE_REASONS, "Platforms that show exactly this title."),

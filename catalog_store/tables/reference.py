@@ -15,10 +15,14 @@ if TYPE_CHECKING:
     from catalog_store.tables.spec import Column, Table
 
 _LAYERS = (
-    ("Catalog", "What is published: the tables of a snapshot, as Parquet and in `catalog.duckdb`.", CATALOG_TABLES),
+    ("Catalog", "The tables of a published snapshot, as Parquet and in `catalog.duckdb`.", CATALOG_TABLES),
     ("Linkage", "How source records became recordings. Some of them are published for analysts and for the next build.", LINKAGE_TABLES),
-    ("Quality", "What a build says of itself, for the next one to compare with.", QUALITY_TABLES),
-    ("Staging", "What the dumps said, one folder of tables per platform. Not published.", (*STAGING_TABLES, *FINGERPRINT_STAGING_TABLES)),
+    ("Quality", "Figures of a build, for the next one to compare with.", QUALITY_TABLES),
+    (
+        "Staging",
+        "The records of the dumps, one folder of tables per platform. Not published.",
+        (*STAGING_TABLES, *FINGERPRINT_STAGING_TABLES),
+    ),
 )
 _INTRODUCTION = """# Table reference
 

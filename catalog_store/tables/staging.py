@@ -48,7 +48,7 @@ CREDITED_ARTIST = pa.struct([pa.field("artist_id", TEXT), pa.field("name", TEXT)
 
 _PLATFORM = Column("platform", TEXT, "Platform key of the dump.", values=INPUTS)
 _RELEASE_ID = Column("release_id", TEXT, "The platform's release (album) id.", longest=LONGEST_ID)
-_ENTITY_KIND = Column("entity_kind", TEXT, "What the id names.", values=ENTITY_KINDS)
+_ENTITY_KIND = Column("entity_kind", TEXT, "The kind of entity that the id names.", values=ENTITY_KINDS)
 _ARTISTS = Column(
     "artists",
     pa.list_(CREDITED_ARTIST),
@@ -119,7 +119,7 @@ SOURCE_RECORDING = Table(
         Column(
             "traits",
             TEXT_LIST,
-            "What the platform flags the recording as: remix, live, karaoke, compilation, instrumental, ...",
+            "Flags of the platform: remix, live, karaoke, compilation, instrumental, ...",
             longest=LONGEST_ID,
             most=MOST_TRAITS,
         ),
@@ -226,14 +226,14 @@ SOURCE_GENRE = Table(
 SOURCE_LINK = Table(
     "source_link",
     "staging",
-    "What a record says about its identity on another platform.",
+    "Statements of a record about its identity on another platform.",
     (
         _PLATFORM,
         _ENTITY_KIND,
         Column("entity_id", TEXT, "Id of the record that carries the link.", longest=LONGEST_ID),
         Column("target_platform", TEXT, "Platform the link points to.", values=LINK_SOURCES),
         Column("target_id", TEXT, "Id on that platform, parsed out of the URL.", longest=LONGEST_ID),
-        Column("target_kind", TEXT, "What the target id names there.", values=("recording", "release", "artist", "video")),
+        Column("target_kind", TEXT, "The kind of entity that the target id names.", values=("recording", "release", "artist", "video")),
         Column("url", TEXT, "The URL as delivered.", longest=LONGEST_URL),
     ),
     sort_key=("platform", "entity_kind", "entity_id", "target_platform", "target_id"),
@@ -289,7 +289,7 @@ SOURCE_SUGGESTION = Table(
     (
         _PLATFORM,
         Column("suggestion_id", TEXT, "Id in the account store.", longest=LONGEST_ID),
-        Column("entity_kind", TEXT, "What `entity_id` names.", values=("recording", "isrc", "artist")),
+        Column("entity_kind", TEXT, "The kind of entity that `entity_id` names.", values=("recording", "isrc", "artist")),
         Column("entity_id", TEXT, "The catalog's recording or artist id, or an ISRC, normalised.", longest=LONGEST_ID),
         Column("genre_id", INT32, "The suggested node of the canonical tree.", minimum=1),
     ),
@@ -299,7 +299,7 @@ SOURCE_SUGGESTION = Table(
 REJECT = Table(
     "reject",
     "staging",
-    "What could not be taken over from a dump, with the value, the place and the reason: nothing is dropped silently.",
+    "Records and values that staging could not take over, with value, place and reason: nothing is dropped silently.",
     (
         _PLATFORM,
         Column("entity", TEXT, "Staging table the record would have gone to.", longest=LONGEST_ID),

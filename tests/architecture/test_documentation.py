@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from markdown_it import MarkdownIt
 
-from scripts.prose_statistics import LONGEST_PARAGRAPH, MEAN_SENTENCE, measure_prose, pages
+from scripts.prose_statistics import LONGEST_PARAGRAPH, MEAN_SENTENCE, list_pages, measure_prose
 from tests.conftest import ROOT
 
 if TYPE_CHECKING:
@@ -18,25 +18,25 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 DOCS = ROOT / "docs"
-PAGES = pages()
+PAGES = list_pages()
 LOGS = ("docs/benchmarks/log/2026.md", "docs/benchmarks/log/recognition.md", "docs/benchmarks/log/streams.md")
 """Kept as they were written."""
 PARSER = MarkdownIt("commonmark").enable("table")
 
 
 @cache
-def blocks(page: Path) -> list[Token]:
+def parse_blocks(page: Path) -> list[Token]:
     return PARSER.parse(page.read_text(encoding="utf-8"))
 
 
-def inline(page: Path) -> Iterator[Token]:
-    for block in blocks(page):
+def iterate_inline(page: Path) -> Iterator[Token]:
+    for block in parse_blocks(page):
         yield from block.children or ()
 
 
-def relative_links(page: Path) -> Iterator[tuple[str, str]]:
+def find_relative_links(page: Path) -> Iterator[tuple[str, str]]:
     """Path and anchor of each link without a scheme; the path is empty for a link within the page."""
-    for token in inline(page):
+    for token in iterate_inline(page):
         href = str(token.attrGet("href") or "")
         if token.type == "link_open" and not re.match(r"[a-z]+:", href):
             path, _, anchor = href.partition("#")
@@ -44,10 +44,10 @@ def relative_links(page: Path) -> Iterator[tuple[str, str]]:
 
 
 @cache
-def anchors(page: Path) -> set[str]:
+def find_anchors(page: Path) -> set[str]:
     """The anchors of a page's headings, as GitHub and the site name them."""
     found: set[str] = set()
-    tokens = blocks(page)
+    tokens = parse_blocks(page)
     for place, token in enumerate(tokens):
         if token.type == "heading_open":
             text = "".join(child.content for child in tokens[place + 1].children or ())
@@ -60,9 +60,9 @@ def anchors(page: Path) -> set[str]:
 def test_relative_links_and_anchors_lead_somewhere() -> None:
     broken = []
     for page in PAGES:
-        for path, anchor in relative_links(page):
+        for path, anchor in find_relative_links(page):
             target = (page.parent / path).resolve() if path else page
-            if not target.exists() or (anchor and target.suffix == ".md" and anchor not in anchors(target)):
+            if not target.exists() or (anchor and target.suffix == ".md" and anchor not in find_anchors(target)):
                 broken.append(f"{page.relative_to(ROOT)} -> {path}{'#' if anchor else ''}{anchor}")
     assert broken == []
 
@@ -72,9 +72,9 @@ def test_tables_render_as_tables() -> None:
     broken = []
     for page in PAGES:
         lines = page.read_text(encoding="utf-8").splitlines()
-        inside = {line for block in blocks(page) if block.map and block.type in {"table_open", "fence"} for line in range(*block.map)}
+        inside = {line for block in parse_blocks(page) if block.map and block.type in {"table_open", "fence"} for line in range(*block.map)}
         broken += [f"{page.relative_to(ROOT)}:{at + 1}" for at, line in enumerate(lines) if line.startswith("|") and at not in inside]
-        for block in blocks(page):
+        for block in parse_blocks(page):
             if block.type == "table_open" and block.map:
                 start, end = block.map
                 bars = [line.replace("\\|", "").count("|") for line in lines[start:end]]
@@ -88,7 +88,7 @@ def test_every_page_of_docs_can_be_reached_from_its_index() -> None:
         page = waiting.pop()
         if page not in reached and page.is_relative_to(DOCS) and page.suffix == ".md":
             reached.add(page)
-            waiting += [(page.parent / path).resolve() for path, _ in relative_links(page) if path]
+            waiting += [(page.parent / path).resolve() for path, _ in find_relative_links(page) if path]
     assert [str(page.relative_to(ROOT)) for page in PAGES if page.is_relative_to(DOCS) and page not in reached] == []
 
 

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 PYTHON = ".venv/bin/python"
 
 
-def commands(page: str) -> list[str]:
-    """The blocks of a lesson, each to be typed in one go."""
+def read_commands(page: str) -> list[str]:
+    """Read the blocks of a lesson, each to be typed in one go."""
     return re.findall(r"^```\n(.*?)^```", (ROOT / "docs" / "tutorial" / f"{page}.md").read_text(), re.DOTALL | re.MULTILINE)
 
 
@@ -39,23 +39,23 @@ def project(built_world: BuiltWorld, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def typed(command: str) -> dict[str, object]:
-    """How a command of the pages is started by the tests' own interpreter."""
+def shell_options(command: str) -> dict[str, object]:
+    """Options of `subprocess` that run a command of the pages by the tests' own interpreter."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), **{f"CATALOG_API_{name.upper()}": value for name, value in ALONE.items()}}
     return {"args": ["bash", "-euo", "pipefail", "-c", command.replace(PYTHON, sys.executable)], "env": environment}
 
 
 def run(command: str, project: Path) -> str:
-    done = subprocess.run(**typed(command), cwd=project, capture_output=True, text=True, check=False, timeout=300)  # type: ignore[call-overload]
+    done = subprocess.run(**shell_options(command), cwd=project, capture_output=True, text=True, check=False, timeout=300)  # type: ignore[call-overload]
     assert done.returncode == 0, f"{command}\n{done.stderr[-4000:]}"
     return str(done.stdout)
 
 
 @contextmanager
-def running(command: str, project: Path, base: str) -> Iterator[None]:
-    """The server of the lesson, until the end of the block."""
+def run_server(command: str, project: Path, base: str) -> Iterator[None]:
+    """Run the server of the lesson until the end of the block."""
     with (project / "log").open("wb") as log:
-        server = subprocess.Popen(**typed(f"exec {command}"), cwd=project, stdout=log, stderr=log)  # type: ignore[call-overload]
+        server = subprocess.Popen(**shell_options(f"exec {command}"), cwd=project, stdout=log, stderr=log)  # type: ignore[call-overload]
         try:
             for _ in range(600):
                 assert server.poll() is None, (project / "log").read_text()
@@ -71,7 +71,7 @@ def running(command: str, project: Path, base: str) -> Iterator[None]:
 
 
 def test_first_catalog_is_the_shared_one_and_its_commands_answer(project: Path) -> None:
-    simulate, build, look, evaluate, explain = commands("first_catalog")
+    simulate, build, look, evaluate, explain = read_commands("first_catalog")
     assert simulate == f"{PYTHON} -m pipeline simulate {' '.join(WORLD)} --out tutorial/world\n"
     assert build == f"{PYTHON} -m pipeline build --dumps tutorial/world --catalog tutorial/catalog\n"
     assert '"is_current": true' in run(look, project)
@@ -80,10 +80,10 @@ def test_first_catalog_is_the_shared_one_and_its_commands_answer(project: Path) 
 
 
 def test_first_query_finds_the_track(project: Path) -> None:
-    accounts, serve, by_id, search, usage = commands("first_query")
+    accounts, serve, by_id, search, usage = read_commands("first_query")
     run(accounts, project)
     port = str(unused_port())
-    with running(serve.replace("8000", port), project, f"http://127.0.0.1:{port}"):
+    with run_server(serve.replace("8000", port), project, f"http://127.0.0.1:{port}"):
         answers = run(f"{by_id}\necho\n{search}\necho\n{usage}".replace("8000", port), project)
     track, found, used = (json.loads(line) for line in answers.splitlines())
     assert track["id"] == 1
@@ -92,7 +92,7 @@ def test_first_query_finds_the_track(project: Path) -> None:
 
 
 def test_first_own_dump_is_built_and_its_reject_shown(project: Path) -> None:
-    write, build, rejects, explain = commands("first_own_dump")
+    write, build, rejects, explain = read_commands("first_own_dump")
     run(write, project)
     assert json.loads(run(build, project))["recordings"] == 2
     assert "invalid_isrc" in run(rejects, project)
