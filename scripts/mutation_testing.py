@@ -193,7 +193,7 @@ def _copy_tree(folder: Path) -> Path:
     folder.mkdir()
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True)  # noqa: S607 - git is where the user has it
     tracked = listed.stdout.decode().split("\0")
-    compiled = [str(path.relative_to(ROOT)) for path in ROOT.glob("catalog_store/search/__pycache__/*.so")]
+    compiled = [str(path.relative_to(ROOT)) for path in ROOT.glob("catalog_store/search/*.so")]
     for name in [*filter(None, tracked), *compiled]:
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)

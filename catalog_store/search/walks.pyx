@@ -2,7 +2,7 @@
 # distutils: language = c++
 """Walks over the arrays of an index and over lines of words, value by value: compiled, for Python takes 50 to 100 ns a value.
 
-walks.py loads it, walks.pyi has its types. What must not live here: what a query means, how well a name fits.
+`make setup` and the wheel compile it (pyproject.toml), walks.pyi has its types. What must not live here: what a query means, how well a name fits.
 """
 
 from cpython.unicode cimport PyUnicode_AsUTF8AndSize, PyUnicode_DecodeUTF8
