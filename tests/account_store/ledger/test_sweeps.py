@@ -15,7 +15,15 @@ from tests.account_store.conftest import HandClock, new_caller
 if TYPE_CHECKING:
     import pytest
 
-    from account_store import Accounts
+    from account_store import Accounts, Caller
+
+
+def book(subject: Writer, caller: Caller) -> None:
+    """Have two orders booked, one after the other: the second begins when the writer has looked at its clock after the first."""
+    for _ in range(2):
+        booked = threading.Event()
+        subject.submit([Order(Kind.CHARGE, caller.account_id, caller.key_id, 1, 1000)], lambda _answers, booked=booked: booked.set())
+        assert booked.wait(60), "the writer is dead"
 
 
 def test_sweeps_come_at_their_time_one_after_the_other(accounts: Accounts, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -26,12 +34,8 @@ def test_sweeps_come_at_their_time_one_after_the_other(accounts: Accounts, url: 
     caller = new_caller(accounts)
 
     def after(seconds: float) -> list[float]:
-        """What was swept by the time that two orders were booked: the second begins when the first has been looked at in full."""
         now[0] += seconds
-        for _ in range(2):
-            booked = threading.Event()
-            subject.submit([Order(Kind.CHARGE, caller.account_id, caller.key_id, 1, 1000)], lambda _answers, booked=booked: booked.set())
-            assert booked.wait(60)
+        book(subject, caller)
         return swept
 
     try:
@@ -44,16 +48,18 @@ def test_sweeps_come_at_their_time_one_after_the_other(accounts: Accounts, url: 
         subject.close()
 
 
-def test_failed_sweep_stops_no_booking(accounts: Accounts, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_sweep_stops_no_booking(accounts: Accounts, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writer, "SWEEP_SECONDS", 0.0)
-    seen = threading.Event()
+    swept = threading.Event()
 
-    def failing() -> None:
-        seen.set()
+    def fail() -> None:
+        swept.set()
         raise OSError("no room to sweep")
 
-    monkeypatch.setattr(accounts.ledger._writer, "_sweep", failing)
-    caller = new_caller(accounts)
-    assert accounts.ledger.charge_now(caller, 1).used == 1
-    assert seen.wait(60)
-    assert accounts.ledger.charge_now(caller, 1).used == 2
+    subject = Writer(parse_url(url), HandClock(), fail)
+    try:
+        book(subject, new_caller(accounts))
+        assert swept.is_set()
+        book(subject, new_caller(accounts))
+    finally:
+        subject.close()
