@@ -64,11 +64,11 @@ TARGETS = {
             "pipeline/dumps/checksums.py",
             "pipeline/dumps/daily.py",
         ),
-        tuple(f"tests/pipeline/dumps/test_{name}.py" for name in ("landing", "landing_identity", "daily")),
+        tuple(f"tests/pipeline/dumps/test_{name}.py" for name in ("landing", "landing_identity", "daily", "checksums")),
     ),
     "publisher": Target(
         ("catalog_store/publisher.py", "catalog_store/snapshot.py"),
-        tuple(f"tests/catalog_store/test_{name}.py" for name in ("publisher", "snapshot", "current_link", "publish_killed")),
+        tuple(f"tests/catalog_store/test_{name}.py" for name in ("publisher", "snapshot", "scrub", "current_link", "publish_killed")),
     ),
 }
 

@@ -65,6 +65,19 @@ def test_attachments_lie_beside_the_catalog_and_are_verified(small: dict[str, Pa
         verify(snapshot.folder)
 
 
+def test_index_of_fingerprints_is_taken_along_with_its_folders(small: dict[str, Path], tmp_path: Path) -> None:
+    index = tmp_path / "index"
+    (index / "segments").mkdir(parents=True)
+    (index / "layout.json").write_text("{}")
+    for name in ("0", "1"):
+        (index / "segments" / name).write_bytes(b"landmarks")
+    snapshot = publish(small, tmp_path / "root", snapshot_id="a", next_ids={}, recognition=index)
+    taken = snapshot.folder / "serving" / "recognition"
+    assert files_of(taken) == files_of(index)
+    assert (taken / "segments" / "0").samefile(index / "segments" / "0"), "hard-linked, not copied"
+    assert {"serving/recognition/layout.json", "serving/recognition/segments/0"} <= {file.path for file in verify(snapshot.folder).serving}
+
+
 def test_a_manifest_without_attachments_is_still_read(small: dict[str, Path], tmp_path: Path) -> None:
     snapshot = publish(small, tmp_path, snapshot_id="a", next_ids={})
     manifest = snapshot.folder / MANIFEST

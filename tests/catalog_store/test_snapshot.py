@@ -56,6 +56,18 @@ def test_a_changed_byte_is_found_only_when_contents_are_read(folder: Path) -> No
         verify(folder)
 
 
+def test_contents_are_read_below_one_folder_or_besides_one(folder: Path) -> None:
+    served = next(file.path for file in read_manifest(folder).serving)
+    content = bytearray((folder / served).read_bytes())
+    content[-1] ^= 1
+    (folder / served).write_bytes(content)
+    for options in ({"contents": "tables"}, {"besides": "serving"}, {"contents": False}):
+        assert verify(folder, **options).id == "first"  # type: ignore[arg-type]
+    for options in ({"contents": "serving"}, {"besides": "tables"}, {"besides": "serv"}, {}):
+        with pytest.raises(SnapshotInvalidError, match="has other contents"):
+            verify(folder, **options)  # type: ignore[arg-type]
+
+
 def test_all_faults_are_named_at_once(folder: Path) -> None:
     (folder / "catalog.duckdb").unlink()
     with (folder / "serving" / "serving.sqlite").open("ab") as file:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from typing import TYPE_CHECKING
 
 import psycopg
@@ -12,11 +13,12 @@ from account_store import Accounts
 from account_store.errors import UnavailableError
 from account_store.ledger import writer
 from account_store.ledger.books import InDoubtError
+from account_store.ledger.orders import Charge, Kind, Order
 from account_store.ledger.postgresql_books import PostgresqlBooks
 from tests.account_store.conftest import HandClock, new_caller
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from account_store import Caller
 
@@ -35,12 +37,14 @@ class Doubts:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.left = 0
+        self.answered_first = 0
         self.is_told = True
         self.holds = True
         commit, has_committed = PostgresqlBooks._commit, PostgresqlBooks.has_committed
 
         def unanswered(books: PostgresqlBooks, transaction: str) -> None:
-            if not self.left:
+            if not self.left or self.answered_first:
+                self.answered_first = max(self.answered_first - 1, 0)
                 commit(books, transaction)
                 return
             self.left -= 1
@@ -123,6 +127,28 @@ def test_several_doubts_are_resolved_each_by_its_own_answer(accounts: Accounts, 
     assert used == [15, 5, 15], "nothing is given back as long as the server cannot tell"
     doubts.is_told = True
     assert [charged(accounts, caller) for caller in callers] == [5, 0, 5]
+
+
+def test_order_in_doubt_takes_nothing_from_those_committed_before_it(accounts: Accounts, doubts: Doubts) -> None:
+    plain, careful = new_caller(accounts), new_caller(accounts)
+    orders = [
+        Order(Kind.CHARGE, plain.account_id, plain.key_id, PRICE, 1000),
+        Order(Kind.CHARGE, careful.account_id, careful.key_id, PRICE, 1000, is_partial=True, idempotency_key="one"),
+    ]
+    heard: list[Sequence[Charge | Exception]] = []
+    booked = threading.Event()
+
+    def hear(answers: Sequence[Charge | Exception]) -> None:
+        heard.append(answers)
+        booked.set()
+
+    doubts.left, doubts.answered_first, doubts.holds = 1, 1, False
+    accounts.ledger._writer.submit(orders, hear)
+    assert booked.wait(60)
+    ((first, second),) = heard
+    assert isinstance(first, Charge)
+    assert isinstance(second, UnavailableError)
+    assert (first.used, charged(accounts, plain), charged(accounts, careful)) == (PRICE, PRICE, 0)
 
 
 def test_doubt_outlives_a_database_that_is_away_when_it_is_asked(

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 import threading
+from contextlib import closing
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -11,11 +13,14 @@ from sqlalchemy import func, select
 from account_store import Accounts
 from account_store.errors import IdempotencyKeyReusedError, KeyRevokedError, UnavailableError
 from account_store.ledger.books import REPLAY_SECONDS
+from account_store.ledger.orders import Charge
 from account_store.ledger.reservations import RESERVATION_SECONDS, return_lapsed
 from account_store.schema import replay
 from tests.account_store.conftest import new_caller
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.account_store.conftest import HandClock
 
 
@@ -244,6 +249,42 @@ def test_a_client_that_goes_away_while_it_waits_harms_nobody(accounts: Accounts)
         return [task.result().granted for task in tasks[1::2]]
 
     assert asyncio.run(some_leave()) == [1] * 25
+
+
+@pytest.mark.parametrize("price", [0, 1, 7, 1000])
+def test_charge_without_a_future_is_heard_in_the_loop(accounts: Accounts, price: int) -> None:
+    caller = new_caller(accounts)
+
+    async def heard(price: int) -> Charge | Exception:
+        answer: asyncio.Future[Charge | Exception] = asyncio.get_running_loop().create_future()
+        accounts.ledger.charge_then(caller, price, answer.set_result)
+        return await asyncio.wait_for(answer, 60)
+
+    charge = asyncio.run(heard(price))
+    assert isinstance(charge, Charge)
+    assert (charge.granted, charge.used) == (price, price)
+    refused = asyncio.run(heard(1001))
+    assert isinstance(refused, Charge)
+    assert (refused.granted, refused.used) == (0, price)
+    accounts.keys.revoke(caller.key_id)
+    assert isinstance(asyncio.run(heard(1)), KeyRevokedError)
+
+
+def test_charge_waits_for_whoever_else_writes_to_the_file(tmp_path: Path) -> None:
+    opened = Accounts.open(f"sqlite:///{tmp_path}/accounts.db")
+    caller = new_caller(opened)
+    opened.ledger.charge_now(caller, 1)
+    charged: list[int] = []
+    waiting = threading.Thread(target=lambda: charged.append(opened.ledger.charge_now(caller, 1).used))
+    with closing(sqlite3.connect(tmp_path / "accounts.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        waiting.start()
+        waiting.join(0.3)
+        assert charged == []
+        other.execute("ROLLBACK")
+    waiting.join()
+    assert charged == [2]
+    opened.close()
 
 
 def test_a_closed_store_books_what_waits_and_then_refuses(url: str, clock: HandClock) -> None:

@@ -586,7 +586,25 @@ def test_room_is_asked_for_only_what_is_not_here_yet(
     monkeypatch.setattr(landing.shutil, "disk_usage", lambda _path: type("Usage", (), {"free": free}))
     result = fetched(upstream, zone)
     assert (result.status, result.problem is None) == (("new", True) if fits else ("missing", False))
+    assert result.bytes_fetched == (1000 if fits else 0)
     assert fits or "needs 1,000 bytes more" in str(result.problem)
+
+
+def test_dump_that_one_code_could_not_read_gets_another_chance_with_any_other(upstream: Upstream, zone: Path) -> None:
+    upstream.files, upstream.entity_tags = {"2026-09-01/a.csv": b"one"}, True
+    landed = fetched(upstream, zone).folder
+    assert landed is not None
+    for other in ("a", "c"):
+        mark_broken(landed, "no table", "b")
+        forgive_broken(zone, "b")
+        assert last_good(zone) is None
+        forgive_broken(zone, other)
+        assert last_good(zone) == landed
+    mark_broken(landed, "too few rows", "b", limits={"least": 2.0})
+    forgive_broken(zone, "b", {"least": 2.0})
+    assert last_good(zone) is None
+    forgive_broken(zone, "b", {"least": 1.0})
+    assert last_good(zone) == landed
 
 
 @pytest.mark.parametrize("size", [2, 4])
