@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
 project = "Music catalog"
-extensions = ["myst_parser", "sphinxcontrib.mermaid"]
+extensions = ["myst_parser"]
 html_theme = "furo"
 html_title = project
 html_copy_source = False
@@ -20,7 +20,6 @@ html_show_copyright = False
 exclude_patterns = ["_build"]
 nitpicky = True
 myst_heading_anchors = 4
-myst_fence_as_directive = ["mermaid"]
 suppress_warnings = ["misc.highlighting_failure"]
 """Answers in the pages are shortened by `...`, so they are JSON to a reader only."""
 
