@@ -10,6 +10,7 @@ import argparse
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 from tests.fuzz import INSTRUMENTED, Target, all_targets, crashes, target_named
@@ -42,8 +43,10 @@ def _run_apart(name: str, seconds: int) -> int:
     command = [sys.executable, "-m", "tests.fuzz", "--run-one", "--seconds", str(seconds), name]
     sys.stdout.write(f"{name}: {seconds} s\n")
     sys.stdout.flush()
-    environment = {**os.environ, "POLARS_MAX_THREADS": "1"}
-    done = subprocess.run(command, check=False, env=environment, stderr=subprocess.PIPE, text=True, errors="replace")
+    # The fuzzer ends its process without a clean-up: what a target leaves goes with this folder.
+    with tempfile.TemporaryDirectory() as scratch:
+        environment = {**os.environ, "POLARS_MAX_THREADS": "1", "TMPDIR": scratch}
+        done = subprocess.run(command, check=False, env=environment, stderr=subprocess.PIPE, text=True, errors="replace")
     lines = done.stderr.splitlines()
     shown = lines[-40:] if done.returncode else [line for line in lines if line.startswith(("#", "Done"))][-1:]
     sys.stdout.write("\n".join([*shown, f"{name}: {'a fault, see fuzz-findings/' + name if done.returncode else 'no fault'}\n"]))
