@@ -160,6 +160,7 @@ class Writer:
             books = books or open_books(self._url)
             self._resolve_doubts(books)
         except Exception:
+            _close(books)  # one that was opened here is nobody else's
             self._owed += [order for order in batch if order.kind is Kind.REFUND]
             raise
         return books

@@ -12,7 +12,7 @@ import pytest
 
 from catalog_store import publisher
 from catalog_store.errors import MissingTableError, NoSnapshotError, PublishBusyError, SnapshotExistsError, SnapshotInvalidError
-from catalog_store.publisher import current_folder, damaged_snapshots, prune, publish, rollback, snapshots, unused_id
+from catalog_store.publisher import current_folder, damaged_snapshots, highest_ids, prune, publish, rollback, snapshots, unused_id
 from catalog_store.reader import open_catalog
 from catalog_store.snapshot import MANIFEST, read_manifest, verify
 from catalog_store.tables.files import parts
@@ -45,6 +45,7 @@ def test_publish_makes_a_whole_snapshot_and_switches_to_it(small: dict[str, Path
     snapshot = publish(small, tmp_path, snapshot_id="a", next_ids={"recording": 21}, report=told.append)
     assert snapshot.is_current
     assert live(tmp_path) == "a"
+    assert current_folder(tmp_path) == snapshot.folder
     assert verify(snapshot.folder) == snapshot.manifest
     assert set(snapshot.manifest.tables) == set(small)
     assert snapshot.manifest.tables["recording"].rows == 20
@@ -63,6 +64,12 @@ def test_attachments_lie_beside_the_catalog_and_are_verified(small: dict[str, Pa
     (snapshot.folder / "report.html").unlink()
     with pytest.raises(SnapshotInvalidError, match=r"report\.html is missing"):
         verify(snapshot.folder)
+
+
+def test_kind_of_which_no_id_was_given_begins_with_the_first(small: dict[str, Path], tmp_path: Path) -> None:
+    publish(small, tmp_path, snapshot_id="a", next_ids={"label": 1, "recording": 21})
+    assert highest_ids(tmp_path) == {"label": 1, "recording": 21}
+    assert highest_ids(tmp_path, {"label": 5, "recording": 5}) == {"label": 5, "recording": 21}
 
 
 def test_index_of_fingerprints_is_taken_along_with_its_folders(small: dict[str, Path], tmp_path: Path) -> None:

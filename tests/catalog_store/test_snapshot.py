@@ -61,7 +61,7 @@ def test_contents_are_read_below_one_folder_or_besides_one(folder: Path) -> None
     content = bytearray((folder / served).read_bytes())
     content[-1] ^= 1
     (folder / served).write_bytes(content)
-    for options in ({"contents": "tables"}, {"besides": "serving"}, {"contents": False}):
+    for options in ({"contents": "tables"}, {"contents": "serv"}, {"besides": "serving"}, {"contents": False}):
         assert verify(folder, **options).id == "first"  # type: ignore[arg-type]
     for options in ({"contents": "serving"}, {"besides": "tables"}, {"besides": "serv"}, {}):
         with pytest.raises(SnapshotInvalidError, match="has other contents"):

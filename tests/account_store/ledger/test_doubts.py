@@ -151,8 +151,9 @@ def test_order_in_doubt_takes_nothing_from_those_committed_before_it(accounts: A
     assert (first.used, charged(accounts, plain), charged(accounts, careful)) == (PRICE, PRICE, 0)
 
 
-def test_doubt_outlives_a_database_that_is_away_when_it_is_asked(
-    accounts: Accounts, doubts: Doubts, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("place", "name"), [(PostgresqlBooks, "has_committed"), (writer, "open_books")])
+def test_doubt_outlives_a_database_that_is_away(
+    accounts: Accounts, doubts: Doubts, monkeypatch: pytest.MonkeyPatch, place: object, name: str
 ) -> None:
     caller = new_caller(accounts)
     doubts.lose(lambda: accounts.ledger.charge_now(caller, PRICE), holds=True)
@@ -161,8 +162,7 @@ def test_doubt_outlives_a_database_that_is_away_when_it_is_asked(
         raise psycopg.OperationalError("no connection")
 
     with monkeypatch.context() as patch:
-        patch.setattr(PostgresqlBooks, "has_committed", away)
-        patch.setattr(writer, "open_books", away)
+        patch.setattr(place, name, away)
         with pytest.raises(UnavailableError):
             accounts.ledger.charge_now(caller, 1)
     assert charged(accounts, caller) == 0

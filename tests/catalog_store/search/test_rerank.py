@@ -165,6 +165,27 @@ def test_misspelt_one_of_several_artists_is_worth_its_likeness() -> None:
     assert fit.likeness == pytest.approx(0.97 * 12 / 13)
 
 
+@pytest.mark.parametrize(
+    ("asked", "document", "likeness", "reason"),
+    [
+        ("Velvet Foxs feat. Sade", Artists(("velvet foxes",), ()), 0.985 * 11 / 12, "artist_similar"),  # a guest whom the document lacks
+        ("Daft Trunk feat. Sade", Artists(("sade",), ()), 0.85, "featured_artist"),  # the guest beside another artist
+        ("Daft Trunk feat. Sadee", Artists(("sade",), ()), 0.85 * 4 / 5, "featured_artist"),
+        ("Daft Trunk feat. Sade", Artists(("velvet foxes",), ("sade",)), 0.85, "featured_artist"),
+    ],
+)
+def test_guest_counts_less_than_the_artist(asked: str, document: Artists, likeness: float, reason: str) -> None:
+    fit = fit_of_artists(wanted(asked, "Midnight Running"), document)
+    assert (fit.likeness, fit.reason) == (pytest.approx(likeness), reason)
+
+
+@pytest.mark.parametrize(("title", "is_found"), [(1.0, True), (0.9, True), (0.89, False)])
+def test_artist_is_read_loosely_only_beside_a_sure_title(title: float, is_found: bool) -> None:  # noqa: FBT001
+    found = match(TitleFit(title, "title_similar", 1.0, "variant_equal"), ArtistsFit(0.5, "artist_similar", 0.8))
+    assert (found is not None) is is_found
+    assert found is None or found.reasons[0] == "artist_partial"
+
+
 def test_single_artist_is_never_one_of_several() -> None:
     fit = fit_of_artists(wanted("Vlvet Foxs", "Midnight Running"), Artists(("velvet foxes",), ()))
     assert fit.reason == "artist_similar"

@@ -113,6 +113,22 @@ def test_places_do_not_depend_on_the_number_of_buckets() -> None:
     assert places_of(of, at, members, buckets=7).contested.equals(one)
 
 
+def test_each_record_that_people_part_from_one_atom_is_a_recording_of_its_own(tmp_path: Path) -> None:
+    records = Records()
+    for name in "abcd":
+        records.add(name)
+    assert partition(link(records.frame())) == {frozenset("abcd")}
+    review = "  why: heard all\n  by: me\n  on: 2026-01-01\n"
+    pairs = [("a", "b"), ("a", "c"), ("b", "c")]
+    platform = records.rows[0]["platform"]
+    (tmp_path / "overrides.yaml").write_text("".join(f"- cannot_link: [{platform}:{x}, {platform}:{y}]\n{review}" for x, y in pairs))
+    assert partition(link(records.frame(), overrides=load_overrides(tmp_path / "overrides.yaml"))) == {
+        frozenset("ad"),
+        frozenset("b"),
+        frozenset("c"),
+    }
+
+
 def test_decisions_and_cross_links_reach_the_entry_in_memory(tmp_path: Path) -> None:
     file = tmp_path / "overrides.yaml"
     file.write_text("- must_link: [streamsvc_a:a, catalog_a:b]\n  why: one take\n  by: me\n  on: 2026-01-01\n")
