@@ -38,6 +38,8 @@ def test_a_part_is_the_same_however_it_is_counted(title: str) -> None:
         ("song parts i ii and iii", "song part 1 2 and 3"),
         ("messiah part i no 4", "messiah part 1 no 4"),
         ("act one", "act 1"),
+        ("messiah part iv chorus", "messiah part 4 chorus"),
+        ("song no ii", "song no 2"),
         ("песня часть 2", "песня part 2"),
     ],
 )

@@ -154,6 +154,8 @@ VARIANTS = [
     ("Song - Acoustic Version", "acoustic"),
     ("Song - MTV Unplugged", "unplugged:mtv"),
     ("Song (The Roxy Live)", "live:roxy"),
+    ("Song (Live Acoustic Session)", "acoustic+live"),
+    ("Song (Live 2nd Single Version)", "live"),
     ("Song - Tiësto Remix", "remix:tiesto"),
     ("Song (The Avener Rework)", "remix:avener"),
     ("Song - Remix", "remix"),

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from pipeline.linkage import typo_edges
 from pipeline.linkage.guards import TYPO_DURATION_MS, Letters, is_typo
 from pipeline.linkage.typo_edges import _neighbours
+from tests.pipeline.linkage.worlds import Records
 
 titles = st.text(st.sampled_from("abcdeé京ん"), max_size=30)
 
@@ -57,3 +58,11 @@ def test_neighbours_are_all_pairs_of_a_block_with_close_durations(largest: int, 
         found = _neighbours(blocked)
     assert found.height == len(expected)
     assert set(found.iter_rows()) == expected
+
+
+@pytest.mark.parametrize(("title", "misspelt", "is_one"), [("abcdefghi", "abczefghi", False), ("abcdefghij", "abczefghij", True)])
+def test_without_durations_a_title_is_misspelt_only_from_ten_letters_on(title: str, misspelt: str, is_one: bool) -> None:  # noqa: FBT001
+    records = Records().add("a", title, seconds=None).add("b", misspelt, platform="store_a", seconds=None)
+    assert (len(records.linked()) == 1) is is_one
+    timed = Records().add("a", title).add("b", misspelt, platform="store_a")
+    assert len(timed.linked()) == 1
