@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     import polars as pl
 
@@ -34,16 +34,22 @@ RELEASE_FRAGMENTS = {
 }
 
 
-def _compiled(fragments: Mapping[str, str]) -> Callable[[bytes], bytes]:
-    """All replacements in one expression: a loop takes half as long again."""
-    text = "text" + "".join(f".replace({code.encode()!r}, {fragment.encode()!r})" for code, fragment in fragments.items())
-    expand: Callable[[bytes], bytes] = eval(f"lambda text: {text}")  # noqa: S307 - our own constants
-    return expand
+_TRACK_BYTES = [(code.encode(), fragment.encode()) for code, fragment in TRACK_FRAGMENTS.items()]
+_RELEASE_BYTES = [(code.encode(), fragment.encode()) for code, fragment in RELEASE_FRAGMENTS.items()]
 
 
-expanded_track = _compiled(TRACK_FRAGMENTS)
-expanded_release = _compiled(RELEASE_FRAGMENTS)
-"""Stored text -> wire JSON."""
+def expand_track(stored: bytes) -> bytes:
+    """Turn the stored text of a track into wire JSON."""
+    for code, fragment in _TRACK_BYTES:
+        stored = stored.replace(code, fragment)
+    return stored
+
+
+def expand_release(stored: bytes) -> bytes:
+    """Turn the stored text of a release into wire JSON."""
+    for code, fragment in _RELEASE_BYTES:
+        stored = stored.replace(code, fragment)
+    return stored
 
 
 def condensed_expr(text: pl.Expr, fragments: Mapping[str, str]) -> pl.Expr:

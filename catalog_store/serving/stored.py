@@ -8,7 +8,7 @@ import msgspec
 
 from catalog_store.platforms import LINK_SOURCES
 from catalog_store.serving.bodies import SLUG_MARK
-from catalog_store.serving.fragments import expanded_release, expanded_track
+from catalog_store.serving.fragments import expand_release, expand_track
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -62,17 +62,17 @@ _RELEASE_REST = msgspec.json.Decoder(ReleaseRest)
 
 def track_wire(stored: Stored) -> bytes:
     """The wire JSON of a track."""
-    return b'{"id":%d,"title":"%b' % (stored.id, expanded_track(stored.text.partition(b"\n")[0]))
+    return b'{"id":%d,"title":"%b' % (stored.id, expand_track(stored.text.partition(b"\n")[0]))
 
 
 def track_wires(many: Iterable[Stored]) -> list[bytes]:
     """The same of many at once, in a third of the time."""
-    return _wires(many, expanded_track)
+    return _wires(many, expand_track)
 
 
 def release_wires(many: Iterable[Stored]) -> list[bytes]:
     """The wire JSON of many releases."""
-    return _wires(many, expanded_release)
+    return _wires(many, expand_release)
 
 
 def _wires(many: Iterable[Stored], expanded: Callable[[bytes], bytes]) -> list[bytes]:
