@@ -77,9 +77,6 @@ class Buckets(Protocol):
     async def take(self, key_id: int, step: float, burst: int) -> tuple[bool, float]:
         """Take a token from the bucket of `burst` tokens that gains one every `step` seconds; whether there was one, seconds until full."""
 
-    def take_at_once(self, key_id: int, step: float, burst: int) -> tuple[bool, float] | None:
-        """The same; None where it cannot be done without waiting: nothing was taken then."""
-
     async def close(self) -> None:
         """Give connections back."""
 
@@ -105,12 +102,6 @@ class RateLimiter:
         plan = caller.plan
         return _allowance(plan, *await self._buckets.take(caller.key_id, 1 / plan.requests_per_second, plan.burst))
 
-    def take_at_once(self, caller: Caller) -> Allowance | None:
-        """The same without a coroutine; None where the buckets lie elsewhere, and must be waited for."""
-        plan = caller.plan
-        taken = self._buckets.take_at_once(caller.key_id, 1 / plan.requests_per_second, plan.burst)
-        return None if taken is None else _allowance(plan, *taken)
-
     async def close(self) -> None:
         """Give connections back."""
         await self._buckets.close()
@@ -134,9 +125,9 @@ class MemoryBuckets:
 
     async def take(self, key_id: int, step: float, burst: int) -> tuple[bool, float]:
         """See `Buckets`."""
-        return self.take_at_once(key_id, step, burst)
+        return self.take_now(key_id, step, burst)
 
-    def take_at_once(self, key_id: int, step: float, burst: int) -> tuple[bool, float]:
+    def take_now(self, key_id: int, step: float, burst: int) -> tuple[bool, float]:
         """See `Buckets`. One event loop's requests cannot come between."""
         now = self._seconds()
         full = max(self._full_at.get(key_id, now), now)
@@ -153,7 +144,11 @@ class MemoryBuckets:
         """Nothing to give back."""
 
 
-def open_buckets(folder: Path | None, name: str) -> MemoryBuckets | SharedBuckets:
+LocalBuckets = MemoryBuckets | SharedBuckets
+"""Buckets of this machine: `take_now` needs no waiting."""
+
+
+def open_buckets(folder: Path | None, name: str) -> LocalBuckets:
     """Buckets of all processes that name the folder; of this one alone without a folder, or where it has no room."""
     if folder is None:
         return MemoryBuckets()
@@ -167,7 +162,7 @@ def open_buckets(folder: Path | None, name: str) -> MemoryBuckets | SharedBucket
 class RedisBuckets:
     """In Redis, shared by machines; on this machine while Redis does not answer."""
 
-    def __init__(self, url: str, local: MemoryBuckets | SharedBuckets | None = None) -> None:
+    def __init__(self, url: str, local: LocalBuckets | None = None) -> None:
         """`redis://`, `rediss://`, `redis+unix://`, `redis+sentinel://`, `redis+cluster://`. `local` counts while Redis is away."""
         options = {"socket_timeout": REDIS_SECONDS, "socket_connect_timeout": REDIS_SECONDS}
         try:
@@ -188,10 +183,7 @@ class RedisBuckets:
             except self._storage.base_exceptions as error:
                 log.warning("rate limits: Redis does not answer, this machine counts for itself: %s", error)
                 self._again_at = time.monotonic() + REDIS_PAUSE_SECONDS
-        return self._meanwhile.take_at_once(key_id, step, burst)
-
-    def take_at_once(self, key_id: int, step: float, burst: int) -> None:
-        """See `Buckets`: Redis is a round trip away."""
+        return self._meanwhile.take_now(key_id, step, burst)
 
     async def close(self) -> None:
         """Hang up."""

@@ -1,7 +1,7 @@
 """Token buckets in a file that the workers of one machine map into memory: what one takes, all others see.
 
     buckets = SharedBuckets(folder / "buckets")          # any process may come first
-    is_allowed, full_after = buckets.take_at_once(key, 0.2, 10)
+    is_allowed, full_after = buckets.take_now(key, 0.2, 10)
 
 The file is a table of fixed size. A key belongs to one set of `WAYS` slots; a slot is the key and the moment at which its bucket will be
 full. When a set has no slot left, the bucket that is nearest to full gives way: it loses least. Whoever takes a token holds a record lock
@@ -51,10 +51,10 @@ class SharedBuckets:
             raise
 
     async def take(self, key: int, step: float, burst: int) -> tuple[bool, float]:
-        """As `take_at_once`."""
-        return self.take_at_once(key, step, burst)
+        """As `take_now`."""
+        return self.take_now(key, step, burst)
 
-    def take_at_once(self, key: int, step: float, burst: int) -> tuple[bool, float]:
+    def take_now(self, key: int, step: float, burst: int) -> tuple[bool, float]:
         """Take a token of bucket `key` (from 1 to 2^63 - 1); whether there was one, and the seconds until the bucket is full."""
         place = ((key * _MIX & 0xFFFFFFFFFFFFFFFF) >> 51) * _SLOTS.size
         is_locked = self._lock(place)

@@ -20,8 +20,6 @@ from catalog_api import app as application
 from catalog_api import worker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from litestar.types import ASGIApp, Receive, Send
 
     from account_store.ledger import Ledger
@@ -61,31 +59,21 @@ class _Unchecked:
         scope["state"]["caller"] = _CALLER
         await self._app(scope, receive, send)
 
-    def at_once(self, scope: Any, done: Any) -> bool:  # noqa: ANN401 - an ASGI scope, and what takes the answer
-        scope["state"]["caller"] = _CALLER
-        return bool(self._app.at_once(scope, done))
-
 
 class _Uncounted:
     """In the place of the rate limiter and the ledger."""
 
     @classmethod
-    def open(cls, _url: str) -> Self:
+    def open(cls, *_: object) -> Self:
         return cls()
 
     async def take(self, _caller: Caller) -> Allowance:
-        return _ALLOWANCE
-
-    def take_at_once(self, _caller: Caller) -> Allowance:
         return _ALLOWANCE
 
     def charge(self, *_: object, **__: object) -> asyncio.Future[Charge]:
         done = asyncio.get_running_loop().create_future()
         done.set_result(_CHARGE)
         return done
-
-    def charge_then(self, _caller: Caller, _price: int, hear: Callable[[Charge], None]) -> None:
-        hear(_CHARGE)
 
     def close(self) -> None:
         pass

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from account_store.api_keys import ApiKeys, Caller
     from catalog_api.express import ExpressLane
-    from catalog_api.front import Done
     from catalog_api.key_guesses import KeyGuesses
 
 NO_METHOD = "NONE"
@@ -61,17 +60,6 @@ class KeyCheck:
                     return
                 scope.setdefault("state", {})["caller"] = caller
         await self._app(scope, receive, send)
-
-    def at_once(self, scope: Any, done: Done) -> bool:  # noqa: ANN401 - an HTTP scope
-        """The same for a request that may be answered at once (front.py): not when the key must be looked up, or there is none."""
-        try:
-            caller = self._keys.remembered(_key(scope))
-        except ApiError:
-            return False
-        if caller is None:
-            return False
-        scope["state"]["caller"] = caller
-        return self._app.at_once(scope, done)
 
     async def _caller(self, key: str, scope: Scope) -> Caller:
         caller = await self._keys.authenticate(key)

@@ -81,7 +81,7 @@ def build_app(settings: ApiSettings, traffic: Traffic, housekeeping: Housekeepin
     lane = ExpressLane(routes, ROUTES)
     desk = open_desk(service, lane)
     api = KeyCheck(lane, accounts.keys, ROUTES, guesses)
-    return Front(Doors(api, dashboard(desk)) if settings.dashboard else api, traffic, api.at_once)
+    return Front(Doors(api, dashboard(desk)) if settings.dashboard else api, traffic)
 
 
 def _rendered(request: Request[object, object, State], error: Exception) -> Response[bytes]:

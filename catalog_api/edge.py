@@ -12,10 +12,6 @@ uvicorn's with those limits, told as problem documents. One round a second looks
     one connection too many                             an idle one is closed for it (addresses.py); 503, closed, when there is none
     no further request in time                          closed
 
-A GET request without a body is offered to the application's `at_once` (an attribute, when it has one) before it is given to it as ASGI:
-`at_once(scope, reply)` may take it by returning True, and then calls `reply(status, head, body)` once, now or later, in the event loop.
-Such a request has no task, no coroutine and no messages, which together cost more than a lookup.
-
 How large a body may be is the route's business (bodies.py). What must not live here: anything that knows a path, a key, an account.
 """
 
@@ -25,10 +21,8 @@ import asyncio
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
-from urllib.parse import unquote
 
 import structlog
-from httptools import parse_url
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from catalog_api.addresses import Addresses
@@ -36,19 +30,13 @@ from catalog_api.answers import WHOLE
 from catalog_api.problems import PROBLEM_TYPE, ApiError, problem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from uvicorn.config import Config
     from uvicorn.server import ServerState
-
-    Reply = Callable[[int, bytes, bytes], None]
 
 log = structlog.get_logger("catalog_api")
 
 SWEEP_SECONDS = 1.0
 _EXTENSIONS: dict[str, dict[object, object]] = {WHOLE: {}}
-_NOT_AT_ONCE = frozenset({b"content-length", b"transfer-encoding", b"expect", b"upgrade"})
-"""Fields of requests that have a body, wait for leave to send one, or want another protocol."""
 
 
 @dataclass(frozen=True)
@@ -94,8 +82,6 @@ class GuardedProtocol(HttpToolsProtocol):
         self._is_over_limit = False
         self._unread: tuple[float, int] | None = None
         self._until_read = _UntilRead(self)
-        self._at_once: Callable[[Any, Reply], bool] | None = getattr(self.app, "at_once", None)
-        self._may_be_at_once = False
 
     # What the transport tells
 
@@ -149,34 +135,17 @@ class GuardedProtocol(HttpToolsProtocol):
         """Tell the application what it may send."""
         super().on_message_begin()
         self.scope["extensions"] = _EXTENSIONS
-        self._may_be_at_once = self._at_once is not None
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        """Note it; most need no look of uvicorn's."""
-        name = name.lower()
-        if name in _NOT_AT_ONCE:
-            self._may_be_at_once = False
-            super().on_header(name, value)
-        else:
-            self.headers.append((name, value))
 
     def on_headers_complete(self) -> None:
-        """Judge the head, then start the application as uvicorn does, unless the request may be answered at once: its end comes next."""
+        """Refuse a head over the limit; else start the application as uvicorn does."""
         if self._head_bytes > self.limits.head_bytes or len(self.headers) > self.limits.head_fields:
             size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
             if size > self.limits.head_bytes or len(self.headers) > self.limits.head_fields:
                 self._is_over_limit = True
                 raise ValueError("the head is too large")
         self._head_bytes = self._body_bytes = 0
-        # Not while another request of this connection is worked on, nor when its reader does not keep up.
-        is_free = (self.cycle is None or self.cycle.response_complete) and not self.flow.write_paused
-        if self._may_be_at_once and is_free and self.parser.get_method() == b"GET":
-            return
-        self._may_be_at_once = self._is_in_head = False
+        self._is_in_head = False
         self.deadline = self.loop.time() + self.limits.body_seconds
-        self._start()
-
-    def _start(self) -> None:
         super().on_headers_complete()
         self.cycle.__class__ = _Cycle  # uvicorn makes its own in the middle of a long method
         self.cycle.transport = self._until_read  # type: ignore[assignment]
@@ -187,13 +156,9 @@ class GuardedProtocol(HttpToolsProtocol):
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """The request is whole: it is answered at once, or the application takes its time, or the answer is out already."""
+        """Note that the request is whole; when its answer is out already, wait for the next one."""
         self._is_in_head = True
         self.deadline = None
-        if self._may_be_at_once:
-            if self._is_taken_at_once():
-                return
-            self._start()
         super().on_message_complete()
         self.cycle.transport = self.transport
         if self.cycle.response_complete:
@@ -201,22 +166,6 @@ class GuardedProtocol(HttpToolsProtocol):
             if self._until_read.is_closed:
                 self.transport.close()
             self._wait_for_next()
-
-    def _is_taken_at_once(self) -> bool:
-        """Ask the application, with the scope that uvicorn would make."""
-        url, version, scope = parse_url(self.url), self.parser.get_http_version(), self.scope
-        path = url.path.decode("ascii")
-        scope["method"] = "GET"
-        scope["http_version"] = version
-        scope["path"] = unquote(path) if "%" in path else path
-        scope["raw_path"] = url.path
-        scope["query_string"] = url.query or b""
-        before = self.cycle
-        self.cycle = ours = _AtOnce(self, keep_alive=version != "1.0" and self.parser.should_keep_alive())
-        is_taken = self._at_once is not None and self._at_once(scope, ours.reply)
-        if not is_taken:
-            self.cycle = before
-        return is_taken
 
     def on_response_complete(self) -> None:
         """The answer is out: on to what waits behind it, the rest of the body, or the next request. Without uvicorn's timer."""
@@ -323,32 +272,6 @@ class _Cycle(RequestResponseCycle):
         self.message_event.set()
         _write_whole(self, message["status"], message["head"], message["body"])
         return True
-
-
-class _AtOnce(RequestResponseCycle):
-    """In the place of a cycle while a request is answered at once: what the connection looks at, and nothing that needs a task."""
-
-    more_body = False
-    disconnected = False
-    response_started = False
-    response_complete = False
-
-    def __init__(self, connection: GuardedProtocol, *, keep_alive: bool) -> None:
-        """All of it is the connection's."""
-        self.transport = connection.transport
-        self.default_headers = connection.server_state.default_headers
-        self.on_response = connection.on_response_complete
-        self.message_event = _NOBODY_WAITS
-        self.keep_alive = keep_alive
-
-    def reply(self, status: int, head: bytes, body: bytes) -> None:
-        """Send the answer; `head` is as in `WHOLE`. To nobody when the client went away or the connection was refused meanwhile."""
-        if not self.disconnected:
-            self.response_started = self.response_complete = True
-            _write_whole(self, status, head, body)
-
-
-_NOBODY_WAITS = asyncio.Event()
 
 
 def _write_whole(cycle: RequestResponseCycle, status: int, head: bytes, body: bytes) -> None:

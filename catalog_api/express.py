@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from litestar.enums import ScopeType
 
-from catalog_api.metering import Question
 from catalog_api.problems import problem
 from catalog_api.routes import ROUTE, Route
 
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
     from litestar import Litestar
     from litestar.handlers import HTTPRouteHandler
     from litestar.types import Receive, Scope, Send
-
-    from catalog_api.front import Done
 
 
 class ExpressLane:
@@ -63,17 +60,6 @@ class ExpressLane:
         except Exception as error:  # noqa: BLE001 - told in the one form, as the framework's error handler does
             answer = problem(scope, error)
         await answer(scope, receive, send)
-
-    def at_once(self, scope: Any, done: Done) -> bool:  # noqa: ANN401 - an HTTP scope
-        """Answer a GET request without a task of the event loop (front.py), if its handler's question can be answered so."""
-        ask = self._found(scope)
-        if ask is None:
-            return False
-        try:
-            question = ask(scope)
-        except Exception:  # noqa: BLE001 - the long way makes the same question again, and tells what is wrong with it
-            return False
-        return isinstance(question, Question) and question.at_once(scope, done)
 
     def _found(self, scope: Any) -> Callable[..., Any] | None:  # noqa: ANN401 - an HTTP scope
         path = scope["path"]

@@ -14,20 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from litestar.enums import ScopeType
 
-from catalog_api.answers import WHOLE, Answer
-from catalog_api.problems import problem
+from catalog_api.answers import WHOLE
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable
 
     from litestar.types import ASGIApp, Receive, Scope, Send
 
     from catalog_api.traffic import Traffic
-
-    Done = Callable[[Answer], None]
-    AtOnce = Callable[[Any, Done], bool]
-    """Of a layer: takes a scope, returns True, and calls `done` once with the answer, now or later in the event loop; or returns False, and
-    nothing was done: the request goes the way of ASGI, through all layers."""
 
 _HARMLESS_ID = re.compile(r"[\w.:/=+@~-]{1,128}", re.ASCII)
 """UUIDs, ULIDs, base64, trace contexts: nothing that means anything in a log, in JSON or in HTML."""
@@ -38,10 +32,9 @@ CLIENT_WENT_AWAY = 499
 class Front:
     """Takes the caller's X-Request-Id if it is harmless, else makes one; the answer, the problem document and the log carry it."""
 
-    def __init__(self, app: ASGIApp, traffic: Traffic, at_once: AtOnce = lambda _scope, _done: False) -> None:
-        """`app` answers the request, when `at_once` did not; `traffic` is told of it."""
+    def __init__(self, app: ASGIApp, traffic: Traffic) -> None:
+        """`app` answers the request; `traffic` is told of it."""
         self._app = app
-        self._answer_at_once = at_once
         self._traffic = traffic
         # A random start and a count: unique over processes and restarts, and a tenth of the price of a UUID.
         self._prefix = secrets.token_hex(8)
@@ -73,21 +66,6 @@ class Front:
             raise
         finally:
             self._note(scope, status, started)
-
-    def at_once(self, scope: Any, reply: Callable[[int, bytes, bytes], None]) -> bool:  # noqa: ANN401 - an HTTP scope
-        """Answer the request by `reply` (edge.py), now or when its credit is booked; False when it must be asked for as ASGI."""
-        started = time.perf_counter()
-        identity = self._identify(scope)
-
-        def done(answer: Answer) -> None:
-            head = answer.head()
-            if head is None:
-                answer = problem(scope, ValueError("a line break in a header field"))
-                head = answer.head() or b""
-            reply(answer.status, b"%bx-request-id: %b\r\n" % (head, identity.encode()), answer.body)
-            self._note(scope, answer.status, started)
-
-        return self._answer_at_once(scope, done)
 
     def _identify(self, scope: Any) -> str:  # noqa: ANN401 - an HTTP scope
         """The id of the request, which its state keeps from now on."""

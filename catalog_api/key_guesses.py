@@ -14,7 +14,7 @@ from catalog_api.client_address import client_address, network_of
 from catalog_api.problems import ApiError
 
 if TYPE_CHECKING:
-    from account_store.rate_limits import Buckets
+    from account_store.rate_limits import LocalBuckets
 
 _LARGEST_KEY = 2**63 - 1
 
@@ -22,7 +22,7 @@ _LARGEST_KEY = 2**63 - 1
 class KeyGuesses:
     """A bucket of `per_minute` tokens for each address, which fills in a minute."""
 
-    def __init__(self, buckets: Buckets, per_minute: int, address_header: str = "") -> None:
+    def __init__(self, buckets: LocalBuckets, per_minute: int, address_header: str = "") -> None:
         """`address_header`: as in `client_address`. `per_minute` 0: as many as they like."""
         self._buckets = buckets
         self._per_minute = per_minute
@@ -35,7 +35,7 @@ class KeyGuesses:
         if not self._per_minute or not address:
             return unknown
         step = 60 / self._per_minute
-        taken = self._buckets.take_at_once(_bucket(network_of(address)), step, self._per_minute)
+        taken = self._buckets.take_now(_bucket(network_of(address)), step, self._per_minute)
         if taken is None or taken[0]:
             return unknown
         wait = max(1, math.ceil(taken[1] - (self._per_minute - 1) * step))

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from account_store.api_keys import Caller
     from account_store.ledger import Charge, Reservation
     from account_store.rate_limits import Allowance
-    from catalog_api.front import Done
     from catalog_api.service import Service
     from catalog_store.reader import Catalog
 
@@ -68,10 +67,6 @@ class Question(ABC):
         except Exception as error:  # noqa: BLE001 - whatever went wrong: the caller is told in the one form, and it is logged there
             answer = _failed(service, scope, error)
         await self._metered(answer, allowance)(scope, receive, send)
-
-    def at_once(self, scope: Scope, done: Done) -> bool:  # noqa: ARG002 - the common form
-        """Answer without waiting for anything but a turn and the credit (front.py); False where that cannot be, and nothing was done."""
-        return False
 
     def _metered(self, answer: Answer, allowance: Allowance) -> Answer:
         """The answer with the headers of the route and of the rate limit."""
@@ -119,38 +114,6 @@ class Lookup(Question):
             answer = await asyncio.to_thread(self._asked, service, scope)
         price = self._price(answer)
         return answer if price is None else self._paid(answer, await service.accounts.ledger.charge(caller, price), scope)
-
-    def at_once(self, scope: Scope, done: Done) -> bool:
-        """As `answer`, without a coroutine: `done` is called when the charge is booked, or when there is nothing to charge."""
-        service: Service = scope["litestar_app"].state.service
-        caller: Caller = scope["state"]["caller"]
-        allowance = service.limiter.take_at_once(caller) if self._pace is not Pace.ASIDE else None
-        if allowance is None or not allowance.is_allowed:
-            return False
-
-        def ask() -> None:
-            try:
-                answer = self._asked(service, scope)
-            except Exception as error:  # noqa: BLE001 - as in __call__
-                answer = _failed(service, scope, error)
-            price = self._price(answer)
-            if price is None:
-                done(self._metered(answer, allowance))
-            else:
-                service.accounts.ledger.charge_then(caller, price, partial(booked, answer))
-
-        def booked(answer: Answer, charge: Charge | Exception) -> None:
-            try:
-                paid = _failed(service, scope, charge) if isinstance(charge, Exception) else self._paid(answer, charge, scope)
-            except Exception as error:  # noqa: BLE001 - as in __call__
-                paid = _failed(service, scope, error)
-            done(self._metered(paid, allowance))
-
-        if self._pace is Pace.AT_ONCE:
-            ask()
-        else:
-            service.turns.take(ask)
-        return True
 
     def _asked(self, service: Service, scope: Scope) -> Answer:
         """The answer, before it is charged."""

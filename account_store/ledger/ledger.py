@@ -25,7 +25,7 @@ from account_store.ledger.reservations import return_lapsed
 from account_store.ledger.writer import Writer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from sqlalchemy import URL, Engine
 
@@ -65,10 +65,6 @@ class Ledger:
         """
         is_plain = price > 0 and not partial and idempotency_key is None
         return self._ask(_plain(caller, price) if is_plain else _charge(caller, price, partial, idempotency_key, request_hash))
-
-    def charge_then(self, caller: Caller, price: int, hear: Callable[[Charge | Exception], None]) -> None:
-        """As `charge`, all or none, without a future: `hear` is called in the event loop."""
-        self._here().book(_plain(caller, price) if price > 0 else _charge(caller, price, False, None, ""), hear)
 
     def charge_now(
         self, caller: Caller, price: int, *, partial: bool = False, idempotency_key: str | None = None, request_hash: str = ""

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import os
 import signal
@@ -29,7 +30,7 @@ from account_store.shared_buckets import SharedBuckets
 buckets = SharedBuckets(Path(sys.argv[1]))
 print(flush=True)
 sys.stdin.readline()
-print(sum(buckets.take_at_once(7, 3600.0, 500)[0] for _ in range(int(sys.argv[2]))), flush=True)
+print(sum(buckets.take_now(7, 3600.0, 500)[0] for _ in range(int(sys.argv[2]))), flush=True)
 sys.stdin.readline()
 """
 HOLDING = """
@@ -37,7 +38,7 @@ import fcntl, sys
 from pathlib import Path
 from account_store.shared_buckets import SharedBuckets
 buckets = SharedBuckets(Path(sys.argv[1]))
-buckets.take_at_once(7, 1.0, 2)
+buckets.take_now(7, 1.0, 2)
 fcntl.lockf(buckets._file, fcntl.LOCK_EX)
 print(flush=True)
 sys.stdin.readline()
@@ -84,7 +85,7 @@ def test_a_process_killed_with_a_lock_leaves_no_lock_and_its_tokens_stay_taken(
     process.communicate()
     buckets = SharedBuckets(tmp_path / "rates")
     fcntl.lockf(buckets._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    assert [buckets.take_at_once(7, 3600.0, 2)[0] for _ in range(2)] == [True, False], "one of the two tokens is gone"
+    assert [buckets.take_now(7, 3600.0, 2)[0] for _ in range(2)] == [True, False], "one of the two tokens is gone"
 
 
 def test_a_process_stopped_with_a_lock_stops_nobody_else(tmp_path: Path, started: Callable[..., subprocess.Popen[str]]) -> None:
@@ -92,7 +93,7 @@ def test_a_process_stopped_with_a_lock_stops_nobody_else(tmp_path: Path, started
     process.send_signal(signal.SIGSTOP)
     try:
         buckets = SharedBuckets(tmp_path / "rates")
-        assert [buckets.take_at_once(8, 3600.0, 2)[0] for _ in range(3)] == [True, True, False]
+        assert [buckets.take_now(8, 3600.0, 2)[0] for _ in range(3)] == [True, True, False]
     finally:
         process.kill()
         process.communicate()
@@ -107,7 +108,7 @@ def test_shared_buckets_answer_as_those_of_one_process_do(
     one, other = SharedBuckets(tmp_path_factory.mktemp("rates") / "rates", seconds), MemoryBuckets(seconds)
     for wait, key in waits:
         seconds.now += wait / 1000
-        assert one.take_at_once(key, 1 / rate, 2 * rate) == pytest.approx(other.take_at_once(key, 1 / rate, 2 * rate))
+        assert one.take_now(key, 1 / rate, 2 * rate) == pytest.approx(other.take_now(key, 1 / rate, 2 * rate))
 
 
 def test_a_flood_of_keys_takes_no_more_room_and_leaves_the_emptiest_buckets_alone(tmp_path: Path) -> None:
@@ -115,23 +116,23 @@ def test_a_flood_of_keys_takes_no_more_room_and_leaves_the_emptiest_buckets_alon
     buckets = SharedBuckets(tmp_path / "rates", seconds)
     size = (tmp_path / "rates").stat().st_size
     for _ in range(10):
-        assert buckets.take_at_once(1, 60.0, 10)[0]
+        assert buckets.take_now(1, 60.0, 10)[0]
     for key in range(2, 2 * SETS * WAYS):
-        buckets.take_at_once(key, 0.001, 1)
+        buckets.take_now(key, 0.001, 1)
         seconds.now += 0.000001
-    assert not buckets.take_at_once(1, 60.0, 10)[0]
+    assert not buckets.take_now(1, 60.0, 10)[0]
     assert (tmp_path / "rates").stat().st_size == size
 
 
 def test_a_moment_of_an_earlier_boot_counts_for_nothing(tmp_path: Path) -> None:
     seconds = Seconds()
     seconds.now = 1e7
-    SharedBuckets(tmp_path / "rates", seconds).take_at_once(1, 1.0, 2)
+    SharedBuckets(tmp_path / "rates", seconds).take_now(1, 1.0, 2)
     seconds.now = 10.0
     buckets = SharedBuckets(tmp_path / "rates", seconds)
-    assert [buckets.take_at_once(1, 1.0, 2)[0] for _ in range(3)] == [True, True, False]
+    assert [buckets.take_now(1, 1.0, 2)[0] for _ in range(3)] == [True, True, False]
     seconds.now += 1.0
-    assert buckets.take_at_once(1, 1.0, 2)[0]
+    assert buckets.take_now(1, 1.0, 2)[0]
 
 
 def test_the_table_is_its_owners_alone_and_has_no_holes(tmp_path: Path) -> None:
@@ -148,6 +149,6 @@ def test_the_table_is_its_owners_alone_and_has_no_holes(tmp_path: Path) -> None:
 def test_without_room_for_the_table_each_process_counts_for_itself(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     limiter = RateLimiter.open("memory://", tmp_path / "not there")
     caller = Caller(1, 7, load_plans().plan("custom", Terms(1000, Decimal(1), 1)), has_card=False)
-    taken = [limiter.take_at_once(caller) for _ in range(3)]
-    assert [one is not None and one.is_allowed for one in taken] == [True, True, False]
+    taken = [asyncio.run(limiter.take(caller)) for _ in range(3)]
+    assert [one.is_allowed for one in taken] == [True, True, False]
     assert "each process counts for itself" in caplog.text

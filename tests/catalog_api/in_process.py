@@ -83,15 +83,6 @@ async def asked(
     return head, b"".join(part.get("body", b"") for part in parts)
 
 
-async def asked_at_once(app: Any, path: str, key: str, headers: Headers = ()) -> tuple[dict[str, Any], bytes] | None:  # noqa: ANN401
-    """A GET request as the server offers it first: as `asked`, or None when it is not taken."""
-    told: asyncio.Future[tuple[int, bytes, bytes]] = asyncio.get_running_loop().create_future()
-    if not app.at_once(_scope("GET", path, key, headers), lambda *answer: told.set_result(answer)):
-        return None
-    status, head, body = await told
-    return {"status": status, "headers": [tuple(line.split(b": ", 1)) for line in head.split(b"\r\n")[:-1]]}, body
-
-
 def _scope(method: str, path: str, key: str, headers: Headers) -> dict[str, Any]:
     path, _, query = path.partition("?")
     facts: dict[str, Any] = {"method": method, "path": unquote(path), "raw_path": path.encode(), "query_string": query.encode("latin-1")}

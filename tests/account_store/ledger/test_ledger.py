@@ -13,7 +13,6 @@ from sqlalchemy import func, select
 from account_store import Accounts
 from account_store.errors import IdempotencyKeyReusedError, KeyRevokedError, UnavailableError
 from account_store.ledger.books import REPLAY_SECONDS
-from account_store.ledger.orders import Charge
 from account_store.ledger.reservations import RESERVATION_SECONDS, return_lapsed
 from account_store.schema import replay
 from tests.account_store.conftest import new_caller
@@ -21,6 +20,7 @@ from tests.account_store.conftest import new_caller
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from account_store.ledger.orders import Charge
     from tests.account_store.conftest import HandClock
 
 
@@ -252,22 +252,19 @@ def test_a_client_that_goes_away_while_it_waits_harms_nobody(accounts: Accounts)
 
 
 @pytest.mark.parametrize("price", [0, 1, 7, 1000])
-def test_charge_without_a_future_is_heard_in_the_loop(accounts: Accounts, price: int) -> None:
+def test_charge_in_the_loop_is_granted_whole_or_not_at_all(accounts: Accounts, price: int) -> None:
     caller = new_caller(accounts)
 
-    async def heard(price: int) -> Charge | Exception:
-        answer: asyncio.Future[Charge | Exception] = asyncio.get_running_loop().create_future()
-        accounts.ledger.charge_then(caller, price, answer.set_result)
-        return await asyncio.wait_for(answer, 60)
+    async def charge(price: int) -> Charge:
+        return await asyncio.wait_for(accounts.ledger.charge(caller, price), 60)
 
-    charge = asyncio.run(heard(price))
-    assert isinstance(charge, Charge)
-    assert (charge.granted, charge.used) == (price, price)
-    refused = asyncio.run(heard(1001))
-    assert isinstance(refused, Charge)
+    granted = asyncio.run(charge(price))
+    assert (granted.granted, granted.used) == (price, price)
+    refused = asyncio.run(charge(1001))
     assert (refused.granted, refused.used) == (0, price)
     accounts.keys.revoke(caller.key_id)
-    assert isinstance(asyncio.run(heard(1)), KeyRevokedError)
+    with pytest.raises(KeyRevokedError):
+        asyncio.run(charge(1))
 
 
 def test_charge_waits_for_whoever_else_writes_to_the_file(tmp_path: Path) -> None:
