@@ -153,6 +153,7 @@ VARIANTS = [
     ("Song (Live at Wembley, 1985)", "live:wembley1985"),
     ("Song - Acoustic Version", "acoustic"),
     ("Song - MTV Unplugged", "unplugged:mtv"),
+    ("Song (Live at Vienna Unplugged)", "unplugged:vienna"),
     ("Song (The Roxy Live)", "live:roxy"),
     ("Song (Live Acoustic Session)", "acoustic+live"),
     ("Song (Live 2nd Single Version)", "live"),
@@ -343,6 +344,7 @@ def test_a_version_means_the_same_wherever_the_platform_keeps_it(title: str, ver
     ("title", "notes"),
     [
         ("Song - 2011 Remaster", "remaster:2011"),
+        ("Song (2011 2015 Remaster)", "remaster:2015"),
         ("Song - Live - Remastered", "remaster"),
         ("Song [Explicit]", "explicit"),
         ("Song (Dirty) [Bonus Track]", "bonus+explicit"),
@@ -366,6 +368,8 @@ def test_what_makes_no_other_recording_is_still_noted(title: str, notes: str) ->
         ("Song - Remastered - 2011", "Song (Remastered - 2011)", "song", ""),
         ("Song - Live at Kask Hall - 2004 Remaster", "Song (Live at Kask Hall - 2004 Remaster)", "song", "live:kaskhall"),
         ("Song - Live - Summer of 1969", "Song (Live) - Summer of 1969", "song summer of 1969", "live"),
+        ("Song - Live - 15 09 19", "Song (Live - 15 09 19)", "song", "live:150919"),
+        ("Song - Live - 10 20 30 40", "Song (Live) - 10 20 30 40", "song 10 20 30 40", "live"),
     ],
 )
 def test_what_stands_behind_two_dashes_means_the_same_in_one_bracket(dashed: str, bracketed: str, core: str, variant: str) -> None:
