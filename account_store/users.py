@@ -44,7 +44,7 @@ _EMAIL = re.compile(r"^[^@\s]+@[^@\s.]+(\.[^@\s.]+)+$")
 
 
 class InvalidSignUpError(InvalidValueError):
-    """Who signs up gave values that cannot be meant: `problems` says of `email` and `password` what is wrong with each."""
+    """A sign-up is refused: `problems` tells what is wrong with `email` and with `password`."""
 
     def __init__(self, problems: dict[str, str]) -> None:
         """All that is wrong."""

@@ -1,4 +1,4 @@
-"""What the last check before a publish costs: the invariants of a snapshot, each by itself, beside reading every byte for its checksums.
+"""Measure the last check before a publish: each invariant of a snapshot by itself, beside reading every byte for its checksums.
 
     python -m benchmarks.snapshot_invariants FOLDER
 

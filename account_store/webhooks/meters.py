@@ -1,4 +1,4 @@
-"""What a deliverer counts, for Prometheus; each name stands in docs/reference/metrics.md."""
+"""The Prometheus metrics of a deliverer; docs/reference/metrics.md describes each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a matcher counts, for Prometheus; each name stands in docs/reference/metrics.md."""
+"""The Prometheus metrics of a matcher; docs/reference/metrics.md describes each."""
 
 from __future__ import annotations
 

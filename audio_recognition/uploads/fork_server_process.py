@@ -1,4 +1,4 @@
-"""What everybody shares who has strangers' sound decoded in forks: starting the fork server with a bare environment, ending a fork.
+"""The process that decodes strangers' sound in forks: uploads and streams start it here with a bare environment, and end its forks here.
 
 What must not live here: what is said between the processes.
 """
@@ -20,7 +20,7 @@ STOP_SECONDS: Final = 5.0
 DYING_SECONDS: Final = 0.5
 """From the end of a process's sockets to its own, on a machine that is busy."""
 _KEPT_VARIABLES: Final = ("PATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL")
-"""Of the environment: the rest may hold secrets, which are no business of a process that reads what strangers send."""
+"""Environment variables that the process keeps. The rest may hold secrets, and it reads bytes that strangers send."""
 _ROOT: Final = Path(__file__).resolve().parents[2]
 
 

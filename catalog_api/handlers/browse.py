@@ -44,7 +44,7 @@ _FILTERS: dict[str, Parameter[Any]] = {
 
 
 def _genre_problem(asked: Asked, service: Service) -> list[ParameterProblem]:
-    """What browsing would say of the genre alone."""
+    """Return the problem that browsing by the genre alone would have."""
     genre = BrowseFilters(genre_id=asked[GENRE_ID], genre=asked[GENRE])
     if genre.genre_id is None and genre.genre is None:
         return []

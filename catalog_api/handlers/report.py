@@ -22,7 +22,7 @@ from catalog_api.wire.report import AirplayReport
 
 
 def window_problems(asked: Asked) -> list[ParameterProblem]:
-    """What is wrong with the days together; nothing where one of them is wrong by itself."""
+    """Find what is wrong with the two days together. A day that is wrong by itself is told elsewhere."""
     first: date | None = asked[FROM]
     last: date | None = asked[UNTIL]
     if first is None or last is None:
