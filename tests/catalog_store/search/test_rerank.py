@@ -201,6 +201,7 @@ def test_single_artist_is_never_one_of_several() -> None:
         ("Go On", "go on extraordinarily", 0.80, "artist_partial"),
         ("Sonic Vision", "sonic vision original mix extended", 0.70, "artist_partial"),  # what the other begins with
         ("Sonic Vision Original Mix Extended", "sonic vision", 0.70, "artist_partial"),
+        ("Go In", "go in extraordinarily long songs", 0.70, "artist_partial"),  # five letters are enough
         ("Nightingale Songs Of A Long Winter", "nightingale", 0.70, "artist_partial"),
         ("Nightingale", "nightingale songs of a long winter", 0.0, "artist_similar"),  # one word asked for says too little
         ("Ab C", "ab c songs of winter", 0.0, "artist_similar"),
