@@ -32,7 +32,7 @@ from catalog_api.handlers import ROUTES
 from catalog_api.problems import PROBLEM_TYPE
 from catalog_api.routes import Route, declared, template
 from catalog_api.wire.problems import Problem
-from tests.catalog_api.in_process import answering, asked, asked_at_once
+from tests.catalog_api.in_process import answering, asked
 from tests.contract.awkward import isrc, publish_both
 
 if TYPE_CHECKING:
@@ -83,11 +83,6 @@ class Service:
     def ask(self, method: str, path: str, headers: Sequence[tuple[bytes, bytes]] = (), body: bytes = b"") -> Answer:
         """The answer to one request. `path` is percent-encoded, and may end with a query; bytes of the latter stand as Latin-1."""
         return _answer(*self._loop.run_until_complete(asked(self._app, method, path, self._key, headers, body)))
-
-    def ask_at_once(self, path: str, headers: Sequence[tuple[bytes, bytes]] = ()) -> Answer | None:
-        """The answer to a GET request as the server asks first, without a task; None where it is not answered so."""
-        found = self._loop.run_until_complete(asked_at_once(self._app, path, self._key, headers))
-        return None if found is None else _answer(*found)
 
     @contextmanager
     def own_webhook(self) -> Iterator[str]:
