@@ -237,9 +237,9 @@ class Following(CatalogScenario):
         live = LiveSnapshot(root, open_catalog, what="snapshot", contents=True, absent=lambda: NoSnapshotError("none"), look_seconds=0.01)
         try:
             live.follow()
-            _comes(live, "first", 1)
+            _comes(live, "first", self.patience_seconds)
             _switch(root, "second")
-            _comes(live, "second", 1)
+            _comes(live, "second", self.patience_seconds)
             system_calls.disarm()
             _switch(root, "third")
             assert _comes(live, "third", 20), f"{live.snapshot} is served, current is third, and the last refusal was {live.refused}"

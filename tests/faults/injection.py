@@ -95,6 +95,8 @@ class Scenario(ABC):
     """Whether killing the process is a fault that has an aftermath of its own."""
     looks_alike = True
     """Whether states with the same names and sizes of small files may count as one."""
+    patience_seconds = 1
+    """How long to wait for what a fault may keep from coming. While the calls are counted, nothing does, and the wait is longer."""
 
     @abstractmethod
     def prepare(self, folder: Path) -> None:
@@ -257,6 +259,7 @@ def _operate_in_child(scenario: Scenario, place: Path, fault: Fault | None, log:
     open_before = _open_files(place)
     system_calls.watch()
     if fault is None:
+        scenario.patience_seconds = 60
         system_calls.arm(scenario.watched(place), log, with_data=True)
     else:
         kind = fault.kind
