@@ -133,9 +133,10 @@ def test_steps_of_one_run_work_side_by_side_in_processes_of_their_own_and_others
 def test_a_finished_run_of_a_process_that_lives_on_holds_nothing(
     built_world: BuiltWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _, catalog = copy_of(built_world, tmp_path)
+    dumps, catalog = copy_of(built_world, tmp_path)
     (tmp_path / "home").mkdir()
     monkeypatch.setenv("CATALOG_ROOT", str(catalog))
+    monkeypatch.setenv("CATALOG_DUMPS", str(dumps))
     from tests.pipeline.defs import side_by_side  # noqa: PLC0415 - it reads the environment
 
     with dg.DagsterInstance.from_config(str(tmp_path / "home")) as instance:
