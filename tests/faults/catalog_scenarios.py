@@ -237,9 +237,10 @@ class Following(CatalogScenario):
         live = LiveSnapshot(root, open_catalog, what="snapshot", contents=True, absent=lambda: NoSnapshotError("none"), look_seconds=0.01)
         try:
             live.follow()
-            _comes(live, "first", self.patience_seconds)
+            self._follow(live, "first", folder, 0)
+            logged = self._log_bytes(folder)
             _switch(root, "second")
-            _comes(live, "second", self.patience_seconds)
+            self._follow(live, "second", folder, logged)
             system_calls.disarm()
             _switch(root, "third")
             assert _comes(live, "third", 20), f"{live.snapshot} is served, current is third, and the last refusal was {live.refused}"
@@ -249,6 +250,15 @@ class Following(CatalogScenario):
             live.close()
             with suppress(OSError, ValueError):  # what it could not write
                 sys.stderr.close()
+
+    def _follow(self, live: LiveSnapshot[Catalog], name: str, folder: Path, logged: int) -> None:
+        """Wait for a snapshot, and for its line in the log, which comes behind it: the log is larger than `logged` bytes then."""
+        if _comes(live, name, self.patience_seconds):
+            _until(lambda: self._log_bytes(folder) > logged, self.patience_seconds)
+
+    def _log_bytes(self, folder: Path) -> int:
+        """Size of the log, asked by a call that is not counted."""
+        return (self.watched(folder) / ".server.log").stat().st_size
 
     def operate_next(self, folder: Path) -> None:
         """It went on already."""
@@ -277,8 +287,12 @@ def _switch(root: Path, snapshot_id: str) -> None:
 
 
 def _comes(live: LiveSnapshot[Catalog], snapshot_id: str, seconds: int) -> bool:
+    return _until(lambda: live.snapshot is not None and live.snapshot[0] == snapshot_id, seconds)
+
+
+def _until(is_so: Callable[[], bool], seconds: int) -> bool:
     for _ in range(100 * seconds):
-        if live.snapshot is not None and live.snapshot[0] == snapshot_id:
+        if is_so():
             return True
         time.sleep(0.01)
     return False
