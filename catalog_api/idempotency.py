@@ -19,7 +19,7 @@ def idempotency_key(scope: Any) -> str | None:  # noqa: ANN401 - an HTTP scope
 
 
 def idempotency_problem(scope: Any) -> ParameterProblem | None:  # noqa: ANN401 - an HTTP scope
-    """What is wrong with the key that was sent, if anything is."""
+    """Find what is wrong with the key that was sent; None when nothing is."""
     key = idempotency_key(scope)
     if key is None or (_KEY.fullmatch(key) and len(key) <= LONGEST_IDEMPOTENCY_KEY):
         return None

@@ -13,7 +13,7 @@ STEADY_SECONDS = 10.0
 
 
 class Restarts:
-    """Of one process and those that took its place. Seconds are `time.monotonic`'s."""
+    """The restarts of one process and of those that took its place. Seconds are `time.monotonic`'s."""
 
     def __init__(self) -> None:
         """None yet."""

@@ -45,7 +45,7 @@ _MONITOR_STOP_SECONDS = 15.0
 
 
 class _Pulse:
-    """What the supervisor knows of one worker process: whether it answers, and since when it has not."""
+    """One worker process as the supervisor sees it: whether it answers, and since when it has not."""
 
     def __init__(self, now: float) -> None:
         self.asked_at = now

@@ -65,7 +65,7 @@ class WorkerReport(msgspec.Struct):
     is_following: bool = True
     """Whether the thread that looks at `current` lives."""
     lost_lines: int = 0
-    """Of the log, that could not be written."""
+    """Lines of the log that could not be written."""
 
 
 class Line(msgspec.Struct, omit_defaults=True):

@@ -124,7 +124,7 @@ def _settle(root: Path, marker: Path) -> None:
     folder = _marked(marker)
     is_ours = marker.is_symlink() and marker.readlink() == Path(SNAPSHOTS) / folder.name and ID_SHAPE.fullmatch(folder.name)
     if is_ours and folder.is_dir() and not folder.is_symlink() and not is_live(root, folder):
-        # What `current` names in memory must be what it names on disk before anything else goes.
+        # `current` must name the same snapshot on disk as in memory before anything else is removed.
         flush_folder(root)
         retire(root, folder)
     if marker.is_symlink() or not marker.is_dir():

@@ -214,7 +214,7 @@ def _told() -> Iterator[None]:
     except TooManyEndpointsError as error:
         raise ApiError("too_many_webhooks", f"{str(error).capitalize()}.") from None
     except SealedError:
-        # What an operator does about it stands in the log.
+        # The log tells the operator what to do about it.
         raise ApiError("secrets_unavailable", "A secret cannot be kept safely at the moment.", headers=RETRY_SOON) from None
     except InvalidValueError as error:
         raise ApiError("invalid_parameter", f"{error}.", (ParameterProblem("body", "url", str(error)),)) from None
