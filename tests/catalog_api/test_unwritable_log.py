@@ -124,11 +124,14 @@ def test_reader_of_the_log_that_goes_or_hangs_stops_nobody(place: Path, reader: 
 
 def test_snapshot_that_is_refused_leaves_a_worker_ready_and_stale(place: Path) -> None:
     with served_with_log(place, "2>/dev/null", MATCHER="false", STALE_SECONDS="0.3") as served:
+        # A worker that opens its catalog only after the damage has no good snapshot to keep, and answers 503.
+        until(lambda: served.metrics().get(("catalog_api_snapshot_workers", "first")) == 2)
         broken = place / "catalog" / "snapshots" / "second" / "serving" / "serving.sqlite"
         broken.write_bytes(broken.read_bytes()[:-1])
         (place / "catalog" / ".next").symlink_to("snapshots/second")
         (place / "catalog" / ".next").rename(place / "catalog" / "current")
-        until(lambda: json.loads(served.get("/readyz")[1]).get("is_stale"))
+        until(lambda: served.metrics()["catalog_api_workers_refusing_snapshot",] == 2)
+        until(lambda: json.loads(served.get("/readyz")[1])["is_stale"])
         status, body = served.get("/readyz")
         told = json.loads(body)
         assert status == 200

@@ -92,9 +92,11 @@ class Loop:
         everything, publishing = self.chance.random() < 0.5, self.chance.random() < 0.35
         delay = self.chance.uniform(0, 1.5) if publishing else self.chance.uniform(0, 1.05 * self.lasts.get(start, 30))
         begun = time.monotonic()
+        # A killed publish leaves its folder behind until the next one removes it.
+        left_over = set((self.catalog / "snapshots").glob(".building-*"))
         options = {"cwd": ROOT, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True}
         with subprocess.Popen([sys.executable, *self.command(start)], env={**os.environ, **self.environment}, **options) as build:  # type: ignore[call-overload]
-            while publishing and build.poll() is None and not any((self.catalog / "snapshots").glob(".building-*")):
+            while publishing and build.poll() is None and left_over.issuperset((self.catalog / "snapshots").glob(".building-*")):
                 time.sleep(0.005)
             end = time.monotonic() + delay
             while build.poll() is None and time.monotonic() < end:
