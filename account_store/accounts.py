@@ -22,7 +22,6 @@ from account_store.clock import utc_now
 from account_store.database import migrate, new_id, open_engine, parse_url
 from account_store.errors import InvalidValueError, TakenError, UnknownError
 from account_store.ledger import Ledger
-from account_store.outbound import Outbound, allowed_by
 from account_store.plans import Plan, PlanTable, Terms, current_plans
 from account_store.replays import Replays
 from account_store.schema import account
@@ -34,8 +33,8 @@ from account_store.usage import Usage
 from account_store.users import Users
 from account_store.webhooks.deliveries import Deliveries
 from account_store.webhooks.endpoints import Endpoints
-from account_store.webhooks.queue import Queue
 from account_store.webhooks.secret_keys import open_seal, replace_lost_key
+from outbound_http import InvalidAllowListError, Outbound, read_allow_list
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -61,61 +60,64 @@ class Account:
 
 
 class Accounts:
-    """One database of accounts. Thread-safe. Open one per process and `close` it at the end."""
+    """One database of accounts. Thread-safe. Open one per process and `close` it at the end.
+
+    `engine`, `seal` and `clock` serve packages above that read and write the same database (webhook_delivery).
+    """
 
     def __init__(self, url: URL, plans: PlanTable, clock: Clock, outbound: Outbound) -> None:
         """Use `Accounts.open`."""
-        self._engine = open_engine(url)
+        self.engine = open_engine(url)
         self._url = url
-        self._clock = clock
+        self.clock = clock
         self.plans = plans
         self.outbound = outbound
-        self.keys = ApiKeys(self._engine, self._plan_of, clock)
-        self.ledger = Ledger(url, self._engine, clock)
-        self.replays = Replays(self._engine, clock)
-        self.streams = Streams(self._engine, clock)
-        self.history = History(self._engine, clock)
-        self.airplay = Airplay(self._engine, clock)
-        self.suggestions = Suggestions(self._engine, clock)
-        self.usage = Usage(self._engine, self.account, plans.stream_month_price_eur, clock)
-        self.users = Users(self._engine, clock)
+        self.keys = ApiKeys(self.engine, self._plan_of, clock)
+        self.ledger = Ledger(url, self.engine, clock)
+        self.replays = Replays(self.engine, clock)
+        self.streams = Streams(self.engine, clock)
+        self.history = History(self.engine, clock)
+        self.airplay = Airplay(self.engine, clock)
+        self.suggestions = Suggestions(self.engine, clock)
+        self.usage = Usage(self.engine, self.account, plans.stream_month_price_eur, clock)
+        self.users = Users(self.engine, clock)
         try:
-            migrate(self._engine)
-            seal = open_seal(self._engine, url, os.environ, clock)
+            migrate(self.engine)
+            self.seal = open_seal(self.engine, url, os.environ, clock)
         except BaseException:
             self.close()
             raise
-        self.webhooks = Endpoints(self._engine, outbound, seal, clock)
-        self.deliveries = Deliveries(self._engine, clock)
-        self.webhook_queue = Queue(self._engine, seal, clock)
+        self.webhooks = Endpoints(self.engine, outbound, self.seal, clock)
+        self.deliveries = Deliveries(self.engine, clock)
 
     @classmethod
     def open(cls, url: str, *, plans: PlanTable | None = None, clock: Clock = utc_now, outbound: Outbound | None = None) -> Self:
-        """Open the database and bring its tables up to date. InvalidValueError: no URL for us; UnavailableError: no answer.
+        """Open the database and bring its tables up to date.
 
-        `outbound` judges the addresses of streams and webhooks; by default by what the operator allows in the environment.
+        `outbound` checks the addresses of webhooks; by default against the operator's allow list in the environment.
+        InvalidValueError: the URL or the allow list cannot be read. UnavailableError: the database does not answer.
         """
-        return cls(parse_url(url), plans or current_plans(), clock, outbound or Outbound(allowed_by(os.environ)))
+        return cls(parse_url(url), plans or current_plans(), clock, outbound or _outbound_of_environment())
 
     def close(self) -> None:
         """Book what waits, then give the connections back."""
         self.ledger.close()
-        self._engine.dispose()
+        self.engine.dispose()
 
     def replace_lost_key(self) -> tuple[Path, int]:
         """Another key for the secrets of webhooks: its file, and how many secrets stay unreadable. StateError: none is lost.
 
         Takes effect where the accounts are opened next.
         """
-        return replace_lost_key(self._engine, self._url, os.environ, self._clock)
+        return replace_lost_key(self.engine, self._url, os.environ, self.clock)
 
     def create(self, name: str, plan: str = "free", terms: Terms | None = None) -> Account:
         """A new account; TakenError when the name is in use, InvalidValueError for a blank name or an unknown plan."""
         if not name.strip() or len(name) > LONGEST_NAME:
             raise InvalidValueError(f"a name has 1 to {LONGEST_NAME} characters, got {name!r}")
-        row = {"name": name, "created_at": self._clock(), **self._plan_columns(plan, terms)}
+        row = {"name": name, "created_at": self.clock(), **self._plan_columns(plan, terms)}
         try:
-            with self._engine.begin() as connection:
+            with self.engine.begin() as connection:
                 made = connection.execute(account.insert().values(row))
         except IntegrityError:
             raise TakenError(f"there is an account named {name!r} already") from None
@@ -123,7 +125,7 @@ class Accounts:
 
     def account(self, account_id: int) -> Account:
         """One account by id; UnknownError when there is none."""
-        with self._engine.connect() as connection:
+        with self.engine.connect() as connection:
             row = connection.execute(select(account).where(account.c.account_id == account_id)).one_or_none()
         if row is None:
             raise UnknownError(f"there is no account {account_id}")
@@ -131,7 +133,7 @@ class Accounts:
 
     def named(self, name: str) -> Account:
         """One account by name; UnknownError when there is none."""
-        with self._engine.connect() as connection:
+        with self.engine.connect() as connection:
             row = connection.execute(select(account).where(account.c.name == name)).one_or_none()
         if row is None:
             raise UnknownError(f"there is no account named {name!r}")
@@ -139,7 +141,7 @@ class Accounts:
 
     def all(self) -> list[Account]:
         """Every account, oldest first."""
-        with self._engine.connect() as connection:
+        with self.engine.connect() as connection:
             return [self._account(row) for row in connection.execute(select(account).order_by(account.c.account_id))]
 
     def change_plan(self, account_id: int, plan: str, *, terms: Terms | None = None, is_yearly: bool = False) -> Account:
@@ -151,7 +153,7 @@ class Accounts:
         return self._change(account_id, has_card=has_card)
 
     def _change(self, account_id: int, **values: object) -> Account:
-        with self._engine.begin() as connection:
+        with self.engine.begin() as connection:
             connection.execute(account.update().where(account.c.account_id == account_id).values(**values))
         self.keys.forget()
         return self.account(account_id)
@@ -172,3 +174,10 @@ class Accounts:
 
     def _account(self, row: Row[Any]) -> Account:
         return Account(row.account_id, row.name, row.created_at, self._plan_of(row), row.is_yearly, row.has_card)
+
+
+def _outbound_of_environment() -> Outbound:
+    try:
+        return Outbound(read_allow_list(os.environ))
+    except InvalidAllowListError as error:
+        raise InvalidValueError(str(error)) from error

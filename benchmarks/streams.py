@@ -28,13 +28,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from account_store import Accounts
-from account_store.outbound import ALLOW_VARIABLE
 from account_store.streams.tables import airing
 from benchmarks.recognition_damage import encoded
 from benchmarks.streams_on_air import broadcast
 from benchmarks.streams_rehearsal import CODECS, rehearse
 from benchmarks.streams_script import make_world, shows
 from benchmarks.streams_truth import HEADING, spread
+from outbound_http import ALLOW_VARIABLE
 from tests.stream_monitor.icecast import CODECS as FORMS
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ def _cost(options: argparse.Namespace, catalog: Path, files: list[Path], count: 
         for process in (worker, matcher, server):
             process.send_signal(signal.SIGTERM)
             process.wait()
-    with accounts._engine.connect() as connection:  # noqa: SLF001 -- a look at what was written
+    with accounts.engine.connect() as connection:  # noqa: SLF001 -- a look at what was written
         airings = len(connection.execute(airing.select()).all())
     accounts.close()
     heard = after["heard"] - before["heard"]

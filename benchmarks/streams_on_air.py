@@ -27,10 +27,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from account_store import Accounts
-from account_store.outbound import ALLOW_VARIABLE
 from benchmarks.airplay_report import ROOT, is_ready
 from benchmarks.recognition_damage import RATE
 from benchmarks.streams_truth import Aired, Result, compare
+from outbound_http import ALLOW_VARIABLE
 from tests.stream_monitor.icecast import CODECS, Icecast, Source
 
 if TYPE_CHECKING:

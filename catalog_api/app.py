@@ -14,7 +14,6 @@ from litestar.datastructures import State
 from litestar.types import ASGIApp
 
 from account_store.accounts import Accounts
-from account_store.outbound import Outbound, allowed_by
 from account_store.rate_limits import RateLimiter, open_buckets
 from catalog_api.admission import KeyCheck
 from catalog_api.airplay.learning import names_learned
@@ -35,6 +34,7 @@ from catalog_api.routes import declared
 from catalog_api.service import Service
 from catalog_api.settings import ApiSettings
 from catalog_api.traffic import REPORTS_FOLDER, Traffic
+from outbound_http import Outbound, read_allow_list
 
 Housekeeping = Callable[[Traffic, LiveCatalog], AbstractAsyncContextManager[None]]
 """What goes on beside the requests while the application is up."""
@@ -50,7 +50,7 @@ def build_app(settings: ApiSettings, traffic: Traffic, housekeeping: Housekeepin
     guesses = KeyGuesses(open_buckets(folder, "key_guesses"), settings.unknown_keys_per_minute, settings.client_address_header)
     encoded = msgspec.json.encode(document)
     recognition = Recognition(settings, live)
-    outbound = Outbound(allowed_by(os.environ))
+    outbound = Outbound(read_allow_list(os.environ))
     service = Service(live, accounts, limiter, outbound, settings, encoded, reference_page(document), GenreNames(), recognition)
 
     @asynccontextmanager

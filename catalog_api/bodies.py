@@ -11,10 +11,9 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from account_store.clock import parsed_rfc3339
-from account_store.errors import InvalidValueError
-from account_store.outbound import parse_target
 from catalog_api.parameters import VISIBLE, check
 from catalog_api.problems import ApiError, ParameterProblem
+from outbound_http import InvalidAddressError, parse_target
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -187,7 +186,7 @@ class Members:
         if value:
             try:
                 parse_target(value)
-            except InvalidValueError as error:
+            except InvalidAddressError as error:
                 self.complain(name, str(error))
             else:
                 self.addresses.append((name, value))

@@ -9,12 +9,12 @@ from catalog_api.turns import Turns
 
 if TYPE_CHECKING:
     from account_store.accounts import Accounts
-    from account_store.outbound import Outbound
     from account_store.rate_limits import RateLimiter
     from catalog_api.genre_names import GenreNames
     from catalog_api.live_catalog import LiveCatalog
     from catalog_api.recognition import Recognition
     from catalog_api.settings import ApiSettings
+    from outbound_http import Outbound
 
 
 @dataclass(frozen=True, slots=True)

@@ -180,7 +180,7 @@ def _companions(settings: ApiSettings) -> list[Companion]:
         companions.append(Companion("matcher", ("audio_recognition", "matcher", *where, *looks)))
     if settings.webhooks:
         # The accounts by the environment: everybody on the machine sees command lines, and the address may hold a password.
-        deliverer = ("account_store.webhooks", "--log-level", settings.log_level)
+        deliverer = ("webhook_delivery", "--log-level", settings.log_level)
         companions.append(Companion("webhooks", deliverer, stop_seconds=_WEBHOOKS_STOP_SECONDS))
     for number in range(1, settings.monitors + 1):
         where = ("--catalog", str(settings.catalog), "--matcher-socket", settings.matcher_socket, "--log-level", settings.log_level)

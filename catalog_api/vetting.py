@@ -1,7 +1,7 @@
 """Addresses that callers name (streams, webhooks), looked at before they are taken: an error of the caller's when they lead inside.
 
 Names are resolved in threads of their own: a name server that is slow must not hold up the look-ups of keys. What must not live here: which
-addresses are allowed and how they are connected to (account_store/outbound).
+addresses are allowed and how they are connected to (outbound_http).
 """
 
 from __future__ import annotations
@@ -11,15 +11,14 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING
 
-from account_store.errors import InvalidValueError
-from account_store.outbound import RefusedAddressError, UnreachableError
 from catalog_api.problems import ApiError, ParameterProblem
+from outbound_http import InvalidAddressError, RefusedAddressError, UnreachableError
 
 if TYPE_CHECKING:
     from account_store.api_keys import Caller
-    from account_store.outbound import Outbound
     from catalog_api.bodies import Members
     from catalog_api.service import Service
+    from outbound_http import Outbound
 
 ANSWER_SECONDS = 5.0
 """So long a name server may take; after it the name counts as one that does not resolve at the moment."""
@@ -49,7 +48,7 @@ async def vet(outbound: Outbound, url: str, *, member: str = "url", https_only: 
     check = partial(outbound.check, url, https_only=https_only)
     try:
         await asyncio.wait_for(asyncio.get_running_loop().run_in_executor(_THREADS, check), ANSWER_SECONDS)
-    except (InvalidValueError, RefusedAddressError) as error:
+    except (InvalidAddressError, RefusedAddressError) as error:
         raise ApiError("invalid_parameter", f"{member}: {error}.", (ParameterProblem("body", member, str(error)),)) from None
     except UnreachableError as error:
         return str(error)

@@ -18,10 +18,10 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from account_store.database import migrate, open_engine, parse_url
 from account_store.errors import AccountError, UnavailableError
-from account_store.outbound import Outbound, allowed_by
 from account_store.streams.leases import LEASE_SECONDS
 from audio_recognition.matcher_process.client import MatcherClient
 from catalog_store.log import log_json
+from outbound_http import InvalidAllowListError, Outbound, read_allow_list
 from stream_monitor.capture.decoders import Decoders
 from stream_monitor.catalog import LiveCatalog
 from stream_monitor.listener import Surroundings
@@ -52,8 +52,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         engine = open_engine(parse_url(options.accounts))
         migrate(engine)
-        outbound = Outbound(allowed_by(os.environ))
-    except (AccountError, SQLAlchemyError) as error:
+        outbound = Outbound(read_allow_list(os.environ))
+    except (AccountError, InvalidAllowListError, SQLAlchemyError) as error:
         print(f"error: {error}", file=sys.stderr)
         return UNREACHABLE if isinstance(error, UnavailableError) else REFUSED
     catalog, matcher = LiveCatalog(options.catalog), MatcherClient(str(options.matcher_socket))

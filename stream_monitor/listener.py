@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from sqlalchemy import Connection
 
-    from account_store.outbound import Outbound
     from account_store.streams.airings import Airing
     from account_store.streams.leases import Lease
     from audio_recognition.matching import Answer
+    from outbound_http import Outbound
     from stream_monitor.capture.decoders import Decoders
     from stream_monitor.catalog import LiveCatalog
     from stream_monitor.meters import Meters

@@ -4,7 +4,7 @@
     accounts.streams.stop(account_id, made.stream_id)
 
 A new stream is monitored as soon as a worker looks (a second or so). A stopped one stays, with its airings, and is never monitored again.
-What must not live here: whether the account may have streams (a card), whether the address may be asked (account_store/outbound).
+What must not live here: whether the account may have streams (a card), whether the address may be asked (outbound_http).
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from sqlalchemy import select
 
 from account_store.errors import InvalidValueError, StateError, UnknownError
 from account_store.opaque_ids import new_opaque_id
-from account_store.outbound import parse_target
 from account_store.schema import account
 from account_store.streams.airings import close_open
 from account_store.streams.events import status_changed
 from account_store.streams.gaps import close_gap
 from account_store.streams.tables import stream
+from outbound_http import InvalidAddressError, parse_target
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -153,7 +153,7 @@ def address_key(url: str) -> str:
     """Equal for two spellings of one address: case of scheme and host, a usual port, a dot behind the host, what follows `#`, escapes."""
     try:
         target = parse_target(url)
-    except InvalidValueError:
+    except InvalidAddressError:
         return url
     return _ESCAPED.sub(_unescaped, target.url)
 

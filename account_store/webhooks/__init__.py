@@ -1,5 +1,6 @@
-"""Webhooks after Standard Webhooks 1.0 (contract G8): events are told to addresses that an account names, signed, until answered 2xx.
+"""What the store keeps of webhooks (contract G8, Standard Webhooks 1.0): endpoints, their secrets, events and deliveries.
 
-`outbox` writes events in the transaction that makes them happen, `endpoints` keeps who wants to be told, `deliveries` is the log and the
-replay, `deliverer` sends (`python -m account_store.webhooks`). What must not live here: what an event means (its writer knows).
+`outbox` writes events in the transaction that makes them happen. `endpoints` keeps the addresses of an account, `deliveries` is the log
+and the replay, `sealing` and `secret_keys` encrypt secrets. What must not live here: sending (`webhook_delivery`), and what an event means
+(its writer knows).
 """

@@ -5,7 +5,7 @@
     accounts.deliveries.ping(account_id, endpoint_id)
 
 A replay begins the schedule anew with the same event id, so that a receiver knows what it has seen. What must not live here: sending
-(deliverer.py), which of several machines sends what (queue.py).
+(webhook_delivery).
 """
 
 from __future__ import annotations

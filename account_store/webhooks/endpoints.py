@@ -8,6 +8,8 @@ A disabled endpoint is sent nothing: what happens meanwhile is held for a replay
 
 from __future__ import annotations
 
+import base64
+import secrets
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -17,11 +19,10 @@ from sqlalchemy import func, select
 
 from account_store.errors import InvalidValueError, StateError, UnknownError
 from account_store.opaque_ids import new_opaque_id
-from account_store.outbound import UnreachableError, parse_target
 from account_store.webhooks.events import EVENT_TYPES
 from account_store.webhooks.outbox import HELD, announce
-from account_store.webhooks.signing import new_secret
 from account_store.webhooks.tables import webhook_delivery, webhook_endpoint
+from outbound_http import UnreachableError, parse_target
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,9 +31,11 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine, Row
 
     from account_store.clock import Clock
-    from account_store.outbound import Outbound
     from account_store.webhooks.sealing import Seal
+    from outbound_http import Outbound
 
+SECRET_LABEL = "whsec_"  # noqa: S105 -- what a secret begins with
+_SECRET_BYTES = 32
 MOST_ENDPOINTS = 20
 """Of one account."""
 LONGEST_DESCRIPTION = 500
@@ -100,7 +103,7 @@ class Endpoints:
         A name that does not resolve at the moment is taken: deliveries look again. `is_vetted`: the caller has checked the address.
         """
         values = self._values(url, event_types, description, is_vetted=is_vetted)
-        secret = new_secret()
+        secret = generate_secret()
         row = {"endpoint_id": new_opaque_id(), "account_id": account_id, "created_at": self._clock(), "secret": self._seal.close(secret)}
         with self._engine.begin() as connection:
             # Two requests at once may pass this count together: a bound against floods, not a promise.
@@ -154,7 +157,7 @@ class Endpoints:
         """
         if not timedelta(0) <= overlap <= LONGEST_OVERLAP:
             raise InvalidValueError(f"an overlap lasts 0 to {LONGEST_OVERLAP // timedelta(hours=1)} hours")
-        secret = new_secret()
+        secret = generate_secret()
         with self._engine.begin() as connection:
             found = endpoint_row(connection, account_id, endpoint_id, lock=True)
             previous = {"previous_secret": found.secret, "previous_secret_until": self._clock() + overlap}
@@ -205,6 +208,11 @@ class Endpoints:
                     self._outbound.check(url, https_only=True)
             values["url"] = parse_target(url).url
         return values
+
+
+def generate_secret() -> str:
+    """Return a random signing secret in the form of Standard Webhooks 1.0: `whsec_` and base64."""
+    return SECRET_LABEL + base64.b64encode(secrets.token_bytes(_SECRET_BYTES)).decode()
 
 
 def endpoint_row(connection: Connection, account_id: int, endpoint_id: str, *, lock: bool = False) -> Row[Any]:

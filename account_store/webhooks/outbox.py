@@ -5,7 +5,7 @@
         emit(connection, account_id, TRACK_STARTED, {...}, occurred_at=moment)
 
 An event is written once with one delivery for each endpoint of the account that asks for its kind; what nobody asks for is not written.
-Deliveries to a disabled endpoint are held, so that a replay finds them. Sending is deliverer.py's.
+Deliveries to a disabled endpoint are held, so that a replay finds them. Sending is the work of `webhook_delivery`.
 """
 
 from __future__ import annotations

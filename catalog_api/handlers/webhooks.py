@@ -13,7 +13,6 @@ import msgspec
 from account_store.accounts import Accounts
 from account_store.api_keys import Caller
 from account_store.errors import InvalidValueError, UnknownError
-from account_store.outbound.targets import LONGEST_URL
 from account_store.webhooks.deliveries import Delivery, DeliveryDetail, DisabledError
 from account_store.webhooks.endpoints import LONGEST_DESCRIPTION, LONGEST_OVERLAP, OVERLAP, Endpoint, NewSecret, TooManyEndpointsError
 from account_store.webhooks.events import EVENT_TYPES
@@ -37,6 +36,7 @@ from catalog_api.wire.webhooks import (
     WebhookReplay,
 )
 from catalog_store.cursors import CursorCodec, Place
+from outbound_http.targets import LONGEST_URL
 
 T = TypeVar("T")
 

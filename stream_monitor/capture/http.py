@@ -1,6 +1,6 @@
 """A GET whose answer never ends, as radio servers understand it: HTTP/1.x or Shoutcast's `ICY 200 OK`, chunked or not.
 
-The request goes to an address that `account_store.outbound` has checked, as does each redirect. Standard clients refuse the ICY status
+The request goes to an address that `outbound_http` has checked, as does each redirect. Standard clients refuse the ICY status
 line and resolve by themselves. What must not live here: what the body is.
 """
 
@@ -13,14 +13,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-from account_store.errors import InvalidValueError
-from account_store.outbound import RefusedAddressError, UnreachableError
+from outbound_http import InvalidAddressError, RefusedAddressError, UnreachableError
 from stream_monitor.capture.errors import CaptureError, LastingCaptureError
 
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from account_store.outbound import Outbound, Target
+    from outbound_http import Outbound, Target
 
 MOST_REDIRECTS = 5
 OPEN_SECONDS = 10.0
@@ -147,13 +146,13 @@ def get(outbound: Outbound, url: str) -> Response:
 
 def _ask(outbound: Outbound, url: str) -> Response:
     try:
-        vetted = outbound.check(url)
-        connection = outbound.connect(vetted, OPEN_SECONDS)
-    except (RefusedAddressError, InvalidValueError) as error:
+        resolved = outbound.check(url)
+        connection = outbound.connect(resolved, OPEN_SECONDS)
+    except (RefusedAddressError, InvalidAddressError) as error:
         raise LastingCaptureError(f"the address is not allowed: {error}") from error
     except UnreachableError as error:
         raise CaptureError(str(error)) from error
-    target = vetted.target
+    target = resolved.target
     try:
         connection.sendall(_REQUEST.format(path=target.path, authority=target.authority).encode("ascii"))
         head, rest = _read_head(connection, target.authority)

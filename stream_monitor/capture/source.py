@@ -10,7 +10,7 @@ from stream_monitor.capture.icy import MetadataStripper
 from stream_monitor.capture.playlists import LARGEST_PLAYLIST, entries, is_hls, is_playlist
 
 if TYPE_CHECKING:
-    from account_store.outbound import Outbound
+    from outbound_http import Outbound
     from stream_monitor.capture.http import Response
 
 MOST_PLAYLISTS = 3

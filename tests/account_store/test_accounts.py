@@ -81,7 +81,7 @@ def test_whatever_is_asked_of_a_database_that_is_lost_says_so(
     accounts = Accounts.open(url, clock=clock)
     caller = new_caller(accounts)
     if kind == "sqlite":
-        accounts._engine.dispose()
+        accounts.engine.dispose()
         file.unlink()
         file.mkdir()
     else:

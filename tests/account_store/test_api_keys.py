@@ -32,10 +32,10 @@ class Server:
 
     def __init__(self, accounts: Accounts) -> None:
         self.seconds = Seconds()
-        self.keys = ApiKeys(accounts._engine, accounts._plan_of, accounts._clock, self.seconds)
+        self.keys = ApiKeys(accounts.engine, accounts._plan_of, accounts.clock, self.seconds)
         self.statements = 0
-        event.listen(accounts._engine, "before_cursor_execute", self._count)
-        self._remove = lambda: event.remove(accounts._engine, "before_cursor_execute", self._count)
+        event.listen(accounts.engine, "before_cursor_execute", self._count)
+        self._remove = lambda: event.remove(accounts.engine, "before_cursor_execute", self._count)
 
     def _count(self, *_arguments: object) -> None:
         self.statements += 1
@@ -71,7 +71,7 @@ def test_what_is_no_key_names_nobody(accounts: Accounts, key: str) -> None:
 def test_the_key_itself_is_nowhere_in_the_database(accounts: Accounts) -> None:
     made = accounts.keys.create(accounts.create("secret").account_id)
     accounts.keys.caller(made.key)
-    with accounts._engine.connect() as connection:
+    with accounts.engine.connect() as connection:
         dump = str(connection.exec_driver_sql("SELECT * FROM api_key").all())
     assert made.key not in dump
     assert made.key[:10] in dump

@@ -79,7 +79,7 @@ def new_caller(accounts: Accounts) -> Caller:
 
 
 def used(accounts: Accounts, caller: Caller) -> int:
-    with reading(accounts._engine) as connection:
+    with reading(accounts.engine) as connection:
         return int(
             connection.scalar(text("SELECT coalesce(sum(used), 0) FROM credit_month WHERE account_id = :a"), {"a": caller.account_id})
         )
@@ -218,7 +218,7 @@ def test_everything_that_asks_a_frozen_server_is_told_so_and_recovers(server: Fr
 def test_answer_that_takes_long_but_goes_on_is_waited_for(accounts: Accounts) -> None:
     """The limit is for silence, not for the size of an answer."""
     rows = "SELECT pg_sleep(0.3)::text || repeat('x', 100000) FROM generate_series(1, 8)"
-    with reading(accounts._engine) as connection:
+    with reading(accounts.engine) as connection:
         assert len(connection.execute(text(rows)).all()) == 8
         with pytest.raises(UnavailableError, match="no answer within 1 s"):
             connection.execute(text("SELECT pg_sleep(30)"))

@@ -54,6 +54,6 @@ def test_answers_past_their_day_are_swept_away(accounts: Accounts, clock: HandCl
     assert accounts.ledger.charge_now(caller, 5, idempotency_key="k", request_hash="hash").is_replay
     clock.move(hours=1)
     accounts.ledger.sweep()
-    with accounts._engine.connect() as connection:
+    with accounts.engine.connect() as connection:
         left = connection.exec_driver_sql(f"SELECT count(*) FROM replay WHERE account_id = {caller.account_id}").scalar_one()
     assert left == 0

@@ -28,7 +28,7 @@ _numbers = itertools.count(1)
 
 @pytest.fixture
 def users(accounts: Accounts, clock: HandClock) -> Users:
-    return Users(accounts._engine, clock, PasswordHasher(time_cost=1, memory_cost=8, parallelism=1))  # quick, and not for use
+    return Users(accounts.engine, clock, PasswordHasher(time_cost=1, memory_cost=8, parallelism=1))  # quick, and not for use
 
 
 def new_email() -> str:
@@ -60,7 +60,7 @@ def test_signing_out_ends_one_session_and_another_password_ends_all(users: Users
 def test_neither_password_nor_token_is_in_the_database(accounts: Accounts, users: Users) -> None:
     user = users.sign_up(new_email(), PASSWORD)
     token = users.sign_in(user.email, PASSWORD).token
-    with accounts._engine.connect() as connection:
+    with accounts.engine.connect() as connection:
         kept = str([connection.exec_driver_sql(f"SELECT * FROM {table}").all() for table in ("dashboard_user", "dashboard_session")])
     assert "$argon2id$" in kept
     assert PASSWORD not in kept
@@ -131,9 +131,9 @@ def test_an_address_that_tries_many_emails_waits(users: Users) -> None:
 
 def test_a_hash_with_outdated_parameters_is_renewed_at_the_next_sign_in(accounts: Accounts, users: Users, clock: HandClock) -> None:
     email = users.sign_up(new_email(), PASSWORD).email
-    stronger = Users(accounts._engine, clock, PasswordHasher(time_cost=2, memory_cost=16, parallelism=1))
+    stronger = Users(accounts.engine, clock, PasswordHasher(time_cost=2, memory_cost=16, parallelism=1))
     stronger.sign_in(email, PASSWORD)
-    with accounts._engine.connect() as connection:
+    with accounts.engine.connect() as connection:
         stored = connection.exec_driver_sql(f"SELECT password_hash FROM dashboard_user WHERE email = '{email}'").scalar_one()
     assert "m=16,t=2" in stored
 

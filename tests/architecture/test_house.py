@@ -20,8 +20,10 @@ PACKAGES = (
     "catalog_api",
     "catalog_store",
     "genre_rules",
+    "outbound_http",
     "pipeline",
     "stream_monitor",
+    "webhook_delivery",
     "yaml_documents",
 )
 

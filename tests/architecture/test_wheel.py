@@ -11,7 +11,18 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-CODE = ("account_store", "audio_recognition", "catalog_api", "catalog_store", "genre_rules", "pipeline", "simulator", "stream_monitor")
+CODE = (
+    "account_store",
+    "audio_recognition",
+    "catalog_api",
+    "catalog_store",
+    "genre_rules",
+    "outbound_http",
+    "pipeline",
+    "simulator",
+    "stream_monitor",
+    "webhook_delivery",
+)
 
 
 def tracked(*folders: str) -> list[str]:

@@ -7,11 +7,11 @@ from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
 from account_store import Accounts
-from account_store.outbound import Outbound
-from account_store.outbound.allowed import parse_allow_list
 from catalog_api.announcements import announcing
 from catalog_api.live_catalog import LiveCatalog
 from catalog_store.publisher import publish, rollback
+from outbound_http import Outbound
+from outbound_http.allow_list import parse_allow_list
 from tests.catalog_store.catalog_tables import make_tables
 
 if TYPE_CHECKING:

@@ -24,8 +24,8 @@ import pytest
 from filelock import FileLock
 
 from account_store.accounts import Accounts
-from account_store.outbound import ALLOW_VARIABLE
 from account_store.plans import Terms
+from outbound_http import ALLOW_VARIABLE
 from tests.conftest import ROOT
 from tests.contract.awkward import publish_both
 

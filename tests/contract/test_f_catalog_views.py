@@ -191,6 +191,6 @@ def test_f6_what_cannot_be_suggested_is_400(api: Api, body: object, names: list[
 
 def test_f6_an_operator_decides_from_the_command_line(server: Api) -> None:
     made = server.as_caller().post("/v1/tracks/2/suggestions", {"field": "genre", "value": "Techno"}).json()
-    url = server.accounts._engine.url.render_as_string(hide_password=False)
+    url = server.accounts.engine.url.render_as_string(hide_password=False)
     run_module("account_store", "--accounts", url, "reject-suggestion", str(made["id"]))
     assert server.accounts.suggestions.one(made["id"]).status == "rejected"

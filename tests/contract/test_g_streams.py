@@ -69,12 +69,12 @@ def new_stream(caller: Api, name: str = "Radio") -> str:
 
 def began(caller: Api, stream_id: str, moment: datetime) -> None:
     """As if the stream had been registered then."""
-    with caller.accounts._engine.begin() as connection:
+    with caller.accounts.engine.begin() as connection:
         connection.execute(stream.update().where(stream.c.stream_id == stream_id).values(created_at=moment))
 
 
 def tell(caller: Api, stream_id: str, status: str, error: str | None = None) -> None:
-    with caller.accounts._engine.begin() as connection:
+    with caller.accounts.engine.begin() as connection:
         runtime.tell(connection, stream_id, runtime.State(status, error), datetime.now(UTC))
 
 
@@ -84,7 +84,7 @@ def air(
     """One airing, found out by three detections."""
     start = int(started_at.timestamp() * 1000)
     track = PlayedTrack(recording_id, title, "Whoever it was", isrc(recording_id % 1000), 201)
-    with caller.accounts._engine.begin() as connection:
+    with caller.accounts.engine.begin() as connection:
         for heard in (12_000, 17_000, seconds * 1000):
             airings.start(connection, stream_id, track, Hearing(start, start, start + heard, 0.93, 3))
         if ended:
@@ -110,7 +110,7 @@ def test_g1_a_stream_is_registered_and_has_one_id_everywhere(radio: Api) -> None
     assert str(uuid.UUID(body["id"])) == body["id"]
     assert radio.ask(f"{STREAMS}/{body['id']}")["id"] == body["id"]
     assert [one["id"] for one in radio.ask(STREAMS)["results"]] == [body["id"]]
-    with radio.accounts._engine.connect() as connection:
+    with radio.accounts.engine.connect() as connection:
         free = select(stream.c.stream_id).where(stream.c.status == "active", stream.c.worker_id.is_(None))
         assert body["id"] in connection.scalars(free).all(), "the next worker that looks takes it"
 
@@ -324,7 +324,7 @@ def test_g6_an_airing_is_one_row_however_often_it_was_detected_and_a_repeat_anot
 
 def test_g6_gaps_are_listed_for_who_reconciles(radio: Api) -> None:
     stream_id = new_stream(radio)
-    with radio.accounts._engine.begin() as connection:
+    with radio.accounts.engine.begin() as connection:
         gaps.open_gap(connection, stream_id, gaps.SOURCE, NOON, "HTTP 404")
         gaps.close_gap(connection, stream_id, NOON + timedelta(minutes=5))
     [reported] = radio.ask(REPORT, **days(NOON, NOON))["report"]["streams"]
@@ -378,7 +378,7 @@ def test_g7_days_are_whole_and_the_last_is_included(radio: Api) -> None:
         [reported] = radio.ask(REPORT, **days(midnight, midnight))["report"]["streams"]
         assert [row["played_at"] for row in reported["detail"]] == [moment.strftime("%Y-%m-%dT%H:%M:%SZ") for moment in moments[1:3]]
         radio.accounts.airplay.settle()
-    with radio.accounts._engine.connect() as connection:
+    with radio.accounts.engine.connect() as connection:
         packed = select(func.count()).select_from(airplay_day).where(airplay_day.c.stream_id == stream_id)
         assert connection.scalar(packed) > 1, "the second time it was read from the packed day"
     [reported] = radio.ask(REPORT, **days(midnight - timedelta(days=1), midnight + timedelta(days=1)))["report"]["streams"]
@@ -549,7 +549,7 @@ def test_g7_the_report_is_the_accounts_own(server: Api, radio: Api) -> None:
 
 def heard(caller: Api, stream_id: str, *months: str) -> None:
     """As its monitor worker notes it."""
-    with caller.accounts._engine.begin() as connection:
+    with caller.accounts.engine.begin() as connection:
         for month in months:
             note_heard(connection, stream_id, month)
 
@@ -564,13 +564,13 @@ def test_g7_a_stream_is_paid_for_in_every_month_that_it_is_active_and_heard_in(r
         heard(radio, stream_id, now, then)
     for stream_id in (stopped, earlier):
         radio.request("DELETE", f"{STREAMS}/{stream_id}")
-    with radio.accounts._engine.begin() as connection:
+    with radio.accounts.engine.begin() as connection:
         long_ago = {"created_at": NOON - timedelta(days=70), "stopped_at": NOON - timedelta(days=69)}
         connection.execute(stream.update().where(stream.c.stream_id == earlier).values(long_ago))
     usage = radio.ask("/v1/usage")
     assert (usage["stream_months"], usage["stream_price_eur"]) == (2, 58), "one that was stopped within the month counts, once"
     name = radio.accounts.account(account_of(radio)).name
-    url = radio.accounts._engine.url.render_as_string(hide_password=False)
+    url = radio.accounts.engine.url.render_as_string(hide_password=False)
     month = month_of(NOON - timedelta(days=69))
     shown = run_module("account_store", "--accounts", url, "usage", name, "--month", month)
     assert re.search(r"stream_months +2\n", shown.stdout), shown.stdout

@@ -13,14 +13,14 @@ from standardwebhooks.webhooks import WebhookVerificationError
 
 from account_store.webhooks.events import CATALOG_PUBLISHED, EVENT_TYPES, SUGGESTION_DECIDED, TRACK_STARTED
 from account_store.webhooks.outbox import emit
-from tests.account_store.webhooks.receiver import answers, receiving
 from tests.conftest import run_module
 from tests.contract.conftest import RECEIVERS, Api, problem
+from tests.webhook_delivery.receiver import answers, receiving
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from tests.account_store.webhooks.receiver import Receiver
+    from tests.webhook_delivery.receiver import Receiver
 
 WEBHOOKS = "/v1/webhooks"
 NOBODY = f"http://{RECEIVERS}:9/hook"
@@ -198,7 +198,7 @@ def test_g8_an_operators_decision_is_told(server: Api, receiver: Receiver) -> No
     caller = server.as_caller("starter")
     webhook = made(caller, receiver.url)
     number = suggested(caller)
-    url = server.accounts._engine.url.render_as_string(hide_password=False)
+    url = server.accounts.engine.url.render_as_string(hide_password=False)
     run_module("account_store", "--accounts", url, "approve-suggestion", str(number))
     message = receiver.awaited(1)[0].verified(webhook["secret"])
     assert message["type"] == SUGGESTION_DECIDED
@@ -211,7 +211,7 @@ def test_g8_events_are_filtered_and_anothers_are_not_told(server: Api, receiver:
     owner = server.accounts.keys.caller(caller.key)
     assert owner is not None
     made(other, receiver.url)
-    with server.accounts._engine.begin() as connection:
+    with server.accounts.engine.begin() as connection:
         for event_type in EVENT_TYPES:
             emit(connection, owner.account_id, event_type, {"of": event_type}, occurred_at=datetime.now(UTC))
     acted(caller, webhook, "ping")  # sent after what came before it

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
-from tests.account_store.webhooks.receiver import unused_port
 from tests.conftest import ROOT, WORLD, BuiltWorld
 from tests.contract.conftest import ALONE
+from tests.webhook_delivery.receiver import unused_port
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -71,7 +71,7 @@ def require_exact(folder: Path, answered: list[str]) -> None:
         assert reservation is not None
         charge = accounts.ledger.settle_now(reservation, 5)
         assert charge.is_replay or "reserved" not in answered, "the settled reservation was answered and is lost"
-        with accounts._engine.begin() as connection:  # reservations of a process that died are given back later
+        with accounts.engine.begin() as connection:  # reservations of a process that died are given back later
             held = connection.exec_driver_sql("SELECT coalesce(sum(credits), 0) FROM credit_reservation").scalar()
             assert connection.exec_driver_sql("PRAGMA integrity_check").scalar() == "ok"
         used = accounts.usage.month_now(caller.account_id).used - int(held or 0)

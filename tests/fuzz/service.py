@@ -193,7 +193,7 @@ def _air(place: Path, stream_id: str) -> None:
     """Two airings on the stream."""
     accounts = Accounts.open(f"sqlite:///{place}/accounts.db")
     track = airings.PlayedTrack(1, "As aired", "Whoever it was", None, 201)
-    with accounts._engine.begin() as connection:
+    with accounts.engine.begin() as connection:
         for minutes in (0, 10):
             start = int((_NOON + timedelta(minutes=minutes)).timestamp() * 1000)
             airings.start(connection, stream_id, track, airings.Hearing(start, start, start + 200_000, 0.93, 3))

@@ -69,7 +69,7 @@ class Heard:
     """A stream whose sound is given by hand. Seconds count from EPOCH_MS."""
 
     def __init__(self, accounts: Accounts, index: Index) -> None:
-        self._engine = accounts._engine
+        self._engine = accounts.engine
         account_id = accounts.create("radio").account_id
         self.stream_id = accounts.streams.create(account_id, "https://radio.example/live", "Radio").stream_id
         self.catalog = Songs(index)

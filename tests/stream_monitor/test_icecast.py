@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from account_store import Accounts
-from account_store.outbound import ALLOW_VARIABLE
 from account_store.streams.registry import RUNNING, STOPPED
 from account_store.streams.tables import airing, monitor_worker, stream, stream_gap
 from account_store.webhooks.tables import webhook_event
+from outbound_http import ALLOW_VARIABLE
 from tests.audio_recognition.matcher_process.indexes import matcher
 from tests.conftest import ROOT
 from tests.stream_monitor.icecast import MISSING, Icecast, Source
@@ -98,7 +98,7 @@ def _await_workers(accounts: Accounts, count: int) -> None:
     """A busy machine takes long to start them; the shows must not begin before."""
     until = time.monotonic() + 120
     while True:
-        with accounts._engine.connect() as connection:
+        with accounts.engine.connect() as connection:
             if len(connection.execute(monitor_worker.select()).all()) == count:
                 return
         assert time.monotonic() < until, "the workers do not start"
@@ -130,7 +130,7 @@ def _misfortunes(server: Icecast, sources: dict[str, Source], began: float, vict
 def _check(accounts: Accounts, account_id: int, ids: dict[str, str], began: float) -> None:
     for stream_id in ids.values():
         accounts.streams.stop(account_id, stream_id)  # ends what is still open
-    with accounts._engine.connect() as connection:
+    with accounts.engine.connect() as connection:
         rows = connection.execute(airing.select().order_by(airing.c.started_ms)).all()
         gaps = Counter(row.stream_id for row in connection.execute(stream_gap.select()))
         told = Counter(row.event_type for row in connection.execute(webhook_event.select()))

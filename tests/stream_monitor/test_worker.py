@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from sqlalchemy import select
 
-from account_store.outbound import Outbound
-from account_store.outbound.allowed import parse_allow_list
 from account_store.streams.leases import Leases
 from account_store.streams.registry import FAILED, RECONNECTING, RUNNING, STOPPED
 from account_store.streams.tables import airing, stream, stream_gap
 from account_store.streams.traces import leave, left
 from audio_recognition.matching import Matcher
+from outbound_http import Outbound
+from outbound_http.allow_list import parse_allow_list
 from stream_monitor import listener
 from stream_monitor.capture.decoders import Decoders
 from stream_monitor.clock import SampleClock
@@ -56,7 +56,7 @@ def working(accounts: Accounts, songs: Index, *, lease_seconds: float = 1.0, all
     meters, decoders = Meters(), Decoders()
     around = Surroundings(Outbound(parse_allow_list(allowed)), Songs(songs), Matcher(songs).match, meters, decoders, SampleClock, 1e9)  # type: ignore[arg-type]
     stopping = threading.Event()
-    worker = Worker(accounts._engine, around, 50, lease_seconds=lease_seconds)
+    worker = Worker(accounts.engine, around, 50, lease_seconds=lease_seconds)
     thread = threading.Thread(target=worker.run, args=(stopping,))
     thread.start()
     try:
@@ -81,7 +81,7 @@ def new_stream(accounts: Accounts, url: str) -> tuple[int, str]:
 
 
 def rows(accounts: Accounts, stream_id: str) -> list[tuple[int, float, int]]:
-    with accounts._engine.connect() as connection:
+    with accounts.engine.connect() as connection:
         created = connection.execute(stream.select().where(stream.c.stream_id == stream_id)).one().created_at.timestamp()
         found = connection.execute(airing.select().where(airing.c.stream_id == stream_id).order_by(airing.c.started_ms))
         return [(row.recording_id, row.started_ms / 1000 - created, row.duration_seconds) for row in found]
@@ -108,7 +108,7 @@ def test_what_a_stream_plays_is_written_down_as_it_goes(accounts: Accounts, song
     assert -1 <= delay < 10
     assert meters.heard_seconds._value.get() == pytest.approx(123, abs=2)
     assert meters.airings._value.get() == 4
-    with accounts._engine.connect() as connection:
+    with accounts.engine.connect() as connection:
         row = connection.execute(stream.select().where(stream.c.stream_id == stream_id)).one()
     assert (row.worker_id, row.lease_ends_ms) == (None, None), "a worker that stops gives its streams back"
     assert row.listened_ms > 0
@@ -152,7 +152,7 @@ def test_a_source_that_is_away_is_tried_again_and_the_time_is_a_gap(
         until(lambda: rows(accounts, stream_id))
         now = accounts.streams.get(account_id, stream_id)
     assert "no such mount point" in (now.last_error or "")
-    with accounts._engine.connect() as connection:
+    with accounts.engine.connect() as connection:
         [gap] = connection.execute(stream_gap.select().where(stream_gap.c.stream_id == stream_id))
     assert (gap.cause, "no such mount point" in gap.detail, gap.ended_at is not None) == ("source", True, True)
 
@@ -176,7 +176,7 @@ def test_two_workers_share_and_the_one_that_is_left_takes_all(accounts: Accounts
     quiet = encoded(np.zeros(RATE * 4, np.int16), "mp3", source_rate=RATE, rate=RATE)
 
     def holders() -> list[str]:
-        with accounts._engine.connect() as connection:
+        with accounts.engine.connect() as connection:
             return [str(row.worker_id) for row in connection.execute(stream.select())]
 
     with serving(endless(quiet)) as address, working(accounts, songs):
@@ -195,18 +195,18 @@ def test_a_worker_takes_over_what_one_that_died_had_heard(accounts: Accounts, so
     ear.feed(np.ascontiguousarray(before[::2]))
     with serving(endless(encoded(behind, "mp3", source_rate=RATE, rate=RATE))) as address:
         _, stream_id = new_stream(accounts, address)
-        dead = Leases(accounts._engine, "dead", 1, 0.2)
+        dead = Leases(accounts.engine, "dead", 1, 0.2)
         [lease] = dead.claim()
         clock.arrived(ear.samples, died_ms := time.time_ns() // 1_000_000 - 4_000)
         trace = Trace.of(ear, clock, 0)
         assert trace is not None
-        with accounts._engine.begin() as connection:
+        with accounts.engine.begin() as connection:
             leave(connection, [(lease, trace.left)])
         dead.renew([lease], {stream_id: died_ms})
         with working(accounts, songs):
             until(lambda: rows(accounts, stream_id) and rows(accounts, stream_id)[0][2] >= 22)
     [(song, _, seconds)] = rows(accounts, stream_id)
-    with accounts._engine.connect() as connection:
+    with accounts.engine.connect() as connection:
         [started_ms] = connection.execute(select(airing.c.started_ms)).scalars()
     assert (song, abs(started_ms - (died_ms - 8_000)) <= 2_000) == (3, True), "it began late, 8 s before the other worker died"
     assert abs(seconds - 28) <= 3
@@ -215,9 +215,9 @@ def test_a_worker_takes_over_what_one_that_died_had_heard(accounts: Accounts, so
 def test_a_scribe_writes_each_stream_under_its_lease_and_loses_no_others(accounts: Accounts) -> None:
     account_id = accounts.create("radio").account_id
     ids = [accounts.streams.create(account_id, f"https://radio.example/{n}", "Radio").stream_id for n in range(3)]
-    leases = {one.stream_id: one for one in Leases(accounts._engine, "scribe", 10).claim()}
+    leases = {one.stream_id: one for one in Leases(accounts.engine, "scribe", 10).claim()}
     meters = Meters()
-    scribe = Scribe(accounts._engine, meters)
+    scribe = Scribe(accounts.engine, meters)
     good, broken, lost = (scribe.follow(leases[one]) for one in ids)
     written = []
 
@@ -239,7 +239,7 @@ def test_a_scribe_writes_each_stream_under_its_lease_and_loses_no_others(account
     assert [accounts.streams.get(account_id, one).audio_format for one in ids] == ["written", None, None]
     assert (lost.is_lost, good.is_lost, sorted(written)) == (True, False, sorted(ids[:2]))
     assert meters.dropped_writes._value.get() == 2
-    with accounts._engine.connect() as connection:
+    with accounts.engine.connect() as connection:
         kept = [Trace.found(left(connection, one)) for one in ids]
     assert [None if one is None else (one.first_ms, one.items.tolist()) for one in kept] == [(EPOCH_MS, trace.items.tolist())] * 2 + [None]
     good.post(write)

@@ -165,9 +165,9 @@ def test_a_reservation_whose_holder_died_is_returned_and_one_settled_late_is_pai
     assert dead is not None
     assert late is not None
     clock.move(seconds=RESERVATION_SECONDS - 1)
-    assert return_lapsed(accounts._engine, clock()) == 0
+    assert return_lapsed(accounts.engine, clock()) == 0
     clock.move(seconds=1)
-    assert return_lapsed(accounts._engine, clock()) == 2
+    assert return_lapsed(accounts.engine, clock()) == 2
     assert used(accounts, caller.account_id) == 0
     assert [day.requests for day in accounts.usage.month_now(caller.account_id).days] == [0]
     assert accounts.ledger.settle_now(late, 20).used == 20
@@ -178,7 +178,7 @@ def test_sweep_forgets_idempotency_keys_a_day_after_and_no_sooner(accounts: Acco
     caller = new_caller(accounts)
 
     def remembered() -> int:
-        with accounts._engine.connect() as connection:
+        with accounts.engine.connect() as connection:
             return connection.execute(select(func.count()).where(replay.c.account_id == caller.account_id)).scalar_one()
 
     accounts.ledger.charge_now(caller, 7, idempotency_key="a", request_hash="h")
@@ -302,10 +302,10 @@ def test_a_closed_store_books_what_waits_and_then_refuses(url: str, clock: HandC
 def test_a_writer_whose_database_fails_tells_those_who_wait_and_works_on_when_it_is_back(accounts: Accounts) -> None:
     caller = new_caller(accounts)
     accounts.ledger.charge_now(caller, 1)
-    with accounts._engine.begin() as connection:
+    with accounts.engine.begin() as connection:
         connection.exec_driver_sql("ALTER TABLE credit_month RENAME TO credit_month_gone")
     with pytest.raises(UnavailableError, match="cannot be booked"):
         accounts.ledger.charge_now(caller, 1)
-    with accounts._engine.begin() as connection:
+    with accounts.engine.begin() as connection:
         connection.exec_driver_sql("ALTER TABLE credit_month_gone RENAME TO credit_month")
     assert accounts.ledger.charge_now(caller, 1).used == 2

@@ -26,7 +26,7 @@ def air(
     """One airing, heard `seconds` long; its id."""
     started_ms = int(started_at.timestamp() * 1000)
     hearing = Hearing(started_ms, started_ms, started_ms + seconds * 1000, confidence, 2)
-    with accounts._engine.begin() as connection:
+    with accounts.engine.begin() as connection:
         airing_id = airings.start(connection, stream_id, track, hearing)
         airings.extend(connection, airing_id, hearing)
         if ended:

@@ -21,8 +21,8 @@ def new_stream(accounts: Accounts) -> Stream:
 
 
 def run(accounts: Accounts, stream_id: str, status: str = "running") -> None:
-    with accounts._engine.begin() as connection:
-        runtime.tell(connection, stream_id, runtime.State(status), accounts._clock())
+    with accounts.engine.begin() as connection:
+        runtime.tell(connection, stream_id, runtime.State(status), accounts.clock())
 
 
 def test_pages_fit_together_newest_first(accounts: Accounts, clock: HandClock) -> None:
@@ -71,7 +71,7 @@ def test_what_has_ended_is_not_on_the_air(accounts: Accounts, clock: HandClock) 
 def test_gaps_that_have_a_part_in_the_time(accounts: Accounts, clock: HandClock) -> None:
     one = new_stream(accounts)
     start = clock.now
-    with accounts._engine.begin() as connection:
+    with accounts.engine.begin() as connection:
         gaps.open_gap(connection, one.stream_id, gaps.SOURCE, start, "refused")
         gaps.close_gap(connection, one.stream_id, start + timedelta(hours=1))
         gaps.open_gap(connection, one.stream_id, gaps.MONITOR, start + timedelta(hours=5))

@@ -28,7 +28,7 @@ def account_id(accounts: Accounts) -> Iterator[int]:
     yield made
     for one in accounts.streams.page(made, status=ACTIVE):
         accounts.streams.stop(made, one.stream_id)
-    with accounts._engine.begin() as connection:
+    with accounts.engine.begin() as connection:
         connection.execute(monitor_worker.delete())
 
 
@@ -37,7 +37,7 @@ def streams(accounts: Accounts, account_id: int, count: int) -> list[str]:
 
 
 def worker(accounts: Accounts, capacity: int = 100, seconds: float = LONG) -> Leases:
-    return Leases(accounts._engine, f"worker {next(_numbers)}", capacity, seconds)
+    return Leases(accounts.engine, f"worker {next(_numbers)}", capacity, seconds)
 
 
 def ids(leases: list[Lease]) -> set[str]:
@@ -62,12 +62,12 @@ def test_a_worker_whose_lease_was_lost_can_write_no_more(accounts: Accounts, acc
     stale, heir = worker(accounts, seconds=SHORT), worker(accounts)
     [old] = stale.claim()
     time.sleep(2 * SHORT)
-    with accounts._engine.begin() as connection:
+    with accounts.engine.begin() as connection:
         hold(connection, old)  # late, but nobody else's yet
     [new] = heir.claim()
-    with accounts._engine.begin() as connection, pytest.raises(LeaseLostError):
+    with accounts.engine.begin() as connection, pytest.raises(LeaseLostError):
         hold(connection, old)
-    with accounts._engine.begin() as connection:
+    with accounts.engine.begin() as connection:
         hold(connection, new)
     stale.release([old])
     assert heir.renew([new]) == [], "a stale worker gives up nothing of another's"
@@ -131,5 +131,5 @@ def test_workers_that_claim_at_once_never_get_the_same_stream(accounts: Accounts
 
 
 def test_the_time_is_the_databases(accounts: Accounts) -> None:
-    with accounts._engine.begin() as connection:
+    with accounts.engine.begin() as connection:
         assert abs(now_ms(connection) - time.time() * 1000) < 5000

@@ -59,15 +59,15 @@ def test_stopping_ends_airing_gap_and_lease_at_once_and_only_once(accounts: Acco
     mine = new_caller(accounts).account_id
     accounts.webhooks.create(mine, "https://receiver.example/hook")
     made = accounts.streams.create(mine, "https://radio.example/live", "Radio")
-    leases = Leases(accounts._engine, "worker of stop", 1000)
+    leases = Leases(accounts.engine, "worker of stop", 1000)
     [lease] = [one for one in leases.claim() if one.stream_id == made.stream_id]
     air(accounts, made.stream_id, track(1), clock.now, 60, ended=False)
-    with accounts._engine.begin() as connection:
+    with accounts.engine.begin() as connection:
         open_gap(connection, made.stream_id, SOURCE, clock.now, "gone")
     clock.move(minutes=5)
     stopped = accounts.streams.stop(mine, made.stream_id)
     assert (stopped.status, stopped.stopped_at, stopped.runtime_status) == (STOPPED, clock.now, STOPPED)
-    with accounts._engine.begin() as connection:
+    with accounts.engine.begin() as connection:
         [row] = connection.execute(airing.select().where(airing.c.stream_id == made.stream_id))
         [gap] = connection.execute(stream_gap.select().where(stream_gap.c.stream_id == made.stream_id))
         told = [one.event_type for one in connection.execute(webhook_event.select().where(webhook_event.c.account_id == mine))]
@@ -92,19 +92,19 @@ def test_a_state_is_told_when_it_changes_and_the_last_error_stays_readable(accou
         runtime.State(RUNNING),
     ]
     for state in states:
-        with accounts._engine.begin() as connection:
+        with accounts.engine.begin() as connection:
             runtime.tell(connection, made.stream_id, state, clock.now)
     now = accounts.streams.get(mine, made.stream_id)
     assert (now.runtime_status, now.last_error, now.last_error_at) == (RUNNING, "still", clock.now)
     assert now.audio_format == "mp3, 44100 Hz, stereo"
-    with accounts._engine.connect() as connection:
+    with accounts.engine.connect() as connection:
         assert len(connection.execute(webhook_event.select().where(webhook_event.c.account_id == mine)).all()) == 2
 
 
 def test_one_gap_is_open_at_a_time_and_short_or_known_ones_are_not_noted(accounts: Accounts, clock: HandClock) -> None:
     stream_id = accounts.streams.create(new_caller(accounts).account_id, "https://radio.example/live", "Radio").stream_id
     began = clock.now
-    with accounts._engine.begin() as connection:
+    with accounts.engine.begin() as connection:
         open_gap(connection, stream_id, SOURCE, began, "first")
         open_gap(connection, stream_id, SOURCE, began, "second")
         clock.move(minutes=1)
@@ -122,7 +122,7 @@ def hearing(anchor: int, start: int, heard: int, count: int = 1) -> Hearing:
 
 def test_an_airing_that_was_written_is_gone_on_with_and_a_repeat_is_another(accounts: Accounts) -> None:
     stream_id = accounts.streams.create(new_caller(accounts).account_id, "https://radio.example/live", "Radio").stream_id
-    with accounts._engine.begin() as connection:
+    with accounts.engine.begin() as connection:
         first = airings.start(connection, stream_id, track(1), hearing(1_000_000, 1_000_000, 1_010_000))
         again = airings.start(connection, stream_id, track(1), hearing(1_002_900, 1_040_000, 1_050_000, 3))
         other = airings.start(connection, stream_id, track(2), hearing(1_060_000, 1_060_000, 1_070_000))
@@ -144,9 +144,9 @@ def test_the_database_holds_one_open_airing_a_stream_whatever_code_does(accounts
 
     stream_id = accounts.streams.create(new_caller(accounts).account_id, "https://radio.example/live", "Radio").stream_id
     air(accounts, stream_id, track(1), clock.now, 30, ended=False)
-    with accounts._engine.connect() as connection:
+    with accounts.engine.connect() as connection:
         row = connection.execute(airing.select().where(airing.c.stream_id == stream_id)).one()
     for change in ({"anchor_ms": row.anchor_ms + 60_000}, {"ended_at": clock.now}):
         copy = {name: value for name, value in row._mapping.items() if name != "airing_id"} | change
-        with pytest.raises(IntegrityError), accounts._engine.begin() as connection:
+        with pytest.raises(IntegrityError), accounts.engine.begin() as connection:
             connection.execute(airing.insert().values(copy))

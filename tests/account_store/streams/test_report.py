@@ -30,7 +30,7 @@ def midnight(days_ago: int) -> datetime:
 
 def new_stream(accounts: Accounts, *, created_at: datetime = NOW - timedelta(days=100)) -> ReportedStream:
     made = accounts.streams.create(new_caller(accounts).account_id, "https://radio.example.org/live", "Radio")
-    with accounts._engine.begin() as connection:
+    with accounts.engine.begin() as connection:
         connection.execute(stream.update().where(stream.c.stream_id == made.stream_id).values(created_at=created_at))
     [reported] = accounts.airplay.streams(made.account_id, created_at, NOW + timedelta(days=1))
     return reported
@@ -42,7 +42,7 @@ def rows(accounts: Accounts, one: ReportedStream, since: datetime, until: dateti
 
 
 def days_packed(accounts: Accounts, one: ReportedStream) -> int:
-    with accounts._engine.connect() as connection:
+    with accounts.engine.connect() as connection:
         return connection.scalar(select(func.count()).select_from(airplay_day).where(airplay_day.c.stream_id == one.stream_id)) or 0
 
 
@@ -59,7 +59,7 @@ def test_any_window_gives_what_was_aired_in_it_packed_or_not(
     one, base = new_stream(accounts), midnight(6)
     for number, offset, seconds in sorted(plays, key=lambda play: play[1]):
         air(accounts, one.stream_id, track(number), base + timedelta(seconds=offset), seconds)
-    with accounts._engine.connect() as connection:
+    with accounts.engine.connect() as connection:
         columns = (airing.c.recording_id, airing.c.started_at, airing.c.duration_seconds)
         query = select(*columns).where(airing.c.stream_id == one.stream_id).order_by(airing.c.started_at, airing.c.airing_id)
         aired = [(row[0], int(row[1].timestamp()), row[2]) for row in connection.execute(query)]
@@ -105,7 +105,7 @@ def test_settling_goes_back_to_the_beginning_and_ends_with_the_stream(accounts: 
 
 
 def _owner(accounts: Accounts, one: ReportedStream) -> int:
-    with accounts._engine.connect() as connection:
+    with accounts.engine.connect() as connection:
         return int(connection.execute(select(stream.c.account_id).where(stream.c.stream_id == one.stream_id)).scalar_one())
 
 
@@ -135,7 +135,7 @@ def test_a_packed_day_can_be_thrown_away(accounts: Accounts) -> None:
     air(accounts, one.stream_id, track(1), midnight(4), 100)
     accounts.airplay.settle()
     before = rows(accounts, one, midnight(5), NOW)
-    with accounts._engine.begin() as connection:
+    with accounts.engine.begin() as connection:
         connection.execute(airplay_day.delete().where(airplay_day.c.stream_id == one.stream_id))
     assert rows(accounts, one, midnight(5), NOW) == before != []
     assert accounts.airplay.is_behind.is_set(), "it can be packed again"
@@ -154,7 +154,7 @@ def test_many_streams_at_once_are_told_apart_whatever_is_packed_of_each(accounts
     together = lambda: [len(one.seconds) for one in accounts.airplay.airings(streams, midnight(19), NOW)]  # noqa: E731
     assert together() == [len(one) for one in alone] == [6, 0] * 3
     accounts.airplay.settle()
-    with accounts._engine.begin() as connection:
+    with accounts.engine.begin() as connection:
         some = airplay_day.c.stream_id.in_([one.stream_id for one in streams[::3]]) & (airplay_day.c.day < f"{midnight(5):%Y-%m-%d}")
         connection.execute(airplay_day.delete().where(some))
     assert [rows(accounts, one, midnight(19), NOW) for one in streams] == alone

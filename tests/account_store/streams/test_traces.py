@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 def lease(accounts: Accounts) -> Lease:
     account_id = new_caller(accounts).account_id
     stream_id = accounts.streams.create(account_id, "https://radio.example/live", "Radio").stream_id
-    return next(one for one in Leases(accounts._engine, f"worker of {stream_id}", 10_000).claim() if one.stream_id == stream_id)
+    return next(one for one in Leases(accounts.engine, f"worker of {stream_id}", 10_000).claim() if one.stream_id == stream_id)
 
 
 def stored(accounts: Accounts, one: Lease) -> Left | None:
-    with accounts._engine.connect() as connection:
+    with accounts.engine.connect() as connection:
         return left(connection, one.stream_id)
 
 
 def left_by(accounts: Accounts, *traces: tuple[Lease, Left]) -> None:
-    with accounts._engine.begin() as connection:
+    with accounts.engine.begin() as connection:
         leave(connection, traces)
 
 

@@ -1,20 +1,15 @@
-"""Accounts whose webhooks may lead to loopback, and deliveries made one round at a time by a deliverer of the test's own."""
+"""Accounts whose webhooks may lead to loopback, webhooks of new accounts, and events."""
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 from typing import TYPE_CHECKING
 
 import pytest
 
 from account_store import Accounts
-from account_store.clock import utc_now
-from account_store.outbound import Outbound
-from account_store.outbound.allowed import parse_allow_list
-from account_store.webhooks.deliverer import Deliverer
-from account_store.webhooks.meters import Meters
-from account_store.webhooks.sender import Sender
+from outbound_http import Outbound
+from outbound_http.allow_list import parse_allow_list
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,8 +19,6 @@ if TYPE_CHECKING:
     from tests.account_store.conftest import HandClock
 
 _numbers = itertools.count(1)
-LONG_SECONDS, SHORT_SECONDS, LATE = 15.0, 1.0, 1.3
-"""Deadlines of an attempt: for receivers that answer, for those that do not; and an answer that comes too late for the short one."""
 OUTBOUND = Outbound(parse_allow_list("127.0.0.0/8:*"))
 """One for all: reading the authorities of TLS takes a while."""
 
@@ -60,15 +53,3 @@ def decide(accounts: Accounts, account_id: int, *values: str) -> None:
 def log_of(accounts: Accounts, endpoint: Endpoint) -> list[Delivery]:
     """Its deliveries, oldest first."""
     return accounts.deliveries.page(endpoint.account_id, endpoint.endpoint_id)[::-1]
-
-
-def deliver(accounts: Accounts, deadline_seconds: float = LONG_SECONDS) -> Meters:
-    """One round: what is due by the accounts' clock is sent, signed by the real one."""
-
-    async def round_() -> Meters:
-        sender, meters = Sender(accounts.outbound, utc_now, at_once=8, deadline_seconds=deadline_seconds), Meters()
-        await Deliverer(accounts.webhook_queue, sender, meters).run_once()
-        await sender.close()
-        return meters
-
-    return asyncio.run(round_())

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from account_store import Accounts
 from account_store.webhooks.events import CATALOG_PUBLISHED, STATUS_CHANGED, SUGGESTION_DECIDED, TRACK_STARTED
 from account_store.webhooks.outbox import HELD, PENDING, emit
-from tests.account_store.webhooks.conftest import OUTBOUND, decide, hooked, log_of, new_account
+from tests.account_store.webhooks.conftest import OUTBOUND, hooked, log_of, new_account
 
 if TYPE_CHECKING:
     from tests.account_store.conftest import HandClock
@@ -22,14 +21,14 @@ def test_an_event_is_written_with_what_made_it_happen_or_not_at_all(accounts: Ac
     made = hooked(accounts, NOWHERE)
 
     def told_and_undone() -> None:
-        with accounts._engine.begin() as connection:
+        with accounts.engine.begin() as connection:
             assert emit(connection, made.endpoint.account_id, TRACK_STARTED, {"a": 1}, occurred_at=clock.now)
             raise RuntimeError
 
     with pytest.raises(RuntimeError):
         told_and_undone()
     assert log_of(accounts, made.endpoint) == []
-    with accounts._engine.begin() as connection:
+    with accounts.engine.begin() as connection:
         event_id = emit(connection, made.endpoint.account_id, TRACK_STARTED, {"title": "Ünï"}, occurred_at=clock.now)
     [delivery] = log_of(accounts, made.endpoint)
     assert (delivery.event_id, delivery.event_type, delivery.occurred_at) == (event_id, TRACK_STARTED, clock.now)
@@ -43,7 +42,7 @@ def test_endpoints_get_what_they_ask_for_and_one_event_has_one_id(accounts: Acco
     none = accounts.webhooks.create(all_.account_id, NOWHERE, [SUGGESTION_DECIDED]).endpoint
     asleep = accounts.webhooks.create(all_.account_id, NOWHERE).endpoint
     accounts.webhooks.change(all_.account_id, asleep.endpoint_id, is_enabled=False)
-    with accounts._engine.begin() as connection:
+    with accounts.engine.begin() as connection:
         event_id = emit(connection, all_.account_id, TRACK_STARTED, {}, occurred_at=clock.now)
         assert emit(connection, all_.account_id, SUGGESTION_DECIDED, {}, occurred_at=clock.now)
     assert [one.event_id for one in log_of(accounts, some)] == [event_id]
@@ -54,7 +53,7 @@ def test_endpoints_get_what_they_ask_for_and_one_event_has_one_id(accounts: Acco
 
 def test_what_nobody_asks_for_is_not_kept(accounts: Accounts, clock: HandClock) -> None:
     account_id = new_account(accounts)
-    with accounts._engine.begin() as connection:
+    with accounts.engine.begin() as connection:
         assert emit(connection, account_id, TRACK_STARTED, {}, occurred_at=clock.now) is None
         with pytest.raises(ValueError, match="no event 'track_started'"):
             emit(connection, account_id, "track_started", {}, occurred_at=clock.now)
@@ -92,49 +91,3 @@ def test_all_accounts_are_told_once_however_many_processes_notice(accounts: Acco
         one.close()
     assert [len(log_of(accounts, one)) for one in (first, second, deaf)] == [2, 2, 0]
     assert {one.status for one in log_of(accounts, first)} == {PENDING}
-
-
-def test_old_deliveries_and_deleted_endpoints_are_swept(accounts: Accounts, clock: HandClock) -> None:
-    kept, dropped = hooked(accounts, NOWHERE).endpoint, hooked(accounts, NOWHERE).endpoint
-    decide(accounts, kept.account_id, "old")
-    accounts.webhooks.change(kept.account_id, kept.endpoint_id, is_enabled=False)
-    clock.move(days=14, seconds=1)
-    decide(accounts, kept.account_id, "new")
-    decide(accounts, dropped.account_id, "x", "y")
-    accounts.webhooks.delete(dropped.account_id, dropped.endpoint_id)
-    queue = accounts.webhook_queue
-    assert queue.sweep() >= 3
-    assert queue.sweep() == 0
-    assert [one.occurred_at for one in log_of(accounts, kept)] == [clock.now]
-    with accounts._engine.connect() as connection:
-        count = "SELECT count(*) FROM webhook_endpoint WHERE endpoint_id = '%s'"
-        assert [connection.exec_driver_sql(count % one.endpoint_id).scalar() for one in (kept, dropped)] == [1, 0]
-        strays = "SELECT count(*) FROM webhook_event WHERE event_id NOT IN (SELECT event_id FROM webhook_delivery)"
-        assert connection.exec_driver_sql(strays).scalar() == 0
-
-
-def test_an_event_written_while_its_endpoint_was_being_disabled_is_held(accounts: Accounts, clock: HandClock) -> None:
-    endpoint = hooked(accounts, NOWHERE).endpoint
-    accounts.webhooks.change(endpoint.account_id, endpoint.endpoint_id, is_enabled=False)
-    decide(accounts, endpoint.account_id, "A")
-    with accounts._engine.begin() as connection:
-        connection.exec_driver_sql(
-            f"UPDATE webhook_delivery SET status = 'pending', due_at = '2026-11-21 12:00:00' WHERE endpoint_id = '{endpoint.endpoint_id}'"
-        )
-    accounts.webhook_queue.sweep()
-    [delivery] = log_of(accounts, endpoint)
-    assert (delivery.status, delivery.due_at) == (HELD, None)
-    accounts.webhooks.change(endpoint.account_id, endpoint.endpoint_id, is_enabled=True)
-    assert accounts.deliveries.replay_since(endpoint.account_id, endpoint.endpoint_id, clock.now - timedelta(hours=1)) == 1
-
-
-def test_what_waits_is_counted(accounts: Accounts, clock: HandClock) -> None:
-    before = accounts.webhook_queue.backlog()
-    assert (before.pending, before.oldest_due_seconds) == (0, 0.0)
-    endpoint = hooked(accounts, NOWHERE).endpoint
-    decide(accounts, endpoint.account_id, "A", "B")
-    clock.move(seconds=90)
-    now = accounts.webhook_queue.backlog()
-    assert (now.pending, now.oldest_due_seconds, now.disabled_endpoints - before.disabled_endpoints) == (2, 90.0, 0)
-    accounts.webhooks.change(endpoint.account_id, endpoint.endpoint_id, is_enabled=False)
-    assert accounts.webhook_queue.backlog().disabled_endpoints == before.disabled_endpoints + 1

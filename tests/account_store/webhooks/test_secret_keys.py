@@ -67,7 +67,7 @@ def opened(url: str) -> Accounts:
 
 
 def stored(accounts: Accounts) -> list[tuple[Any, ...]]:
-    with accounts._engine.connect() as connection:
+    with accounts.engine.connect() as connection:
         return [tuple(row) for row in connection.execute(select(webhook_endpoint.c.secret, webhook_endpoint.c.previous_secret))]
 
 
@@ -99,7 +99,7 @@ def test_secrets_that_lie_in_the_clear_are_sealed_at_the_next_start(database: st
     account_id, endpoint_id = made.endpoint.account_id, made.endpoint.endpoint_id
     gone = hooked(accounts, ADDRESS)
     accounts.webhooks.delete(gone.endpoint.account_id, gone.endpoint.endpoint_id)
-    with accounts._engine.begin() as connection:
+    with accounts.engine.begin() as connection:
         is_it = webhook_endpoint.c.endpoint_id == endpoint_id
         connection.execute(webhook_endpoint.update().where(is_it).values(secret="whsec_now", previous_secret="whsec_before"))
     accounts.close()

@@ -58,7 +58,7 @@ def aired(place: Path) -> str:
     caller, now = accounts.keys.caller(key), datetime.now(UTC)
     assert caller is not None
     streams = [accounts.streams.create(caller.account_id, f"https://radio.example.org/{n}", "Radio").stream_id for n in range(2)]
-    with accounts._engine.begin() as connection:
+    with accounts.engine.begin() as connection:
         connection.execute(stream.update().values(created_at=now - timedelta(days=300)))
     air(accounts, streams[0], track(9), now - timedelta(days=200), 100)
     for number, on in ((1, 0), (2, 0), (1, 1), (3, 1)):

@@ -29,14 +29,14 @@ def test_a_server_packs_what_was_left_before_it_takes_requests(tmp_path: Path) -
     caller = accounts.keys.caller(key)
     assert caller is not None
     one = accounts.streams.create(caller.account_id, "https://radio.example.org/live", "Radio").stream_id
-    with accounts._engine.begin() as connection:
+    with accounts.engine.begin() as connection:
         connection.execute(stream.update().values(created_at=began))
     for day in range(40):
         air(accounts, one, track(1), began + timedelta(days=day, minutes=1), 100)
     packed_days = select(func.count()).select_from(airplay_day)
-    with accounts._engine.connect() as connection:
+    with accounts.engine.connect() as connection:
         assert connection.scalar(packed_days) == 0
     asyncio.run(started(tmp_path, key))
-    with accounts._engine.connect() as connection:
+    with accounts.engine.connect() as connection:
         assert connection.scalar(packed_days) == 39, "but yesterday and today, which may still change"
     accounts.close()

@@ -151,7 +151,7 @@ def visitor(server: Api) -> Iterator[httpx.Client]:
 
 def new_user(accounts: Accounts, plan: str = "free") -> tuple[User, str]:
     """Somebody and the token of their session; signed up past the limits of addresses, with a quick hash."""
-    users = Users(accounts._engine, utc_now, PasswordHasher(time_cost=1, memory_cost=8, parallelism=1))
+    users = Users(accounts.engine, utc_now, PasswordHasher(time_cost=1, memory_cost=8, parallelism=1))
     user = users.sign_up(f"kim{next(_names)}@example.org", PASSWORD)
     if plan != "free":
         accounts.change_plan(user.account_id, plan)

@@ -120,7 +120,7 @@ def test_signing_in_anew_and_signing_out_end_the_session_on_the_server(browser: 
 def test_a_session_ends_by_itself_and_holds_on_every_worker(browser: Browser, server: Api) -> None:
     for _ in range(8):
         assert httpx.get(f"{server.base}/dashboard", cookies={"dashboard": browser.http.cookies["dashboard"]}).status_code == 200
-    with server.accounts._engine.begin() as connection:
+    with server.accounts.engine.begin() as connection:
         change = dashboard_session.update().where(dashboard_session.c.user_id == browser.user.user_id)
         connection.execute(change.values(expires_at=datetime.now(UTC)))
     assert browser.http.get("/dashboard").status_code == 303

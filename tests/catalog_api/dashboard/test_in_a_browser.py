@@ -246,7 +246,7 @@ def broadcast(accounts: Accounts, stream_id: str) -> int:
     first = now - timedelta(hours=3)
     heard = [(1, first, 60), (2, first + timedelta(seconds=61), 200), (HOSTILE_TRACK, first + timedelta(seconds=262), 30)]
     heard.append((1, now - timedelta(seconds=90), 90))
-    with accounts._engine.begin() as connection:
+    with accounts.engine.begin() as connection:
         runtime.tell(connection, stream_id, runtime.State("reconnecting", "HTTP 404 <b>not</b> found"), now)
         runtime.tell(connection, stream_id, runtime.State("running", audio_format="mp3, 44100 Hz, stereo"), now)
         gaps.open_gap(connection, stream_id, gaps.SOURCE, first + timedelta(seconds=300), "HTTP 404")

@@ -87,7 +87,7 @@ def test_behind_a_load_balancer_the_origin_and_the_address_are_those_it_tells(tm
                 assert answer.status_code == status, origin
 
     asyncio.run(scene())
-    with closing(Accounts.open(accounts_url)) as accounts, accounts._engine.connect() as connection:
+    with closing(Accounts.open(accounts_url)) as accounts, accounts.engine.connect() as connection:
         assert set(connection.scalars(select(sign_in_failure.c.subject))) == {"email:a@example.org", "address:203.0.113.9"}
 
 

@@ -36,7 +36,7 @@ def new_stream(radio: Browser, name: str = "Radio Amber") -> str:
 
 def air(radio: Browser, stream_id: str, recording_id: int, start: datetime, *, ended: bool = True) -> None:
     begins = int(start.timestamp() * 1000)
-    with radio.accounts._engine.begin() as connection:
+    with radio.accounts.engine.begin() as connection:
         track = airings.PlayedTrack(recording_id, HOSTILE, HOSTILE, None, 200)
         airings.start(connection, stream_id, track, airings.Hearing(begins, begins, begins + 60_000, 0.9, 3))
         if ended:
@@ -98,7 +98,7 @@ def test_a_day_is_drawn_and_another_day_can_be_asked_for(radio: Browser) -> None
 
 def test_what_is_on_is_told_and_why_nobody_listens(radio: Browser) -> None:
     stream_id = new_stream(radio, HOSTILE)
-    with radio.accounts._engine.begin() as connection:
+    with radio.accounts.engine.begin() as connection:
         runtime.tell(connection, stream_id, runtime.State("running"), datetime.now(UTC))
     air(radio, stream_id, 1, datetime.now(UTC) - timedelta(seconds=60), ended=False)
     for path in ("/dashboard/streams", f"/dashboard/streams/{stream_id}"):
@@ -107,7 +107,7 @@ def test_what_is_on_is_told_and_why_nobody_listens(radio: Browser) -> None:
         assert '<meta http-equiv="refresh" content="20">' in page
         assert 'http-equiv="refresh"' not in radio.http.get(path, params={"still": "1"}).text
         Page(page).check()
-    with radio.accounts._engine.begin() as connection:
+    with radio.accounts.engine.begin() as connection:
         runtime.tell(connection, stream_id, runtime.State("failed", f"HTTP 404 {HOSTILE}"), datetime.now(UTC))
     page = radio.http.get("/dashboard/streams").text
     assert "nobody listens" in page
@@ -118,7 +118,7 @@ def test_what_is_on_is_told_and_why_nobody_listens(radio: Browser) -> None:
 def test_a_report_is_had_as_a_file_of_the_account_alone(radio: Browser, server: Api) -> None:
     stream_id = new_stream(radio)
     noon = datetime.now(UTC).replace(hour=12, minute=0, second=0, microsecond=0) - timedelta(days=3)
-    with radio.accounts._engine.begin() as connection:
+    with radio.accounts.engine.begin() as connection:
         connection.execute(stream.update().where(stream.c.stream_id == stream_id).values(created_at=noon - timedelta(days=9)))
     air(radio, stream_id, 1, noon)
     days = {"from": str(noon.date()), "until": str(noon.date()), "timezone": "UTC"}

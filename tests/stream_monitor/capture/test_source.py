@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from account_store.outbound import Outbound
-from account_store.outbound.allowed import parse_allow_list
+from outbound_http import Outbound
+from outbound_http.allow_list import parse_allow_list
 from stream_monitor.capture import http
 from stream_monitor.capture.errors import CaptureError
 from stream_monitor.capture.source import open_source

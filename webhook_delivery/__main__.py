@@ -1,4 +1,4 @@
-"""`python -m account_store.webhooks`: sends webhooks, until stopped or, with --once, what is due now.
+"""`python -m webhook_delivery`: sends webhooks, until stopped or, with --once, what is due now.
 
 Over PostgreSQL any number may run, on any machines; over SQLite one is enough. SIGTERM and SIGINT end it when the attempts under way have
 ended. Exit code 1: the options or the environment cannot be meant; 3: the database cannot be reached.
@@ -20,10 +20,11 @@ import structlog
 from account_store.accounts import Accounts
 from account_store.clock import utc_now
 from account_store.errors import AccountError, UnavailableError
-from account_store.webhooks.deliverer import AT_ONCE, Deliverer
-from account_store.webhooks.meters import Meters
-from account_store.webhooks.sender import Sender
 from catalog_store.log import log_json
+from webhook_delivery.deliverer import AT_ONCE, Deliverer
+from webhook_delivery.meters import Meters
+from webhook_delivery.queue import DeliveryQueue
+from webhook_delivery.sender import Sender
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 async def _deliver(accounts: Accounts, options: argparse.Namespace) -> None:
     meters, sender = Meters(), Sender(accounts.outbound, utc_now, at_once=options.at_once)
-    deliverer = Deliverer(accounts.webhook_queue, sender, meters, at_once=options.at_once)
+    deliverer = Deliverer(DeliveryQueue(accounts), sender, meters, at_once=options.at_once)
     for one in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(one, deliverer.stop)
     writing = asyncio.create_task(_write(meters, options.metrics_file))
@@ -77,7 +78,7 @@ async def _write(meters: Meters, file: Path | None) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m account_store.webhooks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="python -m webhook_delivery", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     told = os.environ.get("CATALOG_API_ACCOUNTS_URL", "sqlite:///accounts.db")
     parser.add_argument("--accounts", metavar="URL", default=told, help="database of the accounts (default: CATALOG_API_ACCOUNTS_URL)")

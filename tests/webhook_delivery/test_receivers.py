@@ -10,14 +10,15 @@ import pytest
 
 from account_store.clock import utc_now
 from account_store.webhooks.outbox import DELIVERED, PENDING
-from account_store.webhooks.sender import EXCERPT_CHARACTERS
-from tests.account_store.webhooks.conftest import LATE, LONG_SECONDS, SHORT_SECONDS, decide, deliver, hooked, log_of
-from tests.account_store.webhooks.receiver import answers, receiving, resets_after, says, trickles, waits
+from tests.account_store.webhooks.conftest import decide, hooked, log_of
+from tests.webhook_delivery.conftest import LATE, LONG_SECONDS, SHORT_SECONDS, deliver
+from tests.webhook_delivery.receiver import answers, receiving, resets_after, says, trickles, waits
+from webhook_delivery.sender import EXCERPT_CHARACTERS
 
 if TYPE_CHECKING:
     from account_store import Accounts
     from tests.account_store.conftest import HandClock
-    from tests.account_store.webhooks.receiver import Behaviour
+    from tests.webhook_delivery.receiver import Behaviour
 
 
 @pytest.fixture(scope="module")

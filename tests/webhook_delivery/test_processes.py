@@ -16,14 +16,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from account_store import Accounts
-from account_store.outbound import ALLOW_VARIABLE
-from account_store.webhooks.__main__ import main
 from account_store.webhooks.outbox import DELIVERED
-from account_store.webhooks.queue import LEASE
 from account_store.webhooks.sealing import KEYS_VARIABLE
-from tests.account_store.webhooks.conftest import OUTBOUND, decide, deliver, hooked, log_of
-from tests.account_store.webhooks.receiver import answers, receiving, waits
+from outbound_http import ALLOW_VARIABLE
+from tests.account_store.webhooks.conftest import OUTBOUND, decide, hooked, log_of
 from tests.conftest import ROOT
+from tests.webhook_delivery.conftest import deliver
+from tests.webhook_delivery.receiver import answers, receiving, waits
+from webhook_delivery.__main__ import main
+from webhook_delivery.queue import LEASE, DeliveryQueue
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -53,12 +54,12 @@ def on_postgresql(new_postgresql_database: Callable[[str], str], worker_id: str)
 
 
 def url_of(accounts: Accounts) -> str:
-    return accounts._engine.url.set(drivername=accounts._engine.dialect.name).render_as_string(hide_password=False)
+    return accounts.engine.url.set(drivername=accounts.engine.dialect.name).render_as_string(hide_password=False)
 
 
 @contextmanager
 def delivering(url: str, log: Path, *options: str) -> Iterator[subprocess.Popen[bytes]]:
-    command = [sys.executable, "-m", "account_store.webhooks", "--accounts", url, *options]
+    command = [sys.executable, "-m", "webhook_delivery", "--accounts", url, *options]
     with log.open("ab") as stderr:
         process = subprocess.Popen(command, cwd=ROOT, stderr=stderr, env={**os.environ, ALLOW_VARIABLE: "127.0.0.1:*"})
         try:
@@ -133,7 +134,7 @@ def test_told_to_stop_it_ends_what_is_under_way(on_sqlite: Accounts, tmp_path: P
             assert process.wait(timeout=30) == 0
     assert [one.attempt_count for one in log_of(really, made.endpoint)] == [1, 0], "the one under way was recorded, the next not begun"
     assert [one.endpoint_id for one in really.webhooks.all(made.endpoint.account_id)] == [made.endpoint.endpoint_id]
-    assert made.endpoint.endpoint_id in really.webhook_queue.claim("next", 100), "nobody need wait for a lease"
+    assert made.endpoint.endpoint_id in DeliveryQueue(really).claim("next", 100), "nobody need wait for a lease"
     page = (ROOT / "docs" / "reference" / "metrics.md").read_text()
     names = {
         name.removesuffix("_total").removesuffix("_created") for name in re.findall(r"^# TYPE (\w+)", metrics.read_text(), re.MULTILINE)

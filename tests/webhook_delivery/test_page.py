@@ -13,14 +13,14 @@ import httpx
 import pytest
 
 from account_store.clock import utc_now
-from account_store.outbound import ALLOW_VARIABLE
-from account_store.webhooks.endpoints import DISABLED_REASONS
+from account_store.webhooks.endpoints import DISABLED_REASONS, generate_secret
 from account_store.webhooks.events import EVENT_TYPES, PING
 from account_store.webhooks.sealing import KEYS_VARIABLE
 from account_store.webhooks.secret_keys import KEY_FILE_VARIABLE
-from account_store.webhooks.signing import new_secret, signed_headers
-from tests.account_store.webhooks.receiver import unused_port
+from outbound_http import ALLOW_VARIABLE
 from tests.conftest import ROOT
+from tests.webhook_delivery.receiver import unused_port
+from webhook_delivery.signing import sign_headers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,7 +34,7 @@ BODY = '{"type":"catalog.published","timestamp":"2026-11-21T12:00:00Z","data":{"
 @pytest.fixture
 def told(tmp_path: Path) -> Iterator[tuple[str, str, Path]]:
     """Address and secret of the page's receiver, running, and the file that it prints to."""
-    secret, port, printed = new_secret(), unused_port(), tmp_path / "printed"
+    secret, port, printed = generate_secret(), unused_port(), tmp_path / "printed"
     program = tmp_path / "receiver.py"
     program.write_text(RECEIVER, encoding="utf-8")
     environment = {**os.environ, "WEBHOOK_SECRET": secret, "PORT": str(port), "PYTHONIOENCODING": "utf-8"}
@@ -56,7 +56,7 @@ def posted(url: str, headers: dict[str, str], body: str) -> int:
 
 def test_the_receiver_of_the_page_takes_our_messages_once_and_no_others(told: tuple[str, str, Path]) -> None:
     url, secret, printed = told
-    headers = signed_headers("msg_1", BODY, utc_now(), [new_secret(), secret])
+    headers = sign_headers("msg_1", BODY, utc_now(), [generate_secret(), secret])
     assert posted(url, headers, BODY) == 204
     assert posted(url, headers, BODY) == 204
     assert posted(url, headers, BODY.replace("ü", "x")) == 400
@@ -66,10 +66,10 @@ def test_the_receiver_of_the_page_takes_our_messages_once_and_no_others(told: tu
 def test_the_check_by_hand_of_the_page_agrees_with_the_library() -> None:
     names: dict[str, Any] = {}
     exec(BY_HAND, names)  # noqa: S102 -- our own page
-    is_ours, secret = names["is_ours"], new_secret()
-    headers = signed_headers("msg_1", BODY, utc_now(), [new_secret(), secret])
+    is_ours, secret = names["is_ours"], generate_secret()
+    headers = sign_headers("msg_1", BODY, utc_now(), [generate_secret(), secret])
     assert is_ours(secret, headers, BODY.encode())
-    assert not is_ours(new_secret(), headers, BODY.encode())
+    assert not is_ours(generate_secret(), headers, BODY.encode())
     assert not is_ours(secret, headers, BODY.encode() + b" ")
     assert not is_ours(secret, {**headers, "webhook-id": "msg_2"}, BODY.encode())
     assert not is_ours(secret, {**headers, "webhook-timestamp": str(int(headers["webhook-timestamp"]) - 301)}, BODY.encode())

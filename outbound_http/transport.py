@@ -1,4 +1,4 @@
-"""httpx over vetted addresses: `guarded_client` makes a client that cannot reach anything else, whatever a name resolves to by then.
+"""httpx over checked addresses: `guarded_client` makes a client that cannot reach anything else, whatever a name resolves to by then.
 
 Every request is checked and connected to anew: no connection is kept, no redirect followed, no proxy or cookie taken from the environment.
 """
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import httpx
 
 if TYPE_CHECKING:
-    from account_store.outbound.guard import Outbound
+    from outbound_http.guard import Outbound
 
 
 class GuardedTransport(httpx.AsyncBaseTransport):
@@ -28,16 +28,16 @@ class GuardedTransport(httpx.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send it. The errors of `Outbound.check`, and httpx' own."""
-        vetted = await asyncio.get_running_loop().run_in_executor(self._names, self._check, str(request.url))
+        resolved = await asyncio.get_running_loop().run_in_executor(self._names, self._check, str(request.url))
         failure: httpx.TransportError = httpx.ConnectError("no address")
-        for address in vetted.addresses:
+        for address in resolved.addresses:
             # The Host header was made from the name; SNI and the certificate's name are the name, too.
             direct = httpx.Request(
                 request.method,
-                httpx.URL(vetted.target.url).copy_with(host=address),
+                httpx.URL(resolved.target.url).copy_with(host=address),
                 headers=request.headers,
                 stream=request.stream,
-                extensions={**request.extensions, "sni_hostname": vetted.target.host},
+                extensions={**request.extensions, "sni_hostname": resolved.target.host},
             )
             try:
                 return await self._inner.handle_async_request(direct)

@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, writ
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from account_store.webhooks.queue import Backlog, Outcome
+    from webhook_delivery.queue import Backlog, Outcome
 
 _SECONDS = (0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 15.0)
 

@@ -18,18 +18,17 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import delete, exists, func, select
 
-from account_store.webhooks import schedule
 from account_store.webhooks.endpoints import FAILING, GONE, disable
 from account_store.webhooks.outbox import DELIVERED, FAILED, HELD, PENDING
 from account_store.webhooks.tables import webhook_attempt, webhook_delivery, webhook_endpoint, webhook_event
+from webhook_delivery import schedule
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from sqlalchemy import ColumnElement, Connection, Engine, Row
+    from sqlalchemy import ColumnElement, Connection, Row
 
-    from account_store.clock import Clock
-    from account_store.webhooks.sealing import Seal
+    from account_store.accounts import Accounts
 
 LEASE = timedelta(seconds=60)
 """Far longer than an attempt may take; how long a dead deliverer's endpoint waits for another."""
@@ -89,14 +88,14 @@ class Backlog:
     failing_endpoints: int
 
 
-class Queue:
+class DeliveryQueue:
     """The deliveries of one database that are due. Thread-safe; every method blocks."""
 
-    def __init__(self, engine: Engine, seal: Seal, clock: Clock) -> None:
-        """Over an open database."""
-        self._engine = engine
-        self._seal = seal
-        self._clock = clock
+    def __init__(self, accounts: Accounts) -> None:
+        """Read and write the database that `accounts` has open."""
+        self._engine = accounts.engine
+        self._seal = accounts.seal
+        self._clock = accounts.clock
 
     def claim(self, owner: str, most: int) -> list[str]:
         """Endpoints with something due that nobody holds, at most so many, those that wait longest first; held by `owner` from now on."""

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import TYPE_CHECKING
 
-from account_store.errors import InvalidValueError
+from outbound_http.errors import InvalidAllowListError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from account_store.outbound.addresses import IpAddress
+    from outbound_http.addresses import IpAddress
 
 ALLOW_VARIABLE = "ACCOUNT_OUTBOUND_ALLOW"
 ANY_PORT = None
@@ -42,25 +42,25 @@ class AllowList:
         return any(address in network and allowed in (port, ANY_PORT) for network, allowed in self.networks)
 
 
-def allowed_by(environment: Mapping[str, str]) -> AllowList:
-    """The operator's list out of ALLOW_VARIABLE; empty when it is not set. InvalidValueError names an entry that cannot be read."""
+def read_allow_list(environment: Mapping[str, str]) -> AllowList:
+    """The operator's list out of ALLOW_VARIABLE; empty when it is not set. InvalidAllowListError names an entry that cannot be read."""
     return parse_allow_list(environment.get(ALLOW_VARIABLE, ""))
 
 
 def parse_allow_list(text: str) -> AllowList:
-    """As `allowed_by`, out of a text."""
+    """As `read_allow_list`, out of a text."""
     names: set[tuple[str, int | None]] = set()
     networks: list[tuple[IPv4Network | IPv6Network, int | None]] = []
     for entry in text.lower().replace(",", " ").split():
         match = _ENTRY.fullmatch(entry)
         if match is None:
-            raise InvalidValueError(f"{ALLOW_VARIABLE}: {entry!r} is not host:port or network:port (10.0.0.0/8:443, [fd00::]/8:*)")
+            raise InvalidAllowListError(f"{ALLOW_VARIABLE}: {entry!r} is not host:port or network:port (10.0.0.0/8:443, [fd00::]/8:*)")
         port = ANY_PORT if match["port"] == "*" else int(match["port"])
         host = match["host"].replace("[", "").replace("]", "")
         try:
             networks.append((ip_network(host), port))
         except ValueError as error:
             if "/" in host or ":" in host:
-                raise InvalidValueError(f"{ALLOW_VARIABLE}: {entry!r}: {error}") from None
+                raise InvalidAllowListError(f"{ALLOW_VARIABLE}: {entry!r}: {error}") from None
             names.add((host, port))
     return AllowList(frozenset(names), tuple(networks))

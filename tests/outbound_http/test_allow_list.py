@@ -4,9 +4,9 @@ from ipaddress import ip_address
 
 import pytest
 
-from account_store.errors import InvalidValueError
-from account_store.outbound import ALLOW_VARIABLE, allowed_by
-from account_store.outbound.allowed import parse_allow_list
+from outbound_http import ALLOW_VARIABLE, read_allow_list
+from outbound_http.allow_list import parse_allow_list
+from outbound_http.errors import InvalidAllowListError
 
 
 def test_names_and_networks_are_allowed_with_their_port_only() -> None:
@@ -22,14 +22,14 @@ def test_names_and_networks_are_allowed_with_their_port_only() -> None:
 
 
 def test_nothing_is_allowed_unless_it_is_said() -> None:
-    assert allowed_by({}) == allowed_by({ALLOW_VARIABLE: " "}) == parse_allow_list("")
+    assert read_allow_list({}) == read_allow_list({ALLOW_VARIABLE: " "}) == parse_allow_list("")
 
 
 @pytest.mark.parametrize(
     "entry", ["10.0.0.0/8", "host", "::1:80", "10.0.0.1/8:80", "10.0.0.0/33:80", "host:http", "host:", "[::1]", "[::1]/129:1"]
 )
 def test_an_entry_that_cannot_be_meant_is_named(entry: str) -> None:
-    with pytest.raises(InvalidValueError) as raised:
-        allowed_by({ALLOW_VARIABLE: f"good.lan:80, {entry}"})
+    with pytest.raises(InvalidAllowListError) as raised:
+        read_allow_list({ALLOW_VARIABLE: f"good.lan:80, {entry}"})
     assert repr(entry) in str(raised.value)
     assert ALLOW_VARIABLE in str(raised.value)

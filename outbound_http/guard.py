@@ -16,10 +16,10 @@ from ipaddress import ip_address
 
 import certifi
 
-from account_store.errors import AccountError
-from account_store.outbound.addresses import not_public
-from account_store.outbound.allowed import AllowList
-from account_store.outbound.targets import DEFAULT_PORTS, Target, is_private_name, is_usual_port, parse_target
+from outbound_http.addresses import find_non_public_kind
+from outbound_http.allow_list import AllowList
+from outbound_http.errors import RefusedAddressError, UnreachableError
+from outbound_http.targets import DEFAULT_PORTS, Target, is_private_name, is_usual_port, parse_target
 
 Resolver = Callable[[str, int], Sequence[str]]
 """(host, port) -> its IP addresses as text, best first; OSError when there is none. Blocks."""
@@ -27,20 +27,8 @@ _MOST_TRIED = 4
 """Addresses of a name that are tried: a name with hundreds must not hold a connection attempt for hours."""
 
 
-class RefusedAddressError(AccountError):
-    """The address lies in a network that is not to be reached through us, or has a port that is not."""
-
-    code = "address_refused"
-
-
-class UnreachableError(AccountError):
-    """The name does not resolve, or none of its addresses answers: may pass."""
-
-    code = "unreachable"
-
-
 @dataclass(frozen=True, slots=True)
-class Vetted:
+class ResolvedTarget:
     """An address that was resolved and found allowed. `addresses` are the only ones to connect to, best first."""
 
     target: Target
@@ -69,10 +57,10 @@ class Outbound:
             self._tls = ssl.create_default_context(cafile=os.environ.get("SSL_CERT_FILE") or certifi.where())
         return self._tls
 
-    def check(self, url: str, *, https_only: bool = False) -> Vetted:
+    def check(self, url: str, *, https_only: bool = False) -> ResolvedTarget:
         """Resolve and judge. Blocks on the name server.
 
-        InvalidValueError: no address in a spelling that we take; RefusedAddressError: not public and not allowed, or, with `https_only`,
+        InvalidAddressError: no address in a spelling that we take; RefusedAddressError: not public and not allowed, or, with `https_only`,
         http to a machine that the operator does not allow; UnreachableError: the name does not resolve, and may one day.
         """
         target = parse_target(url)
@@ -86,20 +74,20 @@ class Outbound:
         if not is_trusted:
             for address in addresses:
                 self._judge(target, address, https_only=https_only)
-        return Vetted(target, tuple(addresses[:_MOST_TRIED]))
+        return ResolvedTarget(target, tuple(addresses[:_MOST_TRIED]))
 
-    def connect(self, vetted: Vetted, timeout_seconds: float) -> socket.socket:
-        """A connection to one of the vetted addresses, with TLS for the target's name where it is https. UnreachableError.
+    def connect(self, resolved: ResolvedTarget, timeout_seconds: float) -> socket.socket:
+        """A connection to one of the checked addresses, with TLS for the target's name where it is https. UnreachableError.
 
         `timeout_seconds` holds for each step (connecting, TLS) and stays set on the socket.
         """
         failure: OSError = OSError("no address")
-        for address in vetted.addresses:
+        for address in resolved.addresses:
             try:
-                return self._opened(vetted.target, address, timeout_seconds)
+                return self._opened(resolved.target, address, timeout_seconds)
             except OSError as error:
                 failure = error
-        raise UnreachableError(f"{vetted.target.authority}: {failure}") from failure
+        raise UnreachableError(f"{resolved.target.authority}: {failure}") from failure
 
     def _opened(self, target: Target, address: str, timeout_seconds: float) -> socket.socket:
         plain = socket.create_connection((address, target.port), timeout_seconds)
@@ -133,7 +121,7 @@ class Outbound:
         if self._allowed.allows(address, target.port):
             return
         # The address itself is not told: it would map our network, name by name.
-        if kind := not_public(address):
+        if kind := find_non_public_kind(address):
             raise RefusedAddressError(f"{target.host} is not a public address: {kind}")
         self._judge_target(target, https_only=https_only)
 

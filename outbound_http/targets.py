@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
 from urllib.parse import urljoin
 
-from account_store.errors import InvalidValueError
+from outbound_http.errors import InvalidAddressError
 
 LONGEST_URL = 2_000
 DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -55,18 +55,20 @@ class Target:
 
 
 def parse_target(url: str) -> Target:
-    """The address, taken apart; what follows a `#` is left out. InvalidValueError says what is wrong with it, without its user part."""
+    """The address, taken apart; what follows a `#` is left out. InvalidAddressError says what is wrong with it, without its user part."""
     if len(url) > LONGEST_URL:
-        raise InvalidValueError(f"an address has at most {LONGEST_URL} characters")
+        raise InvalidAddressError(f"an address has at most {LONGEST_URL} characters")
     match = _URL.fullmatch(url.partition("#")[0])
     if match is None:
-        raise InvalidValueError("not an http or https address in plain ASCII (blanks and other letters percent-encoded, names as xn--...)")
+        raise InvalidAddressError(
+            "not an http or https address in plain ASCII (blanks and other letters percent-encoded, names as xn--...)"
+        )
     if match["user"] is not None:
-        raise InvalidValueError("an address must not hold a user name or password")
+        raise InvalidAddressError("an address must not hold a user name or password")
     scheme = match["scheme"].lower()
     port = int(match["port"] or DEFAULT_PORTS[scheme])
     if not 0 < port < 2**16:
-        raise InvalidValueError(f"there is no port {port}")
+        raise InvalidAddressError(f"there is no port {port}")
     rest = match["rest"] or "/"
     return Target(scheme, _host(match["host"].lower()), port, rest if rest.startswith("/") else f"/{rest}")
 
@@ -86,14 +88,14 @@ def _host(text: str) -> str:
         try:
             return IPv6Address(text[1:-1]).compressed
         except AddressValueError:
-            raise InvalidValueError(f"{text} is no IPv6 address") from None
+            raise InvalidAddressError(f"{text} is no IPv6 address") from None
     name = text.removesuffix(".")
     if len(name) > _LONGEST_NAME or not _NAME.fullmatch(name):
-        raise InvalidValueError(f"{text[:60]!a} is no host name; names in other letters are written xn--...")
+        raise InvalidAddressError(f"{text[:60]!a} is no host name; names in other letters are written xn--...")
     # As browsers do: a name that ends in a number is an IPv4 address or nothing.
     if _NUMBER.fullmatch(name.rpartition(".")[2]):
         try:
             return str(IPv4Address(name))
         except AddressValueError:
-            raise InvalidValueError(f"{text!a}: an IPv4 address is written as four decimal numbers") from None
+            raise InvalidAddressError(f"{text!a}: an IPv4 address is written as four decimal numbers") from None
     return name

@@ -23,9 +23,9 @@ from account_store.webhooks.sealing import SealedError
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from account_store.webhooks.meters import Meters
-    from account_store.webhooks.queue import Message, Outcome, Queue, Recorded
-    from account_store.webhooks.sender import Sender
+    from webhook_delivery.meters import Meters
+    from webhook_delivery.queue import DeliveryQueue, Message, Outcome, Recorded
+    from webhook_delivery.sender import Sender
 
 log = structlog.get_logger("account_store")
 
@@ -45,7 +45,7 @@ BACKLOG_SECONDS = 10.0
 class Deliverer:
     """One of any number. To be made and used in one event loop: `run` it, `stop` it."""
 
-    def __init__(self, queue: Queue, sender: Sender, meters: Meters, *, at_once: int = AT_ONCE) -> None:
+    def __init__(self, queue: DeliveryQueue, sender: Sender, meters: Meters, *, at_once: int = AT_ONCE) -> None:
         """`at_once`: endpoints that are sent to together."""
         self._queue = queue
         self._sender = sender

@@ -52,7 +52,7 @@ _OTHER_6 = {
 """Names for what lies outside of `_PUBLIC_6`; whatever has none is reserved."""
 
 
-def not_public(address: IpAddress) -> str | None:
+def find_non_public_kind(address: IpAddress) -> str | None:
     """Why the address is no public machine's: "loopback", "private" ...; None when it may be one."""
     if isinstance(address, IPv4Address):
         return next((kind for network, kind in _REFUSED_4.items() if address in network), None)

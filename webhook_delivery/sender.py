@@ -17,18 +17,18 @@ from typing import TYPE_CHECKING
 
 import httpx
 
-from account_store.errors import AccountError
-from account_store.outbound.transport import guarded_client
-from account_store.webhooks import schedule
-from account_store.webhooks.queue import Outcome
-from account_store.webhooks.signing import signed_headers
+from outbound_http import OutboundError
+from outbound_http.transport import guarded_client
+from webhook_delivery import schedule
+from webhook_delivery.queue import Outcome
+from webhook_delivery.signing import sign_headers
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from account_store.clock import Clock
-    from account_store.outbound import Outbound
-    from account_store.webhooks.queue import Message
+    from outbound_http import Outbound
+    from webhook_delivery.queue import Message
 
 DEADLINE_SECONDS = 15.0
 """From looking up the name to the end of the answer (Standard Webhooks: 15 to 30)."""
@@ -59,7 +59,7 @@ class Sender:
         status: int | None = None
         excerpt = error = None
         asked_rest = timedelta(0)
-        headers = signed_headers(message.event_id, message.body, self._clock(), message.secrets)
+        headers = sign_headers(message.event_id, message.body, self._clock(), message.secrets)
         headers |= {"content-type": "application/json", "user-agent": AGENT, "accept-encoding": "identity"}
         try:
             async with asyncio.timeout(self._deadline_seconds):
@@ -71,8 +71,10 @@ class Sender:
             error = None if answer.is_success else f"answered {status}" + (": redirects are not followed" if answer.is_redirect else "")
         except TimeoutError:
             error = f"no whole answer within {self._deadline_seconds:g} s"
-        except (httpx.HTTPError, httpx.InvalidURL, AccountError, OSError, ssl.SSLError) as failure:
-            error = f"{type(failure).__name__}: {failure}" if not isinstance(failure, AccountError) else str(failure)
+        except OutboundError as failure:
+            error = str(failure)
+        except (httpx.HTTPError, httpx.InvalidURL, OSError, ssl.SSLError) as failure:
+            error = f"{type(failure).__name__}: {failure}"
         duration_ms = round(1000 * (time.monotonic() - began))
         return Outcome(duration_ms, status, error and error[:LONGEST_ERROR], excerpt, status == HTTPStatus.GONE, asked_rest)
 

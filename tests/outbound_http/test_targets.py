@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from account_store.errors import InvalidValueError
-from account_store.outbound import Target, parse_target
-from account_store.outbound.targets import is_usual_port
+from outbound_http import Target, parse_target
+from outbound_http.errors import InvalidAddressError
+from outbound_http.targets import is_usual_port
 
 FULLWIDTH = "".join(chr(ord(digit) + 0xFEE0) for digit in "127")
 NUMBERS = [
@@ -55,12 +55,12 @@ def test_an_address_is_taken_apart(url: str, target: Target) -> None:
 
 @pytest.mark.parametrize(("said", "url"), [(said, url) for said, urls in REFUSED.items() for url in urls])
 def test_any_other_spelling_is_refused(said: str, url: str) -> None:
-    with pytest.raises(InvalidValueError, match=said):
+    with pytest.raises(InvalidAddressError, match=said):
         parse_target(url)
 
 
 def test_a_refusal_does_not_repeat_a_password() -> None:
-    with pytest.raises(InvalidValueError) as raised:
+    with pytest.raises(InvalidAddressError) as raised:
         parse_target("http://me:hush@radio.example/")
     assert "hush" not in str(raised.value)
 
@@ -70,7 +70,7 @@ def test_whatever_is_sent_is_read_or_refused(text: str) -> None:
     for url in (text, f"http://{text}/", f"http://radio.example/{text}", f"http://radio.example:{text}"):
         try:
             target = parse_target(url)
-        except InvalidValueError:
+        except InvalidAddressError:
             continue
         assert parse_target(target.url) == target
         assert target.url.isascii()

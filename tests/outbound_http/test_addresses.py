@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from account_store.outbound.addresses import not_public
+from outbound_http.addresses import find_non_public_kind
 
 REFUSED = {
     "0.0.0.0": "unspecified",  # noqa: S104 -- nothing is bound
@@ -77,12 +77,12 @@ PUBLIC = [
 
 @pytest.mark.parametrize(("address", "kind"), REFUSED.items())
 def test_what_is_not_of_the_public_internet_is_named(address: str, kind: str) -> None:
-    assert kind in str(not_public(ip_address(address)))
+    assert kind in str(find_non_public_kind(ip_address(address)))
 
 
 @pytest.mark.parametrize("address", PUBLIC)
 def test_public_addresses_pass_up_to_the_edges_of_the_others(address: str) -> None:
-    assert not_public(ip_address(address)) is None
+    assert find_non_public_kind(ip_address(address)) is None
 
 
 @given(st.ip_addresses(v=4))
@@ -90,10 +90,10 @@ def test_no_ipv4_address_passes_inside_an_ipv6_one(inner: IPv4Address) -> None:
     number = int(inner)
     forms = [number, 0xFFFF << 32 | number, 0xFFFF << 48 | number, 0x64FF9B << 96 | number, 0x2002 << 112 | number << 80]
     forms += [0x20010000 << 96 | (number ^ 0xFFFFFFFF)]
-    assert all(not_public(IPv6Address(form)) for form in forms)
+    assert all(find_non_public_kind(IPv6Address(form)) for form in forms)
 
 
 @given(st.one_of(st.ip_addresses(v=4), st.ip_addresses(v=6)))
 def test_what_python_calls_private_is_never_public(address: IPv4Address | IPv6Address) -> None:
     if address.is_private or address.is_loopback or address.is_link_local or address.is_multicast or address.is_unspecified:
-        assert not_public(address)
+        assert find_non_public_kind(address)

@@ -20,10 +20,10 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from account_store.errors import InvalidValueError
-from account_store.outbound import Outbound, RefusedAddressError, UnreachableError
-from account_store.outbound.allowed import parse_allow_list
-from account_store.outbound.transport import guarded_client
+from outbound_http import Outbound, RefusedAddressError, UnreachableError
+from outbound_http.allow_list import parse_allow_list
+from outbound_http.errors import InvalidAddressError
+from outbound_http.transport import guarded_client
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -222,7 +222,7 @@ def test_a_redirect_is_another_address() -> None:
             with closing(outbound.connect(vetted, 5)) as connection:
                 told = asked(connection, vetted.target.path)
             assert f"Location: {location}".encode() in told
-            with pytest.raises((RefusedAddressError, InvalidValueError)):
+            with pytest.raises((RefusedAddressError, InvalidAddressError)):
                 outbound.check(vetted.target.follow(location))
         seen = len(here.seen)  # type: ignore[attr-defined]
         answer = asyncio.run(got(outbound, f"http://127.0.0.1:{here.server_port}/to//elsewhere"))

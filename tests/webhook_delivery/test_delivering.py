@@ -10,12 +10,13 @@ import pytest
 from standardwebhooks.webhooks import WebhookVerificationError
 
 from account_store import Accounts
-from account_store.webhooks import schedule
 from account_store.webhooks.events import SUGGESTION_DECIDED, TRACK_STARTED
 from account_store.webhooks.outbox import DELIVERED, FAILED, HELD, PENDING
-from account_store.webhooks.queue import LEASE
-from tests.account_store.webhooks.conftest import LATE, SHORT_SECONDS, decide, deliver, hooked, log_of
-from tests.account_store.webhooks.receiver import answers, receiving, unused_port, waits
+from tests.account_store.webhooks.conftest import decide, hooked, log_of
+from tests.webhook_delivery.conftest import LATE, SHORT_SECONDS, deliver
+from tests.webhook_delivery.receiver import answers, receiving, unused_port, waits
+from webhook_delivery import schedule
+from webhook_delivery.queue import LEASE, DeliveryQueue
 
 if TYPE_CHECKING:
     from tests.account_store.conftest import HandClock
@@ -192,7 +193,7 @@ def test_a_deliverer_that_died_leaves_an_endpoint_that_others_take_when_its_leas
         made = hooked(accounts, receiver.url)
         endpoint_id = made.endpoint.endpoint_id
         decide(accounts, made.endpoint.account_id, "A")
-        queue = accounts.webhook_queue
+        queue = DeliveryQueue(accounts)
         assert endpoint_id in queue.claim("dies", 100)
         lost = queue.next("dies", endpoint_id)
         assert lost is not None

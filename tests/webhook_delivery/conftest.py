@@ -1,0 +1,33 @@
+"""The webhooks of the account store's tests, and rounds of deliveries made by a deliverer of the test's own."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from account_store.clock import utc_now
+from tests.account_store.conftest import clock, url
+from tests.account_store.webhooks.conftest import accounts
+from webhook_delivery.deliverer import Deliverer
+from webhook_delivery.meters import Meters
+from webhook_delivery.queue import DeliveryQueue
+from webhook_delivery.sender import Sender
+
+if TYPE_CHECKING:
+    from account_store import Accounts
+
+__all__ = ["accounts", "clock", "url"]
+LONG_SECONDS, SHORT_SECONDS, LATE = 15.0, 1.0, 1.3
+"""Deadlines of an attempt: for receivers that answer, for those that do not; and an answer that comes too late for the short one."""
+
+
+def deliver(opened: Accounts, deadline_seconds: float = LONG_SECONDS) -> Meters:
+    """One round: what is due by the accounts' clock is sent, signed by the real one."""
+
+    async def round_() -> Meters:
+        sender, meters = Sender(opened.outbound, utc_now, at_once=8, deadline_seconds=deadline_seconds), Meters()
+        await Deliverer(DeliveryQueue(opened), sender, meters).run_once()
+        await sender.close()
+        return meters
+
+    return asyncio.run(round_())
