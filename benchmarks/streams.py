@@ -178,7 +178,7 @@ def _cost(options: argparse.Namespace, catalog: Path, files: list[Path], count: 
         for process in (worker, matcher, server):
             process.send_signal(signal.SIGTERM)
             process.wait()
-    with accounts.engine.connect() as connection:  # noqa: SLF001 -- a look at what was written
+    with accounts.engine.connect() as connection:
         airings = len(connection.execute(airing.select()).all())
     accounts.close()
     heard = after["heard"] - before["heard"]
