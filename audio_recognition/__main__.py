@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 METRICS_VARIABLE = "COMPANION_METRICS"
-"""Set by the server's supervisor when it starts the matcher (catalog_api/companions.py)."""
+"""Set by the server's supervisor when it starts the matcher (catalog_api/server/companion_processes.py)."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -17,7 +17,7 @@ from account_store.ledger.orders import Charge
 from account_store.plans import Plan
 from account_store.rate_limits import Allowance
 from catalog_api import app as application
-from catalog_api import worker
+from catalog_api.server import worker_process
 
 if TYPE_CHECKING:
     from litestar.types import ASGIApp, Receive, Send
@@ -94,7 +94,7 @@ def checked() -> ASGIApp:
     """Our application, its metering taken out."""
     parts: Any = application
     parts.Accounts, parts.RateLimiter = _UncountedAccounts, _Uncounted
-    return worker.application()
+    return worker_process.application()
 
 
 def unmetered() -> ASGIApp:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from account_store.accounts import Accounts
 from account_store.errors import AccountError
+from catalog_api.server.process_supervisor import serve
 from catalog_api.settings import SettingsError, as_file, load_settings
-from catalog_api.supervisor import serve
 from catalog_store.log_stream import guard_standard_error
 
 if TYPE_CHECKING:

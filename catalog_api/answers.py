@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 JSON = "application/json; charset=utf-8"
 WHOLE = "http.response.whole"
-"""An ASGI extension of our server (edge.py), told in `scope["extensions"]`: a message with `status`, `head` and `body`, the whole of an
-answer. `head` is its header fields as they are sent, each with its line end; they tell the body's length and nothing of the connection."""
+"""An ASGI extension of our server (server/http_protocol.py), announced in `scope["extensions"]`: one message with `status`, `head`, `body`.
+`head` holds the encoded header fields, each with its line end: the body's length included, fields of the connection excluded."""
 
 REVALIDATE = "private, no-cache"
 """Callers may keep an answer and must ask whether it still holds; asking is free while it does (contract A16)."""

@@ -1,6 +1,6 @@
-"""Where a request comes from: the address of the connection, or the one that the operator's load balancer writes into a header.
+"""Find the address of a client: that of the connection, or the one that the operator's load balancer writes into a header.
 
-What must not live here: what is counted by address (key_guesses.py, addresses.py, the dashboard's sign-in).
+What must not live here: what is counted by address (unknown keys, connections, sign-ins).
 """
 
 from __future__ import annotations

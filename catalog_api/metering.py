@@ -1,8 +1,8 @@
 """Asks a handler's question and answers it: the one place around all handlers, where rate, credits and entity tags are seen to.
 
-Order (contract A8): key and plan were checked before (admission.py), parameters and body while the question was made; here follow the
-rate, the credits, the catalog, the work. A question about the catalog is answered before it is charged and sent only when it could be: what
-turns out to be free (304, 400, 5xx) needs no refund, and no answer is given without its credit (decision 0014).
+Order (contract A8): the middleware checked the key, the route its plan, parameters and body. Here follow the rate, the credits, the
+catalog and the work. A lookup is answered before it is charged, and sent only when the charge holds. So an answer that turns out to be free
+(304, 400, 5xx) needs no refund, and no answer is given without its credit (decision 0014).
 
 What must not live here: what a question is about (handlers/), how credits are counted (account_store/ledger).
 """
@@ -85,7 +85,7 @@ class Pace(Enum):
     """How much of a worker a lookup's work takes, and so where it is done."""
 
     AT_ONCE = "some microseconds: in the event loop, as it comes"
-    IN_TURN = "up to some milliseconds: in the event loop, a few at a time (turns.py)"
+    IN_TURN = "up to some milliseconds: in the event loop, a few at a time (middleware/time_slices.py)"
     ASIDE = "reads tables: in a thread"
 
 

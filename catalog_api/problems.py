@@ -181,7 +181,7 @@ def _as_routed(error: HTTPException) -> ApiError:
     code = _BY_STATUS[error.status_code]
     if code == "method_not_allowed":
         methods = set((error.headers or {}).get("allow", "").split(", ")) - {"", "OPTIONS"}
-        # Answered as GET is (admission.py).
+        # Answered as GET is (middleware/authentication.py).
         allowed = ", ".join(sorted(methods | ({"HEAD"} if "GET" in methods else set())))
         return ApiError(code, f"This path answers {allowed} only.", headers={"allow": allowed})
     return ApiError(code, "There is no such path." if code == "not_found" else error.detail or HTTPStatus(error.status_code).phrase)

@@ -18,9 +18,9 @@ from litestar import Request, delete, get, patch, post
 from litestar.handlers import HTTPRouteHandler
 from litestar.types import Receive, Scope
 
-from catalog_api.admission import check_card, check_plan
 from catalog_api.bodies import Members, read_json
 from catalog_api.changelog import CHANGES, deprecation_headers
+from catalog_api.entitlements import check_card, check_plan
 from catalog_api.idempotency import idempotency_problem
 from catalog_api.metering import Question
 from catalog_api.parameters import Asked, Parameter, check, read

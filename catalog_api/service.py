@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from catalog_api.turns import Turns
+from catalog_api.middleware.time_slices import Turns
 
 if TYPE_CHECKING:
     from account_store.accounts import Accounts

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_type_hi
 
 import msgspec
 
-from catalog_api.addresses import networks
+from catalog_api.server.connection_registry import networks
 from catalog_store.platforms import URL_TEMPLATES
 from yaml_documents import nearest
 

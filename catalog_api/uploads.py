@@ -1,8 +1,8 @@
-"""Receives audio uploads: never whole in memory, in a bounded number of files that have no names.
+"""Receive audio uploads: never whole in memory, in a bounded number of files without names.
 
-A file without a name goes with the process that has it open, however that ends: nothing is left to clean up after a kill. Their number is
-bounded per worker, so is their size; an upload that takes too long is ended. Slower ones than the edge's pace never come so far (edge.py).
-What must not live here: what is heard in them (recognition.py), what they cost (metering.py).
+A file without a name disappears with the process that has it open, so nothing is left to clean up after a kill. The number of files in a
+worker and the size of each are bounded. An upload that takes too long is ended; server/http_protocol.py has ended the slowest before. What
+must not live here: recognition (recognition.py), prices (metering.py).
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 A line that cannot be written is dropped and counted, and stops nobody (log_stream.py). Every line has `timestamp` (UTC), `level`, `event`;
 those of a request its `request_id`. Keys never appear: nothing that is given a key logs its arguments. Code below catalog_api speaks
-through `logging`, figures in `extra`. catalog_api/traffic.py writes the lines of requests in the same form, without this machinery. This
-module stands in the lowest package because companions of the server log, too, and may not import the server's. What must not live here:
-what is said.
+through `logging`, figures in `extra`. catalog_api/server/request_statistics.py writes the lines of requests in the same form, without this
+machinery. This module stands in the lowest package because companions of the server log, too, and may not import the server's. What must
+not live here: what is said.
 """
 
 from __future__ import annotations

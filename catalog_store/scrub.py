@@ -37,7 +37,7 @@ log = structlog.get_logger("catalog_store")
 STATE_FILE = "scrub.json"
 """In the folder of the server's reports: what the workers say on /readyz."""
 METRICS_VARIABLE = "COMPANION_METRICS"
-"""Set by the server's supervisor (catalog_api/companions.py)."""
+"""Set by the server's supervisor (catalog_api/server/companion_processes.py)."""
 LOOK_SECONDS = 1.0
 """Between looks at `current`, and at files that are damaged."""
 _BLOCK_BYTES = 1 << 20

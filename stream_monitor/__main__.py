@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 METRICS_VARIABLE = "COMPANION_METRICS"
-"""Set by the server's supervisor when it starts a monitor worker (catalog_api/companions.py)."""
+"""Set by the server's supervisor when it starts a monitor worker (catalog_api/server/companion_processes.py)."""
 CAPACITY = 150
 """Streams of one worker: about what a core does."""
 REFUSED, UNREACHABLE = 1, 3

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger("account_store")
 
 METRICS_VARIABLE = "COMPANION_METRICS"
-"""Set by the server's supervisor when it starts a deliverer (catalog_api/companions.py)."""
+"""Set by the server's supervisor when it starts a deliverer (catalog_api/server/companion_processes.py)."""
 WRITE_SECONDS = 1.0
 REFUSED, UNREACHABLE = 1, 3
 

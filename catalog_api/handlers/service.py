@@ -9,13 +9,13 @@ from pathlib import Path
 from litestar import get
 from litestar.types import Scope
 
-from catalog_api.admission import OPEN_TO_ALL
 from catalog_api.answers import Answer, encoded
 from catalog_api.changelog import CHANGES
+from catalog_api.middleware.authentication import OPEN_TO_ALL
 from catalog_api.problems import CODES
 from catalog_api.reference import reference_style
+from catalog_api.server.request_statistics import REPORTS_FOLDER
 from catalog_api.service import Service
-from catalog_api.traffic import REPORTS_FOLDER
 from catalog_api.wire.service import Changelog, ErrorCode, ErrorCodes, Readiness
 from catalog_store.scrub import read_state
 

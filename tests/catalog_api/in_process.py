@@ -10,8 +10,8 @@ from urllib.parse import unquote
 
 from account_store.accounts import Accounts
 from catalog_api.app import build_app
+from catalog_api.server.request_statistics import Traffic
 from catalog_api.settings import ApiSettings
-from catalog_api.traffic import Traffic
 from catalog_store.publisher import publish
 from catalog_store.tables import CATALOG_TABLES
 from tests.catalog_store.catalog_tables import make_tables

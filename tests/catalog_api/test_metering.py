@@ -14,7 +14,7 @@ import uvloop
 
 from catalog_api.answers import Answer
 from catalog_api.metering import Lookup, LookupWork, Pace
-from catalog_api.turns import TURN_SECONDS, Turns
+from catalog_api.middleware.time_slices import TURN_SECONDS, Turns
 from tests.catalog_api.in_process import answering, published
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The time by which turns are measured: work alone moves it, however busy the machine is."""
     now = [0.0]
-    monkeypatch.setattr("catalog_api.turns.time", SimpleNamespace(perf_counter=lambda: now[0]))
+    monkeypatch.setattr("catalog_api.middleware.time_slices.time", SimpleNamespace(perf_counter=lambda: now[0]))
     return now
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from account_store.accounts import Accounts
 from catalog_store.publisher import rollback
-from tests.catalog_api.test_server import FOUND, Served, free_port, until
+from tests.catalog_api.server.test_process_supervisor import FOUND, Served, free_port, until
 from tests.catalog_store.editions import copied, publish_editions
 from tests.conftest import ROOT
 

@@ -15,8 +15,8 @@ from account_store.errors import UnavailableError
 from account_store.schema import sign_in_failure
 from account_store.usage import Usage
 from catalog_api.app import build_app
+from catalog_api.server.request_statistics import Traffic
 from catalog_api.settings import ApiSettings
-from catalog_api.traffic import Traffic
 from tests.catalog_api.dashboard.conftest import new_user, token_of
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
-"""Who may ask: the key of every request but those to open paths, and what the account's plan and card allow (contract A3, A4, A8, G1).
+"""Authenticate requests by API key (contract A3, A8).
 
-The key is asked for before anything else, even whether the path exists; plan and card before parameters and body are looked at. What must
-not live here: what a request costs (metering.py).
+The key is checked before anything else, even before the path. Only open paths need none. What must not live here: what a plan allows
+(entitlements.py), what a request costs (metering.py).
 """
 
 from __future__ import annotations
@@ -17,11 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from litestar.handlers import HTTPRouteHandler
-    from litestar.types import Receive, Scope, Send
+    from litestar.types import ASGIApp, Receive, Scope, Send
 
     from account_store.api_keys import ApiKeys, Caller
-    from catalog_api.express import ExpressLane
-    from catalog_api.key_guesses import KeyGuesses
+    from catalog_api.middleware.unknown_key_limit import KeyGuesses
 
 NO_METHOD = "NONE"
 """What the framework is told instead of OPTIONS, which it would answer by itself: keys stay off clients, so no other site's page may ask
@@ -35,7 +34,7 @@ OPEN_TO_ALL = "open_to_all"
 class KeyCheck:
     """Around all routes: refuses with 401, or remembers the caller in the request's state."""
 
-    def __init__(self, app: ExpressLane, keys: ApiKeys, handlers: Iterable[HTTPRouteHandler], guesses: KeyGuesses) -> None:
+    def __init__(self, app: ASGIApp, keys: ApiKeys, handlers: Iterable[HTTPRouteHandler], guesses: KeyGuesses) -> None:
         """`handlers` are the routes of `app`; those with the option OPEN_TO_ALL, and what lies below their parameters, need no key."""
         self._app = app
         self._guesses = guesses
@@ -76,16 +75,3 @@ def _key(scope: Any) -> str:  # noqa: ANN401 - an HTTP scope
                 return str(value, "latin-1")
             break
     raise ApiError("missing_api_key", "The x-api-key header is missing.")
-
-
-def check_plan(scope: Any, feature: str) -> None:  # noqa: ANN401 - an HTTP scope
-    """ApiError `plan_required` when the caller's plan does not allow the feature, as the table of plans names it."""
-    plan = scope["state"]["caller"].plan
-    if not plan.allows(feature):
-        raise ApiError("plan_required", f"The plan {plan.name!r} does not include {feature}.")
-
-
-def check_card(scope: Any) -> None:  # noqa: ANN401 - an HTTP scope
-    """ApiError `payment_method_required` when the caller's account has no payment card on file."""
-    if not scope["state"]["caller"].has_card:
-        raise ApiError("payment_method_required", "The account has no payment card on file; each active stream is paid by the month.")

@@ -1,7 +1,7 @@
 """How many unknown keys a client may try: above it the answer is 429 instead of 401, so that guessing is slow and seen.
 
 Live keys of the same address are not touched: many callers share one behind NAT. Counted over all workers of the machine. What must not
-live here: the check of a key (admission.py), the rate of a live key (account_store/rate_limits.py).
+live here: the check of a key (middleware/authentication.py), the rate of a live key (account_store/rate_limits.py).
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catalog_api.restarts import FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS, STEADY_SECONDS, Restarts
+from catalog_api.server.restart_backoff import FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS, STEADY_SECONDS, Restarts
 
 
 def test_process_that_ran_is_started_anew_at_once() -> None:

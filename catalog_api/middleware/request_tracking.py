@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from litestar.types import ASGIApp, Receive, Scope, Send
 
-    from catalog_api.traffic import Traffic
+    from catalog_api.server.request_statistics import Traffic
 
 _HARMLESS_ID = re.compile(r"[\w.:/=+@~-]{1,128}", re.ASCII)
 """UUIDs, ULIDs, base64, trace contexts: nothing that means anything in a log, in JSON or in HTML."""

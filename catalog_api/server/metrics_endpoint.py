@@ -1,7 +1,7 @@
-"""The workers' counts and the companions' metrics for Prometheus, on an address of their own that is not the public one.
+"""Serve the counts of the workers and the metrics of the companions to Prometheus, on an address that is not the public one.
 
-The process that watches over the workers serves them (supervisor.py); each name stands in docs/reference/metrics.md. What must not live
-here: counting (traffic.py).
+The supervisor process runs this endpoint. docs/reference/metrics.md describes each metric. What must not live here: counting
+(request_statistics.py).
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
 
-from catalog_api.traffic import BUCKETS, reports
+from catalog_api.server.request_statistics import BUCKETS, reports
 from catalog_store.log_stream import lost_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from catalog_api.companions import Companions
-    from catalog_api.traffic import WorkerReport
+    from catalog_api.server.companion_processes import Companions
+    from catalog_api.server.request_statistics import WorkerReport
 
 SILENT_AFTER_SECONDS = 10.0
 """A worker that wrote no report for so long has ended, or hangs: its counts stay, its state does not."""

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import uvicorn
 
-from catalog_api.addresses import Addresses
-from catalog_api.edge import GuardedProtocol, Limits, sweep
+from catalog_api.server.connection_registry import Addresses
+from catalog_api.server.http_protocol import GuardedProtocol, Limits, sweep
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator

@@ -1,14 +1,18 @@
-"""Companion processes of the server, each a program that could run alone: started by the supervisor, started anew when they die, stopped.
+"""Start, watch, restart and stop the companion processes of the server. Each is a program that could run alone.
 
     companions = Companions([Companion("matcher", ("audio_recognition", "matcher", "--socket", path))], folder)
     companions.start()
-    companions.look()        # again and again, from the thread that started them: starts anew what died
-    companions.stop()        # the last first
+    companions.look()        # call it again and again from the thread that started them: it restarts those that died
+    companions.stop()        # in reverse order
 
-What a companion may rely on: its log goes to standard error, which it shares with all (catalog_store/log.py makes the lines); SIGTERM
-asks it to end within `stop_seconds`, also when the supervisor was killed; the file named by COMPANION_METRICS is shown on the supervisor's
-`/metrics`: metrics in Prometheus' text form (`prometheus_client.write_to_textfile`). One that wrote that file and then leaves it for
-SILENT_SECONDS hangs, and is killed. Which companions there are says supervisor.py. What must not live here: what any of them does.
+The contract with a companion:
+
+- It logs to standard error, which all processes share (catalog_store/log.py formats the lines).
+- SIGTERM asks it to end within `stop_seconds`. It also comes when the supervisor was killed.
+- It may write metrics in Prometheus' text format to the file that COMPANION_METRICS names (`prometheus_client.write_to_textfile`). The
+  supervisor shows them on `/metrics`. A companion that wrote this file and then leaves it for SILENT_SECONDS hangs; it is killed.
+
+process_supervisor.py lists the companions. What must not live here: what a companion does.
 """
 
 from __future__ import annotations
@@ -24,7 +28,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from catalog_api.restarts import Restarts
+from catalog_api.server.restart_backoff import Restarts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -78,7 +82,7 @@ class _Run:
 
     def start(self) -> None:
         module = [sys.executable, "-m", *self.companion.module]
-        tied = [sys.executable, "-m", "catalog_api.tied", str(os.getpid()), *module]
+        tied = [sys.executable, "-m", "catalog_api.server.parent_watchdog", str(os.getpid()), *module]
         environment = {**os.environ, **self.companion.environment, METRICS_VARIABLE: str(self.metrics)}
         # A group of its own: Ctrl-C reaches the supervisor, which lets requests finish before it stops what they need.
         self._process = subprocess.Popen(tied, env=environment, stdin=subprocess.DEVNULL, process_group=0)  # noqa: S603 - ours

@@ -1,4 +1,4 @@
-"""A companion for tests: `python -m tests.catalog_api.companion_program DIARY [stubborn] [dies] [supervises]`.
+"""A companion for tests: `python -m tests.catalog_api.server.companion_program DIARY [stubborn] [dies] [supervises]`.
 
 Writes a line to the file DIARY when it begins and when it ends in order, and a metric of its own.
 """
@@ -31,9 +31,9 @@ def main() -> None:
     if "COMPANION_METRICS" in os.environ:
         Path(os.environ["COMPANION_METRICS"]).write_text(METRICS)
     if "supervises" in wishes:
-        from catalog_api.companions import Companion, Companions  # noqa: PLC0415 - only this one needs it
+        from catalog_api.server.companion_processes import Companion, Companions  # noqa: PLC0415 - only this one needs it
 
-        Companions([Companion("below", ("tests.catalog_api.companion_program", str(diary)))], diary.parent).start()
+        Companions([Companion("below", ("tests.catalog_api.server.companion_program", str(diary)))], diary.parent).start()
     else:
         signal.signal(signal.SIGTERM, signal.SIG_IGN if "stubborn" in wishes else end)
         note("began")

@@ -1,9 +1,9 @@
-"""Starts the workers and their companions, starts those anew that die, stops them in order, serves the metrics of all.
+"""Start the workers and their companions, replace those that die, stop them in order, and serve the metrics of all.
 
-The listening socket is one, opened here and shared: the kernel gives each connection to a worker that is free. SIGTERM and SIGINT stop:
-nothing new is accepted, requests under way finish (`shutdown_seconds`), companions end, then the process. SIGHUP replaces the workers one
-by one and leaves companions alone. A new companion is a line of `_companions`; companions.py says what it may rely on. What must not
-live here: anything that a request needs; this process opens no catalog.
+This process opens one listening socket and shares it: the kernel gives each connection to a free worker. SIGTERM and SIGINT stop the
+server: it accepts nothing new, finishes requests under way (`shutdown_seconds`), ends the companions, then itself. SIGHUP replaces the
+workers one by one and leaves the companions alone. A new companion is an entry of `_companions`. What must not live here: anything that a
+request needs; this process opens no catalog.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from uvicorn.supervisors import Multiprocess
 from uvicorn.supervisors.multiprocess import Process
 
 from account_store.sqlite_file import MUST_EXIST_VARIABLE
-from catalog_api.companions import Companion, Companions
-from catalog_api.metrics import serve_metrics
-from catalog_api.restarts import Restarts
+from catalog_api.server.companion_processes import Companion, Companions
+from catalog_api.server.metrics_endpoint import serve_metrics
+from catalog_api.server.request_statistics import REPORTS_FOLDER
+from catalog_api.server.restart_backoff import Restarts
 from catalog_api.settings import FILE_VARIABLE, ApiSettings, as_environment
-from catalog_api.traffic import REPORTS_FOLDER
 from catalog_store.log import log_json
 
 log = structlog.get_logger("catalog_api")
@@ -133,7 +133,7 @@ class _Workers(Multiprocess):
 
 def serve(settings: ApiSettings) -> int:
     """Serve until told to stop; the exit code. OSError when an address is taken."""
-    log_json(settings.log_level, quiet=["uvicorn"])  # its coming and going is told by supervisor.py and live_catalog.py
+    log_json(settings.log_level, quiet=["uvicorn"])  # its coming and going is told by server/process_supervisor.py and live_catalog.py
     with tempfile.TemporaryDirectory(prefix="catalog-api-") as reports:
         if not settings.matcher_socket:
             settings = replace(settings, matcher_socket=str(Path(reports) / "matcher.sock"))
@@ -145,13 +145,13 @@ def serve(settings: ApiSettings) -> int:
         if settings.metrics_port:
             serve_metrics(Path(reports), companions, settings.metrics_host, settings.metrics_port)
         config = uvicorn.Config(
-            "catalog_api.worker:application",
+            "catalog_api.server.worker_process:application",
             factory=True,
             host=settings.host,
             port=settings.port,
             workers=settings.workers,
             loop="uvloop",
-            http="catalog_api.edge:GuardedProtocol",
+            http="catalog_api.server.http_protocol:GuardedProtocol",
             ws="none",
             lifespan="on",
             log_config=None,

@@ -3,7 +3,7 @@
 An address that holds as many as it may gives up the one that it has left idle longest, for its own next one. When a worker is full, the
 address that holds most gives up one of its idle ones, whoever comes. So idle connections of one address shut nobody out. Connections of a
 proxy stand for many clients: they are not counted against its address and give way last. Of IPv6 a network of 64 bits counts as one
-address: a single machine has as many of those as it likes. What must not live here: sockets, what idle means (edge.py).
+address: a single machine has as many of those as it likes. What must not live here: sockets, what idle means (server/http_protocol.py).
 """
 
 from __future__ import annotations

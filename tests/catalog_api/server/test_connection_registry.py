@@ -16,10 +16,10 @@ import uvicorn
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catalog_api.addresses import Addresses, networks
-from catalog_api.edge import GuardedProtocol, Limits
+from catalog_api.server.connection_registry import Addresses, networks
+from catalog_api.server.http_protocol import GuardedProtocol, Limits
+from catalog_api.server.worker_process import connections_that_fit
 from catalog_api.settings import SettingsError, load_settings
-from catalog_api.worker import connections_that_fit
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator

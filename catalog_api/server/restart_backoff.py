@@ -1,6 +1,6 @@
 """When a process that died is started anew: at once, unless it keeps dying soon after it was started.
 
-What must not live here: processes (supervisor.py, companions.py).
+What must not live here: processes (server/process_supervisor.py, server/companion_processes.py).
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from account_store import Accounts, api_keys
 from account_store.plans import Terms
-from catalog_api.front import Front
-from catalog_api.traffic import Traffic
+from catalog_api.middleware.request_tracking import Front
+from catalog_api.server.request_statistics import Traffic
 from tests.catalog_api.in_process import answering, asked, published
 from tests.catalog_store.catalog_tables import isrc
 

@@ -1,6 +1,6 @@
 """One worker process: makes the application from the environment and keeps house beside it while it serves.
 
-`supervisor.py` starts workers with the settings in the environment. What must not live here: answering.
+`server/process_supervisor.py` starts workers with the settings in the environment. What must not live here: answering.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from catalog_api.addresses import Addresses, networks
 from catalog_api.app import build_app
-from catalog_api.edge import GuardedProtocol, Limits, sweep
+from catalog_api.server.connection_registry import Addresses, networks
+from catalog_api.server.http_protocol import GuardedProtocol, Limits, sweep
+from catalog_api.server.parent_watchdog import end_with
+from catalog_api.server.request_statistics import REPORTS_FOLDER, Traffic, store
 from catalog_api.settings import load_settings
-from catalog_api.tied import end_with
-from catalog_api.traffic import REPORTS_FOLDER, Traffic, store
 from catalog_store.log import log_json
 from catalog_store.log_stream import write_to_log
 
@@ -51,7 +51,7 @@ def application() -> ASGIApp:
     if supervisor := multiprocessing.parent_process():
         end_with(supervisor.pid or 0)
     settings = load_settings(os.environ)
-    log_json(settings.log_level, quiet=["uvicorn"])  # its coming and going is told by supervisor.py and live_catalog.py
+    log_json(settings.log_level, quiet=["uvicorn"])  # its coming and going is told by server/process_supervisor.py and live_catalog.py
     GuardedProtocol.limits = Limits(
         head_seconds=settings.head_seconds,
         body_seconds=settings.body_seconds,

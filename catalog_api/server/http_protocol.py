@@ -1,18 +1,18 @@
-"""The edge of a worker: what a client may take of it in bytes, seconds and connections, whatever it sends or fails to send.
+"""The HTTP protocol of a worker: limits on the bytes, seconds and connections that a client may use, whatever it sends or fails to send.
 
-uvicorn's protocol bounds none of: how long a request takes to arrive, how large its head is, how long a reader takes to read. This one is
-uvicorn's with those limits, told as problem documents. One round a second looks at all connections (`sweep`): a request costs no timers.
+uvicorn's protocol does not limit how long a request takes to arrive, how large its head is, or how long a client takes to read. This
+subclass does, and answers with problem documents. One round a second checks all connections (`sweep`), so a request costs no timers.
 
-    what a client does                                  what it gets
-    sends no whole head in time, or nothing             408 (nothing, if it sent nothing), closed
-    a head of too many bytes or fields                  431, closed
-    a body slower than the least pace                   408, closed; the application sees a disconnect
-    a body that nobody reads (refused request)          the answer, then some seconds to notice it, then closed
-    does not read its answer, or hardly                 cut off
-    one connection too many                             an idle one is closed for it (addresses.py); 503, closed, when there is none
-    no further request in time                          closed
+    client                                              answer
+    sends no complete head in time, or nothing          408 (nothing, if it sent nothing), closed
+    sends a head of too many bytes or fields            431, closed
+    sends a body slower than the minimum pace           408, closed; the application sees a disconnect
+    sends a body that nobody reads (refused request)    the answer, some seconds to read it, closed
+    reads its answer too slowly                         aborted
+    opens one connection too many                       closes an idle one (connection_registry.py); 503, closed, when none is idle
+    sends no further request in time                    closed
 
-How large a body may be is the route's business (bodies.py). What must not live here: anything that knows a path, a key, an account.
+Routes limit the size of bodies (bodies.py). What must not live here: paths, keys, accounts.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import structlog
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
-from catalog_api.addresses import Addresses
 from catalog_api.answers import WHOLE
 from catalog_api.problems import PROBLEM_TYPE, ApiError, problem
+from catalog_api.server.connection_registry import Addresses
 
 if TYPE_CHECKING:
     from uvicorn.config import Config

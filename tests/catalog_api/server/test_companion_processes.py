@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
-from catalog_api.companions import SILENT_SECONDS, Companion, Companions
-from catalog_api.metrics import OfCompanions
-from catalog_api.restarts import LONGEST_WAIT_SECONDS, STEADY_SECONDS
+from catalog_api.server.companion_processes import SILENT_SECONDS, Companion, Companions
+from catalog_api.server.metrics_endpoint import OfCompanions
+from catalog_api.server.restart_backoff import LONGEST_WAIT_SECONDS, STEADY_SECONDS
 from tests.conftest import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-PROGRAM = "tests.catalog_api.companion_program"
+PROGRAM = "tests.catalog_api.server.companion_program"
 
 
 @pytest.fixture
@@ -80,9 +80,9 @@ def test_one_that_is_killed_is_started_anew(made: Callable[..., Companions], tmp
 def test_one_that_dies_again_and_again_is_waited_for_longer_each_time_until_it_runs_for_a_while(
     made: Callable[..., Companions], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("catalog_api.companions.sys.executable", "/bin/false")  # dies at once
+    monkeypatch.setattr("catalog_api.server.companion_processes.sys.executable", "/bin/false")  # dies at once
     now, waits = 0.0, []
-    monkeypatch.setattr("catalog_api.companions.time.monotonic", lambda: now)
+    monkeypatch.setattr("catalog_api.server.companion_processes.time.monotonic", lambda: now)
     companions = made(one="")
     [run] = companions._runs
     companions.start()

@@ -1,8 +1,8 @@
-"""What a worker was asked and how it went: counted in plain numbers, logged as one JSON line a request.
+"""Count the requests of a worker and log each as one JSON line.
 
-Counting must cost a microsecond, not the ten of a metrics library that shares memory between processes: a worker counts for itself and
-writes its `WorkerReport` to a file once a second; metrics.py adds the files up. A line is written some hundred milliseconds later, with
-others. Keys, query strings and bodies never get here. What must not live here: names of metrics (metrics.py).
+Counting must cost a microsecond, not the ten of a metrics library that shares memory between processes. So each worker counts alone and
+writes its `WorkerReport` to a file once a second; metrics_endpoint.py adds the files up. Log lines are written in batches, some hundred
+milliseconds later. Keys, query strings and bodies never get here. What must not live here: names of metrics (metrics_endpoint.py).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A process that gets SIGTERM when its parent dies, however it dies: none is left behind on its port, socket or lease.
+"""Send a process SIGTERM when its parent dies, however it dies. No process is left behind on its port, socket or lease.
 
-Workers ask for it themselves (`end_with`). `python -m catalog_api.tied PARENT COMMAND...` asks and becomes COMMAND: it stands between the
-supervisor and each of its companions; the wish survives exec. What must not live here: anything that takes time to import.
+Workers call `end_with` themselves. Companions are started through `python -m catalog_api.server.parent_watchdog PARENT COMMAND...`, which
+makes the request and becomes COMMAND: the request survives exec. What must not live here: imports that take time.
 """
 
 from __future__ import annotations
