@@ -39,7 +39,7 @@ NEXT = {PENDING: (APPROVED, REJECTED), APPROVED: (REJECTED,), REJECTED: ()}
 LONGEST_VALUE = 500
 LONGEST_NOTE = 2000
 EXPORT_COLUMNS = ("suggestion_id", "entity_kind", "entity_id", "genre")
-"""As `pipeline/dumps/suggestions.py` reads them."""
+"""As `pipeline/dumps/platforms/suggestions.py` reads them."""
 
 
 @dataclass(frozen=True, slots=True)

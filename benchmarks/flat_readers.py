@@ -14,10 +14,10 @@ import duckdb
 import polars as pl
 
 from benchmarks.dump_files import COPY_COLUMNS, EPF_COLUMNS, NDJSON_COLUMNS
-from pipeline.dumps.compressed import DumpFile
-from pipeline.dumps.copy_text import read_copy_text
-from pipeline.dumps.epf import EpfFile
-from pipeline.dumps.ndjson import read_json_blocks
+from pipeline.dumps.readers.compressed_files import DumpFile
+from pipeline.dumps.readers.copy_text import read_copy_text
+from pipeline.dumps.readers.epf import EpfFile
+from pipeline.dumps.readers.ndjson import read_json_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -14,7 +14,7 @@ import polars as pl
 from catalog_store.platforms import CATALOG_PLATFORMS, SOURCES
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import parts, read_table, row_count, scan_table
-from pipeline.dumps.adapters import stage_dump
+from pipeline.dumps.intake.adapters import stage_dump
 from pipeline.linkage.credits import name_table
 from pipeline.linkage.normalise import hash_bucket, names_of, normalise
 from pipeline.paths import BuildPaths

@@ -15,11 +15,11 @@ from xml.etree import ElementTree as ET
 import polars as pl
 from lxml import etree
 
-from pipeline.dumps.catalog_a.blocks import Block, record_blocks
-from pipeline.dumps.catalog_a.extraction import ITEM, extract
-from pipeline.dumps.catalog_a.releases import RELEASE_VALUES
-from pipeline.dumps.catalog_a.tracks import TRACK_VALUES
-from pipeline.dumps.staging_writer import StagingWriter
+from pipeline.dumps.platforms.catalog_a.release_records import RELEASE_VALUES
+from pipeline.dumps.platforms.catalog_a.track_records import TRACK_VALUES
+from pipeline.dumps.platforms.catalog_a.xml_blocks import Block, record_blocks
+from pipeline.dumps.platforms.catalog_a.xml_extraction import ITEM, extract
+from pipeline.dumps.staging.staging_writer import StagingWriter
 from pipeline.engine.local import map_ordered
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def _frames(block: Block) -> list[pl.DataFrame]:
 
 def staged(path: str, folder: str) -> dict[str, int]:
     """Our whole adapter: extraction, conforming, checks, Parquet."""
-    from pipeline.dumps.catalog_a import stage  # noqa: PLC0415 - only this run pays for the adapter
+    from pipeline.dumps.platforms.catalog_a import stage  # noqa: PLC0415 - only this run pays for the adapter
 
     with StagingWriter("catalog_a", Path(folder)) as out:
         stage(Path(path).parent, out)

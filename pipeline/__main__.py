@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from catalog_store.log_stream import guard_standard_error
 from pipeline.build.claim import CatalogBusyError, ClaimRecord, Holder, claimed
-from pipeline.dumps.sources import SourcesError, named_sources
+from pipeline.dumps.landing.sources import SourcesError, named_sources
 from pipeline.paths import BuildPaths
 from pipeline.settings import Settings
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from catalog_api.problems import CODES
 from catalog_api.settings import settings_page
 from catalog_store.tables.reference import table_reference
-from pipeline.dumps.rejects import Reason
+from pipeline.dumps.staging.reject_reasons import Reason
 from scripts.contract_page import contract_page
 
 REFERENCE = Path(__file__).resolve().parent.parent / "docs" / "reference"
@@ -21,7 +21,7 @@ def render_rejects() -> str:
         "# Rejects\n\n"
         "A record or a value that an adapter cannot take over becomes a row of `reject`, with the value, the file and the place.\n"
         "Severity `row`: the whole record is left out; `field`: it is staged without that value.\n"
-        "This page is generated from `pipeline/dumps/rejects.py`.\n\n"
+        "This page is generated from `pipeline/dumps/staging/reject_reasons.py`.\n\n"
         f"| Reason | Meaning and what to do |\n|---|---|\n{rows}\n"
     )
 

@@ -58,13 +58,16 @@ TARGETS = {
     "ledger": Target(("account_store/ledger",), ("tests/account_store/ledger",)),
     "landing": Target(
         (
-            "pipeline/dumps/landing.py",
-            "pipeline/dumps/upstream.py",
-            "pipeline/dumps/transfer.py",
-            "pipeline/dumps/checksums.py",
-            "pipeline/dumps/daily.py",
+            "pipeline/dumps/landing/landing_zone.py",
+            "pipeline/dumps/landing/upstream.py",
+            "pipeline/dumps/landing/transfer.py",
+            "pipeline/dumps/landing/checksums.py",
+            "pipeline/dumps/intake/daily_dumps.py",
         ),
-        tuple(f"tests/pipeline/dumps/test_{name}.py" for name in ("landing", "landing_identity", "daily", "checksums")),
+        (
+            *(f"tests/pipeline/dumps/landing/test_{name}.py" for name in ("landing_zone", "landing_identity", "checksums")),
+            "tests/pipeline/dumps/intake/test_daily_dumps.py",
+        ),
     ),
     "publisher": Target(
         ("catalog_store/publisher.py", "catalog_store/snapshot.py"),

@@ -2,8 +2,8 @@
 
 A source record is named by `platform` + `external_id`. Text is kept as delivered (NFC not applied, case kept); codes are normalised and
 checked, and what failed the check stands in `reject`. Rows stand in the order of the dump. Every text, list and number has a bound, which
-the staging writer enforces (pipeline/dumps/bounds.py): what comes out of a dump is not trusted. Add a column here only when a later stage
-reads it.
+the staging writer enforces (pipeline/dumps/staging/column_bounds.py): what comes out of a dump is not trusted. Add a column here only when
+a later stage reads it.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from catalog_store.tables import CATALOG_TABLES, LINKAGE_TABLES, TABLES
 from catalog_store.tables.files import read_table, row_count, write_table
 from catalog_store.tables.spec import TEXT_LIST
 from pipeline.build.workbench import Workbench, open_workbench
-from pipeline.dumps.profile import staged_profile
+from pipeline.dumps.staging.staging_profile import staged_profile
 from pipeline.linkage.evaluation import evaluate_build
 from pipeline.linkage.golden_pairs import GoldenResult, judge, load_golden_pairs
 from pipeline.paths import DAILY
@@ -88,7 +88,7 @@ def _counted(bench: Workbench, paths: BuildPaths) -> Iterator[tuple[str, str, fl
 
 
 def _staged(paths: BuildPaths) -> Iterator[tuple[str, str, float]]:
-    """Rows per staging table and platform, and how many of them have a value in each column (see pipeline/dumps/profile.py)."""
+    """Rows per staging table and platform, and how many of them have a value in each column (see dumps/staging/staging_profile.py)."""
     for platform in INPUTS:
         profile = staged_profile(paths.staging(platform), platform, is_daily=platform in DAILY)
         yield from (("staged", f"{platform}.{table}", rows) for table, rows in profile.rows.items())

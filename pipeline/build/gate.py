@@ -11,8 +11,8 @@ from math import sqrt
 from typing import TYPE_CHECKING
 
 from catalog_store.platforms import INPUTS
-from pipeline.dumps.drift import DriftLimits, falls_short, losses, settings_for, told
-from pipeline.dumps.profile import Profile
+from pipeline.dumps.staging.data_drift import DriftLimits, falls_short, losses, settings_for, told
+from pipeline.dumps.staging.staging_profile import Profile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -1,7 +1,7 @@
 """Approved suggestions of callers, hung on the recordings that they concern: the top of the genre chain.
 
 A suggestion names a recording or an artist by the catalog's own id (retired ids lead on to what they became) or a recording by its ISRC.
-What must not live here: who approves (the account store) and whether the genre exists (`pipeline/dumps/suggestions`).
+What must not live here: who approves (the account store) and whether the genre exists (`pipeline/dumps/platforms/suggestions.py`).
 """
 
 from __future__ import annotations

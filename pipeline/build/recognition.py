@@ -29,7 +29,7 @@ from catalog_store.search.arrays import ArrayWriter, mapped
 from catalog_store.snapshot import RECOGNITION_FOLDER, SERVING_FOLDER
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import PENDING_SUFFIX, parts, scan_table
-from pipeline.dumps.fingerprints.items import flat
+from pipeline.dumps.platforms.fingerprints.items import flat
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -4,7 +4,7 @@ The earliest date that is known to the day, 1 January aside: that day is most of
 known to the month or year only, as old vinyl has in the catalogs: it wins when it is at least a year older even at its latest and is
 believed, that is, an edited catalog says so or two platforms do. Inside one year the finer date wins; a 1 January that elsewhere is a bare
 year counts as the bare year. Fillers and dates long after the dumps are no dates. docs/design/decisions tells why. What must not live here:
-reading dates (see pipeline/dumps/dates.py).
+reading dates (see pipeline/dumps/fields/dates.py).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from catalog_store.platforms import CATALOG_A, CATALOG_B, CATALOG_PLATFORMS
 from pipeline.build.packing import packed_sql, record_sql
 from pipeline.build.priorities import DATE, rank_sql
-from pipeline.dumps.dates import LATEST_YEAR
+from pipeline.dumps.fields.dates import LATEST_YEAR
 
 if TYPE_CHECKING:
     from pipeline.paths import BuildPaths

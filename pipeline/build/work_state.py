@@ -27,7 +27,7 @@ from catalog_store.publisher import current_folder, live_snapshot
 from catalog_store.snapshot import MANIFEST, RECOGNITION_FOLDER, SERVING_FOLDER
 from catalog_store.tables import TABLES
 from pipeline.build.live_work import StaleWorkError, require_live_work
-from pipeline.dumps.staging_writer import VERSION_FILE
+from pipeline.dumps.staging.staging_writer import VERSION_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

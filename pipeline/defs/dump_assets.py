@@ -15,14 +15,14 @@ from pipeline.defs.checks import AssetCheck, invariant_check, run_asset_checks_o
 from pipeline.defs.plots import bar_chart
 from pipeline.defs.resources import CatalogResource
 from pipeline.defs.table_steps import usage_metadata
-from pipeline.dumps.adapters import READ_IN_PLACE
-from pipeline.dumps.daily import land_days, mark_checked, prune_days, stage_days, unchecked_days
 from pipeline.dumps.errors import DumpError
-from pipeline.dumps.in_place import find_in_place, stage_in_place
-from pipeline.dumps.intake import Intake, stage_newest
-from pipeline.dumps.landing import Landing, land, landing_facts, last_good, prune_landings
-from pipeline.dumps.sources import Source
-from pipeline.dumps.upstream import why_nothing
+from pipeline.dumps.intake.adapters import READ_IN_PLACE
+from pipeline.dumps.intake.daily_dumps import land_days, mark_checked, prune_days, stage_days, unchecked_days
+from pipeline.dumps.intake.local_folder import find_in_place, stage_in_place
+from pipeline.dumps.intake.newest_dump import Intake, stage_newest
+from pipeline.dumps.landing.landing_zone import Landing, land, landing_facts, last_good, prune_landings
+from pipeline.dumps.landing.sources import Source
+from pipeline.dumps.landing.upstream import why_nothing
 from pipeline.engine.usage import measured
 from pipeline.paths import DAILY
 

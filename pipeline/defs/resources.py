@@ -22,8 +22,8 @@ from pipeline.build.gate import Limits
 from pipeline.build.live_work import StaleWorkError, require_live_work
 from pipeline.build.work_state import Started, WorkState
 from pipeline.defs.run_processes import process_ids
-from pipeline.dumps.drift import DriftLimits
-from pipeline.dumps.sources import Source, named_sources
+from pipeline.dumps.landing.sources import Source, named_sources
+from pipeline.dumps.staging.data_drift import DriftLimits
 from pipeline.linkage.registry import RegistryError, require_registry
 from pipeline.paths import BuildPaths
 from pipeline.settings import Settings

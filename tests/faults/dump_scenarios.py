@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from pipeline.dumps import landing
-from pipeline.dumps.intake import stage_newest
-from pipeline.dumps.landing import land, landed_dumps, last_good, mark_broken, prune_landings, require_whole
-from pipeline.dumps.sources import Source
+from pipeline.dumps.intake.newest_dump import stage_newest
+from pipeline.dumps.landing import landing_zone
+from pipeline.dumps.landing.landing_zone import land, landed_dumps, last_good, mark_broken, prune_landings, require_whole
+from pipeline.dumps.landing.sources import Source
 from tests.faults.injection import Outcome, Scenario
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class Landing(Scenario):
         return folder / "zone"
 
     def operate(self, folder: Path) -> str:
-        landing.FIRST_PAUSE_SECONDS = 0
+        landing_zone.FIRST_PAUSE_SECONDS = 0
         return land(_source(folder, link=self.link), folder / "zone").status
 
     def check(self, folder: Path, outcome: Outcome) -> None:

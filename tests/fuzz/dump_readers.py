@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from pipeline.dumps.adapters import stage_dump
 from pipeline.dumps.errors import DumpError, UnblamedError
+from pipeline.dumps.intake.adapters import stage_dump
 from tests.fuzz import Target
 
 if TYPE_CHECKING:

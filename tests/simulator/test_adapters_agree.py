@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from catalog_store.platforms import CATALOG_PLATFORMS, WORKS
-from pipeline.dumps.adapters import stage_dump
+from pipeline.dumps.intake.adapters import stage_dump
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,7 +12,7 @@ from catalog_store.platforms import CATALOG_PLATFORMS, SOURCES
 from catalog_store.tables import TABLES
 from catalog_store.tables.checks import run_check, table_checks
 from catalog_store.tables.files import read_table
-from pipeline.dumps.adapters import stage_dump
+from pipeline.dumps.intake.adapters import stage_dump
 from pipeline.linkage import link
 from pipeline.paths import BuildPaths
 from simulator.nightly import BESIDE, DRAWN, nightly_changes

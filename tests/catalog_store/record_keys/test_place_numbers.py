@@ -12,7 +12,7 @@ from catalog_store.record_keys.numbers import record_number
 from catalog_store.record_keys.place_numbers import FOLDER, barcoded, lay_all_down, place_numbers, standing
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import write_table
-from pipeline.dumps.staging_writer import StagingWriter
+from pipeline.dumps.staging.staging_writer import StagingWriter
 
 if TYPE_CHECKING:
     from pathlib import Path

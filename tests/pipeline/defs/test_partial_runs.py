@@ -21,7 +21,7 @@ from pipeline.defs.quality_assets import FIGURES_KEY
 from pipeline.defs.resources import RECLASSIFY, CatalogResource
 from pipeline.defs.snapshot_assets import SNAPSHOT, registry_step
 from pipeline.defs.table_steps import TableStep, table_key
-from pipeline.dumps.intake import STAMP
+from pipeline.dumps.intake.newest_dump import STAMP
 from pipeline.paths import BuildPaths
 from tests.rebuild.nights import copy_of, table_hashes
 

@@ -16,8 +16,8 @@ import pytest
 
 from catalog_store.tables.checks import run_check
 from pipeline.build.quality import staging_invariants
-from pipeline.dumps.adapters import stage_dump
 from pipeline.dumps.errors import DumpError
+from pipeline.dumps.intake.adapters import stage_dump
 from simulator import SimulationSettings, write_world
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import pytest
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import read_table, row_count
 from pipeline.defs.linkage_assets import steps
-from pipeline.dumps.adapters import stage_dump
+from pipeline.dumps.intake.adapters import stage_dump
 from pipeline.linkage import link
 from pipeline.paths import BuildPaths
 from tests.pipeline.linkage.cross_links import CrossLinks, Song, document_id, read_cross_links, write_dumps

@@ -10,7 +10,7 @@ import pytest
 from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import read_table
-from pipeline.dumps.adapters import stage_dump
+from pipeline.dumps.intake.adapters import stage_dump
 from pipeline.linkage import link
 from pipeline.linkage.evaluation import evaluate
 from pipeline.linkage.guards import guarded, guards_off

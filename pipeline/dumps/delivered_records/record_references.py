@@ -1,0 +1,99 @@
+"""Delivered rows whose relations lie in other rows of the dump: names of credited artists, names of genres, the release of a recording.
+
+DuckDB joins and sorts, spilling what does not fit; the credits of a block are nested in Polars.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from pipeline.dumps.delivered_records.record_shapes import GENRES
+from pipeline.dumps.delivered_records.staging_rows import LARGEST_SMALLINT
+from pipeline.dumps.fields.credits import CREDITS
+from pipeline.dumps.staging.record_checks import whole_number
+from pipeline.dumps.staging.sorted_streams import nested, side_by_side
+from pipeline.engine.duckdb_session import stream
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import duckdb
+
+    from pipeline.dumps.staging.staging_writer import StagingWriter
+
+_NAMED = "SELECT id, arg_min(title, position) AS name FROM {kind} WHERE trim(id) <> '' AND trim(title) <> '' GROUP BY id"
+_ROWS = {
+    "recording": f"""
+        SELECT r.* EXCLUDE (artists, release_id), named.id AS release_id, pair.id IS NOT NULL AS _is_placed,
+            CASE WHEN named.id IS NULL THEN coalesce(r.release_id, p.release_id) END AS _lost_release
+        FROM recording r
+        LEFT JOIN (SELECT id, arg_min(release_id, position) AS release_id FROM placement GROUP BY id) p ON p.id = r.id
+        LEFT JOIN ({_NAMED.format(kind="release")}) named ON named.id = coalesce(r.release_id, p.release_id)
+        LEFT JOIN (SELECT DISTINCT release_id, id FROM placement) pair ON pair.id = r.id AND pair.release_id = named.id
+    """,
+    "release": """
+        SELECT r.* EXCLUDE (artists), lost.ids AS _lost_items
+        FROM release r
+        LEFT JOIN (
+            SELECT release_id, string_agg(id, ',' ORDER BY position) AS ids
+            FROM placement ANTI JOIN (SELECT DISTINCT id FROM recording) known USING (id) GROUP BY release_id
+        ) lost ON lost.release_id = r.id
+    """,
+}
+
+
+def linked_blocks(connection: duckdb.DuckDBPyConnection, genre_names: dict[str, str], kind: str, condition: str) -> Iterator[pl.DataFrame]:
+    """Blocks of recordings or releases for which `condition` holds, in order, with names looked up and what leads nowhere in `_lost_*`."""
+    rows = stream(connection, f"SELECT * FROM ({_ROWS[kind]}) WHERE {condition} ORDER BY position")
+    credit_rows = stream(
+        connection,
+        f"""
+        SELECT position, credit.artist_id, coalesce(nullif(trim(credit.name), ''), named.name) AS name, credit.role
+        FROM (SELECT position, unnest(artists) AS credit, unnest(range(len(artists))) AS nth FROM {kind} WHERE {condition})
+        LEFT JOIN ({_NAMED.format(kind="artist")}) named ON named.id = credit.artist_id
+        ORDER BY position, nth
+        """,
+    )
+    for block, credit in side_by_side(rows, credit_rows, "position"):
+        yield _with_genres(_with_credits(block, credit), genre_names)
+
+
+def staged_placements(connection: duckdb.DuckDBPyConnection, out: StagingWriter) -> None:
+    """Stage where recordings stand on releases, as the releases say; both must be in the dump."""
+    for block in stream(
+        connection,
+        f"""
+        SELECT min(position) AS position, release_id, id AS external_id, disc_number, track_number
+        FROM placement
+        SEMI JOIN (SELECT id FROM recording WHERE kind IS NULL AND trim(title) <> '') r USING (id)
+        SEMI JOIN ({_NAMED.format(kind="release")}) named ON named.id = release_id
+        GROUP BY ALL ORDER BY position
+        """,
+    ):
+        out.write(
+            "source_release_track",
+            block.select(
+                "release_id",
+                "external_id",
+                disc_number=whole_number(pl.col("disc_number"), 1, LARGEST_SMALLINT),
+                track_number=whole_number(pl.col("track_number"), 0, LARGEST_SMALLINT),
+            ),
+        )
+
+
+def _with_credits(block: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
+    if rows.is_empty():
+        return block.with_columns(artists=pl.lit([], dtype=CREDITS), _lost_artists=pl.lit(None, dtype=pl.String))
+    lost = rows.filter(pl.col("name").is_null()).group_by("position").agg(_lost_artists=pl.col("artist_id").str.join(","))
+    named = rows.filter(pl.col("name").is_not_null())
+    artists = nested(block, named, "position", ["artist_id", "name", "role"])
+    return block.with_columns(artists=artists).join(lost, on="position", how="left", maintain_order="left")
+
+
+def _with_genres(block: pl.DataFrame, names: dict[str, str]) -> pl.DataFrame:
+    genre, genre_id, parent = (pl.element().struct.field(name) for name in ("genre", "genre_id", "parent"))
+    looked_up = genre_id.replace_strict(names, default=None, return_dtype=pl.String) if names else pl.lit(None, dtype=pl.String)
+    named = pl.struct(genre=pl.coalesce(genre, looked_up), genre_id=genre_id, parent=parent)
+    return block.with_columns(genres=pl.col("genres").list.eval(named).cast(GENRES))

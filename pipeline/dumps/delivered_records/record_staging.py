@@ -1,0 +1,111 @@
+"""From a `DeliveredStore` to the staging tables, in bounded memory: records in the order of the dump, then what is only part of others."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from pipeline.dumps.delivered_records.record_references import linked_blocks, staged_placements
+from pipeline.dumps.delivered_records.record_shapes import ARTIST, LABEL, conformed
+from pipeline.dumps.delivered_records.staging_rows import stage_artists, stage_labels, stage_recordings, stage_releases
+from pipeline.dumps.staging.record_checks import mark_later
+from pipeline.engine.duckdb_session import bounded_duckdb, frame, stream
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    import duckdb
+
+    from pipeline.dumps.delivered_records.record_store import DeliveredStore
+    from pipeline.dumps.staging.staging_writer import StagingWriter
+
+RECORDS = "NOT is_part"
+KINDS = ("recording", "release", "artist", "label")
+_CREDITED_ARTISTS = """
+    SELECT credit.artist_id AS id, arg_min(credit.name, (source, position, nth)) AS title, min((source, position, nth)) AS first
+    FROM (
+        SELECT 0 AS source, position, unnest(artists) AS credit, unnest(range(len(artists))) AS nth FROM recording WHERE kind IS NULL
+        UNION ALL
+        SELECT 1, position, unnest(artists), unnest(range(len(artists))) FROM release
+    ) ANTI JOIN (SELECT DISTINCT id FROM artist) known ON known.id = credit.artist_id
+    WHERE trim(credit.artist_id) <> '' AND trim(credit.name) <> ''
+    GROUP BY credit.artist_id ORDER BY first
+"""
+_UNNUMBERED_RELEASES = """
+    SELECT release_id FROM recording WHERE release_id IS NOT NULL AND track_number IS NOT NULL
+    GROUP BY release_id HAVING count(DISTINCT id) > 1 AND max(track_number) = '1' AND min(track_number) = '1'
+        AND count(DISTINCT disc_number) < 2
+"""
+"""Releases that number each of their tracks 1 on the same disc: store_a fills in a 1 where it knows no number."""
+_NAMED_LABELS = """
+    SELECT label_id AS id, arg_min(label_name, position) AS title, min(position) AS first
+    FROM release ANTI JOIN (SELECT DISTINCT id FROM label) known ON known.id = label_id
+    WHERE trim(label_id) <> '' AND trim(label_name) <> ''
+    GROUP BY label_id ORDER BY first
+"""
+
+
+def stage_delivered(store: DeliveredStore, out: StagingWriter, scratch: Path, genre_names: dict[str, str] | None = None) -> None:
+    """Stage all that `store` holds. `genre_names`: names of genres that records refer to by id alone, if the dump keeps them apart."""
+    with bounded_duckdb(scratch / "spill") as connection:
+        for kind in (*KINDS, "placement"):
+            connection.execute(f"CREATE VIEW {kind} AS SELECT * FROM {store.source(kind)}")
+        blocks = partial(linked_blocks, connection, genre_names or {}) if store.has_references else partial(_blocks, connection)
+        unnumbered = frame(connection, _UNNUMBERED_RELEASES)
+        _stage(connection, "recording", blocks, lambda block: stage_recordings(_without_filler(block, unnumbered), out))
+        out.report("recordings are staged")
+        _stage(connection, "release", blocks, partial(stage_releases, out=out))
+        if store.rows["placement"]:
+            staged_placements(connection, out)
+        _stage(connection, "artist", partial(_blocks, connection), partial(stage_artists, out=out))
+        for block in stream(connection, _CREDITED_ARTISTS):
+            stage_artists(_derived(block, ARTIST), out)
+        _stage(connection, "label", partial(_blocks, connection), partial(stage_labels, out=out))
+        for block in stream(connection, _NAMED_LABELS):
+            stage_labels(_derived(block, LABEL), out)
+        out.report("releases, artists and labels are staged")
+
+
+def _stage(
+    connection: duckdb.DuckDBPyConnection,
+    kind: str,
+    blocks: Callable[[str, str], Iterator[pl.DataFrame]],
+    stage: Callable[[pl.DataFrame], None],
+) -> None:
+    """Records first; then parts whose id no record has, of each id the first that has a title."""
+    duplicates = frame(
+        connection, f"SELECT id, min(position) AS first FROM {kind} WHERE NOT is_part AND id IS NOT NULL GROUP BY id HAVING count(*) > 1"
+    )
+    for block in blocks(kind, RECORDS):
+        stage(mark_later(block, duplicates))
+    connection.execute(
+        f"""
+        CREATE TABLE {kind}_part AS SELECT arg_min(position, (title IS NULL, position)) AS position
+        FROM {kind} p ANTI JOIN (SELECT DISTINCT id FROM {kind} WHERE NOT is_part) known USING (id)
+        WHERE is_part AND id IS NOT NULL GROUP BY id
+        """
+    )
+    for block in blocks(kind, f"position IN (SELECT position FROM {kind}_part)"):
+        stage(block.with_columns(_later=pl.lit(value=False)))
+
+
+def _blocks(connection: duckdb.DuckDBPyConnection, kind: str, condition: str) -> Iterator[pl.DataFrame]:
+    # Records come in file order of themselves (DuckDB keeps insertion order in scans); what goes through a join must be sorted.
+    order = "" if condition == RECORDS else "ORDER BY position"
+    return stream(connection, f"SELECT * FROM {kind} WHERE {condition} {order}")
+
+
+def _without_filler(block: pl.DataFrame, unnumbered: pl.DataFrame) -> pl.DataFrame:
+    """`block` without the track numbers of releases that number nothing."""
+    if unnumbered.is_empty():
+        return block
+    is_filler = pl.col("release_id").is_in(unnumbered["release_id"].implode())
+    return block.with_columns(track_number=pl.when(~is_filler.fill_null(value=False)).then(pl.col("track_number")))
+
+
+def _derived(block: pl.DataFrame, shape: pl.Schema) -> pl.DataFrame:
+    named = block.select("id", "title", source_file=pl.lit(""), place=pl.lit(""), is_part=pl.lit(value=True))
+    return conformed(named, shape).with_columns(_later=pl.lit(value=False))

@@ -1,0 +1,210 @@
+"""Blocks of delivered rows -> staging rows and rejects, one function per kind.
+
+A block has the columns of its shape, and `_later` (see `record_checks.mark_later`). It may also have `_lost_artists`, `_lost_release`,
+`_lost_items` (references that lead nowhere, as text) and `_is_placed` (the release says where the recording stands).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from catalog_store.identifiers import NUMBER_SHAPE, gtin_expr
+from catalog_store.tables.staging import RELEASE_TYPES
+from pipeline.dumps.delivered_records.record_shapes import TEXTS
+from pipeline.dumps.fields.credits import PLACEHOLDER_NAMES, VARIOUS_ARTISTS, credit_names, joined_names, named_credits
+from pipeline.dumps.fields.dates import partial_date
+from pipeline.dumps.fields.isrcs import isrc_lists
+from pipeline.dumps.staging.record_checks import WHERE, RowRule, ValueRule, bare_code, given, split_rows, value_rejects, whole_number
+from pipeline.dumps.staging.reject_reasons import Reason
+
+if TYPE_CHECKING:
+    from pipeline.dumps.staging.staging_writer import StagingWriter
+
+LONGEST_MS = 2**31 - 1
+LARGEST_SMALLINT = 2**15 - 1
+CREDIT_SEPARATOR = ", "
+LOST = ("_lost_artists", "_lost_release", "_lost_items")
+
+
+def stage_recordings(block: pl.DataFrame, out: StagingWriter) -> None:
+    """Stage one block of recordings, where they stand on their releases, and their genres."""
+    entity = "source_recording"
+    out.read(entity, block.height)
+    block = block.drop("position", "is_part", strict=False)
+    is_other = RowRule(Reason.NOT_AUDIO, pl.col("kind").is_not_null(), "kind")
+    block, rejects = split_rows(block, entity, "id", [is_other, *_identity_rules(number=True)])
+    out.write_rejects(rejects)
+    block = pl.concat([block, isrc_lists(block["isrc"])], how="horizontal")
+    if "_is_placed" not in block.columns:
+        block = block.with_columns(_is_placed=pl.lit(value=False))
+
+    duration = pl.when(pl.col("duration_ms").is_between(1, LONGEST_MS)).then(pl.col("duration_ms"))
+    date = partial_date(pl.col("release_date"))
+    disc, number = whole_number(pl.col("disc_number"), 1, LARGEST_SMALLINT), whole_number(pl.col("track_number"), 0, LARGEST_SMALLINT)
+    share = _share()
+    rules = [
+        ValueRule("isrc", pl.col("_no_isrc"), pl.lit(None), Reason.INVALID_ISRC),
+        ValueRule("duration", given("duration"), duration, Reason.INVALID_DURATION),
+        ValueRule("release_date", given("release_date"), date.struct.field("date"), Reason.INVALID_DATE),
+        ValueRule("disc_number", given("disc_number"), disc, Reason.INVALID_NUMBER),
+        ValueRule("track_number", given("track_number"), number, Reason.INVALID_NUMBER),
+        ValueRule("popularity", given("popularity"), share, Reason.INVALID_NUMBER),
+        *_reference_rules(block.columns),
+    ]
+    out.write_rejects(value_rejects(block, entity, "id", rules))
+    out.write(
+        entity,
+        block.select(
+            *WHERE,
+            external_id="id",
+            link_id="id",
+            slug=given("slug"),
+            title="title",
+            version=given("version"),
+            artists=named_credits(),
+            artist_credit=pl.coalesce(given("artist_credit"), joined_names(CREDIT_SEPARATOR)),
+            isrcs="_isrcs",
+            duration_ms=duration,
+            release_id=given("release_id"),
+            release_date=date.struct.field("date"),
+            release_date_precision=date.struct.field("precision"),
+            is_explicit="is_explicit",
+            is_video=pl.lit(value=False),
+            traits=pl.col("traits").fill_null(pl.lit([], dtype=TEXTS)),
+            popularity=share,
+        ),
+    )
+    stands = given("release_id").is_not_null() & ~pl.col("_is_placed")
+    places = block.filter(stands).select(*WHERE, release_id="release_id", external_id="id", disc_number=disc, track_number=number)
+    out.write("source_release_track", places)
+    _stage_genres(block, "recording", out)
+
+
+def stage_releases(block: pl.DataFrame, out: StagingWriter) -> None:
+    """Stage one block of releases and their genres."""
+    entity = "source_release"
+    out.read(entity, block.height)
+    block = block.drop("position", "is_part", strict=False)
+    block, rejects = split_rows(block, entity, "id", _identity_rules())
+    out.write_rejects(rejects)
+    gtin = gtin_expr(bare_code(pl.col("upc")))
+    date = partial_date(pl.col("release_date"))
+    count = whole_number(pl.col("track_count"), 0, LONGEST_MS)
+    rules = [
+        ValueRule("upc", given("upc"), gtin, Reason.INVALID_GTIN),
+        ValueRule("release_date", given("release_date"), date.struct.field("date"), Reason.INVALID_DATE),
+        ValueRule("track_count", given("track_count"), count, Reason.INVALID_NUMBER),
+        *_reference_rules(block.columns),
+    ]
+    out.write_rejects(value_rejects(block, entity, "id", rules))
+    kind = given("release_type").str.to_lowercase()
+    out.write(
+        entity,
+        block.select(
+            *WHERE,
+            release_id="id",
+            title="title",
+            version=given("version"),
+            artists=named_credits(),
+            artist_credit=pl.coalesce(given("artist_credit"), joined_names(CREDIT_SEPARATOR)),
+            label_id=given("label_id"),
+            label_name=given("label_name"),
+            catalog_number=given("catalog_number"),
+            gtin=gtin,
+            release_date=date.struct.field("date"),
+            release_date_precision=date.struct.field("precision"),
+            release_type=pl.when(kind.is_in(RELEASE_TYPES)).then(kind).when(kind.is_not_null()).then(pl.lit("other")),
+            is_compilation=pl.coalesce("is_compilation", (kind == "compilation") | credit_names().list.contains(VARIOUS_ARTISTS)).fill_null(
+                value=False
+            ),
+            is_official=pl.lit(value=True),
+            track_count=count,
+            slug=given("slug"),
+        ),
+    )
+    _stage_genres(block, "release", out)
+
+
+def stage_artists(block: pl.DataFrame, out: StagingWriter) -> None:
+    """Stage one block of artists."""
+    entity = "source_artist"
+    out.read(entity, block.height)
+    block = block.drop("position", "is_part", strict=False)
+    block, rejects = split_rows(block, entity, "id", _identity_rules())
+    out.write_rejects(rejects)
+    out.write_rejects(value_rejects(block, entity, "id", [ValueRule("popularity", given("popularity"), _share(), Reason.INVALID_NUMBER)]))
+    out.write(
+        entity,
+        block.select(
+            *WHERE,
+            artist_id="id",
+            name="title",
+            aliases=pl.lit([], dtype=TEXTS),
+            popularity=_share(),
+            is_placeholder=pl.col("title").is_in(PLACEHOLDER_NAMES),
+        ),
+    )
+
+
+def stage_labels(block: pl.DataFrame, out: StagingWriter) -> None:
+    """Stage one block of labels."""
+    entity = "source_label"
+    out.read(entity, block.height)
+    block = block.drop("position", "is_part", strict=False)
+    block, rejects = split_rows(block, entity, "id", _identity_rules())
+    out.write_rejects(rejects)
+    out.write(entity, block.select(*WHERE, label_id="id", name="title", is_placeholder=pl.lit(value=False)))
+
+
+def _share() -> pl.Expr:
+    return pl.when(pl.col("popularity_share").is_between(0, 1)).then(pl.col("popularity_share"))
+
+
+def _identity_rules(*, number: bool = False) -> list[RowRule]:
+    return [
+        RowRule(Reason.MISSING_ID, given("id").is_null()),
+        *([RowRule(Reason.INVALID_ID, ~pl.col("id").str.contains(NUMBER_SHAPE), "id")] if number else []),
+        RowRule(Reason.DUPLICATE_ID, pl.col("_later"), "id"),
+        RowRule(Reason.MISSING_TITLE, given("title").is_null()),
+    ]
+
+
+def _reference_rules(columns: list[str]) -> list[ValueRule]:
+    """What refers to a record that the dump does not hold, and genres that have an id but no name."""
+    nameless = (
+        pl.col("genres").list.filter(_blank("genre") & ~_blank("genre_id")).list.eval(pl.element().struct.field("genre_id")).list.join(",")
+    )
+    raw = {name.removeprefix("_lost_"): pl.col(name) for name in LOST if name in columns} | {
+        "genres": pl.when(nameless != "").then(nameless)
+    }
+    return [ValueRule(field, value, pl.lit(None), Reason.DANGLING_REFERENCE) for field, value in raw.items()]
+
+
+def _blank(field: str) -> pl.Expr:
+    """Inside a list of structs: whether a field is null or blank."""
+    return pl.element().struct.field(field).str.strip_chars().fill_null("") == ""
+
+
+def _stage_genres(block: pl.DataFrame, kind: str, out: StagingWriter) -> None:
+    named = (
+        block.filter(pl.col("genres").list.len() > 0)
+        .select(*WHERE, "id", pl.col("genres").list.filter(~_blank("genre")))
+        .filter(pl.col("genres").list.len() > 0)
+        .with_columns(position=pl.int_ranges(pl.col("genres").list.len()))
+        .explode("genres", "position")
+        .unnest("genres")
+    )
+    out.write(
+        "source_genre",
+        named.select(
+            *WHERE,
+            entity_kind=pl.lit(kind),
+            entity_id="id",
+            position="position",
+            genre="genre",
+            genre_id=given("genre_id"),
+            parent=given("parent"),
+        ),
+    )

@@ -1,0 +1,1 @@
+"""Values that all platforms deliver, read in one place each."""

@@ -1,0 +1,1 @@
+"""From landed dumps to staging tables: which dump is read, by which adapter, and what happens when it cannot be read."""

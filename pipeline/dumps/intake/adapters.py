@@ -1,0 +1,84 @@
+"""Which adapter reads which platform's dump. An adapter is a module (or package) named after the platform key with a `stage` function."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from importlib import import_module
+from typing import TYPE_CHECKING, Protocol, cast
+
+from catalog_store.platforms import AUDIO, CATALOG_PLATFORMS, FINGERPRINTS, INPUTS, SUGGESTIONS, WORKS
+from catalog_store.tables import STAGED_TABLES
+from pipeline.dumps.errors import DumpError
+from pipeline.dumps.intake.reading_guard import guarded, translated
+from pipeline.dumps.intake.unread_files import reject_unread
+from pipeline.dumps.staging.data_drift import DriftLimits, require_no_losses
+from pipeline.dumps.staging.layout_expectations import layout_warnings, remember_unknown
+from pipeline.dumps.staging.staging_profile import read_profile
+from pipeline.dumps.staging.staging_writer import StagingWriter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from pipeline.dumps.staging.staging_profile import Profile
+
+
+MAY_BE_EMPTY = (SUGGESTIONS, FINGERPRINTS)
+"""That nobody has suggested anything, or sent in a fingerprint on a day, is no fault."""
+
+
+MAIN_TABLES = {**dict.fromkeys(CATALOG_PLATFORMS, "source_recording"), WORKS: "source_work"}
+"""What a platform is read for: a dump that has no row of it, when the one before had some, is broken, whatever else it holds."""
+
+READ_IN_PLACE = (AUDIO,)
+"""Folders that may change while they are read: the adapter rejects what is gone, file by file."""
+
+
+class Stage(Protocol):
+    """Reads the delivered files below `dump` and hands every record to `out`, staged or rejected."""
+
+    def __call__(self, dump: Path, out: StagingWriter) -> None:
+        """Raise `pipeline.dumps.errors.DumpError` when the dump as a whole cannot be used."""
+
+
+def adapter(platform: str) -> Stage:
+    """The adapter of a platform; imported on demand, because one night may need only one of them."""
+    if platform not in INPUTS:
+        raise ValueError(f"no platform {platform!r}: one of {', '.join(INPUTS)}")
+    return cast("Stage", import_module(f"pipeline.dumps.platforms.{platform}").stage)
+
+
+def stage_dump(
+    platform: str,
+    dump: Path,
+    folder: Path,
+    report: Callable[[str], None] = lambda _line: None,
+    *,
+    limits: DriftLimits | None = None,
+    before: Path | None = None,
+) -> Profile:
+    """Read the dump of `platform` at `dump` into the staging tables below `folder`, all or nothing; what was staged, counted.
+
+    DumpError when the dump cannot be used: ShrunkenDumpError when it holds much less than what is staged in `before` (by default in
+    `folder`), UnblamedError when that may be no fault of the dump. The tables that were there before stay.
+    """
+    known = read_profile(before or folder, platform)
+    watched = nullcontext() if platform in READ_IN_PLACE else guarded(platform, dump, folder)
+    with translated(platform, dump, folder), StagingWriter(platform, folder, report) as out, watched:
+        adapter(platform)(dump, out)
+        if out.is_fruitless and platform not in MAY_BE_EMPTY:
+            why = out.first_reject or "the files hold none"
+            raise DumpError(f"{dump}: no recording or work can be staged ({why}); if this is a dump of {platform}, its layout has changed")
+        main = MAIN_TABLES.get(platform)
+        if main and not out.profile.rows[main]:
+            why = f"no row of {main} can be staged although there are others ({out.first_reject or 'a table came empty'})"
+            if known and known.rows[main]:
+                raise DumpError(f"{dump}: {why}; fetch the dump again")
+            out.warn(why)
+        if platform not in READ_IN_PLACE:
+            reject_unread(dump, out.used, STAGED_TABLES[platform][0].name if main is None else main, out)
+        for line in layout_warnings(known, out.profile):
+            out.warn(line)
+        remember_unknown(known, out.profile)
+        require_no_losses(platform, known, out.profile, limits or DriftLimits())
+    return out.profile

@@ -1,0 +1,168 @@
+"""Dumps that come as one small dump a day, each on top of those before: landed and staged day by day, in order, each day once.
+
+A day is a landed dump of its own (`landing/<platform>/<date>/`) and a folder of staging tables of its own (`staging/<platform>/<date>/`),
+which is the only memory of what has been read: a day that has one is not looked at again, also not by other code. A day that is missing
+or cannot be read stops the line there, because a later day may change what it says; the tables of the days before stay in use. To begin
+anew, remove `staging/<platform>`: all days that upstream shows are fetched again.
+"""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from functools import partial
+from itertools import pairwise
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any, Literal
+
+from pipeline.dumps.errors import DumpError, UnblamedError
+from pipeline.dumps.intake.adapters import stage_dump
+from pipeline.dumps.intake.newest_dump import Intake, code_version
+from pipeline.dumps.landing.dump_dates import date_in
+from pipeline.dumps.landing.landing_zone import (
+    DamagedDumpError,
+    Landing,
+    broken_story,
+    forgive_broken,
+    forgiving,
+    is_broken,
+    land_files,
+    landed_date,
+    landed_dumps,
+    last_good,
+    mark_broken,
+    prune_landings,
+    require_whole,
+)
+from pipeline.dumps.landing.upstream import Info, RemoteDump, RemoteFile, matches, opened, remote_files, shown_files
+from pipeline.dumps.staging.data_drift import DAY_LIMITS
+from pipeline.dumps.staging.staging_profile import read_profile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from pathlib import Path
+
+    from pipeline.dumps.landing.sources import Source
+
+
+CHECKED = "checked"
+"""In the folder of a staged day."""
+
+
+def staged_days(folder: Path) -> list[str]:
+    """The days (YYYY-MM-DD) that are staged below the platform's staging folder, in order."""
+    return sorted(path.name for path in folder.glob("[0-9]*-??") if path.is_dir())
+
+
+def unchecked_days(folder: Path) -> list[Path]:
+    """The folders of staged days whose tables have not been found good yet."""
+    return [folder / day for day in staged_days(folder) if not (folder / day / CHECKED).exists()]
+
+
+def mark_checked(days: Iterable[Path]) -> None:
+    """Remember that the tables in these folders keep their specs: they never change, and are not checked again."""
+    for day in days:
+        (day / CHECKED).touch()
+
+
+def land_days(source: Source, zone: Path, staging: Path, most: int, report: Callable[[str], None] = lambda _line: None) -> Landing:
+    """Bring up to `most` days behind the last staged one into `zone`, a dump each. Never raises for what upstream did."""
+
+    def fetch() -> Landing:
+        file_system, root = opened(source)
+        shown = shown_files(file_system, root)
+        days: dict[str, list[str]] = {}
+        for path in shown:
+            day = date_in(PurePosixPath(path).name)
+            if day and any(matches(path, glob) for glob in source.files):
+                days.setdefault(day, []).append(path)
+        if not days:
+            raise DumpError(f"no file {list(source.files)} with a day (YYYY-MM-DD) in its name")
+        fetched, files, staged = 0, [], staged_days(staging)
+        for day in sorted(day for day in days if day > min(staged, default="") and day not in staged)[:most]:
+            dump = RemoteDump(day, True, _files_of_day(file_system, days[day], shown))
+            landing = land_files(file_system, source, zone, dump, partial(_listed_again, file_system, days[day], shown), report)
+            fetched += landing.bytes_fetched
+            files += landing.files
+        return Landing(source.platform, "new" if files else "unchanged", last_good(zone), None, fetched, files)
+
+    return forgiving(fetch, source, zone, report)
+
+
+def _files_of_day(file_system: Any, paths: list[str], shown: Mapping[str, Info]) -> list[RemoteFile]:  # noqa: ANN401 - fsspec has no types
+    """The files at `paths`, by their names alone; checksum files that lie beside them speak of them."""
+    folders = {PurePosixPath(path).parent for path in paths}
+    beside = {PurePosixPath(path).name: info for path, info in shown.items() if PurePosixPath(path).parent in folders}
+    return remote_files(file_system, {PurePosixPath(path).name: shown[path] for path in paths}, beside)
+
+
+def _listed_again(file_system: Any, paths: list[str], shown: Mapping[str, Info]) -> list[RemoteFile]:  # noqa: ANN401
+    """As `_files_of_day`, as upstream shows them by now."""
+    file_system.invalidate_cache()
+    names = {info["name"]: path for path, info in shown.items()}
+    folders = {shown[path]["name"].rpartition("/")[0] for path in paths}
+    now = {names[info["name"]]: info for folder in folders for info in file_system.ls(folder, detail=True) if info["name"] in names}
+    return _files_of_day(file_system, [path for path in paths if path in now], now)
+
+
+def stage_days(platform: str, zone: Path, folder: Path, most: int, report: Callable[[str], None] = lambda _line: None) -> Intake:
+    """Stage up to `most` landed days behind the last staged one below `folder`, in order, as far as they are whole and without a gap.
+
+    DumpError when days were delivered but none was ever staged.
+    """
+    forgive_broken(zone, code_version())
+    staged = staged_days(folder)
+    waiting = {landed_date(dump): dump for dump in landed_dumps(zone) if landed_date(dump) not in staged}
+    problem: str | None = None
+    done: list[str] = []
+    for day in sorted(waiting)[:most]:
+        problem = _problem(platform, day, waiting[day], folder, report)
+        if problem:
+            break
+        done.append(day)
+    if problem and not staged and not done:
+        raise DumpError(f"{platform}: nothing staged before, and {problem}")
+    if not staged and not done:
+        return Intake(platform, "missing", None)
+    problem = problem or _hole(staged_days(folder))
+    through = max([*staged, *done])
+    status: Literal["staged", "unchanged", "kept_last_good"] = "kept_last_good" if problem else "staged" if done else "unchanged"
+    said = f"{problem}; the days through {through} stay in use" if problem else None
+    profiles = [read_profile(folder / day, platform) for day in done]
+    warnings = tuple(f"{day}: {line}" for day, profile in zip(done, profiles, strict=True) if profile for line in profile.warnings)
+    return Intake(platform, status, through, said, warnings, is_new=bool(done))
+
+
+def prune_days(zone: Path, keep: int, staging: Path) -> list[Path]:
+    """Delete landed days that are staged, but for the newest `keep`; what was deleted."""
+    return prune_landings(zone, keep, through=max(staged_days(staging), default=""))
+
+
+def _hole(staged: list[str]) -> str | None:
+    """A day that is missing between staged ones, which only a hand can have removed."""
+    hole = next((day for day, following in pairwise(staged) if _day_after(day) != following), None)
+    return f"{_day_after(hole)} is not staged although later days are: deliver it again" if hole else None
+
+
+def _day_after(day: str) -> str:
+    return str(date.fromisoformat(day) + timedelta(days=1))
+
+
+def _problem(platform: str, day: str, dump: Path, folder: Path, report: Callable[[str], None]) -> str | None:
+    """Stage a day; what is wrong with it, if anything is."""
+    before = [other for other in staged_days(folder) if other < day]
+    if before and _day_after(before[-1]) != day:
+        missing = _day_after(before[-1])
+        return (
+            f"no file of {missing} has landed, {day} has: days are read in order; deliver it (a day without rows is seven empty .gz files)"
+        )
+    if is_broken(dump):
+        return f"{broken_story(dump)}; it has not been replaced since"
+    try:
+        require_whole(dump)
+        folder.mkdir(parents=True, exist_ok=True)
+        stage_dump(platform, dump, folder / day, report, limits=DAY_LIMITS, before=folder / before[-1] if before else None)
+    except DumpError as error:
+        if not isinstance(error, UnblamedError):
+            mark_broken(dump, str(error), code_version(), is_damaged=isinstance(error, DamagedDumpError))
+        return f"{dump.name}: {error}"
+    return None

@@ -1,0 +1,73 @@
+"""Sources that are read where they lie: a folder of an operator that is too large to be fetched each night, and changes as they like.
+
+Nothing lands. The folder is read anew when a file in it, or the code that reads it, has changed; what could not be read this night leaves
+the tables of the last one in use.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pipeline.dumps.errors import DumpError
+from pipeline.dumps.intake.adapters import stage_dump
+from pipeline.dumps.intake.newest_dump import Intake, is_stamped, stamp_of, write_stamp
+from pipeline.dumps.landing.landing_zone import Landing
+from pipeline.dumps.landing.upstream import require_folder
+from pipeline.dumps.staging.staging_profile import read_profile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pipeline.dumps.landing.sources import Source
+    from pipeline.dumps.staging.data_drift import DriftLimits
+
+
+def find_in_place(source: Source) -> Landing:
+    """The folder of the source, as a landing without files; with a `problem` when it is not there."""
+    if "://" in source.location:
+        problem = f"{source.platform}: {source.location}: no folder of this machine; files of this source are read where they lie"
+        return Landing(source.platform, "missing", None, problem)
+    try:
+        require_folder(source.location)
+    except DumpError as error:
+        return Landing(source.platform, "missing", None, f"{source.platform}: {source.location}: {error}")
+    return Landing(source.platform, "unchanged", Path(source.location))
+
+
+def stage_in_place(
+    source: Source | None,
+    platform: str,
+    folder: Path,
+    report: Callable[[str], None] = lambda _line: None,
+    limits: DriftLimits | None = None,
+) -> Intake:
+    """Stage the source's folder into `folder` when it has changed. DumpError when it cannot be read and nothing was staged before."""
+    landing = find_in_place(source) if source else None
+    if landing is None or landing.folder is None:
+        problem = landing.problem if landing else None
+        return Intake(platform, "kept_last_good" if folder.is_dir() else "missing", None, problem)
+    listing = _listing(landing.folder)
+    if is_stamped(folder, listing):
+        staged = read_profile(folder, platform)
+        return Intake(platform, "unchanged", str(landing.folder), None, tuple(staged.warnings) if staged else ())
+    try:
+        profile = stage_dump(platform, landing.folder, folder, report, limits=limits)
+    except DumpError as error:
+        if not folder.is_dir():
+            raise
+        staged_at = (stamp_of(folder) or {}).get("staged_at", "before")
+        return Intake(platform, "kept_last_good", None, f"{error}; the tables staged last ({staged_at}) stay in use")
+    write_stamp(folder, listing)
+    return Intake(platform, "staged", str(landing.folder), None, tuple(profile.warnings), is_new=True)
+
+
+def _listing(folder: Path) -> str:
+    """A hash over path, size and times of change of all files: nobody can set back the inode's own."""
+    digest = hashlib.sha256()
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        stat = path.stat()
+        shown = (str(path.relative_to(folder)), stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
+        digest.update(repr(shown).encode("utf-8", "surrogateescape"))
+    return digest.hexdigest()

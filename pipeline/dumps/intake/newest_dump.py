@@ -1,0 +1,132 @@
+"""From the newest good dump of a platform to its staging tables: what is skipped, what is read, what happens when it cannot be read.
+
+A platform is staged anew only when its dump or the code that reads it has changed. A dump that cannot be read is marked broken and the
+one before is used; with none left, the last staging stays as it is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import catalog_store.record_keys
+import catalog_store.tables.staging
+import pipeline.dumps
+from pipeline.dumps.errors import DumpError, UnblamedError
+from pipeline.dumps.intake.adapters import stage_dump
+from pipeline.dumps.landing.landing_zone import DamagedDumpError, broken_since, forgive_broken, last_good, mark_broken, require_whole
+from pipeline.dumps.staging.data_drift import DriftLimits, ShrunkenDumpError
+from pipeline.dumps.staging.staging_profile import read_profile
+from pipeline.dumps.staging.staging_writer import restore_staging
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+STAMP = "staged_from.json"
+"""Beside the staging tables: which dump and which code they come from."""
+
+
+@dataclass(frozen=True)
+class Intake:
+    """What staging came to: `status` is `staged`, `unchanged`, `kept_last_good` (the tables of an earlier dump stay) or `missing`.
+
+    `problem` says which newer dump is not used and why, and since when the one in use is; it is told night after night until upstream
+    delivers another. `warnings`: what is odd about the dump in use; `is_new` when it was staged just now.
+    """
+
+    platform: str
+    status: Literal["staged", "unchanged", "kept_last_good", "missing"]
+    dump: str | None
+    problem: str | None = None
+    warnings: tuple[str, ...] = ()
+    is_new: bool = False
+
+
+def stage_newest(
+    platform: str,
+    zone: Path,
+    folder: Path,
+    report: Callable[[str], None] = lambda _line: None,
+    limits: DriftLimits | None = None,
+) -> Intake:
+    """Stage the newest readable dump in `zone` (the platform's landing folder) into `folder`.
+
+    DumpError when dumps were delivered but none can be read and nothing was staged before: a build without this platform would take all
+    that it knows out of the catalog. What may be no fault of the dump keeps the tables staged last, and the dump is tried again next time.
+    """
+    limits = limits or DriftLimits()
+    forgive_broken(zone, code_version(), limits.as_note())
+    restore_staging(folder)
+    is_new = False
+    while (dump := last_good(zone)) is not None and not is_stamped(folder, dump.name):
+        try:
+            require_whole(dump)
+            stage_dump(platform, dump, folder, report, limits=limits)
+        except UnblamedError as error:
+            if not folder.is_dir():
+                raise
+            return Intake(platform, "kept_last_good", None, f"dump {dump.name}: {error}; {in_use(folder)}")
+        except DumpError as error:
+            refused_by = limits.as_note() if isinstance(error, ShrunkenDumpError) else None
+            mark_broken(dump, str(error), code_version(), is_damaged=isinstance(error, DamagedDumpError), limits=refused_by)
+            continue
+        write_stamp(folder, dump.name)
+        is_new = True
+        break
+    broken = "; ".join(broken_since(zone, dump))
+    if dump is None and not folder.is_dir():
+        if broken:
+            raise DumpError(f"{platform}: no readable dump and nothing staged before: {broken}")
+        return Intake(platform, "missing", None)
+    profile = read_profile(folder, platform)
+    warnings = tuple(profile.warnings) if profile else ()
+    if dump is None:
+        problem = f"{broken or 'no readable dump'}; {in_use(folder)}"
+        return Intake(platform, "kept_last_good", None, problem, warnings)
+    if broken:
+        return Intake(platform, "kept_last_good", dump.name, f"{broken}; {in_use(folder)}", warnings, is_new)
+    return Intake(platform, "staged" if is_new else "unchanged", dump.name, None, warnings, is_new)
+
+
+def in_use(folder: Path) -> str:
+    """Which staging stays in use, and since when."""
+    stamp = stamp_of(folder) or {}
+    named = f"the tables of dump {stamp['dump']}" if stamp.get("dump") else "the tables staged last"
+    return f"{named}{', staged ' + stamp['staged_at'] + ',' if 'staged_at' in stamp else ''} stay in use"
+
+
+def is_stamped(folder: Path, dump: str) -> bool:
+    """Whether the staging tables in `folder` come from this dump, read by the code of now."""
+    stamp = stamp_of(folder) or {}
+    return (stamp.get("dump"), stamp.get("code")) == (dump, code_version())
+
+
+def write_stamp(folder: Path, dump: str) -> None:
+    """Remember what the staging tables in `folder` come from, and when they were written."""
+    staged_at = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
+    (folder / STAMP).write_text(json.dumps({"dump": dump, "code": code_version(), "staged_at": staged_at}), encoding="utf-8")
+
+
+def stamp_of(folder: Path) -> dict[str, str] | None:
+    """What the staging tables in `folder` come from; None when that is not known."""
+    try:
+        stamp: dict[str, str] = json.loads((folder / STAMP).read_text(encoding="utf-8"))
+    except (FileNotFoundError, ValueError):  # none, or half written by a run that was killed
+        return None
+    return stamp
+
+
+@cache
+def code_version() -> str:
+    """Hash the adapters, the staging schema and the record keys: with other code the same dump is staged anew."""
+    digest = hashlib.sha256()
+    here, keys = Path(pipeline.dumps.__file__).parent, Path(catalog_store.record_keys.__file__).parent
+    sources = [*here.rglob("*.py"), *here.rglob("*.xslt"), *keys.glob("*.py")]
+    for source in [*sorted(sources), Path(catalog_store.tables.staging.__file__)]:
+        digest.update(source.read_bytes())
+    return digest.hexdigest()[:16]

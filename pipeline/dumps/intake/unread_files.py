@@ -1,0 +1,81 @@
+"""The files of a dump that no layout reads: known companions are passed over, all others are named.
+
+An adapter says which files it reads (`StagingWriter.use`); what is left of the folder is a reject and a warning, whether it is a layout
+that lies beside the one that is read or a file that nobody knows. What must not live here: which file is of which layout.
+"""
+
+from __future__ import annotations
+
+from fnmatch import fnmatch
+from typing import TYPE_CHECKING
+
+from catalog_store.platforms import CATALOG_B, FINGERPRINTS, STORE_A, STREAMSVC_A, STREAMSVC_B, WORKS
+from pipeline.dumps.readers.json_files import LANDING_NOTES
+from pipeline.dumps.staging.reject_reasons import Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from pipeline.dumps.staging.staging_writer import StagingWriter
+
+SHOWN = 10
+EVERYWHERE = (
+    *("*sum", "*sums", "*sum.txt", "*sums.txt", "*checksum*", "*.md5", "*.sha1", "*.sha256", "*.sha512", "*.asc", "*.sig", "*.crc"),
+    *("readme*", "copying*", "license*", "licence*", "notice*", "sources.txt", "changelog*", "index.html", "*.md", "*.pdf", "*.log"),
+    *("_success", "_started*", "_committed*", "_metadata", "_common_metadata", "*.done", "timestamp", "latest*", "manifest*"),
+    *(LANDING_NOTES),
+)
+"""Checksums, licences and notes that lie beside dumps of all kinds, by file name in small letters."""
+OF_PLATFORM = {
+    CATALOG_B: (
+        *("mbdump-*.tar*", "schema_sequence", "replication_sequence", "json_dumps_schema_number", "current*", "mbdump/*"),
+        *(f"{name}.tar*" for name in ("area", "event", "genre", "instrument", "place", "series", "url")),
+    ),
+    FINGERPRINTS: ("*-track_meta-update.*", "*-track_puid-update.*"),
+    STREAMSVC_A: ("*available_markets*", "*_images*", "*audio_features*", "*audio_analysis*", "*-wal", "*-shm", "*-journal"),
+    STREAMSVC_B: (
+        *("*popularitytopchartalbums*", "popularitytopchartalbums*/*", "*popularitytopchartalbums*/*"),
+        *("*album_popularity_per_genre*", "*song_price*", "*collection_price*", "*song_translation*", "*collection_translation*"),
+        *(
+            "*artist_translation*",
+            "*artist_match*",
+            "*artist_type*",
+            "*collection_type*",
+            "*media_type*",
+            "*role",
+            "*role.*",
+            "*key_value*",
+        ),
+        *("*storefront*", "*video*", "*application*", "*mix*", "*imix*", "*translation_type*", "*genre_video*", "*match_*"),
+    ),
+    STORE_A: ("bp_key*", "bp_chart*", "bp_media*", "bp_status*", "bp_release_media*", "audio_features*", "sp_*"),
+    WORKS: (
+        *("*manifest*", "*releases*.tsv*", "*releaseidentifiers*.tsv*", "*parties*.tsv*", "*workidentifiers*.tsv*", "*worktitles*.tsv*"),
+        *("*alternat*.tsv*", "*rightshares*.tsv*", "*workright*.tsv*", "*unclaimed*.tsv*", "*iprelat*.tsv*", "*.schema*"),
+    ),
+}
+"""Of single platforms: files that their deliveries are known to hold and that say nothing that the catalog keeps. By name, or by path."""
+
+
+def is_companion(platform: str, name: str) -> bool:
+    """Whether a file (its path below the dump) is one that nobody has to read. Hidden files are notes of an operating system."""
+    low = name.lower()
+    base = low.rpartition("/")[2]
+    known = (*EVERYWHERE, *OF_PLATFORM.get(platform, ()))
+    return base.startswith(".") or any(fnmatch(base, glob) or fnmatch(low, glob) for glob in known)
+
+
+def reject_unread(dump: Path, used: Iterable[Path], entity: str, out: StagingWriter) -> None:
+    """Name the files of the dump that are not among `used`, and are no companions, as rejects of `entity` and in one warning."""
+    read = set(used)
+    files = [dump] if dump.is_file() else sorted(path for path in dump.rglob("*") if path.is_file())
+    unread = [path for path in files if path not in read and not is_companion(out.platform, str(path.relative_to(dump)))]
+    for path in unread:
+        name = str(path.relative_to(dump))
+        out.read(entity)
+        out.reject(entity, Reason.UNREAD_LAYOUT, source_file=name, place="whole file", value=path.name)
+    if unread:
+        more = f" and {len(unread) - SHOWN} more" if len(unread) > SHOWN else ""
+        names = ", ".join(str(path.relative_to(dump)) for path in unread[:SHOWN])
+        out.warn(f"{len(unread)} files are not read, the dump holds another layout: {names}{more}")

@@ -1,0 +1,1 @@
+"""Dumps from upstream to the landing zone: complete, verified, never changed afterwards."""

@@ -1,0 +1,426 @@
+"""Fetches dumps into the landing zone: `landing/<platform>/<date>[.<n>]/`, complete, verified and never changed afterwards.
+
+A dump is fetched into `.incoming` beside the landed ones, file by file, resuming what a killed run left. Then three questions decide: does
+upstream still show the same files, do they match the published checksums, and is their content another than that of the dump landed last?
+The note `<date>.landed.json` is written, and renaming the folder to `<date>` makes it a landed dump: a note without its folder, or a folder
+without its note, has not landed. When nothing new or nothing whole is to be had, the last good dump stays in use and the outcome says so.
+A dump that an adapter could not read is marked broken (`<date>.broken.json`) and not used again. The folder itself holds what was
+delivered and nothing else.
+
+Two deliveries are one when date, names, sizes, validators (entity tag, time of change) and published checksums agree. Where upstream shows
+neither validators nor checksums of a file, nothing tells a replaced file of the same size: the dump is fetched each night and its content
+compared.
+
+`<date>.landed.json`: platform, location, date, listing (fingerprint of what upstream showed), files [{name, bytes, sha256}].
+What must not live here: what upstream shows (upstream.py), how a file is brought over (transfer.py).
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import re
+import shutil
+import time
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from catalog_store.current_link import flush, flush_folder
+from pipeline.dumps.errors import DumpError
+from pipeline.dumps.landing.checksums import checksum_differences, file_hash, file_hashes
+from pipeline.dumps.landing.transfer import download, link_file
+from pipeline.dumps.landing.upstream import RemoteDump, RemoteFile, files_of, is_local, newest_dump, opened
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from pipeline.dumps.landing.sources import Source
+
+ATTEMPTS = 4
+FIRST_PAUSE_SECONDS = 1.0
+"""Pause before the second attempt; doubles each time."""
+_SHOWN_FILES = 10
+_NOTE_END = re.compile(r"\.(landed|broken)\.json(\.part)?$")
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+
+Status = Literal["new", "unchanged", "kept_last_good", "missing"]
+
+
+class DamagedDumpError(DumpError):
+    """A landed dump is no longer what landed: the damage is here, so it is fetched again although upstream shows nothing new."""
+
+
+@dataclass(frozen=True)
+class Landing:
+    """What a fetch came to. `folder` is the dump to build from; None when there is none at all. `problem` is set unless all went well."""
+
+    platform: str
+    status: Status
+    folder: Path | None
+    problem: str | None = None
+    bytes_fetched: int = 0
+    files: list[str] = field(default_factory=list)
+
+
+def land(source: Source, zone: Path, report: Callable[[str], None] = lambda _line: None) -> Landing:
+    """Bring the newest dump of `source` into `zone` (the platform's landing folder) and name the one to build from.
+
+    Never raises for what upstream did: a missing, incomplete or corrupt dump gives the last good one with a `problem`.
+    """
+    return forgiving(lambda: _land(source, zone, report), source, zone, report)
+
+
+def forgiving(fetch: Callable[[], Landing], source: Source, zone: Path, report: Callable[[str], None]) -> Landing:
+    """What `fetch` says, or, whatever upstream did, the last good dump with a `problem`."""
+    try:
+        zone.mkdir(parents=True, exist_ok=True)
+        return fetch()
+    except DumpError as error:
+        problem = f"{source.platform}: {source.location}: {error}"
+    except Exception as error:  # noqa: BLE001 - file systems raise their client's own errors; whatever it was, last night's dump serves
+        problem = f"{source.platform}: {source.location}: {type(error).__name__}: {error}"
+    report(problem)
+    last = last_good(zone)
+    return Landing(source.platform, "kept_last_good" if last else "missing", last, problem)
+
+
+def last_good(zone: Path) -> Path | None:
+    """The newest landed dump that no adapter has found broken."""
+    return next((folder for folder in reversed(landed_dumps(zone)) if not _note(folder, "broken").exists()), None)
+
+
+def landed_dumps(zone: Path) -> list[Path]:
+    """All landed dumps, oldest first."""
+    folders = [path for path in zone.glob("*") if path.is_dir() and _note(path, "landed").exists()]
+    return sorted(folders, key=_landing_order)
+
+
+def _note(folder: Path, kind: Literal["landed", "broken"]) -> Path:
+    return folder.with_name(f"{folder.name}.{kind}.json")
+
+
+def mark_broken(dump: Path, reason: str, code: str = "", *, is_damaged: bool = False, limits: dict[str, float] | None = None) -> None:
+    """Remember that this dump cannot be read by `code`, so that the one before is used until upstream delivers another.
+
+    `is_damaged`: it is no longer what landed, so that it is fetched again, whatever upstream shows. `limits`: those of an operator that it
+    does not keep, if that is all that is wrong with it.
+    """
+    found_at = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
+    note = {"reason": reason, "code": code, "damaged": is_damaged, "limits": limits, "found_at": found_at}
+    _write_json(_note(dump, "broken"), note)
+
+
+def forgive_broken(zone: Path, code: str, limits: dict[str, float] | None = None) -> None:
+    """Give dumps that other code than `code` could not read another chance: the fault may have been in that code.
+
+    So too those that were refused by other limits than `limits`: the operator has looked, and lets them through.
+    """
+    for note in zone.glob("*.broken.json"):
+        said = _read_json(note) or {}
+        if said.get("code") != code or (said.get("limits") is not None and said["limits"] != limits):
+            note.unlink()
+
+
+def broken_since(zone: Path, dump: Path | None) -> list[str]:
+    """Of every landed dump newer than `dump` (of all, without one) that was found broken: its name, when that was, and why."""
+    folders = landed_dumps(zone)
+    newer = folders if dump is None else folders[folders.index(dump) + 1 :]
+    return [broken_story(folder) for folder in newer if is_broken(folder)]
+
+
+def broken_story(dump: Path) -> str:
+    """The name of a dump that was found broken, when that was, and why."""
+    note = _read_json(_note(dump, "broken")) or {}
+    return f"dump {dump.name} (found broken {note.get('found_at', 'before')}): {note.get('reason', 'for a reason that was lost')}"
+
+
+def require_whole(dump: Path) -> None:
+    """DamagedDumpError when a file of a landed dump is gone or is not what landed."""
+    note = _read_json(_note(dump, "landed"))
+    if not note or not isinstance(note.get("files"), list):
+        raise DamagedDumpError(f"{_note(dump, 'landed')}: cannot be read; the dump will be fetched again")
+    for file in note["files"]:
+        path = dump / file["name"]
+        if not path.is_file():
+            raise DamagedDumpError(f"{path}: landed and is gone; fetch the dump again, nothing may change below the landing folder")
+        if (size := path.stat().st_size) != file["bytes"]:
+            raise DamagedDumpError(
+                f"{path}: has {size:,} bytes, {file['bytes']:,} landed; was the source of a linked dump changed in place?"
+            )
+        if file_hash(path, "sha256") != file["sha256"]:
+            raise DamagedDumpError(
+                f"{path}: has other content than landed; was the source of a linked dump changed in place, or is the disk at fault?"
+            )
+
+
+def prune_landings(zone: Path, keep: int, through: str | None = None) -> list[Path]:
+    """Delete all but the newest `keep` landed dumps; the last good one always stays, and with `through` what is of a later date."""
+    good = last_good(zone)
+    doomed = [folder for folder in landed_dumps(zone)[:-keep] if folder != good and (through is None or landed_date(folder) <= through)]
+    for folder in doomed:
+        _note(folder, "landed").unlink()
+        _note(folder, "broken").unlink(missing_ok=True)
+        flush_folder(zone)  # or the note could come back after a loss of power, and its files be gone
+        shutil.rmtree(folder)
+    return doomed
+
+
+def _landing_order(folder: Path) -> tuple[str, int]:
+    return landed_date(folder), int(folder.name.partition(".")[2] or 0)
+
+
+def landed_date(folder: Path) -> str:
+    """The date (YYYY-MM-DD) of a landed dump."""
+    return folder.name.partition(".")[0]
+
+
+def is_broken(folder: Path) -> bool:
+    """Whether a landed dump was marked as broken."""
+    return _note(folder, "broken").exists()
+
+
+def _land(source: Source, zone: Path, report: Callable[[str], None]) -> Landing:
+    file_system, root = opened(source)
+    dump = newest_dump(file_system, root, source)
+    landing = land_files(file_system, source, zone, dump, lambda: files_of(file_system, root, source, dump), report)
+    if dump.older and landing.status == "new":
+        report(f"warning: {source.platform}: the delivery holds files of several dates, the newest count; left out: {_named(dump.older)}")
+    if dump.strays:
+        report(
+            f"warning: {source.platform}: files lie beside the dated folders of {source.location} and are not read: {_named(dump.strays)}; "
+            "put them into the folder of their date, or say `dated: true` if they are no part of it, `dated: false` if they are it"
+        )
+    return landing
+
+
+def _named(files: Sequence[str]) -> str:
+    """The first files by name, and how many more there are."""
+    return ", ".join(files[:_SHOWN_FILES]) + (f" and {len(files) - _SHOWN_FILES} more" if len(files) > _SHOWN_FILES else "")
+
+
+def land_files(
+    file_system: Any,  # noqa: ANN401 - fsspec has no types
+    source: Source,
+    zone: Path,
+    dump: RemoteDump,
+    list_again: Callable[[], list[RemoteFile]],
+    report: Callable[[str], None],
+) -> Landing:
+    """Bring this dump into `zone`, all or nothing. DumpError and what file systems raise when that fails.
+
+    `list_again` says what upstream shows of the same dump when all is fetched.
+    """
+    files, listing = dump.files, _listing(dump, dump.files)
+    known = next((folder for folder in reversed(landed_dumps(zone)) if _is_sound(folder) and _landed(folder)["listing"] == listing), None)
+    if known and all(file.is_telling for file in files) and not (is_broken(known) and not all(file.is_provable for file in files)):
+        return _again(source, known)
+    if untold := [file.name for file in files if not file.is_telling]:
+        report(f"{source.platform}: neither time of change, entity tag nor checksum tells whether {untold[:3]} changed: fetched each night")
+    incoming = zone / ".incoming"
+    _discard_other_dump(incoming, listing, files)
+    fetched = 0
+    try:
+        _require_room(incoming, files, source)
+        for file in files:
+            fetched += _fetch(file_system, file, incoming / file.name, source, report)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            shutil.rmtree(incoming)  # the build needs the room more than the next attempt needs a part
+        raise
+    after = list_again()
+    records = _verified(incoming, files, after)
+    if source.link:
+        listing = _listing(dump, after)  # linking has moved the time of change of the inode
+    if same := _with_same_content(zone, dump, records):
+        shutil.rmtree(incoming)
+        after = list_again() if source.link else after
+        _write_json(_note(same, "landed"), {**_landed(same), "listing": _listing(dump, after) if source.link else listing})
+        return _again(source, same, fetched)
+    folder = _seal(
+        incoming, zone, {"platform": source.platform, "location": source.location, "date": dump.date, "listing": listing}, records
+    )
+    return Landing(source.platform, "new", folder, None, fetched, [file.name for file in files])
+
+
+def _again(source: Source, folder: Path, fetched: int = 0) -> Landing:
+    if is_broken(folder):
+        raise DumpError(f"dump {folder.name} was found broken before and has not been replaced since")
+    return Landing(source.platform, "unchanged", folder, None, fetched)
+
+
+def _listing(dump: RemoteDump, files: Iterable[RemoteFile]) -> str:
+    """A fingerprint of what upstream shows of a dump."""
+    shown = (dump.date if dump.is_dated else "", sorted((file.marks for file in files), key=repr))
+    return hashlib.sha256(repr(shown).encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def _is_sound(folder: Path) -> bool:
+    """Whether a landed dump has its note and was not found damaged here."""
+    return bool(_landed(folder).get("listing")) and not (_read_json(_note(folder, "broken")) or {}).get("damaged")
+
+
+def _landed(folder: Path) -> dict[str, Any]:
+    return _read_json(_note(folder, "landed")) or {}
+
+
+def _with_same_content(zone: Path, dump: RemoteDump, records: list[dict[str, Any]]) -> Path | None:
+    """The newest landed dump, if it is of the same date (or the delivery has none) and holds the same files."""
+    for folder in reversed(landed_dumps(zone)):
+        if _is_sound(folder) and (landed_date(folder) == dump.date or not dump.is_dated):
+            return folder if _landed(folder).get("files") == records else None
+    return None
+
+
+def _discard_other_dump(incoming: Path, listing: str, files: list[RemoteFile]) -> None:
+    """Keep what a killed run fetched only when it was fetching this very dump, and nothing of it can be of another."""
+    marker, boot = incoming / ".listing", incoming / ".boot"
+    if not marker.exists() or marker.read_text(encoding="utf-8") != listing:
+        shutil.rmtree(incoming, ignore_errors=True)
+        incoming.mkdir(parents=True)
+        _write_text(boot, _boot_id())
+        _write_text(marker, listing)
+    elif boot.exists() and boot.read_text(encoding="utf-8") != _boot_id():
+        for partial in incoming.rglob("*.part"):
+            partial.unlink()  # its end may never have reached the disk: whole files are synced before they get their name
+        _write_text(boot, _boot_id())
+    for file in files:
+        if not file.is_telling:
+            (incoming / file.name).unlink(missing_ok=True)
+            _partial(incoming / file.name).unlink(missing_ok=True)
+
+
+def _boot_id() -> str:
+    """Which start of this machine it is; empty where the system does not say."""
+    try:
+        return _BOOT_ID.read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
+
+
+def _partial(target: Path) -> Path:
+    return target.with_name(target.name + ".part")
+
+
+def _require_room(incoming: Path, files: list[RemoteFile], source: Source) -> None:
+    if source.link:
+        return
+    places = (place for file in files for place in (incoming / file.name, _partial(incoming / file.name)))
+    here = sum(place.stat().st_size for place in places if place.is_file())
+    needed, free = sum(file.size or 0 for file in files) - here, shutil.disk_usage(incoming).free
+    if needed > free:
+        raise DumpError(f"the dump needs {needed:,} bytes more, {free:,} are free at {incoming}: make room, or lower CATALOG_KEEP_DUMPS")
+
+
+def _fetch(file_system: Any, file: RemoteFile, target: Path, source: Source, report: Callable[[str], None]) -> int:  # noqa: ANN401
+    """Fetch one file, continuing a partial one; returns the bytes that came over the wire."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if target.exists():
+        return 0
+    if source.link and is_local(file_system) and link_file(Path(file.path), target):
+        return 0
+    partial = _partial(target)
+    pause = FIRST_PAUSE_SECONDS
+    for attempt in range(1, ATTEMPTS + 1):
+        try:
+            fetched = download(file_system, file, partial)
+        except FileNotFoundError:
+            raise DumpError(f"{file.name} vanished while it was fetched") from None
+        except Exception as error:
+            if attempt == ATTEMPTS or (isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)):
+                raise
+            report(f"{source.platform}: {file.name}: {error or type(error).__name__}; trying again in {pause:.0f} s")
+            time.sleep(pause)
+            pause *= 2
+        else:
+            partial.rename(target)
+            report(f"{source.platform}: {file.name}: {fetched:,} bytes fetched")
+            return fetched
+    raise AssertionError
+
+
+def _verified(incoming: Path, before: list[RemoteFile], after: list[RemoteFile]) -> list[dict[str, Any]]:
+    """What has come, per file. DumpError, and nothing is kept, when upstream shows other files by now or checksums differ."""
+    records, complaints = [], []
+    was, now = ({file.name: file.marks_while_fetched for file in files} for files in (before, after))
+    changed = sorted(name for name in was.keys() | now.keys() if was.get(name) != now.get(name))
+    for file in before if not changed else ():
+        path = incoming / file.name
+        hashes = file_hashes(path, {"sha256", *file.checksums})
+        complaints += checksum_differences(file.name, hashes, file.checksums)
+        records.append({"name": file.name, "bytes": path.stat().st_size, "sha256": hashes["sha256"]})
+    if changed or complaints:
+        shutil.rmtree(incoming)
+    if changed:
+        raise DumpError(
+            f"upstream changed while it was fetched: {', '.join(changed[:10])}; nothing was taken over, the next build tries again"
+        )
+    if complaints:
+        raise DumpError(f"checksums differ, nothing was taken over: {'; '.join(complaints)}")
+    return sorted(records, key=lambda record: str(record["name"]))
+
+
+def _free_name(zone: Path, date: str) -> Path:
+    folder, number = zone / date, 1
+    while folder.exists():
+        number += 1
+        folder = zone / f"{date}.{number}"
+    return folder
+
+
+def _seal(incoming: Path, zone: Path, note: dict[str, Any], records: list[dict[str, Any]]) -> Path:
+    """Make what is in `incoming` a landed dump: all is on disk before the folder gets its name, which is the moment of landing."""
+    _remove_leftovers(zone)
+    folder = _free_name(zone, str(note["date"]))
+    _note(folder, "broken").unlink(missing_ok=True)  # of a dump that had this name before
+    _write_json(_note(folder, "landed"), {**note, "files": records})
+    flush(incoming)  # linked files too: nobody else may have flushed them
+    for marker in (".listing", ".boot"):
+        (incoming / marker).unlink(missing_ok=True)
+    flush_folder(incoming)  # or a loss of power could bring the markers back into the dump
+    incoming.rename(folder)
+    flush_folder(zone)
+    return folder
+
+
+def _remove_leftovers(zone: Path) -> None:
+    """Remove what a run left that failed while it landed or removed a dump: a folder without its note, a note without its folder."""
+    for path in list(zone.glob("[!.]*")):
+        if path.is_dir():
+            if not _note(path, "landed").exists():
+                shutil.rmtree(path)
+        elif path.name.endswith((".json.part", ".landed.json", ".broken.json")) and not (zone / _NOTE_END.sub("", path.name)).is_dir():
+            path.unlink()
+    # A new dump may get the name of one of these: their names must be gone from the disk before.
+    flush_folder(zone)
+
+
+def _write_json(path: Path, content: dict[str, Any]) -> None:
+    _write_text(path, json.dumps(content, indent=1))
+
+
+def _write_text(path: Path, text: str) -> None:
+    """Replace a small file as a whole, durably."""
+    aside = path.with_name(path.name + ".part")
+    with aside.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    aside.rename(path)
+    flush_folder(path.parent)
+
+
+def _read_json(path: Path) -> dict[str, Any] | None:
+    """The content of a note; None when there is none or it is damaged."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, ValueError):
+        return None
+    return content if isinstance(content, dict) else None
+
+
+def landing_facts(landing: Landing) -> dict[str, Any]:
+    """The outcome as plain values, for metadata and logs."""
+    return {**asdict(landing), "folder": str(landing.folder) if landing.folder else None}

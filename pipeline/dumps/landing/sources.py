@@ -1,0 +1,124 @@
+"""`sources.yaml`: where each platform's dump lies. Read here, checked here, every mistake named with its place in the file.
+
+    sources:
+      catalog_b:
+        location: https://example.org/fullexport/     # folder: path, http(s)://, s3:// or any other fsspec address
+        files: ["mbdump*.tar.bz2", "*SUMS"]           # globs below the folder; default everything
+        dated: true                                   # the folder holds one sub-folder per dump; default: found out by looking
+        link: false                                   # local files are hard-linked instead of copied
+        options: {key: "${DUMP_KEY}"}                 # handed to the file system; ${NAME} is read from the environment
+
+Checksum files beside a dump are read whether or not `files` chooses them. What must not live here: fetching (`landing_zone.py`), and
+anything about the content of files.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from fsspec import available_protocols
+from fsspec.utils import get_protocol
+
+from catalog_store.platforms import INPUTS
+from yaml_documents import DocumentError, Node, nearest, read_document
+
+_ENVIRONMENT = re.compile(r"\$\{(\w+)\}")
+_KEYS = ("location", "files", "dated", "link", "options")
+
+
+class SourcesError(Exception):
+    """`sources.yaml` cannot be used: names file, platform, key and mend."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where one platform's dump lies. `dated` None: decide by whether sub-folders carry dates."""
+
+    platform: str
+    location: str
+    files: tuple[str, ...] = ("**",)
+    dated: bool | None = None
+    link: bool = False
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+def load_sources(path: Path) -> dict[str, Source]:
+    """The sources named in the file, by platform. SourcesError on anything that is not understood."""
+    try:
+        document = read_document(path)
+        if document.is_empty or not (entries := document.fields(("sources",), required=("sources",))["sources"].mapping()):
+            document.refuse(f"expected a mapping `sources:` with at least one platform of {', '.join(INPUTS)}")
+        return {platform: _source(path, platform, entry) for platform, entry in entries.items()}
+    except FileNotFoundError:
+        raise SourcesError(f"{path}: no such file; copy sources.example.yaml and name your dumps in it") from None
+    except DocumentError as error:
+        raise SourcesError(str(error)) from error
+
+
+def _source(path: Path, platform: str, entry: Node) -> Source:
+    if platform not in INPUTS:
+        entry.refuse(f"no such platform{nearest(platform, INPUTS)}; one of {', '.join(INPUTS)}")
+    fields = entry.fields(_KEYS, required=("location",))
+    location = _text(fields["location"])
+    if not location.strip():
+        fields["location"].refuse("expected a path or an address, got nothing")
+    protocol = get_protocol(location)
+    if protocol not in available_protocols():
+        fields["location"].refuse(
+            f"no file system is called {protocol!r}{nearest(protocol, available_protocols())}; a path, http(s)://, s3://"
+        )
+    if "://" not in location:
+        location = str((path.parent / Path(location).expanduser()).resolve())
+    return Source(
+        platform,
+        location,
+        tuple(item.string() for item in fields["files"].list()) if "files" in fields else ("**",),
+        fields["dated"].flag() if "dated" in fields else None,
+        fields["link"].flag() if "link" in fields else False,
+        _options(fields["options"]) if "options" in fields and not fields["options"].is_empty else {},
+    )
+
+
+def _options(node: Node) -> dict[str, Any]:
+    """What the file system is given; texts may name variables at any depth."""
+    return {key: _option(value) for key, value in node.mapping().items()}
+
+
+def _option(node: Node) -> Any:  # noqa: ANN401 - the options of any file system
+    if node.entries is not None:
+        return _options(node)
+    if node.items is not None:
+        return [_option(item) for item in node.items]
+    value = node.plain()
+    return _text(node) if isinstance(value, str) else value
+
+
+def _text(node: Node) -> str:
+    """A text with `${NAME}` replaced by what the environment says."""
+
+    def look_up(match: re.Match[str]) -> str:
+        name = match.group(1)
+        if name not in os.environ:
+            node.refuse(f"${{{name}}} is not set in the environment")
+        return os.environ[name]
+
+    return _ENVIRONMENT.sub(look_up, node.string())
+
+
+def named_sources(dumps: Path | None, file: Path) -> dict[str, Source]:
+    """The sources by platform: the folders below `dumps` when it is given, else what `file` names. SourcesError as in either."""
+    return sources_below(dumps) if dumps else load_sources(file)
+
+
+def sources_below(dumps: Path) -> dict[str, Source]:
+    """A source for every folder of `dumps` that is named after a platform. SourcesError when there is none."""
+    found = {name: Source(name, str((dumps / name).resolve()), link=True) for name in INPUTS if (dumps / name).is_dir()}
+    if not dumps.is_dir():
+        raise SourcesError(f"{dumps}: {'it is no folder' if dumps.exists() else 'there is no such folder'}; name one with dumps below it")
+    if not found:
+        raise SourcesError(f"{dumps}: no folder named after a platform ({', '.join(INPUTS)}) below it")
+    return found

@@ -1,0 +1,126 @@
+"""Brings one file of an upstream onto this machine: by a hard link, by one HTTP request, or by what the file system offers.
+
+A transfer that broke off is continued only when what came before is provably of the same file: HTTP is asked with `If-Range`, other file
+systems are trusted to have validators. What must not live here: which files, how often to try, and whether what came is right.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import aiohttp
+from fsspec.asyn import sync
+
+from pipeline.dumps.errors import DumpError
+from pipeline.dumps.landing.upstream import RemoteFile, is_http
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+BLOCK_BYTES = 8 * 1024 * 1024
+CONNECT_SECONDS = 30
+SILENCE_SECONDS = 120
+"""A server that sends nothing for so long is given up; slow ones may take as long as they need."""
+
+_CONTENT_RANGE = re.compile(r"bytes (\d+)-\d+/(\d+|\*)")
+_COMPRESSED_NAMES = (".gz", ".tgz", ".bz2", ".xz", ".zst", ".zip")
+_NOT_FOUND = (404, 410)
+_RANGE_REFUSED = 416
+_PARTIAL = 206
+
+
+def link_file(origin: Path, target: Path) -> bool:
+    """Hard-link a local file; False when that cannot be (another file system, no local file): copy it then."""
+    try:
+        os.link(origin.resolve(), target)
+    except OSError:
+        return False
+    return True
+
+
+def download(file_system: Any, file: RemoteFile, partial: Path) -> int:  # noqa: ANN401 - fsspec has no types
+    """Bring `file` into `partial`, continuing what lies there, durably; the bytes that came over the wire.
+
+    DumpError when another number of bytes came than was announced; FileNotFoundError when the file is gone.
+    """
+    start = partial.stat().st_size if partial.exists() else 0
+    if not file.is_telling or (file.size is not None and start > file.size):
+        start = 0
+    with partial.open("r+b" if start else "wb") as local:
+        if start and start == file.size:
+            fetched = 0
+        elif is_http(file_system):
+            fetched = sync(file_system.loop, _stream, file_system, file, start, local)
+        else:
+            fetched = _read(file_system, file, start, local)
+        local.flush()
+        os.fsync(local.fileno())
+        size = os.fstat(local.fileno()).st_size
+    if file.size is not None and size != file.size:
+        raise DumpError(f"{file.name}: {size:,} bytes came, {file.size:,} were announced")
+    return fetched
+
+
+def _read(file_system: Any, file: RemoteFile, start: int, local: BinaryIO) -> int:  # noqa: ANN401
+    with file_system.open(file.path, "rb", block_size=BLOCK_BYTES, cache_type="readahead") as remote:
+        if start:
+            try:
+                remote.seek(start)
+            except (OSError, ValueError):
+                start = 0  # no ranges: from the beginning again
+        local.seek(start)
+        local.truncate()
+        shutil.copyfileobj(remote, local, BLOCK_BYTES)
+    return local.tell() - start
+
+
+async def _stream(file_system: Any, file: RemoteFile, start: int, local: BinaryIO) -> int:  # noqa: ANN401
+    """One GET from `start` on, or from the beginning when the server cannot promise that the rest belongs to what we have."""
+    options = dict(file_system.kwargs)
+    headers = {**options.pop("headers", {}), "Accept-Encoding": "identity"}
+    condition = _if_range(file)
+    if start and (condition or file.checksums):
+        headers["Range"] = f"bytes={start}-"
+        headers |= {"If-Range": condition} if condition else {}
+    else:
+        start = 0
+    timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=SILENCE_SECONDS)
+    session = await file_system.set_session()
+    request = session.get(file_system.encode_url(file.path), headers=headers, timeout=timeout, auto_decompress=False, **options)
+    async with request as answer:
+        if answer.status in _NOT_FOUND:
+            raise FileNotFoundError(file.path)
+        if answer.status == _RANGE_REFUSED:
+            local.truncate(0)
+            raise DumpError(f"{file.name}: the server has no bytes from {start:,} on, of which some were fetched before")
+        answer.raise_for_status()
+        encoding = answer.headers.get("Content-Encoding", "identity")
+        if encoding not in ("identity", "") and not file.name.endswith(_COMPRESSED_NAMES):
+            raise DumpError(f"{file.name}: the server sends it as {encoding}, which nobody asked for")
+        if start and answer.status != _PARTIAL:
+            start = 0  # the server knows no ranges, or has another file by now
+        elif start and not _is_rest(answer.headers.get("Content-Range", ""), start, file.size):
+            local.truncate(0)
+            raise DumpError(f"{file.name}: asked for bytes from {start:,} on, got {answer.headers.get('Content-Range')!r}")
+        local.seek(start)
+        local.truncate()
+        async for block in answer.content.iter_chunked(BLOCK_BYTES):
+            local.write(block)
+            if file.size is not None and local.tell() > file.size:
+                raise DumpError(f"{file.name}: more than the {file.size:,} bytes that were announced")
+    return local.tell() - start
+
+
+def _is_rest(content_range: str, start: int, size: int | None) -> bool:
+    match = _CONTENT_RANGE.fullmatch(content_range.strip())
+    return bool(match and int(match[1]) == start and (size is None or match[2] in ("*", str(size))))
+
+
+def _if_range(file: RemoteFile) -> str | None:
+    """The validator that a server compares byte for byte (RFC 9110, 13.1.5); None when it gave none."""
+    if file.entity_tag and not file.entity_tag.startswith("W/"):
+        return file.entity_tag
+    return file.modified

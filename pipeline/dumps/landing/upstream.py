@@ -1,0 +1,337 @@
+"""What an upstream shows: which files make its newest dump, and what tells one delivery of them from another.
+
+Read from listings, response heads and checksum files; no dump file is opened here. What must not live here: fetching (transfer.py) and
+what has landed (landing_zone.py).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import time
+from dataclasses import dataclass, field
+from datetime import datetime
+from email.utils import parsedate_to_datetime
+from fnmatch import fnmatch
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+import fsspec
+
+from pipeline.dumps.errors import DumpError
+from pipeline.dumps.landing.checksums import LARGEST_LIST_BYTES, is_checksum_file, read_checksums
+from pipeline.dumps.landing.dump_dates import date_in, superseded
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from pipeline.dumps.landing.sources import Source
+
+_ENTITY_TAGS = ("ETag", "etag")
+_MODIFIED = ("Last-Modified", "LastModified", "last_modified", "mtime", "modified", "modify", "updated")
+_OTHER_VALIDATORS = ("Content-MD5", "Digest", "md5Hash", "md5", "sha", "generation", "VersionId", "version_id")
+"""Names under which fsspec's file systems hand on what changes with the content: HTTP, S3, GCS, Azure, SFTP, FTP, WebDAV, Git."""
+
+MOST_FOLDERS = 10_000
+"""Folders below an address; a server that links in circles has no end of them."""
+
+Info = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class RemoteFile:
+    """A file that upstream shows, with what changes when its content changes: validators, time of change, published checksums."""
+
+    path: str
+    name: str
+    """Path below the dump."""
+    size: int | None
+    validators: tuple[str, ...] = ()
+    changed_ns: int | None = None
+    """Of a local file the inode's time of change, which nobody can set back. Linking the file moves it, too."""
+    checksums: Mapping[str, str] = field(default_factory=dict)
+    """Algorithm -> hash, as published beside the file."""
+    entity_tag: str | None = None
+    modified: str | None = None
+    """As the HTTP head `Last-Modified` says it."""
+    modified_at: float | None = None
+    """Seconds since 1970."""
+    lines: str | None = None
+    """Of a checksum file: a hash over what it says, in any order."""
+
+    @property
+    def is_telling(self) -> bool:
+        """Whether anything but name and size changes when the content does."""
+        return bool(self.validators or self.checksums or self.lines)
+
+    @property
+    def is_provable(self) -> bool:
+        """Whether a transfer that was cut off can be told from a whole one."""
+        return self.size is not None or bool(self.checksums)
+
+    @property
+    def marks(self) -> tuple[object, ...]:
+        """All that is equal when upstream shows the same delivery again."""
+        if self.lines:
+            return self.name, self.lines
+        return self.name, self.size, self.validators, self.changed_ns, sorted(self.checksums.items())
+
+    @property
+    def marks_while_fetched(self) -> tuple[object, ...]:
+        """What must not change while the file is fetched. Mirrors answer with validators of their own: a checksum says more."""
+        if self.lines:
+            return self.name, self.lines
+        return (self.name, sorted(self.checksums.items())) if self.checksums else (self.name, self.size, self.validators)
+
+
+@dataclass(frozen=True)
+class RemoteDump:
+    """One dump that upstream shows. `folder`: the dated sub-folder that holds it, empty in a flat folder."""
+
+    date: str
+    is_dated: bool
+    """Whether a name says the date; else it is the files' time of change, or today."""
+    files: list[RemoteFile]
+    folder: str = ""
+    older: tuple[str, ...] = ()
+    """Files that are left out because the same delivery holds newer ones."""
+    strays: tuple[str, ...] = ()
+    """Files that are left out because they lie beside the dated sub-folders, though nobody said that only these count."""
+
+
+def opened(source: Source) -> tuple[Any, str]:
+    """The file system of a source and the folder in it. What a file system remembers of earlier listings is forgotten."""
+    file_system, root = fsspec.core.url_to_fs(source.location, **source.options)
+    file_system.invalidate_cache()
+    return file_system, root
+
+
+def newest_dump(file_system: Any, root: str, source: Source) -> RemoteDump:  # noqa: ANN401 - fsspec has no types
+    """The newest dump that upstream shows. DumpError when there is none.
+
+    Dated sub-folders win (the newest date), whatever files lie beside them; in a flat folder whose file names carry several dates, the
+    files of the newest date count. Several sub-folders of the newest date are parts of one delivery, which is read as a flat folder.
+    """
+    shown = shown_files(file_system, root)
+    folders = {name: date for name in shown if "/" in name and (date := date_in(name.split("/")[0]))}
+    beside = [name for name in shown if name not in folders]
+    newest = {name.split("/")[0] for name, date in folders.items() if date == max(folders.values())}
+    dated = source.dated if source.dated is not None else len(newest) == 1 and not any("/" in name for name in beside)
+    if dated:
+        if not folders:
+            raise DumpError("no dated sub-folder (YYYY-MM-DD, YYYYMMDD ...)")
+        date, folder = max((folders[name], name.split("/")[0]) for name in folders)
+    else:
+        dates = sorted({day for name in shown if (day := date_in(PurePosixPath(name).name))}) or sorted(set(folders.values()))
+        date, folder = dates[-1] if dates else "", ""
+    files = _chosen_files(file_system, source, _of_dump(shown, date, folder))
+    older = superseded(name.removeprefix(folder + "/") for name in shown if not folder or name.startswith(folder + "/"))
+    strays = beside if folder and source.dated is None else []
+    return RemoteDump(date or _modified_date(files), bool(date), files, folder, tuple(older), tuple(strays))
+
+
+def files_of(file_system: Any, root: str, source: Source, dump: RemoteDump) -> list[RemoteFile]:  # noqa: ANN401
+    """The files of a dump as upstream shows them now, also when it shows a newer dump meanwhile."""
+    file_system.invalidate_cache()
+    date = dump.date if dump.is_dated else ""
+    return _chosen_files(file_system, source, _of_dump(shown_files(file_system, root), date, dump.folder))
+
+
+def why_nothing(source: Source) -> str:
+    """What was looked for, where, and why it was not found, as one sentence without an end."""
+    files = "any file" if source.files == ("**",) else " or ".join(source.files)
+    looked = f"{source.platform}: looked for {files} in {source.location}"
+    try:
+        newest_dump(*opened(source), source)
+    except DumpError as error:
+        return f"{looked}: {error}"
+    except Exception as error:  # noqa: BLE001 - file systems raise their client's own errors
+        return f"{looked}: {type(error).__name__}: {error}"
+    return f"{looked}: it is there, and was not taken over; the log says why"
+
+
+def _of_dump(shown: dict[str, Info], date: str, folder: str) -> dict[str, Info]:
+    """The files of one dump, without those of which it holds a newer form (folders and files of several dates in one delivery)."""
+    if folder:
+        found = {name.removeprefix(folder + "/"): info for name, info in shown.items() if name.startswith(folder + "/")}
+    else:
+        found = {name: info for name, info in shown.items() if date_in(PurePosixPath(name).name) in (None, date or None)}
+    older = set(superseded(found))
+    return {name: info for name, info in found.items() if name not in older}
+
+
+def _chosen_files(file_system: Any, source: Source, shown: dict[str, Info]) -> list[RemoteFile]:  # noqa: ANN401
+    chosen = {name: info for name, info in shown.items() if any(matches(name, glob) for glob in source.files)}
+    if not chosen:
+        raise DumpError(f"no file matches {list(source.files)}; there are {sorted(shown)[:10]}")
+    return remote_files(file_system, chosen, shown)
+
+
+def shown_files(file_system: Any, root: str) -> dict[str, Info]:  # noqa: ANN401
+    """What upstream shows: path below the folder -> what the file system says of it, in order. DumpError when that is nothing.
+
+    Hidden files are an operating system's notes (`.DS_Store`, `._<name>`), no part of a dump; nor are links to folders (`latest`).
+    """
+    base = file_system._strip_protocol(root).rstrip("/")  # noqa: SLF001 - the documented way to make listings and roots comparable
+    if is_local(file_system):
+        require_folder(base)
+    listed = _find_over_http(file_system, base + "/") if is_http(file_system) else file_system.find(root, detail=True)
+    found = {
+        _relative(path, base): info for path, info in sorted(listed.items()) if info
+    }  # an empty folder is listed as a file of which nothing is known
+    shown = {
+        name: info
+        for name, info in found.items()
+        if not any(part.startswith(".") for part in PurePosixPath(name).parts)
+        and not (is_local(file_system) and os.path.isdir(info["name"]))  # noqa: PTH112
+    }
+    if not shown:
+        raise DumpError(f"nothing there: the folder is {'' if is_local(file_system) else 'missing or '}empty")
+    return shown
+
+
+def _find_over_http(file_system: Any, root: str) -> dict[str, Info]:  # noqa: ANN401
+    """All files below an address: fsspec passes over folders that cannot be listed, and the newest dump may lie in one."""
+    found: dict[str, Info] = {}
+    folders = [root]
+    for folder in folders:  # grows
+        try:
+            listed = file_system.ls(folder, detail=True)
+        except FileNotFoundError:
+            if folder == root:
+                raise DumpError("nothing there: the address is not found") from None
+            continue
+        for info in listed:
+            if info["type"] != "directory":
+                found[info["name"]] = info
+            elif info["name"] not in folders and info["name"].startswith(folder) and not {".", ".."} & set(info["name"].split("/")):
+                folders.append(info["name"])
+        if len(folders) > MOST_FOLDERS:
+            raise DumpError(f"more than {MOST_FOLDERS:,} folders below the address: name the one that holds the dumps")
+    return found
+
+
+def is_local(file_system: Any) -> bool:  # noqa: ANN401
+    """Whether files are this machine's."""
+    return "file" in _protocols(file_system)
+
+
+def is_http(file_system: Any) -> bool:  # noqa: ANN401
+    """Whether files come over HTTP."""
+    return "https" in _protocols(file_system)
+
+
+def _protocols(file_system: Any) -> tuple[str, ...]:  # noqa: ANN401
+    return (file_system.protocol,) if isinstance(file_system.protocol, str) else tuple(file_system.protocol)
+
+
+def require_folder(path: str) -> None:
+    """DumpError when there is no such folder on this machine, or one in it or it itself may not be read."""
+    try:
+        found = os.stat(path)  # noqa: PTH116
+    except FileNotFoundError:
+        raise DumpError("nothing there: there is no such folder") from None
+    except OSError as error:
+        raise DumpError(f"{path}: cannot be read ({error.strerror}): give the user that builds the right to read it") from error
+    if not stat.S_ISDIR(found.st_mode):
+        raise DumpError("nothing there: it is no folder")
+    for _ in os.walk(path, onerror=_refuse_folder):
+        pass  # fsspec passes over folders that it cannot list
+
+
+def _refuse_folder(error: OSError) -> None:
+    """A folder that cannot be read may hold the newest dump: that is an error; one that vanished while we looked is none."""
+    if isinstance(error, FileNotFoundError):
+        return
+    raise DumpError(f"{error.filename}: cannot be read ({error.strerror}): give the user that builds the right to read it") from error
+
+
+def _relative(path: str, base: str) -> str:
+    return path[len(base) :].lstrip("/") if path.startswith(base) else PurePosixPath(path).name
+
+
+def matches(name: str, glob: str) -> bool:
+    """Whether a shown file is one that `sources.yaml` asks for."""
+    return glob == "**" or fnmatch(name, glob) or fnmatch(PurePosixPath(name).name, glob)
+
+
+def remote_files(file_system: Any, chosen: Mapping[str, Info], shown: Mapping[str, Info]) -> list[RemoteFile]:  # noqa: ANN401
+    """The chosen files with their marks; checksum files among `shown` speak of them whether or not they are chosen themselves."""
+    published: dict[str, dict[str, str]] = {}
+    lines: dict[str, str] = {}
+    for name in sorted(name for name in shown if is_checksum_file(name)):
+        said = _checksums_in(file_system, name, shown[name])
+        if said:
+            lines[name] = hashlib.sha256(repr(sorted((file, sorted(hashes.items())) for file, hashes in said.items())).encode()).hexdigest()
+        for file, hashes in said.items():
+            published.setdefault(file, {}).update(hashes)
+    return [remote_file(file_system, name, info, published.get(name, {}), lines.get(name)) for name, info in chosen.items()]
+
+
+def _checksums_in(file_system: Any, name: str, info: Info) -> dict[str, dict[str, str]]:  # noqa: ANN401
+    try:
+        with file_system.open(info["name"], "rb") as file:
+            content = file.read(LARGEST_LIST_BYTES + 1)
+    except FileNotFoundError:
+        raise DumpError(f"{name} vanished while it was read") from None
+    return {} if len(content) > LARGEST_LIST_BYTES else read_checksums(name, content.decode("utf-8", "replace"))
+
+
+def remote_file(
+    file_system: Any,  # noqa: ANN401
+    name: str,
+    info: Info,
+    checksums: Mapping[str, str] | None = None,
+    lines: str | None = None,
+) -> RemoteFile:
+    """A shown file that shall land as `name`."""
+    if is_local(file_system):
+        return _local_file(name, info["name"], checksums or {}, lines)
+    if info.get("size") is None:
+        info = {**info, **file_system.info(info["name"])}
+    validators = tuple(f"{key}={info[key]}" for key in (*_ENTITY_TAGS, *_MODIFIED, *_OTHER_VALIDATORS) if info.get(key))
+    return RemoteFile(
+        info["name"],
+        name,
+        info.get("size"),
+        validators,
+        checksums=checksums or {},
+        lines=lines,
+        entity_tag=info.get("ETag") or info.get("etag"),
+        modified=info.get("Last-Modified"),
+        modified_at=_modified_at(info),
+    )
+
+
+def _local_file(name: str, path: str, checksums: Mapping[str, str], lines: str | None) -> RemoteFile:
+    """As `remote_file`; links are followed, because fsspec tells of a link when the link itself was written."""
+    try:
+        found = os.stat(path)  # noqa: PTH116
+    except OSError as error:
+        raise DumpError(f"{path}: cannot be read ({error.strerror}); is it a link that leads nowhere?") from error
+    if not stat.S_ISREG(found.st_mode):
+        raise DumpError(f"{path}: is no regular file; take it out of the folder, or choose others with `files:`")
+    if not os.access(path, os.R_OK, effective_ids=True):
+        raise DumpError(f"{path}: cannot be read (Permission denied): give the user that builds the right to read it")
+    validators = (f"mtime_ns={found.st_mtime_ns}", f"inode={found.st_ino}")
+    return RemoteFile(path, name, found.st_size, validators, found.st_ctime_ns, checksums, lines=lines, modified_at=found.st_mtime)
+
+
+def _modified_date(files: Iterable[RemoteFile]) -> str:
+    """The newest day on which a file was changed, today when none is known."""
+    seconds = [file.modified_at for file in files if file.modified_at is not None]
+    return time.strftime("%Y-%m-%d", time.gmtime(max(seconds, default=time.time())))
+
+
+def _modified_at(info: Info) -> float | None:
+    for moment in (info[key] for key in _MODIFIED if info.get(key)):
+        if isinstance(moment, datetime):
+            return moment.timestamp()
+        if isinstance(moment, int | float):
+            return float(moment)
+        try:
+            return parsedate_to_datetime(str(moment)).timestamp()
+        except ValueError:
+            continue
+    return None

@@ -1,0 +1,1 @@
+"""Adapters: a module or package per platform key, each with a `stage` function."""

@@ -1,0 +1,114 @@
+"""What is known of audio files: a fingerprint per content, so that a night decodes only what is new.
+
+One SQLite file beside the staging tables: `content` (SHA-256 -> fingerprint, or why there is none) and `file` (path, size, time of change
+-> SHA-256), so that a file that has not been touched is not even read. Written every FILES_PER_COMMIT files: a killed night goes on where
+it was. What could not be decoded is tried again by other code. It may be deleted: then all files are decoded anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+import numpy as np
+import polars as pl
+
+from pipeline.dumps.platforms.audio.decoding import Decoded, code_version, decoded_files
+from pipeline.dumps.platforms.fingerprints.items import listed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+    from types import TracebackType
+
+FILES_PER_COMMIT = 200
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS content (sha256 TEXT PRIMARY KEY, fingerprint_id INTEGER NOT NULL, duration_seconds INTEGER NOT NULL,
+    items BLOB NOT NULL, problem TEXT, code TEXT NOT NULL);
+CREATE INDEX IF NOT EXISTS content_by_id ON content (fingerprint_id);
+CREATE TABLE IF NOT EXISTS file (path TEXT PRIMARY KEY, size INTEGER NOT NULL, changed_ns INTEGER NOT NULL, sha256 TEXT NOT NULL);
+"""
+
+
+class AudioCache:
+    """The cache, opened for one process; a context manager."""
+
+    class Known(NamedTuple):
+        """`problem`: why there is no fingerprint."""
+
+        fingerprint_id: int
+        problem: str | None
+
+    def __init__(self, path: Path) -> None:
+        """The file is made when it is missing."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._connection = sqlite3.connect(path)
+        self._connection.executescript(_SCHEMA)
+
+    def __enter__(self) -> Self:
+        """The cache itself."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """Keep what was learnt, whatever happened."""
+        self._connection.commit()
+        self._connection.close()
+
+    def fingerprinted(self, folder: Path, paths: Sequence[str], report: Callable[[str], None]) -> dict[str, Known]:
+        """What is known of each of these files below `folder`, the unknown ones now decoded; files that are not there are left out."""
+        contents = {path: sha256 for path in paths if (sha256 := self._content(folder, path)) is not None}
+        first = {sha256: path for path, sha256 in reversed(contents.items())}
+        waiting = iter([(sha256, folder / path) for sha256, path in first.items() if self._known(sha256) is None])
+        done = 0
+        while batch := list(islice(waiting, FILES_PER_COMMIT)):
+            for (sha256, _), decoded in zip(batch, decoded_files([path for _, path in batch]), strict=True):
+                self._remember(sha256, decoded)
+            self._connection.commit()
+            done += len(batch)
+            report(f"{done:,} new files fingerprinted")
+        return {path: known for path, sha256 in contents.items() if (known := self._known(sha256)) is not None}
+
+    def fingerprints(self, ids: Sequence[int]) -> pl.DataFrame:
+        """fingerprint_id, duration_seconds, items of fingerprints by id, in order of id."""
+        marks = ", ".join("?" * len(ids))
+        rows = self._connection.execute(
+            f"SELECT fingerprint_id, duration_seconds, items FROM content WHERE fingerprint_id IN ({marks}) "
+            "GROUP BY fingerprint_id ORDER BY fingerprint_id",
+            list(ids),
+        ).fetchall()
+        items = [np.frombuffer(row[2], dtype="<u4") for row in rows]
+        starts = np.concatenate([np.zeros(1, np.int64), np.cumsum([len(one) for one in items], dtype=np.int64)])
+        frame = pl.DataFrame([row[:2] for row in rows], schema={"fingerprint_id": pl.Int64, "duration_seconds": pl.Int32}, orient="row")
+        return frame.with_columns(listed(np.concatenate([np.zeros(0, "<u4"), *items]).astype(np.uint32), starts))
+
+    def _content(self, folder: Path, path: str) -> str | None:
+        """The SHA-256 of a file, read only when it is not the one that was read before; None when it is not there."""
+        try:
+            stat = (folder / path).stat()
+            row = self._connection.execute("SELECT size, changed_ns, sha256 FROM file WHERE path = ?", (path,)).fetchone()
+            if row and row[:2] == (stat.st_size, stat.st_ctime_ns):
+                return str(row[2])
+            with (folder / path).open("rb") as file:
+                sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError:
+            return None
+        self._connection.execute("INSERT OR REPLACE INTO file VALUES (?, ?, ?, ?)", (path, stat.st_size, stat.st_ctime_ns, sha256))
+        return sha256
+
+    def _known(self, sha256: str) -> Known | None:
+        row = self._connection.execute("SELECT fingerprint_id, problem, code FROM content WHERE sha256 = ?", (sha256,)).fetchone()
+        if row is None or (row[1] is not None and row[2] != code_version()):
+            return None
+        return self.Known(row[0], row[1])
+
+    def _remember(self, sha256: str, decoded: Decoded) -> None:
+        items = np.ascontiguousarray(decoded.items, dtype="<u4").tobytes()
+        row = (sha256, _fingerprint_id(sha256), decoded.duration_seconds, items, decoded.problem, code_version())
+        self._connection.execute("INSERT OR REPLACE INTO content VALUES (?, ?, ?, ?, ?, ?)", row)
+
+
+def _fingerprint_id(sha256: str) -> int:
+    """A negative number of 63 bits: ids of public fingerprints are positive."""
+    return -1 - (int(sha256[:16], 16) >> 1)

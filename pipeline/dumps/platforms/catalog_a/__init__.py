@@ -1,0 +1,157 @@
+"""Adapter of catalog_a: monthly XML files of releases, artists, labels and masters, in the shapes of 2020 and of 2026.
+
+`xml_blocks.py` cuts a file at record starts, and `xml_extraction.py` turns a block into columns of text. `release_records.py`,
+`track_records.py` and `party_records.py` say what the columns mean. This module runs the files through them.
+docs/reference/formats/catalog_a.md describes files, mapping and rejects.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from pipeline.dumps.errors import DumpError
+from pipeline.dumps.landing.checksums import published_checksums
+from pipeline.dumps.platforms.catalog_a.duplicates import SeenIds, without_repeated
+from pipeline.dumps.platforms.catalog_a.party_records import absent_placeholders, artist_batch, label_batch
+from pipeline.dumps.platforms.catalog_a.release_records import release_batch
+from pipeline.dumps.platforms.catalog_a.xml_blocks import ANCHORS, BLOCK_BYTES, record_blocks
+from pipeline.dumps.staging.layout_expectations import names_in
+from pipeline.engine.local import map_ordered
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from pipeline.dumps.platforms.catalog_a.batch import Batch
+    from pipeline.dumps.platforms.catalog_a.xml_blocks import Block
+    from pipeline.dumps.staging.staging_writer import StagingWriter
+
+_FILE = re.compile(r"(?:.*_)?(releases|artists|labels|masters)\.xml(?:\.gz|\.bz2|\.zst)?")
+
+
+SAMPLE_BYTES = 256 << 10
+"""Of each block of 8 MB: some fifty releases."""
+_ABOUT = "id name profile data_quality urls url images image"
+TAGS = {
+    "releases": names_in("""
+        release images image artists artist id name anv join role tracks title labels label extraartists formats format descriptions
+        description genres genre styles style country released notes data_quality master_id tracklist track position duration sub_tracks
+        videos video identifiers identifier companies company catno entity_type entity_type_name resource_url series url
+    """),
+    "artists": names_in(f"artist realname namevariations aliases members groups {_ABOUT}"),
+    "labels": names_in(f"label contactinfo parentLabel sublabels {_ABOUT}"),
+}
+USUAL_TAGS = {
+    "releases": names_in(
+        "artists artist id name title labels label formats format genres genre released tracklist track position duration"
+    ),
+    "artists": names_in("id name"),
+    "labels": names_in("id name"),
+}
+"""Elements that the files are known to have, and those that every file of some size has."""
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """One kind of file: the staging table of its records, how a block is read, and where a record's id stands in each table it fills."""
+
+    entity: str
+    read: Callable[[str, Block], Batch]
+    keys: dict[str, str]
+
+
+_KINDS = {
+    "releases": _Kind(
+        "source_release",
+        release_batch,
+        {
+            "source_release": "release_id",
+            "source_recording": "release_id",
+            "source_release_track": "release_id",
+            "source_genre": "entity_id",
+            "source_link": "entity_id",
+        },
+    ),
+    "artists": _Kind("source_artist", artist_batch, {"source_artist": "artist_id"}),
+    "labels": _Kind("source_label", label_batch, {"source_label": "label_id"}),
+}
+
+
+def stage(dump: Path, out: StagingWriter) -> None:
+    """Stage the files below `dump`; releases are required.
+
+    Of masters only the beginning is looked at: nothing in the catalog comes from them (a master's year is the year of its oldest edition,
+    which says nothing about a record; the releases themselves name their master).
+    """
+    files = _delivered(dump)
+    if not files["releases"]:
+        raise DumpError(f"{dump}: no releases file (*_releases.xml or *_releases.xml.gz): deliver it, without it there are no recordings")
+    _require_listed(dump)
+    for root, kind in _KINDS.items():
+        if files[root]:
+            _stage_files(files[root], root, kind, out)
+        else:
+            out.report(f"no {root} file; {kind.entity} holds only the placeholders")
+            if kind.entity != "source_release":
+                _stage_placeholders(kind.entity, pl.Series(dtype=pl.String), out)
+    for path in files["masters"]:
+        out.use(path)
+        next(record_blocks(path, "masters"))
+
+
+def _require_listed(dump: Path) -> None:
+    """DumpError when the checksum file that came along lists a file of ours that did not: the month is not complete yet."""
+    for path in sorted(published_checksums(dump)):
+        match = _FILE.fullmatch(path.name)
+        if match and match[1] in _KINDS and not path.is_file():
+            raise DumpError(f"{path}: listed in the checksum file, but not there; fetch the whole month")
+
+
+def _delivered(dump: Path) -> dict[str, list[Path]]:
+    """The files by root element, several of a kind in the order of their names."""
+    files: dict[str, list[Path]] = {root: [] for root in (*_KINDS, "masters")}
+    for path in sorted(dump.rglob("*")):
+        match = _FILE.fullmatch(path.name)
+        if match:
+            files[match[1]].append(path)
+    return files
+
+
+def _stage_files(paths: list[Path], root: str, kind: _Kind, out: StagingWriter) -> None:
+    seen = SeenIds()
+    placeholders: list[pl.Series] = []
+    for path in paths:
+        out.use(path)
+        workers = 1 if path.stat().st_size < BLOCK_BYTES else None
+        blocks = _sampled(record_blocks(path, root), root, out)
+        for batch in map_ordered(partial(kind.read, path.name), blocks, workers=workers):
+            fresh = without_repeated(batch, kind.entity, seen, kind.keys)
+            for entity, rows in fresh.read.items():
+                out.read(entity, rows)
+            for entity, frame in fresh.frames.items():
+                out.write(entity, frame.with_columns(source_file=pl.lit(path.name)))
+            for rejects in fresh.rejects:
+                out.write_rejects(rejects)
+            if kind.entity != "source_release":
+                placeholders.append(fresh.records["record_id"].filter(fresh.frames[kind.entity]["is_placeholder"]))
+        out.report(f"{path.name} staged")
+    if placeholders:
+        out.read(kind.entity, _stage_placeholders(kind.entity, pl.concat(placeholders), out))
+
+
+def _sampled(blocks: Iterator[Block], root: str, out: StagingWriter) -> Iterator[Block]:
+    """The same blocks; the elements at the beginning of each are counted."""
+    for block in blocks:
+        out.count_tags(f"{root} file", block.data[:SAMPLE_BYTES], ANCHORS[root], TAGS[root], USUAL_TAGS[root])
+        yield block
+
+
+def _stage_placeholders(entity: str, delivered: pl.Series, out: StagingWriter) -> int:
+    frame = absent_placeholders(entity, delivered)
+    out.write(entity, frame)
+    return frame.height

@@ -1,0 +1,48 @@
+"""Records delivered twice in one file: the first is kept, whatever lies between the two."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from pipeline.dumps.platforms.catalog_a.batch import Batch
+from pipeline.dumps.staging.reject_reasons import Reason
+
+
+class SeenIds:
+    """The ids of one file so far: one byte per possible id, 40 MB for all releases there are, however long the file."""
+
+    def __init__(self) -> None:
+        """Nothing seen."""
+        self._seen = np.zeros(1 << 16, dtype=np.bool_)
+
+    def repeated(self, ids: pl.Series) -> pl.Series:
+        """Note `ids` (text of at most 9 digits, distinct); a mask of those that were seen before."""
+        numbers = ids.cast(pl.Int64).to_numpy()
+        if numbers.size and numbers.max() >= self._seen.size:
+            grown = np.zeros(2 * int(numbers.max()), dtype=np.bool_)
+            grown[: self._seen.size] = self._seen
+            self._seen = grown
+        mask = self._seen[numbers]
+        self._seen[numbers] = True
+        return pl.Series(mask)
+
+
+def without_repeated(batch: Batch, entity: str, seen: SeenIds, keys: dict[str, str]) -> Batch:
+    """`batch` without what hangs on records seen in earlier blocks; `keys` names the column with the record's id, by staging table."""
+    repeated = batch.records.filter(seen.repeated(batch.records["record_id"]))
+    if repeated.is_empty():
+        return batch
+    ids = repeated["record_id"].implode()
+    kept = Batch(batch.source_file, read=dict(batch.read))
+    hangs_on = pl.col("record_id").str.extract(r"^(\d+)").is_in(ids).fill_null(value=False)
+    kept.rejects = [frame.filter(~hangs_on) for frame in batch.rejects]
+    for name, frame in batch.frames.items():
+        kept.frames[name] = frame.filter(~pl.col(keys[name]).is_in(ids))
+        if name != entity and name in batch.read:
+            gone = sum(
+                frame.filter(hangs_on & (pl.col("entity") == name) & (pl.col("severity") == "row")).height for frame in batch.rejects
+            )
+            kept.read[name] -= frame.height - kept.frames[name].height + gone
+    kept.reject_rows(entity, Reason.DUPLICATE_ID, repeated, "record_id", pl.lit(None, dtype=pl.String))
+    return kept

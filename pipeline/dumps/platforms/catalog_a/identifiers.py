@@ -1,0 +1,85 @@
+"""Barcodes and ISRCs, which the dump keeps in one list per release beside matrix numbers and label codes.
+
+A barcode is the release's. An ISRC is a track's, and which track is said in prose (`Track A1`) or by there being only one.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+import polars as pl
+
+from catalog_store.identifiers import gtin_expr
+from pipeline.dumps.fields.isrcs import isrcs_of
+from pipeline.dumps.platforms.catalog_a.positions import described, listed
+from pipeline.dumps.staging.reject_reasons import Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+IDENTIFIER_PARTS = ("type", "value", "description")
+
+_TRACK_WORD = re.compile(r"\b(?:isrc|tracks?|side)\b[:.]?", re.IGNORECASE)
+
+
+class TrackList(NamedTuple):
+    """The tracks of one release: their row numbers, positions and titles, in document order."""
+
+    rows: Sequence[int]
+    positions: Sequence[str]
+    titles: Sequence[str]
+
+    def by_position(self) -> dict[str, int]:
+        """Lower-case position -> row number; the first of a doubled position counts."""
+        by_position: dict[str, int] = {}
+        for row, position in zip(self.rows, self.positions, strict=True):
+            if position:
+                by_position.setdefault(position.lower(), row)
+        return by_position
+
+
+NO_TRACKS = TrackList((), (), ())
+
+
+class Misfit(NamedTuple):
+    """An ISRC that is left out."""
+
+    reason: Reason
+    value: str
+
+
+def barcodes(identifiers: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Identifier rows (owner and IDENTIFIER_PARTS) -> the first good GTIN of each owner (owner, gtin), and the rows that hold none."""
+    codes = identifiers.filter((pl.col("type") == "Barcode") & (pl.col("value").str.strip_chars() != "")).with_columns(
+        gtin=gtin_expr(pl.col("value"))
+    )
+    good = codes.filter(pl.col("gtin").is_not_null()).unique("owner", keep="first", maintain_order=True).select("owner", "gtin")
+    return good, codes.filter(pl.col("gtin").is_null())
+
+
+def isrcs_by_row(value: str, description: str, tracks: TrackList) -> tuple[list[tuple[int, str]], list[Misfit]]:
+    """One ISRC identifier -> (row number of the track, code) pairs, and what could not be read or belongs to no track that can be told."""
+    codes, strange = isrcs_of(value)
+    misfits = [Misfit(Reason.INVALID_ISRC, part) for part in strange]
+    if not codes:
+        return [], misfits
+    by_position = tracks.by_position()
+    row = _described_track(description, tracks, by_position)
+    if row is not None:
+        return [(row, code) for code in codes], misfits
+    named, unknown = listed(_TRACK_WORD.sub("", description), by_position)
+    if len(named) == len(codes) and not unknown:
+        return list(zip(named, codes, strict=True)), misfits
+    return [], [*misfits, *(Misfit(Reason.DANGLING_REFERENCE, f"{code} ({description})" if description else code) for code in codes)]
+
+
+def _described_track(description: str, tracks: TrackList, by_position: Mapping[str, int]) -> int | None:
+    if len(tracks.rows) == 1:
+        return tracks.rows[0]
+    row = described(description, by_position)
+    if row is not None:
+        return row
+    wanted = description.strip().lower()
+    titled = [row for row, title in zip(tracks.rows, tracks.titles, strict=True) if wanted and title.strip().lower() == wanted]
+    return titled[0] if len(titled) == 1 else None

@@ -1,0 +1,132 @@
+"""The rows of track lists -> recordings: which rows are tracks, their numbers, durations, artists and places on the release.
+
+A track has no id of its own: `<release id>-<n>`, n counting the tracks of the release in document order (sub tracks are tracks, index rows
+and headings are not). Untitled tracks are rejected but counted, so that their neighbours keep their ids when a title appears.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from pipeline.dumps.platforms.catalog_a.identifiers import IDENTIFIER_PARTS, NO_TRACKS, isrcs_by_row
+from pipeline.dumps.platforms.catalog_a.limited_credits import limited_extras, track_lists
+from pipeline.dumps.platforms.catalog_a.positions import names_video, numbered
+from pipeline.dumps.platforms.catalog_a.release_credits import artist_lists, credit_texts, credited_artists, extra_artists, with_extras
+from pipeline.dumps.platforms.catalog_a.xml_extraction import list_items
+from pipeline.dumps.staging.reject_reasons import Reason
+
+if TYPE_CHECKING:
+    from pipeline.dumps.platforms.catalog_a.batch import Batch
+
+TRACK_VALUES = ("kind", "position", "title", "duration", "artists", "extras")
+"""Columns of the stylesheet's track section; `kind` is `index`, `sub` or empty."""
+
+_DURATION = r"^\(?\s*(?:(\d{1,2}):)?(\d{1,3}):([0-5]\d)(?:[.,]\d+)?\s*\)?$"
+_LAST_MINUTE = 59
+FIRST_TRACK_OWNER = 1 << 24
+"""Credits of tracks and of releases are assembled together: owner numbers of tracks start above those of releases, of which a block has
+thousands."""
+
+
+def stage_tracks(rows: pl.DataFrame, releases: pl.DataFrame, credited: pl.DataFrame, batch: Batch) -> pl.DataFrame:
+    """Track rows (TRACK_VALUES and `release`, the owner number of their release) -> recordings in `batch`; returns owner and track_count.
+
+    Rows of releases that are not among `releases` are left out with them. `credited` are the artists of the releases.
+    """
+    keys = releases.select("release_id", "place", "is_single_medium", "is_video_release", release="owner")
+    rows = rows.with_row_index("row").join(keys, on="release", how="inner", maintain_order="left")
+    batch.read["source_recording"] = rows.height
+    tracks = _real_tracks(rows, batch).with_columns(owner=(pl.col("row") + FIRST_TRACK_OWNER).cast(pl.UInt32))
+    tracks = _with_artists(tracks, releases, credited, batch)
+    tracks = tracks.join(_isrcs(tracks, releases, batch), on="owner", how="left", maintain_order="left")
+    _stage_recordings(tracks, batch)
+    return tracks.group_by(owner="release").agg(track_count=pl.len())
+
+
+def _real_tracks(rows: pl.DataFrame, batch: Batch) -> pl.DataFrame:
+    """The rows that are tracks, with `external_id`. Headings, index rows (their sub tracks follow) and untitled tracks are rejected."""
+    is_heading = (pl.col("kind") != "sub") & (pl.col("position") == "") & (pl.col("duration") == "")
+    what = pl.when(pl.col("kind") == "index").then(pl.lit("index")).when(is_heading).then(pl.lit("heading"))
+    rows = rows.with_columns(pl.col("position", "duration").str.strip_chars()).with_columns(what=what)
+    others = rows.filter(pl.col("what").is_not_null())
+    batch.reject_rows("source_recording", Reason.NOT_AUDIO, others, "release_id", pl.concat_str("what", "title", separator=": "))
+    tracks = rows.filter(pl.col("what").is_null())
+    number = pl.int_range(1, pl.len() + 1).over("release")
+    tracks = tracks.with_columns(external_id=pl.concat_str("release_id", pl.lit("-"), number))
+    is_untitled = pl.col("title").str.strip_chars() == ""
+    untitled = tracks.filter(is_untitled)
+    batch.reject_rows("source_recording", Reason.MISSING_TITLE, untitled, "external_id", pl.col("position"))
+    return tracks.filter(~is_untitled) if untitled.height else tracks
+
+
+def duration_ms(text: pl.Expr) -> pl.Expr:
+    """`M:SS`, `MMM:SS` or `H:MM:SS` -> milliseconds; null when absent, zero or anything else."""
+    groups = text.str.extract_groups(_DURATION)
+    hours, minutes, seconds = (groups.struct.field(str(index)).cast(pl.Int32) for index in (1, 2, 3))
+    total = (hours.fill_null(0) * 3600 + minutes * 60 + seconds) * 1000
+    return pl.when((total > 0) & (hours.is_null() | (minutes <= _LAST_MINUTE))).then(total)
+
+
+def _with_artists(tracks: pl.DataFrame, releases: pl.DataFrame, credited: pl.DataFrame, batch: Batch) -> pl.DataFrame:
+    """Add artists and artist_credit (both null for nobody): the track's own artists, else the release's, then guests and remixers."""
+    own = credited_artists(tracks)
+    release_extras = extra_artists(releases)
+    limited, unknown = limited_extras(release_extras, tracks)
+    unknown = unknown.join(releases.select("owner", "release_id", "place"), on="owner", maintain_order="left")
+    batch.reject_values("source_release", Reason.DANGLING_REFERENCE, unknown, "release_id", "extraartists/tracks", pl.col("value"))
+    extras = pl.concat([extra_artists(tracks).drop("tracks"), limited])
+    borrowers = tracks.join(extras.select("owner"), on="owner", how="semi", maintain_order="left").join(own, on="owner", how="anti")
+    borrowed = borrowers.select("owner", "release").join(credited, left_on="release", right_on="owner", maintain_order="left")
+    named = pl.concat([own, borrowed.select(own.columns)])
+    lists = pl.concat([artist_lists(credited), artist_lists(with_extras(named, extras))])
+    texts = pl.concat([credit_texts(credited), credit_texts(own)])
+    for owners, columns in ((lists, "artists"), (texts, "artist_credit")):
+        has_own = pl.col("owner").is_in(owners["owner"].implode())
+        key = pl.when(has_own).then("owner").otherwise("release").alias("key")
+        tracks = (
+            tracks.drop(columns, strict=False)
+            .with_columns(key)
+            .join(owners.rename({"owner": "key"}), on="key", how="left", maintain_order="left")
+        )
+    return tracks
+
+
+def _isrcs(tracks: pl.DataFrame, releases: pl.DataFrame, batch: Batch) -> pl.DataFrame:
+    """The codes among the identifiers of the releases -> owner (of the track), isrcs."""
+    keys = releases.select("owner", "release_id", "place", "identifiers")
+    codes = list_items(keys, "identifiers", IDENTIFIER_PARTS).filter(pl.col("type") == "ISRC")
+    lists = track_lists(tracks, codes["owner"])
+    pairs: list[tuple[int, str]] = []
+    misfits: list[tuple[str, str, str, str]] = []
+    for owner, release_id, place, value, description in codes.select("owner", "release_id", "place", "value", "description").iter_rows():
+        found, strange = isrcs_by_row(value, description, lists.get(owner, NO_TRACKS))
+        pairs += found
+        misfits += [(release_id, place, reason.value, text) for reason, text in strange]
+    frame = pl.DataFrame(misfits, schema=dict.fromkeys(("release_id", "place", "reason", "value"), pl.String), orient="row")
+    for reason in (Reason.INVALID_ISRC, Reason.DANGLING_REFERENCE):
+        rejected = frame.filter(pl.col("reason") == reason.value)
+        batch.reject_values("source_recording", reason, rejected, "release_id", "identifiers/ISRC", pl.col("value"))
+    by_track = pl.DataFrame(pairs, schema={"owner": pl.UInt32, "isrc": pl.String}, orient="row").unique()
+    return by_track.sort("owner", "isrc").group_by("owner", maintain_order=True).agg(isrcs="isrc")
+
+
+def _stage_recordings(tracks: pl.DataFrame, batch: Batch) -> None:
+    tracks = numbered(tracks.with_columns(duration_ms=duration_ms(pl.col("duration"))))
+    unread = tracks.filter(pl.col("duration_ms").is_null() & (pl.col("duration") != ""))
+    batch.reject_values("source_recording", Reason.INVALID_DURATION, unread, "external_id", "duration", pl.col("duration"))
+    batch.frames["source_recording"] = tracks.select(
+        "place",
+        "external_id",
+        pl.col("release_id").alias("link_id"),
+        "title",
+        pl.col("artists").fill_null([]),
+        "artist_credit",
+        pl.col("isrcs").fill_null([]),
+        "duration_ms",
+        "release_id",
+        is_video=pl.col("is_video_release") | names_video(pl.col("position")),
+        traits=pl.lit([], dtype=pl.List(pl.String)),
+    )
+    batch.frames["source_release_track"] = tracks.select("place", "release_id", "external_id", "disc_number", "track_number")

@@ -1,0 +1,165 @@
+"""One block of records -> columns of text, by libxml2 and a stylesheet, and the records that are no XML.
+
+libxml2 parses and libxslt walks the tree, both in C; Python touches a block only as a whole. Walking the tree from Python costs three times
+as much as parsing it. What the columns mean is not known here; what is taken out of a record stands in the stylesheets beside this file.
+
+The text that a stylesheet makes: sections of rows of values; a value may be a list of items of parts. The five separators are Unicode
+noncharacters, which no text may hold that is meant for interchange.
+"""
+
+from __future__ import annotations
+
+import html
+import html.entities
+import re
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+from lxml import etree
+
+from pipeline.dumps.staging.reject_reasons import Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pipeline.dumps.platforms.catalog_a.xml_blocks import Block
+
+VALUE, ROW, SECTION, PART, ITEM = "\ufdd0", "\ufdd1", "\ufdd2", "\ufdd3", "\ufdd4"
+
+TREE_BYTES = 1 << 20
+"""What is parsed at once: the tree of a megabyte (some 15 MB) stays near the processor; with 8 MB everything takes a third longer."""
+
+_CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]|&#(?:0*(?:[0-8]|1[124-9]|2[0-9]|3[01])|x0*(?:1?[0-8bcefBCEF]|1[9aAdD]));")
+"""Raw, or as numbers."""
+_AMPERSAND = re.compile(rb"&(?!#[0-9]+;|#x[0-9a-fA-F]+;|(?:amp|lt|gt|quot|apos);)([A-Za-z][A-Za-z0-9]*;)?")
+_SEPARATOR_LEAD = b"\xef\xb7"
+_REPLACEMENT = "\ufffd".encode()
+_TAIL_CHARACTERS = 500
+
+
+@dataclass(frozen=True)
+class BrokenRecord:
+    """A record that cannot be parsed: the byte of the unpacked file where it starts, what is wrong with it, its raw beginning."""
+
+    offset: int
+    reason: Reason
+    message: str
+    excerpt: str
+
+
+@dataclass(frozen=True)
+class Extraction:
+    """Frames of text, one per section; `offsets` says for each record of the first section at which byte of the file it starts."""
+
+    frames: list[pl.DataFrame]
+    offsets: list[int]
+    broken: list[BrokenRecord]
+
+
+def extract(block: Block, sections: Sequence[Sequence[str]]) -> Extraction:
+    """Parse `block`; `sections` names the columns of each section. Absent and empty are both the empty string."""
+    texts: list[list[str]] = []
+    kept: list[int] = []
+    broken: list[BrokenRecord] = []
+    for starts in _runs(block.record_offsets(), len(block.data)):
+        try:
+            texts.append(_texts(block.root, block.data[starts[0] : starts[-1]], sections))
+            kept += starts[:-1]
+        except (etree.XMLSyntaxError, _SeparatorError):
+            for start, end in pairwise(starts):
+                record = block.data[start:end]
+                try:
+                    texts.append(_mended_texts(block.root, record, sections))
+                    kept.append(start)
+                except (etree.XMLSyntaxError, _SeparatorError) as error:
+                    broken.append(_broken(record, block.offset + start, str(error)))
+    frames = [_frame("".join(parts), names) for parts, names in zip(zip(*texts, strict=True), sections, strict=True)] if texts else []
+    frames = frames or [_frame("", names) for names in sections]
+    if frames[0].height != len(kept):
+        # Records that do not each start a line of their own: known is only where the first of them starts.
+        kept = kept[:1] * frames[0].height
+    return Extraction(frames, [block.offset + offset for offset in kept], broken)
+
+
+def _runs(offsets: list[int], end: int) -> Iterator[list[int]]:
+    """Record starts in runs of about TREE_BYTES, each run ended by the start of what follows it."""
+    run = [offsets[0]]
+    for offset in offsets[1:]:
+        run.append(offset)
+        if offset - run[0] >= TREE_BYTES:
+            yield run
+            run = [offset]
+    yield [*run, end]
+
+
+def _mended_texts(root: str, record: bytes, sections: Sequence[Sequence[str]]) -> list[str]:
+    """As `_texts`, of one record, if need be without the control characters and with the ampersands that XML forbids in texts."""
+    try:
+        return _texts(root, record, sections)
+    except etree.XMLSyntaxError:
+        mended = _AMPERSAND.sub(_escaped, _CONTROL.sub(b"", record))
+        if mended == record:
+            raise
+        return _texts(root, mended, sections)
+
+
+def _escaped(ampersand: re.Match[bytes]) -> bytes:
+    """An entity of HTML as its character, a bare ampersand as XML writes it."""
+    character = html.entities.html5.get((ampersand[1] or b"").decode())
+    return b"&amp;" + (ampersand[1] or b"") if character is None else html.escape(character).encode()
+
+
+def _broken(record: bytes, offset: int, message: str) -> BrokenRecord:
+    try:
+        record.decode()
+        reason = Reason.BROKEN_RECORD
+    except UnicodeDecodeError as error:
+        reason, message = Reason.INVALID_UTF8, str(error)
+    return BrokenRecord(offset, reason, message, record[: 4 * _TAIL_CHARACTERS].decode(errors="replace")[:_TAIL_CHARACTERS])
+
+
+class _SeparatorError(Exception):
+    """A record holds one of our separators as a numeric character reference, so that its columns cannot be told apart."""
+
+
+def _texts(root: str, records: bytes, sections: Sequence[Sequence[str]]) -> list[str]:
+    """One text per section; XMLSyntaxError or _SeparatorError when there is a record at fault among the records."""
+    if _SEPARATOR_LEAD in records:
+        for separator in (VALUE, ROW, SECTION, PART, ITEM):
+            records = records.replace(separator.encode(), _REPLACEMENT)
+    tree = etree.fromstring(b"<%s>%s</%s>" % (root.encode(), records, root.encode()), _parser())
+    texts = str(_stylesheet(root)(tree)).split(SECTION)
+    if len(texts) != len(sections):
+        raise _SeparatorError("a section separator in the text")
+    if any(text.count(VALUE) != text.count(ROW) * (len(names) - 1) for text, names in zip(texts, sections, strict=True)):
+        raise _SeparatorError("a value or row separator in the text")
+    return texts
+
+
+def _frame(text: str, names: Sequence[str]) -> pl.DataFrame:
+    lines = pl.Series([text.removesuffix(ROW)]).str.split(ROW).explode() if text else pl.Series([], dtype=pl.String)
+    return lines.str.split_exact(VALUE, len(names) - 1).struct.rename_fields(list(names)).struct.unnest()
+
+
+@cache
+def _parser() -> etree.XMLParser:
+    return etree.XMLParser(huge_tree=True, resolve_entities=False, no_network=True, collect_ids=False)
+
+
+@cache
+def _stylesheet(root: str) -> etree.XSLT:
+    path = Path(__file__).with_name(f"{root}.xslt")
+    return etree.XSLT(etree.fromstring(path.read_bytes(), etree.XMLParser(resolve_entities=True, no_network=True)))
+
+
+def list_items(frame: pl.DataFrame, column: str, names: Sequence[str]) -> pl.DataFrame:
+    """The items of the list values in `column`, a row each in order: the other columns of `frame`, then the parts as columns `names`."""
+    filled = frame.filter(pl.col(column) != "").with_columns(pl.col(column).str.strip_suffix(ITEM).str.split(ITEM)).explode(column)
+    if len(names) == 1:
+        return filled.rename({column: names[0]})
+    parts = pl.col(column).str.split_exact(PART, len(names) - 1).struct.rename_fields(list(names))
+    return filled.with_columns(parts).unnest(column)

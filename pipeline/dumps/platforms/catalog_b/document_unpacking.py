@@ -1,0 +1,128 @@
+"""JSON documents become the unpacked tables that `table_unpacking.py` makes of the archives of tables, block by block in bounded memory.
+
+The same record stands in many documents (a recording in each release that it is on, an artist in each credit): documents of their own go
+before parts, then the first one counts. What must not live here: which row means what (`document_tables.py`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from pipeline.dumps.errors import DumpError
+from pipeline.dumps.platforms.catalog_b.document_tables import DATE_SHAPE, KEYS, MACROS, STEPS, TABLES
+from pipeline.dumps.platforms.catalog_b.documents import read_documents
+from pipeline.dumps.platforms.catalog_b.table_layouts import MEMBERS
+from pipeline.dumps.staging.reject_reasons import Reason
+from pipeline.engine.duckdb_session import bounded_duckdb, frame
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import duckdb
+
+    from pipeline.dumps.staging.staging_writer import StagingWriter
+
+RECORDS = ("recording", "artist", "release", "label", "work")
+"""Two documents of one of these under one id are a reject (`relations.py` says so); parts just give way."""
+_NUMBERS = ("length", "position", "track_count", "count")
+_LATER = 1 << 60
+"""Above every line number: sorts parts behind documents of their own."""
+_PLACES = {"source_file": pl.String(), "place": pl.String(), "is_part": pl.Boolean()}
+
+
+def unpack_documents(files: list[Path], dump: Path, work: Path, out: StagingWriter) -> None:
+    """Write `<work>/<table>/part-*.parquet` for every table of MEMBERS, with `source_file` and `place`. DumpError when there are none."""
+    loose = work / "loose"
+    for table in MEMBERS:
+        folders = [work / table, *([loose / table] if table in TABLES else [])]
+        for folder in folders:
+            folder.mkdir(parents=True)
+        pl.DataFrame(schema=_schema(table)).write_parquet(folders[-1] / "part-000000.parquet")
+    rows: Counter[str] = Counter()
+    with bounded_duckdb(work / "spill") as connection:
+        connection.execute(MACROS)
+        for part, documents in enumerate(read_documents(files, dump, out), start=1):
+            rows["document"] += documents.height
+            if documents.height:
+                numbered = documents.with_row_index("n")
+                _unpack_block(connection, numbered, loose, part, rows)
+                _reject_dates(connection, numbered, out)
+        if not rows["document"]:
+            raise DumpError(f"{dump}: no document in {', '.join(file.name for file in files[:5])}; see docs/reference/formats/catalog_b.md")
+        for table in TABLES:
+            _keep(connection, table, loose, work)
+    out.report(f"{rows['document']:,} documents are unpacked")
+
+
+def _schema(table: str) -> pl.Schema:
+    """As in the archives of tables, but ids are texts."""
+    types = {name: pl.String() if dtype == pl.Int32() and name not in _NUMBERS else dtype for name, dtype in MEMBERS[table].schema.items()}
+    return pl.Schema({**types, **({"id": pl.String()} if table == "track" else {}), **_PLACES})
+
+
+def _unpack_block(connection: duckdb.DuckDBPyConnection, documents: pl.DataFrame, loose: Path, part: int, rows: Counter[str]) -> None:
+    connection.register("given", documents.to_arrow())
+    connection.execute("CREATE OR REPLACE TEMP TABLE document AS SELECT * FROM given")
+    connection.unregister("given")
+    for step, sql in STEPS.items():
+        connection.execute(f"CREATE OR REPLACE TEMP TABLE {step} AS {sql}")
+    for table, sql in TABLES.items():
+        said = _placed(frame(connection, sql), documents)
+        first = rows[table] + 1
+        rows[table] += said.height
+        present = {
+            "is_part": pl.lit(value=False),
+            **{name: pl.col(name) for name in said.columns},
+            "line": pl.int_range(first, first + pl.len()),
+        }
+        columns = [present.get(name, pl.lit(None)).cast(dtype).alias(name) for name, dtype in _schema(table).items()]
+        if said.height:
+            path = loose / table / f"part-{part:06d}.parquet"
+            said.select(columns).write_parquet(path, compression="zstd", compression_level=1)
+
+
+def _placed(said: pl.DataFrame, documents: pl.DataFrame) -> pl.DataFrame:
+    """In the order of the documents, with `source_file` and `place` of each."""
+    return said.sort("n", maintain_order=True).join(
+        documents.select("n", "source_file", "place"), on="n", how="left", maintain_order="left"
+    )
+
+
+def _reject_dates(connection: duckdb.DuckDBPyConnection, documents: pl.DataFrame, out: StagingWriter) -> None:
+    bad = frame(
+        connection,
+        f"SELECT n, release AS record_id, date AS value FROM event WHERE trim(date) <> '' AND NOT regexp_full_match(date, '{DATE_SHAPE}')",
+    )
+    out.write_rejects(
+        _placed(bad, documents)
+        .drop("n")
+        .with_columns(
+            entity=pl.lit("source_release"), severity=pl.lit("field"), reason=pl.lit(Reason.INVALID_DATE.value), field=pl.lit("date")
+        )
+    )
+
+
+def _keep(connection: duckdb.DuckDBPyConnection, table: str, loose: Path, work: Path) -> None:
+    """Of rows that say the same the one to keep: DuckDB groups by key and spills."""
+    keys = ", ".join(KEYS.get(table, ("id",)))
+    source = f"read_parquet('{_quoted(loose / table)}/part-*.parquet')"
+    if table in RECORDS:
+        kept = f"""
+            NOT is_part OR id IS NULL OR line IN (
+                SELECT min(line) FROM {source} ANTI JOIN (SELECT id FROM {source} WHERE NOT is_part) own USING (id)
+                WHERE is_part GROUP BY id
+            )
+        """
+    else:
+        kept = f"line IN (SELECT min(line + {_LATER} * is_part::BIGINT) % {_LATER} FROM {source} GROUP BY {keys})"
+    connection.execute(
+        f"COPY (SELECT * EXCLUDE (is_part) FROM {source} WHERE {kept} ORDER BY line) TO '{_quoted(work / table)}/part-00000.parquet' "
+        "(FORMAT parquet, COMPRESSION zstd)"
+    )
+
+
+def _quoted(path: Path) -> str:
+    return str(path).replace("'", "''")

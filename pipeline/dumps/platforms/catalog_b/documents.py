@@ -1,0 +1,147 @@
+"""The JSON documents of the platform: which files hold them, what is read of each, which kind each is of.
+
+Accepted: `<entity>.tar.xz` with a member `mbdump/<entity>`, that file unpacked, and JSON files of any name (documents one per line, or
+answers of the web service). What must not live here: what becomes of them (`document_tables.py`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from pipeline.dumps.platforms.catalog_b.archives import Metadata, archive_of, is_document_file, read_archive
+from pipeline.dumps.readers.json_files import entity_by_name, json_files
+from pipeline.dumps.readers.ndjson import read_json_blocks, read_json_stream
+from pipeline.dumps.staging.layout_expectations import names_in
+from pipeline.dumps.staging.record_checks import unknown_records
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pipeline.dumps.readers.ndjson import Block
+    from pipeline.dumps.staging.layout_expectations import MemberCensus
+    from pipeline.dumps.staging.staging_writer import StagingWriter
+
+ENTITIES = ("artist", "label", "recording", "release", "release-group", "work")
+"""Names of the archives that are read; others (areas, events, series ...) say nothing that the catalog keeps."""
+MEMBERS = ("document.works", "document.urls", "document", "works", "urls")
+"""Where answers hold their documents; `document` is an answer kept together with its request."""
+_METADATA = {"JSON_DUMPS_SCHEMA_NUMBER": ("1",)}
+"""The last member of each archive: an archive without it was cut off where a member ends."""
+
+
+def _struct(**fields: str) -> str:
+    return "STRUCT(" + ", ".join(f'"{name.replace("_", "-")}" {kind}' for name, kind in fields.items()) + ")"
+
+
+def _texts(*names: str) -> dict[str, str]:
+    return dict.fromkeys(names, "VARCHAR")
+
+
+_TAGS = _struct(name="VARCHAR", count="INTEGER") + "[]"
+_TAGGED = {"tags": _TAGS, "genres": _TAGS}
+_ARTIST = {**_texts("id", "name", "sort_name"), "aliases": _struct(name="VARCHAR") + "[]", **_TAGGED}
+_CREDIT = _struct(**_texts("name", "joinphrase"), artist=_struct(**_ARTIST)) + "[]"
+_WORK = {**_texts("id", "title"), "iswcs": "VARCHAR[]"}
+_RELATION = _struct(
+    **_texts("type_id", "direction", "target_type", "ended", "target_credit"),
+    attribute_ids="JSON",
+    artist=_struct(**_ARTIST),
+    recording=_struct(id="VARCHAR"),
+    release=_struct(id="VARCHAR"),
+    work=_struct(**_WORK),
+    url=_struct(**_texts("id", "resource")),
+)
+_RECORDING = {
+    **_texts("id", "title", "video"),
+    "length": "INTEGER",
+    "isrcs": "VARCHAR[]",
+    "artist_credit": _CREDIT,
+    **_TAGGED,
+    "relations": _RELATION + "[]",
+}
+_TRACK = _struct(position="INTEGER", recording=_struct(**_RECORDING))
+_MEDIUM = {"position": "INTEGER", "track_count": "INTEGER", "pregap": _TRACK, "tracks": f"{_TRACK}[]", "data_tracks": f"{_TRACK}[]"}
+_GROUP = {**_texts("id", "primary_type_id"), "secondary_type_ids": "VARCHAR[]", **_TAGGED}
+_FIELDS = {
+    **_RECORDING,
+    **_ARTIST,
+    **_WORK,
+    **_GROUP,
+    **_texts("barcode", "status_id", "quality", "date", "isrc", "resource", "label_code"),
+    "life_span": "JSON",
+    "release_events": _struct(date="VARCHAR") + "[]",
+    "label_info": _struct(catalog_number="VARCHAR", label=_struct(**_texts("id", "name"))) + "[]",
+    "release_group": _struct(**_GROUP),
+    "media": _struct(**_MEDIUM) + "[]",
+    "recordings": _struct(**_RECORDING) + "[]",
+}
+COLUMNS = {name.replace("_", "-"): kind for name, kind in _FIELDS.items()}
+"""What is read of all kinds of documents. Numbers are typed: a document with something else in their place is a broken record."""
+
+
+USUAL = names_in("""
+    id title isrcs artist-credit
+""")
+"""Members that every dump of some size has."""
+PASSED_OVER = names_in("""
+    annotation disambiguation rating area begin-area end-area begin_area end_area gender* type type-id ipis isnis country life-span
+    language* attributes first-release-date asin packaging* status cover-art-archive text-representation secondary-types primary-type
+    label-code format* score count offset created sort-name aliases.* artist-credit.* tags.* genres.* relations.* media.* recordings.*
+    release-group.* label-info.* release-events.* releases release-groups series alias* relation* release-group status-id
+    primary-type-id
+""")
+"""Members that documents are known to have and that say nothing that the catalog keeps."""
+
+
+def document_files(dump: Path) -> list[Path]:
+    """The files below `dump` that hold documents: archives, unpacked members, JSON files."""
+    archives = [archive for name in ENTITIES if (archive := archive_of(dump, name))]
+    members = [folder / name for folder in (dump, dump / "mbdump") for name in ENTITIES if is_document_file(folder / name)]
+    return [*archives, *members, *json_files(dump)]
+
+
+def read_documents(files: list[Path], dump: Path, out: StagingWriter) -> Iterator[pl.DataFrame]:
+    """Frames of COLUMNS with `kind`, `source_file`, `place`, in order. What cannot be read or is of no known kind is rejected.
+
+    DumpError when a file is damaged or an archive is of another schema.
+    """
+    for path in files:
+        out.use(path)
+        for block in _blocks(path, str(path.relative_to(dump)), out.census("documents", COLUMNS, PASSED_OVER, USUAL)):
+            entity = entity_by_name(path)
+            out.read(entity, block.broken.height)
+            out.write_rejects(block.rejects(entity))
+            marked = block.frame.with_columns(kind=_kind("label" if "label" in path.name else "artist"))
+            unknown = marked.filter(pl.col("kind").is_null())
+            out.read(entity, unknown.height)
+            out.write_rejects(unknown_records(unknown.drop("kind"), entity))
+            yield marked.filter(pl.col("kind").is_not_null())
+        out.report(f"{path.name}: read")
+
+
+def _blocks(path: Path, source_file: str, census: MemberCensus) -> Iterator[Block]:
+    if ".tar" not in path.suffixes:
+        yield from read_json_blocks(path, COLUMNS, source_file=source_file, members=MEMBERS, census=census)
+        return
+    metadata = Metadata(path, _METADATA)
+    for _, stream, member in read_archive(path, metadata, ENTITIES.__contains__):
+        yield from read_json_stream(stream, COLUMNS, member, members=MEMBERS, census=census)
+    metadata.require()
+
+
+def _kind(named: str) -> pl.Expr:
+    """By fields that each document of a kind has. Artists and labels may have the same ones: those are what their file is `named` after."""
+    signs = {
+        "isrc": ("isrc",),
+        "url": ("resource",),
+        "recording": ("video",),
+        "release": ("quality", "media"),
+        "release-group": ("primary-type-id", "secondary-type-ids"),
+        "work": ("iswcs",),
+        "label": ("label-code",),
+        named: ("life-span", "sort-name"),
+    }
+    return pl.coalesce(pl.when(pl.any_horizontal(pl.col(*fields).is_not_null())).then(pl.lit(kind)) for kind, fields in signs.items())

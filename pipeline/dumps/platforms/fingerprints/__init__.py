@@ -1,0 +1,100 @@
+"""fingerprints: one day of the public fingerprint database, newline-delimited JSON in gzip, a file per stream.
+
+`stage` reads the streams of STREAMS into staging tables; what a day says is not yet put together with the days before (see
+pipeline/build/fingerprints.py). Files up to LAST_ESCAPED_DAY carry the escapes of PostgreSQL's COPY on top of JSON's. A stream without
+rows is a valid file that unpacks to nothing; a stream without a file is none. docs/reference/formats/fingerprints.md has the fields.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from pipeline.dumps.errors import DumpError
+from pipeline.dumps.landing.dump_dates import date_in
+from pipeline.dumps.platforms.fingerprints.streams import STREAMS, Stream
+from pipeline.dumps.readers.compressed_files import DumpFile, blocks
+from pipeline.dumps.readers.ndjson import BLOCK_BYTES, Block, read_json_chunks
+from pipeline.dumps.staging.record_checks import WHERE, split_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pipeline.dumps.staging.layout_expectations import MemberCensus
+    from pipeline.dumps.staging.staging_writer import StagingWriter
+
+LAST_ESCAPED_DAY = "2024-12-04"
+"""Files of later days are plain JSON."""
+PASSED_OVER = ("created", "updated", "bitrate", "format*", "album_artist", "track_no", "disc_no", "gid")
+"""Members that rows are known to have and that are not read."""
+
+
+def stage(dump: Path, out: StagingWriter) -> None:
+    """Read all streams of the day in `dump`. DumpError when a file is missing or damaged, or none of its rows can be used."""
+    found = {stream.name: _file(dump, stream.name) for stream in STREAMS}
+    out.use(*found.values())
+    days = {date_in(path.name) for path in found.values()}
+    if len(days) != 1:
+        raise DumpError(f"{dump}: files of several days ({', '.join(sorted(map(str, days)))}); deliver each day in a folder of its own")
+    day = str(days.pop())
+    for stream in STREAMS:
+        _stage_stream(stream, found[stream.name], day, out)
+
+
+def _file(dump: Path, name: str) -> Path:
+    files = sorted(dump.rglob(f"*-{name}-update.jsonl*"))
+    if not files:
+        raise DumpError(
+            f"{dump}: no file of the stream {name} (<day>-{name}-update.jsonl.gz); deliver it, an empty .gz when it has no rows"
+        )
+    if len(files) > 1:
+        raise DumpError(f"{dump}: several files of the stream {name} ({', '.join(file.name for file in files)}); deliver one")
+    return files[0]
+
+
+def _stage_stream(stream: Stream, path: Path, day: str, out: StagingWriter) -> None:
+    if _is_empty(path):
+        return
+    read = staged = 0
+    seen = pl.Series("id", [], dtype=pl.Int64)
+    for block in _blocks(stream, path, day, out.census(f"stream {stream.name}", stream.columns, PASSED_OVER, stream.usual)):
+        read += block.rows
+        out.read(stream.table, block.rows)
+        out.write_rejects(block.rejects(stream.table))
+        rows = stream.values(block.frame)
+        rows = rows.with_columns(_is_later=~pl.col("_id").is_first_distinct() | pl.col("_id").is_in(seen.implode()))
+        kept, rejected = split_rows(rows, stream.table, "id", stream.rules())
+        out.write_rejects(rejected)
+        seen = seen.append(kept["_id"])
+        staged += kept.height
+        out.write(stream.table, stream.staged(kept).hstack(kept.select(WHERE)).with_columns(day=pl.lit(day)))
+    if not staged:
+        why = out.first_reject or "only blank lines"
+        raise DumpError(f"{path}: none of {read} rows can be used ({why}); the layout has changed: compare the format notes")
+    out.report(f"{day} {stream.name}: {staged:,} rows")
+
+
+def _is_empty(path: Path) -> bool:
+    with DumpFile(path) as file:
+        return not file.read(1)
+
+
+def _blocks(stream: Stream, path: Path, day: str, census: MemberCensus) -> Iterator[Block]:
+    content = blocks(path, BLOCK_BYTES)
+    if day <= LAST_ESCAPED_DAY:
+        content = _unescaped(content)
+    yield from read_json_chunks(content, stream.columns, path.name, census=census)
+
+
+def _unescaped(content: Iterator[bytes]) -> Iterator[bytes]:
+    """Blocks with single backslashes for doubled ones: of COPY's escapes no other can occur, JSON has no control characters to name."""
+    begun = b""
+    for block in content:
+        text = begun + block
+        # A pair may lie across two blocks.
+        begun = b"\\" * ((len(text) - len(text.rstrip(b"\\"))) % 2)
+        yield text[: len(text) - len(begun)].replace(b"\\\\", b"\\")
+    if begun:
+        yield begun

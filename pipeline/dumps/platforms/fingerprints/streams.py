@@ -1,0 +1,155 @@
+"""The streams of a day: their fields, what is checked of each, and the staging columns that they become.
+
+Add a stream when a later stage reads it. Values come as text and are cast here, so that one bad number costs its row and not the block.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from catalog_store.tables.fingerprints import UUID_PATTERN
+from pipeline.dumps.platforms.fingerprints.items import fingerprint_keys, unsigned
+from pipeline.dumps.staging.record_checks import RowRule, whole_number
+from pipeline.dumps.staging.reject_reasons import Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+_LARGEST_ID = 2**53
+"""Ids pass through a float when they are checked."""
+_LARGEST_COUNT = 2**31 - 1
+LONGEST_SECONDS = 24 * 3600
+FEWEST_ITEMS = 16
+"""Two seconds of items: the algorithm gives none for less than three seconds of audio."""
+PASSED_OVER = {
+    "track_meta": "which typed titles belong to which track decides nothing here",
+    "track_puid": "ids of a service that has ended",
+}
+"""Streams that are knowingly not read, and why."""
+
+
+@dataclass(frozen=True)
+class Stream:
+    """`columns`: field -> DuckDB type. `values` adds `_id` and the cast values; `staged` makes staging columns of these."""
+
+    name: str
+    table: str
+    columns: Mapping[str, str]
+    values: Callable[[pl.DataFrame], pl.DataFrame]
+    own_rules: tuple[RowRule, ...]
+    staged: Callable[[pl.DataFrame], pl.DataFrame]
+
+    @property
+    def usual(self) -> tuple[str, ...]:
+        """Fields that every day of some size has."""
+        return tuple(name for name in self.columns if name not in ("new_id", "disabled", "fingerprint_id"))
+
+    def rules(self) -> tuple[RowRule, ...]:
+        """Why a row is rejected, the first that applies."""
+        return (
+            RowRule(Reason.MISSING_ID, pl.col("id").is_null()),
+            RowRule(Reason.INVALID_ID, pl.col("_id").is_null(), "id"),
+            RowRule(Reason.DUPLICATE_ID, pl.col("_is_later"), "id"),
+            *self.own_rules,
+        )
+
+
+def _id(name: str) -> pl.Expr:
+    return whole_number(pl.col(name), 1, _LARGEST_ID)
+
+
+def _count(name: str) -> pl.Expr:
+    return whole_number(pl.col(name), 0, _LARGEST_COUNT)
+
+
+def _uuid(name: str) -> pl.Expr:
+    return pl.when(pl.col(name).str.to_lowercase().str.contains(f"^{UUID_PATTERN}$")).then(pl.col(name).str.to_lowercase())
+
+
+def _casting(**values: pl.Expr) -> Callable[[pl.DataFrame], pl.DataFrame]:
+    return lambda rows: rows.with_columns(_id=_id("id"), **{f"_{name}": value for name, value in values.items()})
+
+
+def _renaming(**columns: str | pl.Expr) -> Callable[[pl.DataFrame], pl.DataFrame]:
+    return lambda rows: rows.select(**columns)
+
+
+def _missing(value: str, field: str, reason: Reason) -> RowRule:
+    return RowRule(reason, pl.col(value).is_null(), field)
+
+
+def _is_flag(name: str) -> pl.Expr:
+    """Absent is false."""
+    return pl.col(name).str.to_lowercase().is_in(["true", "1", "t"]).fill_null(value=False)
+
+
+def _fingerprint_rows(rows: pl.DataFrame) -> pl.DataFrame:
+    items = pl.col("fingerprint")
+    fits = (items.list.min() >= -(2**31)) & (items.list.max() < 2**32) & ~items.list.eval(pl.element().is_null()).list.any()
+    return rows.with_columns(_id=_id("id"), _length=whole_number(pl.col("length"), 1, LONGEST_SECONDS), _fits=fits)
+
+
+def _staged_fingerprints(rows: pl.DataFrame) -> pl.DataFrame:
+    items = unsigned(rows["fingerprint"])
+    return pl.DataFrame(
+        {"fingerprint_id": rows["_id"], "fingerprint_key": fingerprint_keys(rows["_id"], items), "duration_seconds": rows["_length"]}
+    ).with_columns(items=items)
+
+
+STREAMS = (
+    Stream(
+        "track",
+        "source_fingerprint_track",
+        {"id": "VARCHAR", "gid": "VARCHAR", "new_id": "VARCHAR"},
+        _casting(gid=_uuid("gid"), new_id=_id("new_id")),
+        (
+            _missing("_gid", "gid", Reason.INVALID_ID),
+            RowRule(Reason.INVALID_ID, pl.col("new_id").is_not_null() & pl.col("_new_id").is_null(), "new_id"),
+        ),
+        _renaming(fingerprint_track_id="_id", public_id="_gid", merged_into="_new_id"),
+    ),
+    Stream(
+        "meta",
+        "source_fingerprint_meta",
+        {"id": "VARCHAR", "track": "VARCHAR", "artist": "VARCHAR", "album": "VARCHAR", "year": "VARCHAR"},
+        _casting(year=whole_number(pl.col("year"), -9999, 9999)),
+        (),
+        _renaming(meta_id="_id", title="track", artist="artist", album="album", year="_year"),
+    ),
+    Stream(
+        "fingerprint",
+        "source_fingerprint",
+        {"id": "VARCHAR", "fingerprint": "BIGINT[]", "length": "VARCHAR"},
+        _fingerprint_rows,
+        (
+            RowRule(Reason.INVALID_FINGERPRINT, pl.col("fingerprint").list.len().fill_null(0) < FEWEST_ITEMS),
+            RowRule(Reason.INVALID_FINGERPRINT, ~pl.col("_fits").fill_null(value=False)),
+            _missing("_length", "length", Reason.INVALID_DURATION),
+        ),
+        _staged_fingerprints,
+    ),
+    Stream(
+        "track_fingerprint",
+        "source_fingerprint_member",
+        {"id": "VARCHAR", "track_id": "VARCHAR", "fingerprint_id": "VARCHAR", "submission_count": "VARCHAR"},
+        _casting(fingerprint=pl.coalesce(_id("fingerprint_id"), _id("id")), track=_id("track_id"), count=_count("submission_count")),
+        (_missing("_track", "track_id", Reason.INVALID_ID), _missing("_count", "submission_count", Reason.INVALID_NUMBER)),
+        _renaming(fingerprint_id="_fingerprint", fingerprint_track_id="_track", submission_count="_count"),
+    ),
+    Stream(
+        "track_mbid",
+        "source_fingerprint_link",
+        {"id": "VARCHAR", "track_id": "VARCHAR", "mbid": "VARCHAR", "submission_count": "VARCHAR", "disabled": "VARCHAR"},
+        _casting(track=_id("track_id"), mbid=_uuid("mbid"), count=_count("submission_count"), disabled=_is_flag("disabled")),
+        (
+            _missing("_track", "track_id", Reason.INVALID_ID),
+            _missing("_mbid", "mbid", Reason.INVALID_ID),
+            _missing("_count", "submission_count", Reason.INVALID_NUMBER),
+        ),
+        _renaming(link_id="_id", fingerprint_track_id="_track", external_id="_mbid", submission_count="_count", is_disabled="_disabled"),
+    ),
+)
+"""In the order in which a day is applied."""

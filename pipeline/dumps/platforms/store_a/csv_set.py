@@ -1,0 +1,189 @@
+"""The relational CSV set (`bp_track.csv`, `bp_artist.csv`, `bp_artist_track.csv` ...) -> delivered rows.
+
+DuckDB reads (`csv_tables`) and joins.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from pipeline.dumps.errors import DumpError
+from pipeline.dumps.fields.credits import CREDITS
+from pipeline.dumps.fields.durations import clock_ms, whole_ms
+from pipeline.dumps.platforms.store_a.version_4 import genre_and_parent
+from pipeline.dumps.readers.csv_tables import CsvForm, CsvTable, empty_table, load_table
+from pipeline.dumps.staging.layout_expectations import names_in
+from pipeline.dumps.staging.sorted_streams import nested, side_by_side
+from pipeline.engine.duckdb_session import bounded_duckdb, stream
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    import duckdb
+
+    from pipeline.dumps.delivered_records.record_store import DeliveredStore
+    from pipeline.dumps.staging.staging_writer import StagingWriter
+
+TABLES: dict[str, dict[str, tuple[str, ...]]] = {
+    "bp_track": {
+        "track_id": ("track_id", "id"),
+        "title": ("title", "track_title", "track_name", "name"),
+        "mix": ("mix", "mix_name"),
+        "isrc": ("isrc",),
+        "duration": ("duration_ms", "length_ms", "duration", "length"),
+        "genre_id": ("genre_id",),
+        "subgenre_id": ("subgenre_id",),
+        "release_id": ("release_id",),
+        "release_date": ("release_date",),
+        "track_url": ("track_url", "url"),
+    },
+    "bp_artist": {"artist_id": ("artist_id", "id"), "artist_name": ("artist_name", "name")},
+    "bp_artist_track": {"artist_id": ("artist_id",), "track_id": ("track_id",), "is_remixer": ("is_remixer",)},
+    "bp_label": {"label_id": ("label_id", "id"), "label_name": ("label_name", "name")},
+    "bp_genre": {"genre_id": ("genre_id", "id"), "genre_name": ("genre_name", "name")},
+    "bp_subgenre": {"subgenre_id": ("subgenre_id", "id"), "subgenre_name": ("subgenre_name", "name"), "genre_id": ("genre_id",)},
+    "bp_release": {
+        "release_id": ("release_id", "id"),
+        "title": ("release_title", "release_name", "title", "name"),
+        "release_date": ("release_date",),
+        "label_id": ("label_id",),
+        "catalog_number": ("catalog_number", "catalogue_number"),
+        "upc": ("upc",),
+        "release_type": ("release_type", "type"),
+        "release_url": ("release_url", "url"),
+    },
+    "bp_artist_release": {"artist_id": ("artist_id",), "release_id": ("release_id",)},
+}
+"""What is read of each table: our name of a column -> the names it may have in the file, the first found counts."""
+REQUIRED = {
+    "bp_track": ("track_id", "title"),
+    "bp_artist": ("artist_id", "artist_name"),
+    "bp_artist_track": ("artist_id", "track_id"),
+    "bp_label": ("label_id", "label_name"),
+    "bp_genre": ("genre_id", "genre_name"),
+    "bp_subgenre": ("subgenre_id", "subgenre_name"),
+    "bp_release": ("release_id", "title"),
+    "bp_artist_release": ("artist_id", "release_id"),
+}
+_OFTEN_ABSENT = ("catalog_number", "upc", "release_type", "track_url", "release_url")
+_PASSED_OVER = names_in("""
+    track_number track_count
+    artist_url label_url genre_url subgenre_url release_img updated_on song_count is_remixed bpm key_id label_id exclusive release_url
+    track_url
+""")
+"""Columns that the set is known to have and that say nothing that the catalog keeps."""
+REQUIRED_TABLES = ("bp_track", "bp_artist", "bp_artist_track")
+_ENTITY = {"bp_artist": "source_artist", "bp_label": "source_label", "bp_release": "source_release"}
+_NO_TEXT = pl.lit(None, dtype=pl.String)
+_URL_SLUG = r"/(?:track|release)/([^/]+)/[0-9]+"
+
+
+def csv_tables(dump: Path) -> dict[str, Path]:
+    """The tables of the set below `dump`: `bp_track.csv`, `bp_genre_2023-09.csv`, `bp_artist.csv.gz` ..., by table name.
+
+    DumpError when two files are of one table: which of them counts is not ours to guess.
+    """
+    found: dict[str, Path] = {}
+    for path in [dump] if dump.is_file() else sorted(dump.rglob("bp_*.csv*")):
+        match = re.match(r"(bp_[a-z_]+?)(?:[_-][0-9][0-9_-]*)?\.csv", path.name)
+        if match and match[1] in TABLES:
+            if match[1] in found:
+                raise DumpError(f"{path}: a second file of table {match[1]} beside {found[match[1]].name}; leave one of them")
+            found[match[1]] = path
+    return found
+
+
+def add_csv_set(tables: dict[str, Path], dump: Path, scratch: Path, store: DeliveredStore, out: StagingWriter) -> None:
+    """Add the set to `store`; DumpError when a table or a column is missing or a file cannot be read."""
+    missing = [name for name in REQUIRED_TABLES if name not in tables]
+    if missing:
+        raise DumpError(f"{dump}: no {', '.join(f'{name}.csv' for name in missing)} beside {', '.join(sorted(tables))}; deliver them")
+    store.has_references = True
+    with bounded_duckdb(scratch / "csv_spill") as connection:
+        loaded = {name: _load(connection, name, tables.get(name), dump, scratch, out) for name in TABLES}
+        for block in _nested(connection, "bp_track", "track_id", "bp_artist_track"):
+            store.add("recording", _recordings(loaded["bp_track"].placed(block)))
+        for block in _nested(connection, "bp_release", "release_id", "bp_artist_release"):
+            store.add("release", _releases(loaded["bp_release"].placed(block)))
+        for name, kind in (("bp_artist", "artist"), ("bp_label", "label")):
+            for block in stream(connection, f"SELECT position, {kind}_id AS id, {kind}_name AS title FROM {name} ORDER BY position"):
+                store.add(kind, loaded[name].placed(block))
+
+
+def _load(connection: duckdb.DuckDBPyConnection, name: str, path: Path | None, dump: Path, scratch: Path, out: StagingWriter) -> CsvTable:
+    ids = [column for column in TABLES[name] if column.endswith("_id")]
+    form = CsvForm(
+        TABLES[name],
+        REQUIRED[name],
+        _ENTITY.get(name, "source_recording"),
+        "docs/reference/formats/store_a.md",
+        ids,
+        optional=[column for column in TABLES[name] if column not in (*REQUIRED[name], *_OFTEN_ABSENT)],
+        passed_over=_PASSED_OVER,
+    )
+    if path is None:
+        return empty_table(connection, name, form)
+    return load_table(connection, name, form, path, path.name if path == dump else str(path.relative_to(dump)), scratch, out)
+
+
+def _nested(connection: duckdb.DuckDBPyConnection, name: str, key: str, credit_table: str) -> Iterator[pl.DataFrame]:
+    """Rows of `name` in order with their credits (names are looked up later), joined and sorted by DuckDB."""
+    joined = {
+        "bp_track": """
+            LEFT JOIN (SELECT genre_id AS g, any_value(genre_name) AS genre FROM bp_genre GROUP BY 1) ON g = t.genre_id
+            LEFT JOIN (SELECT subgenre_id AS s, any_value(subgenre_name) AS subgenre FROM bp_subgenre GROUP BY 1) ON s = t.subgenre_id
+        """,
+        "bp_release": "LEFT JOIN (SELECT label_id AS l, any_value(label_name) AS label_name FROM bp_label GROUP BY 1) ON l = t.label_id",
+    }
+    rows = stream(connection, f"SELECT * FROM {name} t {joined[name]} ORDER BY position")
+    remixer = "lower(trim(c.is_remixer)) IN ('1', '1.0', 't', 'true', 'yes')" if credit_table == "bp_artist_track" else "false"
+    credit_rows = stream(
+        connection,
+        f"""
+        SELECT t.position, c.artist_id, NULL::VARCHAR AS name, CASE WHEN {remixer} THEN 'remixer' ELSE 'primary' END AS role
+        FROM {credit_table} c JOIN {name} t USING ({key}) GROUP BY t.position, c.artist_id, role ORDER BY t.position, role, min(c.position)
+        """,
+    )
+    for block, credit in side_by_side(rows, credit_rows, "position"):
+        artists = nested(block, credit, "position", ["artist_id", "name", "role"]) if credit.height else pl.lit([], dtype=CREDITS)
+        yield block.with_columns(artists=artists)
+
+
+def _recordings(block: pl.DataFrame) -> pl.DataFrame:
+    genre = genre_and_parent(pl.col("genre"), pl.col("genre_id"), pl.col("subgenre"), pl.col("subgenre_id"))
+    return block.select(
+        "source_file",
+        "place",
+        "title",
+        "isrc",
+        "duration",
+        "release_id",
+        "release_date",
+        "artists",
+        id="track_id",
+        version="mix",
+        duration_ms=pl.coalesce(whole_ms(pl.col("duration")), clock_ms(pl.col("duration"))),
+        slug=pl.col("track_url").str.extract(_URL_SLUG),
+        genres=genre,
+    )
+
+
+def _releases(block: pl.DataFrame) -> pl.DataFrame:
+    return block.select(
+        "source_file",
+        "place",
+        "title",
+        "release_date",
+        "label_id",
+        "label_name",
+        "catalog_number",
+        "upc",
+        "release_type",
+        "artists",
+        id="release_id",
+        slug=pl.col("release_url").str.extract(_URL_SLUG),
+    )

@@ -1,0 +1,164 @@
+"""Version 3 tracks and releases (camel case, HTML entities), site-search tracks and bare track lists -> delivered rows."""
+
+from __future__ import annotations
+
+import html
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from pipeline.dumps.delivered_records.record_shapes import GENRES
+from pipeline.dumps.fields.credits import CREDITS
+from pipeline.dumps.fields.durations import clock_ms, whole_ms
+from pipeline.dumps.platforms.store_a.version_4 import barcode_or_number, release_type
+from pipeline.dumps.staging.record_checks import given
+
+if TYPE_CHECKING:
+    from pipeline.dumps.delivered_records.record_store import DeliveredStore
+
+_NO_TEXT = pl.lit(None, dtype=pl.String)
+
+
+def unescaped(value: pl.Expr) -> pl.Expr:
+    """Text with HTML entities -> the characters; only texts with an ampersand are touched."""
+    return pl.when(value.str.contains("&", literal=True)).then(value.map_elements(html.unescape, return_dtype=pl.String)).otherwise(value)
+
+
+def add_tracks(rows: pl.DataFrame, store: DeliveredStore) -> None:
+    """Version 3 tracks, and the release that each names as a part."""
+    duration = pl.coalesce(given("lengthMs"), given("length"))
+    store.add(
+        "recording",
+        rows.select(
+            "source_file",
+            "place",
+            "id",
+            "slug",
+            title=unescaped(pl.col("name")),
+            version=unescaped(pl.col("mixName")),
+            artists=_credits(rows["artists"]),
+            duration=duration,
+            duration_ms=pl.coalesce(whole_ms(duration), clock_ms(duration)),
+            release_id=pl.col("release").struct.field("id"),
+            release_date=pl.coalesce(given("releaseDate"), given("publishDate")),
+            track_number="trackNumber",
+            genres=_genres(rows),
+        ),
+    )
+    release, label = pl.col("release").struct, pl.col("label").struct
+    parts = rows.filter(release.field("id").is_not_null()).select(
+        "source_file",
+        "place",
+        id=release.field("id"),
+        title=unescaped(release.field("name")),
+        slug=release.field("slug"),
+        label_id=label.field("id"),
+        label_name=unescaped(label.field("name")),
+        release_date=pl.coalesce(given("releaseDate"), given("publishDate")),
+        is_part=pl.lit(value=True),
+    )
+    store.add("release", parts.unique("id", keep="first", maintain_order=True))
+
+
+def add_releases(rows: pl.DataFrame, store: DeliveredStore) -> None:
+    """Version 3 releases."""
+    label = pl.col("label").struct
+    rows = rows.rename({"catalogNumber": "catalog_number"})
+    store.add(
+        "release",
+        rows.select(
+            "source_file",
+            "place",
+            *barcode_or_number(_NO_TEXT),
+            "id",
+            "slug",
+            title=unescaped(pl.col("name")),
+            artists=_credits(rows["artists"]),
+            label_id=label.field("id"),
+            label_name=unescaped(label.field("name")),
+            release_date=pl.coalesce(given("releaseDate"), given("publishDate")),
+            release_type=release_type(pl.col("category").str.to_lowercase()),
+            genres=_genres(rows),
+        ),
+    )
+
+
+def add_found(rows: pl.DataFrame, store: DeliveredStore) -> None:
+    """Tracks of the site's search."""
+    artist, genre = pl.element().struct, pl.element().struct
+    role = pl.when(artist.field("artist_type_name").str.to_lowercase() == "remixer").then(pl.lit("remixer")).otherwise(pl.lit("primary"))
+    credit = pl.struct(artist_id=artist.field("artist_id"), name=artist.field("artist_name"), role=role)
+    named = pl.struct(genre=genre.field("genre_name"), genre_id=genre.field("genre_id"), parent=_NO_TEXT)
+    release = pl.col("release").struct
+    store.add(
+        "recording",
+        rows.select(
+            "source_file",
+            "place",
+            "isrc",
+            id="track_id",
+            title="track_name",
+            version="mix_name",
+            artists=pl.col("artists").list.eval(credit).cast(CREDITS),
+            duration="length",
+            duration_ms=pl.coalesce(whole_ms(pl.col("length")), clock_ms(pl.col("length"))),
+            release_id=release.field("release_id"),
+            genres=pl.col("genre").list.eval(named).cast(GENRES),
+        ),
+    )
+    parts = rows.filter(release.field("release_name").is_not_null()).select(
+        "source_file", "place", id=release.field("release_id"), title=release.field("release_name"), is_part=pl.lit(value=True)
+    )
+    store.add("release", parts.unique("id", keep="first", maintain_order=True))
+
+
+def add_listed(rows: pl.DataFrame, store: DeliveredStore) -> None:
+    """Tracks of a list with names only: without an id they end as rejects that say so."""
+    listed = pl.concat_list(_named("artists", "primary"), _named("remixers", "remixer"))
+    store.add(
+        "recording",
+        rows.select(
+            "source_file",
+            "place",
+            "id",
+            title="name",
+            version="mix",
+            artists=listed,
+            duration="duration_ms",
+            duration_ms=whole_ms(pl.col("duration_ms")),
+            release_date="published_date",
+        ),
+    )
+
+
+def _named(column: str, role: str) -> pl.Expr:
+    credit = pl.struct(artist_id=_NO_TEXT, name=pl.element(), role=pl.lit(role))
+    return pl.col(column).list.eval(credit).cast(CREDITS).fill_null(pl.lit([], dtype=CREDITS))
+
+
+def _credits(artists: pl.Series) -> pl.Series:
+    lists = [
+        [
+            {
+                "artist_id": artist["id"],
+                "name": html.unescape(artist["name"] or ""),
+                "role": "remixer" if artist["type"] == "remixer" else "primary",
+            }
+            for artist in row or []
+            if artist
+        ]
+        for row in artists.to_list()
+    ]
+    return pl.Series(lists, dtype=CREDITS)
+
+
+def _genres(rows: pl.DataFrame) -> pl.Series:
+    """The genres, then the sub-genres below the first of them."""
+    lists = []
+    for genres, below in rows.select("genres", "subGenres").iter_rows():
+        parent = html.unescape(genres[0]["name"] or "") if genres else None
+        named = [(genre, None) for genre in genres or []] + [(genre, parent) for genre in below or []]
+        lists.append(
+            [{"genre": html.unescape(genre["name"] or ""), "genre_id": genre["id"], "parent": above} for genre, above in named if genre]
+        )
+    return pl.Series(lists, dtype=GENRES)

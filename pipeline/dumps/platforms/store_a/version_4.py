@@ -1,0 +1,148 @@
+"""Version 4 catalog tracks, releases, artists and labels -> delivered rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from catalog_store.identifiers import gtin_expr
+from pipeline.dumps.delivered_records.record_shapes import GENRES
+from pipeline.dumps.fields.credits import CREDITS
+from pipeline.dumps.fields.durations import clock_ms, whole_ms
+from pipeline.dumps.staging.record_checks import given
+
+if TYPE_CHECKING:
+    from pipeline.dumps.delivered_records.record_store import DeliveredStore
+
+COMPILATION_ARTISTS = 6
+"""A release lists the artists of all its tracks and never says Various Artists: with so many, and as many tracks, it is a compilation."""
+BARCODE_SHAPE = "^[0-9]{12,14}$"
+_FLAGS = {"true": True, "false": False}
+_NO_TEXT = pl.lit(None, dtype=pl.String)
+
+
+def add_tracks(rows: pl.DataFrame, store: DeliveredStore) -> None:
+    """Tracks, and the release that each names as a part."""
+    has_detail = pl.any_horizontal(pl.col(name).is_not_null() for name in ("artists", "genre", "release", "length_ms", "isrc"))
+    store.add("recording", rows.select(*_tracks(), is_part=~has_detail))
+    release = pl.col("release").struct
+    store.add(
+        "release",
+        rows.filter(release.field("id").is_not_null())
+        .select(
+            "source_file",
+            "place",
+            *barcode_or_number(pl.lit(None, dtype=pl.String)),
+            id=release.field("id"),
+            title=release.field("name"),
+            slug=release.field("slug"),
+            label_id=release.field("label").struct.field("id"),
+            label_name=release.field("label").struct.field("name"),
+            release_date=_date(),
+            is_part=pl.lit(value=True),
+        )
+        .unique("id", keep="first", maintain_order=True),
+    )
+
+
+def add_releases(rows: pl.DataFrame, store: DeliveredStore) -> None:
+    """Releases; those that say no more than their name (items of a list) are parts."""
+    kind = pl.col("type").struct.field("name").str.to_lowercase()
+    artists = pl.col("artists").list.len()
+    many = (artists >= COMPILATION_ARTISTS) & (pl.col("track_count").cast(pl.Int64, strict=False).fill_null(artists) >= COMPILATION_ARTISTS)
+    has_detail = pl.any_horizontal(pl.col(name).is_not_null() for name in ("artists", "label", "upc", "type", "track_count"))
+    store.add(
+        "release",
+        rows.select(
+            "source_file",
+            "place",
+            *barcode_or_number(pl.col("upc")),
+            "track_count",
+            "slug",
+            id="id",
+            title="name",
+            artists=credits_of("artists", "primary"),
+            label_id=pl.col("label").struct.field("id"),
+            label_name=pl.col("label").struct.field("name"),
+            release_date=_date(),
+            release_type=release_type(kind),
+            is_compilation=(many | kind.str.contains("compilation")).fill_null(value=False),
+            is_part=~has_detail,
+        ),
+    )
+
+
+def add_artists(rows: pl.DataFrame, store: DeliveredStore) -> None:
+    """Artists."""
+    store.add("artist", rows.select("source_file", "place", "id", title="name"))
+
+
+def add_labels(rows: pl.DataFrame, store: DeliveredStore) -> None:
+    """Labels."""
+    store.add("label", rows.select("source_file", "place", "id", title="name"))
+
+
+def credits_of(column: str, role: str) -> pl.Expr:
+    """A list of {id, name} as credits of one role; empty when null."""
+    person = pl.element().struct
+    credit = pl.struct(artist_id=person.field("id"), name=person.field("name"), role=pl.lit(role))
+    return pl.col(column).list.eval(credit).cast(CREDITS).fill_null(pl.lit([], dtype=CREDITS))
+
+
+def release_type(kind: pl.Expr) -> pl.Expr:
+    """`release` is the store's word for any release and says nothing."""
+    return pl.when(kind != "release").then(kind)
+
+
+def barcode_or_number(upc: pl.Expr) -> list[pl.Expr]:
+    """`upc` and `catalog_number`: labels write a barcode where the catalogue number belongs."""
+    number = given("catalog_number").str.strip_chars()
+    is_barcode = number.str.contains(BARCODE_SHAPE) & gtin_expr(number).is_not_null()
+    said = pl.when(upc.str.strip_chars() != "").then(upc)
+    return [
+        pl.coalesce(said, pl.when(is_barcode).then(number)).alias("upc"),
+        pl.when(~is_barcode).then(number).alias("catalog_number"),
+    ]
+
+
+def genre_and_parent(genre: pl.Expr, genre_id: pl.Expr, sub: pl.Expr, sub_id: pl.Expr) -> pl.Expr:
+    """The genre, then the sub-genre below it."""
+    both = pl.concat_list(
+        pl.struct(genre=genre, genre_id=genre_id, parent=_NO_TEXT),
+        pl.struct(genre=sub, genre_id=sub_id, parent=pl.when(sub.is_not_null()).then(genre)),
+    ).cast(GENRES)
+    return both.list.filter(pl.element().struct.field("genre").is_not_null() | pl.element().struct.field("genre_id").is_not_null())
+
+
+def _tracks() -> list[pl.Expr]:
+    genre, sub_genre = pl.col("genre").struct, pl.col("sub_genre").struct
+    has_length = given("length_ms").is_not_null() & (whole_ms(pl.col("length_ms")) != 0).fill_null(value=True)
+    duration = pl.when(has_length).then("length_ms").otherwise(pl.coalesce(given("length"), given("length_ms")))
+    flags = [pl.when(pl.col(name) == "true").then(pl.lit(name.removeprefix("is_"))) for name in ("is_dj_edit", "is_ugc_remix")]
+    return [
+        *(pl.col(name) for name in ("source_file", "place", "id", "isrc", "slug")),
+        pl.col("name").alias("title"),
+        pl.col("mix_name").alias("version"),
+        pl.concat_list(credits_of("artists", "primary"), credits_of("remixers", "remixer")).alias("artists"),
+        joined_primary().alias("artist_credit"),
+        duration.alias("duration"),
+        pl.coalesce(whole_ms(duration), clock_ms(duration)).alias("duration_ms"),
+        pl.col("release").struct.field("id").alias("release_id"),
+        _date().alias("release_date"),
+        pl.col("number").alias("track_number"),
+        pl.col("is_explicit").replace_strict(_FLAGS, default=None, return_dtype=pl.Boolean).alias("is_explicit"),
+        pl.concat_list(flags).list.drop_nulls().alias("traits"),
+        genre_and_parent(genre.field("name"), genre.field("id"), sub_genre.field("name"), sub_genre.field("id")).alias("genres"),
+    ]
+
+
+def joined_primary() -> pl.Expr:
+    """The artists without the remixers, as the store shows them."""
+    names = pl.col("artists").list.eval(pl.element().struct.field("name")).list.join(", ")
+    return pl.when(names != "").then(names)
+
+
+def _date() -> pl.Expr:
+    """The date that the store shows, else the one since when it is on sale."""
+    return pl.coalesce(given("new_release_date"), given("publish_date"))

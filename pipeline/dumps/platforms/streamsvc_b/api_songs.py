@@ -1,0 +1,248 @@
+"""Recorded answers: catalog songs, albums and artists of the API, and lookup answers, one per line or as documents.
+
+An API song names its artists in one display string, which is never split; its album's id stands in its URL only. Albums and artists that
+stand inside songs are laid down per block and staged once at the end. What must not live here: JSON syntax.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from pipeline.dumps.errors import DumpError
+from pipeline.dumps.fields.credits import CREDITS
+from pipeline.dumps.platforms.streamsvc_b.song_conforming import (
+    ROOT_GENRE,
+    stage_albums,
+    stage_artists,
+    stage_genres,
+    stage_places,
+    stage_songs,
+)
+from pipeline.dumps.readers.ndjson import read_json_blocks
+from pipeline.dumps.staging.layout_expectations import names_in
+from pipeline.dumps.staging.record_checks import RowRule, given, split_rows
+from pipeline.dumps.staging.reject_reasons import Reason
+from pipeline.engine.duckdb_session import bounded_duckdb, frame, stream
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pipeline.dumps.staging.staging_writer import StagingWriter
+
+SUFFIXES = (".json", ".jsonl", ".ndjson")
+MEMBERS = ("results.songs.data", "results.albums.data", "results.artists.data", "results", "data")
+"""Where answers hold their objects."""
+_LOOKUP = (
+    *("wrapperType", "kind", "trackId", "collectionId", "artistId", "artistName", "trackName", "trackCensoredName", "collectionName"),
+    *("collectionArtistName", "primaryGenreName", "trackTimeMillis", "releaseDate", "trackNumber", "discNumber", "discCount", "trackCount"),
+    "trackExplicitness",
+)
+_ATTRIBUTES = (
+    *("name", "artistName", "albumName", "isrc", "durationInMillis", "releaseDate", "trackNumber", "discNumber", "contentRating", "url"),
+    *("recordLabel", "upc", "isSingle", "isCompilation", "trackCount"),
+)
+COLUMNS = {
+    **dict.fromkeys(("id", "type", *_LOOKUP), "VARCHAR"),
+    "attributes": f"STRUCT({', '.join(f'{name} VARCHAR' for name in _ATTRIBUTES)}, genreNames VARCHAR[])",
+    "relationships": "STRUCT(artists STRUCT(data STRUCT(id VARCHAR)[]))",
+}
+USUAL = names_in("""
+    attributes.name attributes.artistName attributes.isrc attributes.durationInMillis attributes.releaseDate attributes.url
+""")
+"""Members that every dump of some size has."""
+PASSED_OVER = names_in("""
+    href meta resultCount attributes.albumName attributes.artwork attributes.audio* attributes.composerName attributes.has*
+    attributes.isAppleDigitalMaster attributes.isMasteredForItunes attributes.isComplete attributes.isVocalAttenuationAllowed
+    attributes.playParams attributes.previews attributes.copyright attributes.workName attributes.movement* attributes.attribution
+    attributes.editorialNotes attributes.upc attributes.extendedAssetUrls relationships* views collection* track* artist* artwork*
+    preview* currency country copyright contentAdvisory* isStreamable amgArtistId primaryGenreId releaseDate longDescription
+    shortDescription hasITunesExtras
+""")
+"""Members that answers are known to have and that say nothing that the catalog keeps."""
+_KINDS = {"songs": "song", "albums": "album", "artists": "artist", "collection": "album", "artist": "artist", "song": "song"}
+ALBUM_IN_URL = r"/album/(?:[^/?]+/)?([0-9]+)"
+SEVERAL = r", | & "
+"""Between the artists of a display string."""
+NOT_EXPLICIT = "none"
+"""What an API song without a `contentRating` is in the words of the media feed."""
+
+
+def json_files(dump: Path) -> list[Path]:
+    """The JSON files of the dump, compressed or not, in order of path."""
+    return sorted(path for path in dump.rglob("*") if path.is_file() and any(suffix in SUFFIXES for suffix in path.suffixes))
+
+
+def stage_answers(files: list[Path], dump: Path, scratch: Path, out: StagingWriter) -> None:
+    """Stage recorded answers; DumpError when they hold no song."""
+    rows = 0
+    for number, block in enumerate(_records(files, dump, out)):
+        placed = block.with_columns(position=pl.int_range(rows, rows + pl.len(), dtype=pl.Int64))
+        rows += block.height
+        songs = _songs(placed)
+        out.read("source_recording", songs.height)
+        songs.write_parquet(scratch / f"songs-{number:06d}.parquet", compression="lz4")
+        _albums(placed).write_parquet(scratch / f"albums-{number:06d}.parquet", compression="lz4")
+        _artists(placed).write_parquet(scratch / f"artists-{number:06d}.parquet", compression="lz4")
+    if not rows:
+        raise DumpError(f"{dump}: no song in {', '.join(file.name for file in files[:5])}; see docs/reference/formats/streamsvc_b.md")
+    once = pl.DataFrame(schema={"id": pl.String, "first": pl.Int64})
+    with bounded_duckdb(scratch / "spill") as connection:
+        for table in ("songs", "albums", "artists"):
+            connection.execute(
+                f"CREATE VIEW {table} AS SELECT * FROM read_parquet('{str(scratch).replace(chr(39), chr(39) * 2)}/{table}-*.parquet')"
+            )
+        repeated = frame(connection, "SELECT id, min(position) AS first FROM songs WHERE id IS NOT NULL GROUP BY id HAVING count(*) > 1")
+        for path in sorted(scratch.glob("songs-*.parquet")):
+            kept = stage_songs(pl.read_parquet(path), repeated, out)
+            stage_places(kept.select("source_file", "place", "disc_number", "track_number", release_id="album_id", external_id="id"), out)
+            stage_genres(_genre_rows(kept, "recording"), out)
+        for block in stream(connection, _fullest("albums")):
+            kept = stage_albums(block, once, out)
+            stage_genres(_genre_rows(kept, "release"), out)
+        for block in stream(connection, _fullest("artists")):
+            stage_artists(block, once, out)
+
+
+def _fullest(table: str) -> str:
+    """Each id once, in its fullest form, in the order of the dump."""
+    return f"SELECT * FROM {table} QUALIFY row_number() OVER (PARTITION BY id ORDER BY rank, position) = 1 ORDER BY position, id"
+
+
+def _records(files: list[Path], dump: Path, out: StagingWriter) -> Iterator[pl.DataFrame]:
+    """Blocks of objects with `_kind` (song, album, artist); videos and the like are rejected."""
+    entity = "source_recording"
+    for path in files:
+        out.use(path)
+        census = out.census("answers", COLUMNS, PASSED_OVER, USUAL)
+        for block in read_json_blocks(path, COLUMNS, source_file=str(path.relative_to(dump)), members=MEMBERS, census=census):
+            out.read(entity, block.broken.height)
+            out.write_rejects(block.rejects(entity))
+            said = pl.coalesce("type", pl.when(pl.col("wrapperType") == "track").then("kind").otherwise("wrapperType"))
+            marked = block.frame.with_columns(id=pl.coalesce("id", "trackId"), _said=said).with_columns(
+                _kind=pl.col("_said").replace_strict(_KINDS, default=None)
+            )
+            rules = [
+                RowRule(Reason.NOT_AUDIO, pl.col("_kind").is_null() & pl.col("_said").is_not_null(), "_said"),
+                RowRule(Reason.UNKNOWN_KIND, pl.col("_kind").is_null()),
+            ]
+            kept, rejects = split_rows(marked, entity, "id", rules)
+            out.read(entity, rejects.height)
+            out.write_rejects(rejects)
+            yield kept
+
+
+def _attribute(name: str) -> pl.Expr:
+    return pl.col("attributes").struct.field(name)
+
+
+def _one_artist(identifier: pl.Expr, name: pl.Expr) -> pl.Expr:
+    """The display string as one primary artist, or no artist."""
+    credit = pl.struct(identifier.alias("artist_id"), name.alias("name"), pl.lit("primary").alias("role"))
+    return pl.when(name.str.strip_chars() != "").then(pl.concat_list(credit)).otherwise(pl.lit([], dtype=CREDITS))
+
+
+def _only_artist_id() -> pl.Expr:
+    """The id of the artist when the display string stands for one artist."""
+    people = pl.col("relationships").struct.field("artists").struct.field("data")
+    return pl.coalesce("artistId", pl.when(people.list.len() == 1).then(people.list.first().struct.field("id")))
+
+
+def _songs(block: pl.DataFrame) -> pl.DataFrame:
+    name, censored = pl.col("trackName"), pl.col("trackCensoredName")
+    # The censored title is at times the fuller one: it carries the version.
+    looked_up = pl.when(censored.str.starts_with(name) & (censored.str.len_chars() > name.str.len_chars())).then(censored).otherwise(name)
+    artist = pl.coalesce("artistName", _attribute("artistName"))
+    unrated = pl.when(pl.col("attributes").is_not_null()).then(pl.lit(NOT_EXPLICIT))
+    return block.filter(pl.col("_kind") == "song").select(
+        "position",
+        "source_file",
+        "place",
+        "id",
+        name=pl.coalesce(_attribute("name"), looked_up),
+        version=pl.lit(None, dtype=pl.String),
+        isrc=_attribute("isrc"),
+        duration_ms=pl.coalesce(_attribute("durationInMillis"), "trackTimeMillis"),
+        album_id=pl.coalesce("collectionId", _attribute("url").str.extract(ALBUM_IN_URL)),
+        date=pl.coalesce(_attribute("releaseDate"), "releaseDate"),
+        advisory=pl.coalesce(_attribute("contentRating"), "trackExplicitness", unrated),
+        kind=pl.lit(None, dtype=pl.String),
+        traits=pl.lit([], dtype=pl.List(pl.String)),
+        artists=_one_artist(_only_artist_id(), artist),
+        artist_credit=artist,
+        lost_artists=pl.lit(None, dtype=pl.String),
+        popularity=pl.lit(None, dtype=pl.Float64),
+        disc_number=pl.coalesce(_attribute("discNumber"), "discNumber"),
+        track_number=pl.coalesce(_attribute("trackNumber"), "trackNumber"),
+        genres=_genre_names(),
+    )
+
+
+def _genre_names() -> pl.Expr:
+    names = pl.when(pl.col("primaryGenreName").is_not_null()).then(pl.concat_list("primaryGenreName"))
+    return pl.coalesce(_attribute("genreNames"), names)
+
+
+def _genre_rows(block: pl.DataFrame, entity_kind: str) -> pl.DataFrame:
+    rows = block.select(entity_id="id", genre="genres").explode("genre", empty_as_null=False, keep_nulls=False)
+    return rows.filter(pl.col("genre") != ROOT_GENRE).with_columns(
+        entity_kind=pl.lit(entity_kind),
+        position=pl.int_range(pl.len()).over("entity_id"),
+        genre_id=pl.lit(None, dtype=pl.String),
+        parent=pl.lit(None, dtype=pl.String),
+    )
+
+
+def _albums(block: pl.DataFrame) -> pl.DataFrame:
+    """Albums, once each: objects of their own (rank 0) before those that only songs name (rank 1)."""
+    own = pl.col("_kind") == "album"
+    artist = pl.coalesce(
+        pl.when(own).then(pl.coalesce(_attribute("artistName"), "artistName")),
+        "collectionArtistName",
+        pl.when(pl.col("collectionId").is_not_null()).then("artistName"),
+    )
+    artist_id = pl.when(own | pl.col("collectionArtistName").is_null()).then(_only_artist_id())
+    whole = own | (pl.col("discCount") == "1")
+    count = pl.coalesce(_attribute("trackCount"), pl.when(whole).then("trackCount"))
+    albums = block.filter(pl.col("_kind") != "artist").select(
+        "position",
+        "source_file",
+        "place",
+        id=pl.coalesce(pl.when(own).then("id"), "collectionId", _attribute("url").str.extract(ALBUM_IN_URL)),
+        name=pl.coalesce(pl.when(own).then(_attribute("name")), "collectionName", _attribute("albumName")),
+        version=pl.lit(None, dtype=pl.String),
+        artists=_one_artist(artist_id, artist),
+        artist_credit=artist,
+        label=pl.when(own).then(_attribute("recordLabel")),
+        upc=pl.when(own).then(_attribute("upc")),
+        # The date of a song is not the date of its album.
+        date=pl.when(own).then(pl.coalesce(_attribute("releaseDate"), "releaseDate")),
+        kind=pl.when(own & (_attribute("isSingle") == "true")).then(pl.lit("single")),
+        is_compilation=(_attribute("isCompilation") == "true").fill_null(value=False),
+        media=pl.lit(None, dtype=pl.String),
+        track_count=count,
+        genres=pl.when(own).then(_genre_names()),
+        rank=pl.when(own).then(0).otherwise(1),
+    )
+    known = albums.filter(given("id").is_not_null() | (pl.col("rank") == 0))
+    return known.sort("rank", maintain_order=True).unique("id", keep="first", maintain_order=True)
+
+
+def _artists(block: pl.DataFrame) -> pl.DataFrame:
+    """Artists, once each; a display string of several is no artist."""
+    own = pl.col("_kind") == "artist"
+    name = pl.coalesce(pl.when(own).then(_attribute("name")), "artistName", _attribute("artistName"))
+    artists = block.select(
+        "position",
+        "source_file",
+        "place",
+        id=pl.when(own).then(pl.coalesce("id", "artistId")).otherwise(_only_artist_id()),
+        name=name,
+        kind=pl.lit(None, dtype=pl.String),
+        rank=pl.when(own).then(0).otherwise(1),
+    )
+    alone = ~pl.col("name").str.contains(SEVERAL)
+    known = artists.filter((pl.col("rank") == 0) | (given("id").is_not_null() & alone))
+    return known.sort("rank", maintain_order=True).unique("id", keep="first", maintain_order=True)

@@ -1,0 +1,204 @@
+"""A delivery of EPF tables (files in folders, `.tbz` or `.zip` archives, numbered parts) -> Parquet files of the columns that are read.
+
+An archive is streamed member by member and never unpacked to disk. `song.isrc` and the like lie in other tables, so tables are laid down
+first and joined after (`epf_tables`).
+"""
+
+from __future__ import annotations
+
+import re
+import tarfile
+import zipfile
+import zlib
+from collections import Counter
+from typing import TYPE_CHECKING, BinaryIO, cast
+
+import polars as pl
+import pyarrow.parquet as pq
+
+from pipeline.dumps.errors import DumpError
+from pipeline.dumps.readers.compressed_files import DumpFile
+from pipeline.dumps.readers.epf import EpfFile
+from pipeline.dumps.readers.tar_members import WholeMember
+from pipeline.dumps.staging.layout_expectations import expected, names_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pipeline.dumps.staging.staging_writer import StagingWriter
+
+COLUMNS = {
+    "song": [
+        "song_id",
+        "name",
+        "title_version",
+        "parental_advisory_id",
+        "artist_display_name",
+        "original_release_date",
+        "itunes_release_date",
+        "track_length",
+    ],
+    "collection": [
+        "collection_id",
+        "name",
+        "title_version",
+        "artist_display_name",
+        "original_release_date",
+        "itunes_release_date",
+        "label_studio",
+        "media_type_id",
+        "is_compilation",
+    ],
+    "artist": ["artist_id", "name", "artist_type_id"],
+    "artist_song": ["artist_id", "song_id"],
+    "artist_collection": ["artist_id", "collection_id", "is_primary_artist"],
+    "collection_song": ["collection_id", "song_id", "track_number", "volume_number"],
+    "song_match": ["song_id", "isrc"],
+    "collection_match": ["collection_id", "upc"],
+    "genre": ["genre_id", "parent_id", "name"],
+    "genre_artist": ["genre_id", "artist_id", "is_primary"],
+    "genre_collection": ["genre_id", "collection_id", "is_primary"],
+    "song_popularity_per_genre": ["song_id", "song_rank"],
+    "parental_advisory": ["parental_advisory_id", "name"],
+}
+"""What is read of each table."""
+PASSED_OVER = names_in("""
+    export_date search_terms collection_display_name view_url copyright p_line preview_url preview_length artwork_url
+    content_provider_name collection_type_id parental_advisory_id is_actual_artist role_id preorder_only is_primary* amg_track_id
+    amg_album_id grid storefront_id genre_id
+""")
+"""Columns that the tables are known to have and that say nothing that the catalog keeps."""
+READ_BY_PLACE = {"genre_artist", "genre_collection"}
+"""Their last columns are spelled differently from source to source: the columns behind `export_date` are taken in order."""
+REQUIRED_TABLES = ("song",)
+ENTITIES = {"song": "source_recording", "collection": "source_release", "artist": "source_artist"}
+"""Tables of which every record counts; of the others a broken record costs a value."""
+_ARCHIVES = (".tbz", ".tar", ".tbz2", ".tgz", ".bz2", ".gz", ".zst")
+RECORDS_PER_PART = 1 << 40
+"""More than any file holds: `position` = part and record number in one."""
+_DAMAGE = (zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, NotImplementedError, RuntimeError)
+"""What archives and their members raise; the last two for a zip that is encrypted or packed in another way."""
+_TABLE_NAME = re.compile(r"^([a-z_]+?)[-_.]?\d*$")
+
+
+def table_name(path: str) -> str | None:
+    """The table that a file holds, by its name without digits; null when it is none of those read."""
+    match = _TABLE_NAME.match(path.rsplit("/", 1)[-1])
+    return match[1] if match and match[1] in COLUMNS else None
+
+
+def has_epf_tables(dump: Path) -> bool:
+    """Whether the dump holds EPF files or archives."""
+    return any(path.is_file() and (table_name(path.name) or path.suffix in (".tbz", ".zip")) for path in dump.rglob("*"))
+
+
+def export(dump: Path, scratch: Path, out: StagingWriter) -> dict[str, list[Path]]:
+    """Write the columns that are read below `scratch`, and the broken records to `out`: the files per table.
+
+    Beside COLUMNS they hold `source_file`, `record` (its number in that file) and `position` (ascends through all files of the table).
+    DumpError when a file or table is unusable.
+    """
+    parts: Counter[str] = Counter()
+    for path, name, file in _members(dump):
+        table = table_name(name)
+        if table:
+            parts[table] += 1
+            out.use(path)
+            try:
+                _export_table(table, name, file, scratch, parts[table], out)
+            except (*_DAMAGE, pl.exceptions.PolarsError) as error:
+                raise DumpError(f"{dump / name}: damaged ({error}); fetch it again and compare its checksum") from error
+            out.report(f"{name} is read")
+    missing = [table for table in REQUIRED_TABLES if not parts[table]]
+    if missing:
+        raise DumpError(
+            f"{dump}: no EPF table {', '.join(missing)} among {', '.join(sorted(parts)) or 'the files'}; deliver the missing archive"
+        )
+    return {table: sorted(scratch.glob(f"{table}-*.parquet")) for table in sorted(parts)}
+
+
+def _members(dump: Path) -> Iterator[tuple[Path, str, BinaryIO]]:
+    """Every file of the delivery with the file it lies in, by name, in order of path, archives taken apart."""
+    for path in sorted(path for path in dump.rglob("*") if path.is_file()):
+        name = str(path.relative_to(dump))
+        if path.suffix == ".zip":
+            try:
+                with zipfile.ZipFile(path) as archive:
+                    for member in archive.infolist():
+                        with archive.open(member) as file:
+                            yield path, f"{name}/{member.filename}", cast("BinaryIO", file)
+            except _DAMAGE as error:
+                raise DumpError(f"{path}: damaged archive ({error}); fetch it again and compare its checksum") from error
+        elif path.suffix in _ARCHIVES and table_name(path.stem) is None:
+            yield from ((path, inner, file) for inner, file in _tar_members(path, name))
+        elif path.suffix in ("", *_ARCHIVES) and table_name(path.stem):
+            with DumpFile(path) as plain:
+                yield path, name.removesuffix(path.suffix) if path.suffix else name, cast("BinaryIO", plain)
+
+
+def _tar_members(path: Path, name: str) -> Iterator[tuple[str, BinaryIO]]:
+    try:
+        with DumpFile(path) as packed, tarfile.open(fileobj=packed, mode="r|", tarinfo=WholeMember) as archive:
+            for member in archive:
+                file = archive.extractfile(member)
+                if file is not None:
+                    yield f"{name}/{member.name}", cast("BinaryIO", file)
+            # The end of the archive is not the end of the file: only there the decompressor sees its last checksum.
+            while packed.read(1 << 20):
+                pass
+    except tarfile.TarError as error:
+        raise DumpError(f"{path}: damaged archive ({error}); fetch it again and compare its checksum") from error
+
+
+def _export_table(table: str, name: str, file: BinaryIO, scratch: Path, part: int, out: StagingWriter) -> None:
+    epf = EpfFile(file, name)
+    wanted = COLUMNS[table]
+    delivered = list(epf.header.columns[1 : len(wanted) + 1]) if table in READ_BY_PLACE else wanted
+    if len(delivered) < len(wanted):
+        raise DumpError(f"{name}: no column {wanted[-1]} among {', '.join(epf.header.columns)}; see docs/reference/formats/streamsvc_b.md")
+    needed = delivered[:2] if table in READ_BY_PLACE else wanted
+    out.expect(f"table {table}", epf.header.columns, expected(needed, (), PASSED_OVER), place=name)
+    schema = (
+        pl.Schema({**dict.fromkeys(wanted, pl.String), "record": pl.Int64, "source_file": pl.String, "position": pl.Int64})
+        .to_frame()
+        .to_arrow()
+        .schema
+    )
+    with pq.ParquetWriter(scratch / f"{table}-{part:05d}.parquet", schema, compression="lz4") as writer:
+        for block in epf.blocks(tuple(delivered)):
+            rows = block.rows.rename(dict(zip(delivered, wanted, strict=True))).with_columns(
+                source_file=pl.lit(name), position=pl.col("record") + part * RECORDS_PER_PART
+            )
+            writer.write_table(rows.to_arrow())
+            _write_rejects(table, name, block.rejects, out)
+
+
+def _write_rejects(table: str, name: str, rejects: pl.DataFrame, out: StagingWriter) -> None:
+    entity = ENTITIES.get(table)
+    if entity:
+        out.read(entity, rejects.height)
+    out.write_rejects(
+        rejects.select(
+            entity=pl.lit(entity or _DEPENDENT.get(table, "source_genre")),
+            severity=pl.lit("row" if entity else "field"),
+            reason="reason",
+            source_file=pl.lit(name),
+            place=pl.format("record {}", "record"),
+            field=pl.lit(None if entity else table, dtype=pl.String),
+            value="value",
+            excerpt="excerpt",
+        )
+    )
+
+
+_DEPENDENT = {
+    "artist_song": "source_recording",
+    "song_match": "source_recording",
+    "song_popularity_per_genre": "source_recording",
+    "parental_advisory": "source_recording",
+    "collection_song": "source_release_track",
+    "artist_collection": "source_release",
+    "collection_match": "source_release",
+}
+"""The staging table that is the poorer for a broken record of a table that is no entity of its own."""

@@ -1,0 +1,445 @@
+"""The media feed: nested Parquet of songs, albums, artists and charts, in trees (`Song/version=1/date=.../part-*.parquet`) or flat files.
+
+What lives here: finding the files of a feed and flattening their columns. The layout is known from its documentation and from client code
+only, so shapes are read tolerantly: a localised text may be a map or a struct with the key `default`, an album one struct or a list of
+them, column names differ in case.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipeline.dumps.errors import DumpError
+from pipeline.dumps.fields.credits import joined_names
+from pipeline.dumps.platforms.streamsvc_b.song_conforming import (
+    ROOT_GENRE,
+    stage_albums,
+    stage_artists,
+    stage_genres,
+    stage_places,
+    stage_songs,
+)
+from pipeline.dumps.readers.parquet_files import read_batches, require_bounded
+from pipeline.dumps.staging.layout_expectations import Expected, expected, names_in
+from pipeline.dumps.staging.reject_reasons import Reason
+from pipeline.dumps.staging.sorted_streams import nested
+from pipeline.engine.duckdb_session import bounded_duckdb, frame
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    import duckdb
+
+    from pipeline.dumps.staging.staging_writer import StagingWriter
+
+FEEDS = {
+    "song": "song",
+    "songs": "song",
+    "album": "album",
+    "albums": "album",
+    "artist": "artist",
+    "artists": "artist",
+    "popularitytopchartsongs": "song chart",
+}
+"""First word of a folder's or file's name, in small letters -> feed."""
+_NAMED = {"id": (), "nameDefault": ("name",)}
+_PASSED_OVER = names_in("""
+    name namePronunciation titleVersionPronunciation audioLocale copyright copyrightPline prices shortPreview urlTemplate
+    lastModifiedTime artworks contentProvider storefront* date time version
+""")
+COLUMNS = {
+    "song": Expected(
+        {**_NAMED, "isrc": (), "durationInMillis": (), "primaryArtists": ()},
+        dict.fromkeys(
+            (
+                *("titleVersion", "featuredArtists", "artistRoles", "album", "genres", "releaseDate", "trackNumber", "volumeNumber"),
+                *("parentalAdvisoryType", "contentTraits"),
+            ),
+            (),
+        ),
+        _PASSED_OVER,
+    ),
+    "album": Expected(
+        {**_NAMED, "upc": (), "primaryArtists": ()},
+        dict.fromkeys(
+            (
+                *("titleVersion", "genres", "releaseDate", "albumType", "recordLabels", "songs"),
+                "contentTraits",
+            ),
+            (),
+        ),
+        (
+            *_PASSED_OVER,
+            "featuredArtists",
+            "artistRoles",
+            "parentalAdvisoryType",
+            "trackNumber",
+            "volumeNumber",
+            "isrc",
+            "durationInMillis",
+            "album",
+        ),
+    ),
+    "artist": Expected(_NAMED, {"artistType": ()}, (*_PASSED_OVER, "genres")),
+    "song chart": expected(("rankings",), (), (*_PASSED_OVER, "genre", "id")),
+}
+"""What the documentation of the feed names, `passed_over` without use for the catalog."""
+ROWS_PER_BLOCK = 100_000
+ROWS_PER_FILE = 1 << 40
+"""More than any file holds: `position` = number of the file and row in one."""
+RELEASE_TYPES = {"standard": "album", "album": "album", "single": "single", "ep": "ep", "deluxe": "album", "compilation": "compilation"}
+_REQUIRED_TEXTS = ("id", "namedefault", "name")
+_SONG_TEXTS = (
+    *_REQUIRED_TEXTS,
+    *("titleversion", "isrc", "durationinmillis", "releasedate", "parentaladvisorytype", "volumenumber", "tracknumber"),
+)
+_ALBUM_TEXTS = (*_REQUIRED_TEXTS, "titleversion", "upc", "releasedate", "albumtype")
+_ARTIST_TEXTS = (*_REQUIRED_TEXTS, "artisttype")
+_SHOWN_CHARACTERS = 100
+_FIRST_WORD = re.compile(r"[a-z]+")
+_TEXTS = pl.List(pl.String)
+
+
+def feed_files(dump: Path) -> dict[str, list[Path]]:
+    """The Parquet files of each feed, recognised by a folder or by the beginning of the file's name."""
+    found: dict[str, list[Path]] = {}
+    for path in sorted(dump.rglob("*.parquet")):
+        names = [_FIRST_WORD.match(part.lower()) for part in path.relative_to(dump).parts]
+        words = [match[0] for match in names if match]
+        feed = next((FEEDS[word] for word in words if word in FEEDS), None)
+        if feed:
+            found.setdefault(feed, []).append(path)
+    return found
+
+
+def stage_feed(files: dict[str, list[Path]], dump: Path, scratch: Path, out: StagingWriter) -> None:
+    """Stage the feeds; DumpError when there are no songs or a file is not Parquet."""
+    if "song" not in files:
+        raise DumpError(f"{dump}: no song feed among {', '.join(sorted(files))}; deliver the song export")
+    for feed, paths in files.items():
+        _expect(feed, paths, dump, out)
+    charts = _chart_popularity(files.get("song chart", []))
+    with bounded_duckdb(scratch / "spill") as connection:
+        duplicates = _duplicates(connection, files["song"])
+        for block in _blocks(files["song"], dump):
+            _require_texts(block, "source_recording", _SONG_TEXTS, out)
+            songs = _songs(block, charts)
+            out.read("source_recording", songs.height)
+            kept = _of(stage_songs(songs, duplicates, out), block)
+            stage_places(_places(kept), out)
+            stage_genres(_genres(kept, "recording"), out)
+        out.report("songs are staged")
+        duplicates = _duplicates(connection, files.get("album", []))
+        for block in _blocks(files.get("album", []), dump):
+            _require_texts(block, "source_release", _ALBUM_TEXTS, out)
+            out.read("source_release", block.height)
+            kept = _of(stage_albums(_albums(block), duplicates, out), block)
+            stage_genres(_genres(kept, "release"), out)
+        out.report("albums are staged")
+        duplicates = _duplicates(connection, files.get("artist", []))
+        for block in _blocks(files.get("artist", []), dump):
+            _require_texts(block, "source_artist", _ARTIST_TEXTS, out)
+            out.read("source_artist", block.height)
+            stage_artists(_artists(block), duplicates, out)
+        out.report("artists are staged")
+
+
+def _expect(feed: str, files: list[Path], dump: Path, out: StagingWriter) -> None:
+    """Compare the columns of a feed's files with what its documentation says."""
+    for path in files:
+        out.use(path)
+        try:
+            names = pq.read_schema(path).names
+        except (pa.ArrowException, OSError) as error:
+            raise DumpError(f"{path}: not a readable Parquet file ({error}); fetch it again and compare its checksum") from error
+        out.expect(f"{feed} feed", names, COLUMNS[feed], place=path.relative_to(dump))
+
+
+def _blocks(files: list[Path], dump: Path) -> Iterator[pl.DataFrame]:
+    """Rows in file order with lower-case column names, `position`, `source_file` and `place`."""
+    for number, path in enumerate(files):
+        row = 0
+        try:
+            for batch in read_batches(path, ROWS_PER_BLOCK):
+                block = batch.rename(str.lower)
+                places = pl.int_range(row + 1, row + 1 + block.height, dtype=pl.Int64)
+                row += block.height
+                yield block.with_columns(
+                    position=number * ROWS_PER_FILE + places,
+                    source_file=pl.lit(str(path.relative_to(dump))),
+                    place=pl.format("row {}", places),
+                )
+        except (pa.ArrowInvalid, OSError) as error:
+            raise DumpError(
+                f"{path}: not a readable Parquet file behind row {row} ({error}); fetch it again and compare its checksum"
+            ) from error
+
+
+def _duplicates(connection: duckdb.DuckDBPyConnection, files: list[Path]) -> pl.DataFrame:
+    """Ids that stand more than once with the position of the first. Rows are counted from 1 here and in `_blocks`."""
+    if not files:
+        return pl.DataFrame(schema={"id": pl.String, "first": pl.Int64})
+    for path in files:
+        require_bounded(path, {"id"})
+    names = ", ".join("'" + str(path).replace("'", "''") + "'" for path in files)
+    try:
+        source = f"read_parquet([{names}], filename = true, file_row_number = true, union_by_name = true, hive_partitioning = false)"
+        connection.execute(
+            f"CREATE OR REPLACE TEMP TABLE repeated AS SELECT CAST(id AS VARCHAR) AS id FROM {source} GROUP BY 1 HAVING count(*) > 1"
+        )
+        found = frame(
+            connection,
+            f"SELECT CAST(id AS VARCHAR) AS id, filename, file_row_number FROM {source} s SEMI JOIN repeated ON repeated.id = s.id",
+        )
+    except Exception as error:
+        raise DumpError(f"{files[0]}: the feed's files cannot be read together ({error}); fetch them again") from error
+    numbers = pl.DataFrame({"filename": [str(path) for path in files], "file": range(len(files))}, schema_overrides={"file": pl.Int64})
+    return (
+        found.join(numbers, on="filename")
+        .group_by("id")
+        .agg(first=(pl.col("file") * ROWS_PER_FILE + pl.col("file_row_number") + 1).min())
+        .filter(pl.col("id").is_not_null())
+    )
+
+
+def _of(staged: pl.DataFrame, block: pl.DataFrame) -> pl.DataFrame:
+    """The rows of `block` that were staged."""
+    return (
+        block if staged.height == block.height else block.join(staged.select("position"), on="position", how="semi", maintain_order="left")
+    )
+
+
+def _holds_text(dtype: pl.DataType) -> bool:
+    """Whether a column is a text, a number or a localised text, and no list of them, no bytes and no other structure."""
+    if isinstance(dtype, pl.Struct):
+        return any(field.name == "default" for field in dtype.fields)
+    if isinstance(dtype, pl.List):
+        return isinstance(dtype.inner, pl.Struct) and {"key", "value"} <= {field.name for field in dtype.inner.fields}
+    return not isinstance(dtype, pl.Binary | pl.Array | pl.Object)
+
+
+def _require_texts(block: pl.DataFrame, entity: str, names: tuple[str, ...], out: StagingWriter) -> None:
+    """Reject columns that are no texts, once per file; DumpError when these are ids or names."""
+    if block.is_empty() or block["place"][0] != "row 1":
+        return
+    for name in names:
+        if name in block.columns and not _holds_text(block.schema[name]):
+            file, kind = block["source_file"][0], str(block.schema[name])[:_SHOWN_CHARACTERS]
+            if name in _REQUIRED_TEXTS:
+                raise DumpError(
+                    f"{file}: wrong_type: column {name} holds {kind}, not text; "
+                    "the platform has changed its layout: compare the format notes"
+                )
+            out.reject(entity, Reason.WRONG_TYPE, source_file=file, place="whole column", field=name, value=kind)
+
+
+def _text(block: pl.DataFrame, *names: str) -> pl.Expr:
+    """The first of the columns that is there and has a text: plain, a number, or localised (its `default`)."""
+    found = []
+    for name in names:
+        dtype = block.schema.get(name)
+        if dtype is None or not _holds_text(dtype):
+            continue
+        if isinstance(dtype, pl.Map):
+            found.append(pl.col(name).map.get("default").cast(pl.String))
+        elif isinstance(dtype, pl.Struct):
+            found.append(pl.col(name).struct.field("default").cast(pl.String))
+        elif isinstance(dtype, pl.List):
+            pair = pl.element().struct.field("key") == "default"
+            found.append(pl.col(name).list.filter(pair).list.first().struct.field("value").cast(pl.String))
+        else:
+            found.append(pl.col(name).cast(pl.String))
+    blank_is_null = [pl.when(value.str.strip_chars() != "").then(value) for value in found]
+    return pl.coalesce(blank_is_null) if blank_is_null else pl.lit(None, dtype=pl.String)
+
+
+def _structs(block: pl.DataFrame, name: str, fields: dict[str, str]) -> pl.Expr:
+    """A list of structs as list of struct(`fields` as text), a lone struct as a list of one.
+
+    `fields` maps a wanted name to the delivered one (in small letters).
+    """
+    wanted = pl.List(pl.Struct(dict.fromkeys(fields, pl.String)))
+    dtype = block.schema.get(name)
+    if isinstance(dtype, pl.Struct):
+        present = {field.name.lower(): field.name for field in dtype.fields}
+        values = [_member(pl.col(name).struct, present, delivered).alias(key) for key, delivered in fields.items()]
+        return pl.when(pl.col(name).is_not_null()).then(pl.concat_list(pl.struct(values))).otherwise(pl.lit([], dtype=wanted))
+    if not isinstance(dtype, pl.List) or not isinstance(dtype.inner, pl.Struct):
+        return pl.lit([], dtype=wanted)
+    present = {field.name.lower(): field.name for field in dtype.inner.fields}
+    values = [_member(pl.element().struct, present, delivered).alias(key) for key, delivered in fields.items()]
+    return pl.col(name).list.eval(pl.struct(values)).fill_null(pl.lit([], dtype=wanted))
+
+
+def _member(struct: object, present: dict[str, str], name: str) -> pl.Expr:
+    if name not in present:
+        return pl.lit(None, dtype=pl.String)
+    value: pl.Expr = struct.field(present[name])  # type: ignore[attr-defined]  # the accessor's class has no public name
+    return value.cast(pl.String)
+
+
+def _traits(block: pl.DataFrame) -> pl.Expr:
+    if not isinstance(block.schema.get("contenttraits"), pl.List):
+        return pl.lit([], dtype=_TEXTS)
+    return pl.col("contenttraits").cast(_TEXTS).list.eval(pl.element().str.to_lowercase().drop_nulls()).fill_null(pl.lit([], dtype=_TEXTS))
+
+
+def _with_credits(block: pl.DataFrame, delivered: pl.DataFrame) -> pl.DataFrame:
+    """`block` with `artists` and `artist_credit`, out of the columns of `delivered`, which has the same rows.
+
+    Primary artists, then featured ones that are not primary too, then whoever has the role of a remixer.
+    """
+    rows = pl.concat(
+        [
+            _people(delivered, "primaryartists", "id", "name").with_columns(role=pl.lit("primary")),
+            _people(delivered, "featuredartists", "id", "name").with_columns(role=pl.lit("featured")),
+            _people(delivered, "artistroles", "artistid", "artistname")
+            .filter(pl.col("said").str.to_lowercase().str.contains("remix", literal=True))
+            .with_columns(role=pl.lit("remixer")),
+        ]
+    )
+    rows = rows.filter(pl.col("name").str.strip_chars() != "").sort("position", maintain_order=True)
+    rows = rows.with_columns(kind=pl.col("role") == "remixer")
+    rows = rows.unique(["position", "artist_id", "name", "kind"], keep="first", maintain_order=True)
+    shown = nested(block, rows.filter(~pl.col("kind")), "position", ["artist_id", "name", "role"])
+    return block.with_columns(
+        artists=nested(block, rows, "position", ["artist_id", "name", "role"]),
+        artist_credit=pl.DataFrame({"artists": shown}).select(joined_names(", ", " & ")).to_series(),
+    )
+
+
+def _people(block: pl.DataFrame, column: str, identifier: str, name: str) -> pl.DataFrame:
+    """The artists of a list column: position, artist_id, name, said (the role, if it has one)."""
+    dtype = block.schema.get(column)
+    if not isinstance(dtype, pl.List) or not isinstance(dtype.inner, pl.Struct):
+        return pl.DataFrame(schema={"position": pl.Int64, "artist_id": pl.String, "name": pl.String, "said": pl.String})
+    present = {field.name.lower(): field.name for field in dtype.inner.fields}
+    person = pl.col(column).struct
+    return (
+        block.select("position", column)
+        .explode(column, empty_as_null=False, keep_nulls=False)
+        .select(
+            "position",
+            artist_id=_member(person, present, identifier),
+            name=_member(person, present, name),
+            said=_member(person, present, "rolename"),
+        )
+    )
+
+
+def _songs(block: pl.DataFrame, charts: pl.DataFrame) -> pl.DataFrame:
+    album = _structs(block, "album", {"id": "id"}).list.first().struct.field("id")
+    songs = block.select(
+        "position",
+        "source_file",
+        "place",
+        id=_text(block, "id"),
+        name=_text(block, "namedefault", "name"),
+        version=_text(block, "titleversion"),
+        isrc=_text(block, "isrc"),
+        duration_ms=_text(block, "durationinmillis"),
+        album_id=album,
+        date=_text(block, "releasedate"),
+        advisory=_text(block, "parentaladvisorytype"),
+        kind=pl.lit(None, dtype=pl.String),
+        traits=_traits(block),
+        lost_artists=pl.lit(None, dtype=pl.String),
+    )
+    return _with_credits(songs, block).join(charts, on="id", how="left", maintain_order="left")
+
+
+def _places(block: pl.DataFrame) -> pl.DataFrame:
+    """Where the songs of a block stand on their albums, one row per album that a song names."""
+    places = block.select(
+        "source_file",
+        "place",
+        external_id=_text(block, "id"),
+        disc_number=_text(block, "volumenumber"),
+        track_number=_text(block, "tracknumber"),
+        release_id=_structs(block, "album", {"id": "id"}).list.eval(pl.element().struct.field("id")),
+    )
+    return places.explode("release_id", empty_as_null=False, keep_nulls=False)
+
+
+def _genres(block: pl.DataFrame, entity_kind: str) -> pl.DataFrame:
+    """Genres with the one above, out of paths that start at the root."""
+    dtype = block.schema.get("genres")
+    if not isinstance(dtype, pl.List):
+        return pl.DataFrame(
+            schema=dict.fromkeys(("entity_kind", "entity_id", "genre", "genre_id", "parent"), pl.String) | {"position": pl.Int64}
+        )
+    rows = block.select(entity_id=_text(block, "id"), genre="genres").explode("genre", empty_as_null=False, keep_nulls=False)
+    if not isinstance(dtype.inner, pl.Struct):
+        rows = rows.with_columns(genre_id=pl.lit(None, dtype=pl.String), parent=pl.lit(None, dtype=pl.String))
+    else:
+        present = {field.name.lower(): field.name for field in dtype.inner.fields}
+        parent = pl.lit(None, dtype=pl.String)
+        if "path" in present:
+            parent = pl.col("genre").struct.field(present["path"]).list.get(-2, null_on_oob=True)
+        rows = rows.with_columns(
+            genre=_member(pl.col("genre").struct, present, "name"), genre_id=_member(pl.col("genre").struct, present, "id"), parent=parent
+        )
+    kept = rows.filter(pl.col("genre") != ROOT_GENRE)
+    return kept.with_columns(entity_kind=pl.lit(entity_kind), position=pl.int_range(pl.len()).over("entity_id"))
+
+
+def _albums(block: pl.DataFrame) -> pl.DataFrame:
+    words = _text(block, "albumtype").str.to_lowercase()
+    kind = words.str.split(" ").list.last().replace_strict(RELEASE_TYPES, default=pl.when(words.is_not_null()).then(pl.lit("other")))
+    single_or_ep = _text(block, "namedefault", "name").str.extract(r" - (Single|EP)$").str.to_lowercase()
+    songs = pl.col("songs").list.len().cast(pl.String) if isinstance(block.schema.get("songs"), pl.List) else pl.lit(None, dtype=pl.String)
+    albums = block.select(
+        "position",
+        "source_file",
+        "place",
+        id=_text(block, "id"),
+        name=_text(block, "namedefault", "name"),
+        version=_text(block, "titleversion"),
+        label=_structs(block, "recordlabels", {"name": "name"}).list.first().struct.field("name"),
+        upc=_text(block, "upc"),
+        date=_text(block, "releasedate"),
+        kind=pl.coalesce(single_or_ep, kind),
+        is_compilation=_traits(block).list.contains("compilation"),
+        media=pl.lit(None, dtype=pl.String),
+        track_count=pl.when(songs != "0").then(songs),
+    )
+    return _with_credits(albums, block)
+
+
+def _artists(block: pl.DataFrame) -> pl.DataFrame:
+    return block.select(
+        "position",
+        "source_file",
+        "place",
+        id=_text(block, "id"),
+        name=_text(block, "namedefault", "name"),
+        kind=_text(block, "artisttype").str.to_lowercase(),
+    )
+
+
+def _chart_popularity(files: list[Path]) -> pl.DataFrame:
+    """`id`, `popularity`: the best rank of a song over all charts, 1 for the top, towards 0 for the end of the longest chart."""
+    schema = {"id": pl.String, "popularity": pl.Float64}
+    ranked = []
+    for path in files:
+        require_bounded(path)
+        charts = pl.read_parquet(path, columns=["rankings"])
+        inner = charts.schema["rankings"]
+        rows = charts.with_columns(rank=pl.int_ranges(pl.col("rankings").list.len().cast(pl.Int64))).explode(
+            "rankings", "rank", empty_as_null=False, keep_nulls=False
+        )
+        if isinstance(inner, pl.List) and isinstance(inner.inner, pl.Struct):
+            present = {field.name.lower(): field.name for field in inner.inner.fields}
+            key = next((name for name in ("id", "songid", "contentid") if name in present), next(iter(present)))
+            rows = rows.with_columns(_member(pl.col("rankings").struct, present, key))
+        ranked.append(rows.select(id=pl.col("rankings").cast(pl.String), rank="rank"))
+    if not ranked:
+        return pl.DataFrame(schema=schema)
+    ranks = pl.concat(ranked).with_columns(longest=pl.col("rank").max() + 1)
+    return ranks.group_by("id").agg(popularity=1 - pl.col("rank").min() / pl.col("longest").first()).sort("id")

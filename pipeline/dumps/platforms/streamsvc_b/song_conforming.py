@@ -1,0 +1,207 @@
+"""Blocks of songs, albums and artists, as all layouts of this platform read them, -> staging rows and rejects.
+
+The columns of a block; all are text as delivered unless said otherwise:
+
+songs    position (int), source_file, place, id, name, version, isrc, duration_ms, album_id, date, advisory, kind (null or `song` for sound
+         recordings), traits (list), artists (credits.CREDITS), artist_credit, lost_artists (references that
+         lead nowhere), popularity (0..1)
+albums   position, source_file, place, id, name, version, artists, artist_credit, label, upc, date, kind (a release type or null),
+         is_compilation (bool), media (null or `music`), track_count
+artists  position, source_file, place, id, name, kind (null or `artist`)
+genres   entity_kind, entity_id, position (int), genre, genre_id, parent
+
+What must not live here: files, SQL.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from catalog_store.identifiers import NUMBER_SHAPE, gtin_expr
+from pipeline.dumps.fields.credits import PLACEHOLDER_NAMES, VARIOUS_ARTISTS, credit_names
+from pipeline.dumps.fields.dates import with_dates
+from pipeline.dumps.fields.isrcs import isrc_lists
+from pipeline.dumps.staging.record_checks import (
+    WHERE,
+    RowRule,
+    ValueRule,
+    bare_code,
+    given,
+    mark_later,
+    split_rows,
+    value_rejects,
+    whole_number,
+)
+from pipeline.dumps.staging.reject_reasons import Reason
+
+if TYPE_CHECKING:
+    from pipeline.dumps.staging.staging_writer import StagingWriter
+
+TEXTS = pl.List(pl.String)
+LONGEST_MS = 2**31 - 1
+LARGEST_SMALLINT = 2**15 - 1
+ROOT_GENRE = "Music"
+"""Above every genre of the platform: structure, no genre."""
+SONG, ARTIST, MUSIC = "song", "artist", "music"
+TYPE_SUFFIX = r" - (Single|EP)$"
+"""What the platform's pages put behind the titles of singles and EPs."""
+
+
+def stage_songs(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWriter) -> pl.DataFrame:
+    """Stage one block of songs, which the caller has counted as read; returns those that were not rejected."""
+    entity = "source_recording"
+    other = RowRule(Reason.NOT_AUDIO, pl.col("kind") != SONG, "kind")
+    block, rejects = split_rows(mark_later(block, duplicates), entity, "id", [other, *_identity_rules()])
+    out.write_rejects(rejects)
+    block = pl.concat([block, isrc_lists(block["isrc"])], how="horizontal")
+    block = with_dates(block, pl.col("date").str.strip_chars(" []")).with_columns(
+        _duration=whole_number(pl.col("duration_ms"), 1, LONGEST_MS)
+    )
+    out.write_rejects(
+        value_rejects(
+            block,
+            entity,
+            "id",
+            [
+                ValueRule("isrc", pl.col("_no_isrc"), pl.lit(None), Reason.INVALID_ISRC),
+                ValueRule("duration", given("duration_ms"), pl.col("_duration"), Reason.INVALID_DURATION),
+                ValueRule("releaseDate", given("date"), pl.col("_date"), Reason.INVALID_DATE),
+                ValueRule("artists", given("lost_artists"), pl.lit(None), Reason.DANGLING_REFERENCE),
+            ],
+        )
+    )
+    advisory = pl.col("advisory").str.to_lowercase().str.replace_all("[^a-z]", "")
+    cleaned = advisory.is_in(["clean", "cleaned"]).fill_null(value=False)
+    out.write(
+        entity,
+        block.select(
+            *WHERE,
+            external_id="id",
+            link_id="id",
+            title="name",
+            version=given("version"),
+            artists="artists",
+            artist_credit=given("artist_credit"),
+            isrcs="_isrcs",
+            duration_ms="_duration",
+            release_id=given("album_id"),
+            release_date="_date",
+            release_date_precision="_precision",
+            is_explicit=pl.when(advisory.is_not_null()).then(advisory == "explicit"),
+            is_video=pl.lit(value=False),
+            # A cleaned edit is a recording of its own, though the platform tells it by the advisory alone.
+            traits=pl.when(cleaned).then(pl.col("traits").list.concat(pl.lit(["clean"]))).otherwise(pl.col("traits")).fill_null([]),
+            popularity="popularity",
+        ),
+    )
+    return block
+
+
+def stage_places(places: pl.DataFrame, out: StagingWriter) -> None:
+    """Stage where songs stand on albums: text columns source_file, place, release_id, external_id, disc_number, track_number."""
+    entity = "source_release_track"
+    disc = whole_number(pl.col("disc_number"), 0, LARGEST_SMALLINT)
+    number = whole_number(pl.col("track_number"), 0, LARGEST_SMALLINT)
+    rules = [
+        ValueRule("volumeNumber", given("disc_number"), disc, Reason.INVALID_NUMBER),
+        ValueRule("trackNumber", given("track_number"), number, Reason.INVALID_NUMBER),
+    ]
+    places = places.filter(given("release_id").is_not_null() & given("external_id").is_not_null())
+    out.write_rejects(value_rejects(places, entity, "external_id", rules))
+    out.write(entity, places.select(*WHERE, "release_id", "external_id", disc_number=disc, track_number=number))
+
+
+def stage_albums(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWriter) -> pl.DataFrame:
+    """Stage one block of albums; returns those that were not rejected."""
+    entity = "source_release"
+    other = RowRule(Reason.NOT_AUDIO, pl.col("media") != MUSIC, "media")
+    block, rejects = split_rows(mark_later(block, duplicates), entity, "id", [other, *_identity_rules()])
+    out.write_rejects(rejects)
+    block = with_dates(block, pl.col("date").str.strip_chars(" []")).with_columns(
+        _gtin=gtin_expr(bare_code(pl.col("upc"))), _count=whole_number(pl.col("track_count"), 0, LONGEST_MS)
+    )
+    out.write_rejects(
+        value_rejects(
+            block,
+            entity,
+            "id",
+            [
+                ValueRule("upc", given("upc"), pl.col("_gtin"), Reason.INVALID_GTIN),
+                ValueRule("releaseDate", given("date"), pl.col("_date"), Reason.INVALID_DATE),
+                ValueRule("trackCount", given("track_count"), pl.col("_count"), Reason.INVALID_NUMBER),
+            ],
+        )
+    )
+    said = pl.col("name").str.extract(TYPE_SUFFIX).str.to_lowercase()
+    bare = pl.col("name").str.replace(TYPE_SUFFIX, "")
+    various = (credit_names().list.first() == VARIOUS_ARTISTS) | (pl.col("artist_credit") == VARIOUS_ARTISTS)
+    compilation = (
+        pl.col("is_compilation").fill_null(value=False)
+        | various.fill_null(value=False)
+        | (pl.col("kind") == "compilation").fill_null(value=False)
+    )
+    out.write(
+        entity,
+        block.select(
+            *WHERE,
+            release_id="id",
+            title=pl.when(bare.str.strip_chars() != "").then(bare).otherwise("name"),
+            version=given("version"),
+            artists="artists",
+            artist_credit=given("artist_credit"),
+            label_name=given("label"),
+            gtin="_gtin",
+            release_date="_date",
+            release_date_precision="_precision",
+            release_type=pl.coalesce("kind", said),
+            is_compilation=compilation,
+            is_official=pl.lit(value=True),
+            track_count="_count",
+        ),
+    )
+    return block
+
+
+def stage_artists(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWriter) -> None:
+    """Stage one block of artists; the platform also lists actors, authors and the like, which are out."""
+    entity = "source_artist"
+    other = RowRule(Reason.NOT_AUDIO, pl.col("kind") != ARTIST, "kind")
+    block, rejects = split_rows(mark_later(block, duplicates), entity, "id", [other, *_identity_rules()])
+    out.write_rejects(rejects)
+    out.write(
+        entity,
+        block.select(
+            *WHERE,
+            artist_id="id",
+            name="name",
+            aliases=pl.lit([], dtype=TEXTS),
+            is_placeholder=pl.col("name").is_in(PLACEHOLDER_NAMES),
+        ),
+    )
+
+
+def stage_genres(block: pl.DataFrame, out: StagingWriter) -> None:
+    """Stage genre words; the root and blank ones are left out, the root is no parent either."""
+    word = given("genre")
+    out.write(
+        "source_genre",
+        block.filter(word.is_not_null() & (word != ROOT_GENRE)).select(
+            "entity_kind",
+            "entity_id",
+            "position",
+            "genre",
+            "genre_id",
+            parent=pl.when(pl.col("parent") != ROOT_GENRE).then(pl.col("parent")),
+        ),
+    )
+
+
+def _identity_rules() -> list[RowRule]:
+    return [
+        RowRule(Reason.MISSING_ID, given("id").is_null()),
+        RowRule(Reason.INVALID_ID, ~pl.col("id").str.contains(NUMBER_SHAPE), "id"),
+        RowRule(Reason.DUPLICATE_ID, pl.col("_later"), "id"),
+        RowRule(Reason.MISSING_TITLE, given("name").is_null()),
+    ]

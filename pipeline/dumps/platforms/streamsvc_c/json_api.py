@@ -1,0 +1,111 @@
+"""JSON:API resources -> delivered rows. Names of artists and genres and places on albums are references, looked up later."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from pipeline.dumps.delivered_records.record_shapes import GENRES
+from pipeline.dumps.fields.credits import CREDITS
+from pipeline.dumps.fields.durations import clock_ms, iso_ms, seconds_ms
+
+if TYPE_CHECKING:
+    from pipeline.dumps.delivered_records.record_store import DeliveredStore
+
+_NO_TEXT = pl.lit(None, dtype=pl.String)
+_OLD_FULL_POPULARITY = 100
+
+
+def add(rows: pl.DataFrame, store: DeliveredStore) -> None:
+    """Tracks, videos, albums and artists.
+
+    Parts, of which the first full one counts: resources of a document (the same artist is included in document after document) and
+    bare references, which have no attributes.
+    """
+    store.has_references = True
+    kind = pl.col("type")
+    for name, select in (("recording", _recordings), ("release", _releases), ("placement", _placements), ("artist", _artists)):
+        kinds = {"recording": ["tracks", "videos"], "artist": ["artists"]}.get(name, ["albums"])
+        store.add(name, select(rows.filter(kind.is_in(kinds))))
+
+
+def popularity_share(value: pl.Expr) -> pl.Expr:
+    """Text -> 0..1; older answers count up to 100."""
+    number = value.cast(pl.Float64, strict=False)
+    return pl.when(number > 1).then(number / _OLD_FULL_POPULARITY).otherwise(number)
+
+
+def _recordings(rows: pl.DataFrame) -> pl.DataFrame:
+    duration = _attribute("duration")
+    return rows.select(
+        *_common(),
+        version=_attribute("version"),
+        kind=pl.when(pl.col("type") == "videos").then(pl.lit("video")),
+        artists=_artist_references(),
+        isrc=_attribute("isrc"),
+        duration=duration,
+        duration_ms=pl.coalesce(iso_ms(duration), seconds_ms(duration), clock_ms(duration)),
+        release_id=_references("albums").list.first().struct.field("id"),
+        is_explicit=_attribute("explicit").replace_strict({"true": True, "false": False}, default=None, return_dtype=pl.Boolean),
+        popularity=_attribute("popularity"),
+        popularity_share=popularity_share(_attribute("popularity")),
+        genres=_genre_references(),
+    )
+
+
+def _releases(rows: pl.DataFrame) -> pl.DataFrame:
+    return rows.select(
+        *_common(),
+        version=_attribute("version"),
+        artists=_artist_references(),
+        upc=_attribute("barcodeId"),
+        release_date=_attribute("releaseDate"),
+        release_type=pl.coalesce(_attribute("albumType"), _attribute("type")),
+        track_count=_attribute("numberOfItems"),
+        genres=_genre_references(),
+    )
+
+
+def _placements(rows: pl.DataFrame) -> pl.DataFrame:
+    items = rows.select(release_id="id", item=_references("items")).explode("item").filter(pl.col("item").is_not_null())
+    item = pl.col("item").struct
+    return items.filter(item.field("type") == "tracks").select(
+        "release_id",
+        id=item.field("id"),
+        disc_number=item.field("meta").struct.field("volumeNumber"),
+        track_number=item.field("meta").struct.field("trackNumber"),
+    )
+
+
+def _artists(rows: pl.DataFrame) -> pl.DataFrame:
+    popularity = _attribute("popularity")
+    return rows.select(
+        *_common(title=_attribute("name")),
+        popularity=popularity,
+        popularity_share=popularity_share(popularity),
+    )
+
+
+def _common(title: pl.Expr | None = None) -> list[pl.Expr]:
+    is_part = (pl.col("attributes").is_null() & pl.col("relationships").is_null()) | pl.col("place").str.contains("record", literal=True)
+    title = _attribute("title") if title is None else title
+    return [pl.col("source_file"), pl.col("place"), pl.col("id"), title.alias("title"), is_part.alias("is_part")]
+
+
+def _attribute(name: str) -> pl.Expr:
+    return pl.col("attributes").struct.field(name)
+
+
+def _references(name: str) -> pl.Expr:
+    return pl.col("relationships").struct.field(name).struct.field("data")
+
+
+def _artist_references() -> pl.Expr:
+    credit = pl.struct(artist_id=pl.element().struct.field("id"), name=_NO_TEXT, role=pl.lit("primary"))
+    return _references("artists").list.eval(credit).cast(CREDITS)
+
+
+def _genre_references() -> pl.Expr:
+    genre = pl.struct(genre=_NO_TEXT, genre_id=pl.element().struct.field("id"), parent=_NO_TEXT)
+    return _references("genres").list.eval(genre).cast(GENRES)

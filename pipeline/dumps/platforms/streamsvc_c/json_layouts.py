@@ -1,0 +1,125 @@
+"""The columns that are read of every JSON record of this platform, the union of its layouts, and which layout a record is of.
+
+Add a field here when the catalog comes to use it. What is polymorphic (`label`: text or object) is read as JSON; scalars are read as text.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from pipeline.dumps.staging.layout_expectations import names_in
+
+MEMBERS = ("data", "included")
+"""Where documents hold their records."""
+
+
+def struct(**fields: str) -> str:
+    """A DuckDB STRUCT type; fields without a type of their own are text."""
+    return "STRUCT(" + ", ".join(f'"{name}" {dtype}' for name, dtype in fields.items()) + ")"
+
+
+def texts(*names: str) -> dict[str, str]:
+    """Fields that are text."""
+    return dict.fromkeys(names, "VARCHAR")
+
+
+_NAMED = struct(**texts("id", "name"))
+_REFERENCES = struct(data=struct(**texts("id", "type")) + "[]")
+_ITEMS = struct(data=struct(**texts("id", "type"), meta=struct(**texts("trackNumber", "volumeNumber"))) + "[]")
+_CONTRIBUTORS = struct(**texts("id", "name", "role")) + "[]"
+_CREDITED = struct(**texts("id", "name"), roles="VARCHAR[]") + "[]"
+
+FLAT_TRACK = {
+    **texts("id", "title", "title_short", "title_version", "isrc", "duration", "rank", "release_date", "explicit_lyrics"),
+    **texts("explicit_content_lyrics", "track_position", "disk_number"),
+    "artist": _NAMED,
+    "contributors": _CONTRIBUTORS,
+}
+LINED_ALBUM = {
+    **texts("upc", "version", "release_date_original", "release_date_stream", "release_date_download", "release_type", "tracks_count"),
+    "label": "JSON",
+    "genre": _NAMED,
+    "genres_list": "VARCHAR[]",
+    "artists": _CREDITED,
+}
+LINED_TRACK = {**texts("id", "title", "version", "isrc", "duration", "track_number", "media_number", "parental_warning", "performers")} | {
+    "performer": _NAMED
+}
+COLUMNS = {
+    **texts("id", "type", "name"),
+    "attributes": struct(
+        **texts("title", "name", "genreName", "version", "isrc", "duration", "explicit", "popularity", "barcodeId", "albumType", "type"),
+        **texts("releaseDate", "numberOfItems"),
+    ),
+    "relationships": struct(artists=_REFERENCES, albums=_REFERENCES, genres=_REFERENCES, items=_ITEMS),
+    "resource": struct(
+        **texts("id", "artifactType", "title", "version", "isrc", "duration", "trackNumber", "volumeNumber", "barcodeId", "type"),
+        **texts("releaseDate", "numberOfTracks"),
+        artists=struct(**texts("id", "name", "main")) + "[]",
+        album=struct(**texts("id", "title")),
+        properties=struct(content="VARCHAR[]"),
+    ),
+    **FLAT_TRACK,
+    **LINED_TRACK,
+    **LINED_ALBUM,
+    "album": struct(**texts("id", "title", "release_date"), **LINED_ALBUM, artist=_NAMED),
+    **texts("genre_id", "record_type", "nb_tracks"),
+    "genres": struct(data=_NAMED + "[]"),
+    "tracks": struct(data=struct(**FLAT_TRACK) + "[]", items=struct(**LINED_TRACK) + "[]"),
+}
+
+USUAL = names_in("""
+    id attributes.title attributes.isrc attributes.duration relationships.artists resource.title resource.isrc resource.duration
+""")
+"""Members that every dump of some size has, as far as it is of that layout."""
+PASSED_OVER = names_in("""
+    available explicit_content_cover rating timestamp message status attributes.visualMetadata attributes.roles
+    attributes.mediaTags attributes.key attributes.keyScale attributes.bpm attributes.copyright attributes.availability
+    attributes.accessType attributes.createdAt attributes.ai attributes.externalLinks attributes.toneTags attributes.spotlighted
+    attributes.numberOfVolumes attributes.handle attributes.imageLinks attributes.videoLinks attributes.files attributes.mediaType
+    attributes.source links meta relationships.* resource.* bpm gain rank available_countries preview link share md5_image picture*
+    cover* readable unseen fans nb_fan nb_album artist.* album.* contributors.* genres.* tracks.* tracklist time_add radio track_token
+    performer.* genre.* composer work copyright audio_info maximum_* hires* streamable* purchasable* downloadable displayable
+    previewable sampleable purchasable streamable released_at release_tags qobuz_id product_* media_count slug image url articles awards
+    goodies popularity relative_url description* is_official label.* artists.* catchline subtitle dates recording_information duration
+    genre_id version created_at position isrc isVideo
+""")
+"""Members that records are known to have and that say nothing that the catalog keeps."""
+RESOURCES = ("tracks", "videos", "albums", "artists")
+IGNORED_RESOURCES = (
+    "artworks",
+    "providers",
+    "lyrics",
+    "playlists",
+    "users",
+    "credits",
+    "artistRoles",
+    "searchResults",
+    "trackFiles",
+    "shares",
+)
+"""Resources that say nothing that the catalog keeps. `providers` are distributors, not labels."""
+KIND_SHAPES = {"genre": (pl.col("id"), pl.coalesce(pl.col("attributes").struct.field("genreName"), "name"))}
+"""What is read of a genre: its id and its name."""
+
+
+def kind() -> pl.Expr:
+    """Which layout a record is of: a key of `LAYOUTS`, `genre`, `ignored`, or `unknown`."""
+    said = pl.col("type")
+    has = {name: pl.col(name).is_not_null() for name in COLUMNS}
+    rules = [
+        (said.is_in(RESOURCES), "resource"),
+        (said.is_in(["genre", "genres"]), "genre"),
+        (said.is_in(IGNORED_RESOURCES), "ignored"),
+        (has["resource"], "older"),
+        (said.is_in(["track", "album", "artist"]), said),
+        (said.is_not_null() | has["attributes"], "unknown"),
+        (has["performer"] | has["performers"] | has["media_number"], "lined_track"),
+        (has["tracks_count"] | has["genres_list"] | has["release_date_original"], "lined_album"),
+        (has["title_short"] | has["album"] | has["isrc"] | has["rank"], "track"),
+        (has["record_type"] | has["nb_tracks"] | has["upc"] | has["genre_id"], "album"),
+    ]
+    found: pl.Expr = pl.lit("unknown")
+    for condition, name in reversed(rules):
+        found = pl.when(condition).then(name if isinstance(name, pl.Expr) else pl.lit(name)).otherwise(found)
+    return found

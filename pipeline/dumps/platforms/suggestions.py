@@ -1,0 +1,100 @@
+"""suggestions: what callers proposed and an operator approved, as `python -m account_store export-suggestions` writes it: CSV files, small.
+
+    suggestion_id,entity_kind,entity_id,genre
+    81,recording,1044,Acid House        the catalog's recording id; `artist`: its artist id; `isrc`: the code
+
+`genre` is the name of a node, in any case; a column `genre_id` with the node's number may stand in its place, or beside it and decides.
+UTF-8, one heading, columns in any order, others ignored. Every file `*.csv` of the dump is read, in name order. What cannot be a suggestion
+is rejected: an unknown kind, an id of the wrong shape, a genre that is no node of the canonical tree. What must not live here: what a
+suggestion does (`pipeline/build/genre_suggestions.py`).
+"""
+
+from __future__ import annotations
+
+import csv
+from typing import TYPE_CHECKING, NamedTuple
+
+import polars as pl
+
+from catalog_store.identifiers import normalise_isrc
+from genre_rules import load_book
+from pipeline.dumps.errors import DumpError
+from pipeline.dumps.staging.reject_reasons import Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from pipeline.dumps.staging.staging_writer import StagingWriter
+
+ENTITY = "source_suggestion"
+COLUMNS = ("suggestion_id", "entity_kind", "entity_id")
+GENRE_COLUMNS = ("genre_id", "genre")
+_LONGEST_ID = 18
+"""Digits that surely fit into 64 bits."""
+
+
+class _Trouble(NamedTuple):
+    reason: Reason
+    value: str
+
+
+def stage(dump: Path, out: StagingWriter) -> None:
+    """Read all files below `dump`. DumpError when there is none, or one lacks a column."""
+    files = sorted(dump.rglob("*.csv"))
+    if not files:
+        raise DumpError(f"{dump}: no *.csv file; deliver one with the columns {','.join(COLUMNS)},genre, even if it has no rows")
+    nodes = load_book().taxonomy.nodes
+    known = {str(node.id): node.id for node in nodes} | {node.name.casefold(): node.id for node in nodes}
+    seen: set[str] = set()
+    rows: list[dict[str, object]] = []
+    out.use(*files)
+    for file in files:
+        try:
+            rows += _read(file, str(file.relative_to(dump)), known, seen, out)
+        except (UnicodeDecodeError, csv.Error) as error:
+            raise DumpError(f"{file}: cannot be read ({error}); deliver it as CSV in UTF-8") from error
+    if rows:
+        out.write(ENTITY, pl.DataFrame(rows))
+
+
+def _read(file: Path, source_file: str, known: Mapping[str, int], seen: set[str], out: StagingWriter) -> Iterator[dict[str, object]]:
+    """The usable rows of a file; the others are rejected."""
+    with file.open(encoding="utf-8-sig", newline="") as opened:
+        reader = csv.DictReader(opened)
+        delivered = reader.fieldnames or ()
+        missing = [name for name in COLUMNS if name not in delivered]
+        if not missing and not set(GENRE_COLUMNS) & set(delivered):
+            missing = [" or ".join(GENRE_COLUMNS)]
+        if missing:
+            raise DumpError(f"{file}: no column {', '.join(missing)}; the first line names {','.join(COLUMNS)},genre")
+        for number, row in enumerate(reader, start=1):
+            out.read(ENTITY)
+            place = {"source_file": source_file, "place": f"record {number}"}
+            values = {name: (row[name] or "").strip() for name in COLUMNS}
+            genre = next(filter(None, ((row.get(name) or "").strip() for name in GENRE_COLUMNS)), "")
+            trouble = _trouble(values, genre, known, seen)
+            if trouble:
+                out.reject(ENTITY, trouble.reason, **place, record_id=values["suggestion_id"] or None, value=trouble.value)
+                continue
+            seen.add(values["suggestion_id"])
+            yield {**place, **values, "entity_id": _normal_id(values), "genre_id": known[genre.casefold()]}
+
+
+def _trouble(row: dict[str, str], genre: str, known: Mapping[str, int], seen: set[str]) -> _Trouble | None:
+    if not row["suggestion_id"]:
+        return _Trouble(Reason.MISSING_ID, "suggestion_id")
+    if row["suggestion_id"] in seen:
+        return _Trouble(Reason.DUPLICATE_ID, row["suggestion_id"])
+    if row["entity_kind"] not in ("recording", "isrc", "artist"):
+        return _Trouble(Reason.UNKNOWN_KIND, row["entity_kind"])
+    if _normal_id(row) is None:
+        return _Trouble(Reason.INVALID_ISRC if row["entity_kind"] == "isrc" else Reason.INVALID_ID, row["entity_id"])
+    return None if genre.casefold() in known else _Trouble(Reason.UNKNOWN_GENRE, genre)
+
+
+def _normal_id(row: dict[str, str]) -> str | None:
+    value = row["entity_id"]
+    if row["entity_kind"] == "isrc":
+        return normalise_isrc(value)
+    return str(int(value)) if value.isascii() and value.isdecimal() and len(value) <= _LONGEST_ID and int(value) else None

@@ -1,0 +1,64 @@
+"""The manifest of a composition snapshot: which files it has, with how many lines and which MD5."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pipeline.dumps.errors import DumpError
+from pipeline.dumps.landing.checksums import file_hash
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_FILE = re.compile(r"(?i)\.tsv$")
+_MD5 = re.compile(r"^[0-9a-fA-F]{32}$")
+_END = "EOF"
+
+
+@dataclass(frozen=True)
+class Listed:
+    """What the manifest says about a file; null where it says nothing."""
+
+    lines: int | None
+    md5: str | None
+
+
+def read_manifest(folder: Path) -> dict[str, Listed]:
+    """File name -> what is said about it; empty when there is no manifest. DumpError when the manifest itself is cut off.
+
+    Cells are told apart by their shape, because senders differ in what stands before them.
+    """
+    manifests = sorted(path for path in folder.iterdir() if path.is_file() and "manifest" in path.name.lower())
+    listed: dict[str, Listed] = {}
+    for path in manifests:
+        lines = path.read_text(encoding="utf-8-sig", errors="replace").split("\n")
+        records = [line.rstrip("\r").split("\t") for line in lines if line.strip()]
+        if not records or not any(cell.startswith(_END) for cell in records[-1]):
+            raise DumpError(f"{path}: no {_END} record at the end; the manifest is cut off, fetch the snapshot again")
+        for cells in records:
+            name = next((index for index, cell in enumerate(cells) if _FILE.search(cell)), None)
+            if name is not None:
+                rest = cells[name + 1 :]
+                lines_listed = next((int(cell) for cell in rest if cell.isdecimal()), None)
+                md5 = next((cell.lower() for cell in rest if _MD5.match(cell)), None)
+                listed[cells[name]] = Listed(lines_listed, md5)
+    return listed
+
+
+def check_file(path: Path, listed: Listed | None, lines: int, *, has_heading: bool) -> None:
+    """DumpError when `path` is not what the manifest lists. `lines` counts all lines; a heading may or may not have been counted."""
+    if listed is None:
+        return
+    if listed.lines is not None and listed.lines not in {lines, lines - has_heading}:
+        raise DumpError(f"{path}: has {lines} lines, the manifest lists {listed.lines}; the file is cut off or of another snapshot")
+    if listed.md5 is not None and (actual := file_hash(path, "md5")) != listed.md5:
+        raise DumpError(f"{path}: its MD5 is {actual}, the manifest lists {listed.md5}; fetch the file again")
+
+
+def check_presence(folder: Path, manifest: dict[str, Listed]) -> None:
+    """DumpError when a listed file is not there."""
+    missing = sorted(name for name in manifest if not (folder / name).is_file())
+    if missing:
+        raise DumpError(f"{folder}: {', '.join(missing)} listed in the manifest, but not there; the snapshot is not complete")

@@ -1,0 +1,1 @@
+"""File formats of dumps: each reader yields frames and names every record that it cannot read."""

@@ -1,0 +1,155 @@
+"""One delivered CSV or TSV file -> a table of a DuckDB connection, every column as text, with the number of each record in the file.
+
+A record that does not fit is a reject. Compressed files are unpacked first: DuckDB does not compare their checksums. What must not live
+here: what a column means.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import duckdb
+import numpy as np
+import polars as pl
+
+from pipeline.dumps.errors import DumpError
+from pipeline.dumps.readers.compressed_files import DumpFile, blocks, packing_of
+from pipeline.dumps.staging.layout_expectations import Expected
+from pipeline.dumps.staging.reject_reasons import Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from pipeline.dumps.staging.staging_writer import StagingWriter
+
+_REASONS = {
+    "MISSING COLUMNS": Reason.WRONG_COLUMN_COUNT,
+    "TOO MANY COLUMNS": Reason.WRONG_COLUMN_COUNT,
+    "INVALID ENCODING": Reason.INVALID_UTF8,
+    "LINE SIZE OVER MAXIMUM": Reason.TOO_LARGE,
+}
+
+
+@dataclass(frozen=True)
+class CsvTable:
+    """A table that was read: `name` in DuckDB, `gaps`: for each record that did not fit, how many good ones stand before it."""
+
+    name: str
+    source_file: str
+    gaps: NDArray[np.int64]
+
+    def placed(self, block: pl.DataFrame) -> pl.DataFrame:
+        """Rows of the table with `source_file` and `place` instead of `position`: the record number in the file, rejected ones counted."""
+        position = block["position"].to_numpy()
+        numbers = position + np.searchsorted(self.gaps, position - 1, side="right")
+        place = pl.format("record {}", pl.Series("number", numbers))
+        return block.drop("position").with_columns(source_file=pl.lit(self.source_file), place=place)
+
+
+@dataclass(frozen=True)
+class CsvForm:
+    """`columns`: our name of a column -> the names it may have in the file, the first found counts. `required`: those it must have."""
+
+    columns: Mapping[str, Sequence[str]]
+    required: Sequence[str]
+    entity: str
+    notes: str
+    """The page that describes the format, for errors."""
+    numbers: Sequence[str] = ()
+    """Columns of whole numbers, ids for one: data frames with gaps in such a column write `12.0`, which is 12."""
+    optional: Sequence[str] | None = None
+    """Columns of which it is told when they are missing; by default all that are not required."""
+    part: str | None = None
+    """What the table is called when its columns are not as expected; by default after its name in DuckDB."""
+    passed_over: Sequence[str] = ()
+    """Columns of the file that are known and not read."""
+
+    @property
+    def expected(self) -> Expected:
+        """What the heading is compared with, under the names of the file."""
+        wanted = [column for column in self.columns if column not in self.required]
+        told = wanted if self.optional is None else self.optional
+        others = [name for column in wanted if column not in told for name in self.columns[column]]
+        required, optional = ({self.columns[c][0]: self.columns[c][1:] for c in columns} for columns in (self.required, told))
+        return Expected(required, optional, (*self.passed_over, *others))
+
+
+def empty_table(connection: duckdb.DuckDBPyConnection, name: str, form: CsvForm) -> CsvTable:
+    """Create the table of a file that is not there."""
+    connection.execute(f"CREATE TABLE {name} (position BIGINT, {', '.join(f'{column} VARCHAR' for column in form.columns)})")
+    return CsvTable(name, "", np.empty(0, dtype=np.int64))
+
+
+def load_table(
+    connection: duckdb.DuckDBPyConnection, name: str, form: CsvForm, path: Path, source_file: str, scratch: Path, out: StagingWriter
+) -> CsvTable:
+    """Create table `name`: `position` (from 1, of the records that fit) and the columns of `form` as text, null where the file has none.
+
+    A `.tsv` file has tabs and no quotes, any other commas and double quotes. DumpError when a required column is missing or the file
+    cannot be read.
+    """
+    delimiter, quote = ("\t", "") if ".tsv" in path.suffixes else (",", '"')
+    plain, header = _plain(path, scratch), _header(path, delimiter)
+    place = {name.lower(): index for index, name in reversed(list(enumerate(header)))}
+    chosen = {
+        column: next((header[place[name.lower()]] for name in names if name.lower() in place), None)
+        for column, names in form.columns.items()
+    }
+    out.use(path)
+    out.expect(form.part or f"table {name}", header, form.expected, place=path)
+    read = {column: "regexp_replace(trim({}), '^([0-9]+)[.]0+$', '\\1')" if column in form.numbers else "{}" for column in chosen}
+    picked = ", ".join(f"{read[column].format(_name(known)) if known else 'NULL::VARCHAR'} AS {column}" for column, known in chosen.items())
+    typed = ", ".join(f"{_text(column)}: 'VARCHAR'" for column in header)
+    try:
+        connection.execute(
+            f"""
+            CREATE TABLE {name} AS SELECT row_number() OVER () AS position, {picked} FROM read_csv({_text(str(plain))}, header = true,
+                auto_detect = false, delim = {_text(delimiter)}, quote = {_text(quote)}, escape = {_text(quote)}, columns = {{{typed}}},
+                store_rejects = true, rejects_table = '{name}_errors', rejects_scan = '{name}_scan')
+            """
+        )
+    except duckdb.Error as error:
+        raise DumpError(f"{path}: cannot be read as CSV ({str(error).splitlines()[0]}); fetch it again") from error
+    return CsvTable(name, source_file, _reject_errors(connection, name, form.entity, source_file, out))
+
+
+def _reject_errors(
+    connection: duckdb.DuckDBPyConnection, name: str, entity: str, source_file: str, out: StagingWriter
+) -> NDArray[np.int64]:
+    """One reject per record that DuckDB could not read; its line counts records, the header being the first."""
+    rows = connection.execute(
+        f"SELECT line, min(error_type::VARCHAR), any_value(csv_line) FROM {name}_errors GROUP BY line ORDER BY line"
+    ).fetchall()
+    out.read(entity, len(rows))
+    for line, error, text in rows:
+        reason = _REASONS.get(error, Reason.BROKEN_RECORD)
+        out.reject(entity, reason, source_file=source_file, place=f"record {line - 1}", excerpt=text)
+    return np.array([line - 2 - index for index, (line, _, _) in enumerate(rows)], dtype=np.int64)
+
+
+def _plain(path: Path, scratch: Path) -> Path:
+    if packing_of(path) == "plain":
+        return path
+    plain = scratch / path.stem
+    with plain.open("wb") as file:
+        for block in blocks(path):
+            file.write(block)
+    return plain
+
+
+def _header(path: Path, delimiter: str) -> list[str]:
+    with DumpFile(path) as file:
+        line = file.read(1 << 20).split(b"\n", 1)[0]
+    return [name.strip().strip('"') for name in line.decode("utf-8-sig", "replace").split(delimiter)]
+
+
+def _name(column: str) -> str:
+    return '"' + column.replace('"', '""') + '"'
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"

@@ -1,0 +1,236 @@
+r"""EPF flat files -> frames of text: `\x01` between cells, `\x02\n` behind records, `#` lines around the data, no quoting.
+
+What lives here: the syntax, and the dirt that can be told from the syntax alone. What must not live here: what a column means.
+
+A file: `#<column>\x01<column>...` first, then `#primaryKey`, `#dbTypes`, `#exportMode` and `##legal` lines in any order, the records,
+at last `#recordsWritten:<n>`. Cells may hold line breaks, so a CSV reader that splits at `\n` miscounts: here blocks are cut at `\x02\n`
+and parsed with `\x02` for the end of a line. An empty cell is null. Records with too many cells are cut to the columns, ones with too few
+are out, and so are records in which the exporter wrote `<UnknownKeyException>` for a number. A byte order mark, and `\r` before the `\n`
+behind a record, are no part of the data: `\x02` stands nowhere else, so nothing is guessed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, BinaryIO
+
+import numpy as np
+import polars as pl
+
+from pipeline.dumps.errors import DumpError
+from pipeline.dumps.readers.line_blocks import LongLine, whole_lines
+from pipeline.dumps.staging.reject_reasons import Reason
+from pipeline.dumps.staging.staging_writer import EXCERPT_CHARACTERS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+BLOCK_BYTES = 16 << 20
+"""Bytes that are parsed at a time; twice that and the frame of it are in memory."""
+LONGEST_RECORD_BYTES = 64 << 20
+"""A longer record is rejected unread: a file without record ends would fill the memory."""
+CELL, RECORD = b"\x01", b"\x02\n"
+_WINDOWS_RECORD = b"\x02\r\n"
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_LONGEST_HEADER_BYTES = 4 << 20
+"""Of one header line; the legal notes have some kilobytes."""
+EXPORTER_ERROR = "<UnknownKeyException>"
+FULL = "FULL"
+_COUNT_LINE = b"#recordsWritten:"
+
+
+@dataclass(frozen=True)
+class EpfHeader:
+    """The `#` lines above the records; `export_mode` is null when the file does not say."""
+
+    columns: tuple[str, ...]
+    export_mode: str | None
+
+
+@dataclass(frozen=True)
+class EpfBlock:
+    """Some records in file order.
+
+    `rows` has the columns asked for as text and `record`, the number of the record in the file from 1; `rejects` has the columns reason,
+    record, value, excerpt.
+    """
+
+    rows: pl.DataFrame
+    rejects: pl.DataFrame
+
+
+REJECT_SCHEMA = pl.Schema({"reason": pl.String, "record": pl.Int64, "value": pl.String, "excerpt": pl.String})
+
+
+class EpfFile:
+    """One table of an EPF delivery, read forward only."""
+
+    def __init__(self, file: BinaryIO, name: str) -> None:
+        """Read the header of `file`; `name` is how errors call it. DumpError when it is no EPF file or no full export."""
+        self.name = name
+        self._rest = file.read(1 << 16).removeprefix(_BYTE_ORDER_MARK)
+        mark = self._rest.find(RECORD[:1])
+        is_windows = self._rest.startswith(_WINDOWS_RECORD, mark) if mark >= 0 else False
+        self._file = _UnixEnds(self._rest, file) if is_windows else file
+        self._rest = b"" if is_windows else self._rest
+        self.header = self._read_header()
+        if self.header.export_mode != FULL:
+            raise DumpError(f"{name}: an export of mode {self.header.export_mode}, not {FULL}; deliver the full export of the week")
+
+    def _read_header(self) -> EpfHeader:
+        while RECORD not in self._rest and len(self._rest) < _LONGEST_HEADER_BYTES and (data := self._file.read(1 << 16)):
+            self._rest += data
+        lines: list[bytes] = []
+        while self._rest.startswith(b"#") and not self._rest.startswith(_COUNT_LINE):
+            line, found, rest = self._rest.partition(RECORD)
+            if not found:
+                if len(self._rest) > _LONGEST_HEADER_BYTES or not (data := self._file.read(1 << 16)):
+                    raise DumpError(f"{self.name}: cut off inside the header lines; fetch the file again")
+                self._rest += data
+                continue
+            lines.append(line)
+            self._rest = rest
+            if not rest:
+                self._rest = self._file.read(1 << 16)
+        if not lines:
+            raise DumpError(f"{self.name}: no EPF file: it does not start with a '#' line of column names and \\x02\\n; fetch it again")
+        words = [line.decode("utf-8", "replace") for line in lines]
+        mode = next((line.partition(":")[2].strip().upper() for line in words if line.startswith("#exportMode:")), None)
+        return EpfHeader(tuple(words[0].removeprefix("#").strip().split("\x01")), mode)
+
+    def blocks(self, columns: tuple[str, ...] | None = None) -> Iterator[EpfBlock]:
+        """All records in order, with the named columns (default: all).
+
+        DumpError behind the last record when the file is cut off or holds another number of records than it says.
+        """
+        wanted = columns or self.header.columns
+        seen = 0
+        stated: int | None = None
+        rest = b""
+        for piece in whole_lines(self._unread(), LONGEST_RECORD_BYTES, RECORD):
+            if isinstance(piece, LongLine) and piece.has_end:
+                seen += 1
+                yield _too_large(piece.head, wanted, seen)
+            elif isinstance(piece, LongLine):
+                rest = piece.head
+            elif not piece.endswith(RECORD):
+                rest = piece
+            else:
+                block, stated = _without_count(piece, stated)
+                if block:
+                    parsed, records = _parse(block, self.header.columns, wanted, seen)
+                    seen += records
+                    yield parsed
+        if rest.strip(b"\n") or stated is None:
+            raise DumpError(f"{self.name}: cut off behind record {seen} (no #recordsWritten line at the end); fetch the file again")
+        if stated != seen:
+            raise DumpError(f"{self.name}: holds {seen} records but says that {stated} were written; fetch the file again")
+
+    def _unread(self) -> Iterator[bytes]:
+        """The bytes behind the header, in blocks."""
+        yield self._rest
+        yield from iter(lambda: self._file.read(BLOCK_BYTES), b"")
+
+
+class _UnixEnds:
+    r"""A file whose records end in `\x02\r\n`, `head` being read of it already, as if they ended in `\x02\n`."""
+
+    def __init__(self, head: bytes, file: BinaryIO) -> None:
+        self._held = head
+        self._file = file
+
+    def read(self, size: int) -> bytes:
+        data = b""
+        while not data:
+            more = self._file.read(size)
+            data, self._held = self._held + more, b""
+            if not more:
+                return data.replace(_WINDOWS_RECORD, RECORD)
+            cut = next((end for end in (_WINDOWS_RECORD[:2], _WINDOWS_RECORD[:1]) if data.endswith(end)), b"")
+            data, self._held = data.removesuffix(cut), cut
+        return data.replace(_WINDOWS_RECORD, RECORD)
+
+
+def _without_count(block: bytes, stated: int | None) -> tuple[bytes, int | None]:
+    """The block without a `#recordsWritten` line at its end, and the number in it."""
+    start = block.rfind(_COUNT_LINE)
+    if start < 0 or (start > 0 and block[start - len(RECORD) : start] != RECORD) or block.find(RECORD, start) + len(RECORD) != len(block):
+        return block, stated
+    number = block[start + len(_COUNT_LINE) : -len(RECORD)].strip()
+    return block[:start], int(number) if number.isdigit() else stated
+
+
+def _too_large(head: bytes, wanted: tuple[str, ...], number: int) -> EpfBlock:
+    """No rows, and the record `number` that begins with `head` as a reject."""
+    rows = pl.DataFrame(schema={**dict.fromkeys(wanted, pl.String), "record": pl.Int64})
+    out = [(Reason.TOO_LARGE.value, number, None, _excerpt(head))]
+    return EpfBlock(rows, pl.DataFrame(out, schema=REJECT_SCHEMA, orient="row"))
+
+
+def _parse(block: bytes, columns: tuple[str, ...], wanted: tuple[str, ...], seen: int) -> tuple[EpfBlock, int]:
+    """Whole records -> the `wanted` columns, and how many the records were, rejected ones too."""
+    raw = np.frombuffer(block, dtype=np.uint8)
+    records = int(np.count_nonzero(raw == RECORD[0]))
+    rejects = REJECT_SCHEMA.to_frame()
+    rows = None if EXPORTER_ERROR.encode() in block else _read_regular(block, columns, wanted)
+    # No record has too many cells (that would be an error), so the right number of separators says that none has too few.
+    if rows is None or rows.height != records or int(np.count_nonzero(raw == CELL[0])) != records * (len(columns) - 1):
+        block, rejects = _take_out(block, columns, seen)
+        rows = _read_cells(block, columns, wanted)
+    rows = rows.with_columns(record=pl.int_range(seen + 1, seen + 1 + records, dtype=pl.Int64))
+    if rejects.height:
+        rows = rows.join(rejects, on="record", how="anti", maintain_order="left")
+    return EpfBlock(rows, rejects), records
+
+
+def _take_out(block: bytes, columns: tuple[str, ...], seen: int) -> tuple[bytes, pl.DataFrame]:
+    """The block with cells cut to the columns and blanks in the place of records that are out, and these; looks at one after the other."""
+    kept: list[bytes] = []
+    out: list[tuple[str, int, str | None, str]] = []
+    for number, record in enumerate(block.removesuffix(RECORD).split(RECORD), start=seen + 1):
+        cells = record.split(CELL)
+        reason, value = None, None
+        if len(cells) < len(columns):
+            reason, value = Reason.WRONG_COLUMN_COUNT, f"{len(cells)} cells of {len(columns)}"
+        elif EXPORTER_ERROR.encode() in cells:
+            reason, value = Reason.INVALID_NUMBER, EXPORTER_ERROR
+        elif not _is_utf8(record):
+            reason = Reason.INVALID_UTF8
+        if reason is not None:
+            out.append((reason.value, number, value, _excerpt(record)))
+        kept.append(CELL.join(cells[: len(columns)]) if reason is None else CELL * (len(columns) - 1))
+    return RECORD.join([*kept, b""]), pl.DataFrame(out, schema=REJECT_SCHEMA, orient="row")
+
+
+def _read_regular(block: bytes, columns: tuple[str, ...], wanted: tuple[str, ...]) -> pl.DataFrame | None:
+    try:
+        return _read_cells(block, columns, wanted)
+    except (pl.exceptions.ComputeError, pl.exceptions.SchemaError):
+        return None
+
+
+def _read_cells(block: bytes, columns: tuple[str, ...], wanted: tuple[str, ...]) -> pl.DataFrame:
+    rows = pl.read_csv(
+        block[:-1],
+        has_header=False,
+        schema=dict.fromkeys(columns, pl.String),
+        columns=[columns.index(name) for name in wanted],
+        separator="\x01",
+        eol_char="\x02",
+        quote_char=None,
+    ).select(wanted)
+    # The `\n` behind each `\x02` is taken for the start of the next record.
+    return rows.with_columns(pl.col(columns[0]).str.strip_prefix("\n").replace("", None)) if columns[0] in wanted else rows
+
+
+def _is_utf8(record: bytes) -> bool:
+    try:
+        record.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _excerpt(record: bytes) -> str:
+    """A raw record as text with `|` between cells."""
+    return record[: 4 * EXCERPT_CHARACTERS].decode("utf-8", "replace").replace("\x01", "|")[:EXCERPT_CHARACTERS]

@@ -1,0 +1,35 @@
+"""Which files of a dump are JSON, and whose records a line belongs to that cannot be read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pipeline.dumps.readers.compressed_files import COMPRESSED_SUFFIXES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SUFFIXES = (".ndjson", ".jsonl", ".json")
+LANDING_NOTES = ("landed.json", "broken.json")
+"""What landing writes beside the delivered files."""
+_ENTITY_OF_WORD = {"album": "source_release", "release": "source_release", "artist": "source_artist", "label": "source_label"}
+
+
+def json_files(dump: Path) -> list[Path]:
+    """The JSON files below `dump` (or `dump` itself), compressed or not, sorted by path."""
+    candidates = [dump] if dump.is_file() else sorted(path for path in dump.rglob("*") if path.is_file())
+    return [path for path in candidates if _bare_suffix(path) in SUFFIXES and path.name not in LANDING_NOTES]
+
+
+def entity_by_name(path: Path) -> str:
+    """The staging table that the records of a file most likely go to, by the words in its name: recordings unless it says otherwise."""
+    if "track" in path.name.lower():
+        return "source_recording"
+    return next((entity for word, entity in _ENTITY_OF_WORD.items() if word in path.name.lower()), "source_recording")
+
+
+def _bare_suffix(path: Path) -> str:
+    name = path.name.lower()
+    for suffix in COMPRESSED_SUFFIXES:
+        name = name.removesuffix(suffix)
+    return "." + name.rpartition(".")[2]

@@ -1,0 +1,97 @@
+"""Blocks of bytes cut behind line ends, at bounded memory: a line that is too long is passed over, and told.
+
+What lives here: the cutting that all readers of lines and records share, and a sample of lines from all over a file. What must not live
+here: what a line means.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pipeline.dumps.staging.staging_writer import EXCERPT_CHARACTERS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+HEAD_BYTES = 4 * EXCERPT_CHARACTERS
+"""Kept of a line that is too long. No character of UTF-8 is longer than four bytes."""
+
+
+@dataclass(frozen=True)
+class LongLine:
+    """A line that is too long to be read: the beginning of it, and whether it has an end (only the last one may lack it)."""
+
+    head: bytes
+    has_end: bool = True
+
+
+def whole_lines(blocks: Iterable[bytes], longest: int, end: bytes = b"\n") -> Iterator[bytes | LongLine]:
+    """The same bytes cut behind line ends; the last piece may lack one. A line longer than a block comes as one longer piece.
+
+    A line of more than `longest` bytes, its end among them, comes as a `LongLine`; no more than that of it is in memory at a time. `blocks`
+    are no longer than `longest`.
+    """
+    parts: list[bytes] = []
+    held = 0
+    long: bytes | None = None
+    for block in _with_whole_ends(blocks, end):
+        rest = block
+        first = rest.find(end) + len(end) if end in rest else 0
+        if long is None and held + (first or len(rest)) > longest:
+            long = b"".join([*parts, rest])[:HEAD_BYTES]
+            parts, held = [], 0
+        if long is not None:
+            if not first:
+                continue
+            yield LongLine(long)
+            rest, long = rest[first:], None
+        cut = rest.rfind(end) + len(end) if end in rest else 0
+        if cut:
+            yield b"".join([*parts, rest[:cut]])
+            parts, held = [], 0
+        if cut < len(rest):
+            parts.append(rest[cut:])
+            held += len(rest) - cut
+    if long is not None:
+        yield LongLine(long, has_end=False)
+    if parts:
+        yield b"".join(parts)
+
+
+SAMPLE_STEP_BYTES = 1 << 20
+"""Between two lines of a sample, or 500 times the line taken if that is more: so looking into them costs less than 1 % of reading."""
+_STEP_LINES = 500
+
+
+class LineSample:
+    """Hands on lines from all over a file, whose bytes it is shown in order, block by block."""
+
+    def __init__(self, take: Callable[[bytes], None]) -> None:
+        """`take` is given each line of the sample, without its end. Lines that lie in two blocks are never in it."""
+        self._take = take
+        self._skipped = SAMPLE_STEP_BYTES
+
+    def look_at(self, block: bytes | bytearray, size: int) -> None:
+        """The next `size` bytes of the file are those at the beginning of `block`."""
+        while self._skipped < size:
+            start = block.find(b"\n", self._skipped, size) + 1
+            end = block.find(b"\n", start, size) if start else -1
+            if end < 0:
+                self._skipped = size  # the next block begins with another line
+                break
+            self._take(bytes(block[start:end]))
+            self._skipped = end + max(SAMPLE_STEP_BYTES, _STEP_LINES * (end - start))
+        self._skipped -= size
+
+
+def _with_whole_ends(blocks: Iterable[bytes], end: bytes) -> Iterator[bytes]:
+    """The same bytes in blocks none of which, but the last, ends within `end`."""
+    begun = b""
+    for block in blocks:
+        text = begun + block if begun else block
+        begun = next((end[:size] for size in range(len(end) - 1, 0, -1) if text.endswith(end[:size])), b"")
+        if len(text) > len(begun):
+            yield text[: len(text) - len(begun)] if begun else text
+    if begun:
+        yield begun

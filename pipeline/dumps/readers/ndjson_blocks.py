@@ -1,0 +1,241 @@
+"""One block of newline-delimited JSON -> a frame of what can be read and rejects of what cannot.
+
+What lives here: the strict fast reading of a block by DuckDB, and the second look at a block that is not clean. What must not live here:
+files, compression, what a field means.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from collections import Counter
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import duckdb
+import msgspec
+import polars as pl
+
+from pipeline.dumps.errors import DumpError
+from pipeline.dumps.readers.json_documents import document_records
+from pipeline.dumps.readers.ndjson_lines import Lines, excerpt_of
+from pipeline.dumps.readers.ndjson_shapes import Mended, Shape
+from pipeline.dumps.staging.reject_reasons import Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from io import FileIO
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+BROKEN_SCHEMA = {"reason": pl.String, "place": pl.String, "excerpt": pl.String}
+MISFIT_SCHEMA = {**BROKEN_SCHEMA, "record_id": pl.String, "field": pl.String, "value": pl.String}
+MISFITS_PER_BLOCK = 200
+"""More records of a block, and more than half of it, with another type in the same field mean a new layout. So do more records that DuckDB
+alone refuses: finding each costs some ten small queries."""
+_PLACE_IN_LIST = re.compile(r"\[[0-9]+\]")
+_LEAST_OBJECT_SIZE = 1 << 20
+_WRITE_BYTES = 1 << 30
+
+
+@dataclass(frozen=True)
+class BlockContent:
+    """What a block held: `frame` (the columns and `place`), `broken` (BROKEN_SCHEMA), `misfits` of records in `frame` (MISFIT_SCHEMA)."""
+
+    frame: pl.DataFrame
+    broken: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=BROKEN_SCHEMA))
+    misfits: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=MISFIT_SCHEMA))
+
+
+@dataclass(frozen=True)
+class Records:
+    """Records taken out of lines and documents: each with its place, as JSON on one line."""
+
+    named: Sequence[tuple[str, bytes]]
+    is_cut: bool = False
+
+
+class Layout:
+    """The columns to read and the members in which documents hold their records, as DuckDB takes them."""
+
+    def __init__(self, columns: Mapping[str, str], members: Sequence[str] = ()) -> None:
+        """`columns`: name -> DuckDB type. Scalars should be VARCHAR: a number that is none must reach the adapter, not fail the record."""
+        self.names = list(columns)
+        self.members = tuple(members)
+        roots = [member.split(".")[0] for member in members]
+        self._roots = [root for root in dict.fromkeys(roots) if root not in columns]
+        self._id = ["id"] if members and "id" not in columns else []
+        self._typed = {**columns, **dict.fromkeys(self._roots, "JSON"), **dict.fromkeys(self._id, "VARCHAR")}
+        self.shape = Shape(self._typed)
+        self._member_roots = list(dict.fromkeys(roots))
+
+    def sql(self, path: str, *, object_size: int, strict: bool = True, compression: str = "uncompressed") -> str:
+        """The query that reads the file at `path`."""
+        columns = ", ".join(f"{_text(name)}: {_text(dtype)}" for name, dtype in self._typed.items())
+        return (
+            f"SELECT * FROM read_json({_text(path)}, format = 'newline_delimited', compression = '{compression}', columns = {{{columns}}}, "
+            f"ignore_errors = {not strict}, maximum_object_size = {object_size})"
+        )
+
+    def is_clean(self, frame: pl.DataFrame) -> bool:
+        """Whether all rows are records: no document among them, no row in which nothing could be read, no list or object read as text."""
+        suspect = pl.all_horizontal(pl.all().is_null())
+        if self.members:
+            suspect = suspect | (pl.col("id").is_null() & pl.any_horizontal(pl.col(root).is_not_null() for root in self._member_roots))
+        return not frame.select(suspect.any()).item() and not self.shape.has_nested_texts(frame)
+
+    def placed(self, frame: pl.DataFrame, places: pl.Series) -> pl.DataFrame:
+        """The columns that were asked for, and `place`."""
+        return frame.select(*self.names, place=places)
+
+
+class BlockReader:
+    """Reads blocks; may be used by several threads at once, each block by one of them."""
+
+    def __init__(self, layout: Layout, source_file: str) -> None:
+        """`source_file` is named in errors."""
+        self.layout = layout
+        self.source_file = source_file
+        self._connection = connect(threads=1)
+        self._of_thread = threading.local()
+        self._memory: list[FileIO] = []
+
+    def close(self) -> None:
+        """Give back the memory files."""
+        for memory in self._memory:
+            memory.close()
+        self._connection.close()
+
+    def read(self, raw: bytes, first_line: int) -> BlockContent:
+        """Read whole lines; only the last line of a file may lack its end."""
+        lines = Lines(raw, first_line)
+        try:
+            frame = self._parse(raw)
+            if self.layout.is_clean(frame):
+                return BlockContent(self.layout.placed(frame, line_places(lines.numbers)))
+        except duckdb.Error:
+            pass
+        named = [record for index in range(len(lines)) for record in self._records_of(f"line {lines.numbers[index]}", lines.line(index))]
+        return self.second_look(Records(named, is_cut=not raw.endswith(b"\n")))
+
+    def without(self, head: bytes, line: int) -> BlockContent:
+        """A line that is too long to be read, as a reject with its beginning."""
+        empty = self.layout.placed(self._parse(b"{}").clear(), pl.Series(dtype=pl.String))
+        broken = [(Reason.TOO_LARGE.value, f"line {line}", excerpt_of(head))]
+        return BlockContent(empty, pl.DataFrame(broken, schema=BROKEN_SCHEMA, orient="row"))
+
+    def second_look(self, records: Records) -> BlockContent:
+        """Read records one of which, at least, may be broken; DumpError when so many misfit that the layout must be another one."""
+        texts = [text for _, text in records.named]
+        lenient = self._parse(b"\n".join(texts), strict=False)
+        unread = lenient.select(pl.all_horizontal(pl.all().is_null())).to_series()
+        shape = self.layout.shape
+        mended = {row: _mended(shape, text) for row, text in enumerate(texts) if unread[row] or not shape.fits(text)}
+        broken = {row: found for row, found in mended.items() if isinstance(found, Reason)}
+        if records.is_cut and broken.get(len(texts) - 1) is Reason.BROKEN_RECORD:
+            broken[len(texts) - 1] = Reason.TRUNCATED_FILE
+        whole = {row: found for row, found in mended.items() if isinstance(found, Mended)}
+        self._refuse_other_layout(records, whole)
+        sound = replace(
+            records, named=[(place, whole[row].text if row in whole else text) for row, (place, text) in enumerate(records.named)]
+        )
+        frames = [self.layout.placed(lenient.clear(), pl.Series(dtype=pl.String))]
+        refused: list[int] = []
+        self._fit(sound, [row for row in range(len(texts)) if row not in broken], frames, refused)
+        broken |= dict.fromkeys(refused, Reason.BROKEN_RECORD)
+        rejects = [(broken[row].value, records.named[row][0], excerpt_of(texts[row])) for row in sorted(broken)]
+        misfits = [
+            (Reason.WRONG_TYPE.value, records.named[row][0], excerpt_of(texts[row]), found.record_id, misfit.field, misfit.value)
+            for row, found in whole.items()
+            if row not in broken
+            for misfit in found.misfits
+        ]
+        return BlockContent(
+            pl.concat(frames),
+            pl.DataFrame(rejects, schema=BROKEN_SCHEMA, orient="row"),
+            pl.DataFrame(misfits, schema=MISFIT_SCHEMA, orient="row"),
+        )
+
+    def _refuse_other_layout(self, records: Records, mended: Mapping[int, Mended]) -> None:
+        """DumpError when most of the records have another type in one and the same field."""
+        fields = Counter(name for found in mended.values() for name in {_PLACE_IN_LIST.sub("[]", misfit.field) for misfit in found.misfits})
+        name, count = fields.most_common(1)[0] if fields else ("", 0)
+        if count > max(MISFITS_PER_BLOCK, len(records.named) // 2):
+            place, text = next(records.named[row] for row, found in mended.items() if found.misfits)
+            raise self._other_layout(text, f"{count} of {len(records.named)} records, from {place} on, hold another type in `{name}`")
+
+    def _records_of(self, place: str, line: bytes) -> list[tuple[str, bytes]]:
+        """The line, or the records of the document that it is."""
+        found = None
+        if self.layout.members and line.lstrip().startswith(b"{"):
+            with suppress(msgspec.DecodeError):
+                found = document_records(line, self.layout.members)
+        if found is None:
+            return [(place, line)]
+        return [(f"{place} record {number}", record) for number, record in enumerate(found, start=1)]
+
+    def _fit(self, records: Records, rows: list[int], frames: list[pl.DataFrame], refused: list[int]) -> None:
+        """Read the rows strictly, by halves where some do not fit."""
+        if not rows:
+            return
+        try:
+            frame = self._parse(b"\n".join(records.named[row][1] for row in rows))
+        except duckdb.Error as error:
+            if len(rows) > 1:
+                half = len(rows) // 2
+                self._fit(records, rows[:half], frames, refused)
+                self._fit(records, rows[half:], frames, refused)
+                return
+            refused.append(rows[0])
+            if len(refused) > MISFITS_PER_BLOCK:
+                place, text = records.named[refused[0]]
+                said = f"more than {MISFITS_PER_BLOCK} records from {place} on are of another shape"
+                raise self._other_layout(text, said) from error
+            return
+        frames.append(self.layout.placed(frame, pl.Series([records.named[row][0] for row in rows], dtype=pl.String)))
+
+    def _other_layout(self, text: bytes, said: str) -> DumpError:
+        mend = "the platform has changed its layout: compare the format notes"
+        return DumpError(f"{self.source_file}: {said}: {excerpt_of(text)}; {mend}")
+
+    def _parse(self, raw: bytes, *, strict: bool = True) -> pl.DataFrame:
+        """All columns of the layout; duckdb.Error when `strict` and a line is not JSON or does not fit."""
+        of_thread = self._of_thread
+        if not hasattr(of_thread, "cursor"):
+            of_thread.cursor = self._connection.cursor()
+            of_thread.memory = os.fdopen(os.memfd_create("block"), "wb", buffering=0)
+            self._memory.append(of_thread.memory)
+        descriptor = of_thread.memory.fileno()
+        os.ftruncate(descriptor, 0)
+        for start in range(0, len(raw), _WRITE_BYTES):
+            os.pwrite(descriptor, raw[start : start + _WRITE_BYTES], start)
+        query = self.layout.sql(f"/proc/self/fd/{descriptor}", strict=strict, object_size=max(_LEAST_OBJECT_SIZE, len(raw) + 1))
+        frame: pl.DataFrame = of_thread.cursor.sql(query).pl()
+        return frame
+
+
+def line_places(numbers: NDArray[np.int64]) -> pl.Series:
+    """Line numbers as `reject.place` says them."""
+    return pl.select(pl.format("line {}", pl.Series(numbers))).to_series()
+
+
+def connect(*, threads: int | None = None) -> duckdb.DuckDBPyConnection:
+    """A DuckDB that hands text over to Polars without copying it."""
+    connection = duckdb.connect(config={"threads": threads} if threads else {})
+    connection.execute("SET arrow_output_version = '1.4'; SET produce_arrow_string_view = true; SET enable_progress_bar = false")
+    return connection
+
+
+def _mended(shape: Shape, text: bytes) -> Mended | Reason:
+    """The record without fields that do not fit, or why it cannot be read."""
+    try:
+        return shape.mended(text.decode()) or Reason.BROKEN_RECORD
+    except UnicodeDecodeError:
+        return Reason.INVALID_UTF8
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"

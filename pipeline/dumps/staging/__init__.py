@@ -1,0 +1,1 @@
+"""Staging tables: their writer, reject reasons, checks of records, and comparison with the dump before."""

@@ -1,0 +1,104 @@
+"""Whether a platform's dump holds much less than the one before: rows of a staged table, values of a column.
+
+One rule for all tables and columns, in staging (against the tables staged before) and in the gate (against the live snapshot). What must
+not live here: counting (staging_profile.py), what a build does about it (intake/newest_dump.py, pipeline/build/gate.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from math import sqrt
+from typing import TYPE_CHECKING
+
+from pipeline.dumps.errors import DumpError
+
+if TYPE_CHECKING:
+    from pipeline.dumps.staging.staging_profile import Profile
+
+STANDARD_ERRORS = 3
+LEAST = 5
+"""Few rows differ by chance from dump to dump: a fall within three standard errors of the count before, and five rows, says nothing."""
+SHOWN = 8
+"""Losses that a message names; the rest is counted."""
+
+
+@dataclass(frozen=True)
+class DriftLimits:
+    """How much less a dump may hold; see `pipeline.settings.Settings`."""
+
+    lowest_rows: float = 0.7
+    largest_loss: float = 0.1
+
+    def as_note(self) -> dict[str, float]:
+        """For the note beside a dump that was refused by them: other limits give it another chance."""
+        return asdict(self)
+
+
+DAY_LIMITS = DriftLimits(lowest_rows=0.0, largest_loss=0.95)
+"""For days of a daily dump: each holds what happened that day, so only a column that vanished is a fault."""
+
+
+class ShrunkenDumpError(DumpError):
+    """The dump can be read and holds much less than the one before. An operator can let it through."""
+
+
+@dataclass(frozen=True)
+class Loss:
+    """`what` (a table, or `<table>.<column>`) had `was` rows and has `now`."""
+
+    what: str
+    was: int
+    now: int
+    setting: str
+
+    def __str__(self) -> str:
+        """The loss as a message tells it."""
+        return f"{self.what} {self.was:,} -> {self.now:,}"
+
+
+def falls_short(now: float, was: float, share: float) -> bool:
+    """Whether `now` is less than `share` of `was`, beyond chance."""
+    return now < was * share - STANDARD_ERRORS * sqrt(was) - LEAST
+
+
+def losses(before: Profile, now: Profile, limits: DriftLimits) -> list[Loss]:
+    """Tables with too few rows, and columns with too few values among the rows that are there, the largest first.
+
+    A table that grew may not lose values; one that shrank (as far as `lowest_rows` allows) may lose its share of them.
+    """
+    rows = [
+        Loss(table, was, now.rows[table], "CATALOG_LOWEST_ROWS=0")
+        for table, was in before.rows.items()
+        if falls_short(now.rows[table], was, limits.lowest_rows)
+    ]
+    shrunken = {loss.what for loss in rows}
+    values = []
+    for name, was in before.filled.items():
+        table = name.partition(".")[0]
+        if table in shrunken or not before.rows[table]:
+            continue
+        expected = was * min(1.0, now.rows[table] / before.rows[table])
+        if falls_short(now.filled[name], expected, 1 - limits.largest_loss):
+            values.append(Loss(name, was, now.filled[name], "CATALOG_LARGEST_LOSS=1"))
+    return sorted([*rows, *values], key=lambda loss: (loss.now - loss.was, loss.what))
+
+
+def told(found: list[Loss]) -> str:
+    """Losses in a sentence's length."""
+    more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+    return ", ".join(map(str, found[:SHOWN])) + more
+
+
+def settings_for(found: list[Loss]) -> str:
+    """The settings that let these losses through."""
+    return " ".join(sorted({loss.setting for loss in found}))
+
+
+def require_no_losses(platform: str, before: Profile | None, now: Profile, limits: DriftLimits) -> None:
+    """ShrunkenDumpError when a dump lost more than `limits` allow; nothing to compare with is no fault."""
+    found = losses(before, now, limits) if before else []
+    if found:
+        raise ShrunkenDumpError(
+            f"{platform}: holds much less than the dump staged before: {told(found)}. Were columns renamed, files left out? Compare it "
+            f"with its format notes (docs/reference/formats); if the dump is right, build once with {settings_for(found)}"
+        )

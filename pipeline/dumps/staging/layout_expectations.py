@@ -1,0 +1,238 @@
+"""Which columns and members each part of a dump is expected to have, and what is said when it has others. One mechanism for all adapters.
+
+A part is a table, a feed, or the records of one layout. Where a part has a heading (`require_columns`), a required column that is missing
+makes the dump broken, an optional one that is missing and a new one are warnings. Where members are per record (`MemberCensus`), the share
+of records with each is measured instead. What a part had the night before decides what is news: a member that was rare then, or unknown
+then, is not told again. What must not live here: what a column means, and how much less a dump may hold (data_drift.py).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import msgspec
+import polars as pl
+
+from pipeline.dumps.errors import DumpError
+from pipeline.dumps.staging.data_drift import falls_short
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+
+    from pipeline.dumps.staging.staging_profile import Profile
+
+RECORDS, FILES = "*", "#"
+"""Stand for the records, or the files with a heading, among the counts of a part."""
+SAMPLED_ROWS = 1_000
+"""Records per block whose members are counted: the share of each to within a few percent, at a hundredth of the cost of reading."""
+SAMPLED_LINES = 200
+"""Records at the beginning of a file that are looked through for members that nobody knows, beside a sample of all (line_blocks.py)."""
+LEAST_RECORDS = 20
+"""In fewer records a member may be missing by chance."""
+KEPT_SHARE = 0.5
+"""A member of which fewer records than this share of the night before tell is told: dirt varies less, a half-renamed member more."""
+DEEPEST = 4
+_TAG = re.compile(rb"<([A-Za-z_][A-Za-z0-9_.-]*)[ />]")
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What a part holds, each name with the other names that it may have.
+
+    `optional`: read when there. `passed_over`: known and not read; a name that ends in `*` stands for all that begin so.
+    """
+
+    required: Mapping[str, Sequence[str]]
+    optional: Mapping[str, Sequence[str]]
+    passed_over: Collection[str] = ()
+
+    def knows(self, name: str) -> bool:
+        """Whether `name`, in small letters, is one of these."""
+        names = {other.lower() for group in (self.required, self.optional) for key, others in group.items() for other in (key, *others)}
+        return name in names or any(_is_like(name, known.lower()) for known in self.passed_over)
+
+
+def expected(required: Iterable[str] = (), optional: Iterable[str] = (), passed_over: Collection[str] = ()) -> Expected:
+    """Names without alternatives; what is both required and optional is required."""
+    needed = dict.fromkeys(required, ())
+    return Expected(needed, {name: () for name in optional if name not in needed}, passed_over)
+
+
+def names_in(text: str) -> tuple[str, ...]:
+    """The names in a text, blanks between them: lists of a hundred names that would fill pages otherwise."""
+    return tuple(text.split())
+
+
+def _is_like(name: str, known: str) -> bool:
+    return name.startswith(known[:-1]) if known.endswith("*") else name == known or name.startswith(f"{known}.")
+
+
+def require_columns(profile: Profile, part: str, delivered: Iterable[str], columns: Expected, *, place: object, notes: str) -> None:
+    """Compare the heading of one part with what is expected; names count in any case.
+
+    DumpError naming `place` (the file) and `notes` (the page that describes the format) when a required column is missing; the rest is kept
+    in `profile`, for `layout_warnings`.
+    """
+    names = list(delivered)
+    found = {name.lower() for name in names}
+    missing = [name for name, others in columns.required.items() if not found & {name.lower(), *(other.lower() for other in others)}]
+    if missing:
+        raise DumpError(f"{place}: no column {', '.join(missing)} among {', '.join(names)} ({part}); see {notes}")
+    counts = {name: int(bool(found & {name.lower(), *(other.lower() for other in others)})) for name, others in columns.optional.items()}
+    _add(profile, part, {FILES: 1, **counts}, [name for name in names if not columns.knows(name.lower())])
+
+
+def count_tables(profile: Profile, part: str, delivered: Mapping[str, int], tables: Iterable[str]) -> None:
+    """Keep in `profile` how many rows each of the tables that are read holds: one that had many in the dump before is told."""
+    _add(profile, part, {RECORDS: sum(delivered.values()), **{f"table {name}": delivered.get(name, 0) for name in tables}}, ())
+
+
+class MemberCensus:
+    """Counts the members of the records of one part, in samples."""
+
+    def __init__(
+        self, profile: Profile, part: str, columns: Mapping[str, str], passed_over: Collection[str] = (), usual: Collection[str] = ()
+    ) -> None:
+        """`columns`: what is read (name -> DuckDB type); `passed_over`: members that are known and not read; `usual`: in every dump."""
+        profile.usual.setdefault(part, set()).update(usual)
+        self._profile = profile
+        self._part = part
+        self._columns = columns
+        self._passed_over = [name.lower() for name in passed_over]
+        self._known: set[str] | None = None
+        self._paths: dict[str, str] = {}
+        """Members of the raw records that were looked into: in small letters -> as written."""
+
+    def count(self, frame: pl.DataFrame) -> None:
+        """Count the known members of a block of records."""
+        sample = frame.head(SAMPLED_ROWS)
+        counts: Counter[str] = Counter({RECORDS: sample.height})
+        for name in self._columns:
+            if name in sample.columns:
+                _count(sample[name], name, counts)
+        if self._known is None:
+            self._known = {name.lower() for name in counts}
+        _add(self._profile, self._part, counts, ())
+
+    def look_into(self, records: Iterable[bytes]) -> None:
+        """Note the members of some raw records."""
+        for record in records:
+            with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+                _paths(msgspec.json.decode(record), "", self._paths, 0)
+
+    def look_for_others(self, records: Iterable[bytes]) -> None:
+        """Find the members that nobody knows: of these raw records, and of those that were looked into before."""
+        self.look_into(records)
+        known = {name.lower(): kind for name, kind in self._columns.items()}
+        names = self._known or set(known)
+        read_whole = {name for name, kind in known.items() if kind == "JSON"}
+        new = [
+            path
+            for low, path in sorted(self._paths.items())
+            if low not in names
+            and not any(_is_like(low, other) for other in (*self._passed_over, *read_whole))
+            and (self._known is None or "." not in low or low.rpartition(".")[0] in names)
+        ]
+        _add(self._profile, self._part, {}, new)
+
+
+def _count(values: pl.Series, path: str, counts: Counter[str]) -> None:
+    """Values of one member, and of the members in it; of a list its entries."""
+    there = values.drop_nulls()
+    counts[path] += there.len()
+    if isinstance(there.dtype, pl.List):
+        entries = there.head(SAMPLED_ROWS).explode(empty_as_null=False, keep_nulls=False)
+        if isinstance(entries.dtype, pl.Struct):
+            _count_fields(entries, path, counts)
+    elif isinstance(there.dtype, pl.Struct):
+        _count_fields(there, path, counts)
+
+
+def _count_fields(entries: pl.Series, path: str, counts: Counter[str]) -> None:
+    for field in entries.dtype.fields if isinstance(entries.dtype, pl.Struct) else ():
+        _count(entries.struct.field(field.name), f"{path}.{field.name}", counts)
+
+
+def _paths(value: object, path: str, found: dict[str, str], depth: int) -> None:
+    if isinstance(value, list):
+        for entry in value[:SAMPLED_LINES]:
+            _paths(entry, path, found, depth)
+    elif isinstance(value, dict) and depth < DEEPEST:
+        for name, inner in value.items():
+            inside = f"{path}.{name}" if path else str(name)
+            found.setdefault(inside.lower(), inside)
+            _paths(inner, inside, found, depth + 1)
+
+
+def count_tags(profile: Profile, part: str, sample: bytes, record: bytes, known: Collection[str], usual: Collection[str]) -> None:
+    """Count in a sample of XML how many elements of each name stand there, `record` being how a record begins."""
+    names = Counter(name.decode() for name in _TAG.findall(sample))
+    records = sample.count(record)
+    profile.usual.setdefault(part, set()).update(usual)
+    _add(profile, part, {RECORDS: records, **{name: min(records, names[name]) for name in known}}, sorted(names.keys() - set(known)))
+
+
+def _add(profile: Profile, part: str, counts: Mapping[str, int], new: Iterable[str]) -> None:
+    members = profile.members.setdefault(part, {})
+    for name, count in counts.items():
+        members[name] = members.get(name, 0) + count
+    unknown = profile.unknown.setdefault(part, [])
+    unknown += [name for name in new if name not in unknown]
+
+
+def layout_warnings(before: Profile | None, now: Profile) -> list[str]:
+    """What is odd about the layout of a dump, compared with the one before it; without one, with what is usual for the format."""
+    found: list[str] = []
+    for part, members in now.members.items():
+        were = before.members.get(part) if before else None
+        for name, count in members.items():
+            if name in (FILES, RECORDS):
+                continue
+            if FILES in members:
+                told = _missing_column(name, count, members[FILES], were)
+            elif were is None:
+                told = _missing_usual(name, members) if name in now.usual.get(part, ()) else ""
+            else:
+                told = _missing_member(name, count, members[RECORDS], were)
+            if told:
+                found.append(f"{part}: {told}")
+        known = set(before.unknown.get(part, ())) if before else set()
+        new = [name for name in now.unknown.get(part, ()) if name not in known]
+        if new:
+            found.append(f"{part}: {', '.join(new)} unknown and not read")
+    if before:
+        found += [f"{part}: not there, although the dump before had it" for part in before.members if part not in now.members]
+    return found
+
+
+def remember_unknown(before: Profile | None, now: Profile) -> None:
+    """Keep what was unknown before: a member that few records have is told once, not on every night on which the sample meets it."""
+    for part, names in before.unknown.items() if before else ():
+        if part in now.unknown:
+            _add(now, part, {}, names)
+
+
+def _missing_column(name: str, count: int, files: int, were: Mapping[str, int] | None) -> str:
+    """A column is in the heading or not; one that the dump before had in no file is no news."""
+    if count == files or (were is not None and not were.get(name)):
+        return ""
+    return f"no column {name}" if not count else f"no column {name} in {files - count} of {files} files"
+
+
+def _missing_usual(name: str, members: Mapping[str, int]) -> str:
+    """A member that most dumps have is in no record, though what should hold it is."""
+    holders = members.get(name.rpartition(".")[0] or RECORDS, 0)
+    return f"no {name} in {holders:,} records" if not members[name] and holders >= LEAST_RECORDS else ""
+
+
+def _missing_member(name: str, count: int, records: int, were: Mapping[str, int]) -> str:
+    """A member of records is rarer than before, or gone, beyond chance."""
+    had, was = were.get(RECORDS, 0), were.get(name, 0)
+    likely = was * min(1.0, records / had) if had else 0.0
+    if falls_short(count, likely, KEPT_SHARE) or (not count and likely >= LEAST_RECORDS):
+        return f"{name} in {count:,} of {records:,} records, in {was:,} of {had:,} of the dump before"
+    return ""

@@ -1,0 +1,141 @@
+"""Splitting a block of read records into what is staged and what stands in `reject`, a column at a time.
+
+A block is a frame with the columns `source_file` and `place` (where each record stands) beside the values as delivered. `row_rejects` says
+which records are out, `value_rejects` which values are. Add a check here only when it is about no platform in particular.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from pipeline.dumps.staging.reject_reasons import Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pipeline.dumps.staging.staging_writer import StagingWriter
+
+
+WHERE = ("source_file", "place")
+
+
+@dataclass(frozen=True)
+class RowRule:
+    """A record for which `fails` is true is out; `value` is the column to show, if one value is at fault."""
+
+    reason: Reason
+    fails: pl.Expr
+    value: str | None = None
+
+
+@dataclass(frozen=True)
+class ValueRule:
+    """A value that was delivered (`raw` is not null) but cannot be read (`clean` is null) is left out; `field` is the dump's name of it."""
+
+    field: str
+    raw: pl.Expr
+    clean: pl.Expr
+    reason: Reason
+
+
+def split_rows(block: pl.DataFrame, entity: str, record_id: str, rules: Sequence[RowRule]) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """`block` without the records that a rule throws out, and these as rows of `reject`; the first rule that fails names the reason."""
+    reason = pl.lit(None, dtype=pl.String)
+    value = pl.lit(None, dtype=pl.String)
+    for rule in reversed(rules):
+        fails = rule.fails.fill_null(value=False)
+        shown = pl.col(rule.value).cast(pl.String, strict=False) if rule.value else pl.lit(None, dtype=pl.String)
+        value = pl.when(fails).then(shown).otherwise(value)
+        reason = pl.when(fails).then(pl.lit(rule.reason.value)).otherwise(reason)
+    marked = block.with_columns(_reason=reason, _value=value)
+    out = marked.filter(pl.col("_reason").is_not_null())
+    kept = block if out.is_empty() else block.filter(marked["_reason"].is_null())
+    return kept, out.select(
+        entity=pl.lit(entity),
+        severity=pl.lit("row"),
+        reason="_reason",
+        source_file="source_file",
+        place="place",
+        record_id=pl.col(record_id).cast(pl.String),
+        value="_value",
+        excerpt=excerpt(block.columns),
+    )
+
+
+def value_rejects(block: pl.DataFrame, entity: str, record_id: str, rules: Sequence[ValueRule]) -> pl.DataFrame:
+    """One row of `reject` per value of `block` that was delivered but is left out, rule by rule."""
+    flags = block.select((rule.raw.is_not_null() & rule.clean.is_null()).alias(f"{index}") for index, rule in enumerate(rules))
+    found = []
+    for index, rule in enumerate(rules):
+        bad = flags[f"{index}"]
+        if bad.any():
+            found.append(
+                block.filter(bad).select(
+                    entity=pl.lit(entity),
+                    severity=pl.lit("field"),
+                    reason=pl.lit(rule.reason.value),
+                    source_file="source_file",
+                    place="place",
+                    record_id=pl.col(record_id).cast(pl.String),
+                    field=pl.lit(rule.field),
+                    value=rule.raw.cast(pl.String),
+                    excerpt=excerpt(block.columns),
+                )
+            )
+    return pl.concat(found) if found else pl.DataFrame()
+
+
+def unknown_records(block: pl.DataFrame, entity: str) -> pl.DataFrame:
+    """All of `block` as rows of `reject`: records with an `id` are of no known kind, those without have nothing that names them."""
+    reason = pl.when(pl.col("id").is_null()).then(pl.lit(Reason.MISSING_ID.value)).otherwise(pl.lit(Reason.UNKNOWN_KIND.value))
+    return block.select(
+        *WHERE,
+        entity=pl.lit(entity),
+        severity=pl.lit("row"),
+        reason=reason,
+        record_id="id",
+        excerpt=excerpt(block.columns),
+    )
+
+
+def reject_doubled(entity: str, table: str, rows: int, out: StagingWriter) -> None:
+    """Say that `rows` rows of a table of relations, which have no id to be named by, were left out because others say just the same."""
+    if rows:
+        out.reject(entity, Reason.DOUBLED_ROW, source_file=table, place="whole table", field=table, value=f"{rows} rows")
+
+
+def excerpt(columns: Sequence[str]) -> pl.Expr:
+    """The record as one JSON text, without where it stands and without what adapters add to it (names with a leading underscore)."""
+    return pl.struct(name for name in columns if name not in WHERE and not name.startswith("_")).struct.json_encode()
+
+
+def mark_later(block: pl.DataFrame, duplicates: pl.DataFrame) -> pl.DataFrame:
+    """Add `_later`: whether another record of the same `id` is the one to keep.
+
+    `duplicates` has each `id` that stands more than once with the position of its `first`, the one that is kept; `block` has `id` and
+    `position`.
+    """
+    if duplicates.is_empty():
+        return block.with_columns(_later=pl.lit(value=False))
+    joined = block.join(duplicates, on="id", how="left", maintain_order="left")
+    return joined.with_columns(_later=(pl.col("position") != pl.col("first")).fill_null(value=False)).drop("first")
+
+
+def given(column: str) -> pl.Expr:
+    """The text of a column, null when it is blank."""
+    return pl.when(pl.col(column).str.strip_chars() != "").then(pl.col(column))
+
+
+def bare_code(value: pl.Expr) -> pl.Expr:
+    """An id or code without blanks around it, and without the `.0` that data frames with gaps write behind whole numbers."""
+    text = value.str.strip_chars()
+    return pl.when(text.str.contains(".", literal=True)).then(text.str.replace(r"^([0-9]+)\.0+$", "$1")).otherwise(text)
+
+
+def whole_number(value: pl.Expr, minimum: int, maximum: int) -> pl.Expr:
+    """Text or number (`12`, `12.0`, `[12]`) -> Int64 between the bounds, else null."""
+    number = value.cast(pl.String).str.strip_chars(" []").cast(pl.Float64, strict=False)
+    return pl.when(number.is_between(minimum, maximum)).then(number).round().cast(pl.Int64)

@@ -1,0 +1,118 @@
+"""How many rows a platform's staging tables hold, and how many of them carry each value: what nights are compared by.
+
+Laid down beside the tables as `profile.json`. Staging that has none (an older version wrote it) is counted from its tables. What must not
+live here: which difference is too large (data_drift.py).
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pyarrow as pa
+
+from catalog_store.tables import STAGED_TABLES, TABLES
+from catalog_store.tables.files import parts
+from catalog_store.tables.spec import BOOL, TEXT
+from catalog_store.tables.staging import ARTIST_ROLES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from catalog_store.tables.spec import Column
+
+FILE = "profile.json"
+BOOKS = ("reject", "intake")
+"""Tables about the reading, not about what was read."""
+_UNCOUNTED = ("platform", "content_hash")
+
+
+@dataclass
+class Profile:
+    """`rows` by table; `filled` by `<table>.<column>`: rows with a value.
+
+    Of a list, rows whose list is not empty; of structs in a list also rows with each field (`artists.artist_id`). Of a flag that is never
+    null, rows where it is set. Of a column of few known values also the rows of each (`entity_kind=release`). `warnings`: what was odd
+    about the dump, though it could be read. `members`, `unknown` and `usual` ones by part of the dump: see `layout_expectations.py`.
+    """
+
+    rows: Counter[str] = field(default_factory=Counter)
+    filled: Counter[str] = field(default_factory=Counter)
+    members: dict[str, dict[str, int]] = field(default_factory=dict)
+    unknown: dict[str, list[str]] = field(default_factory=dict)
+    usual: dict[str, set[str]] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+
+    def add(self, table: str, frame: pl.DataFrame) -> None:
+        """Count rows of one staged table."""
+        self.rows[table] += frame.height
+        if frame.height:
+            counts = frame.select(count for column in TABLES[table].columns if column.name in frame.columns for count in _counts(column))
+            self.filled.update({f"{table}.{name}": int(count or 0) for name, count in counts.row(0, named=True).items()})
+
+    def write(self, folder: Path) -> None:
+        """Lay it down in a staging folder."""
+        content = {"rows": self.rows, "filled": self.filled, "members": self.members, "unknown": self.unknown, "warnings": self.warnings}
+        (folder / FILE).write_text(json.dumps(content, indent=1), encoding="utf-8")
+
+
+def _counts(column: Column) -> Iterator[pl.Expr]:
+    value = pl.col(column.name)
+    if column.name in _UNCOUNTED:
+        return
+    if column.values and column.type == TEXT:
+        yield from ((value == known).sum().alias(f"{column.name}={known}") for known in column.values)
+    if pa.types.is_list(column.type):
+        yield (value.list.len() > 0).sum().alias(column.name)
+        if pa.types.is_struct(column.type.value_type):
+            for part in column.type.value_type:
+                said = pl.element().struct.field(part.name).is_not_null()
+                yield value.list.eval(said).list.any().sum().alias(f"{column.name}.{part.name}")
+            if "role" in [part.name for part in column.type.value_type]:
+                for role in ARTIST_ROLES:
+                    plays = pl.element().struct.field("role") == role
+                    yield value.list.eval(plays).list.any().sum().alias(f"{column.name}.role={role}")
+    elif column.type == BOOL and not column.nullable:
+        yield value.sum().alias(column.name)
+    else:
+        yield value.is_not_null().sum().alias(column.name)
+
+
+def read_profile(folder: Path, platform: str) -> Profile | None:
+    """The profile of the staging tables of `platform` in `folder`; None when nothing is staged there."""
+    if not folder.is_dir():
+        return None
+    try:
+        said = json.loads((folder / FILE).read_text(encoding="utf-8"))
+        return Profile(Counter(said["rows"]), Counter(said["filled"]), said["members"], said["unknown"], warnings=said["warnings"])
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        return _counted(folder, platform)
+
+
+def _counted(folder: Path, platform: str) -> Profile | None:
+    """The same from the tables themselves; None when one of them cannot be read: staging goes on without a comparison."""
+    profile = Profile()
+    try:
+        for table in STAGED_TABLES[platform]:
+            if table.name not in BOOKS and (folder / table.name).is_dir():
+                for part in parts(folder / table.name):
+                    profile.add(table.name, pl.read_parquet(part))
+    except (OSError, pl.exceptions.PolarsError):
+        return None
+    return profile
+
+
+def staged_profile(folder: Path, platform: str, *, is_daily: bool) -> Profile:
+    """All that is staged of a platform. Of a daily one the sum over its days; those of before there were profiles are left out."""
+    if not is_daily:
+        return read_profile(folder, platform) or Profile()
+    total = Profile()
+    for file in sorted(folder.glob(f"[0-9]*-??/{FILE}")):
+        profile = read_profile(file.parent, platform) or Profile()
+        total.rows.update(profile.rows)
+        total.filled.update(profile.filled)
+    return total

@@ -1,0 +1,290 @@
+"""The one way into staging: tables, rejects and the count of what was read, for one platform, published together.
+
+An adapter is handed a `StagingWriter`, counts what it reads with `read`, hands over frames with `write` and says what it leaves out with
+`reject` or `write_rejects`. Nothing becomes visible before the platform is complete, and closing refuses books that do not balance.
+"""
+
+from __future__ import annotations
+
+import shutil
+import uuid
+from collections import Counter
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Self
+
+import polars as pl
+
+from catalog_store.current_link import flush, flush_folder
+from catalog_store.record_keys.content_hash import content_hash
+from catalog_store.record_keys.new_records import NewRecords
+from catalog_store.record_keys.place_numbers import lay_down
+from catalog_store.tables import STAGED_TABLES, TABLES
+from catalog_store.tables.files import PENDING_SUFFIX, TableWriter
+from pipeline.dumps.errors import UnblamedError
+from pipeline.dumps.fields.texts import clean_texts
+from pipeline.dumps.staging.column_bounds import within_bounds
+from pipeline.dumps.staging.layout_expectations import MemberCensus, count_tables, count_tags, require_columns
+from pipeline.dumps.staging.staging_profile import Profile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from pathlib import Path
+    from types import TracebackType
+
+    from pipeline.dumps.staging.layout_expectations import Expected
+    from pipeline.dumps.staging.reject_reasons import Reason
+
+VERSION_FILE = "version.txt"
+"""Beside the tables: another one each time they are written."""
+VALUE_CHARACTERS = 200
+EXCERPT_CHARACTERS = 500
+ROWS_PER_PART = 500_000
+"""Frames are gathered to about this many rows before a part is written: small parts cost every later scan."""
+GROUPS_PER_PART = 50
+"""Of wide rows fewer: a part is gathered in memory."""
+
+
+class UnbalancedIntakeError(Exception):
+    """Rows read are not rows staged plus rows rejected: an adapter lost records silently."""
+
+
+class StagingWriter:
+    """Staging tables of one platform under `folder`, one sub-folder per table."""
+
+    def __init__(self, platform: str, folder: Path, report: Callable[[str], None] = lambda _line: None) -> None:
+        """`report` is told about progress, one line of text at a time."""
+        self.platform = platform
+        self.folder = folder
+        self._report = report
+        self._stack = ExitStack()
+        self._writers: dict[str, TableWriter] = {}
+        self._waiting: dict[str, list[pl.DataFrame]] = {}
+        self._waiting_rows: Counter[str] = Counter()
+        self._rejects: list[dict[str, str | None]] = []
+        self.first_reject: str | None = None
+        """File, place and reason of one record that was rejected, for who must say why nothing could be read."""
+        self._read: Counter[str] = Counter()
+        self._staged: Counter[str] = Counter()
+        self._rejected: Counter[tuple[str, str]] = Counter()
+        self.profile = Profile()
+        """What has been staged so far, counted."""
+        self.used: set[Path] = set()
+        """Files of the dump that are read."""
+
+    def __enter__(self) -> Self:
+        """Open a writer per staging table, aside."""
+        self._pending = self.folder.with_name(self.folder.name + PENDING_SUFFIX)
+        shutil.rmtree(self._pending, ignore_errors=True)
+        restore_staging(self.folder)
+        self._new_records = NewRecords(self.folder)
+        for table in STAGED_TABLES[self.platform]:
+            writer = TableWriter(table, self._pending / table.name)
+            self._writers[table.name] = self._stack.enter_context(writer)
+        return self
+
+    def report(self, line: str) -> None:
+        """Tell how far the reading has come."""
+        self._report(f"{self.platform}: {line}")
+
+    def use(self, *files: Path) -> None:
+        """Say which files of the dump are read; the others are named as unread."""
+        self.used.update(files)
+
+    def expect(self, part: str, delivered: Iterable[str], columns: Expected, *, place: object) -> None:
+        """Compare the heading of one part of the dump with what is expected; DumpError when a required column is missing."""
+        require_columns(self.profile, part, delivered, columns, place=place, notes=f"docs/reference/formats/{self.platform}.md")
+
+    def expect_tables(self, part: str, delivered: Mapping[str, int], tables: Iterable[str]) -> None:
+        """Keep how many rows each table of a delivery holds: one that is gone the next night is told."""
+        count_tables(self.profile, part, delivered, tables)
+
+    def count_tags(self, part: str, sample: bytes, record: bytes, known: Collection[str], usual: Collection[str] = ()) -> None:
+        """Count the elements in a sample of one part that is XML."""
+        count_tags(self.profile, part, sample, record, known, usual)
+
+    def census(self, part: str, columns: Mapping[str, str], passed_over: Collection[str] = (), usual: Collection[str] = ()) -> MemberCensus:
+        """Who counts the members of the records of one part of the dump."""
+        return MemberCensus(self.profile, part, columns, passed_over, usual)
+
+    def warn(self, line: str) -> None:
+        """Keep what is odd about the dump, though it can be read, for log, report and Dagster."""
+        self.profile.warnings.append(line)
+
+    def read(self, entity: str, rows: int = 1) -> None:
+        """Count `rows` records of `entity` (the staging table they belong to) as seen in the dump."""
+        self._read[TABLES[entity].name] += rows
+
+    def write(self, entity: str, frame: pl.DataFrame) -> None:
+        """Stage rows; the `platform` column is added, absent nullable columns become null.
+
+        `frame` should have `source_file` and `place` (where each row stands): what breaks the bounds of the table is rejected here.
+        """
+        frame, rejects = within_bounds(TABLES[entity], frame)
+        for found in rejects:
+            self.write_rejects(found)
+        frame = clean_texts(TABLES[entity].conform(frame.with_columns(platform=pl.lit(self.platform))))
+        if entity == "source_recording":
+            frame = frame.with_columns(content_hash=content_hash())
+        self._staged[entity] += frame.height
+        self.profile.add(entity, frame)
+        self._gather(entity, frame)
+
+    def reject(
+        self,
+        entity: str,
+        reason: Reason,
+        *,
+        source_file: str,
+        place: str,
+        record_id: str | None = None,
+        field: str | None = None,
+        value: object = None,
+        excerpt: str | None = None,
+    ) -> None:
+        """Record one reject: of a value when `field` is named and the record is staged all the same, else of the whole record.
+
+        For a whole record that is rejected because of one field use `write_rejects` or pass the value in `value` without `field`.
+        """
+        severity = "row" if field is None else "field"
+        self.first_reject = self.first_reject or f"{source_file}, {place}: {reason.value}"
+        self._rejected[entity, severity] += 1
+        self._rejects.append(
+            {
+                "entity": entity,
+                "severity": severity,
+                "reason": reason.value,
+                "source_file": source_file,
+                "place": place,
+                "record_id": record_id,
+                "field": field,
+                "value": None if value is None else str(value)[:VALUE_CHARACTERS],
+                "excerpt": None if excerpt is None else excerpt[:EXCERPT_CHARACTERS],
+            }
+        )
+        if len(self._rejects) >= ROWS_PER_PART // 10:
+            self._flush_rejects()
+
+    def write_rejects(self, frame: pl.DataFrame) -> None:
+        """Record many rejects at once: columns of the `reject` table except `platform` (absent nullable ones become null)."""
+        if frame.is_empty():
+            return
+        frame = frame.with_columns(platform=pl.lit(self.platform))
+        frame = TABLES["reject"].conform(_cut(frame))
+        self.first_reject = self.first_reject or "{source_file}, {place}: {reason}".format(**frame.row(0, named=True))
+        for entity, severity, rows in frame.group_by("entity", "severity").len().iter_rows():
+            self._rejected[entity, severity] += rows
+        self._gather("reject", frame)
+
+    def _flush_rejects(self) -> None:
+        if self._rejects:
+            schema = {name: pl.String for name in TABLES["reject"].column_names if name != "platform"}
+            frame = pl.DataFrame(self._rejects, schema=schema).with_columns(platform=pl.lit(self.platform))
+            self._gather("reject", TABLES["reject"].conform(_cut(frame)))
+            self._rejects = []
+
+    def _gather(self, entity: str, frame: pl.DataFrame) -> None:
+        self._waiting.setdefault(entity, []).append(frame)
+        self._waiting_rows[entity] += frame.height
+        if self._waiting_rows[entity] >= min(ROWS_PER_PART, GROUPS_PER_PART * TABLES[entity].rows_per_group):
+            self._write_waiting(entity)
+
+    def _write_waiting(self, entity: str) -> None:
+        frames = self._waiting.pop(entity, [])
+        self._waiting_rows[entity] = 0
+        if frames:
+            rows = pl.concat(frames)
+            with self._writing():
+                if (part := self._writers[entity].write(rows)) is not None:
+                    lay_down(self._pending, entity, part, rows)
+            if entity == "source_recording":
+                self._new_records.gather(rows)
+
+    @property
+    def is_fruitless(self) -> bool:
+        """Whether nothing that was counted could be staged, or of recordings, if there were any, none."""
+        staged = {entity: self._staged[entity] for entity, read in self._read.items() if read}
+        return not any(staged.values()) or staged.get("source_recording") == 0
+
+    def intake(self) -> pl.DataFrame:
+        """The books so far: one row of the `intake` table per entity that was counted."""
+        rows = [
+            {
+                "platform": self.platform,
+                "entity": entity,
+                "rows_read": read,
+                "rows_staged": self._staged[entity],
+                "rows_rejected": self._rejected[entity, "row"],
+                "values_rejected": self._rejected[entity, "field"],
+            }
+            for entity, read in sorted(self._read.items())
+        ]
+        return TABLES["intake"].conform(pl.DataFrame(rows, schema=TABLES["intake"].polars_schema))
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """Publish all tables of the platform at once; UnbalancedIntakeError when records were lost."""
+        if kind is not None:
+            self._stack.__exit__(kind, error, trace)
+            shutil.rmtree(self._pending, ignore_errors=True)
+            return
+        try:
+            self._finish()
+            with self._writing():
+                self._stack.close()
+                self._swap()
+        except BaseException:
+            self._stack.__exit__(RuntimeError, RuntimeError("staging failed"), None)
+            restore_staging(self.folder)
+            shutil.rmtree(self._pending, ignore_errors=True)
+            raise
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """UnblamedError for whatever fails in it: this machine is at fault then, and the dump that is being read is not."""
+        try:
+            yield
+        except (OSError, pl.exceptions.PolarsError) as error:
+            message = f"{self.platform}: cannot write below {self._pending}: {error}; look at the disk, then build again"
+            raise UnblamedError(message) from error
+
+    def _swap(self) -> None:
+        retired = _retired(self.folder)
+        shutil.rmtree(retired, ignore_errors=True)
+        # The stamp beside the tables says that nobody need read the dump again: after a loss of power they must be whole, too.
+        flush(self._pending)
+        if self.folder.exists():
+            self.folder.rename(retired)
+        self._pending.rename(self.folder)
+        flush_folder(self.folder.parent)
+        shutil.rmtree(retired, ignore_errors=True)
+
+    def _finish(self) -> None:
+        self._flush_rejects()
+        for entity in list(self._waiting):
+            self._write_waiting(entity)
+        books = self.intake()
+        lost = books.filter(pl.col("rows_read") != pl.col("rows_staged") + pl.col("rows_rejected"))
+        if lost.height:
+            message = f"{self.platform}: rows read are not rows staged + rows rejected: {lost.to_dicts()}"
+            raise UnbalancedIntakeError(message)
+        with self._writing():
+            self._writers["intake"].write(books)
+            self._new_records.write(self._pending)
+            self.profile.write(self._pending)
+            (self._pending / VERSION_FILE).write_text(uuid.uuid4().hex + "\n", encoding="ascii")
+
+
+def _cut(rejects: pl.DataFrame) -> pl.DataFrame:
+    """Rejects with texts of the length that the table shows: also ids and names of fields come out of dumps."""
+    bounds = {column.name: column.longest for column in TABLES["reject"].columns if column.longest and column.name in rejects.columns}
+    return rejects.with_columns(pl.col(name).cast(pl.String).str.head(longest) for name, longest in bounds.items())
+
+
+def restore_staging(folder: Path) -> None:
+    """Bring back the tables that a run had put aside which was killed, or failed, before the new ones had their name."""
+    retired = _retired(folder)
+    if retired.is_dir() and not folder.exists():
+        retired.rename(folder)
+
+
+def _retired(folder: Path) -> Path:
+    return folder.with_name(folder.name + ".retired")

@@ -1,0 +1,69 @@
+"""Codes as dumps write them."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from pipeline.dumps.fields.isrcs import isrc_lists, isrc_of
+
+CODE = "USAAA2400011"
+MEANT = [
+    CODE,
+    "isrc us-aaa-24-00011",
+    "\uff35\uff33\uff21\uff21\uff21\uff12\uff14\uff10\uff10\uff10\uff11\uff11",
+    f"\ufeff{CODE}\u200b",
+    f'"{CODE}"',
+    f"{CODE};",
+    "USAAA24OO011",
+    "US-AAA-24-OOOl1",
+    "USAAA24000I1",
+]
+NONE = [
+    "USAAA240001",
+    "USAAA24000111",
+    "USAAA24OOOOO1O",
+    f"{CODE}/USAAA2400012",
+    "0SAAA2400011",
+    "USAAA24B0011",
+    "O00000000000",
+    "USAAA0OOOOOO",
+    "",
+    "N/A",
+]
+
+
+@pytest.mark.parametrize("value", MEANT)
+def test_what_fonts_and_typists_make_of_a_code_is_undone(value: str) -> None:
+    assert isrc_of(value) == CODE
+
+
+@pytest.mark.parametrize("value", NONE)
+def test_what_is_no_code_stays_none(value: str) -> None:
+    assert isrc_of(value) is None
+
+
+OTHER = "USAAA2400012"
+SEVERAL = {
+    f"{CODE}; {OTHER}": ([CODE, OTHER], None),
+    f"{CODE}/{OTHER}": ([CODE, OTHER], None),
+    f"{CODE} {OTHER}": ([CODE, OTHER], None),
+    f"US-AAA-24-00011, us-aaa-24-00012,{CODE}": ([CODE, OTHER], None),
+    f'["{CODE}", "{OTHER}"]': ([CODE, OTHER], None),
+    f"ISRC: {CODE} | none": ([CODE], "none"),
+    f"{CODE} twice": ([], f"{CODE} twice"),
+    "N/A": ([], "N/A"),
+    " ; ": ([], ";"),
+    " ": ([], None),
+}
+
+
+def test_a_column_is_read_as_single_values_are_and_lists_as_several() -> None:
+    values = [*SEVERAL, *MEANT, *NONE]
+    read = isrc_lists(pl.Series([*values, None], dtype=pl.String)).rows()
+    assert read[: len(SEVERAL)] == list(SEVERAL.values())
+    singles = [isrc_of(value) for value in MEANT]
+    assert read[len(SEVERAL) : len(SEVERAL) + len(MEANT)] == [([code], None) for code in singles]
+    assert [codes for codes, _ in read[-1 - len(NONE) :]] == [[CODE, OTHER] if "/USAAA" in value else [] for value in NONE] + [[]]
+    assert isrc_lists(pl.Series([None, None], dtype=pl.String)).rows() == [([], None), ([], None)]
+    assert isrc_lists(pl.Series([], dtype=pl.String)).rows() == []

@@ -1,0 +1,38 @@
+"""Control characters in titles and names."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from pipeline.dumps.fields.credits import CREDITS
+from pipeline.dumps.fields.texts import clean_texts
+
+SHOWN = [
+    ("Ti\x00t\x07le", "Title"),
+    ("two\r\nlines\tand tabs \n", "two lines and tabs"),
+    ("x\x7f", "x"),
+    ("\x00", "\x00"),
+    (" spaces are no controls ", " spaces are no controls "),
+    ("joined\u200dup, \u05d0\u200f", "joined\u200dup, \u05d0\u200f"),
+    ("", ""),
+    (None, None),
+]
+
+
+@pytest.mark.parametrize(("written", "shown"), SHOWN)
+def test_control_characters_go_and_line_ends_become_blanks(written: str | None, shown: str | None) -> None:
+    artists = [{"artist_id": "1\x00", "name": written, "role": "primary"}]
+    frame = pl.DataFrame(
+        {"title": ["clean", written], "external_id": ["a", "b\x00"], "artists": [[], artists]},
+        schema={"title": pl.String, "external_id": pl.String, "artists": CREDITS},
+    )
+    cleaned = clean_texts(frame)
+    assert cleaned.schema == frame.schema
+    assert cleaned.rows() == [("clean", "a", []), (shown, "b\x00", [{**artists[0], "name": shown}])]
+
+
+def test_rows_without_controls_are_the_same_rows() -> None:
+    frame = pl.DataFrame({"title": [title for title, shown in SHOWN if title == shown and title != "\x00"]})
+    assert clean_texts(frame) is frame
+    assert clean_texts(frame.clear()).is_empty()

@@ -1,0 +1,90 @@
+"""Which dump is staged, when it is staged anew, and what happens when it cannot be read; with real store_a files."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pytest
+
+from pipeline.dumps.errors import DumpError
+from pipeline.dumps.intake import newest_dump
+from pipeline.dumps.intake.newest_dump import stage_newest
+from pipeline.dumps.landing.landing_zone import land
+from pipeline.dumps.landing.sources import Source
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TRACK = {
+    "id": 1,
+    "name": "One",
+    "mix_name": "Original Mix",
+    "artists": [{"id": 5, "name": "A"}],
+    "genre": {"id": 6, "name": "Techno"},
+    "release": {"id": 9, "name": "R", "label": {"id": 3, "name": "L"}},
+}
+
+
+def deliver(tmp_path: Path, date: str, text: str) -> Path:
+    folder = tmp_path / "up" / date
+    folder.mkdir(parents=True)
+    (folder / "tracks.ndjson").write_text(text)
+    land(Source("store_a", str(tmp_path / "up")), tmp_path / "zone")
+    return tmp_path / "zone"
+
+
+def lines(*ids: int) -> str:
+    return "".join(json.dumps(TRACK | {"id": number}) + "\n" for number in ids)
+
+
+def staged_ids(tmp_path: Path) -> list[str]:
+    return pl.read_parquet(tmp_path / "staged" / "source_recording" / "*.parquet")["external_id"].to_list()
+
+
+def test_the_newest_dump_is_staged_once(tmp_path: Path) -> None:
+    zone = deliver(tmp_path, "2026-09-01", lines(1, 2))
+    first = stage_newest("store_a", zone, tmp_path / "staged")
+    again = stage_newest("store_a", zone, tmp_path / "staged")
+    assert (first.status, again.status) == ("staged", "unchanged")
+    assert staged_ids(tmp_path) == ["1", "2"]
+
+
+def test_other_code_stages_the_same_dump_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    zone = deliver(tmp_path, "2026-09-01", lines(1))
+    stage_newest("store_a", zone, tmp_path / "staged")
+    monkeypatch.setattr(newest_dump, "code_version", lambda: "another")
+    assert stage_newest("store_a", zone, tmp_path / "staged").status == "staged"
+
+
+def test_a_broken_dump_gives_way_to_the_one_before(tmp_path: Path) -> None:
+    deliver(tmp_path, "2026-08-01", lines(1))
+    zone = deliver(tmp_path, "2026-09-01", "")
+    result = stage_newest("store_a", zone, tmp_path / "staged")
+    assert (result.status, result.dump) == ("kept_last_good", "2026-08-01")
+    assert "2026-09-01" in str(result.problem)
+    assert staged_ids(tmp_path) == ["1"]
+
+
+def test_with_no_readable_dump_left_the_staged_tables_stay(tmp_path: Path) -> None:
+    zone = deliver(tmp_path, "2026-08-01", lines(1))
+    stage_newest("store_a", zone, tmp_path / "staged")
+    for path in zone.iterdir():
+        if path.name.startswith("2026-08-01."):
+            path.unlink()
+    deliver(tmp_path, "2026-09-01", "")
+    result = stage_newest("store_a", zone, tmp_path / "staged")
+    assert result.status == "kept_last_good"
+    assert staged_ids(tmp_path) == ["1"]
+
+
+def test_nothing_readable_and_nothing_staged_is_an_error_that_names_the_dump(tmp_path: Path) -> None:
+    zone = deliver(tmp_path, "2026-09-01", "")
+    with pytest.raises(DumpError, match="2026-09-01"):
+        stage_newest("store_a", zone, tmp_path / "staged")
+    assert not (tmp_path / "staged").exists()
+
+
+def test_a_platform_without_any_dump_is_missing(tmp_path: Path) -> None:
+    assert stage_newest("store_a", tmp_path / "zone", tmp_path / "staged").status == "missing"
