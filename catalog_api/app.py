@@ -43,9 +43,14 @@ Housekeeping = Callable[[Traffic, LiveCatalog], AbstractAsyncContextManager[None
 def build_app(settings: ApiSettings, traffic: Traffic, housekeeping: Housekeeping = lambda _traffic, _live: nullcontext()) -> ASGIApp:
     """The ASGI application for one catalog and one account store; `traffic` is told of every request."""
     accounts = Accounts.open(settings.accounts_url)
-    live = LiveCatalog(settings.catalog, verify_contents=settings.verify_contents, look_seconds=settings.look_seconds)
     document = description(declared(ROUTES), accounts.plans)
     folder = Path(os.environ[REPORTS_FOLDER]) if os.environ.get(REPORTS_FOLDER) else None
+    live = LiveCatalog(
+        settings.catalog,
+        verify_contents=settings.verify_contents,
+        look_seconds=settings.look_seconds,
+        last_served=folder and folder / "last-served-snapshot",
+    )
     limiter = RateLimiter.open(settings.rate_limits_url, folder)
     guesses = KeyGuesses(open_buckets(folder, "key_guesses"), settings.unknown_keys_per_minute, settings.client_address_header)
     encoded = msgspec.json.encode(document)

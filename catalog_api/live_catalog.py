@@ -19,11 +19,23 @@ if TYPE_CHECKING:
 class LiveCatalog(LiveSnapshot[Catalog]):
     """Hands out the open catalog; ApiError `catalog_unavailable` while there is none."""
 
-    def __init__(self, root: Path, *, verify_contents: bool = True, look_seconds: float = 1.0) -> None:
-        """`root` is a catalog root (with `current`) or a snapshot folder; without `verify_contents` only sizes are checked."""
+    def __init__(self, root: Path, *, verify_contents: bool = True, look_seconds: float = 1.0, last_served: Path | None = None) -> None:
+        """`root` is a catalog root (with `current`) or a snapshot folder; without `verify_contents` only sizes are checked.
+
+        `last_served`: see LiveSnapshot.
+        """
         contents = SERVING_FOLDER if verify_contents else False
         besides = f"{SERVING_FOLDER}/{RECOGNITION_FOLDER}"  # the matcher reads it through, once for all workers
-        super().__init__(root, open_catalog, what="snapshot", contents=contents, besides=besides, absent=_absent, look_seconds=look_seconds)
+        super().__init__(
+            root,
+            open_catalog,
+            what="snapshot",
+            contents=contents,
+            besides=besides,
+            absent=_absent,
+            look_seconds=look_seconds,
+            last_served=last_served,
+        )
 
 
 def _absent() -> ApiError:

@@ -4,6 +4,9 @@ A thread of its own looks at `current` every second or so. A new target is verif
 are read) before anybody sees it; one that fails is refused, told once with the reason, and what is in use stays. A holder holds one
 snapshot to the end of its block. What was superseded is closed, files and memory maps and all, when its last holder is done.
 
+A process that starts while `current` names an unfit snapshot opens the one that the server served last, if it is told where that is noted
+(`last_served`): otherwise a worker that is started anew would refuse every request beside workers that still answer.
+
     live = LiveSnapshot(root, open_catalog, what="snapshot", contents=True, absent=...)
     live.follow()
     with live.hold() as catalog: ...
@@ -99,20 +102,30 @@ class LiveSnapshot(Generic[Opened]):
         reads_first: bool = True,
         absent: Callable[[], Exception],
         look_seconds: float = 1.0,
+        last_served: Path | None = None,
     ) -> None:
         """`root` is a catalog root (with `current`) or a snapshot folder; `open_` opens a snapshot's folder.
 
         `what` names in the log what is opened; `contents` and `besides` are as in `snapshot.verify`, without `reads_first` sizes do
-        for the first one that is opened; `absent` makes what is raised while nothing is open.
+        for the first one that is opened; `absent` makes what is raised while nothing is open. `last_served` is a link that names the
+        snapshot opened last; all processes of one server share it, and replace it.
         """
         self._root = root
         self._open_one = open_
-        self._says = {"live": f"{what} is live", "freed": f"{what} is freed", "refused": f"{what} refused"}
+        self._says = {
+            "live": f"{what} is live",
+            "freed": f"{what} is freed",
+            "refused": f"{what} refused",
+            "kept": f"{what} served last is live",
+        }
         self._contents = contents
         self._besides = besides
         self._reads_first = reads_first
         self._absent = absent
         self._look_seconds = look_seconds
+        self._last_served = last_served
+        self._tried_last: Path | None = None
+        """The folder that `last_served` named at the last try: an unfit one is read through once, not every second."""
         self._lock = threading.Lock()
         self._open: _Open[Opened] | None = None
         self._refusal: _Refusal | None = None
@@ -185,7 +198,15 @@ class LiveSnapshot(Generic[Opened]):
         return since
 
     def look(self) -> None:
-        """Make what `current` names the live snapshot, if it is not and can be. Never raises for a bad snapshot."""
+        """Open the snapshot that `current` names, if it is fit; if not, and nothing is open, the one that was served last.
+
+        Never raises for a bad snapshot.
+        """
+        self._open_current()
+        if self._open is None and self._last_served is not None:
+            self._open_last_served(self._last_served)
+
+    def _open_current(self) -> None:
         live, refusal = self._open, self._refusal
         try:
             folder = self._folder()
@@ -200,15 +221,29 @@ class LiveSnapshot(Generic[Opened]):
         if refusal is not None and refusal.target == target and time.monotonic() < refusal.again_at:
             return
         try:
-            contents = self._contents if self._reads_first or live is not None else False
-            manifest = verify(folder, contents=contents, besides=self._besides)
-            following = _Open(folder, manifest, self._open_one(folder))
+            following = self._verified(folder)
         except SnapshotInvalidError as error:
             self._refuse(target, error, may_pass=False)
         except Exception as error:  # noqa: BLE001 - whatever is wrong with it: what is in use stays, and this thread lives
             self._refuse(target, error, may_pass=True)
         else:
             self._switch(following)
+
+    def _open_last_served(self, link: Path) -> None:
+        try:
+            folder = link.resolve(strict=True)
+            if folder in {self._tried_last, self._refusal and self._refusal.target[0]}:
+                return
+            self._tried_last = folder
+            self._supersede(self._verified(folder))
+        except Exception:  # noqa: BLE001 - there is none, or it is unfit as well: nothing is open, which `hold` and `standing` say
+            return
+        _tell("warning", self._says["kept"], snapshot=folder.name)
+
+    def _verified(self, folder: Path) -> _Open[Opened]:
+        contents = self._contents if self._reads_first or self._open is not None else False
+        manifest = verify(folder, contents=contents, besides=self._besides)
+        return _Open(folder, manifest, self._open_one(folder))
 
     def follow(self) -> None:
         """Look now, then again and again in a thread, until `close()`."""
@@ -246,6 +281,8 @@ class LiveSnapshot(Generic[Opened]):
         before = self.snapshot
         self._refusal = self._behind_since = None
         self._supersede(following)
+        if self._last_served is not None:
+            _note(following.folder, self._last_served)
         _tell("info", self._says["live"], snapshot=following.manifest.id, before=before and before[0])
 
     def _supersede(self, following: _Open[Opened] | None) -> None:
@@ -298,6 +335,15 @@ def _tell(level: str, event: str, **facts: object) -> None:
     """Log; a holder that gives a snapshot back is a request, and a log that fails must not fail it."""
     with suppress(Exception):
         getattr(log, level)(event, **facts)
+
+
+def _note(folder: Path, link: Path) -> None:
+    """Have `link` name `folder`. Errors are passed over: only a process that starts beside an unfit `current` misses the link."""
+    following = link.with_name(f"{link.name}-{os.getpid()}")
+    with suppress(OSError):
+        following.unlink(missing_ok=True)
+        following.symlink_to(folder)
+        following.replace(link)
 
 
 def _last_change(folder: Path) -> int:

@@ -46,10 +46,11 @@ class OpenIndex:
 class LiveIndex(LiveSnapshot[OpenIndex]):
     """Hands out the open index; NoSnapshotError while there is none."""
 
-    def __init__(self, root: Path, *, verify_contents: bool = True, look_seconds: float = 1.0) -> None:
+    def __init__(self, root: Path, *, verify_contents: bool = True, look_seconds: float = 1.0, last_served: Path | None = None) -> None:
         """`root` is a catalog root or a snapshot's folder. With `verify_contents` a new index is read through first (a second per GB).
 
         But for the one that is live at the start: a matcher that died must be back at once, and that index was in use before.
+        `last_served`: see LiveSnapshot.
         """
         super().__init__(
             root,
@@ -59,6 +60,7 @@ class LiveIndex(LiveSnapshot[OpenIndex]):
             reads_first=False,
             absent=_absent,
             look_seconds=look_seconds,
+            last_served=last_served,
         )
 
     @property

@@ -57,7 +57,13 @@ async def _serve(options: MatcherOptions) -> None:
     stopping = asyncio.Event()
     for one in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(one, stopping.set)
-    live, meters = LiveIndex(options.catalog, verify_contents=options.verify_contents, look_seconds=options.look_seconds), Meters()
+    live = LiveIndex(
+        options.catalog,
+        verify_contents=options.verify_contents,
+        look_seconds=options.look_seconds,
+        last_served=Path(f"{options.socket}.last-served-snapshot"),
+    )
+    meters = Meters()
     live.follow()
     writing = asyncio.create_task(_write(meters, live, options.metrics_file))
     log.info("matcher serves", socket=str(options.socket))

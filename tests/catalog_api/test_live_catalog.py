@@ -158,6 +158,47 @@ def test_a_damaged_snapshot_that_is_mended_becomes_live(root: Path, live: LiveCa
     assert live.refused is None
 
 
+def test_worker_started_beside_a_damaged_snapshot_serves_what_the_server_served_last(root: Path, tmp_path: Path) -> None:
+    note = tmp_path / "last-served"
+    workers = [LiveCatalog(root, last_served=note) for _ in range(3)]
+    workers[0].look()
+    damage(root / "snapshots" / "second" / "serving" / "serving.sqlite")
+    (root / ".next").symlink_to("snapshots/second")
+    (root / ".next").rename(root / "current")
+    for restarted in (workers[1], workers[2]):
+        restarted.look()
+        restarted.look()
+        with restarted.hold() as catalog:
+            assert catalog.snapshot_id == "first"
+        standing = restarted.standing()
+        assert (standing.served, standing.current, standing.is_refused) == ("first", "second", True)
+        assert standing.behind_seconds > 0
+    rollback(root, "third")
+    for worker in workers:
+        worker.look()
+        assert worker.snapshot is not None
+        assert worker.snapshot[0] == "third"
+        assert not worker.standing().is_refused
+        worker.close()
+    assert note.resolve().name == "third"
+
+
+def test_worker_opens_no_snapshot_served_last_that_is_damaged_or_gone(root: Path, tmp_path: Path) -> None:
+    note = tmp_path / "last-served"
+    before = LiveCatalog(root, last_served=note)
+    before.look()
+    before.close()
+    damage(root / "snapshots" / "first" / "serving" / "serving.sqlite")
+    damage(root / "snapshots" / "second" / "serving" / "serving.sqlite")
+    (root / ".next").symlink_to("snapshots/second")
+    (root / ".next").rename(root / "current")
+    for remove in (lambda: None, lambda: shutil.rmtree(root / "snapshots" / "first")):
+        remove()
+        restarted = LiveCatalog(root, last_served=note)
+        restarted.look()
+        assert restarted.snapshot is None
+
+
 def test_sizes_alone_can_be_asked_for(root: Path) -> None:
     damage(root / "snapshots" / "first" / "serving" / "search" / "popularity.npy")
     quick = LiveCatalog(root, verify_contents=False)

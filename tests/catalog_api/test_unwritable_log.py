@@ -124,7 +124,6 @@ def test_reader_of_the_log_that_goes_or_hangs_stops_nobody(place: Path, reader: 
 
 def test_snapshot_that_is_refused_leaves_a_worker_ready_and_stale(place: Path) -> None:
     with served_with_log(place, "2>/dev/null", MATCHER="false", STALE_SECONDS="0.3") as served:
-        # A worker that opens its catalog only after the damage has no good snapshot to keep, and answers 503.
         until(lambda: served.metrics().get(("catalog_api_snapshot_workers", "first")) == 2)
         broken = place / "catalog" / "snapshots" / "second" / "serving" / "serving.sqlite"
         broken.write_bytes(broken.read_bytes()[:-1])
@@ -138,5 +137,11 @@ def test_snapshot_that_is_refused_leaves_a_worker_ready_and_stale(place: Path) -
         assert (told["snapshot"], told["current"], told["is_refused"]) == ("first", "second", True)
         until(lambda: served.metrics()["catalog_api_snapshot_behind_seconds",] > 0.3)
         assert served.get(FOUND, served.key)[0] == 200
+        workers = served.workers()
+        os.kill(min(workers), signal.SIGKILL)
+        until(lambda: min(workers) not in served.workers() and len(served.workers()) == 2)
+        until(lambda: served.metrics().get(("catalog_api_snapshot_workers", "first")) == 2)
+        assert served.metrics()["catalog_api_workers_refusing_snapshot",] == 2
+        assert {served.get(FOUND, served.key)[0] for _ in range(20)} == {200}
         rollback(place / "catalog", "first")
         until(lambda: json.loads(served.get("/readyz")[1]).get("is_stale") is False)
