@@ -12,9 +12,9 @@ import psycopg
 
 from catalog_store.cursors import CursorCodec
 from catalog_store.name_keys import fold
-from catalog_store.queries.search import Request, search
-from catalog_store.search.build import build_search
-from catalog_store.search.index import SearchIndex
+from catalog_store.queries.track_search import Request, search
+from catalog_store.search.search_build import build_search
+from catalog_store.search.search_index import SearchIndex
 
 if TYPE_CHECKING:
     from collections.abc import Callable

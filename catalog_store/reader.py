@@ -22,12 +22,11 @@ from catalog_store.queries import genres as genre_queries
 from catalog_store.queries import iswc as iswc_queries
 from catalog_store.queries import links as link_queries
 from catalog_store.queries import releases as release_queries
-from catalog_store.queries import search as search_queries
-from catalog_store.queries import tracks
+from catalog_store.queries import track_search, tracks
 from catalog_store.queries.browse import DEFAULT_FILTERS
 from catalog_store.queries.changes import MAX_LIMIT as MAX_CHANGES
 from catalog_store.queries.pages import DEFAULT_LIMIT, BodyPage
-from catalog_store.search.index import SearchIndex
+from catalog_store.search.search_index import SearchIndex
 from catalog_store.serving.store import ServingStore
 from catalog_store.snapshot import CURRENT, MANIFEST, SEARCH_FOLDER, SERVING_FOLDER, TABLES_FOLDER, Manifest, verify
 
@@ -44,7 +43,7 @@ if TYPE_CHECKING:
     from catalog_store.queries.iswc import Work, WorkTitle
     from catalog_store.queries.links import PlatformLink
     from catalog_store.queries.releases import Artist, Label, ReleaseBody
-    from catalog_store.queries.search import SearchPage
+    from catalog_store.queries.track_search import SearchPage
     from catalog_store.queries.tracks import SlimBody
 
 DEADLINE_SECONDS = 5.0
@@ -181,12 +180,12 @@ class Catalog:
         """The canonical genre tree."""
         return genre_queries.genres(self._store)
 
-    def search(self, *, artist: str, title: str, limit: int = search_queries.DEFAULT_LIMIT, cursor: str | None = None) -> SearchPage:
+    def search(self, *, artist: str, title: str, limit: int = track_search.DEFAULT_LIMIT, cursor: str | None = None) -> SearchPage:
         """Recordings by artist and title; InvalidQueryError for blank names or a limit out of range, InvalidCursorError."""
         index = self._index
         if index is None:
             raise CatalogClosedError("the catalog was closed: open it again")
-        return search_queries.search(index, self._cursors, search_queries.Request(artist, title, limit, cursor), deadline=self._deadline)
+        return track_search.search(index, self._cursors, track_search.Request(artist, title, limit, cursor), deadline=self._deadline)
 
     def evidence(self, recording_id: int) -> Evidence | None:
         """Why source records became the recording of exactly that id, and who gave its fields.

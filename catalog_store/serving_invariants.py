@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from catalog_store.array_files import map_array
 from catalog_store.id_sets import ROWS_PER_BATCH, SHOWN, IdSet, batches
 from catalog_store.lists.layout import LISTS, NO_RANK
-from catalog_store.search.arrays import mapped
 from catalog_store.serving.body_file import body_ids
 from catalog_store.serving.keys import NAME_KINDS
 from catalog_store.serving.schema import BODIES_FOLDER, FILE_NAME, KEYS_FOLDER, LISTS_FOLDER, REDIRECT_KINDS, WORK_ID_BITS
@@ -111,7 +111,7 @@ def _bodies(serving: Path, name: str, expected: IdSet) -> Faults:
 
 
 def _keys(serving: Path, tables: Path, rows: Mapping[str, int]) -> Faults:
-    starts, tags, ids = (mapped(serving / KEYS_FOLDER / f"{name}.npy") for name in ("starts", "tags", "ids"))
+    starts, tags, ids = (map_array(serving / KEYS_FOLDER / f"{name}.npy") for name in ("starts", "tags", "ids"))
     keyed = ("recording_isrc", "platform_link")
     expected = IdSet((_column(batch) for name in keyed for batch in batches(tables / name, ["recording_id"])), rows=0)
     found = _set_of(ids)
@@ -128,14 +128,14 @@ def _column(batch: Any) -> NDArray[np.int64]:  # noqa: ANN401 - a record batch o
 
 def _order(serving: Path, name: str, expected: IdSet) -> Faults:
     lists = serving / LISTS_FOLDER
-    ids, starts, stamps = (mapped(lists / f"{name}_{part}.npy") for part in ("ids", "starts", "stamps"))
+    ids, starts, stamps = (map_array(lists / f"{name}_{part}.npy") for part in ("ids", "starts", "stamps"))
     faults = [
         _both_ways(expected, _set_of(ids), name),
         _equal(int(starts[-1]), len(ids), "is where the last date ends"),
         _equal(len(starts), len(stamps) + 1, "places where dates begin"),
     ]
     if name == "track" and not faults[0][0]:
-        faults.append(_ranks(ids, mapped(lists / "track_ranks.npy")))
+        faults.append(_ranks(ids, map_array(lists / "track_ranks.npy")))
     return _all(*faults)
 
 
@@ -159,7 +159,7 @@ def _lists(serving: Path, recordings: IdSet, releases: IdSet) -> Faults:
             lengths |= {f"{entity}_{name}": (told[2 * place], told[2 * place + 1]) for place, name in enumerate(of)}
     faults = []
     for name in LISTS:
-        ranks = mapped(serving / LISTS_FOLDER / f"{name}.npy")
+        ranks = map_array(serving / LISTS_FOLDER / f"{name}.npy")
         faults += [_equal(length, len(ranks), f"ranks of {name} told by serving.sqlite") for length in lengths[name]]
         faults.append(_below(ranks, (recordings if name.endswith("tracks") else releases).count, f"ranks of {name}"))
     return _all(*faults)
@@ -217,9 +217,9 @@ def _search(serving: Path, recordings: IdSet) -> Faults:
     search = serving / SEARCH_FOLDER
     documents = int(json.loads((search / "format.json").read_text())["documents"])
     ids, popularity, credit_of, credit_starts, title_starts, units = (
-        mapped(search / f"{name}.npy") for name in ("ids", "popularity", "credit_of", "credit_starts", "title_starts", "title_units")
+        map_array(search / f"{name}.npy") for name in ("ids", "popularity", "credit_of", "credit_starts", "title_starts", "title_units")
     )
-    pair_starts, tags, posted = (mapped(search / f"pair_{name}.npy") for name in ("starts", "tags", "documents"))
+    pair_starts, tags, posted = (map_array(search / f"pair_{name}.npy") for name in ("starts", "tags", "documents"))
     return _all(
         _both_ways(recordings, _set_of(ids), "recording"),
         *(_equal(found, documents, f"{name} of documents") for name, found in (
@@ -248,8 +248,8 @@ def _recognition(folder: Path, tables: Path, rows: Mapping[str, int], recordings
     shown: list[object] = []
     pairs = _Sum()
     for segment in segments:
-        ids = mapped(segment / _RECOGNITION_IDS)
-        keys = mapped(segment / _RECOGNITION_KEYS) if (segment / _RECOGNITION_KEYS).exists() else None
+        ids = map_array(segment / _RECOGNITION_IDS)
+        keys = map_array(segment / _RECOGNITION_KEYS) if (segment / _RECOGNITION_KEYS).exists() else None
         is_keyed |= keys is not None
         for start in range(0, len(ids), ROWS_PER_BATCH):
             block = ids[start : start + ROWS_PER_BATCH].astype(np.int64)

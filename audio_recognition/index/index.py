@@ -14,7 +14,7 @@ import numpy as np
 
 from audio_recognition.index.errors import IndexInvalidError
 from audio_recognition.index.layout import ADDRESS_BITS, FORMAT, FORMAT_VERSION, INDEX_FILE, SAMPLE_BITS, SEGMENT_FILE, VOID
-from catalog_store.search.arrays import mapped
+from catalog_store.array_files import map_array
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -120,7 +120,7 @@ class Index:
 
 def _column(path: Path, dtype: np.dtype[Any] | None, length: int) -> NDArray[Any]:
     try:
-        column = mapped(path)
+        column = map_array(path)
     except (OSError, ValueError, EOFError) as error:
         raise IndexInvalidError(f"{path} cannot be read: {error}; build the index anew") from error
     if column.ndim != 1 or len(column) != length:

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from audio_recognition.index.layout import ADDRESS_BITS, PLACE_BITS, SAMPLE_BITS, codes, is_sampled
-from catalog_store.search.arrays import ArrayWriter
-from catalog_store.search.layout import smallest_unsigned
+from catalog_store.array_files import ArrayWriter
+from catalog_store.search.layout import choose_unsigned
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -104,7 +104,7 @@ class Postings:
         bits_of_tags = ADDRESS_BITS - bits_of_buckets
         buckets_per_part = (1 << bits_of_buckets) // self._parts
         with (
-            ArrayWriter(folder / "bucket_starts.npy", smallest_unsigned(self.count)) as starts,
+            ArrayWriter(folder / "bucket_starts.npy", choose_unsigned(self.count)) as starts,
             ArrayWriter(folder / "posting_words.npy", np.uint32) as words,
             ArrayWriter(folder / "posting_places.npy", np.uint16) as places,
         ):

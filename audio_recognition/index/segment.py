@@ -11,8 +11,8 @@ import numpy as np
 from audio_recognition.index.layout import SEGMENT_FILE, STORE_STRIDE, bucket_bits, ordinal_bits
 from audio_recognition.index.postings import MOST_FINGERPRINTS, Postings, part_bits
 from audio_recognition.index.spool import Spool
-from catalog_store.search.arrays import ArrayWriter
-from catalog_store.search.layout import smallest_unsigned
+from catalog_store.array_files import ArrayWriter
+from catalog_store.search.layout import choose_unsigned
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -63,7 +63,7 @@ def _write_store(spool: Spool, folder: Path, postings: Postings) -> int:
     """Write the store; everything read is posted on the way. Returns the number of items stored."""
     stored_lengths = -(-spool.lengths // STORE_STRIDE)
     stored = int(stored_lengths.sum())
-    with ArrayWriter(folder / "store_starts.npy", smallest_unsigned(stored)) as starts:
+    with ArrayWriter(folder / "store_starts.npy", choose_unsigned(stored)) as starts:
         starts.append(np.cumsum(stored_lengths) - stored_lengths)
         starts.append(np.array([stored]))
     with ArrayWriter(folder / "store.npy", np.uint32) as store:

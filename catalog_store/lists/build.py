@@ -14,11 +14,11 @@ import numpy as np
 import polars as pl
 import pyarrow.parquet as pq
 
+from catalog_store.array_files import ArrayWriter
 from catalog_store.lists.dates import LEAST_HEARD, stamp_expr, unheard_expr
 from catalog_store.lists.layout import FORMAT_FILE, FORMAT_VERSION, NO_RANK
 from catalog_store.lists.postings import write_lists
-from catalog_store.search.arrays import ArrayWriter
-from catalog_store.search.layout import smallest_unsigned
+from catalog_store.search.layout import choose_unsigned
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import parts, read_table, scan_table
 
@@ -102,7 +102,7 @@ def _write_releases(tables: Tables, folder: Path) -> NDArray[np.uint32]:
 def _write_order(folder: Path, kind: str, ordered: pl.DataFrame) -> NDArray[np.uint32]:
     ids = ordered["id"].to_numpy()
     largest = int(ids.max(initial=0))
-    np.save(folder / f"{kind}_ids.npy", ids.astype(smallest_unsigned(largest)))
+    np.save(folder / f"{kind}_ids.npy", ids.astype(choose_unsigned(largest)))
     segments = ordered["stamp"].rle().struct.unnest()
     np.save(folder / f"{kind}_stamps.npy", segments["value"].to_numpy().astype(np.uint32))
     starts = np.concatenate([[0], np.cumsum(segments["len"].to_numpy(), dtype=np.int64)])

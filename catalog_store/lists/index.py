@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from catalog_store.array_files import map_array
 from catalog_store.errors import SnapshotInvalidError
 from catalog_store.lists.layout import FORMAT_FILE, FORMAT_VERSION, LISTS, NO_RANK
 from catalog_store.lists.order import DatedOrder
-from catalog_store.search.arrays import mapped
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,8 +35,8 @@ class ListIndex:
             raise SnapshotInvalidError(f"{folder} has list format {version}, this program reads {FORMAT_VERSION}")
         self.tracks = DatedOrder(folder, "track")
         self.releases = DatedOrder(folder, "release")
-        self._track_ranks = mapped(folder / "track_ranks.npy")
-        self._lists = {name: mapped(folder / f"{name}.npy") for name in LISTS}
+        self._track_ranks = map_array(folder / "track_ranks.npy")
+        self._lists = {name: map_array(folder / f"{name}.npy") for name in LISTS}
 
     @property
     def largest_id(self) -> int:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from catalog_store.search.arrays import mapped
+from catalog_store.array_files import map_array
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,11 +19,11 @@ class DatedOrder:
 
     def __init__(self, folder: Path, kind: str) -> None:
         """`kind` is track or release."""
-        self.ids = mapped(folder / f"{kind}_ids.npy")
+        self.ids = map_array(folder / f"{kind}_ids.npy")
         # Turned round to ascend; a few ten thousand dates.
-        self._ages = -mapped(folder / f"{kind}_stamps.npy").astype(np.int64)
-        self._starts = mapped(folder / f"{kind}_starts.npy").astype(np.int64)
-        self.unheard = mapped(folder / "release_unheard.npy") if kind == "release" else None
+        self._ages = -map_array(folder / f"{kind}_stamps.npy").astype(np.int64)
+        self._starts = map_array(folder / f"{kind}_starts.npy").astype(np.int64)
+        self.unheard = map_array(folder / "release_unheard.npy") if kind == "release" else None
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from catalog_store.search.arrays import ArrayWriter
+    from catalog_store.array_files import ArrayWriter
 
     Pairs = Callable[[], Iterator[tuple[NDArray[np.int64], NDArray[np.uint32]]]]
 

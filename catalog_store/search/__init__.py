@@ -1,7 +1,7 @@
-"""The token-pair index: recordings found by artist and title, whatever the noise around both.
+"""The token-pair index, which finds recordings by artist and title.
 
-layout.py specifies the files, documents.py and words.py turn tables into keys and words, build.py writes (through arrays.py), index.py
-maps the files into memory, titles.py, credits.py and vocabulary.py do both for what they are named after. wanted.py reads a query,
-candidates.py finds what to compare it with, typos.py reads its words in other ways, rerank.py and variants.py compare, calibration.py makes
-the score. The question itself is catalog_store/queries/search.py; docs/design/search.md tells the whole.
+Build: documents.py and index_words.py turn tables into keys and words, search_build.py writes the files that layout.py specifies. Read:
+search_index.py maps the files into memory. titles.py, credits.py and vocabulary.py do both for one kind of data each. Query: query_names.py
+reads the query, candidates.py selects documents, typo_lookup.py corrects its words, reranker.py and variant_comparison.py compare names,
+calibration.py computes the score. catalog_store/queries/track_search.py runs these steps. docs/design/search.md explains the design.
 """

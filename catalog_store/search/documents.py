@@ -1,7 +1,7 @@
-"""The tables -> one row per document: its names as keys, ready to be indexed and compared.
+"""One row per document from the tables: its names as keys, ready for the index.
 
-Two texts per document (layout.py): the artists' keys and the title's. Featured artists come from the credits; keys are made once per
-distinct name. What must not live here: arrays, hashes.
+A document has two texts (layout.py): the keys of its artists and the key of its title. Featured artists come from the credits. Keys are
+built once per distinct name. Arrays and hashes belong in search_build.py.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def popularity_order(tables: Mapping[str, Path]) -> pl.DataFrame:
-    """[recording_id, popularity] of all recordings in document order."""
+def rank_by_popularity(tables: Mapping[str, Path]) -> pl.DataFrame:
+    """Return [recording_id, popularity] of all recordings in document order."""
     recordings = scan_table(TABLES["recording"], tables["recording"]).select("recording_id", pl.col("popularity").cast(pl.Float32))
     return recordings.collect().sort("popularity", "recording_id", descending=[True, False])
 
 
 def read_names(tables: Mapping[str, Path], first_id: int, last_id: int) -> pl.DataFrame:
-    """[recording_id, artists, title]: the texts of all recordings with ids in that range, by id."""
+    """Return [recording_id, artists, title] of all recordings from `first_id` to `last_id`, by id."""
     chosen = pl.col("recording_id").is_between(first_id, last_id)
     recordings = scan_table(TABLES["recording"], tables["recording"]).filter(chosen).select("recording_id", "title", "variant").collect()
     credits_ = (
@@ -37,10 +37,10 @@ def read_names(tables: Mapping[str, Path], first_id: int, last_id: int) -> pl.Da
         .collect()
         .sort("recording_id", "position")
     )
-    # An artist credited by another name is found by both: by the credit as before, by its own name as a guest would be.
+    # An artist credited under another name is found by both names. Its own name counts as a guest's, so the credit ranks first.
     own = credits_.filter(pl.col("credited_as").is_not_null()).with_columns(is_primary=pl.lit(value=False))
     credits_ = pl.concat([credits_.with_columns(name=pl.coalesce("credited_as", "name")), own])
-    keyed = credits_.join(_keyed(credits_["name"]), on="name", how="left", maintain_order="left")
+    keyed = credits_.join(_key_artists(credits_["name"]), on="name", how="left", maintain_order="left")
     artists = keyed.group_by("recording_id", maintain_order=True).agg(
         pl.concat_str(
             pl.col("key").filter("is_primary").str.join(NAME_SEPARATOR),
@@ -48,7 +48,7 @@ def read_names(tables: Mapping[str, Path], first_id: int, last_id: int) -> pl.Da
             separator=FIELD_SEPARATOR,
         ).alias("artists")
     )
-    titled = recordings.join(_cores(recordings["title"]), on="title", how="left", maintain_order="left")
+    titled = recordings.join(_key_titles(recordings["title"]), on="title", how="left", maintain_order="left")
     return titled.join(artists, on="recording_id", how="left", maintain_order="left").select(
         "recording_id",
         pl.col("artists").fill_null(FIELD_SEPARATOR),
@@ -56,11 +56,11 @@ def read_names(tables: Mapping[str, Path], first_id: int, last_id: int) -> pl.Da
     )
 
 
-def _keyed(names: pl.Series) -> pl.DataFrame:
+def _key_artists(names: pl.Series) -> pl.DataFrame:
     distinct = pl.DataFrame({"name": names.unique()})
     return distinct.with_columns(key=name_key_expr(pl.col("name")).str.replace_all(NAME_SEPARATOR, " ", literal=True))
 
 
-def _cores(titles: pl.Series) -> pl.DataFrame:
+def _key_titles(titles: pl.Series) -> pl.DataFrame:
     distinct = titles.unique()
     return pl.DataFrame({"title": distinct, "core": title_keys_frame(distinct)["core"]})

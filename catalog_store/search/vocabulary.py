@@ -1,8 +1,8 @@
-"""All words of an index in order of length and text, and again by reversed texts: words with a common beginning or end are neighbours.
+"""All words of an index by length and text, and again reversed, so that words with a common beginning or end are neighbours.
 
-Texts stand between newlines, so that a run of words is one piece, whose ends are found by where every STRIDE-th word begins. Most texts
-that are no word are told by one bit. layout.py names the files, walks.pyx looks into them. What must not live here: what a word means to a
-query (typos.py).
+Texts stand between newlines, so a run of words is one piece of bytes. The start of every STRIDE-th word is known. One bit (`_marks`)
+rejects most texts that are no word. layout.py names the files, walks.pyx searches them. The meaning of a word to a query belongs in
+typo_lookup.py.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from catalog_store.search.arrays import ArrayWriter, mapped, mapped_bytes, numbers
-from catalog_store.search.layout import FIELD_SEPARATOR, HASH_BITS, smallest_unsigned, title_word_hash
+from catalog_store.array_files import ArrayWriter, map_array, map_bytes, map_numbers
+from catalog_store.search.layout import FIELD_SEPARATOR, HASH_BITS, choose_unsigned, hash_title_word
 from catalog_store.search.walks import SortedWords
 
 if TYPE_CHECKING:
@@ -23,35 +23,35 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 STRIDE = 64
-LONGEST_TOLD = 255
-"""Characters: longer words stand among those of this length."""
+LONGEST_LENGTH = 255
+"""Characters. Longer words are sorted among those of this length."""
 COUNT_STEPS = 8
-"""Steps of a word's count per power of two, as it is stored."""
+"""Steps of a stored count per power of two."""
 _BITS_PER_WORD = 16
-"""At least: of texts that are no word one in so many has a mark all the same."""
-_WRITTEN_AT_ONCE = 100_000
+"""The least bits per word. One in this many unknown texts has its bit set by chance and costs a search."""
+_WORDS_PER_WRITE = 100_000
 
 
-def in_order(words: pl.DataFrame, word: str = "word") -> pl.DataFrame:
-    """Rows in the order of the vocabulary."""
-    return words.sort(pl.col(word).str.len_chars().clip(upper_bound=LONGEST_TOLD), word)
+def sort_words(words: pl.DataFrame, word: str = "word") -> pl.DataFrame:
+    """Sort rows into the order of the vocabulary."""
+    return words.sort(pl.col(word).str.len_chars().clip(upper_bound=LONGEST_LENGTH), word)
 
 
 def write_vocabulary(folder: Path, words: pl.DataFrame) -> None:
-    """Write the files; `words` [word, count, title_hash] in order, distinct."""
+    """Write the files. `words` [word, count, title_hash] are distinct and in order."""
     _write_texts(folder, "vocabulary", words["word"], stride=1)
     steps = np.ceil(COUNT_STEPS * np.log2(1.0 + words["count"].to_numpy())).clip(max=255)
     with ArrayWriter(folder / "vocabulary_counts.npy", np.uint8) as counts:
         counts.append(steps)
     with ArrayWriter(folder / "vocabulary_marks.npy", np.uint8) as marks:
-        marks.append(_marks(words["title_hash"].to_numpy()))
-    # By code points: Polars' own reverse keeps combining marks behind their letter, the reader's does not.
+        marks.append(_build_marks(words["title_hash"].to_numpy()))
+    # By code points: Polars' reverse keeps combining marks behind their letter, but the reader reverses code points.
     spelled = words.filter(~pl.col("word").str.starts_with(FIELD_SEPARATOR))["word"]
     backwards = pl.DataFrame({"word": pl.Series([word[::-1] for word in spelled], dtype=pl.String)})
-    _write_texts(folder, "reversed", in_order(backwards)["word"], stride=STRIDE)
+    _write_texts(folder, "reversed", sort_words(backwards)["word"], stride=STRIDE)
 
 
-def _marks(hashes: NDArray[np.uint64]) -> NDArray[np.uint8]:
+def _build_marks(hashes: NDArray[np.uint64]) -> NDArray[np.uint8]:
     bits = max(3, (_BITS_PER_WORD * len(hashes) - 1).bit_length())
     marked = np.zeros(1 << bits, dtype=bool)
     marked[hashes >> np.uint64(HASH_BITS - bits)] = True
@@ -59,34 +59,34 @@ def _marks(hashes: NDArray[np.uint64]) -> NDArray[np.uint8]:
 
 
 def _write_texts(folder: Path, name: str, words: pl.Series, stride: int) -> None:
-    """`<name>.bin`, and where every `stride`-th word begins, the end included."""
+    """Write `<name>.bin`, and where every `stride`-th word begins, the end included."""
     lengths = words.str.len_bytes().to_numpy().astype(np.uint64) + np.uint64(1)
     starts = np.uint64(1) + np.concatenate([[np.uint64(0)], np.cumsum(lengths, dtype=np.uint64)])
-    dtype = smallest_unsigned(int(starts[-1]))
+    dtype = choose_unsigned(int(starts[-1]))
     with ArrayWriter(folder / f"{name}_starts.npy", dtype) as array, (folder / f"{name}.bin").open("wb") as texts:
         array.append(starts[:-1][::stride])
         array.append(starts[-1:])
         texts.write(b"\n")
-        for first in range(0, len(words), _WRITTEN_AT_ONCE):
-            texts.write("".join(f"{word}\n" for word in words[first : first + _WRITTEN_AT_ONCE]).encode())
+        for first in range(0, len(words), _WORDS_PER_WRITE):
+            texts.write("".join(f"{word}\n" for word in words[first : first + _WORDS_PER_WRITE]).encode())
 
 
 class Vocabulary:
-    """The opened files."""
+    """The open files of the vocabulary."""
 
     def __init__(self, folder: Path) -> None:
-        """Reads where every STRIDE-th word begins."""
-        self._counts = numbers(folder / "vocabulary_counts.npy")
-        self._marks = numbers(folder / "vocabulary_marks.npy")
+        """Map the files and read where every STRIDE-th word begins."""
+        self._counts = map_numbers(folder / "vocabulary_counts.npy")
+        self._marks = map_numbers(folder / "vocabulary_marks.npy")
         self._mark_shift = HASH_BITS - (8 * len(self._marks) - 1).bit_length()
-        starts = mapped(folder / "vocabulary_starts.npy")
+        starts = map_array(folder / "vocabulary_starts.npy")
         strides = np.concatenate([starts[:-1:STRIDE], starts[-1:]])
-        self._forward = SortedWords(mapped_bytes(folder / "vocabulary.bin"), strides, STRIDE, LONGEST_TOLD)
-        backward_strides = mapped(folder / "reversed_starts.npy")
-        self._backward = SortedWords(mapped_bytes(folder / "reversed.bin"), backward_strides, STRIDE, LONGEST_TOLD)
+        self._forward = SortedWords(map_bytes(folder / "vocabulary.bin"), strides, STRIDE, LONGEST_LENGTH)
+        backward_strides = map_array(folder / "reversed_starts.npy")
+        self._backward = SortedWords(map_bytes(folder / "reversed.bin"), backward_strides, STRIDE, LONGEST_LENGTH)
 
-    def rarest(self, words: Iterable[str], at_most: int) -> list[str]:
-        """Of these words the rarest that the vocabulary has, in their order; unknown ones only where known ones are too few."""
+    def select_rarest(self, words: Iterable[str], at_most: int) -> list[str]:
+        """Return the rarest of `words` in their order. Unknown words fill up only when known ones are too few."""
         counted: list[tuple[int, int, str]] = []
         for word in words:
             place = self._forward.place(word)
@@ -94,19 +94,20 @@ class Vocabulary:
         return [word for _, _, word in sorted(sorted(counted)[:at_most], key=lambda one: one[1])]
 
     def count(self, word: str) -> float:
-        """About how many documents pair it, a tenth too many at most; 0 when it is no word."""
+        """Return about how many documents pair the word, at most a tenth too many; 0 for an unknown word."""
         place = self._forward.place(word)
         return 0.0 if place < 0 else 2.0 ** (self._counts[place] / COUNT_STEPS) - 1.0
 
     def has(self, word: str) -> bool:
-        """Whether it is one of the words."""
-        mark = title_word_hash(word) >> self._mark_shift
+        """Return whether the vocabulary has the word."""
+        mark = hash_title_word(word) >> self._mark_shift
         return bool(self._marks[mark >> 3] >> (mark & 7) & 1) and self._forward.place(word) >= 0
 
     def close(self, word: str, kept: int, characters: int, edits: int, at_most: int, *, beside: bool) -> list[tuple[int, str]]:
-        """(edits, other) for words of so many characters, at most `edits` from `word`, that begin or end with the same `kept` letters.
+        """Return (edits, other) for words of `characters` characters that are at most `edits` edits from `word`.
 
-        At each end about `at_most` words are looked at, with `beside` also some that begin or end nearly so.
+        They begin or end with the same `kept` letters. About `at_most` words are compared at each end; with `beside`, also some whose
+        beginning or end is nearly the same.
         """
         close = self._forward.close(word, kept, characters, edits, at_most, beside)
         return close + [(one, other[::-1]) for one, other in self._backward.close(word[::-1], kept, characters, edits, at_most, beside)]

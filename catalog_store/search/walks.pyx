@@ -1,8 +1,9 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 # distutils: language = c++
-"""Walks over the arrays of an index and over lines of words, value by value: compiled, for Python takes 50 to 100 ns a value.
+"""Loops over the arrays of an index and over lines of words. They are compiled, because Python takes 50 to 100 ns a value.
 
-`make setup` and the wheel compile it (pyproject.toml), walks.pyi has its types. What must not live here: what a query means, how well a name fits.
+`make setup` and the wheel compile this module (pyproject.toml); walks.pyi has its types. The meaning of a query and how well a name fits do
+not belong here.
 """
 
 from cpython.unicode cimport PyUnicode_AsUTF8AndSize, PyUnicode_DecodeUTF8
@@ -28,7 +29,7 @@ cdef extern from *:
 
 
 cdef struct Numbers:
-    # Values of an array of uint32 or uint64, as its file has it. Whoever holds them keeps the array itself alive.
+    # Values of an array of uint32 or uint64, as in its file. The pointer does not keep the array alive: its holder does.
     const uint8_t* first
     uint64_t length
     bint is_wide
@@ -59,7 +60,7 @@ cdef bint _comes_first(const Evidence& one, const Evidence& other) noexcept nogi
 
 
 cdef class Postings:
-    """The documents of pairs of words: `pair_starts`, `pair_tags` and `pair_documents` of layout.py."""
+    """The posting lists of word pairs: `pair_starts`, `pair_tags` and `pair_documents` of layout.py."""
 
     cdef object _arrays
     cdef Numbers _starts, _documents
@@ -67,7 +68,10 @@ cdef class Postings:
     cdef int _bucket_shift
 
     def __init__(self, starts, tags, documents, int bucket_shift):
-        """`bucket_shift`: bits of a hash below its bucket. ValueError when the arrays do not belong together."""
+        """Check the arrays.
+
+        `bucket_shift` is the number of hash bits below the bucket; ValueError when the arrays do not belong together.
+        """
         self._arrays = starts, documents
         self._starts, self._documents = _numbers(starts), _numbers(documents)
         self._tags = tags
@@ -76,10 +80,10 @@ cdef class Postings:
             raise ValueError(f"{len(starts)} starts, {len(tags)} tags, {len(documents)} documents do not belong together")
 
     def look(self, grids):
-        """(how many documents hold each pair, all these documents ascending, evidence for each of them).
+        """Return (number of documents of each pair, all these documents ascending, evidence for each document).
 
-        A grid is (hashes of words of artists, hashes of words of titles), each with each, row by row. A pair is evidence for its documents,
-        the more the fewer they are.
+        A grid is (hashes of artist words, hashes of title words); each is paired with each, row by row. A pair is evidence for its
+        documents. It weighs more when it has fewer of them.
         """
         cdef vector[Evidence] found
         cdef vector[uint64_t] others
@@ -109,7 +113,7 @@ cdef class Postings:
                     for place in range(first, last):
                         one.document = _at(self._documents, place)
                         found.push_back(one)
-        # Stable, so that weights are added up in the order of the pairs whatever the machine.
+        # A stable sort adds up weights in the order of the pairs, so every machine gets the same sums.
         stable_sort(found.begin(), found.end(), &_comes_first)
         at = 0
         while at < found.size():
@@ -132,13 +136,13 @@ cdef class Titles:
     cdef const uint8_t[::1] _words
 
     def __init__(self, starts, units, ranked, word_starts, words):
-        """The files' arrays and bytes."""
+        """Take the arrays and bytes of the files."""
         self._arrays = starts, ranked, word_starts
         self._starts, self._ranked, self._word_starts = _numbers(starts), _numbers(ranked), _numbers(word_starts)
         self._units, self._words = units, words
 
     def of(self, documents):
-        """The titles of several documents, in their order; IndexError when there is no such document, or a title has a word that is none."""
+        """Return the titles of several documents, in their order; IndexError for an unknown document or an unknown word in a title."""
         return [self._title(document) for document in documents]
 
     cdef object _title(self, Py_ssize_t document):
@@ -161,7 +165,7 @@ cdef class Titles:
                 begin, stop = _at(self._word_starts, number), min(_at(self._word_starts, number + 1), <uint64_t> self._words.shape[0])
             if begin >= stop:
                 raise IndexError(f"the title of document {document} has a word of rank {rank}, which is none")
-            word, length = <const char*> &self._words[begin], stop - begin - 1  # a newline stands behind each
+            word, length = <const char*> &self._words[begin], stop - begin - 1  # a newline ends each word
             if length and word[0] == _SEPARATOR:
                 variant.append(word + 1, length - 1)
             else:
@@ -179,13 +183,13 @@ cdef class Credits:
     cdef const uint8_t[::1] _names
 
     def __init__(self, starts, artists, name_starts, names):
-        """The files' arrays and bytes."""
+        """Take the arrays and bytes of the files."""
         self._arrays = starts, artists, name_starts
         self._starts, self._artists, self._name_starts = _numbers(starts), _numbers(artists), _numbers(name_starts)
         self._names = names
 
     def __getitem__(self, Py_ssize_t number):
-        """The artists of one list; IndexError when there is none, or it names an artist that is none."""
+        """Return the artists of one list; IndexError for an unknown list or an unknown artist in it."""
         cdef uint64_t place, end, artist, begin, stop
         cdef list primary = [], featured = []
         if not 0 <= number < <Py_ssize_t> self._starts.length - 1:
@@ -202,7 +206,7 @@ cdef class Credits:
 
 
 cdef const uint8_t* _read(const uint8_t* text, uint32_t* point) noexcept nogil:
-    """One character of UTF-8; where the next begins."""
+    """Read one UTF-8 character and return where the next begins."""
     cdef uint32_t first = text[0]
     if first < 0x80:
         point[0] = first
@@ -218,9 +222,9 @@ cdef const uint8_t* _read(const uint8_t* text, uint32_t* point) noexcept nogil:
 
 
 cdef int _edits(const uint32_t* one, int length, const uint32_t* other, int other_length, int most, int* rows, int width) noexcept nogil:
-    """Edits between two words by optimal string alignment; some number above `most` when they are more. `rows`: three, `width` apart.
+    """Count edits between two words by optimal string alignment. The result is only known to exceed `most` when there are more.
 
-    Only cells up to `most` beside the diagonal are filled: others cannot be part of so few edits.
+    `rows` holds three rows, `width` apart. Only cells at most `most` from the diagonal are filled: others cannot be part of so few edits.
     """
     cdef int row, column, low, high, cost, edits, least = 0, least_before
     cdef int *before = rows
@@ -249,7 +253,7 @@ cdef int _edits(const uint32_t* one, int length, const uint32_t* other, int othe
                 edits = min(edits, before[column - 2] + 1)
             this[column] = edits
             least = min(least, edits)
-        # A swap of neighbours reaches back over one row.
+        # A swap of neighbours reads the row before the last one, so both must exceed `most`.
         if least > most and least_before > most:
             return most + 1
         before, last, this = last, this, before
@@ -257,7 +261,7 @@ cdef int _edits(const uint32_t* one, int length, const uint32_t* other, int othe
 
 
 cdef class SortedWords:
-    """Words between newlines, in order of number of characters and text, and where every `stride`-th begins: the vocabulary (layout.py)."""
+    """Words between newlines, by number of characters and text, and where every `stride`-th word begins: the vocabulary (layout.py)."""
 
     cdef object _arrays
     cdef Numbers _starts
@@ -266,7 +270,7 @@ cdef class SortedWords:
     cdef int _longest_told
 
     def __init__(self, texts, starts, Py_ssize_t stride, int longest_told):
-        """`starts` of every `stride`-th word, and the end; words of more than `longest_told` characters count as of so many."""
+        """Take `starts` of every `stride`-th word and the end. Words over `longest_told` characters count as words of that length."""
         self._arrays, self._texts, self._stride, self._longest_told = starts, texts, stride, longest_told
         self._starts = _numbers(starts)
         self._count = self._starts.length - 1
@@ -279,7 +283,7 @@ cdef class SortedWords:
     cdef Py_ssize_t _behind(
         self, int characters, const char* text, Py_ssize_t size, Py_ssize_t first, Py_ssize_t last, bint is_beginning
     ) noexcept nogil:
-        """The first stride in first..last whose word stands behind the one given: behind all that begin so, if it is a beginning."""
+        """Find the first stride of first..last whose word sorts behind the given one, or behind all words that begin with it."""
         cdef Py_ssize_t middle
         cdef const uint8_t *word
         cdef const uint8_t *stop
@@ -300,7 +304,7 @@ cdef class SortedWords:
         return first
 
     def place(self, str word):
-        """Number of a word; -1 when it is none."""
+        """Return the number of a word; -1 when it is unknown."""
         cdef Py_ssize_t size, stride, number
         cdef const char* text = PyUnicode_AsUTF8AndSize(word, &size)
         cdef const uint8_t *line
@@ -318,10 +322,10 @@ cdef class SortedWords:
         return -1
 
     def close(self, str word, int kept, int characters, int most, Py_ssize_t at_most, bint beside):
-        """(edits, other) of words of about so many characters that begin as `word` does for `kept` letters, at most `most` edits from it.
+        """Return (edits, other) of words that are at most `most` edits from `word` and share its first `kept` letters.
 
-        About `at_most` words are looked at; with `beside` some that begin nearly so are among them. An edit is a letter missing, added,
-        changed, or two neighbours swapped (optimal string alignment).
+        The words have about `characters` characters. About `at_most` are compared; with `beside` some of them begin only nearly the same.
+        An edit is a letter missing, added or changed, or two neighbours swapped (optimal string alignment).
         """
         cdef vector[uint32_t] asked, found
         cdef vector[int] rows
@@ -354,7 +358,7 @@ cdef class SortedWords:
                     letter = _read(letter, &found[other_length])
                     other_letters |= <uint64_t> 1 << (found[other_length] & 63)
                     other_length += 1
-                # An edit brings at most one letter in and takes at most one out: told without comparing, for most words.
+                # An edit adds at most one letter and removes at most one. This test rejects most words without a comparison.
                 is_near = _bits(letters & ~other_letters) <= most and _bits(other_letters & ~letters) <= most
                 if is_near and letter >= stop and other_length >= length - most:
                     edits = _edits(asked.data(), length, found.data(), other_length, most, rows.data(), width)

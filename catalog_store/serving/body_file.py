@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from catalog_store.array_files import map_array, map_bytes
 from catalog_store.errors import BodyDamagedError
-from catalog_store.search.arrays import mapped, mapped_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -42,10 +42,10 @@ class BodyFile:
     def __init__(self, folder: Path, name: str) -> None:
         """`folder` is `serving/bodies`."""
         self._name = name
-        self._arrays = anchors, offsets = mapped(folder / f"{name}_anchors.npy"), mapped(folder / f"{name}_offsets.npy")
+        self._arrays = anchors, offsets = map_array(folder / f"{name}_anchors.npy"), map_array(folder / f"{name}_offsets.npy")
         # Memory views: reading one number of a NumPy array takes three times as long.
         self._anchors, self._offsets = anchors.data, offsets.data
-        self._frames = mapped_bytes(folder / f"{name}.bin")
+        self._frames = map_bytes(folder / f"{name}.bin")
         self._bytes = np.frombuffer(self._frames or b"\0", dtype=np.uint8)
         self._end = len(self._offsets) - 1
         self.dictionary = (folder / f"{name}.dictionary").read_bytes()
@@ -93,7 +93,7 @@ class BodyFile:
 
 def body_ids(folder: Path, name: str) -> Iterator[NDArray[np.int64]]:
     """The ids that have a body, in increasing order, block by block. ValueError when the last frame does not end where the file does."""
-    anchors, offsets = mapped(folder / f"{name}_anchors.npy"), mapped(folder / f"{name}_offsets.npy")
+    anchors, offsets = map_array(folder / f"{name}_anchors.npy"), map_array(folder / f"{name}_offsets.npy")
     end = 0
     for first in range(0, len(offsets) - 1, _IDS_PER_BLOCK):
         ids = np.arange(first, min(first + _IDS_PER_BLOCK + 1, len(offsets)))

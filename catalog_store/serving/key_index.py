@@ -19,8 +19,8 @@ import numpy as np
 import polars as pl
 import pyarrow.parquet as pq
 
-from catalog_store.search.arrays import ArrayWriter, mapped
-from catalog_store.search.layout import smallest_unsigned
+from catalog_store.array_files import ArrayWriter, map_array
+from catalog_store.search.layout import choose_unsigned
 from catalog_store.serving.body_file import MANY
 from catalog_store.serving.keys import ISRC, KEY_SPACES, key_hash
 from catalog_store.tables import TABLES
@@ -46,7 +46,7 @@ class KeyIndex:
 
     def __init__(self, folder: Path) -> None:
         """`folder` holds the arrays."""
-        self._arrays = starts, tags, ids = tuple(mapped(folder / f"{name}.npy") for name in ("starts", "tags", "ids"))
+        self._arrays = starts, tags, ids = tuple(map_array(folder / f"{name}.npy") for name in ("starts", "tags", "ids"))
         # Memory views: reading one number of a NumPy array takes three times as long.
         self._starts, self._tags, self._ids = starts.data, tags.data, ids.data
         self._bucket_shift = _HASH_BITS - (len(self._starts) - 1).bit_length() + 1
@@ -117,7 +117,7 @@ def _write(spills: list[Path], folder: Path, bits: int, ids: NDArray[np.unsigned
             tags.append((entries["hash"] >> np.uint64(_HASH_BITS - bits - _TAG_BITS) & np.uint64(_TAG_MASK)).astype(np.uint16))
             found.append(ids[entries["rank"]])
         starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
-        np.save(folder / "starts.npy", starts.astype(smallest_unsigned(found.length)))
+        np.save(folder / "starts.npy", starts.astype(choose_unsigned(found.length)))
 
 
 def _append(spill: Path, entries: NDArray[np.void]) -> None:
@@ -133,7 +133,7 @@ def _by_popularity(tables: Mapping[str, Path]) -> tuple[NDArray[np.unsignedinteg
     largest = int(ordered.max(initial=0))
     places = np.zeros(largest + 1, dtype=np.uint32)
     places[ordered] = np.arange(len(ordered), dtype=np.uint32)
-    return ordered.astype(smallest_unsigned(largest)), places
+    return ordered.astype(choose_unsigned(largest)), places
 
 
 def _keys(tables: Mapping[str, Path]) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.int64]]]:

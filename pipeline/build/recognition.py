@@ -24,8 +24,8 @@ from audio_recognition.index.errors import IndexInvalidError
 from audio_recognition.index.index import Index
 from audio_recognition.index.layout import BASE, VOID
 from audio_recognition.index.segment import write_segment
+from catalog_store.array_files import ArrayWriter, map_array
 from catalog_store.platforms import FINGERPRINT_SOURCES
-from catalog_store.search.arrays import ArrayWriter, mapped
 from catalog_store.snapshot import RECOGNITION_FOLDER, SERVING_FOLDER
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import PENDING_SUFFIX, parts, scan_table
@@ -77,7 +77,7 @@ def build_recognition(paths: BuildPaths) -> dict[str, int]:
         name, wanted = plan.built
         write_segment(_batches(paths, wanted), pending / name)
         (pending / name / IDS_FILE).rename(pending / name / KEYS_FILE)
-        _write_ids(pending / name, mapped(pending / name / KEYS_FILE), keys, ids)
+        _write_ids(pending / name, map_array(pending / name / KEYS_FILE), keys, ids)
         names.append(name)
     write_index_file(pending, names)
     shutil.rmtree(paths.recognition, ignore_errors=True)
@@ -125,7 +125,7 @@ def _live_segments(paths: BuildPaths) -> dict[str, NDArray[np.int64]]:
     """The keys of each segment of the live snapshot's index; nothing when there is none that this program can carry on."""
     folder = _live_index(paths)
     try:
-        return {segment.name: mapped(folder / segment.name / KEYS_FILE) for segment in Index.open(folder).segments}
+        return {segment.name: map_array(folder / segment.name / KEYS_FILE) for segment in Index.open(folder).segments}
     except (IndexInvalidError, OSError, ValueError):
         return {}
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rapidfuzz.distance import OSA
 
 from catalog_store.name_keys import fold, name_key, title_keys
-from catalog_store.search.wanted import wanted
+from catalog_store.search.query_names import read_query
 from simulator.queries import ABSENT, CLASSES, found_names, queries
 from simulator.typed_names import dressed, with_typo
 
@@ -86,7 +86,7 @@ def test_a_typo_is_one_edit_or_nothing(text: str, seed: int) -> None:
 @given(seed=st.integers(0, 2_000))
 def test_noise_leaves_the_names_the_same(seed: int) -> None:
     artist, title = dressed(chance(seed), "The Øresund's Brothers & Sons", "Don't Stop, Élan", may_tag=True)
-    asked = wanted(artist, title)
+    asked = read_query(artist, title)
     assert (asked.whole, asked.title) == ("oresunds brothers and sons", "dont stop elan")
 
 

@@ -7,10 +7,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from catalog_store.array_files import ArrayWriter
 from catalog_store.lists import postings
 from catalog_store.lists.index import first_common, members, within
 from catalog_store.lists.postings import write_lists
-from catalog_store.search.arrays import ArrayWriter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rapidfuzz.distance import OSA
 
 from catalog_store.search.layout import FIELD_SEPARATOR, SHORT_RANKS, TAG_BITS
-from catalog_store.search.titles import Title, encode
+from catalog_store.search.titles import Title, encode_ranks
 from catalog_store.search.walks import Postings, SortedWords, Titles
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def test_starts_beyond_the_postings_are_not_followed() -> None:
 
 def title_arrays(titles: list[list[int]], words: list[str], ranked: NDArray[np.uint32]) -> tuple[Any, ...]:
     """What `Titles` takes, of titles as ranks."""
-    units, sizes = encode(np.array([rank for title in titles for rank in title], dtype=np.uint32))
+    units, sizes = encode_ranks(np.array([rank for title in titles for rank in title], dtype=np.uint32))
     lengths = iter(sizes.tolist())
     starts = np.cumsum([0, *(sum(next(lengths) for _ in title) for title in titles)]).astype(np.uint32)
     lines = [f"{word}\n".encode() for word in words]

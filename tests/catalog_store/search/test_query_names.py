@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from catalog_store.search.wanted import comparable, wanted
+from catalog_store.search.query_names import read_query, remove_connectives
 
 
 @pytest.mark.parametrize(
@@ -22,20 +22,20 @@ from catalog_store.search.wanted import comparable, wanted
     ],
 )
 def test_artist_field(artist: str, artists: tuple[str, ...], guests: tuple[str, ...]) -> None:
-    asked = wanted(artist, "Intro")
+    asked = read_query(artist, "Intro")
     assert asked.artists == artists
     assert asked.guests == guests
     assert asked.artist_words
 
 
 def test_a_name_with_and_in_it_is_kept_whole_beside_its_parts() -> None:
-    asked = wanted("Earth, Wind & Water", "Intro")
-    assert asked.everyone == "earth wind water" == comparable("earth wind and water")
+    asked = read_query("Earth, Wind & Water", "Intro")
+    assert asked.everyone == "earth wind water" == remove_connectives("earth wind and water")
     assert {"earth", "wind", "water"} <= set(asked.artist_words)
 
 
 def test_guests_of_the_title_are_with_everyone_but_alone_no_artist() -> None:
-    asked = wanted("Sade", "No Ordinary Love (feat. MØ) [Live at Wembley]")
+    asked = read_query("Sade", "No Ordinary Love (feat. MØ) [Live at Wembley]")
     assert (asked.alone, asked.everyone, asked.guests) == ("sade", "sade mo", ())
     assert "mo" in asked.artist_words
     assert (asked.title, asked.variant) == ("no ordinary love", "live:wembley")
@@ -43,7 +43,7 @@ def test_guests_of_the_title_are_with_everyone_but_alone_no_artist() -> None:
 
 @pytest.mark.parametrize(("names", "key"), [("the the", "the the"), ("and one", "one"), ("x", "x"), ("", "")])
 def test_a_name_never_becomes_empty(names: str, key: str) -> None:
-    assert comparable(names) == key
+    assert remove_connectives(names) == key
 
 
 @pytest.mark.parametrize(
@@ -59,10 +59,10 @@ def test_a_name_never_becomes_empty(names: str, key: str) -> None:
     ],
 )
 def test_what_users_copy_into_the_title(title: str, core: str, stem: str) -> None:
-    asked = wanted("Sade", title)
+    asked = read_query("Sade", title)
     assert (asked.title, asked.stem) == (core, stem)
 
 
 def test_all_words_of_a_long_name_are_kept() -> None:
-    asked = wanted(" ".join(f"name{n}" for n in range(60)), " ".join(f"word{n}" for n in range(60)))
+    asked = read_query(" ".join(f"name{n}" for n in range(60)), " ".join(f"word{n}" for n in range(60)))
     assert (len(asked.artist_words), len(asked.title_words)) == (60, 60)

@@ -7,11 +7,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from catalog_store.search import build
-from catalog_store.search.build import build_search
+from catalog_store.search import search_build
 from catalog_store.search.credits import Artists
-from catalog_store.search.index import SearchIndex
-from catalog_store.search.layout import artist_word_hash, title_word_hash
+from catalog_store.search.layout import hash_artist_word, hash_title_word
+from catalog_store.search.search_build import build_search
+from catalog_store.search.search_index import SearchIndex
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import read_table, write_table
 
@@ -30,7 +30,7 @@ def index(tables: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> 
 
 def holders(index: SearchIndex, artist_word: str, title_word: str) -> list[int]:
     """Ids of the documents posted for one pair."""
-    _, documents, _ = index.postings.look([([artist_word_hash(artist_word)], [title_word_hash(title_word)])])
+    _, documents, _ = index.postings.look([([hash_artist_word(artist_word)], [hash_title_word(title_word)])])
     return [index.ids[document] for document in documents]
 
 
@@ -84,8 +84,8 @@ def test_small_blocks_and_many_partitions_give_the_same_bytes(
     tables: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     build_search(tables, tmp_path / "whole")
-    monkeypatch.setattr(build, "DOCUMENTS_PER_BLOCK", 17)
-    monkeypatch.setattr(build, "PAIRS_PER_PARTITION", 100)
+    monkeypatch.setattr(search_build, "DOCUMENTS_PER_BLOCK", 17)
+    monkeypatch.setattr(search_build, "PAIRS_PER_PARTITION", 100)
     build_search(tables, tmp_path / "split")
     for path in sorted((tmp_path / "whole").iterdir()):
         assert path.read_bytes() == (tmp_path / "split" / path.name).read_bytes(), path.name
@@ -97,7 +97,7 @@ def test_posting_lists_keep_the_most_popular(tables: dict[str, Path], tmp_path: 
     shutil.copytree(tables["recording"], crowd)
     path = crowd / "part-00000.parquet"
     pl.read_parquet(path).with_columns(title=pl.lit("Same Song")).write_parquet(path)
-    monkeypatch.setattr(build, "POSTINGS_CAP", 3)
+    monkeypatch.setattr(search_build, "POSTINGS_CAP", 3)
     build_search({**tables, "recording": crowd}, tmp_path / "search")
     index = SearchIndex(tmp_path / "search")
     sade = read_table(TABLES["recording_artist"], tables["recording_artist"]).filter(pl.col("name") == "Sade", pl.col("is_primary"))

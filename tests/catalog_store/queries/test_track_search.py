@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from catalog_store.cursors import CursorCodec
 from catalog_store.errors import InvalidCursorError, InvalidQueryError
-from catalog_store.queries.search import MAX_LIMIT, Hit, Request, SearchPage, search
+from catalog_store.queries.track_search import MAX_LIMIT, Hit, Request, SearchPage, search
 from catalog_store.search import candidates
-from catalog_store.search.build import build_search
-from catalog_store.search.candidates import MANY
-from catalog_store.search.index import SearchIndex
+from catalog_store.search.candidates import COMPARED_AT_MOST
+from catalog_store.search.search_build import build_search
+from catalog_store.search.search_index import SearchIndex
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import read_table, write_table
 from tests.catalog_store.catalog_tables import ARTISTS, TITLES
@@ -74,10 +74,10 @@ def test_noise_is_absorbed(catalog: Catalog, artist: str, title: str, recording_
 def test_a_common_word_is_doubted_only_when_it_stands_alone(
     catalog: Catalog, monkeypatch: pytest.MonkeyPatch, artist: str, title: str, doubted: list[str]
 ) -> None:
-    monkeypatch.setattr(candidates, "_COMMON", 1)
+    monkeypatch.setattr(candidates, "_COMMON_COUNT", 1)
     monkeypatch.setattr(candidates, "_COMMON_SHARE", 0)
     asked: list[str] = []
-    monkeypatch.setattr(candidates, "neighbours", lambda _vocabulary, word: asked.append(word) or [])
+    monkeypatch.setattr(candidates, "find_neighbours", lambda _vocabulary, word: asked.append(word) or [])
     found(catalog, artist, title)
     assert asked == doubted
 
@@ -181,7 +181,7 @@ def test_pages_follow_the_total_order_without_overlap_or_gap(crowd: tuple[dict[s
         collected.append([hit.id for hit in found.hits])
         cursor = found.next_cursor
     assert [one for part in collected for one in part] == expected_order(tables)
-    assert SAME < MANY
+    assert SAME < COMPARED_AT_MOST
     assert {len(part) for part in collected[:-1]} <= {limit}
     assert collected[-1]
 

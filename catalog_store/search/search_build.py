@@ -1,9 +1,13 @@
-"""Writes the token-pair index from the tables of a snapshot, in buckets: memory does not grow with the catalog beyond 16 bytes a recording.
+"""The build of the token-pair index from the tables of a snapshot, in buckets. Memory grows by only 16 bytes a recording.
 
-1. Documents are numbered by popularity (the one thing held whole). 2. Names are keyed in blocks of ids and parted into files by document
-range. 3. Range by range, words are counted, artists written. 4. Range by range, titles are written as ranks of words. 5. Range by range,
-each document's rarest words are paired and the pairs parted into files by hash range. 6. Hash range by hash range, pairs are sorted,
-capped and written. The files are specified in layout.py.
+1. Number documents by popularity. This is the only step that holds the catalog whole.
+2. Build name keys in blocks of ids and partition them into files by document range.
+3. For each range, count words and write artists.
+4. For each range, write titles as ranks of words.
+5. For each range, pair each document's rarest words and partition the pairs into files by hash range.
+6. For each hash range, sort, cap and write the pairs.
+
+layout.py specifies the files.
 """
 
 from __future__ import annotations
@@ -15,10 +19,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from catalog_store.search.arrays import ArrayWriter, TextWriter
-from catalog_store.search.credits import artists_of
-from catalog_store.search.credits import encode as encode_credits
-from catalog_store.search.documents import popularity_order, read_names
+from catalog_store.array_files import ArrayWriter, TextWriter
+from catalog_store.search.credits import encode_lists as encode_credits
+from catalog_store.search.credits import split_artists
+from catalog_store.search.documents import rank_by_popularity, read_names
+from catalog_store.search.index_words import split_word_column
 from catalog_store.search.layout import (
     FIELD_SEPARATOR,
     FORMAT_FILE,
@@ -26,14 +31,13 @@ from catalog_store.search.layout import (
     HASH_BITS,
     POSTINGS_CAP,
     TAG_BITS,
-    artist_word_hash,
-    bucket_bits,
-    smallest_unsigned,
-    title_word_hash,
+    choose_bucket_bits,
+    choose_unsigned,
+    hash_artist_word,
+    hash_title_word,
 )
-from catalog_store.search.titles import encode, title_words
-from catalog_store.search.vocabulary import in_order, write_vocabulary
-from catalog_store.search.words import words_of
+from catalog_store.search.titles import encode_ranks, split_titles
+from catalog_store.search.vocabulary import sort_words, write_vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -42,14 +46,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 DOCUMENTS_PER_BLOCK = 200_000
-"""Names keyed, and documents paired, at once: about 300 MB."""
+"""Documents whose names are keyed and paired at once: about 300 MB."""
 PAIRS_PER_PARTITION = 8_000_000
 """Pairs sorted at once: 64 MB of keys."""
 ARTIST_WORDS, TITLE_WORDS, TITLE_WORDS_BESIDE_FEATURED = 2, 3, 2
-"""Rarest words kept of each artist and of the title. No two artists share a budget: the one with the more frequent words would not be found
-by name (30 % of the queries by the second of several artists missed at 1 M when primary ones shared theirs)."""
+"""Rarest words kept of each artist and of the title. Each artist has a budget of its own. With a shared budget, 30 % of the queries by the
+second of several artists missed at 1 M recordings, because the other artist's words were rarer."""
 _PAIRS_PER_DOCUMENT = 5
-"""A guess, to size partitions before the pairs are counted."""
+"""An estimate, which sizes partitions before the pairs are counted."""
 
 
 def build_search(tables: Mapping[str, Path], folder: Path) -> None:
@@ -57,18 +61,18 @@ def build_search(tables: Mapping[str, Path], folder: Path) -> None:
     folder.mkdir()
     work = folder / ".parts"
     work.mkdir()
-    order = popularity_order(tables)
-    _save(folder / "ids.npy", order["recording_id"], smallest_unsigned(int(order["recording_id"].to_numpy().max(initial=0))))
-    _save(folder / "popularity.npy", order["popularity"], np.dtype(np.float32))
+    order = rank_by_popularity(tables)
+    _write_array(folder / "ids.npy", order["recording_id"], choose_unsigned(int(order["recording_id"].to_numpy().max(initial=0))))
+    _write_array(folder / "popularity.npy", order["popularity"], np.dtype(np.float32))
     documents = order.height
-    _part_names(tables, order, work)
+    _partition_names(tables, order, work)
     del order
     ranges = max(1, -(-documents // DOCUMENTS_PER_BLOCK))
     counts = _count_words(folder, work, ranges)
     _write_titles(folder, work, ranges, counts)
-    partitions = _partitions(documents)
-    entries = _part_pairs(counts, work, ranges, partitions)
-    bits = max(bucket_bits(entries), partitions.bit_length() - 1)
+    partitions = _count_partitions(documents)
+    entries = _partition_pairs(counts, work, ranges, partitions)
+    bits = max(choose_bucket_bits(entries), partitions.bit_length() - 1)
     _write_pairs(folder, work, partitions, bits, documents)
     write_vocabulary(folder, counts)
     shutil.rmtree(work)
@@ -76,13 +80,13 @@ def build_search(tables: Mapping[str, Path], folder: Path) -> None:
     (folder / FORMAT_FILE).write_text(json.dumps(content) + "\n")
 
 
-def _save(path: Path, values: pl.Series, dtype: np.dtype[np.generic]) -> None:
+def _write_array(path: Path, values: pl.Series, dtype: np.dtype[np.generic]) -> None:
     with ArrayWriter(path, dtype) as array:
         array.append(values.to_numpy())
 
 
-def _part_names(tables: Mapping[str, Path], order: pl.DataFrame, work: Path) -> None:
-    """Step 2: names-<range>-<block>.arrow with [document, artists, title]."""
+def _partition_names(tables: Mapping[str, Path], order: pl.DataFrame, work: Path) -> None:
+    """Step 2: write names-<range>-<block>.arrow with [document, artists, title]."""
     numbered = order.select("recording_id").with_row_index("document").sort("recording_id")
     for block, first in enumerate(range(0, numbered.height, DOCUMENTS_PER_BLOCK)):
         ids = numbered.slice(first, DOCUMENTS_PER_BLOCK)
@@ -91,8 +95,8 @@ def _part_names(tables: Mapping[str, Path], order: pl.DataFrame, work: Path) -> 
             rows.write_ipc(work / f"names-{part:06d}-{block:06d}.arrow")
 
 
-def _names(work: Path, part: int) -> pl.DataFrame:
-    """All names of one document range, in document order."""
+def _read_names(work: Path, part: int) -> pl.DataFrame:
+    """Read all names of one document range, in document order."""
     files = sorted(work.glob(f"names-{part:06d}-*.arrow"))
     return pl.concat([pl.read_ipc(file) for file in files]).sort("document") if files else _NO_NAMES
 
@@ -101,80 +105,82 @@ _NO_NAMES = pl.DataFrame(schema={"document": pl.UInt32, "artists": pl.String, "t
 
 
 def _count_words(folder: Path, work: Path, ranges: int) -> pl.DataFrame:
-    """Step 3: artists are written.
+    """Step 3: count words and write the artists.
 
-    Returns [rarity, word, count, title_count, artist_hash, title_hash, number] of all words, in_order; number = position.
+    Return [rarity, word, count, title_count, artist_hash, title_hash, number] of all words in the order of the vocabulary; number =
+    position.
     """
     size = sum(file.stat().st_size for file in work.glob("names-*"))
     lists: dict[str, int] = {}
     counts = pl.DataFrame(schema={"word": pl.String, "count": pl.UInt32, "title_count": pl.UInt32})
     with ArrayWriter(folder / "credit_of.npy", np.uint32) as credit_of:
         for part in range(ranges):
-            names = _names(work, part)
+            names = _read_names(work, part)
             credit_of.append(np.fromiter((lists.setdefault(text, len(lists)) for text in names["artists"]), np.uint32, names.height))
-            credited = _artist_words(names.group_by("artists").agg(count=pl.len()).with_row_index("list"))
+            credited = _split_artist_words(names.group_by("artists").agg(count=pl.len()).with_row_index("list"))
             found = [
                 credited.group_by("word").agg(pl.col("count").sum(), pl.lit(0, dtype=pl.UInt32).alias("title_count")),
-                _paired_title_words(names).group_by("word").agg(pl.len().alias("count"), pl.lit(0, dtype=pl.UInt32).alias("title_count")),
-                title_words(names).group_by("word").agg(pl.lit(0, dtype=pl.UInt32).alias("count"), pl.len().alias("title_count")),
+                _split_title_words(names).group_by("word").agg(pl.len().alias("count"), pl.lit(0, dtype=pl.UInt32).alias("title_count")),
+                split_titles(names).group_by("word").agg(pl.lit(0, dtype=pl.UInt32).alias("count"), pl.len().alias("title_count")),
             ]
             counts = pl.concat([counts, *found]).group_by("word").agg(pl.col("count", "title_count").sum())
     _write_credits(folder, lists, size)
-    counts = in_order(counts.sort("count", "word").with_row_index("rarity"))
+    counts = sort_words(counts.sort("count", "word").with_row_index("rarity"))
     hashes = {
         name: pl.Series(np.fromiter(map(hashed, counts["word"]), np.uint64, counts.height))
-        for name, hashed in (("artist_hash", artist_word_hash), ("title_hash", title_word_hash))
+        for name, hashed in (("artist_hash", hash_artist_word), ("title_hash", hash_title_word))
     }
     return counts.with_columns(**hashes).with_row_index("number")
 
 
 def _write_credits(folder: Path, lists: dict[str, int], size_at_most: int) -> None:
     credits_ = encode_credits(list(lists))
-    _save(folder / "credit_starts.npy", pl.Series(credits_.starts), smallest_unsigned(len(credits_.numbers)))
-    _save(folder / "credit_artists.npy", pl.Series(credits_.numbers), np.dtype(np.uint32))
-    with TextWriter(folder, "artist", smallest_unsigned(size_at_most)) as texts:
+    _write_array(folder / "credit_starts.npy", pl.Series(credits_.starts), choose_unsigned(len(credits_.numbers)))
+    _write_array(folder / "credit_artists.npy", pl.Series(credits_.numbers), np.dtype(np.uint32))
+    with TextWriter(folder, "artist", choose_unsigned(size_at_most)) as texts:
         texts.extend(credits_.names)
 
 
 def _write_titles(folder: Path, work: Path, ranges: int, counts: pl.DataFrame) -> None:
-    """Step 4."""
+    """Step 4: write titles as ranks of words."""
     ranked = counts.filter(pl.col("title_count") > 0).sort("title_count", "word", descending=[True, False]).with_row_index("rank")
-    _save(folder / "title_ranked.npy", ranked["number"], np.dtype(np.uint32))
+    _write_array(folder / "title_ranked.npy", ranked["number"], np.dtype(np.uint32))
     units_at_most = 2 * int(counts["title_count"].sum())
     with (
         ArrayWriter(folder / "title_units.npy", np.uint16) as units,
-        ArrayWriter(folder / "title_starts.npy", smallest_unsigned(units_at_most)) as starts,
+        ArrayWriter(folder / "title_starts.npy", choose_unsigned(units_at_most)) as starts,
     ):
         for part in range(ranges):
-            names = _names(work, part)
-            spelled = title_words(names).join(ranked.select("word", "rank"), on="word", how="left", maintain_order="left")
-            encoded, sizes = encode(spelled["rank"].to_numpy())
+            names = _read_names(work, part)
+            spelled = split_titles(names).join(ranked.select("word", "rank"), on="word", how="left", maintain_order="left")
+            encoded, sizes = encode_ranks(spelled["rank"].to_numpy())
             per_document = np.bincount(spelled["document"].to_numpy() - part * DOCUMENTS_PER_BLOCK, weights=sizes, minlength=names.height)
             starts.append(units.length + np.cumsum(per_document.astype(np.uint64)) - per_document.astype(np.uint64))
             units.append(encoded)
         starts.append(np.array([units.length], dtype=np.uint64))
 
 
-def _artist_words(names: pl.DataFrame) -> pl.DataFrame:
-    """`names` with artists replaced by place, is_featured, word: the distinct words of each artist of each list of artists."""
-    return words_of(artists_of(names, "artists"), "key")
+def _split_artist_words(names: pl.DataFrame) -> pl.DataFrame:
+    """Replace `artists` by place, is_featured, word: the distinct words of each artist of each list."""
+    return split_word_column(split_artists(names, "artists"), "key")
 
 
-def _paired_title_words(names: pl.DataFrame) -> pl.DataFrame:
-    return words_of(names.select("document", key=pl.col("title").str.split_exact(FIELD_SEPARATOR, 1).struct.field("field_0")), "key")
+def _split_title_words(names: pl.DataFrame) -> pl.DataFrame:
+    core = pl.col("title").str.split_exact(FIELD_SEPARATOR, 1).struct.field("field_0")
+    return split_word_column(names.select("document", key=core), "key")
 
 
-def _partitions(documents: int) -> int:
-    """Number of hash ranges, a power of two."""
+def _count_partitions(documents: int) -> int:
+    """Return the number of hash ranges, a power of two."""
     return 1 << max(0, (documents * _PAIRS_PER_DOCUMENT // PAIRS_PER_PARTITION)).bit_length()
 
 
-def _part_pairs(counts: pl.DataFrame, work: Path, ranges: int, partitions: int) -> int:
-    """Step 5: pairs-<partition>.bin with (hash, document) as uint64 each; returns the number of pairs."""
+def _partition_pairs(counts: pl.DataFrame, work: Path, ranges: int, partitions: int) -> int:
+    """Step 5: write pairs-<partition>.bin with (hash, document) as uint64 each. Return the number of pairs."""
     entries = 0
     shift = np.uint64(HASH_BITS - partitions.bit_length() + 1)
     for part in range(ranges):
-        for hashes, documents in _pairs(_names(work, part), counts):
+        for hashes, documents in _build_pairs(_read_names(work, part), counts):
             entries += len(hashes)
             partition = (hashes >> shift).astype(np.uint16) if partitions > 1 else np.zeros(len(hashes), np.uint16)
             order = np.argsort(partition, kind="stable")
@@ -187,35 +193,38 @@ def _part_pairs(counts: pl.DataFrame, work: Path, ranges: int, partitions: int) 
     return entries
 
 
-def _pairs(names: pl.DataFrame, counts: pl.DataFrame) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.uint64]]]:
+def _build_pairs(names: pl.DataFrame, counts: pl.DataFrame) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.uint64]]]:
     words = counts.select("word", "rarity", "artist_hash", "title_hash")
     lists = names.select(pl.col("artists").unique()).with_row_index("list")
-    credited = _rarest(_artist_words(lists).join(words, on="word"), ARTIST_WORDS, "list", "place")
+    credited = _select_rarest(_split_artist_words(lists).join(words, on="word"), ARTIST_WORDS, "list", "place")
     artists = names.select("document", "artists").join(lists, on="artists").select("document", "list").join(credited, on="list")
-    titles = _rarest(_paired_title_words(names).join(words, on="word"), TITLE_WORDS, "document")
-    yield _product(artists.filter(~pl.col("is_featured")), titles)
-    yield _product(artists.filter("is_featured"), titles.filter(pl.col("rank") < TITLE_WORDS_BESIDE_FEATURED))
+    titles = _select_rarest(_split_title_words(names).join(words, on="word"), TITLE_WORDS, "document")
+    yield _combine_words(artists.filter(~pl.col("is_featured")), titles)
+    yield _combine_words(artists.filter("is_featured"), titles.filter(pl.col("rank") < TITLE_WORDS_BESIDE_FEATURED))
 
 
-def _rarest(found: pl.DataFrame, budget: int, *name: str) -> pl.DataFrame:
-    """The `budget` rarest words of each `name`, with their rank in it, 0 for the rarest."""
+def _select_rarest(found: pl.DataFrame, budget: int, *name: str) -> pl.DataFrame:
+    """Select the `budget` rarest words of each `name`, with their rank in it, 0 for the rarest."""
     ordered = found.sort(*name, "rarity")
     ranked = ordered.with_columns(rank=pl.int_range(pl.len()).over(name, order_by=None))
     return ranked.filter(pl.col("rank") < budget)
 
 
-def _product(artist_words: pl.DataFrame, title_words: pl.DataFrame) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+def _combine_words(artist_words: pl.DataFrame, title_words: pl.DataFrame) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
     both = artist_words.select("document", "artist_hash").join(title_words.select("document", "title_hash"), on="document")
     return both["artist_hash"].to_numpy() ^ both["title_hash"].to_numpy(), both["document"].cast(pl.UInt64).to_numpy()
 
 
 def _write_pairs(folder: Path, work: Path, partitions: int, bits: int, documents: int) -> None:
-    """Step 6. A partition's own top bits are constant: what is left of bucket and tag is packed with the document into one sort key."""
+    """Step 6: sort each partition by one key, which packs the rest of bucket and tag with the document.
+
+    All pairs of a partition share its top bits, so the key leaves them out.
+    """
     known_bits = partitions.bit_length() - 1
     document_bits = max(1, (documents - 1).bit_length()) if documents else 1
     kept_bits = bits + TAG_BITS - known_bits
     if kept_bits + document_bits > HASH_BITS:
-        raise ValueError(f"{documents} documents in {partitions} partitions do not fit the sort key: raise the number of partitions")
+        raise ValueError(f"{documents} documents in {partitions} partitions do not fit the 64-bit sort key: lower PAIRS_PER_PARTITION")
     buckets = 1 << (bits - known_bits)
     with (
         ArrayWriter(folder / "pair_starts.npy", np.uint64 if documents * 16 >= 1 << 32 else np.uint32) as starts,
@@ -228,7 +237,7 @@ def _write_pairs(folder: Path, work: Path, partitions: int, bits: int, documents
             kept = (rows[:, 0] << np.uint64(known_bits)) >> np.uint64(HASH_BITS - kept_bits)
             keys = np.sort((kept << np.uint64(document_bits)) | rows[:, 1])
             del rows, kept
-            keys = _capped(keys, document_bits)
+            keys = _cap_postings(keys, document_bits)
             pairs = keys >> np.uint64(document_bits)
             first_of = np.searchsorted(pairs >> np.uint64(TAG_BITS), np.arange(buckets, dtype=np.uint64), side="left")
             starts.append(first_of.astype(np.uint64) + np.uint64(posted.length))
@@ -237,8 +246,8 @@ def _write_pairs(folder: Path, work: Path, partitions: int, bits: int, documents
         starts.append(np.array([posted.length], dtype=np.uint64))
 
 
-def _capped(keys: NDArray[np.uint64], document_bits: int) -> NDArray[np.uint64]:
-    """Sorted keys without repetitions and with at most POSTINGS_CAP documents per pair."""
+def _cap_postings(keys: NDArray[np.uint64], document_bits: int) -> NDArray[np.uint64]:
+    """Drop repetitions from sorted keys and keep at most POSTINGS_CAP documents per pair."""
     keys = keys[np.concatenate([[True], keys[1:] != keys[:-1]])] if len(keys) else keys
     if len(keys) <= POSTINGS_CAP:
         return keys

@@ -1,6 +1,6 @@
-"""Search by artist and title: keys, word pairs, candidates, one-edit widening where pairs found nothing good, rerank, page.
+"""Search by artist and title: name keys, word pairs, candidates, corrected words when pairs found nothing good, rerank, page.
 
-The order is total: score descending, popularity descending, id ascending (contract C4); a page goes on behind the place in its cursor.
+The order is total: score descending, popularity descending, id ascending (contract C4). A page continues behind the place in its cursor.
 """
 
 from __future__ import annotations
@@ -11,23 +11,23 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from catalog_store.cursors import CursorCodec, Place
 from catalog_store.errors import DeadlineExceededError, InvalidQueryError
-from catalog_store.search.calibration import calibrated
-from catalog_store.search.candidates import FEW, by_other_readings, by_words
-from catalog_store.search.rerank import Comparison
-from catalog_store.search.wanted import wanted
+from catalog_store.search.calibration import calibrate
+from catalog_store.search.candidates import COMPARED_AT_ONCE, find_by_other_readings, find_by_words
+from catalog_store.search.query_names import read_query
+from catalog_store.search.reranker import Comparison
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from catalog_store.search.index import SearchIndex
-    from catalog_store.search.rerank import Match
+    from catalog_store.search.reranker import Match
+    from catalog_store.search.search_index import SearchIndex
 
 MAX_NAME_CHARACTERS = 500
 """Contract C1."""
 MAX_LIMIT = 100
 DEFAULT_LIMIT = 20
-GOOD_SCORE = calibrated(0.88)
-"""A best score below it has words read in other ways, too."""
+GOOD_SCORE = calibrate(0.88)
+"""Words are read in other ways when the best score is below this one."""
 
 
 class Hit(NamedTuple):
@@ -47,7 +47,7 @@ class SearchPage(NamedTuple):
 
 
 class Request(NamedTuple):
-    """A search as asked."""
+    """One search: the two names, the page size and the place to continue."""
 
     artist: str
     title: str
@@ -55,7 +55,7 @@ class Request(NamedTuple):
     cursor: str | None = None
 
     def check(self) -> None:
-        """InvalidQueryError naming the value at fault."""
+        """Raise InvalidQueryError that names the wrong value."""
         for name in ("artist", "title"):
             value: str = getattr(self, name)
             if not value.isprintable() and any("\ud800" <= character <= "\udfff" for character in value):
@@ -69,7 +69,7 @@ class Request(NamedTuple):
 
 
 def search(index: SearchIndex, cursors: CursorCodec, request: Request, *, deadline: float) -> SearchPage:
-    """One page of recordings that fit the names; `deadline` in seconds."""
+    """Return one page of recordings that fit the names; `deadline` in seconds."""
     request.check()
     query = ("search", request.artist, request.title)
     after = cursors.decode(query, request.cursor) if request.cursor is not None else None
@@ -78,7 +78,7 @@ def search(index: SearchIndex, cursors: CursorCodec, request: Request, *, deadli
     def place(document: int) -> Place:
         return Place(found[document].score, index.popularity[document], index.ids[document])
 
-    # Numbers of documents are in order of popularity, then id.
+    # Document numbers follow popularity, then id, so sorting them first gives the total order.
     ordered = sorted(sorted(found), key=lambda document: -found[document].score)
     start = bisect_right(ordered, after.order, key=lambda document: place(document).order) if after else 0
     end = start + request.limit
@@ -89,22 +89,22 @@ def search(index: SearchIndex, cursors: CursorCodec, request: Request, *, deadli
 
 
 def _found(index: SearchIndex, request: Request, until: float) -> dict[int, Match]:
-    """All documents that fit."""
-    asked = wanted(request.artist, request.title)
+    """Return all documents that fit."""
+    asked = read_query(request.artist, request.title)
     comparison = Comparison(index, asked)
-    look = by_words(index, asked)
+    look = find_by_words(index, asked)
     found = _compared(comparison, look.documents, until)
     if max((one.score for one in found.values()), default=0.0) < GOOD_SCORE:
         _check(until)
-        found |= _compared(comparison, by_other_readings(index, asked, look), until)
+        found |= _compared(comparison, find_by_other_readings(index, asked, look), until)
     return found
 
 
 def _compared(comparison: Comparison, candidates: Sequence[int], until: float) -> dict[int, Match]:
-    found = comparison.matches(candidates[:FEW])
-    if len(found) == FEW and len(candidates) > FEW:
+    found = comparison.matches(candidates[:COMPARED_AT_ONCE])
+    if len(found) == COMPARED_AT_ONCE and len(candidates) > COMPARED_AT_ONCE:
         _check(until)
-        found |= comparison.matches(candidates[FEW:])
+        found |= comparison.matches(candidates[COMPARED_AT_ONCE:])
     return found
 
 

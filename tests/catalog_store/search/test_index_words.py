@@ -5,16 +5,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catalog_store.search.words import words, words_of
+from catalog_store.search.index_words import split_word_column, split_words
 
 KEYS = st.text(st.sampled_from("ab é東京事変のがпк가שλ!1 "), max_size=12)
 
 
 @given(st.lists(KEYS, max_size=10))
 def test_column_and_single_key_agree(keys: list[str]) -> None:
-    found = words_of(pl.DataFrame({"row": range(len(keys)), "key": keys}, schema={"row": pl.Int64, "key": pl.String}), "key")
+    found = split_word_column(pl.DataFrame({"row": range(len(keys)), "key": keys}, schema={"row": pl.Int64, "key": pl.String}), "key")
     for row, key in enumerate(keys):
-        assert sorted(found.filter(pl.col("row") == row)["word"]) == sorted(words(key))
+        assert sorted(found.filter(pl.col("row") == row)["word"]) == sorted(split_words(key))
 
 
 @pytest.mark.parametrize(
@@ -30,4 +30,4 @@ def test_column_and_single_key_agree(keys: list[str]) -> None:
     ],
 )
 def test_words(key: str, found: list[str]) -> None:
-    assert words(key) == found
+    assert split_words(key) == found

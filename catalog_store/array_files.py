@@ -1,4 +1,4 @@
-"""Growing .npy files and sorted text pools: written front to back, never held in memory whole; opened by memory map."""
+"""Growing .npy files and text pools. They are written front to back, never held in memory whole, and opened by memory map."""
 
 from __future__ import annotations
 
@@ -16,48 +16,48 @@ if TYPE_CHECKING:
 
 
 class ArrayWriter:
-    """Writes a one-dimensional .npy file piece by piece."""
+    """Write a one-dimensional .npy file piece by piece."""
 
     def __init__(self, path: Path, dtype: DTypeLike) -> None:
-        """The file is created at once."""
+        """Create the file at once."""
         self.dtype = np.dtype(dtype)
         self.length = 0
         self._file = path.open("wb")
         self._write_header()
 
     def append(self, values: NDArray[np.generic]) -> None:
-        """Add values at the end; they are cast to the file's type."""
+        """Append `values`, cast to the file's type."""
         self._file.write(np.ascontiguousarray(values, dtype=self.dtype).data)
         self.length += len(values)
 
     def _write_header(self) -> None:
-        # NumPy pads headers so that the length may grow in place: the same size for every length.
+        # NumPy pads the header, so the length can grow in place: the header has the same size for every length.
         np.lib.format.write_array_header_1_0(
             self._file, {"shape": (self.length,), "fortran_order": False, "descr": np.lib.format.dtype_to_descr(self.dtype)}
         )
 
     def __enter__(self) -> Self:
-        """The writer itself."""
+        """Return the writer itself."""
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """Set the final length and close."""
+        """Write the final length and close the file."""
         self._file.seek(0)
         self._write_header()
         self._file.close()
 
 
 class TextWriter:
-    """Writes texts one after the other into `<name>.bin` and where each begins into `<name>_starts.npy`."""
+    """Write texts one after the other into `<name>.bin`, and where each one begins into `<name>_starts.npy`."""
 
     def __init__(self, folder: Path, name: str, dtype: DTypeLike) -> None:
-        """`dtype` must hold the total number of bytes."""
+        """Open both files. `dtype` must hold the total number of bytes."""
         self._starts = ArrayWriter(folder / f"{name}_starts.npy", dtype)
         self._texts = (folder / f"{name}.bin").open("wb")
         self._end = 0
 
     def extend(self, texts: Iterable[str]) -> None:
-        """Add texts at the end."""
+        """Append texts."""
         encoded = [text.encode() for text in texts]
         ends = np.cumsum(np.fromiter(map(len, encoded), dtype=np.uint64, count=len(encoded)), dtype=np.uint64) + np.uint64(self._end)
         if len(ends):
@@ -66,30 +66,30 @@ class TextWriter:
         self._texts.write(b"".join(encoded))
 
     def __enter__(self) -> Self:
-        """The writer itself."""
+        """Return the writer itself."""
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """Write the last end and close."""
+        """Write the last end and close both files."""
         self._starts.append(np.array([self._end], dtype=np.uint64))
         self._starts.__exit__(kind, error, trace)
         self._texts.close()
 
 
-def mapped(path: Path) -> NDArray[Any]:
-    """A .npy file by memory map, read-only; one without values is read."""
+def map_array(path: Path) -> NDArray[Any]:
+    """Map a .npy file into memory, read-only. A file without values is read, because an empty file cannot be mapped."""
     array: NDArray[Any] = np.load(path, mmap_mode="r" if path.stat().st_size > _header_bytes(path) else None)
-    # A plain view: memmap's own indexing costs a Python call per access.
+    # A plain view, because memmap's own indexing costs a Python call per access.
     return np.asarray(array)
 
 
-def numbers(path: Path) -> memoryview[int]:
-    """The values of a .npy file by memory map, to be read a few at a time: plain numbers, in half the time that an array takes."""
-    return mapped(path).data
+def map_numbers(path: Path) -> memoryview[int]:
+    """Map the values of a .npy file as plain numbers, for readers that take a few at a time: half the time of an array access."""
+    return map_array(path).data
 
 
-def mapped_bytes(path: Path) -> mmap.mmap | bytes:
-    """A file's bytes by memory map, read-only; an empty one as no bytes."""
+def map_bytes(path: Path) -> mmap.mmap | bytes:
+    """Map a file's bytes into memory, read-only. Return b"" for an empty file, which cannot be mapped."""
     if path.stat().st_size == 0:
         return b""
     with path.open("rb") as file:

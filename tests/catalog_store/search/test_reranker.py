@@ -4,19 +4,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catalog_store.search.calibration import KNOTS, calibrated
+from catalog_store.search.calibration import KNOTS, calibrate
 from catalog_store.search.credits import Artists
-from catalog_store.search.rerank import FLOOR, ArtistsFit, Match, TitleFit, fit_of_artists, fit_of_title, match
+from catalog_store.search.query_names import read_query
+from catalog_store.search.reranker import FLOOR, ArtistFit, Match, TitleFit, compare_artists, compare_title, score_names
 from catalog_store.search.titles import Title
-from catalog_store.search.wanted import wanted
 
-LEAST = calibrated(FLOOR)
+LEAST = calibrate(FLOOR)
 
 
 def matched(artist: str, title: str, document: tuple[tuple[str, ...], tuple[str, ...], str, str]) -> Match | None:
-    asked = wanted(artist, title)
-    fit = fit_of_title(asked, Title(*document[2:]))
-    return match(fit, fit_of_artists(asked, Artists(*document[:2]))) if fit else None
+    asked = read_query(artist, title)
+    fit = compare_title(asked, Title(*document[2:]))
+    return score_names(fit, compare_artists(asked, Artists(*document[:2]))) if fit else None
 
 
 def score(artist: str, title: str, document: tuple[tuple[str, ...], tuple[str, ...], str, str]) -> float:
@@ -121,8 +121,8 @@ def test_words_left_out_on_both_sides_count_more_than_on_one() -> None:
 
 @given(st.floats(KNOTS[0][0], 1.0), st.floats(KNOTS[0][0], 1.0))
 def test_calibration_changes_no_order(one: float, other: float) -> None:
-    assert calibrated(min(one, other)) <= calibrated(max(one, other))
-    assert (calibrated(KNOTS[0][0]), calibrated(1.0)) == (KNOTS[0][1], 1.0)
+    assert calibrate(min(one, other)) <= calibrate(max(one, other))
+    assert (calibrate(KNOTS[0][0]), calibrate(1.0)) == (KNOTS[0][1], 1.0)
 
 
 def test_one_word_of_the_artist_may_be_all_there_is_and_misspelt() -> None:
@@ -133,17 +133,17 @@ def test_one_word_of_the_artist_may_be_all_there_is_and_misspelt() -> None:
 
 def test_words_left_out_of_artist_and_title_both_cost_more_than_of_either() -> None:
     def found(artist_reason: str, title_reason: str) -> Match:
-        result = match(TitleFit(0.9, title_reason, 1.0, "variant_equal"), ArtistsFit(0.9, artist_reason, 0.0))
+        result = score_names(TitleFit(0.9, title_reason, 1.0, "variant_equal"), ArtistFit(0.9, artist_reason, 0.0))
         assert result is not None
         return result
 
     either = found("artist_partial", "title_similar")
-    assert (either.score, either.match_class) == (calibrated(0.9), "strong")
+    assert (either.score, either.match_class) == (calibrate(0.9), "strong")
     for artist in ("artist_equal", "artist_similar", "featured_artist", "one_of_artists"):
-        assert found(artist, "title_partial").score == calibrated(0.9)
-    assert found("artist_partial", "title_equal").score == calibrated(0.9)
+        assert found(artist, "title_partial").score == calibrate(0.9)
+    assert found("artist_partial", "title_equal").score == calibrate(0.9)
     both = found("artist_partial", "title_partial")
-    assert (both.score, both.match_class) == (calibrated(0.9 * 0.95), "fuzzy")
+    assert (both.score, both.match_class) == (calibrate(0.9 * 0.95), "fuzzy")
 
 
 @pytest.mark.parametrize(
@@ -155,12 +155,12 @@ def test_words_left_out_of_artist_and_title_both_cost_more_than_of_either() -> N
     ],
 )
 def test_one_of_several_artists_on_either_side_is_worth_a_little_less_than_all(asked: str, credited: tuple[str, ...]) -> None:
-    fit = fit_of_artists(wanted(asked, "Midnight Running"), Artists(credited, ()))
+    fit = compare_artists(read_query(asked, "Midnight Running"), Artists(credited, ()))
     assert (fit.likeness, fit.reason) == (0.97, "one_of_artists")
 
 
 def test_misspelt_one_of_several_artists_is_worth_its_likeness() -> None:
-    fit = fit_of_artists(wanted("Velvet Foxess", "Midnight Running"), Artists(("velvet foxes", "sade"), ()))
+    fit = compare_artists(read_query("Velvet Foxess", "Midnight Running"), Artists(("velvet foxes", "sade"), ()))
     assert fit.reason == "one_of_artists"
     assert fit.likeness == pytest.approx(0.97 * 12 / 13)
 
@@ -175,19 +175,19 @@ def test_misspelt_one_of_several_artists_is_worth_its_likeness() -> None:
     ],
 )
 def test_guest_counts_less_than_the_artist(asked: str, document: Artists, likeness: float, reason: str) -> None:
-    fit = fit_of_artists(wanted(asked, "Midnight Running"), document)
+    fit = compare_artists(read_query(asked, "Midnight Running"), document)
     assert (fit.likeness, fit.reason) == (pytest.approx(likeness), reason)
 
 
 @pytest.mark.parametrize(("title", "is_found"), [(1.0, True), (0.9, True), (0.89, False)])
 def test_artist_is_read_loosely_only_beside_a_sure_title(title: float, is_found: bool) -> None:  # noqa: FBT001
-    found = match(TitleFit(title, "title_similar", 1.0, "variant_equal"), ArtistsFit(0.5, "artist_similar", 0.8))
+    found = score_names(TitleFit(title, "title_similar", 1.0, "variant_equal"), ArtistFit(0.5, "artist_similar", 0.8))
     assert (found is not None) is is_found
     assert found is None or found.reasons[0] == "artist_partial"
 
 
 def test_single_artist_is_never_one_of_several() -> None:
-    fit = fit_of_artists(wanted("Vlvet Foxs", "Midnight Running"), Artists(("velvet foxes",), ()))
+    fit = compare_artists(read_query("Vlvet Foxs", "Midnight Running"), Artists(("velvet foxes",), ()))
     assert fit.reason == "artist_similar"
 
 
@@ -209,21 +209,21 @@ def test_single_artist_is_never_one_of_several() -> None:
     ],
 )
 def test_name_with_words_left_out_is_worth_less_the_more_are_missing(asked: str, found: str, likeness: float, reason: str) -> None:
-    fit = fit_of_artists(wanted(asked, "Midnight Running"), Artists((found,), ()))
+    fit = compare_artists(read_query(asked, "Midnight Running"), Artists((found,), ()))
     assert (fit.likeness, fit.reason) == (pytest.approx(likeness), reason)
 
 
 def test_title_misspelt_before_a_note_without_brackets_is_read_with_the_note() -> None:
-    fit = fit_of_title(wanted("Velvet Foxes", "Midnight Runing Live"), Title("midnight running", "live"))
+    fit = compare_title(read_query("Velvet Foxes", "Midnight Runing Live"), Title("midnight running", "live"))
     assert fit is not None
     assert (fit.likeness, fit.variant, fit.variant_reason) == (pytest.approx(36 / 37), 0.995, "variant_similar")
-    other = fit_of_title(wanted("Velvet Foxes", "Midnight Ruling Dove"), Title("midnight running", "live"))
+    other = compare_title(read_query("Velvet Foxes", "Midnight Ruling Dove"), Title("midnight running", "live"))
     assert other is not None
     assert (other.likeness, other.variant_reason) == (pytest.approx(0.7, abs=0.1), "variant_unasked")
 
 
 def test_title_without_its_subtitle_is_worth_nearly_all() -> None:
-    fit = fit_of_title(wanted("Velvet Foxes", "Midnight Running (Part of Me)"), Title("midnight running", ""))
+    fit = compare_title(read_query("Velvet Foxes", "Midnight Running (Part of Me)"), Title("midnight running", ""))
     assert fit == TitleFit(0.97, "title_similar", 1.0, "variant_equal")
 
 
@@ -232,5 +232,5 @@ def test_title_without_its_subtitle_is_worth_nearly_all() -> None:
     [(1.0, "exact"), (0.995, "exact"), (0.994, "strong"), (0.90, "strong"), (0.899, "fuzzy"), (FLOOR, "fuzzy"), (FLOOR - 0.001, None)],
 )
 def test_class_of_a_match_begins_at_its_likeness(likeness: float, match_class: str | None) -> None:
-    found = match(TitleFit(1.0, "title_equal", likeness, "variant_similar"), ArtistsFit(1.0, "artist_equal", 0.0))
+    found = score_names(TitleFit(1.0, "title_equal", likeness, "variant_similar"), ArtistFit(1.0, "artist_equal", 0.0))
     assert (found.match_class if found else None) == match_class

@@ -1,0 +1,234 @@
+"""The reranker: how well a document's names fit the query, as a score 0..1, a class and reasons.
+
+Artists and title are compared separately and the worse of the two weighs more: a right artist never makes up for a wrong title. The variant
+(remix, live ...) is not part of the similarity. A different variant lowers the score, so a remix asked for by name ranks first and
+otherwise ranks below the plain recording.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+from rapidfuzz import fuzz
+from rapidfuzz.distance import OSA
+
+from catalog_store.search.calibration import calibrate
+from catalog_store.search.query_names import remove_connectives
+from catalog_store.search.variant_comparison import SAME_PERFORMANCE, compare_note, compare_variants, spell_variant
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from catalog_store.search.credits import Artists
+    from catalog_store.search.query_names import QueryNames
+    from catalog_store.search.search_index import SearchIndex
+    from catalog_store.search.titles import Title
+
+    _Likeness = tuple[float, str]
+
+FLOOR = 0.79
+"""The likeness below which nothing is returned: answers there are wrong more often than right."""
+
+_WEAKER_SHARE = 0.65
+"""Weight of the worse of the two similarities."""
+_REORDERED, _SUBSET, _HALF, _ONE_OF_SEVERAL, _STEM = 0.985, 0.90, 0.80, 0.97, 0.97
+"""Share of a full match for: words in another order, words left out, the longer of two words left out, one of several artists, and a title
+without its subtitle."""
+_GUEST_UNKNOWN, _GUEST_ALONE = 0.985, 0.85
+"""Share of a full match for: the right artist without a guest that the query names, and the right guest with another artist."""
+_LONGEST_SUBSET_RATIO = 2.0
+"""A text more than this many times longer is no longer the other one with words left out, unless exactly one word is missing."""
+_FULL = 100.0
+_BEGINNING, _SHORTEST_BEGINNING = 0.7, 5
+"""Share of a full match when one name begins with the other, and the least letters of that beginning. Example: the query is `Sonic Vision
+orignal mx`, the document `Sonic Vision`."""
+_SURE_TITLE, _LEAST_LOOSE_LIKENESS = 0.9, 0.75
+"""With a title this sure, an artist with words left out may also be misspelled. The second value is the least likeness of those words."""
+_BOTH_PARTIAL = 0.95
+"""Factor when both artist and title lack words."""
+_READ_NOTE, _LEAST_WITH_NOTE = 0.98, 0.85
+"""The least value of a note that says only the variant of the document, and the least likeness of title and note together."""
+_STRONG = 0.90
+_LEAST = (FLOOR - (1 - _WEAKER_SHARE)) / _WEAKER_SHARE
+"""A title below this value cannot reach the floor with any artist, and the reverse. Most candidates are rejected here."""
+
+
+class Match(NamedTuple):
+    """Score 0..1; class exact, strong or fuzzy; reasons as stable codes, one each for artist, title and variant."""
+
+    score: float
+    match_class: str
+    reasons: tuple[str, str, str]
+
+
+class TitleFit(msgspec.Struct, frozen=True, gc=False):
+    """How well a title and its variant fit."""
+
+    likeness: float
+    reason: str
+    variant: float
+    variant_reason: str
+
+
+class ArtistFit(msgspec.Struct, frozen=True, gc=False):
+    """How well a list of artists fits. `loosely` is the likeness when words may be both left out and misspelled."""
+
+    likeness: float
+    reason: str
+    loosely: float
+
+
+class Comparison:
+    """One query and the documents compared with it. Candidates often share artists and titles, so each of those is compared once."""
+
+    def __init__(self, index: SearchIndex, asked: QueryNames) -> None:
+        """Compare `asked` with documents of `index`."""
+        self._index = index
+        self._asked = asked
+        self._titles: dict[Title, TitleFit | None] = {}
+        self._artists: dict[int, ArtistFit] = {}
+
+    def matches(self, documents: Sequence[int]) -> dict[int, Match]:
+        """Return the match of each document that reaches the floor."""
+        index, titles, artists = self._index, self._titles, self._artists
+        found: dict[int, Match] = {}
+        for document, title in zip(documents, index.titles.of(documents), strict=True):
+            if title not in titles:
+                titles[title] = compare_title(self._asked, title)
+            fit = titles[title]
+            if fit is None:
+                continue
+            credit = index.credit_of[document]
+            of_artists = artists.get(credit)
+            if of_artists is None:
+                of_artists = artists[credit] = compare_artists(self._asked, index.credits[credit])
+            fits = score_names(fit, of_artists)
+            if fits is not None:
+                found[document] = fits
+        return found
+
+
+@lru_cache(maxsize=4_096)
+def score_names(title: TitleFit, artists: ArtistFit) -> Match | None:
+    """Combine title and artists into a match; None when it is below the floor."""
+    artist, artist_reason = artists.likeness, artists.reason
+    if artist < _LEAST and title.likeness >= _SURE_TITLE:
+        artist, artist_reason = max((artist, artist_reason), (artists.loosely, "artist_partial"))
+    variant = title.variant
+    if artist_reason == "artist_partial" and title.reason == "title_partial":
+        variant *= _BOTH_PARTIAL
+    likeness = (_WEAKER_SHARE * min(artist, title.likeness) + (1 - _WEAKER_SHARE) * max(artist, title.likeness)) * variant
+    if likeness < FLOOR:
+        return None
+    kind = "exact" if likeness >= SAME_PERFORMANCE else "strong" if likeness >= _STRONG else "fuzzy"
+    return Match(calibrate(likeness), kind, (artist_reason, title.reason, title.variant_reason))
+
+
+def compare_title(asked: QueryNames, found: Title) -> TitleFit | None:
+    """Compare the titles; None when no artist could lift the document to the floor, as for most candidates."""
+    likeness, reason = _compare_core(asked, found.core)
+    fit = None
+    if found.variant and likeness < 1.0:
+        likeness, fit = _compare_with_note(asked, found, likeness)
+    if likeness < _LEAST:
+        return None
+    return TitleFit(likeness, reason, *(fit or compare_variants(asked.variant, found.variant)))
+
+
+def _compare_core(asked: QueryNames, found: str) -> _Likeness:
+    if asked.title == found or asked.compact_title == found.replace(" ", ""):
+        return 1.0, "title_equal"
+    likeness, is_whole = _measure_likeness(asked.title, found)
+    if asked.stem != asked.title:
+        of_stem, is_whole_stem = _measure_likeness(asked.stem, found)
+        likeness, is_whole = max((likeness, is_whole), (_STEM * of_stem, is_whole_stem))
+    return likeness, "title_similar" if is_whole else "title_partial"
+
+
+def _compare_with_note(asked: QueryNames, names: Title, title: float) -> tuple[float, tuple[float, str] | None]:
+    """Return (likeness, fit of the variant) when the end of the asked title may be a note on this very variant: `Song live`."""
+    found = names.core.replace(" ", "")
+    if len(asked.compact_title) <= len(found):
+        return title, None
+    if asked.compact_title.startswith(found):
+        noted = compare_note(asked.compact_title[len(found) :], names.variant)
+        return (1.0, (_READ_NOTE + (1 - _READ_NOTE) * noted, "variant_similar")) if noted else (title, None)
+    whole = max(fuzz.ratio(asked.compact_title, found + wording) for wording in spell_variant(names.variant)) / 100
+    return (whole, (SAME_PERFORMANCE, "variant_similar")) if whole > max(title, _LEAST_WITH_NOTE) else (title, None)
+
+
+def _measure_likeness(asked: str, found: str) -> tuple[float, bool]:
+    """Return (likeness, whether both were compared whole, with no words left out). Below _LEAST the value is not exact."""
+    shorter, longer = (asked, found) if len(asked) <= len(found) else (found, asked)
+    edits = 0.0
+    if len(shorter) >= _LEAST * len(longer):
+        edits = OSA.normalized_similarity(asked, found)
+        if edits < _REORDERED and " " in asked and " " in found:
+            edits = max(edits, _REORDERED * OSA.normalized_similarity(_sort_words(asked), _sort_words(found)))
+        if edits >= _SUBSET:
+            return edits, True
+    partial = _measure_partial_likeness(shorter, longer, asked)
+    return (edits, True) if edits >= partial else (partial, False)
+
+
+def _measure_partial_likeness(shorter: str, longer: str, asked: str) -> float:
+    """Return the likeness of the words that both have, at most _SUBSET."""
+    if len(longer) <= _LONGEST_SUBSET_RATIO * len(shorter):
+        return _SUBSET * fuzz.token_set_ratio(shorter, longer) / _FULL
+    if abs(shorter.count(" ") - longer.count(" ")) == 1 and fuzz.token_set_ratio(shorter, longer) == _FULL:
+        return _HALF
+    is_telling = len(shorter) >= _SHORTEST_BEGINNING and (longer is asked or " " in shorter)
+    return _BEGINNING if is_telling and longer.startswith(shorter + " ") else 0.0
+
+
+def _measure_loose_likeness(asked: str, found: str) -> float:
+    """Return the likeness of a name with some words left out and others misspelled.
+
+    0 when a word has no similar word among the found ones, or when none was left out.
+    """
+    some, all_ = sorted((asked.split(" "), found.split(" ")), key=len)
+    if len(some) == len(all_):
+        return 0.0
+    alike = sum(len(word) * max(OSA.normalized_similarity(word, other) for other in all_) for word in some) / sum(map(len, some))
+    return _HALF * alike if alike >= _LEAST_LOOSE_LIKENESS else 0.0
+
+
+@lru_cache(maxsize=256)
+def _sort_words(words: str) -> str:
+    return " ".join(sorted(words.split(" ")))
+
+
+def compare_artists(asked: QueryNames, names: Artists) -> ArtistFit:
+    """Compare the artists of the query with a list of artists."""
+    primary = remove_connectives(" ".join(names.primary))
+    likeness, reason = _compare_lists(asked, names, primary)
+    return ArtistFit(likeness, reason, _measure_loose_likeness(asked.alone, primary) if likeness < _LEAST else 0.0)
+
+
+def _compare_lists(asked: QueryNames, names: Artists, primary: str) -> _Likeness:
+    everyone = remove_connectives(" ".join((*names.primary, *names.featured))) if names.featured else primary
+    if asked.everyone in {primary, everyone} or set(asked.artists) == set(names.primary):
+        return 1.0, "artist_equal"
+    found = [_compare_names(asked.everyone, primary)]
+    if asked.alone != asked.everyone:
+        found.append(_compare_names(asked.alone, primary, _GUEST_UNKNOWN))
+    each = (asked.whole, *asked.artists)
+    if names.featured:
+        found.append(_compare_names(asked.everyone, everyone))
+        found.append((_ONE_OF_SEVERAL * _find_closest(each, names.featured), "featured_artist"))
+    if len(names.primary) > 1 or len(asked.artists) > 1:
+        found.append((_ONE_OF_SEVERAL * _find_closest(each, names.primary), "one_of_artists"))
+    if asked.guests:
+        found.append((_GUEST_ALONE * _find_closest(asked.guests, (*names.primary, *names.featured)), "featured_artist"))
+    return max(found)
+
+
+def _compare_names(asked: str, found: str, worth: float = 1.0) -> _Likeness:
+    likeness, is_whole = _measure_likeness(asked, found)
+    return worth * likeness, "artist_similar" if is_whole else "artist_partial"
+
+
+def _find_closest(asked: Iterable[str], found: Sequence[str]) -> float:
+    return max(OSA.normalized_similarity(one, other) for one in asked for other in found)

@@ -1,0 +1,80 @@
+"""Comparison of variants (remix, live ...), and of notes that no grammar reads.
+
+People misspell notes, join words or leave out brackets: `Song live`, `Song (Rdaio Edit)`, `Song (TiestoRemix)`. This module compares what
+was typed with the possible spellings of the document's variant. The grammar and meaning of notes belong in catalog_store/name_keys.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from rapidfuzz import fuzz
+
+from catalog_store.name_keys import EDIT_KINDS, variants_agree
+
+SAME_PERFORMANCE = 0.995
+_MISSPELLED, _UNREQUESTED, _MISSING, _OTHER = 0.998, 0.94, 0.90, 0.86
+"""Share of a full match for a variant with a typing error, one that was not asked for, a missing one, and a different one."""
+_LEAST_LIKENESS = 0.75
+"""Spellings at least this similar are one, misspelled: `rdaio edit` and `radio edit`."""
+_WORDINGS = {
+    "radio": ("radioedit", "radiomix", "radioversion"),
+    "extended": ("extendedmix", "extendedversion", "extended"),
+    "club": ("clubmix", "clubversion"),
+    "clean": ("clean", "cleanversion", "cleanedit"),
+    "short": ("shortedit", "shortversion"),
+}
+_SHORTEST_NOTE = 3
+
+
+@lru_cache(maxsize=65_536)
+def spell_variant(variant: str) -> tuple[str, ...]:
+    """Return the spellings of a variant in a note, without spaces: `remix:tiesto` -> tiestoremix, tiestomix ..."""
+    tags = [tag.partition(":") for tag in variant.split("+")]
+    names = "".join(dict.fromkeys(name for _, _, name in tags))
+    kinds = [kind.replace(" ", "") for kind, _, _ in tags]
+    if len(kinds) == 1 and not names:
+        return _WORDINGS.get(kinds[0], (kinds[0], f"{kinds[0]}version", f"{kinds[0]}mix"))
+    together = "".join(kinds)
+    if "live" in kinds:
+        return (f"{together}{names}", f"{together}at{names}", f"{together}in{names}")
+    # A misspelled version word yields `edit:x`, so both orders must be nearly alike.
+    return (f"{names}{together}", f"{names}{together}mix", f"{names}{together}version")
+
+
+@lru_cache(maxsize=65_536)
+def compare_variants(asked: str, found: str) -> tuple[float, str]:
+    """Compare two variants; return (share of a full match, reason)."""
+    if asked == found:
+        return 1.0, "variant_equal"
+    if variants_agree(asked, found):
+        return SAME_PERFORMANCE, "variant_equal"
+    alike = _measure_likeness(asked, found) if asked and found else 0.0
+    asked_performance, found_performance = _strip_edits(asked), _strip_edits(found)
+    if asked_performance == found_performance:
+        return (_MISSPELLED, "variant_similar") if alike >= _LEAST_LIKENESS else (SAME_PERFORMANCE, "edit_absorbed")
+    if not asked_performance:
+        return _UNREQUESTED, "variant_unasked"
+    if not found_performance:
+        return (_MISSPELLED, "variant_similar") if alike >= _LEAST_LIKENESS else (_MISSING, "variant_missing")
+    return _OTHER + (SAME_PERFORMANCE - _OTHER) * max(0.0, 2 * alike - 1), "variant_differs"
+
+
+def compare_note(note: str, found: str) -> float:
+    """Return how well a note, without spaces, names the variant `found`: 0, or from _LEAST_LIKENESS to 1."""
+    if len(note) < _SHORTEST_NOTE:
+        return 0.0
+    alike = max(fuzz.ratio(note, wording) for wording in spell_variant(found)) / 100
+    return alike if alike >= _LEAST_LIKENESS else 0.0
+
+
+def _measure_likeness(asked: str, found: str) -> float:
+    one, other = asked.partition(":"), found.partition(":")
+    if "+" not in asked and "+" not in found and one[0] == other[0]:
+        return fuzz.ratio(one[2], other[2]) / 100
+    return max(fuzz.ratio(mine, theirs) for mine in spell_variant(asked)[:1] for theirs in spell_variant(found)) / 100
+
+
+def _strip_edits(variant: str) -> str:
+    """Return the variant without its tags for edits of the same performance."""
+    return "+".join(tag for tag in variant.split("+") if tag.partition(":")[0] not in EDIT_KINDS)
