@@ -1,4 +1,4 @@
-"""Measures how the pages read: words, mean sentence and longest paragraph. `python -m scripts.prose_statistics [PAGE ...]` prints a table.
+"""Words, mean sentence and longest paragraph of the pages. `python -m scripts.prose_statistics [PAGE ...]` prints a table.
 
 Counted are paragraphs and list items; tables and code are not. A sentence ends at a full stop, a question mark or an exclamation mark
 before white space. A test holds the pages to MEAN_SENTENCE and LONGEST_PARAGRAPH.
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from markdown_it import MarkdownIt
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 ROOT = Path(__file__).resolve().parent.parent
 MEAN_SENTENCE = 20
@@ -37,19 +37,24 @@ class Prose(NamedTuple):
         return self.words / self.sentences if self.sentences else 0.0
 
 
-def list_pages() -> list[Path]:
+def list_pages(root: Path = ROOT) -> list[Path]:
     """List README, the other pages beside it, and all of docs/ but the built site."""
-    return sorted([*ROOT.glob("*.md"), *(page for page in (ROOT / "docs").rglob("*.md") if "_build" not in page.parts)])
+    return sorted([*root.glob("*.md"), *(page for page in (root / "docs").rglob("*.md") if "_build" not in page.parts)])
 
 
-def measure_prose(page: Path) -> Prose:
-    """Measure the paragraphs and list items of a page."""
-    counts = [_count_words(paragraph) for paragraph in _read_paragraphs(page)]
+def measure_prose(texts: Iterable[str]) -> Prose:
+    """Measure the paragraphs and list items of Markdown texts."""
+    counts = [_count_words(paragraph) for text in texts for paragraph in _read_paragraphs(text)]
     return Prose(sum(map(sum, counts)), sum(map(len, counts)), max(map(sum, counts), default=0))
 
 
-def _read_paragraphs(page: Path) -> list[str]:
-    tokens = _PARSER.parse(page.read_text(encoding="utf-8"))
+def measure_page(page: Path) -> Prose:
+    """Measure the prose of one page."""
+    return measure_prose([page.read_text(encoding="utf-8")])
+
+
+def _read_paragraphs(text: str) -> list[str]:
+    tokens = _PARSER.parse(text)
     found = []
     for place, token in enumerate(tokens):
         if token.type == "inline" and tokens[place - 1].type == "paragraph_open":
@@ -58,14 +63,14 @@ def _read_paragraphs(page: Path) -> list[str]:
 
 
 def _count_words(paragraph: str) -> list[int]:
-    """The words of each sentence."""
+    """Count the words of each sentence."""
     counts = (sum(bool(_WORD.search(word)) for word in sentence.split()) for sentence in _SENTENCE_END.split(paragraph))
     return [count for count in counts if count]
 
 
 def main(arguments: Sequence[str]) -> int:
     """Print a row per page and one for all."""
-    measured = {page: measure_prose(page) for page in ([Path(name).resolve() for name in arguments] or list_pages())}
+    measured = {page: measure_page(page) for page in ([Path(name).resolve() for name in arguments] or list_pages())}
     print(f"{'words':>7} {'mean':>6} {'longest':>8}  page")
     for page, prose in measured.items():
         print(f"{prose.words:>7} {prose.mean_sentence:>6.1f} {prose.longest_paragraph:>8}  {page.relative_to(ROOT)}")

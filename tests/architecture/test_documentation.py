@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from markdown_it import MarkdownIt
 
-from scripts.prose_statistics import LONGEST_PARAGRAPH, MEAN_SENTENCE, list_pages, measure_prose
+from scripts.prose_statistics import LONGEST_PARAGRAPH, MEAN_SENTENCE, list_pages, measure_page
 from tests.conftest import ROOT
 
 if TYPE_CHECKING:
@@ -94,6 +94,6 @@ def test_every_page_of_docs_can_be_reached_from_its_index() -> None:
 
 def test_sentences_and_paragraphs_are_short() -> None:
     """`python -m scripts.prose_statistics` prints the measures of each page."""
-    measured = {str(page.relative_to(ROOT)): measure_prose(page) for page in PAGES}
+    measured = {str(page.relative_to(ROOT)): measure_page(page) for page in PAGES}
     long = {name for name, prose in measured.items() if prose.mean_sentence > MEAN_SENTENCE or prose.longest_paragraph > LONGEST_PARAGRAPH}
     assert sorted(long - {*LOGS}) == []
