@@ -26,7 +26,6 @@ from typing import TYPE_CHECKING
 from account_store import Accounts
 from account_store.ledger import writer
 from account_store.ledger.gathering import Gathering
-from account_store.ledger.orders import Kind, Order
 from account_store.plans import Terms
 from benchmarks import postgres
 
@@ -34,16 +33,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from account_store.ledger.gathering import Hear
-    from account_store.ledger.orders import PlainCharge
+    from account_store.ledger.orders import Order
 
 WAYS = ("batches", "one by one")
 CREDITS = Terms(10**12, Decimal(1), 1000)
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def book_alone(gathering: Gathering, asked: Order | PlainCharge, hear: Hear) -> None:
+def book_alone(gathering: Gathering, order: Order, hear: Hear) -> None:
     """`Gathering.book` without gathering."""
-    order = asked if isinstance(asked, Order) else Order(Kind.CHARGE, *asked)
     gathering._writer.submit([order], lambda answers: gathering._tell([(order, hear)], answers))  # noqa: SLF001 - its peer
 
 

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Sequence
 
-    from account_store.ledger.orders import Charge, Order, PlainCharge
+    from account_store.ledger.orders import Charge, Order
     from account_store.ledger.writer import Writer
 
     Hear = Callable[[Charge | Exception], None]
-    Waiting = tuple[Order | PlainCharge, Hear]
+    Waiting = tuple[Order, Hear]
 
 log = logging.getLogger("account_store")
 
@@ -44,7 +44,7 @@ class Gathering:
         self._is_busy = False
         """Either looking for a quiet moment or being booked."""
 
-    def book(self, order: Order | PlainCharge, hear: Hear) -> None:
+    def book(self, order: Order, hear: Hear) -> None:
         """Have `order` booked with the others that come now; `hear` is called in the loop, when it is on disk."""
         self._waiting.append((order, hear))
         if not self._is_busy:
@@ -62,7 +62,7 @@ class Gathering:
             return
         batch, self._waiting = self._waiting, []
         try:
-            self._writer.submit_at_once([asked for asked, _ in batch], lambda answers: self._tell(batch, answers))
+            self._writer.submit([order for order, _ in batch], lambda answers: self._tell(batch, answers))
         except UnavailableError as error:
             self._answer(batch, [error] * len(batch))
 

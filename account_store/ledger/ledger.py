@@ -20,7 +20,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from account_store.ledger.gathering import Gathering
-from account_store.ledger.orders import Charge, Kind, Order, PlainCharge, Reservation
+from account_store.ledger.orders import Charge, Kind, Order, Reservation
 from account_store.ledger.reservations import return_lapsed
 from account_store.ledger.writer import Writer
 
@@ -63,8 +63,7 @@ class Ledger:
         Under an `idempotency_key` (<= 255 characters, of this account) the same request is charged once in 24 hours, whatever crashed
         in between; IdempotencyKeyReusedError when `request_hash` is another than the first time.
         """
-        is_plain = price > 0 and not partial and idempotency_key is None
-        return self._ask(_plain(caller, price) if is_plain else _charge(caller, price, partial, idempotency_key, request_hash))
+        return self._ask(_charge(caller, price, partial, idempotency_key, request_hash))
 
     def charge_now(
         self, caller: Caller, price: int, *, partial: bool = False, idempotency_key: str | None = None, request_hash: str = ""
@@ -107,10 +106,10 @@ class Ledger:
         """As `settle`, blocking."""
         return reservation.charge if reservation.charge.is_replay else self._ask_now(_settle(reservation, price))
 
-    def _ask(self, asked: Order | PlainCharge) -> asyncio.Future[Charge]:
+    def _ask(self, order: Order) -> asyncio.Future[Charge]:
         gathering = self._here()
         answer: asyncio.Future[Charge] = gathering.loop.create_future()
-        gathering.book(asked, partial(_resolve, answer))
+        gathering.book(order, partial(_resolve, answer))
         return answer
 
     def _here(self) -> Gathering:
@@ -141,10 +140,6 @@ def _resolve(answer: asyncio.Future[Charge], outcome: Charge | Exception) -> Non
         answer.set_exception(outcome)
     else:
         answer.set_result(outcome)
-
-
-def _plain(caller: Caller, price: int) -> PlainCharge:
-    return caller.account_id, caller.key_id, price, caller.plan.credits
 
 
 def _charge(caller: Caller, price: int, is_partial: bool, idempotency_key: str | None, request_hash: str) -> Order:  # noqa: FBT001

@@ -12,10 +12,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 
-PlainCharge = tuple[int, int, int, int]
-"""The common order: account id, key id, credits (> 0, all or none), credits allowed a month. A tuple, to be counted with its like."""
-
-
 class Kind(Enum):
     """What an order wants of the ledger."""
 

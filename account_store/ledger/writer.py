@@ -3,8 +3,7 @@
 There is no timer: what waits is committed at once, and while one transaction is on its way to the disk the next orders queue up. Measured
 against a transaction per charge in benchmarks/metering.py.
 
-On SQLite an event loop books by itself where nobody else writes at that moment (`submit_at_once`): the thread only waits for the disk
-then, which needs no interpreter, and answers. What must not live here: what an order means (`books`), event loops (`gathering`).
+What must not live here: what an order means (`books`), event loops (`gathering`).
 """
 
 from __future__ import annotations
@@ -27,13 +26,12 @@ if TYPE_CHECKING:
 
     from account_store.clock import Clock
     from account_store.ledger.books import Books
-    from account_store.ledger.orders import Charge, PlainCharge
-    from account_store.ledger.sqlite_books import PromptSqliteBooks
+    from account_store.ledger.orders import Charge
 
     Answers = Sequence[Charge | Exception]
     Tell = Callable[[Answers], None]
-    Submitted = tuple[list[Order], Answers | None, Tell]
-    """Orders, or the answers to what was booked at once, and who is told."""
+    Submitted = tuple[list[Order], Tell]
+    """Orders, and who is told."""
 
 log = logging.getLogger("account_store")
 
@@ -42,8 +40,6 @@ LARGEST_BATCH = 1000
 SWEEP_SECONDS = 300.0
 MEND_SECONDS = 1.0
 """How often it is tried to give back what is owed."""
-BATCHES_PER_CHECKPOINT = 250
-"""Of those booked at once: two pages and a bit each (1,080 for 500), half of what SQLite itself lets the log grow by."""
 
 
 class Writer:
@@ -58,51 +54,18 @@ class Writer:
         self._starting = threading.Lock()
         self._thread: threading.Thread | None = None
         self._is_closed = False
-        self._prompt: PromptSqliteBooks | None = None
-        """Opened and closed by the thread, used by an event loop; both hold the lock."""
-        self._prompt_lock = threading.Lock()
-        self._is_without_prompt = False
-        self._has_lost_prompt = False
-        """Whether its file was replaced under it."""
-        self._checkpoint: threading.Thread | None = None
-        self._since_checkpoint = 0
         self._owed: list[Order] = []
         """Credits to give back as soon as the database answers: releases that failed, charges that hold though nobody was told."""
         self._doubts: list[tuple[InDoubtError, list[Order]]] = []
         """Commits without an answer, each with the credits that it gave back."""
-        self._begins_log = False
-        """Whether the next transaction may be the first of a log begun anew, for whose head SQLite waits for the disk."""
 
     def submit(self, orders: list[Order], tell: Tell) -> None:
         """Book `orders` together; `tell` is called by the writer's thread with their answers after the commit. Raises UnavailableError."""
-        self._submit(orders, None, tell)
-
-    def submit_at_once(self, asked: Sequence[Order | PlainCharge], tell: Tell) -> None:
-        """The same for one event loop, and booked before this returns where all are plain and that can be done without waiting."""
-        answers = self._charged_now(asked)
-        orders = [] if answers is not None else [one if isinstance(one, Order) else Order(Kind.CHARGE, *one) for one in asked]
-        self._submit(orders, answers, tell)
-
-    def _charged_now(self, asked: Sequence[Order | PlainCharge]) -> Answers | None:
-        plain = [one for one in asked if not isinstance(one, Order)]
-        if self._begins_log or len(plain) < len(asked) or not self._prompt_lock.acquire(blocking=False):
-            self._begins_log = False
-            return None
-        try:
-            return None if self._prompt is None else self._prompt.charge(plain, self._clock())
-        except Exception as error:  # noqa: BLE001 -- nothing was booked; the thread tries, and tells what it meets
-            self._has_lost_prompt = isinstance(error, UnavailableError)
-            log.debug("not charged at once: %r", error)
-            return None
-        finally:
-            self._prompt_lock.release()
-
-    def _submit(self, orders: list[Order], answers: Answers | None, tell: Tell) -> None:
         if self._thread is None:
             self._start()
         if self._is_closed:
             raise UnavailableError("the account store is closed")
-        self._waiting.put((orders, answers, tell))
+        self._waiting.put((orders, tell))
 
     def close(self) -> None:
         """Book what waits, then end the thread."""
@@ -125,9 +88,7 @@ class Writer:
         while is_open:
             patience = max(sweep_at - time.monotonic(), 0.0)
             submitted, is_open = self._drain(min(patience, MEND_SECONDS) if self._owed or self._doubts else patience)
-            self._sync([one for one in submitted if one[1] is not None])
-            waiting = [one for one in submitted if one[1] is None]
-            batch = [order for orders, _, _ in waiting for order in orders]
+            batch = [order for orders, _ in submitted for order in orders]
             try:
                 books = self._opened(books, batch)
                 answers = self._book(books, batch)
@@ -139,12 +100,7 @@ class Writer:
                 answers = [UnavailableError(f"credits cannot be booked: {error}")] * len(batch)
                 _close(books)
                 books = None
-            _tell(waiting, answers)
-            if self._has_lost_prompt:
-                self._close_prompt()
-                self._is_without_prompt = self._has_lost_prompt = False
-            if self._prompt is None and books is not None and not self._is_without_prompt:
-                self._open_prompt()
+            _tell(submitted, answers)
             if time.monotonic() >= sweep_at:
                 self._sweep_now()
                 sweep_at = time.monotonic() + SWEEP_SECONDS
@@ -152,7 +108,6 @@ class Writer:
             owed = sum(order.credits for order in self._owed)
             log.error("credits are owed and lost with this process: %d, and those of %d commits in doubt", owed, len(self._doubts))
         _close(books)
-        self._close_prompt()
 
     def _opened(self, books: Books | None, batch: list[Order]) -> Books:
         """A connection, all doubts that can be resolved by now resolved; what `batch` would give back is owed when there is none."""
@@ -206,49 +161,6 @@ class Writer:
             else:
                 self._owed += doubt.taken if holds else gave
 
-    def _sync(self, booked: list[Submitted]) -> None:
-        """Answer what was booked at once, as soon as it is on disk."""
-        if not booked or self._prompt is None:
-            return
-        try:
-            self._prompt.sync()
-        except (OSError, UnavailableError) as error:
-            log.exception("booked credits did not reach the disk", exc_info=error)
-            self._close_prompt()  # SQLite itself knows better what is left of its log
-            self._is_without_prompt = isinstance(error, OSError)  # a file that was replaced is opened anew
-            failed = UnavailableError(f"credits cannot be booked: {error}")
-            booked = [(orders, [failed] * len(answers or ()), tell) for orders, answers, tell in booked]
-        for _, answers, tell in booked:
-            tell(answers or ())
-        self._since_checkpoint += len(booked)
-        if self._since_checkpoint >= BATCHES_PER_CHECKPOINT and (self._checkpoint is None or not self._checkpoint.is_alive()):
-            self._since_checkpoint = 0
-            # In a thread of its own: it takes some milliseconds, and answers wait for this one.
-            self._checkpoint = threading.Thread(target=self._move_log, name="log-checkpoint", daemon=True)
-            self._checkpoint.start()
-
-    def _move_log(self) -> None:
-        from account_store.ledger.sqlite_books import checkpoint  # noqa: PLC0415
-
-        try:
-            checkpoint(self._url)
-        except Exception as error:  # noqa: BLE001 -- the log grows meanwhile; tried again soon
-            log.warning("the accounts' write-ahead log could not be moved into the database: %s", error)
-        self._begins_log = True
-
-    def _open_prompt(self) -> None:
-        try:
-            self._prompt = open_prompt_books(self._url)
-        except Exception as error:  # noqa: BLE001 -- all is booked by this thread then
-            log.warning("credits cannot be booked at once: %s", error)
-        self._is_without_prompt = self._prompt is None
-
-    def _close_prompt(self) -> None:
-        self._is_without_prompt = True
-        with self._prompt_lock:
-            _close(self._prompt)
-            self._prompt = None
-
     def _drain(self, seconds: float) -> tuple[list[Submitted], bool]:
         """What waits, at least something unless `seconds` pass first; and whether the writer stays open."""
         submitted: list[Submitted] = []
@@ -283,15 +195,6 @@ def open_books(url: URL) -> Books:
     return PostgresqlBooks(url)
 
 
-def open_prompt_books(url: URL) -> PromptSqliteBooks | None:
-    """A connection that books without waiting; None where there is no such thing."""
-    if url.get_backend_name() != SQLITE:
-        return None
-    from account_store.ledger.sqlite_books import PromptSqliteBooks  # noqa: PLC0415
-
-    return PromptSqliteBooks(url)
-
-
 def _close(books: Books | None) -> None:
     try:
         if books is not None:
@@ -309,6 +212,6 @@ def _as_told(answer: Charge | Exception) -> Charge | Exception:
 
 def _tell(submitted: list[Submitted], answers: list[Charge | Exception]) -> None:
     begin = 0
-    for orders, _, tell in submitted:
+    for orders, tell in submitted:
         tell(answers[begin : begin + len(orders)])
         begin += len(orders)
