@@ -11,12 +11,12 @@ An account is made, given a plan and a payment card here; keys, credits and the 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
 
+from account_store.account import Account
 from account_store.api_keys import ApiKeys
 from account_store.clock import utc_now
 from account_store.database import migrate, new_id, open_engine, parse_url
@@ -37,7 +37,6 @@ from account_store.webhooks.secret_keys import open_seal, replace_lost_key
 from outbound_http import InvalidAllowListError, Outbound, read_allow_list
 
 if TYPE_CHECKING:
-    from datetime import datetime
     from pathlib import Path
 
     from sqlalchemy import URL, Row
@@ -45,18 +44,6 @@ if TYPE_CHECKING:
     from account_store.clock import Clock
 
 LONGEST_NAME = 200
-
-
-@dataclass(frozen=True, slots=True)
-class Account:
-    """An account as the operator sees it."""
-
-    account_id: int
-    name: str
-    created_at: datetime
-    plan: Plan
-    is_yearly: bool
-    has_card: bool
 
 
 class Accounts:

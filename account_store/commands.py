@@ -21,7 +21,8 @@ from account_store.plans import Terms
 from account_store.suggestions import APPROVED, PENDING, REJECTED, STATUSES
 
 if TYPE_CHECKING:
-    from account_store.accounts import Account, Accounts
+    from account_store.account import Account
+    from account_store.accounts import Accounts
     from account_store.usage import Statement
 
 Options = argparse.Namespace

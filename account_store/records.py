@@ -7,7 +7,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from account_store.accounts import Account
+from account_store.account import Account
 from account_store.clock import rfc3339
 from account_store.plans import Plan
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, Engine
 
-    from account_store.accounts import Account
+    from account_store.account import Account
     from account_store.clock import Clock
 
 _MONTH = re.compile(r"^\d{4}-(0[1-9]|1[0-2])$")

@@ -13,7 +13,7 @@ from litestar import Litestar, Response, get
 
 from account_store.accounts import Accounts
 from account_store.api_keys import Caller
-from account_store.ledger.orders import Charge
+from account_store.ledger.operations import Charge
 from account_store.plans import Plan
 from account_store.rate_limits import Allowance
 from catalog_api import app as application

@@ -3,7 +3,7 @@
     python -m benchmarks.metering [--seconds S] [--clients N] [--processes P] [--keys K] [--rounds R]
 
 CLIENTS event-loop clients in each of PROCESSES processes charge one credit, wait for the answer and charge again, as API workers under
-load do. Both ways run the same code; "one by one" hands over each order by itself and takes one per transaction. Commits are durable
+load do. Both ways run the same code; "one by one" hands over each operation by itself and takes one per transaction. Commits are durable
 on both databases; ways alternate within a round, figures are medians of the rounds. CPU is that of the processes, of PostgreSQL's too.
 What HTTP makes of it is measured in benchmarks/http.py.
 """
@@ -25,31 +25,31 @@ from typing import TYPE_CHECKING
 
 from account_store import Accounts
 from account_store.ledger import writer
-from account_store.ledger.gathering import Gathering
+from account_store.ledger.batch_collector import BatchCollector
 from account_store.plans import Terms
 from benchmarks import postgres
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from account_store.ledger.gathering import Hear
-    from account_store.ledger.orders import Order
+    from account_store.ledger.batch_collector import ResultCallback
+    from account_store.ledger.operations import Operation
 
 WAYS = ("batches", "one by one")
 CREDITS = Terms(10**12, Decimal(1), 1000)
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def book_alone(gathering: Gathering, order: Order, hear: Hear) -> None:
-    """`Gathering.book` without gathering."""
-    gathering._writer.submit([order], lambda answers: gathering._tell([(order, hear)], answers))  # noqa: SLF001 - its peer
+def submit_alone(collector: BatchCollector, operation: Operation, on_result: ResultCallback) -> None:
+    """Submit an operation by itself, in place of `BatchCollector.add`."""
+    collector._writer.submit([operation], lambda results: collector._receive([(operation, on_result)], results))  # noqa: SLF001 - its peer
 
 
 def charge_for(url: str, keys: list[str], clients: int, seconds: float, way: str) -> dict[str, float]:
     """Charge for some seconds in this process; charges, CPU seconds, milliseconds at the median and at the 99th percentile."""
     if way == "one by one":
         writer.LARGEST_BATCH = 1
-        Gathering.book = book_alone  # type: ignore[method-assign, assignment]
+        BatchCollector.add = submit_alone  # type: ignore[method-assign, assignment]
     accounts = Accounts.open(url)
     callers = [caller for key in keys if (caller := accounts.keys.caller(key))]
     waits: list[float] = []

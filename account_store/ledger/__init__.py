@@ -1,9 +1,10 @@
-"""Credits: what an account has used of its calendar month, exact for any number of requests, processes and crashes.
+"""The credit ledger: exact use of each account's month, over any number of requests, processes and crashes.
 
-`Ledger` (ledger.py) is the way in; `writer` drains what waits into one transaction; `books` decides, `sqlite_books` and `postgresql_books`
-hold what differs. What must not live here: what a request costs and when it is given back (the API knows its routes).
+`Ledger` (ledger.py) is the entry point. `batch_collector` groups the operations of an event loop, `writer` commits them in batches,
+`ledger_database` applies a batch, `sqlite_ledger` and `postgresql_ledger` hold the differences between the databases. What must not live
+here: the price of a request and the reasons for a refund (the API knows its routes).
 """
 
 from account_store.ledger.ledger import Ledger as Ledger
-from account_store.ledger.orders import Charge as Charge
-from account_store.ledger.orders import Reservation as Reservation
+from account_store.ledger.operations import Charge as Charge
+from account_store.ledger.operations import Reservation as Reservation

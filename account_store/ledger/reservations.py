@@ -1,4 +1,4 @@
-"""Reservations whose holder died: their credits go back to the month they came from."""
+"""Expiry of reservations: the credits of one that nobody settled go back to the month they came from."""
 
 from __future__ import annotations
 
@@ -17,16 +17,15 @@ RESERVATION_SECONDS = 15 * 60
 """Far longer than any request may take."""
 
 
-def return_lapsed(engine: Engine, now: datetime) -> int:
-    """Give back what was reserved too long ago, forget stored answers past their time; how many reservations were returned."""
+def expire_reservations(engine: Engine, now: datetime) -> int:
+    """Give expired reservations back and delete expired idempotency keys; return the number of reservations given back."""
     unix = int(now.timestamp())
     with engine.begin() as connection:
         connection.execute(delete(replay).where(replay.c.expires_unix <= unix))
-        lapsed = delete(credit_reservation).where(credit_reservation.c.created_unix <= unix - RESERVATION_SECONDS)
-        rows = connection.execute(lapsed.returning(credit_reservation)).all()
-        for row in sorted(
-            rows, key=lambda row: (row.account_id, row.day)
-        ):  # as all writers do: months in order, so that none waits in a ring
+        expired = delete(credit_reservation).where(credit_reservation.c.created_unix <= unix - RESERVATION_SECONDS)
+        rows = connection.execute(expired.returning(credit_reservation)).all()
+        # All writers lock months in this order, so that two never wait for each other.
+        for row in sorted(rows, key=lambda row: (row.account_id, row.day)):
             month = (credit_month.c.account_id == row.account_id) & (credit_month.c.month == row.day[:7])
             connection.execute(update(credit_month).where(month).values(used=credit_month.c.used - row.credits))
             day = (credit_day.c.account_id == row.account_id) & (credit_day.c.day == row.day) & (credit_day.c.key_id == row.key_id)

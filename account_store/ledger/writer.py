@@ -1,9 +1,10 @@
-"""The one thread of a process that books: it drains whatever waits into one transaction, answers, and looks again.
+"""The writer thread of a process: it commits everything that waits in one transaction, delivers the results, and looks again.
 
-There is no timer: what waits is committed at once, and while one transaction is on its way to the disk the next orders queue up. Measured
-against a transaction per charge in benchmarks/metering.py.
+There is no timer. Waiting operations are committed at once; while one transaction is on its way to the disk, the next operations queue up.
+`benchmarks/metering.py` measures this against a transaction for each charge.
 
-What must not live here: what an order means (`books`), event loops (`gathering`).
+A thread that ends by an error fails everything that waits for it with UnavailableError; the next operation starts another thread. What must
+not live here: the meaning of an operation (`ledger_database`), event loops (`batch_collector`).
 """
 
 from __future__ import annotations
@@ -12,12 +13,14 @@ import logging
 import queue
 import threading
 import time
+from collections import deque
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from account_store.database import SQLITE
 from account_store.errors import AccountError, UnavailableError
-from account_store.ledger.books import InDoubtError
-from account_store.ledger.orders import Kind, Order
+from account_store.ledger.ledger_database import InDoubtError
+from account_store.ledger.operations import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -25,157 +28,190 @@ if TYPE_CHECKING:
     from sqlalchemy import URL
 
     from account_store.clock import Clock
-    from account_store.ledger.books import Books
-    from account_store.ledger.orders import Charge
+    from account_store.ledger.ledger_database import LedgerDatabase
+    from account_store.ledger.operations import Charge, Operation
 
-    Answers = Sequence[Charge | Exception]
-    Tell = Callable[[Answers], None]
-    Submitted = tuple[list[Order], Tell]
-    """Orders, and who is told."""
+    Results = Sequence[Charge | Exception]
+    ResultsCallback = Callable[[Results], None]
+    Submission = tuple[list[Operation], ResultsCallback]
 
 log = logging.getLogger("account_store")
 
 LARGEST_BATCH = 1000
-"""Orders in one transaction: bounds how long the others wait for it."""
+"""Operations in one transaction: bounds how long the others wait for it."""
 SWEEP_SECONDS = 300.0
-MEND_SECONDS = 1.0
-"""How often it is tried to give back what is owed."""
+RETRY_SECONDS = 1.0
+"""Pending refunds and commits in doubt are tried again so often."""
 
 
 class Writer:
-    """Takes orders from any thread."""
+    """The writer of one process. Thread-safe."""
 
     def __init__(self, url: URL, clock: Clock, sweep: Callable[[], object]) -> None:
-        """`sweep` is called every SWEEP_SECONDS, between transactions."""
+        """Call `sweep` every SWEEP_SECONDS, between transactions."""
         self._url = url
         self._clock = clock
         self._sweep = sweep
-        self._waiting: queue.SimpleQueue[Submitted | None] = queue.SimpleQueue()
-        self._starting = threading.Lock()
+        self._lock = threading.Lock()
+        """Held to look at the thread together with the queue: nothing is queued for a thread that has ended."""
+        self._queue: queue.SimpleQueue[Submission | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._is_closed = False
-        self._owed: list[Order] = []
-        """Credits to give back as soon as the database answers: releases that failed, charges that hold though nobody was told."""
-        self._doubts: list[tuple[InDoubtError, list[Order]]] = []
-        """Commits without an answer, each with the credits that it gave back."""
+        self._batch: deque[Submission] = deque()
+        """Taken from the queue, and without results yet."""
+        self._pending_refunds: list[Operation] = []
+        """Give these back as soon as the database answers: releases that failed, charges that hold though their callers got an error."""
+        self._doubts: list[tuple[InDoubtError, list[Operation]]] = []
+        """Commits without an answer, each with its refunds."""
 
-    def submit(self, orders: list[Order], tell: Tell) -> None:
-        """Book `orders` together; `tell` is called by the writer's thread with their answers after the commit. Raises UnavailableError."""
-        if self._thread is None:
-            self._start()
-        if self._is_closed:
-            raise UnavailableError("the account store is closed")
-        self._waiting.put((orders, tell))
+    def submit(self, operations: list[Operation], on_results: ResultsCallback) -> None:
+        """Commit `operations` together; `on_results` is called by the writer's thread with their results. UnavailableError.
+
+        `on_results` is always called, with UnavailableError in place of the results that nobody knows.
+        """
+        with self._lock:
+            if self._is_closed:
+                raise UnavailableError("the account store is closed")
+            if self._thread is None or not self._thread.is_alive():  # not alive after a fork, either
+                self._thread = self._start_thread()
+            self._queue.put((operations, on_results))
 
     def close(self) -> None:
-        """Book what waits, then end the thread."""
-        with self._starting:
+        """Commit everything that waits, then end the thread."""
+        with self._lock:
             self._is_closed = True
-            if self._thread is not None:
-                self._waiting.put(None)
-                self._thread.join()
+            thread = self._thread
+            if thread is not None:
+                self._queue.put(None)
+        if thread is not None:
+            thread.join()
 
-    def _start(self) -> None:
-        with self._starting:
-            if self._thread is None and not self._is_closed:
-                self._thread = threading.Thread(target=self._run, name="credit-writer", daemon=True)
-                self._thread.start()
+    def _start_thread(self) -> threading.Thread:
+        thread = threading.Thread(target=self._run, name="credit-writer", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError as error:  # the system has no more threads
+            raise UnavailableError(f"the credit writer cannot start: {error}") from error
+        return thread
 
     def _run(self) -> None:
-        books: Books | None = None
+        try:
+            self._commit_until_closed()
+        except BaseException as error:  # whatever it is, no caller may wait for ever
+            log.critical("the credit writer ended; the next charge starts it again", exc_info=error)
+            self._fail_all(UnavailableError(f"the credit writer ended: {error!r}"))
+
+    def _fail_all(self, failure: UnavailableError) -> None:
+        """Deliver `failure` to everything that waits."""
+        with self._lock:
+            self._thread = None
+            batch, self._batch = self._batch, deque()
+            with suppress(queue.Empty):
+                while True:
+                    submission = self._queue.get_nowait()
+                    if submission is not None:
+                        batch.append(submission)
+        _deliver(batch, [failure] * sum(len(operations) for operations, _ in batch))
+
+    def _commit_until_closed(self) -> None:
+        database: LedgerDatabase | None = None
         sweep_at = time.monotonic() + SWEEP_SECONDS
         is_open = True
-        while is_open:
-            patience = max(sweep_at - time.monotonic(), 0.0)
-            submitted, is_open = self._drain(min(patience, MEND_SECONDS) if self._owed or self._doubts else patience)
-            batch = [order for orders, _ in submitted for order in orders]
-            try:
-                books = self._opened(books, batch)
-                answers = self._book(books, batch)
-                if any(type(answer) is UnavailableError for answer in answers):  # others of the batch were booked before it fell silent
-                    _close(books)
-                    books = None
-            except Exception as error:  # whatever it is, those who wait must hear of it and the thread must live
-                log.exception("credits could not be booked", exc_info=error)
-                answers = [UnavailableError(f"credits cannot be booked: {error}")] * len(batch)
-                _close(books)
-                books = None
-            _tell(submitted, answers)
-            if time.monotonic() >= sweep_at:
-                self._sweep_now()
-                sweep_at = time.monotonic() + SWEEP_SECONDS
-        if self._owed or self._doubts:
-            owed = sum(order.credits for order in self._owed)
-            log.error("credits are owed and lost with this process: %d, and those of %d commits in doubt", owed, len(self._doubts))
-        _close(books)
-
-    def _opened(self, books: Books | None, batch: list[Order]) -> Books:
-        """A connection, all doubts that can be resolved by now resolved; what `batch` would give back is owed when there is none."""
         try:
-            books = books or open_books(self._url)
-            self._resolve_doubts(books)
-        except Exception:
-            _close(books)  # one that was opened here is nobody else's
-            self._owed += [order for order in batch if order.kind is Kind.REFUND]
-            raise
-        return books
+            while is_open:
+                seconds = max(sweep_at - time.monotonic(), 0.0)
+                is_open = self._fill_batch(min(seconds, RETRY_SECONDS) if self._pending_refunds or self._doubts else seconds)
+                operations = [operation for submitted, _ in self._batch for operation in submitted]
+                try:
+                    database = self._connect(database, operations)
+                    results = self._commit(database, operations)
+                    if any(
+                        type(result) is UnavailableError for result in results
+                    ):  # the plain charges were committed before it fell silent
+                        _close(database)
+                        database = None
+                except Exception as error:  # the callers get the error, and the thread goes on
+                    log.exception("credits could not be booked", exc_info=error)
+                    results = [UnavailableError(f"credits cannot be booked: {error}")] * len(operations)
+                    _close(database)
+                    database = None
+                _deliver(self._batch, results)
+                if time.monotonic() >= sweep_at:
+                    self._sweep_now()
+                    sweep_at = time.monotonic() + SWEEP_SECONDS
+        finally:
+            _close(database)
+        if self._pending_refunds or self._doubts:
+            owed = sum(refund.credits for refund in self._pending_refunds)
+            log.error("credits are owed and lost with this process: %d, and those of %d commits in doubt", owed, len(self._doubts))
 
-    def _book(self, books: Books, batch: list[Order]) -> list[Charge | Exception]:
-        """Book `batch`, and what is owed before it. What it would give back is owed when that fails."""
-        owed, self._owed = self._owed, []
-        every = [*owed, *batch]
+    def _connect(self, database: LedgerDatabase | None, operations: list[Operation]) -> LedgerDatabase:
+        """Return an open connection once it has resolved the doubts that it can. Without one, refunds of the batch stay pending."""
+        try:
+            database = database or connect_ledger(self._url)
+            self._resolve_doubts(database)
+        except BaseException:
+            _close(database)  # one that was opened here has no other owner
+            self._pending_refunds += [operation for operation in operations if operation.kind is Kind.REFUND]
+            raise
+        return database
+
+    def _commit(self, database: LedgerDatabase, operations: list[Operation]) -> list[Charge | Exception]:
+        """Commit the pending refunds and `operations`; return the results of the latter. Refunds stay pending when that fails."""
+        pending, self._pending_refunds = self._pending_refunds, []
+        every = [*pending, *operations]
         if not every:
             return []
-        refunds = [order for order in every if order.kind is Kind.REFUND]
+        refunds = [operation for operation in every if operation.kind is Kind.REFUND]
         try:
-            answers = list(books.book(every, self._clock()))
+            results = list(database.apply(every, self._clock()))
         except InDoubtError as doubt:
             self._doubts.append((doubt, refunds))
             raise
-        except Exception:
-            self._owed = refunds
+        except BaseException:
+            self._pending_refunds = refunds
             raise
-        failed = [order for order, answer in zip(every, answers, strict=True) if isinstance(answer, Exception)]
-        gave = [order for order in failed if order.kind is Kind.REFUND]
-        unanswered = next((answer for answer in answers if isinstance(answer, InDoubtError)), None)
-        if unanswered is not None:
-            self._doubts.append((unanswered, gave))
+        failed = [operation for operation, result in zip(every, results, strict=True) if isinstance(result, Exception)]
+        failed_refunds = [operation for operation in failed if operation.kind is Kind.REFUND]
+        doubt_of_batch = next((result for result in results if isinstance(result, InDoubtError)), None)
+        if doubt_of_batch is not None:
+            self._doubts.append((doubt_of_batch, failed_refunds))
         else:
-            self._owed += gave
-        if owed:
-            log.warning("%d credits that were owed are given back", sum(order.credits for order in owed))
-        return [_as_told(answer) for answer in answers[len(owed) :]]
+            self._pending_refunds += failed_refunds
+        if pending:
+            log.warning("%d credits that were owed are given back", sum(refund.credits for refund in pending))
+        return [_convert_error(result) for result in results[len(pending) :]]
 
-    def _resolve_doubts(self, books: Books) -> None:
+    def _resolve_doubts(self, database: LedgerDatabase) -> None:
+        """Ask whether each commit in doubt holds: if so its charges are given back, if not its refunds are repeated."""
         doubts, self._doubts = self._doubts, []
         while doubts:
-            doubt, gave = doubts[-1]
+            doubt, refunds = doubts[-1]
             try:
-                holds = books.has_committed(doubt.transaction)
+                holds = database.has_committed(doubt.transaction)
             except BaseException:
                 self._doubts += doubts
                 raise
             doubts.pop()
             if holds is None:
-                self._doubts.append((doubt, gave))
+                self._doubts.append((doubt, refunds))
             else:
-                self._owed += doubt.taken if holds else gave
+                self._pending_refunds += doubt.refunds if holds else refunds
 
-    def _drain(self, seconds: float) -> tuple[list[Submitted], bool]:
-        """What waits, at least something unless `seconds` pass first; and whether the writer stays open."""
-        submitted: list[Submitted] = []
+    def _fill_batch(self, seconds: float) -> bool:
+        """Wait at most `seconds` for a submission, then take everything that waits; return whether the writer stays open."""
         count = 0
         try:
-            item = self._waiting.get(timeout=seconds)
-            while item is not None:
-                submitted.append(item)
-                count += len(item[0])
+            submission = self._queue.get(timeout=seconds)
+            while submission is not None:
+                self._batch.append(submission)
+                count += len(submission[0])
                 if count >= LARGEST_BATCH:
-                    return submitted, True
-                item = self._waiting.get_nowait()
+                    return True
+                submission = self._queue.get_nowait()
         except queue.Empty:
-            return submitted, True
-        return submitted, False
+            return True
+        return False
 
     def _sweep_now(self) -> None:
         try:
@@ -184,34 +220,39 @@ class Writer:
             log.exception("lapsed reservations could not be returned", exc_info=error)
 
 
-def open_books(url: URL) -> Books:
-    """A connection of the ledger's own; only the driver that is needed is imported."""
+def connect_ledger(url: URL) -> LedgerDatabase:
+    """Open a connection of the ledger's own. Only the driver that is needed is imported."""
     if url.get_backend_name() == SQLITE:
-        from account_store.ledger.sqlite_books import SqliteBooks  # noqa: PLC0415
+        from account_store.ledger.sqlite_ledger import SqliteLedger  # noqa: PLC0415
 
-        return SqliteBooks(url)
-    from account_store.ledger.postgresql_books import PostgresqlBooks  # noqa: PLC0415
+        return SqliteLedger(url)
+    from account_store.ledger.postgresql_ledger import PostgresqlLedger  # noqa: PLC0415
 
-    return PostgresqlBooks(url)
+    return PostgresqlLedger(url)
 
 
-def _close(books: Books | None) -> None:
+def _deliver(batch: deque[Submission], results: Results) -> None:
+    """Call everything of the batch back, in order, and empty it."""
+    begin = 0
+    while batch:
+        operations, on_results = batch.popleft()
+        try:
+            on_results(results[begin : begin + len(operations)])
+        except BaseException:  # one caller's fault must not keep the others waiting
+            log.exception("the result of a charge could not be delivered")
+        begin += len(operations)
+
+
+def _close(database: LedgerDatabase | None) -> None:
     try:
-        if books is not None:
-            books.close()
+        if database is not None:
+            database.close()
     except Exception as error:  # noqa: BLE001 -- it was broken before
         log.warning("closing the ledger's connection failed: %s", error)
 
 
-def _as_told(answer: Charge | Exception) -> Charge | Exception:
-    """Troubles of the database in the words of the account store."""
-    if isinstance(answer, Exception) and not isinstance(answer, AccountError):
-        return UnavailableError(f"credits cannot be booked: {answer}")
-    return answer
-
-
-def _tell(submitted: list[Submitted], answers: list[Charge | Exception]) -> None:
-    begin = 0
-    for orders, tell in submitted:
-        tell(answers[begin : begin + len(orders)])
-        begin += len(orders)
+def _convert_error(result: Charge | Exception) -> Charge | Exception:
+    """Return errors of a driver as UnavailableError."""
+    if isinstance(result, Exception) and not isinstance(result, AccountError):
+        return UnavailableError(f"credits cannot be booked: {result}")
+    return result

@@ -22,7 +22,7 @@ TURN_SECONDS = 0.005
 """Of long questions, after which the loop goes round; and how long it may go round at most before the next."""
 QUIET_ROUNDS = 4
 """Rounds of the loop that bring no further long question: then it is the turn of those that wait. Less than 10 us each; what has arrived
-on a connection needs one, a new connection two, a batch of credits three (account_store/ledger/gathering.py)."""
+on a connection needs one, a new connection two, a batch of credits three (account_store/ledger/batch_collector.py)."""
 
 
 class Turns:

@@ -7,14 +7,11 @@ It ends at the next link of an Ogg stream, and when much has been read without a
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from audio_recognition.decoding import SNIFFED_BYTES, sniff
 from stream_monitor.capture.errors import CaptureError, LastingCaptureError
 from stream_monitor.capture.ogg import OggLinks
-
-if TYPE_CHECKING:
-    from stream_monitor.capture.sound import BytesSource
 
 SILENT_BYTES = 64 * 1024
 """Read without a sample coming out, after there were some: four seconds of most streams."""
@@ -25,6 +22,13 @@ SILENT_SECONDS = 30.0
 _FEWEST_BYTES = 2048
 """To tell MPEG frames by: three in a row of most streams."""
 _KNOWN = ("mp3", "aac", "ogg", "opus", "flac", "wav")
+
+
+class BytesSource(Protocol):
+    """Where bytes of sound come from."""
+
+    def read(self) -> bytes:
+        """At least a byte; empty at the end."""
 
 
 class Feed:

@@ -9,7 +9,7 @@ must not live here: what time it is (clock.py).
 from __future__ import annotations
 
 from contextlib import closing
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 import av
 from av.audio.resampler import AudioResampler
@@ -18,7 +18,7 @@ from av.error import FFmpegError, InvalidDataError
 
 from audio_recognition.chromaprint import SAMPLE_RATE
 from stream_monitor.capture.errors import CaptureError, LastingCaptureError
-from stream_monitor.capture.feed import Feed
+from stream_monitor.capture.feed import BytesSource, Feed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -39,13 +39,6 @@ _MOST_BAD_PACKETS: Final = 200
 _READ_BYTES: Final = 16 * 1024
 _OPTIONS: Final = {"probesize": "65536", "analyzeduration": "1000000"}
 """How much is looked at before the first sound: bytes, microseconds."""
-
-
-class BytesSource(Protocol):
-    """Where bytes of sound come from."""
-
-    def read(self) -> bytes:
-        """At least a byte; empty at the end."""
 
 
 def sound(source: BytesSource, tell_format: Callable[[str], None] = lambda _text: None) -> Iterator[NDArray[np.int16]]:

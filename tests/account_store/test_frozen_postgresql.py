@@ -132,26 +132,26 @@ def test_charges_that_were_refused_while_it_was_frozen_are_not_taken_afterwards(
         until(lambda: used(accounts, caller) == sum(granted))
     except pytest.fail.Exception:
         writer = accounts.ledger._writer
-        pytest.fail(f"used {used(accounts, caller)}, granted {sum(granted)}, owed {writer._owed}, in doubt {writer._doubts}")
+        pytest.fail(f"used {used(accounts, caller)}, granted {sum(granted)}, owed {writer._pending_refunds}, in doubt {writer._doubts}")
 
 
 def test_commit_without_an_answer_is_given_back_when_it_holds(accounts: Accounts, monkeypatch: pytest.MonkeyPatch) -> None:
     """The moment that chance does not meet: the server commits, and its answer never arrives."""
     caller = new_caller(accounts)
     assert accounts.ledger.charge_now(caller, 5).granted == 5
-    from account_store.ledger.postgresql_books import PostgresqlBooks  # noqa: PLC0415
+    from account_store.ledger.postgresql_ledger import PostgresqlLedger  # noqa: PLC0415
 
-    commit = PostgresqlBooks._commit
+    commit = PostgresqlLedger._commit
     lost = []
 
-    def commit_and_lose_the_answer(books: PostgresqlBooks, transaction: str) -> None:
+    def commit_and_lose_the_answer(ledger: PostgresqlLedger, transaction: str) -> None:
         if not lost:
             lost.append(transaction)
-            books._connection.execute("COMMIT")
-            books._connection.close()
-        commit(books, transaction)
+            ledger._connection.execute("COMMIT")
+            ledger._connection.close()
+        commit(ledger, transaction)
 
-    monkeypatch.setattr(PostgresqlBooks, "_commit", commit_and_lose_the_answer)
+    monkeypatch.setattr(PostgresqlLedger, "_commit", commit_and_lose_the_answer)
     with pytest.raises(UnavailableError):
         accounts.ledger.charge_now(caller, 7)
     until(lambda: used(accounts, caller) == 5)
@@ -162,18 +162,18 @@ def test_commit_without_an_answer_is_given_back_when_it_holds(accounts: Accounts
 def test_commit_that_does_not_hold_gives_nothing_back_but_repeats_the_release(accounts: Accounts, monkeypatch: pytest.MonkeyPatch) -> None:
     caller = new_caller(accounts)
     taken = accounts.ledger.charge_now(caller, 5)
-    from account_store.ledger.postgresql_books import PostgresqlBooks  # noqa: PLC0415
+    from account_store.ledger.postgresql_ledger import PostgresqlLedger  # noqa: PLC0415
 
-    commit = PostgresqlBooks._commit
+    commit = PostgresqlLedger._commit
     lost = []
 
-    def lose_the_commit(books: PostgresqlBooks, transaction: str) -> None:
+    def lose_the_commit(ledger: PostgresqlLedger, transaction: str) -> None:
         if len(lost) < 2:
             lost.append(transaction)
-            books._connection.close()
-        commit(books, transaction)
+            ledger._connection.close()
+        commit(ledger, transaction)
 
-    monkeypatch.setattr(PostgresqlBooks, "_commit", lose_the_commit)
+    monkeypatch.setattr(PostgresqlLedger, "_commit", lose_the_commit)
     with pytest.raises(UnavailableError):
         accounts.ledger.charge_now(caller, 7)
     with pytest.raises(UnavailableError):
@@ -185,9 +185,9 @@ def test_release_while_no_connection_can_be_had_is_repeated(accounts: Accounts, 
     caller = new_caller(accounts)
     every = [accounts.ledger.charge_now(caller, price) for price in (5, 3)]
     with monkeypatch.context() as patch:
-        patch.setattr("account_store.ledger.postgresql_books.PostgresqlBooks.has_committed", _no_answer)
-        patch.setattr("account_store.ledger.postgresql_books.PostgresqlBooks.__init__", _no_answer)
-        patch.setattr("account_store.ledger.postgresql_books.PostgresqlBooks.book", _no_answer)
+        patch.setattr("account_store.ledger.postgresql_ledger.PostgresqlLedger.has_committed", _no_answer)
+        patch.setattr("account_store.ledger.postgresql_ledger.PostgresqlLedger.__init__", _no_answer)
+        patch.setattr("account_store.ledger.postgresql_ledger.PostgresqlLedger.apply", _no_answer)
         for taken in every:  # by the connection that there is, then without one
             with pytest.raises(UnavailableError):
                 accounts.ledger.release_now(taken)

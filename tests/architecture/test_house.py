@@ -9,6 +9,7 @@ import sys
 from dataclasses import fields
 from pathlib import Path
 
+import grimp
 import pytest
 
 from pipeline.settings import Settings
@@ -35,6 +36,18 @@ def run(*command: str) -> subprocess.CompletedProcess[str]:
 def test_packages_import_only_what_the_layers_allow() -> None:
     result = run(str(Path(sys.executable).with_name("lint-imports")))
     assert result.returncode == 0, result.stdout
+
+
+@pytest.mark.parametrize("package", ["account_store", "outbound_http", "stream_monitor", "webhook_delivery"])
+def test_modules_of_a_package_import_each_other_one_way(package: str) -> None:
+    graph = grimp.build_graph(package, cache_dir=None)
+    circles = [
+        (importer, imported)
+        for importer in graph.modules
+        for imported in graph.find_modules_directly_imported_by(importer)
+        if graph.find_shortest_chain(imported, importer)
+    ]
+    assert circles == []
 
 
 def test_generated_pages_are_up_to_date() -> None:

@@ -12,15 +12,15 @@ from sqlalchemy import func, select
 
 from account_store import Accounts
 from account_store.errors import IdempotencyKeyReusedError, KeyRevokedError, UnavailableError
-from account_store.ledger.books import REPLAY_SECONDS
-from account_store.ledger.reservations import RESERVATION_SECONDS, return_lapsed
+from account_store.ledger.ledger_database import IDEMPOTENCY_SECONDS
+from account_store.ledger.reservations import RESERVATION_SECONDS, expire_reservations
 from account_store.schema import replay
 from tests.account_store.conftest import new_caller
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from account_store.ledger.orders import Charge
+    from account_store.ledger.operations import Charge
     from tests.account_store.conftest import HandClock
 
 
@@ -165,9 +165,9 @@ def test_a_reservation_whose_holder_died_is_returned_and_one_settled_late_is_pai
     assert dead is not None
     assert late is not None
     clock.move(seconds=RESERVATION_SECONDS - 1)
-    assert return_lapsed(accounts.engine, clock()) == 0
+    assert expire_reservations(accounts.engine, clock()) == 0
     clock.move(seconds=1)
-    assert return_lapsed(accounts.engine, clock()) == 2
+    assert expire_reservations(accounts.engine, clock()) == 2
     assert used(accounts, caller.account_id) == 0
     assert [day.requests for day in accounts.usage.month_now(caller.account_id).days] == [0]
     assert accounts.ledger.settle_now(late, 20).used == 20
@@ -182,7 +182,7 @@ def test_sweep_forgets_idempotency_keys_a_day_after_and_no_sooner(accounts: Acco
             return connection.execute(select(func.count()).where(replay.c.account_id == caller.account_id)).scalar_one()
 
     accounts.ledger.charge_now(caller, 7, idempotency_key="a", request_hash="h")
-    clock.move(seconds=REPLAY_SECONDS - 1)
+    clock.move(seconds=IDEMPOTENCY_SECONDS - 1)
     accounts.ledger.charge_now(caller, 7, idempotency_key="b", request_hash="h")
     accounts.ledger.sweep()
     assert remembered() == 2

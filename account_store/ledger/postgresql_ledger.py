@@ -1,6 +1,6 @@
 """The ledger on PostgreSQL: a batch of plain charges is one statement and a commit, two round trips.
 
-A commit that is not answered is in doubt: the transaction's number tells later whether it holds (`writer` gives back what it took then).
+A commit without an answer is in doubt. The transaction's number tells later whether it holds; `writer` gives back its credits then.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import psycopg
 
-from account_store.ledger.books import Books, InDoubtError
+from account_store.ledger.ledger_database import InDoubtError, LedgerDatabase
 from account_store.postgresql import answer_seconds, connect
 
 if TYPE_CHECKING:
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
     from sqlalchemy import URL
 
-    from account_store.ledger.books import DaySum, Month, MonthSum
+    from account_store.ledger.ledger_database import DaySum, Month, MonthSum
 
-# Months are locked in order of account, and a day only by who holds its month: two batches never wait for each other in a ring.
-# A row found locked is read anew once the lock is ours, so `used` is never a stale one.
+# Months are locked in order of account, and a day only under the lock of its month: two batches never wait for each other.
+# PostgreSQL reads a locked row again once it has the lock, so `used` is never stale.
 _ADD = """
 WITH wanted AS (
     SELECT * FROM unnest(%s::int[], %s::text[], %s::bigint[], %s::bigint[]) AS w (account_id, month, used, allowed)
@@ -45,51 +45,51 @@ SELECT account_id, month, used, pg_current_xact_id()::text FROM added
 """
 
 
-class PostgresqlBooks(Books):
+class PostgresqlLedger(LedgerDatabase):
     """One connection to the server."""
 
     lock_suffix = " FOR UPDATE"
     commits_plain_first = True
 
     def __init__(self, url: URL) -> None:
-        """Connect; the tables are there. `synchronous_commit` is on whatever the server's default."""
+        """Connect to the server; its tables exist. `synchronous_commit` is on whatever the server's default."""
         address = url.set(drivername="postgresql").render_as_string(hide_password=False)
         self._connection = connect(None, answer_seconds(), address, autocommit=True)
         self._connection.execute("SET synchronous_commit = on")
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._connection.close()
 
-    def batch(self) -> AbstractContextManager[object]:
-        """Plain charges and the others are committed apart."""
+    def transaction(self) -> AbstractContextManager[object]:
+        """Do nothing: plain charges and the others commit separately."""
         return nullcontext()
 
     @contextmanager
-    def careful(self) -> Iterator[None]:
-        """A transaction of its own for what needs locks over several statements."""
+    def locking_transaction(self) -> Iterator[None]:
+        """Run the block in a transaction of its own, which holds locks over several statements."""
         self._connection.execute("BEGIN")
-        with self._rolled_back():
+        with self._rollback_on_error():
             yield
             ((transaction,),) = self._connection.execute("SELECT pg_current_xact_id()::text").fetchall()
         self._commit(transaction)
 
-    def add(self, months: list[MonthSum], days: list[DaySum]) -> dict[Month, int]:
-        """One statement for any number of accounts.
+    def add_usage(self, months: list[MonthSum], days: list[DaySum]) -> dict[Month, int]:
+        """Add the sums in one statement, for any number of accounts.
 
-        Committed by a round trip of its own: a server that hangs in the statement works it off when it goes on, and nobody waits any more.
+        The commit is a round trip of its own. A server that hangs in the statement finishes it later, when no caller waits any more.
         """
         columns = [[month[place] for month in months] for place in range(4)] + [[day[place] for day in days] for place in range(5)]
-        with self._rolled_back():
+        with self._rollback_on_error():
             with self._connection.pipeline():
                 self._connection.execute("BEGIN")
-                asked = self._connection.execute(_ADD, columns)
-            rows = asked.fetchall()
+                cursor = self._connection.execute(_ADD, columns)
+            rows = cursor.fetchall()
         self._commit(rows[0][3] if rows else "")
         return {(account_id, month): used for account_id, month, used, _ in rows}
 
     def has_committed(self, transaction: str) -> bool | None:
-        """As the server remembers it: for millions of transactions, and not after a stand-by took over that had not got it."""
+        """Ask the server, which remembers millions of transactions; a stand-by that took over may not know the last ones."""
         try:
             ((status,),) = self._connection.execute("SELECT pg_xact_status(%s::xid8)", (transaction,)).fetchall()
         except psycopg.errors.InvalidParameterValue:
@@ -97,7 +97,7 @@ class PostgresqlBooks(Books):
         return None if status == "in progress" else status == "committed"
 
     @contextmanager
-    def _rolled_back(self) -> Iterator[None]:
+    def _rollback_on_error(self) -> Iterator[None]:
         try:
             yield
         except BaseException:
@@ -114,21 +114,21 @@ class PostgresqlBooks(Books):
                 raise
             raise InDoubtError(transaction) from error
 
-    def revoked(self, key_ids: list[int], moment: str) -> set[int]:
-        """One more round trip a batch."""
+    def find_revoked(self, key_ids: list[int], moment: str) -> set[int]:
+        """Look the keys up: one more round trip a batch."""
         found = self._connection.execute("SELECT key_id FROM api_key WHERE key_id = ANY(%s) AND revoked_at <= %s", (key_ids, moment))
         return {key_id for (key_id,) in found}
 
-    def run(self, statement: str, values: dict[str, Any] | Sequence[dict[str, Any]]) -> list[tuple[Any, ...]]:
-        """As this driver writes parameters: `%(name)s`."""
+    def execute(self, statement: str, values: dict[str, Any] | Sequence[dict[str, Any]]) -> list[tuple[Any, ...]]:
+        """Run the statement with parameters in this driver's style: `%(name)s`."""
         with self._connection.cursor() as cursor:
             if isinstance(values, dict):
-                cursor.execute(_as_percent(statement), values)
+                cursor.execute(_convert_parameters(statement), values)
                 return cursor.fetchall() if cursor.description else []
-            cursor.executemany(_as_percent(statement), values)
+            cursor.executemany(_convert_parameters(statement), values)
             return []
 
 
 @cache
-def _as_percent(statement: str) -> bytes:
+def _convert_parameters(statement: str) -> bytes:
     return re.sub(r":(\w+)", r"%(\1)s", statement).encode()

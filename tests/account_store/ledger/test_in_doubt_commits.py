@@ -12,9 +12,9 @@ import pytest
 from account_store import Accounts
 from account_store.errors import UnavailableError
 from account_store.ledger import writer
-from account_store.ledger.books import InDoubtError
-from account_store.ledger.orders import Charge, Kind, Order
-from account_store.ledger.postgresql_books import PostgresqlBooks
+from account_store.ledger.ledger_database import InDoubtError
+from account_store.ledger.operations import Charge, Kind, Operation
+from account_store.ledger.postgresql_ledger import PostgresqlLedger
 from tests.account_store.conftest import HandClock, new_caller
 
 if TYPE_CHECKING:
@@ -40,26 +40,26 @@ class Doubts:
         self.answered_first = 0
         self.is_told = True
         self.holds = True
-        commit, has_committed = PostgresqlBooks._commit, PostgresqlBooks.has_committed
+        commit, has_committed = PostgresqlLedger._commit, PostgresqlLedger.has_committed
 
-        def unanswered(books: PostgresqlBooks, transaction: str) -> None:
+        def unanswered(ledger: PostgresqlLedger, transaction: str) -> None:
             if not self.left or self.answered_first:
                 self.answered_first = max(self.answered_first - 1, 0)
-                commit(books, transaction)
+                commit(ledger, transaction)
                 return
             self.left -= 1
-            books._connection.execute("COMMIT" if self.holds else "ROLLBACK")
+            ledger._connection.execute("COMMIT" if self.holds else "ROLLBACK")
             raise InDoubtError(transaction) from psycopg.OperationalError("no answer")
 
-        monkeypatch.setattr(PostgresqlBooks, "_commit", unanswered)
+        monkeypatch.setattr(PostgresqlLedger, "_commit", unanswered)
         monkeypatch.setattr(
-            PostgresqlBooks, "has_committed", lambda books, transaction: has_committed(books, transaction) if self.is_told else None
+            PostgresqlLedger, "has_committed", lambda ledger, transaction: has_committed(ledger, transaction) if self.is_told else None
         )
 
-    def lose(self, order: Callable[[], object], *, holds: bool) -> None:
+    def lose(self, operate: Callable[[], object], *, holds: bool) -> None:
         self.left, self.holds = 1, holds
         with pytest.raises(UnavailableError):
-            order()
+            operate()
         assert self.left == 0
 
 
@@ -131,9 +131,9 @@ def test_several_doubts_are_resolved_each_by_its_own_answer(accounts: Accounts, 
 
 def test_order_in_doubt_takes_nothing_from_those_committed_before_it(accounts: Accounts, doubts: Doubts) -> None:
     plain, careful = new_caller(accounts), new_caller(accounts)
-    orders = [
-        Order(Kind.CHARGE, plain.account_id, plain.key_id, PRICE, 1000),
-        Order(Kind.CHARGE, careful.account_id, careful.key_id, PRICE, 1000, is_partial=True, idempotency_key="one"),
+    operations = [
+        Operation(Kind.CHARGE, plain.account_id, plain.key_id, PRICE, 1000),
+        Operation(Kind.CHARGE, careful.account_id, careful.key_id, PRICE, 1000, is_partial=True, idempotency_key="one"),
     ]
     heard: list[Sequence[Charge | Exception]] = []
     booked = threading.Event()
@@ -143,7 +143,7 @@ def test_order_in_doubt_takes_nothing_from_those_committed_before_it(accounts: A
         booked.set()
 
     doubts.left, doubts.answered_first, doubts.holds = 1, 1, False
-    accounts.ledger._writer.submit(orders, hear)
+    accounts.ledger._writer.submit(operations, hear)
     assert booked.wait(60)
     ((first, second),) = heard
     assert isinstance(first, Charge)
@@ -151,7 +151,7 @@ def test_order_in_doubt_takes_nothing_from_those_committed_before_it(accounts: A
     assert (first.used, charged(accounts, plain), charged(accounts, careful)) == (PRICE, PRICE, 0)
 
 
-@pytest.mark.parametrize(("place", "name"), [(PostgresqlBooks, "has_committed"), (writer, "open_books")])
+@pytest.mark.parametrize(("place", "name"), [(PostgresqlLedger, "has_committed"), (writer, "connect_ledger")])
 def test_doubt_outlives_a_database_that_is_away(
     accounts: Accounts, doubts: Doubts, monkeypatch: pytest.MonkeyPatch, place: object, name: str
 ) -> None:

@@ -1,4 +1,4 @@
-"""What the ledger is asked (`Order`) and what it answers (`Charge`, `Reservation`). No behaviour, no SQL."""
+"""The operations of the ledger (`Operation`) and their results (`Charge`, `Reservation`). No behaviour, no SQL."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Kind(Enum):
-    """What an order wants of the ledger."""
+    """What an operation does to the credits of a month."""
 
     CHARGE = "charge"
     REFUND = "refund"
@@ -22,35 +22,35 @@ class Kind(Enum):
 
 
 class Charge(NamedTuple):
-    """What was booked. `granted` is 0 when the credits did not suffice: nothing was taken then."""
+    """The committed result of an operation. `granted` is 0 when the credits did not suffice: nothing was taken then."""
 
     account_id: int
     key_id: int
     granted: int
-    """Credits taken: all that were asked for, none, or (partial) what was left."""
+    """Credits taken: all that were asked for, none, or (partial) the rest of the month."""
     used: int
-    """Of the month so far, this charge included."""
+    """Credits used in the month so far, this charge included."""
     allowed: int
     """The plan's credits of a month."""
     day: str
-    """The UTC day on which it was booked, `2026-11-21`; its month is the month charged."""
+    """The UTC day of the commit, `2026-11-21`; its month is the month charged."""
     is_replay: bool = False
-    """The idempotency key had been charged before: nothing was taken now, `granted` is what was taken then."""
+    """The idempotency key was charged before. Nothing was taken now; `granted` is the amount taken then."""
 
     @property
     def remaining(self) -> int:
-        """Credits left this month; 0 when a smaller plan was taken after more was used."""
+        """Credits left this month; 0 when the account moved to a smaller plan after it used more."""
         return max(self.allowed - self.used, 0)
 
     @property
     def resets_at(self) -> datetime:
-        """When the next month's credits are granted: aware, UTC."""
+        """Start of the next month, when new credits are granted: aware, UTC."""
         return end_of_month(self.day[:7])
 
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """Credits set aside for work whose price is known only afterwards: settle or release it."""
+    """Credits set aside for work whose price is known only afterwards. Settle or release it."""
 
     reservation_id: str
     charge: Charge
@@ -59,8 +59,8 @@ class Reservation:
 
 
 @dataclass(slots=True)
-class Order:
-    """One entry to book. `credits` >= 0; of SETTLE the final price."""
+class Operation:
+    """One change of an account's credits. `credits` >= 0; the final price for SETTLE."""
 
     kind: Kind
     account_id: int
@@ -72,13 +72,13 @@ class Order:
     request_hash: str = ""
     reservation_id: str = ""
     day: str = ""
-    """Empty: the day on which it is booked."""
+    """The UTC day it counts to. Empty: the day of the commit."""
 
     @property
     def month(self) -> str:
         """The credit month it counts to."""
         return self.day[:7]
 
-    def charge(self, granted: int, used: int, *, is_replay: bool = False) -> Charge:
-        """The answer to this order."""
+    def build_charge(self, granted: int, used: int, *, is_replay: bool = False) -> Charge:
+        """Return the result of this operation."""
         return Charge(self.account_id, self.key_id, granted, used, self.allowed, self.day, is_replay)

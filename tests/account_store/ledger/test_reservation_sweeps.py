@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from account_store.database import parse_url
 from account_store.ledger import writer
-from account_store.ledger.orders import Kind, Order
+from account_store.ledger.operations import Kind, Operation
 from account_store.ledger.writer import SWEEP_SECONDS, Writer
 from tests.account_store.conftest import HandClock, new_caller
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 def book(subject: Writer, caller: Caller) -> None:
-    """Have two orders booked, one after the other: the second begins when the writer has looked at its clock after the first."""
+    """Have two operations booked, one after the other: the second begins when the writer has looked at its clock after the first."""
     for _ in range(2):
         booked = threading.Event()
-        subject.submit([Order(Kind.CHARGE, caller.account_id, caller.key_id, 1, 1000)], lambda _answers, booked=booked: booked.set())
+        subject.submit([Operation(Kind.CHARGE, caller.account_id, caller.key_id, 1, 1000)], lambda _answers, booked=booked: booked.set())
         assert booked.wait(60), "the writer is dead"
 
 

@@ -1,7 +1,7 @@
-"""The ledger on SQLite: the driver itself, one transaction for the whole batch, on disk before anyone hears of it.
+"""The ledger on SQLite, over the driver itself: one transaction for a whole batch, on disk before any caller gets a result.
 
-Processes take turns by a lock on the file `<database>-turn`. SQLite's own waiting is sleeping and trying again, ever longer: of four
-processes that charge all the time one came through every 1.5 s (p99), with turns all within some 30 ms.
+Processes take turns by a lock on the file `<database>-turn`. SQLite itself waits by sleeping and trying again, ever longer: of four
+processes that charged all the time one had a p99 of 1.5 s. With turns all stayed within some 30 ms.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from account_store.database import BUSY_MS, TURN_SUFFIX
 from account_store.errors import UnavailableError
-from account_store.ledger.books import Books
+from account_store.ledger.ledger_database import LedgerDatabase
 from account_store.private_files import make_private_file
 from account_store.sqlite_file import OpenFile, connect_existing
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import URL
 
-    from account_store.ledger.books import DaySum, Month, MonthSum
+    from account_store.ledger.ledger_database import DaySum, Month, MonthSum
 
 _ADD_MONTHS = """
 INSERT INTO credit_month AS m (account_id, month, used, allowed)
@@ -38,21 +38,21 @@ INSERT INTO credit_day AS d (account_id, day, key_id, credits, requests)
 SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4 FROM json_each(?) WHERE true
 ON CONFLICT (account_id, day, key_id) DO UPDATE SET credits = d.credits + excluded.credits, requests = d.requests + excluded.requests
 """
-# Moments are stored as text with microseconds behind the second, always 0.
+# SQLAlchemy stores times as text with microseconds, always 0 here: the first 19 characters compare.
 _REVOKED = """
 SELECT key_id FROM api_key WHERE key_id IN (SELECT value FROM json_each(?)) AND revoked_at IS NOT NULL AND substr(revoked_at, 1, 19) <= ?
 """
 
 
 class FileLostError(UnavailableError):
-    """The database was deleted or replaced under its connection: what was booked is lost, and must not be answered."""
+    """The database file was deleted or replaced under its connection. The commit is lost and must not be reported as done."""
 
 
-class SqliteBooks(Books):
+class SqliteLedger(LedgerDatabase):
     """One connection to the file."""
 
     def __init__(self, url: URL) -> None:
-        """Open it; the tables are there."""
+        """Open the file; its tables exist."""
         path = str(url.database)
         self._connection = connect_existing(path, isolation_level=None, timeout=BUSY_MS / 1000, check_same_thread=False)
         try:
@@ -62,23 +62,23 @@ class SqliteBooks(Books):
             make_private_file(turn)
             self._turn = turn.open("wb")
         except BaseException:
-            self._connection.close()  # or each try on a full disk would keep three files open
+            self._connection.close()  # or each attempt on a full disk would keep three files open
             raise
 
     def close(self) -> None:
-        """Give the file back."""
+        """Close the connection and the lock file."""
         self._connection.close()
         self._turn.close()
 
     @contextmanager
-    def batch(self) -> Iterator[None]:
-        """One transaction, with the write lock from its start: what is read in it cannot change under it."""
+    def transaction(self) -> Iterator[None]:
+        """Run the block in one transaction that holds the write lock from its start: no read in it is stale."""
         fcntl.flock(self._turn, fcntl.LOCK_EX)
         try:
             self._connection.execute("BEGIN IMMEDIATE")
             yield
             self._connection.execute("COMMIT")
-            self.check_file()
+            self._check_file()
         except BaseException:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
@@ -86,18 +86,18 @@ class SqliteBooks(Books):
         finally:
             fcntl.flock(self._turn, fcntl.LOCK_UN)
 
-    def check_file(self) -> None:
-        """FileLostError when what was booked went into a file that is gone."""
+    def _check_file(self) -> None:
+        """Raise FileLostError when the commit went into a file that is no longer at its path."""
         fault = self._file.fault()
         if fault is not None:
             raise FileLostError(fault)
 
-    def careful(self) -> AbstractContextManager[object]:
-        """The batch has the lock already."""
+    def locking_transaction(self) -> AbstractContextManager[object]:
+        """Do nothing: the batch holds the write lock already."""
         return nullcontext()
 
-    def add(self, months: list[MonthSum], days: list[DaySum]) -> dict[Month, int]:
-        """Two statements for any number of accounts."""
+    def add_usage(self, months: list[MonthSum], days: list[DaySum]) -> dict[Month, int]:
+        """Add the sums in two statements, for any number of accounts."""
         rows = self._connection.execute(_ADD_MONTHS, (json.dumps(months),)).fetchall()
         used = {(account_id, month): value for account_id, month, value in rows}
         fitting = days if len(used) == len(months) else [day for day in days if (day[0], day[1][:7]) in used]
@@ -105,12 +105,12 @@ class SqliteBooks(Books):
             self._connection.execute(_ADD_DAYS, (json.dumps(fitting),))
         return used
 
-    def revoked(self, key_ids: list[int], moment: str) -> set[int]:
-        """By primary key: some microseconds a batch."""
+    def find_revoked(self, key_ids: list[int], moment: str) -> set[int]:
+        """Look the keys up by primary key: some microseconds a batch."""
         return {key_id for (key_id,) in self._connection.execute(_REVOKED, (json.dumps(key_ids), moment))}
 
-    def run(self, statement: str, values: dict[str, Any] | Sequence[dict[str, Any]]) -> list[tuple[Any, ...]]:
-        """SQLite reads `:name` itself."""
+    def execute(self, statement: str, values: dict[str, Any] | Sequence[dict[str, Any]]) -> list[tuple[Any, ...]]:
+        """Run the statement as it is: SQLite reads `:name` parameters."""
         if isinstance(values, dict):
             return self._connection.execute(statement, values).fetchall()
         self._connection.executemany(statement, values)

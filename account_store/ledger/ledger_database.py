@@ -1,0 +1,308 @@
+"""Applies a batch of operations: the common case in a statement or two for the whole batch, the rest one by one under row locks.
+
+Most batches are plain charges of accounts that have credits left: their sums for each account and month are added where they fit. Three
+kinds of operation are decided one by one, in order of arrival, while the row of their account's month is locked: those of an account whose
+sum does not fit, those under an idempotency key, and those of reservations. Both ways hold `used <= allowed` in the database itself,
+whatever other processes do.
+
+What must not live here: the differences between the databases (`sqlite_ledger`, `postgresql_ledger`).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from account_store.clock import day_of
+from account_store.errors import IdempotencyKeyReusedError, KeyRevokedError
+from account_store.ledger.operations import Charge, Kind, Operation
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from contextlib import AbstractContextManager
+    from datetime import datetime
+
+IDEMPOTENCY_SECONDS = 24 * 60 * 60
+"""An idempotency key is remembered for so long (contract D4)."""
+
+Month = tuple[int, str]
+"""Account id and month: one row of `credit_month`, the unit of locking."""
+MonthSum = tuple[int, str, int, int]
+"""Account id, month, credits to add, credits allowed."""
+DaySum = tuple[int, str, int, int, int]
+"""Account id, day, key id, credits to add, requests to add."""
+_PLAIN = (Kind.CHARGE, Kind.REFUND)
+_TAKING = (Kind.CHARGE, Kind.RESERVE)
+"""Operations that a revoked key may not start. It may still settle what it has reserved."""
+_FINAL = (Kind.CHARGE, Kind.SETTLE)
+"""Operations whose credits come back by a refund only: a reservation expires by itself."""
+
+
+@dataclass(slots=True)
+class _Balance:
+    used: int
+    allowed: int
+    before: int
+
+
+class InDoubtError(Exception):
+    """The database did not answer a commit. `LedgerDatabase.has_committed` tells later whether it holds."""
+
+    def __init__(self, transaction: str) -> None:
+        """Keep the name that the database gave to the transaction."""
+        super().__init__(f"no answer to the commit of transaction {transaction}")
+        self.transaction = transaction
+        self.refunds: list[Operation] = []
+        """Give these back if the commit holds: the callers got an error and must not pay."""
+
+
+class LedgerDatabase(ABC):
+    """A connection that applies batches of operations; for one thread."""
+
+    lock_suffix = ""
+    """Ends a SELECT that locks its row."""
+    commits_plain_first = False
+    """Plain charges are committed before the others are decided."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close the connection."""
+
+    @abstractmethod
+    def transaction(self) -> AbstractContextManager[object]:
+        """Enclose everything of one batch."""
+
+    @abstractmethod
+    def locking_transaction(self) -> AbstractContextManager[object]:
+        """Enclose the operations that are decided under locks."""
+
+    @abstractmethod
+    def add_usage(self, months: list[MonthSum], days: list[DaySum]) -> dict[Month, int]:
+        """Add to all months that have room, and to their days; return the credits used of each of these months.
+
+        Takes locks in the order of `months`.
+        """
+
+    @abstractmethod
+    def execute(self, statement: str, values: dict[str, Any] | Sequence[dict[str, Any]]) -> list[tuple[Any, ...]]:
+        """Run one statement of this module (`:name` parameters), or the same for several rows; return its rows."""
+
+    @abstractmethod
+    def find_revoked(self, key_ids: list[int], moment: str) -> set[int]:
+        """Return those of the keys that were revoked at `moment` (`2026-11-21 18:00:00`, UTC), read in this batch."""
+
+    def has_committed(self, transaction: str) -> bool | None:  # noqa: ARG002 - for databases whose commits can be in doubt
+        """Return whether a transaction that was in doubt holds; None while it is still open."""
+        return False
+
+    def apply(self, operations: list[Operation], now: datetime) -> list[Charge | Exception]:
+        """Apply all operations and commit; return their results in the same order."""
+        today = day_of(now)
+        for operation in operations:
+            operation.day = operation.day or today
+        with self.transaction():
+            taking = sorted({operation.key_id for operation in operations if operation.kind in _TAKING})
+            revoked = self.find_revoked(taking, f"{now:%Y-%m-%d %H:%M:%S}") if taking else set()
+            if not revoked:
+                return self._apply(operations, now)
+            is_refused = [operation.kind in _TAKING and operation.key_id in revoked for operation in operations]
+            allowed = [operation for operation, refused in zip(operations, is_refused, strict=True) if not refused]
+            results = iter(self._apply(allowed, now))
+            return [KeyRevokedError("the key was revoked: nothing was charged") if refused else next(results) for refused in is_refused]
+
+    def _apply(self, operations: list[Operation], now: datetime) -> list[Charge | Exception]:
+        try:
+            results = self._add_plain(operations)
+        except InDoubtError as doubt:
+            charges = [operation for operation in operations if _is_plain(operation) and operation.kind is Kind.CHARGE]
+            doubt.refunds = [_build_refund(operation, operation.credits) for operation in charges]
+            raise
+        rest = [place for place, result in enumerate(results) if result is None]
+        if rest:
+            try:
+                decided = self._decide_under_locks([operations[place] for place in rest], int(now.timestamp()))
+            except Exception as error:
+                if not self.commits_plain_first or len(rest) == len(operations):
+                    raise
+                decided = [error] * len(rest)  # the plain charges are committed: their callers must get their results
+            for place, result in zip(rest, decided, strict=True):
+                results[place] = result
+        return results  # type: ignore[return-value]
+
+    def _decide_under_locks(self, operations: list[Operation], unix: int) -> list[Charge | Exception]:
+        decided: list[Charge | Exception] = []
+        try:
+            with self.locking_transaction():
+                decided = self._decide_all(operations, unix)
+        except InDoubtError as doubt:
+            doubt.refunds = [
+                _build_refund(operation, result.granted)
+                for operation, result in zip(operations, decided, strict=True)
+                if isinstance(result, Charge) and operation.kind in _FINAL and operation.idempotency_key is None and result.granted
+            ]
+            raise
+        return decided
+
+    def _add_plain(self, operations: list[Operation]) -> list[Charge | Exception | None]:
+        """Add the sums of plain charges and refunds; None for each operation that must be decided under locks."""
+        sums: dict[Month, int] = defaultdict(int)
+        allowed: dict[Month, int] = {}
+        credits_by_day: dict[tuple[int, str, int], int] = defaultdict(int)
+        requests_by_day: dict[tuple[int, str, int], int] = defaultdict(int)
+        plain = [((one.account_id, one.month), _get_amount(one)) if _is_plain(one) else None for one in operations]
+        for operation, known in zip(operations, plain, strict=True):
+            if known is None:
+                continue
+            month, amount = known
+            sums[month] += amount
+            allowed[month] = operation.allowed
+            place = (operation.account_id, operation.day, operation.key_id)
+            credits_by_day[place] += amount
+            requests_by_day[place] += (amount > 0) - (amount < 0)
+        if not sums:
+            return [None] * len(operations)
+        changed = sorted(place for place in credits_by_day if credits_by_day[place] or requests_by_day[place])
+        days = [(*place, credits_by_day[place], requests_by_day[place]) for place in changed]
+        used = self.add_usage([(*month, sums[month], allowed[month]) for month in sorted(sums)], days)
+        running = {month: used[month] - sums[month] for month in used}
+        results: list[Charge | Exception | None] = []
+        for operation, known in zip(operations, plain, strict=True):
+            if known is None or known[0] not in running:
+                results.append(None)
+                continue
+            month, amount = known
+            running[month] += amount
+            results.append(operation.build_charge(max(amount, 0), running[month]))
+        return results
+
+    def _decide_all(self, operations: list[Operation], unix: int) -> list[Charge | Exception]:
+        balances = {}
+        for month, allowed in sorted({(one.account_id, one.month): one.allowed for one in operations}.items()):
+            used = self._lock_month(month, allowed)
+            balances[month] = _Balance(used, allowed, used)
+        days: Counter[tuple[int, str, int]] = Counter()
+        requests: Counter[tuple[int, str, int]] = Counter()
+        results = []
+        for operation in operations:
+            balance = balances[operation.account_id, operation.month]
+            before = balance.used
+            result = self._decide(operation, balance, unix)
+            results.append(result)
+            place = (operation.account_id, operation.day, operation.key_id)
+            days[place] += balance.used - before
+            requests[place] += _count_requests(operation, result)
+        changed = [(month, balance) for month, balance in balances.items() if balance.used != balance.before]
+        if changed:
+            rows = [{"account_id": a, "month": m, "used": b.used, "allowed": b.allowed} for (a, m), b in changed]
+            self.execute("UPDATE credit_month SET used = :used, allowed = :allowed WHERE account_id = :account_id AND month = :month", rows)
+        named = [
+            {"account_id": a, "day": d, "key_id": k, "credits": days[a, d, k], "requests": requests[a, d, k]}
+            for a, d, k in sorted(days)
+            if days[a, d, k] or requests[a, d, k]
+        ]
+        if named:
+            self.execute(_ADD_DAY, named)
+        return results
+
+    def _lock_month(self, month: Month, allowed: int) -> int:
+        """Lock the row of a month, made when there is none; return the credits used."""
+        values = {"account_id": month[0], "month": month[1], "allowed": allowed}
+        lock = "SELECT used FROM credit_month WHERE account_id = :account_id AND month = :month" + self.lock_suffix
+        found = self.execute(lock, values)
+        if not found:
+            self.execute("INSERT INTO credit_month VALUES (:account_id, :month, 0, :allowed) ON CONFLICT DO NOTHING", values)
+            found = self.execute(lock, values)
+        return int(found[0][0])
+
+    def _decide(self, operation: Operation, balance: _Balance, unix: int) -> Charge | Exception:
+        if operation.kind is Kind.REFUND:
+            balance.used -= operation.credits
+            return operation.build_charge(0, balance.used)
+        if operation.kind is Kind.SETTLE:
+            return self._settle(operation, balance, unix)
+        if operation.idempotency_key is not None:
+            earlier = self._find_earlier(operation, balance, unix)
+            if earlier is not None:
+                return earlier
+        left = max(balance.allowed - balance.used, 0)
+        granted = min(operation.credits, left) if operation.is_partial else operation.credits * (operation.credits <= left)
+        balance.used += granted
+        is_granted = granted == operation.credits or operation.is_partial
+        if is_granted and operation.kind is Kind.RESERVE:
+            self.execute(_ADD_RESERVATION, _build_row(operation, granted, unix))
+        if is_granted and operation.idempotency_key is not None and operation.kind is Kind.CHARGE:
+            self.execute(_ADD_KEY, _build_row(operation, granted, unix + IDEMPOTENCY_SECONDS))
+        return operation.build_charge(granted, balance.used)
+
+    def _settle(self, operation: Operation, balance: _Balance, unix: int) -> Charge | Exception:
+        held = self.execute("DELETE FROM credit_reservation WHERE reservation_id = :id RETURNING credits", {"id": operation.reservation_id})
+        balance.used -= int(held[0][0]) if held else 0  # an expired reservation was given back, but its work was done all the same
+        if operation.idempotency_key is not None and operation.credits:
+            # The same request may have been settled while this one was worked on: it is charged once.
+            earlier = self._find_earlier(operation, balance, unix)
+            if earlier is not None:
+                return earlier
+            self.execute(_ADD_KEY, _build_row(operation, operation.credits, unix + IDEMPOTENCY_SECONDS))
+        balance.used += operation.credits
+        return operation.build_charge(operation.credits, balance.used)
+
+    def _find_earlier(self, operation: Operation, balance: _Balance, unix: int) -> Charge | Exception | None:
+        """Return the earlier result under the operation's idempotency key, or an error when the key belongs to another request."""
+        values = {"account_id": operation.account_id, "idempotency_key": operation.idempotency_key, "unix": unix}
+        found = self.execute(_FIND_KEY, values)
+        if not found:
+            return None
+        request_hash, granted = found[0]
+        if request_hash != operation.request_hash:
+            return IdempotencyKeyReusedError("the idempotency key was used for another request less than 24 hours ago")
+        return operation.build_charge(granted, balance.used, is_replay=True)
+
+
+_ADD_DAY = """
+INSERT INTO credit_day AS d (account_id, day, key_id, credits, requests) VALUES (:account_id, :day, :key_id, :credits, :requests)
+ON CONFLICT (account_id, day, key_id) DO UPDATE SET credits = d.credits + excluded.credits, requests = d.requests + excluded.requests
+"""
+_ADD_RESERVATION = """
+INSERT INTO credit_reservation (reservation_id, account_id, key_id, day, credits, created_unix)
+VALUES (:reservation_id, :account_id, :key_id, :day, :granted, :unix)
+"""
+_FIND_KEY = """
+SELECT request_hash, granted FROM replay
+WHERE account_id = :account_id AND idempotency_key = :idempotency_key AND expires_unix > :unix
+"""
+# Overwrites an expired key together with its stored answer.
+_ADD_KEY = """
+INSERT INTO replay (account_id, idempotency_key, request_hash, granted, day, expires_unix)
+VALUES (:account_id, :idempotency_key, :request_hash, :granted, :day, :unix)
+ON CONFLICT (account_id, idempotency_key) DO UPDATE SET request_hash = excluded.request_hash, granted = excluded.granted,
+    day = excluded.day, expires_unix = excluded.expires_unix, status = NULL, media_type = NULL, body = NULL
+"""
+
+
+def _build_row(operation: Operation, granted: int, unix: int) -> dict[str, Any]:
+    names = ("account_id", "key_id", "day", "idempotency_key", "request_hash", "reservation_id")
+    return {**{name: getattr(operation, name) for name in names}, "granted": granted, "unix": unix}
+
+
+def _build_refund(operation: Operation, credits_: int) -> Operation:
+    return Operation(Kind.REFUND, operation.account_id, operation.key_id, credits_, operation.allowed, day=operation.day)
+
+
+def _is_plain(operation: Operation) -> bool:
+    return operation.kind in _PLAIN and operation.idempotency_key is None
+
+
+def _get_amount(operation: Operation) -> int:
+    return operation.credits if operation.kind is Kind.CHARGE else -operation.credits
+
+
+def _count_requests(operation: Operation, result: Charge | Exception) -> int:
+    """Return the change of the number of paid requests."""
+    if operation.kind is Kind.REFUND:
+        return -1 if operation.credits else 0
+    is_free = isinstance(result, Exception) or result.is_replay or not result.granted
+    if operation.kind is Kind.SETTLE:
+        return -1 if is_free else 0
+    return 0 if is_free else 1
