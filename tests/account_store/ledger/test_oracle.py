@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from account_store.database import parse_url
 from account_store.errors import IdempotencyKeyReusedError
 from account_store.ledger.ledger_database import IDEMPOTENCY_SECONDS
-from account_store.ledger.steps import Charge, Kind, Operation
+from account_store.ledger.operations import Charge, Kind, Operation
 from account_store.ledger.writer import connect_ledger
 from tests.account_store.conftest import new_caller
 
