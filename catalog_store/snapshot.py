@@ -161,6 +161,8 @@ def read_manifest(folder: Path) -> Manifest:
         raise NoSnapshotError(f"no snapshot at {folder}: it has no {MANIFEST}") from error
     try:
         manifest = msgspec.json.decode(content, type=Manifest)
+        # Decoding by type does not look into the names of members that it ignores; a damaged byte may lie there.
+        values: dict[str, object] = msgspec.json.decode(content)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise SnapshotInvalidError(f"{path}: not a manifest: {error}") from error
     if manifest.format != FORMAT or manifest.format_version != FORMAT_VERSION:
@@ -168,7 +170,7 @@ def read_manifest(folder: Path) -> Manifest:
             f"{path}: format {manifest.format!r} version {manifest.format_version}, this program reads {FORMAT!r} {FORMAT_VERSION}: "
             "publish again with this program or use the one that wrote it"
         )
-    if not _is_sealed(manifest, content):
+    if not _is_sealed(manifest, values):
         raise SnapshotInvalidError(f"{path} is damaged, it breaks its seal: restore it from a backup, or roll back to another snapshot")
     return manifest
 
@@ -178,11 +180,11 @@ def seal_of(values: Mapping[str, object], members: Iterable[str]) -> str:
     return hashlib.sha256(msgspec.json.encode([[name, values.get(name)] for name in members], order="sorted")).hexdigest()
 
 
-def _is_sealed(manifest: Manifest, content: bytes) -> bool:
+def _is_sealed(manifest: Manifest, values: Mapping[str, object]) -> bool:
     """A seal that is lost counts as broken: `sequence` and `seal` came into the format together."""
     if manifest.seal is None:
         return manifest.sequence == 0
-    return seal_of(msgspec.json.decode(content), manifest.seal.members) == manifest.seal.sha256
+    return seal_of(values, manifest.seal.members) == manifest.seal.sha256
 
 
 def verify(folder: Path, *, contents: bool | str = True, besides: str = "", report: Callable[[str], None] = lambda _line: None) -> Manifest:

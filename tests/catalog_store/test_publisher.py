@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import shutil
@@ -7,14 +8,26 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
 import polars as pl
 import pytest
 
 from catalog_store import publisher
 from catalog_store.errors import MissingTableError, NoSnapshotError, PublishBusyError, SnapshotExistsError, SnapshotInvalidError
-from catalog_store.publisher import current_folder, damaged_snapshots, highest_ids, prune, publish, rollback, snapshots, unused_id
+from catalog_store.publisher import (
+    current_folder,
+    damaged_snapshots,
+    find_snapshot,
+    highest_ids,
+    live_snapshot,
+    prune,
+    publish,
+    rollback,
+    snapshots,
+    unused_id,
+)
 from catalog_store.reader import open_catalog
-from catalog_store.snapshot import MANIFEST, read_manifest, verify
+from catalog_store.snapshot import MANIFEST, Manifest, Snapshot, StoredFile, StoredTable, read_manifest, sha256, stored_file, verify
 from catalog_store.tables.files import parts
 from tests.catalog_store.catalog_tables import make_tables
 
@@ -38,6 +51,24 @@ def live(root: Path) -> str:
 
 def files_of(folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def lay_manifest(root: Path, snapshot_id: str, *, sequence: int = 0, second: int = 0, **next_ids: int) -> Path:
+    """Write a snapshot that is hardly more than its manifest; one without a sequence number has no seal."""
+    folder = root / "snapshots" / snapshot_id
+    folder.mkdir(parents=True)
+    (folder / "catalog.duckdb").write_text(snapshot_id)
+    file = stored_file(folder, folder / "catalog.duckdb")
+    tables = {"recording": StoredTable(0, 0, ())}
+    made_at = f"2026-01-01T00:00:{second:02d}Z"
+    manifest = Manifest("music-catalog-snapshot", 1, snapshot_id, made_at, "0" * 16, tables, next_ids, file, (), sequence=sequence)
+    (folder / MANIFEST).write_bytes((manifest.sealed() if sequence else manifest).encode())
+    return folder
+
+
+def make_current(root: Path, snapshot_id: str) -> None:
+    (root / "current").unlink(missing_ok=True)
+    (root / "current").symlink_to(f"snapshots/{snapshot_id}")
 
 
 def test_publish_makes_a_whole_snapshot_and_switches_to_it(small: dict[str, Path], tmp_path: Path) -> None:
@@ -198,9 +229,9 @@ def test_ids_given_out_are_remembered_through_a_rollback(small: dict[str, Path],
     assert third.manifest.next_ids == {"artist": 7, "recording": 200}
 
 
-def test_prune_keeps_the_newest_and_the_live_one(small: dict[str, Path], tmp_path: Path) -> None:
-    for name in ("a", "b", "c", "d"):
-        publish(small, tmp_path, snapshot_id=name, next_ids={})
+def test_prune_keeps_the_newest_and_the_live_one(tmp_path: Path) -> None:
+    for number, name in enumerate("abcd", start=1):
+        lay_manifest(tmp_path, name, sequence=number)
     rollback(tmp_path, "a")
     assert prune(tmp_path, 2) == ["b"]
     assert ids(tmp_path) == ["a", "c", "d"]
@@ -212,26 +243,22 @@ def test_prune_keeps_the_newest_and_the_live_one(small: dict[str, Path], tmp_pat
 def test_the_snapshot_published_last_is_the_newest_when_the_clock_went_back(
     small: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for year, name in ((2026, "z"), (2025, "b"), (2024, "a"), (2025, "c")):
+    for year, name in ((2026, "z"), (2024, "b"), (2025, "a")):
         set_clock(monkeypatch, year)
         publish(small, tmp_path, snapshot_id=name, next_ids={"recording": 21})
-    assert ids(tmp_path) == ["z", "b", "a", "c"]
+    assert ids(tmp_path) == ["z", "b", "a"]
     rollback(tmp_path, "z")
-    assert prune(tmp_path, 2) == ["b"]
-    assert ids(tmp_path) == ["z", "a", "c"]
-    rollback(tmp_path, "c")
-    assert prune(tmp_path, 1) == ["z", "a"]
+    assert prune(tmp_path, 1) == ["b"]
+    assert ids(tmp_path) == ["z", "a"]
 
 
 def test_snapshots_without_a_sequence_number_are_older_and_ordered_by_time(
     small: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for year, name in ((2020, "y"), (2019, "z")):
-        set_clock(monkeypatch, year)
-        folder = publish(small, tmp_path, snapshot_id=name, next_ids={}).folder
-        older = json.loads((folder / MANIFEST).read_text())
-        del older["sequence"], older["seal"]
-        (folder / MANIFEST).write_text(json.dumps(older))
+    for second, name in ((20, "y"), (19, "z")):
+        older = json.loads((lay_manifest(tmp_path, name, second=second) / MANIFEST).read_text())
+        del older["sequence"]
+        (tmp_path / "snapshots" / name / MANIFEST).write_text(json.dumps(older))
     set_clock(monkeypatch, 1999)
     assert publish(small, tmp_path, snapshot_id="a", next_ids={}).manifest.sequence == 1
     assert ids(tmp_path) == ["z", "y", "a"]
@@ -248,9 +275,9 @@ def set_clock(monkeypatch: pytest.MonkeyPatch, year: int) -> None:
 
 def test_an_id_that_was_given_before_gets_a_number(small: dict[str, Path], tmp_path: Path) -> None:
     assert unused_id(tmp_path, "a") == "a"
-    for name in ("a", "a-2", "b", "c"):
+    for name in ("a", "a-2", "c"):
         publish(small, tmp_path, snapshot_id=name, next_ids={})
-    assert prune(tmp_path, 1) == ["a", "a-2", "b"]
+    assert prune(tmp_path, 1) == ["a", "a-2"]
     assert unused_id(tmp_path, "c") == "c-2"
     assert unused_id(tmp_path, "a") == "a-3", "callers may still ask what changed since the one that was pruned"
     assert unused_id(tmp_path, "d") == "d"
@@ -376,3 +403,201 @@ def test_tables_without_rows_can_be_published(tmp_path: Path) -> None:
     with open_catalog(tmp_path) as catalog:
         assert catalog.track_body(1) is None
         assert catalog.search(artist="a", title="b").hits == []
+
+
+def test_publish_reports_each_step_in_order(small: dict[str, Path], tmp_path: Path) -> None:
+    told: list[str] = []
+    publish(small, tmp_path, snapshot_id="a", next_ids={}, report=told.append)
+    taken = [f"taking over {name}" for name in read_manifest(tmp_path / "snapshots" / "a").tables]
+    assert sorted(taken) == sorted(f"taking over {name}" for name in small)
+    assert told == [
+        *taken,
+        "building the analysts' file",
+        "building the serving file",
+        "building the search index",
+        "writing the manifest",
+        "checking invariants",
+        "flushing to disk",
+        "switching to the new snapshot",
+    ]
+
+
+def test_manifest_of_a_published_snapshot_lists_parts_and_attachments_in_order(small: dict[str, Path], tmp_path: Path) -> None:
+    frame = pl.read_parquet(parts(small["recording"])[0])
+    divided = tmp_path / "recording"
+    divided.mkdir()
+    for number, rows in enumerate((frame[:7], frame[7:])):
+        rows.write_parquet(divided / f"part-{number:05d}.parquet")
+    for name in ("b.txt", "a.txt"):
+        (tmp_path / name).write_text(name)
+    attachments = {name: tmp_path / name for name in ("b.txt", "a.txt")}
+    manifest = publish(
+        {**small, "recording": divided}, tmp_path / "root", snapshot_id="x" * 64, next_ids={"work": 2}, attachments=attachments
+    ).manifest
+    assert (manifest.format, manifest.format_version, manifest.id, manifest.sequence) == ("music-catalog-snapshot", 1, "x" * 64, 1)
+    assert datetime.strptime(manifest.created_at, "%Y-%m-%dT%H:%M:%S.%f%z").utcoffset() is not None
+    recording = manifest.tables["recording"]
+    assert [(part.path, part.rows) for part in recording.files] == [
+        ("tables/recording/part-00000.parquet", 7),
+        ("tables/recording/part-00001.parquet", 13),
+    ]
+    sizes = [(divided / f"part-0000{number}.parquet").stat().st_size for number in (0, 1)]
+    assert (recording.rows, recording.bytes, [part.bytes for part in recording.files]) == (20, sum(sizes), sizes)
+    assert [file.path for file in manifest.attachments] == ["a.txt", "b.txt"]
+    served = [file.path for file in manifest.serving]
+    assert served == sorted(served)
+    assert manifest.analyst_file.path == "catalog.duckdb"
+
+
+@pytest.mark.parametrize("code", [errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP])
+def test_file_that_cannot_be_linked_is_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int) -> None:
+    def refuse(_self: Path, _target: Path) -> None:
+        raise OSError(code, "no links here")
+
+    (tmp_path / "source").write_bytes(b"x")
+    monkeypatch.setattr(Path, "hardlink_to", refuse)
+    publisher._link_or_copy(tmp_path / "source", tmp_path / "deep" / "er" / "target")
+    assert (tmp_path / "deep" / "er" / "target").read_bytes() == b"x"
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EACCES, errno.EIO, errno.EEXIST, errno.EROFS])
+def test_file_that_fails_to_link_for_another_reason_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int) -> None:
+    def refuse(_self: Path, _target: Path) -> None:
+        raise OSError(code, "broken")
+
+    (tmp_path / "source").write_bytes(b"x")
+    monkeypatch.setattr(Path, "hardlink_to", refuse)
+    with pytest.raises(OSError, match="broken"):
+        publisher._link_or_copy(tmp_path / "source", tmp_path / "target")
+    assert not (tmp_path / "target").exists()
+
+
+def test_only_files_that_the_live_snapshot_shares_keep_their_entry_unread(tmp_path: Path) -> None:
+    live, building = lay_manifest(tmp_path, "live", sequence=1), tmp_path / "building"
+    building.mkdir()
+    for name in ("shared", "copied", "unlisted", "gone"):
+        (live / name).write_text(name)
+        (building / name).hardlink_to(live / name)
+    (building / "copied").unlink()
+    (building / "copied").write_text("copied")
+    (live / "gone").unlink()
+    (building / "new").write_text("new")
+    listed = [StoredFile(name, 1, f"as said of {name}") for name in ("shared", "copied", "gone")]
+    manifest = msgspec.structs.replace(read_manifest(live), serving=tuple(listed))
+    (live / MANIFEST).write_bytes(manifest.sealed().encode())
+    files = [building / name for name in ("shared", "copied", "unlisted", "gone", "new")]
+    read = [stored_file(building, file) for file in files]
+    assert list(publisher._stored_serving(building, files, live)) == [listed[0], *read[1:]]
+    assert list(publisher._stored_serving(building, files, None)) == read
+    assert read[0].sha256 == sha256(building / "shared")
+
+
+def test_snapshots_are_ordered_by_sequence_then_time_then_id(tmp_path: Path) -> None:
+    for name, sequence, second in (("c", 2, 1), ("d", 1, 9), ("b", 0, 5), ("a", 0, 5), ("e", 0, 4)):
+        lay_manifest(tmp_path, name, sequence=sequence, second=second)
+    make_current(tmp_path, "d")
+    assert ids(tmp_path) == ["e", "a", "b", "d", "c"]
+    assert [snapshot.id for snapshot in snapshots(tmp_path) if snapshot.is_current] == ["d"]
+
+
+def test_only_folders_that_held_a_catalog_count_as_damaged(tmp_path: Path) -> None:
+    lay_manifest(tmp_path, "good", sequence=1)
+    folder = tmp_path / "snapshots"
+    (folder / "empty").mkdir()
+    (folder / "tables-only" / "tables").mkdir(parents=True)
+    (folder / "tables-file").mkdir()
+    (folder / "tables-file" / "tables").write_text("")
+    (folder / "manifest-only").mkdir()
+    (folder / "manifest-only" / MANIFEST).write_text("{")
+    for ignored in (".building-x", "no id"):
+        (folder / ignored).mkdir()
+        (folder / ignored / MANIFEST).write_text("{")
+    (folder / "file").write_text("")
+    assert ids(tmp_path) == ["good"]
+    damaged = damaged_snapshots(tmp_path)
+    assert sorted(damaged) == ["manifest-only", "tables-only"]
+    assert "not a manifest" in damaged["manifest-only"]
+    assert "it has no manifest.json" in damaged["tables-only"]
+
+
+def test_highest_ids_are_the_largest_of_all_snapshots_and_of_the_caller(tmp_path: Path) -> None:
+    lay_manifest(tmp_path, "a", sequence=1, recording=30, artist=4)
+    lay_manifest(tmp_path, "b", sequence=2, recording=20, label=1)
+    assert highest_ids(tmp_path) == {"recording": 30, "artist": 4, "label": 1}
+    given = {"release": 1, "recording": 31, "artist": 3}
+    assert highest_ids(tmp_path, given) == {"artist": 4, "recording": 31, "release": 1, "label": 1}
+    assert list(highest_ids(tmp_path, given))[:3] == ["artist", "recording", "release"], "manifests are the same bytes whatever the order"
+    assert given == {"release": 1, "recording": 31, "artist": 3}
+
+
+def test_ids_of_a_damaged_snapshot_come_from_all_parts_of_its_tables(tmp_path: Path) -> None:
+    held = {"recording": ([9, 2], [3]), "artist": ([1], [5, 4]), "release": ([],), "label": ([7],)}
+    for kind, columns in held.items():
+        folder = tmp_path / "snapshots" / "a" / "tables" / kind
+        folder.mkdir(parents=True)
+        for number, values in enumerate(columns):
+            pl.DataFrame({f"{kind}_id": values}, schema={f"{kind}_id": pl.Int64}).write_parquet(folder / f"part-{number:05d}.parquet")
+    assert highest_ids(tmp_path) == {"recording": 10, "artist": 6, "release": 1, "label": 8}
+    (tmp_path / "snapshots" / "a" / "tables" / "label" / "part-00000.parquet").write_bytes(b"no parquet")
+    with pytest.raises(SnapshotInvalidError, match="neither a usable"):
+        highest_ids(tmp_path)
+
+
+def test_snapshot_is_found_by_id_and_the_live_one_is_marked(tmp_path: Path) -> None:
+    with pytest.raises(NoSnapshotError, match=r"no snapshot 'a' under .*: there are none$"):
+        find_snapshot(tmp_path, "a")
+    with pytest.raises(NoSnapshotError, match=r"nothing is published under .*: build a catalog first"):
+        live_snapshot(tmp_path)
+    one, two = (lay_manifest(tmp_path, name, sequence=number) for number, name in enumerate("ab", start=1))
+    make_current(tmp_path, "b")
+    assert find_snapshot(tmp_path, "a") == Snapshot(one, read_manifest(one), is_current=False)
+    assert find_snapshot(tmp_path, "b") == live_snapshot(tmp_path) == Snapshot(two, read_manifest(two), is_current=True)
+    (tmp_path / "snapshots" / "file").write_text("")
+    for name in ("file", ".", "..", "c"):
+        with pytest.raises(NoSnapshotError, match=r"there are a, b$"):
+            find_snapshot(tmp_path, name)
+    (one / MANIFEST).write_text("{")
+    with pytest.raises(SnapshotInvalidError):
+        find_snapshot(tmp_path, "a")
+
+
+def test_current_that_is_no_link_is_an_error_and_not_an_empty_catalog(tmp_path: Path) -> None:
+    (tmp_path / "current").mkdir()
+    with pytest.raises(OSError, match="Invalid argument"):
+        current_folder(tmp_path)
+
+
+def test_unused_id_counts_up_past_folders_and_dangling_links(tmp_path: Path) -> None:
+    (tmp_path / "snapshots" / "a").mkdir(parents=True)
+    assert unused_id(tmp_path, "a") == "a-2"
+    (tmp_path / "snapshots" / "a-2").symlink_to("nowhere")
+    (tmp_path / "snapshots" / "a-4").mkdir()
+    assert [unused_id(tmp_path, name) for name in ("a", "a-4", "b")] == ["a-3", "a-4-2", "b"]
+
+
+@pytest.mark.parametrize(("keep", "removed"), [(1, ["a", "b"]), (2, ["a"]), (3, []), (4, []), (9, [])])
+def test_prune_keeps_exactly_so_many_of_the_newest(tmp_path: Path, keep: int, removed: list[str]) -> None:
+    for number, name in enumerate("abc", start=1):
+        lay_manifest(tmp_path, name, sequence=number)
+    make_current(tmp_path, "c")
+    assert prune(tmp_path, keep) == removed
+    assert ids(tmp_path) == [name for name in "abc" if name not in removed]
+
+
+@pytest.mark.parametrize("keep", [0, -1])
+def test_prune_refuses_to_keep_nothing(tmp_path: Path, keep: int) -> None:
+    lay_manifest(tmp_path, "a", sequence=1)
+    with pytest.raises(ValueError, match=f"keep is {keep}: at least the newest snapshot must stay"):
+        prune(tmp_path, keep)
+    assert ids(tmp_path) == ["a"]
+
+
+def test_rollback_returns_the_live_snapshot_and_frees_the_lock_after_a_failure(tmp_path: Path) -> None:
+    folders = {name: lay_manifest(tmp_path, name, sequence=number) for number, name in enumerate("abc", start=1)}
+    make_current(tmp_path, "c")
+    (folders["a"] / "catalog.duckdb").write_text("other")
+    with pytest.raises(SnapshotInvalidError):
+        rollback(tmp_path, "a")
+    assert rollback(tmp_path, "b") == Snapshot(folders["b"], read_manifest(folders["b"]), is_current=True)
+    assert (tmp_path / "current").readlink() == Path("snapshots/b")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".publish.lock", "current", "snapshots"]

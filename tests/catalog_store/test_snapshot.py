@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -10,7 +11,22 @@ from hypothesis import strategies as st
 
 from catalog_store import snapshot
 from catalog_store.errors import NoSnapshotError, SnapshotInvalidError
-from catalog_store.snapshot import MANIFEST, Manifest, StoredFile, StoredTable, TablePart, read_manifest, schema_version, sha256, verify
+from catalog_store.snapshot import (
+    ID_SHAPE,
+    MANIFEST,
+    Manifest,
+    Snapshot,
+    StoredFile,
+    StoredTable,
+    TablePart,
+    read_manifest,
+    schema_version,
+    seal_of,
+    sha256,
+    stored_file,
+    verify,
+)
+from catalog_store.tables import TABLES
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "snapshot_format.md"
 
@@ -62,7 +78,7 @@ def test_contents_are_read_below_one_folder_or_besides_one(folder: Path) -> None
     content[-1] ^= 1
     (folder / served).write_bytes(content)
     for options in ({"contents": "tables"}, {"contents": "serv"}, {"besides": "serving"}, {"contents": False}):
-        assert verify(folder, **options).id == "first"  # type: ignore[arg-type]
+        assert verify(folder, **options).id == "first"
     for options in ({"contents": "serving"}, {"besides": "tables"}, {"besides": "serv"}, {}):
         with pytest.raises(SnapshotInvalidError, match="has other contents"):
             verify(folder, **options)  # type: ignore[arg-type]
@@ -163,3 +179,108 @@ def test_the_page_describes_every_field() -> None:
     for struct in (Manifest, StoredTable, TablePart, StoredFile):
         for field in struct.__struct_fields__:
             assert f"`{field}`" in page, field
+
+
+def lay_files(folder: Path, **sizes: int) -> Manifest:
+    """Write a snapshot of files of these sizes: the first is the analysts' file, the others are attachments below folders of their own."""
+    for name, size in sizes.items():
+        path = folder / name.replace("__", "/")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"x" * size)
+    first, *others = (stored_file(folder, folder / name.replace("__", "/")) for name in sizes)
+    tables = {"recording": StoredTable(7, 0, ())}
+    manifest = Manifest("music-catalog-snapshot", 1, "plain", "2026-01-01T00:00:00Z", "0" * 16, tables, {}, first, (), tuple(others), 1)
+    (folder / MANIFEST).write_bytes(manifest.sealed().encode())
+    return manifest
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({}, ["0.0 of 30.0", "11.0 of 30.0", "21.0 of 30.0"]),
+        ({"besides": "b"}, ["0.0 of 20.0", "11.0 of 20.0"]),
+        ({"contents": "b"}, ["0.0 of 10.0"]),
+        ({"contents": False}, []),
+    ],
+)
+def test_progress_counts_only_bytes_that_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, object], told: list[str]
+) -> None:
+    monkeypatch.setattr(snapshot, "REPORTED_BYTES", 10)
+    monkeypatch.setattr(snapshot, "_GB", 1)
+    lay_files(tmp_path, one=2, b__two=0, three=9, b__four=10, five=9)
+    lines: list[str] = []
+    verify(tmp_path, report=lines.append, **options)  # type: ignore[arg-type]
+    assert lines == [f"verifying snapshot plain: {line} GB read" for line in told]
+
+
+@pytest.mark.parametrize("size", [4, 6])
+def test_file_of_another_size_is_named_with_both_sizes(tmp_path: Path, size: int) -> None:
+    lay_files(tmp_path, one=5)
+    (tmp_path / "one").write_bytes(b"x" * size)
+    for contents in (True, False):
+        with pytest.raises(SnapshotInvalidError, match=rf"^snapshot plain at .* is damaged: one has {size} bytes instead of 5: roll back"):
+            verify(tmp_path, contents=contents)
+
+
+def test_folder_in_the_place_of_a_file_counts_as_missing(tmp_path: Path) -> None:
+    lay_files(tmp_path, one=5)
+    (tmp_path / "one").unlink()
+    (tmp_path / "one").mkdir()
+    with pytest.raises(SnapshotInvalidError, match="one is missing"):
+        verify(tmp_path, contents=False)
+
+
+def test_summary_names_id_time_and_recordings(tmp_path: Path) -> None:
+    manifest = lay_files(tmp_path, one=1)
+    expected = {"id": "plain", "created_at": "2026-01-01T00:00:00Z", "is_current": False, "recordings": 7}
+    assert Snapshot(tmp_path, manifest).summary() == expected
+    assert Snapshot(tmp_path, manifest, is_current=True).summary() == expected | {"is_current": True}
+
+
+def test_seal_covers_every_member_that_has_a_value_and_is_reproducible(tmp_path: Path) -> None:
+    lay_files(tmp_path, one=1)
+    content = json.loads((tmp_path / MANIFEST).read_text())
+    covered = ["format", "format_version", "id", "created_at", "schema_version", "tables", "analyst_file", "sequence"]
+    plain = json.dumps([[name, content[name]] for name in covered], separators=(",", ":"), sort_keys=True)
+    assert content["seal"] == {"members": covered, "sha256": hashlib.sha256(plain.encode()).hexdigest()}
+    assert seal_of({"b": 1}, ["a", "b"]) == hashlib.sha256(b'[["a",null],["b",1]]').hexdigest()
+
+
+@pytest.mark.parametrize(("member", "value"), [("format", "other"), ("format_version", 0), ("format_version", 2)])
+def test_manifest_of_another_format_is_refused_with_both_formats(tmp_path: Path, member: str, value: object) -> None:
+    lay_files(tmp_path, one=1)
+    content = json.loads((tmp_path / MANIFEST).read_text()) | {member: value}
+    (tmp_path / MANIFEST).write_text(json.dumps(content))
+    told = rf"format '{content['format']}' version {content['format_version']}, this program reads 'music-catalog-snapshot' 1"
+    with pytest.raises(SnapshotInvalidError, match=told):
+        read_manifest(tmp_path)
+
+
+@pytest.mark.parametrize("name", [b'"colo\xf4r"', b'"\xff"'])
+def test_manifest_with_a_member_whose_name_is_no_text_is_refused(tmp_path: Path, name: bytes) -> None:
+    lay_files(tmp_path, one=1)
+    content = (tmp_path / MANIFEST).read_bytes()
+    (tmp_path / MANIFEST).write_bytes(content.replace(b"{", b"{" + name + b": 1,", 1))
+    with pytest.raises(SnapshotInvalidError, match="not a manifest"):
+        read_manifest(tmp_path)
+
+
+def test_file_in_the_place_of_a_snapshot_is_no_snapshot(tmp_path: Path) -> None:
+    (tmp_path / "plain").write_text("")
+    with pytest.raises(NoSnapshotError, match="it has no manifest"):
+        read_manifest(tmp_path / "plain")
+
+
+def test_schema_version_is_a_digest_of_names_and_types() -> None:
+    shape = [["genre", [[column.name, str(column.type)] for column in TABLES["genre"].columns]]]
+    plain = json.dumps(shape, separators=(",", ":"), ensure_ascii=False)
+    assert schema_version(["genre"]) == hashlib.sha256(plain.encode()).hexdigest()[:16]
+
+
+@pytest.mark.parametrize(
+    ("snapshot_id", "is_one"),
+    [("a", True), ("9", True), ("Z" * 64, True), ("a._-Z0", True), ("Z" * 65, False), ("-a", False), ("_a", False), ("a/", False)],
+)
+def test_snapshot_id_has_up_to_64_characters_and_begins_with_a_letter_or_digit(snapshot_id: str, is_one: bool) -> None:  # noqa: FBT001
+    assert bool(ID_SHAPE.fullmatch(snapshot_id)) is is_one
