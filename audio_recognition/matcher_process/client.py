@@ -201,4 +201,4 @@ def _too_late(seconds: float) -> MatcherBusyError:
 
 
 def _down(path: str, error: Exception) -> MatcherDownError:
-    return MatcherDownError(f"the matcher does not answer on {path}: {error or type(error).__name__}", RETRY_WHEN_DOWN)
+    return MatcherDownError(f"the matcher does not answer on {path}: {str(error) or type(error).__name__}", RETRY_WHEN_DOWN)
