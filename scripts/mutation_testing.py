@@ -65,7 +65,10 @@ TARGETS = {
             "pipeline/dumps/intake/daily_dumps.py",
         ),
         (
-            *(f"tests/pipeline/dumps/landing/test_{name}.py" for name in ("landing_zone", "landing_identity", "checksums")),
+            *(
+                f"tests/pipeline/dumps/landing/test_{name}.py"
+                for name in ("landing_zone", "landing_steps", "landing_identity", "upstream", "checksums")
+            ),
             "tests/pipeline/dumps/intake/test_daily_dumps.py",
         ),
     ),

@@ -331,7 +331,7 @@ def _fetch(file_system: Any, file: RemoteFile, target: Path, source: Source, rep
         except Exception as error:
             if attempt == ATTEMPTS or (isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)):
                 raise
-            report(f"{source.platform}: {file.name}: {error or type(error).__name__}; trying again in {pause:.0f} s")
+            report(f"{source.platform}: {file.name}: {str(error) or type(error).__name__}; trying again in {pause:.0f} s")
             time.sleep(pause)
             pause *= 2
         else:
