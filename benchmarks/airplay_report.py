@@ -36,7 +36,7 @@ from account_store.accounts import Accounts
 from account_store.database import open_engine, parse_url
 from account_store.streams.tables import airplay_day
 from benchmarks import postgres
-from catalog_api.airplay.forms import FORMS, JSON_TYPE
+from catalog_api.airplay.report_formats import FORMS, JSON_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

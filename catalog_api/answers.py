@@ -1,7 +1,7 @@
 """An answer, ready to be sent: status, headers and encoded body, itself the ASGI application that sends them.
 
 Tracks pass through as they were stored; nothing on the hot path is decoded or encoded again. What must not live here: what an answer says
-(handlers/), what an error looks like (problems.py), what it costs (metering.py).
+(routes/), what an error looks like (problems.py), what it costs (metering.py).
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ import msgspec
 from xxhash import xxh3_128_hexdigest
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from litestar.types import Receive, Scope, Send
 
 JSON = "application/json; charset=utf-8"
@@ -66,6 +68,11 @@ class Answer:
 def encoded(body: msgspec.Struct) -> Answer:
     """A 200 with a wire type."""
     return Answer(msgspec.json.encode(body))
+
+
+def page(items: Sequence[bytes], next_cursor: str | None) -> Answer:
+    """A 200 with the items as they are encoded."""
+    return Answer(b'{"results":[%s],"next_cursor":%s}' % (b",".join(items), msgspec.json.encode(next_cursor)))
 
 
 def with_members(body: bytes, members: dict[str, bytes]) -> bytes:

@@ -15,13 +15,12 @@ from litestar.types import ASGIApp
 
 from account_store.accounts import Accounts
 from account_store.rate_limits import RateLimiter, open_buckets
-from catalog_api.airplay.learning import names_learned
-from catalog_api.airplay.settling import keep_settled, settle_first
+from catalog_api.airplay.day_packing import keep_settled, settle_first
+from catalog_api.airplay.name_preload import names_learned
 from catalog_api.announcements import announcing
 from catalog_api.dashboard.site import Doors, dashboard, open_desk
 from catalog_api.description import description
 from catalog_api.genre_names import GenreNames
-from catalog_api.handlers import ROUTES
 from catalog_api.live_catalog import LiveCatalog
 from catalog_api.middleware.authentication import KeyCheck
 from catalog_api.middleware.fast_routes import ExpressLane
@@ -30,7 +29,8 @@ from catalog_api.middleware.unknown_key_limit import KeyGuesses
 from catalog_api.problems import problem
 from catalog_api.recognition import Recognition
 from catalog_api.reference import reference_page
-from catalog_api.routes import declared
+from catalog_api.route_declaration import declared
+from catalog_api.routes import ROUTES
 from catalog_api.server.request_statistics import REPORTS_FOLDER, Traffic
 from catalog_api.service import Service
 from catalog_api.settings import ApiSettings

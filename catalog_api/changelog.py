@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from email.utils import format_datetime
 from typing import TYPE_CHECKING
 
-from catalog_api.wire.service import InterfaceChange
+from catalog_api.wire.service_types import InterfaceChange
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

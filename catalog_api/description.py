@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from catalog_api.problems import CODES, PROBLEM_TYPE
-from catalog_api.routes import template
-from catalog_api.wire.problems import Problem, QuotaProblem
+from catalog_api.route_declaration import template
+from catalog_api.wire.service_types import Problem, QuotaProblem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from account_store.plans import PlanTable
     from catalog_api.parameters import Parameter
-    from catalog_api.routes import Route
+    from catalog_api.route_declaration import Route
 
 API_VERSION = "1.0.0"
 """Of the machine-readable description (specification, part 9)."""

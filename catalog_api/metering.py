@@ -4,7 +4,7 @@ Order (contract A8): the middleware checked the key, the route its plan, paramet
 catalog and the work. A lookup is answered before it is charged, and sent only when the charge holds. So an answer that turns out to be free
 (304, 400, 5xx) needs no refund, and no answer is given without its credit (decision 0014).
 
-What must not live here: what a question is about (handlers/), how credits are counted (account_store/ledger).
+What must not live here: what a question is about (routes/), how credits are counted (account_store/ledger).
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Question(ABC):
 
     __slots__ = ("told",)
     told: Mapping[str, str]
-    """Headers that the route tells with every answer: its deprecation. Set by routes.py where there is one."""
+    """Headers that the route tells with every answer: its deprecation. Set by route_declaration.py where there is one."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer; every error as a problem document, with the headers of the meter."""
@@ -345,7 +345,7 @@ def timestamp(moment: datetime) -> str:
 
 
 def _idempotency_key(scope: Scope) -> str | None:
-    """ApiError `invalid_parameter` on routes that take no key and are sent a wrong one; the others have refused it before (routes.py)."""
+    """ApiError `invalid_parameter` on routes that take no key and are sent a wrong one; the others refused it before."""
     wrong = idempotency_problem(scope)
     if wrong is not None:
         raise ApiError("invalid_parameter", f"{wrong.name}: {wrong.message}.", (wrong,))

@@ -2,7 +2,7 @@
 
 A route declares its parameters; `read` takes them all from a request at once and gathers everything that is wrong, so that one answer
 names all (contract A5). Values arrive as text; limits come from the specification, part 8. Add a parameter here when a route needs a new
-one. What must not live here: bodies (bodies.py), asking the catalog.
+one. What must not live here: bodies (request_bodies.py), asking the catalog.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlsplit
 
-from catalog_api.wire.links import PlatformLink
+from catalog_api.wire.catalog_types import PlatformLink
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

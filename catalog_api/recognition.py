@@ -1,6 +1,6 @@
 """Names the recordings in a fingerprint or an upload: asks the matcher, has uploads decoded in the sandbox, looks names up in the catalog.
 
-One per worker. What must not live here: what is sent and answered over HTTP (handlers/identify.py), what it costs (metering.py).
+One per worker. What must not live here: what is sent and answered over HTTP (routes/identify.py), what it costs (metering.py).
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from audio_recognition.matching import Reason
 from audio_recognition.uploads import SandboxUnavailableError, UploadSandbox
 from catalog_api.problems import ApiError
 from catalog_api.uploads import Spool
-from catalog_api.wire.artists import TrackArtist
-from catalog_api.wire.recognition import RecognitionResult
+from catalog_api.wire.catalog_types import TrackArtist
+from catalog_api.wire.matching_types import RecognitionResult
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

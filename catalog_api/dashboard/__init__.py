@@ -1,11 +1,11 @@
-"""The dashboard of key holders at `/dashboard`: pages made on the server, forms, the browser's own controls; no script.
+"""The dashboard of key holders at `/dashboard`: pages and forms made on the server, without scripts.
 
-    site       puts it together: routes, errors as pages, the policy headers of every answer
-    visits     one request of a browser: cookie, session, the check of every form
-    pages      templates to answers
-    asking     questions to /v1, in this process, as one of the account's keys: same code, same checks, same price
-    lanes      threads of its own for what blocks, with bounds and deadlines: /v1 never waits for a page
-    entrance, overview, keys, search, tracks, genres, suggestions, streams, webhooks    the pages
+    site                 routes, errors as pages, the policy headers of every answer
+    browser_session      one request of a browser: cookie, session, the check of every form
+    page_rendering       templates to answers
+    internal_requests    requests to /v1 in this process, as one of the account's keys: same code, same checks, same price
+    bounded_threads      threads for blocking work, with bounds and deadlines: /v1 never waits for a page
+    account_pages, track_pages, stream_pages, webhook_pages    the pages
 
-Add a module when a page appears. What must not live here: rules about keys, credits, passwords (account_store), anything that /v1 needs.
+What must not live here: rules about keys, credits and passwords (account_store), anything that /v1 needs.
 """

@@ -15,11 +15,11 @@ from litestar.params import FromPath
 
 from account_store.errors import UnavailableError
 from catalog_api.answers import Answer
-from catalog_api.dashboard import entrance, genres, keys, overview, search, streams, suggestions, tracks, webhooks
-from catalog_api.dashboard.asking import RefusedError
-from catalog_api.dashboard.lanes import BusyError, Lane, TooSlowError
-from catalog_api.dashboard.pages import POLICY, rendered, see_other, shipped
-from catalog_api.dashboard.visits import HOME, VISIT, Desk, Guest, KeyNeededError, SignInNeededError, Visit, visit
+from catalog_api.dashboard import account_pages, stream_pages, track_pages, webhook_pages
+from catalog_api.dashboard.bounded_threads import BusyError, Lane, TooSlowError
+from catalog_api.dashboard.browser_session import HOME, VISIT, Desk, Guest, KeyNeededError, SignInNeededError, Visit, visit
+from catalog_api.dashboard.internal_requests import RefusedError
+from catalog_api.dashboard.page_rendering import POLICY, rendered, see_other, shipped
 from catalog_api.problems import CODES, ApiError, request_id
 
 if TYPE_CHECKING:
@@ -55,18 +55,7 @@ async def no_page(visit: Guest, rest: FromPath[str]) -> Response[Any]:  # noqa: 
     raise NotFoundException("There is no such page.")
 
 
-PAGES = [
-    *(entrance.sign_in_form, entrance.sign_in, entrance.sign_out, entrance.sign_up_form, entrance.sign_up),
-    *(overview.overview, overview.password_form, overview.change_password),
-    *(keys.keys, keys.create_key, keys.rotate_key, keys.revoke_key),
-    *(search.search, tracks.track, tracks.evidence, genres.genres, genres.genre),
-    *(suggestions.suggestions, suggestions.suggestion_form, suggestions.suggest),
-    *(streams.streams, streams.stream_form, streams.create_stream, streams.report_form, streams.report_file),
-    *(streams.stream, streams.stop_stream),
-    *(webhooks.webhooks, webhooks.create_webhook, webhooks.webhook, webhooks.switch_webhook, webhooks.delete_webhook),
-    *(webhooks.rotate_secret, webhooks.ping, webhooks.replay_missed, webhooks.delivery, webhooks.replay_delivery),
-    *(style, icon, no_page),
-]
+PAGES = [*account_pages.PAGES, *track_pages.PAGES, *stream_pages.PAGES, *webhook_pages.PAGES, style, icon, no_page]
 
 
 def open_desk(service: Service, api: ASGIApp) -> Desk:

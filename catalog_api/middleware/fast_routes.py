@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from litestar.enums import ScopeType
 
 from catalog_api.problems import problem
-from catalog_api.routes import ROUTE, Route
+from catalog_api.route_declaration import ROUTE, Route
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -12,7 +12,7 @@ subclass does, and answers with problem documents. One round a second checks all
     opens one connection too many                       closes an idle one (connection_registry.py); 503, closed, when none is idle
     sends no further request in time                    closed
 
-Routes limit the size of bodies (bodies.py). What must not live here: paths, keys, accounts.
+Routes limit the size of bodies (request_bodies.py). What must not live here: paths, keys, accounts.
 """
 
 from __future__ import annotations

@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 
 from audio_recognition.matching import Reason
-from catalog_api.handlers import ROUTES
-from catalog_api.routes import declared, template
-from catalog_api.wire.recognition import Identified
+from catalog_api.route_declaration import declared, template
+from catalog_api.routes import ROUTES
+from catalog_api.wire.matching_types import Identified
 from tests.conftest import ROOT
 
 

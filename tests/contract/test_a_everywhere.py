@@ -12,14 +12,14 @@ import httpx
 import pytest
 
 from account_store.plans import Terms, load_plans
-from catalog_api import routes
+from catalog_api import route_declaration
 from catalog_api.answers import Answer
 from catalog_api.changelog import deprecation_headers
 from catalog_api.description import description
 from catalog_api.metering import Lookup, Question
 from catalog_api.problems import CODES
-from catalog_api.wire.genres import GenreTree
-from catalog_api.wire.service import InterfaceChange
+from catalog_api.wire.catalog_types import GenreTree
+from catalog_api.wire.service_types import InterfaceChange
 from tests.contract.awkward import MERGED, WORK, isrc
 from tests.contract.conftest import Api, problem
 
@@ -511,13 +511,13 @@ def test_a17_changes_of_the_interface_are_told_and_deprecations_carry_their_head
 
 
 def test_a17_every_answer_of_a_deprecated_route_tells_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(routes, "CHANGES", (InterfaceChange("2027-01-01", "deprecated", "/v1/old", "Use /v1/new."),))
+    monkeypatch.setattr(route_declaration, "CHANGES", (InterfaceChange("2027-01-01", "deprecated", "/v1/old", "Use /v1/new."),))
 
-    @routes.reads("/v1/old", GenreTree, tag="Genres", summary="Leaving")
+    @route_declaration.reads("/v1/old", GenreTree, tag="Genres", summary="Leaving")
     def leaving(_asked: Asked) -> Question:
         return Lookup(lambda _catalog, _service: Answer(b"{}"))
 
     question = leaving.fn({"headers": [], "query_string": b"", "path_params": {}, "state": {}})
     assert question.told == {"deprecation": "@1798761600"}
-    [route] = routes.declared([leaving])
+    [route] = route_declaration.declared([leaving])
     assert description([route], load_plans())["paths"]["/v1/old"]["get"]["deprecated"]

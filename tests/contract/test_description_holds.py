@@ -18,8 +18,8 @@ import pytest
 
 from account_store.plans import current_plans
 from catalog_api.description import description
-from catalog_api.handlers import ROUTES
-from catalog_api.routes import declared
+from catalog_api.route_declaration import declared
+from catalog_api.routes import ROUTES
 from tests.conftest import ROOT
 from tests.contract.test_g_streams import account_of
 

@@ -19,7 +19,7 @@ import pytest
 from account_store.plans import Terms
 from audio_recognition.chromaprint import fingerprint
 from audio_recognition.chromaprint.compressed import encode
-from catalog_api.handlers.identify import LONGEST_SECONDS, MOST_FINGERPRINT_ITEMS
+from catalog_api.routes.identify import LONGEST_SECONDS, MOST_FINGERPRINT_ITEMS
 from tests.audio_recognition.audio import ENCODERS, encoded, melody
 from tests.contract.awkward import song
 from tests.contract.conftest import Api, problem

@@ -24,8 +24,8 @@ from account_store.streams import airings, gaps, runtime
 from account_store.streams.airings import Hearing, PlayedTrack
 from account_store.streams.heard import note_heard
 from account_store.streams.tables import airplay_day, stream
-from catalog_api.airplay.forms import CSV, PARQUET
-from catalog_api.handlers.pages import place_of_uuid
+from catalog_api.airplay.report_formats import CSV, PARQUET
+from catalog_api.routes.streams import place_of_uuid
 from catalog_store.cursors import CursorCodec, Place
 from tests.conftest import run_module
 from tests.contract.awkward import MERGED, RETIRED, isrc

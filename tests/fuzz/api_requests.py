@@ -17,8 +17,8 @@ import msgspec
 import numpy as np
 
 from audio_recognition.chromaprint.compressed import encode
-from catalog_api.handlers import ROUTES
-from catalog_api.routes import ROUTE, template
+from catalog_api.route_declaration import ROUTE, template
+from catalog_api.routes import ROUTES
 from tests.contract.awkward import isrc
 from tests.fuzz import Target, chosen
 from tests.fuzz.service import JSON, OPERATIONS, described, judge, operation_at, service

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 from functools import cache
 
-from catalog_api.routes import template
+from catalog_api.route_declaration import template
 from catalog_store.cursors import CursorCodec, Place
 from catalog_store.errors import InvalidCursorError
 from tests.fuzz import Target, chosen

@@ -28,10 +28,10 @@ from audio_recognition.matcher_process.live_index import LiveIndex
 from audio_recognition.matcher_process.meters import Meters
 from audio_recognition.matcher_process.service import MatcherService
 from catalog_api.description import description
-from catalog_api.handlers import ROUTES
 from catalog_api.problems import PROBLEM_TYPE
-from catalog_api.routes import Route, declared, template
-from catalog_api.wire.problems import Problem
+from catalog_api.route_declaration import Route, declared, template
+from catalog_api.routes import ROUTES
+from catalog_api.wire.service_types import Problem
 from tests.catalog_api.in_process import answering, asked
 from tests.contract.awkward import isrc, publish_both
 

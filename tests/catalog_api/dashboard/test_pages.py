@@ -12,8 +12,8 @@ import pytest
 
 from account_store.plans import Terms
 from account_store.suggestions import REJECTED
-from catalog_api.dashboard.keys import MOST_KEYS
-from catalog_api.dashboard.pages import POLICY
+from catalog_api.dashboard.account_pages import MOST_KEYS
+from catalog_api.dashboard.page_rendering import POLICY
 from tests.catalog_api.dashboard.conftest import HOSTILE, HOSTILE_TRACK, Browser, Page, new_user
 from tests.contract.awkward import MERGED
 

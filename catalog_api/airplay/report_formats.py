@@ -1,0 +1,195 @@
+"""The formats of a report (JSON, CSV, Parquet) and which of them a caller accepts (RFC 9110, section 12.5.1).
+
+All formats have the same rows: one for every airing, stream by stream, ordered by start. CSV follows RFC 4180; texts that a spreadsheet
+would run as a formula are neutralised. Parquet has a row group a stream. JSON is `AirplayReport` of wire/stream_types.py.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from catalog_api.airplay.stream_sheets import joined, rows
+from catalog_api.airplay.track_names import artist, isrc, title, track_id
+from catalog_api.answers import JSON
+from catalog_api.metering import timestamp
+from catalog_api.wire.stream_types import ReportGap
+from catalog_store.formula_cells import neutralise
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    import numpy.typing as npt
+
+    from account_store.streams.history import Gap
+    from catalog_api.airplay.stream_sheets import Sheet, Window
+    from catalog_api.airplay.track_names import Named
+
+CSV = "text/csv"
+PARQUET = "application/vnd.apache.parquet"
+JSON_TYPE = "application/json"
+FORMS = {JSON_TYPE: "json", CSV: "csv", PARQUET: "parquet"}
+"""By media type, the ending of a file's name; the first is what is answered when all are equally welcome."""
+SENT_AS = {JSON_TYPE: JSON, CSV: f"{CSV}; charset=utf-8; header=present", PARQUET: PARQUET}
+
+
+def chosen(accept: str, offered: Sequence[str]) -> str | None:
+    """The media type among `offered` that the Accept header likes best, the earlier of equals; None when it takes none of them."""
+    ranges = [_range(part) for part in accept.split(",") if part.strip()] or [("*/*", 1.0)]
+    liked = [(max(_quality(one, ranges), key=lambda found: found[0], default=(0, 0.0))[1], one) for one in offered]
+    best = max(liked, key=lambda found: found[0])
+    return best[1] if best[0] > 0 else None
+
+
+def _range(part: str) -> tuple[str, float]:
+    media_type, *options = (piece.strip().lower() for piece in part.split(";"))
+    weights = [option.partition("=")[2].strip() for option in options if option.partition("=")[0].strip() == "q"]
+    try:
+        return media_type, min(max(float(weights[0]), 0.0), 1.0) if weights else 1.0
+    except ValueError:
+        return media_type, 0.0
+
+
+def _quality(offered: str, ranges: Sequence[tuple[str, float]]) -> list[tuple[int, float]]:
+    """(how exactly, how much) of every range that the type is in."""
+    kinds = [offered, offered.partition("/")[0] + "/*", "*/*"]
+    return [(len(kinds) - kinds.index(media_type), quality) for media_type, quality in ranges if media_type in kinds]
+
+
+COLUMNS = ("stream_id", "stream_name", "track_id", "isrc", "title", "artist", "played_at", "duration_seconds")
+_compute: Any = pc
+"""Its stubs know less than it does."""
+
+
+def as_csv(sheets: Iterable[Sheet]) -> Iterator[bytes | memoryview]:
+    """The table. An ISRC that is not known is empty."""
+    yield _line(COLUMNS) + b"\r\n"
+    for sheet in sheets:
+        of_stream = _line((sheet.stream.stream_id, sheet.stream.name, ""))
+        of_tracks = sheet.tracks.column(sheet.numbers, _of_track, pa.binary())
+        yield rows(sheet, _compute.binary_join_element_wise(of_stream, of_tracks, b""), lambda seconds: b",%d\r\n" % seconds)
+
+
+def _of_track(track: Named) -> bytes:
+    return _line((*track, ""))
+
+
+def _line(values: Iterable[object]) -> bytes:
+    text = io.StringIO(newline="")
+    csv.writer(text, lineterminator="").writerow([neutralise(value) if isinstance(value, str) else value for value in values])
+    return text.getvalue().encode()
+
+
+_encode = msgspec.json.encode
+
+
+def as_json(window: Window, sheets: Iterable[Sheet]) -> Iterator[bytes | memoryview]:
+    """The document."""
+    head = {"from": window.first, "until": window.last, "timezone": window.zone.key, "scope": "account"}
+    yield b'{"report":%s,"streams":[' % _encode(head)[:-1]
+    for number, sheet in enumerate(sheets):
+        named = _encode({"id": sheet.stream.stream_id, "name": sheet.stream.name})[:-1]
+        yield b'%s%s,"summary":[%s],"detail":[' % (b"," * bool(number), named, bytes(_summary(sheet)))
+        yield rows(sheet, sheet.tracks.column(sheet.numbers, _of_airing, pa.binary()), _end_of_row, without_last=1)
+        yield b'],"gaps":%s}' % _encode([_gap(gap) for gap in sheet.gaps])
+    yield b"]}}"
+
+
+def _summary(sheet: Sheet) -> memoryview:
+    counts = pa.array(sheet.play_counts).cast(pa.string()).cast(pa.binary())
+    return joined(sheet.tracks.column(sheet.numbers, _of_summary, pa.binary()), counts, b"},", without_last=1)
+
+
+def _of_summary(track: Named) -> bytes:
+    """How a row of the summary begins."""
+    return b'%s,"title":%s,"artist":%s,"play_count":' % (_codes(track), _encode(track.title), _encode(track.artist))
+
+
+def _of_airing(track: Named) -> bytes:
+    """How a row of the detail begins."""
+    return b'%s,"played_at":"' % _codes(track)
+
+
+def _codes(track: Named) -> bytes:
+    return b'{"track_id":%d,"isrc":%s' % (track.track_id, _encode(track.isrc))
+
+
+def _end_of_row(seconds: int) -> bytes:
+    return b'","duration_seconds":%d},' % seconds
+
+
+def _gap(gap: Gap) -> ReportGap:
+    return ReportGap(timestamp(gap.started_at), None if gap.ended_at is None else timestamp(gap.ended_at), gap.cause, gap.detail)
+
+
+_TEXT = pa.dictionary(pa.int32(), pa.string())
+"""As it is handed over: each text once, which is how the file holds it. The file's own type is a string's."""
+_TYPES: tuple[pa.DataType, ...] = (_TEXT, _TEXT, pa.int64(), _TEXT, _TEXT, _TEXT, pa.timestamp("ms", "UTC"), pa.int32())
+_SCHEMA = pa.schema(list(zip(COLUMNS, _TYPES, strict=True)))
+_WRITTEN = [name for name in COLUMNS if name != "played_at"]
+"""With dictionaries; moments are written as differences."""
+_MEASURED = ["track_id", "played_at", "duration_seconds"]
+"""Least and greatest value are noted: for texts that took half the time of writing."""
+
+
+def as_parquet(sheets: Iterable[Sheet]) -> Iterator[bytes]:
+    """The file, in pieces."""
+    sink: Any = _Pieces()
+    encoding = {"use_dictionary": _WRITTEN, "column_encoding": {"played_at": "DELTA_BINARY_PACKED"}}
+    options: dict[str, Any] = {**encoding, "write_statistics": _MEASURED, "store_schema": False}
+    with pq.ParquetWriter(sink, _SCHEMA, compression="zstd", **options) as writer:
+        for sheet in sheets:
+            writer.write_table(_table(sheet))
+            yield sink.taken()
+    yield sink.taken()
+
+
+class _Pieces(io.RawIOBase):
+    """A file that is written from its beginning to its end, and handed on meanwhile."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._pieces: list[bytes] = []
+        self._size = 0
+
+    def writable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._size
+
+    def write(self, piece: Any) -> int:  # noqa: ANN401 - anything that holds bytes
+        self._pieces.append(bytes(piece))
+        self._size += len(self._pieces[-1])
+        return len(self._pieces[-1])
+
+    def taken(self) -> bytes:
+        """What was written since the last time."""
+        content = b"".join(self._pieces)
+        self._pieces.clear()
+        return content
+
+
+def _table(sheet: Sheet) -> pa.Table:
+    of_stream = [_repeated(value, len(sheet.track_of)) for value in (sheet.stream.stream_id, sheet.stream.name)]
+    of_tracks = [_taken(sheet.tracks.column(sheet.numbers, text_of, pa.string()), sheet.track_of) for text_of in (isrc, title, artist)]
+    track_ids = sheet.tracks.column(sheet.numbers, track_id, pa.int64()).take(sheet.track_of)
+    moments = pa.array(sheet.started_unix * 1000).cast(_TYPES[6])
+    return pa.Table.from_arrays([*of_stream, track_ids, *of_tracks, moments, pa.array(sheet.seconds, _TYPES[7])], schema=_SCHEMA)
+
+
+def _repeated(text: str, count: int) -> Any:  # noqa: ANN401 - an array of texts
+    return pa.DictionaryArray.from_arrays(np.zeros(count, np.int32), [text])
+
+
+def _taken(texts: Any, places: npt.NDArray[np.int64]) -> Any:  # noqa: ANN401 - arrays of texts
+    """`texts[places]`, each text once: two tracks may have the same title."""
+    encoded = texts.dictionary_encode()
+    return pa.DictionaryArray.from_arrays(encoded.indices.take(places), encoded.dictionary)

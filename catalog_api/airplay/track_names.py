@@ -1,0 +1,157 @@
+"""What aired recordings are called: by the live catalog, merged ids followed, else as they were called when they aired.
+
+The columns that a format makes of tracks are kept, because streams and reports play the same tracks again. For one thread, the one that
+makes reports (streamed_answer.py).
+"""
+
+from __future__ import annotations
+
+from itertools import repeat
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from catalog_api.wire.catalog_types import Track, TrackArtist
+from catalog_api.wire.stream_types import AiredTrack
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    import numpy as np
+    import numpy.typing as npt
+
+    from account_store.streams.history import Airing
+    from catalog_store.reader import Catalog
+
+
+class Named(NamedTuple):
+    """A recording as reports name it."""
+
+    track_id: int
+    isrc: str | None
+    title: str
+    artist: str
+
+
+class Tracks:
+    """Grows; a track keeps its number."""
+
+    def __init__(self) -> None:
+        """None."""
+        self._named: list[Named] = []
+        self._columns: dict[Callable[[Named], object], Any] = {}
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self._named)
+
+    def __getitem__(self, number: int) -> Named:
+        """One of them."""
+        return self._named[number]
+
+    def add(self, track: Named) -> int:
+        """Its number."""
+        self._named.append(track)
+        return len(self._named) - 1
+
+    def column(self, numbers: npt.NDArray[np.int64], value_of: Callable[[Named], object], kind: pa.DataType) -> Any:  # noqa: ANN401 - an array
+        """`value_of` the tracks with those numbers: a function of a module, called once for each track, whose values are of that kind."""
+        made = self._columns.get(value_of, pa.array([], kind))
+        if len(made) < len(self._named):
+            more = pa.array(list(map(value_of, self._named[len(made) :])), kind)
+            made = self._columns[value_of] = pa.concat_arrays([made, more])
+        return made.take(numbers)
+
+
+track_id, isrc, title, artist = (attrgetter(name) for name in Named._fields)
+
+
+MOST_NAMES = 100_000
+_IDS_AT_ONCE = 500
+
+
+class _Artist(msgspec.Struct):
+    name: str
+    is_primary: bool
+
+
+class _Slim(msgspec.Struct):
+    title: str
+    isrc: str | None
+    artists: list[_Artist]
+
+
+_SLIM = msgspec.json.Decoder(_Slim)
+_TRACK = msgspec.json.Decoder(Track)
+
+
+def bodies(catalog: Catalog, recording_ids: Sequence[int]) -> dict[int, tuple[int, bytes]]:
+    """By recording id, the id under which it lives now and its track's wire JSON; those that left the catalog are absent."""
+    found: dict[int, tuple[int, bytes]] = {}
+    for start in range(0, len(recording_ids), _IDS_AT_ONCE):
+        some = recording_ids[start : start + _IDS_AT_ONCE]
+        found |= {number: (number, body) for number, body in catalog.track_bodies(some).items()}
+        for number in some:
+            survivor = None if number in found else catalog.resolve_id(number)
+            body = None if survivor is None else catalog.track_body(survivor)
+            if survivor is not None and body is not None:
+                found[number] = (survivor, body)
+    return found
+
+
+class Names:
+    """What recordings are called in the live snapshot, remembered from report to report: reading them is most of a report's work.
+
+    For one thread. At most MOST_NAMES are kept: tens of MB.
+    """
+
+    def __init__(self) -> None:
+        """Knows nothing."""
+        self._snapshot_id = ""
+        self._tracks = Tracks()
+        self._number_of: dict[int, int] = {}
+        """By recording id; merged ones share their track's."""
+
+    def of(self, catalog: Catalog, recording_ids: Sequence[int]) -> tuple[Tracks, npt.NDArray[np.int64]]:
+        """Tracks, and the number of each recording's among them; -1 for those that left the catalog. Another snapshot is asked anew."""
+        if catalog.snapshot_id != self._snapshot_id or len(self._tracks) + len(recording_ids) > MOST_NAMES:
+            self._snapshot_id, self._tracks, self._number_of = catalog.snapshot_id, Tracks(), {}
+        numbers = self._numbers(recording_ids)
+        if (numbers < 0).any():
+            self._learn(catalog, [one for one, number in zip(recording_ids, numbers.tolist(), strict=True) if number < 0])
+            numbers = self._numbers(recording_ids)
+        return self._tracks, numbers
+
+    def _numbers(self, recording_ids: Sequence[int]) -> npt.NDArray[np.int64]:
+        return np.fromiter(map(self._number_of.get, recording_ids, repeat(-1)), np.int64, len(recording_ids))
+
+    def _learn(self, catalog: Catalog, recording_ids: Sequence[int]) -> None:
+        for number, (survivor, body) in bodies(catalog, recording_ids).items():
+            if survivor not in self._number_of:
+                slim = _SLIM.decode(body)
+                self._number_of[survivor] = self._tracks.add(Named(survivor, slim.isrc, slim.title, credit(slim.artists)))
+            self._number_of[number] = self._number_of[survivor]
+
+
+def credit(artists: Iterable[_Artist | TrackArtist]) -> str:
+    """The artists who lead, in one text."""
+    return ", ".join([artist.name for artist in artists if artist.is_primary])
+
+
+def aired_tracks(catalog: Catalog, airings: Iterable[Airing]) -> dict[int, AiredTrack]:
+    """By airing id, the track as the interface shows it."""
+    airings = list(airings)
+    now = bodies(catalog, list({airing.recording_id for airing in airings}))
+    decoded = {number: (survivor, _TRACK.decode(body)) for number, (survivor, body) in now.items()}
+    return {airing.airing_id: _aired(airing, *decoded.get(airing.recording_id, (airing.recording_id, None))) for airing in airings}
+
+
+def _aired(airing: Airing, track_id: int, track: Track | None) -> AiredTrack:
+    if track is None:
+        return AiredTrack(str(track_id), airing.title, airing.isrc, airing.artist, [], airing.track_seconds, [], [])
+    return AiredTrack(
+        str(track_id), track.title, track.isrc, credit(track.artists), track.artists, track.duration, track.genre, track.subgenre
+    )

@@ -1,0 +1,242 @@
+"""Sign-up, sign-in, the overview of an account, its password and its API keys.
+
+An unknown e-mail and a wrong password get the same answer. Sign-up tells that an e-mail has an account: without sending e-mails there is no
+other way, and an address may sign up only a few times. The text of a key is in the answer to the form that made it, and nowhere afterwards.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from litestar import Response, get, post
+from litestar.exceptions import NotFoundException
+from litestar.params import FromPath
+
+from account_store.api_keys import NewKey
+from account_store.clock import utc_now
+from account_store.errors import InvalidValueError, StateError, TakenError, TooManyAttemptsError, UnknownError
+from account_store.users import PASSWORD_CHARACTERS, InvalidSignUpError, WrongPasswordError
+from catalog_api.dashboard.browser_session import HOME, Guest, Visit
+from catalog_api.dashboard.internal_requests import live_keys
+
+_CLOSED = "Sign-up is switched off here: ask the operator for an account."
+
+
+@get("/sign-in")
+async def sign_in_form(visit: Guest) -> Response[Any]:
+    """The form; who is signed in goes on."""
+    if visit.user is not None:
+        return visit.to(HOME)
+    return _sign_in_page(visit, next_path=visit.request.query_params.get("next", ""))
+
+
+@post("/sign-in", status_code=200)
+async def sign_in(visit: Guest) -> Response[Any]:
+    """A new session, whatever the browser held before."""
+    users = visit.service.accounts.users
+    email, password, next_path = (visit.form.get(name, "") for name in ("email", "password", "next"))
+    try:
+        session = await visit.desk.passwords.do(users.sign_in, email, password, visit.address)
+    except WrongPasswordError:
+        return _sign_in_page(visit, 401, email=email, next_path=next_path, problem="E-mail and password do not belong together.")
+    except TooManyAttemptsError as error:
+        minutes = -(-error.retry_after // 60)
+        problem = f"Too many attempts failed. Try again in {minutes} minute{'s' if minutes > 1 else ''}."
+        answer = _sign_in_page(visit, 429, email=email, next_path=next_path, problem=problem)
+        answer.headers["retry-after"] = str(error.retry_after)
+        return answer
+    if visit.user is not None:
+        await visit.sign_out()
+    return visit.sign_in(session, next_path)
+
+
+@post("/sign-out", status_code=200)
+async def sign_out(visit: Guest) -> Response[Any]:
+    """End the session."""
+    return await visit.sign_out()
+
+
+@get("/sign-up")
+async def sign_up_form(visit: Guest) -> Response[Any]:
+    """The form; who is signed in goes on."""
+    if visit.user is not None:
+        return visit.to(HOME)
+    return _sign_up_page(visit)
+
+
+@post("/sign-up", status_code=200)
+async def sign_up(visit: Guest) -> Response[Any]:
+    """A new user with an account on the free plan, signed in."""
+    if not visit.service.settings.dashboard_sign_up:
+        return _sign_up_page(visit, 403)
+    users = visit.service.accounts.users
+    email, password = visit.form.get("email", ""), visit.form.get("password", "")
+    try:
+        await visit.desk.passwords.do(users.sign_up, email, password, visit.address)
+    except InvalidSignUpError as error:
+        problems = {name: f"{said[0].upper()}{said[1:]}." for name, said in error.problems.items()}
+        if "email" in problems:
+            problems["email"] = "Not an e-mail address."
+        return _sign_up_page(visit, 400, email=email, problems=problems)
+    except TakenError:
+        return _sign_up_page(visit, 409, email=email, problems={"email": "This e-mail has an account already: sign in."})
+    except TooManyAttemptsError as error:
+        answer = _sign_up_page(visit, 429, email=email, problems={"email": "Too many accounts were asked for from here. Try again later."})
+        answer.headers["retry-after"] = str(error.retry_after)
+        return answer
+    return visit.sign_in(await visit.desk.passwords.do(users.sign_in, email, password), HOME)
+
+
+def _sign_in_page(visit: Visit, status: int = 200, *, email: str = "", next_path: str = "", problem: str = "") -> Response[str]:
+    is_open = visit.service.settings.dashboard_sign_up
+    return visit.page("sign_in.html", status, email=email, next_path=next_path, problem=problem, is_open=is_open)
+
+
+def _sign_up_page(visit: Visit, status: int = 200, *, email: str = "", problems: dict[str, str] | None = None) -> Response[str]:
+    is_open = visit.service.settings.dashboard_sign_up
+    shortest, longest = PASSWORD_CHARACTERS
+    plan = visit.service.accounts.plans.plan("free")
+    return visit.page(
+        "sign_up.html",
+        status,
+        email=email,
+        problems=problems or {},
+        is_open=is_open,
+        closed=_CLOSED,
+        shortest=shortest,
+        longest=longest,
+        plan=plan,
+    )
+
+
+@get("/")
+async def overview(visit: Guest) -> Response[Any]:
+    """Credits and rate."""
+    accounts, account_id = visit.service.accounts, visit.person.account_id
+    month, account, keys = await visit.desk.store.do(
+        lambda: (accounts.usage.month_now(account_id), accounts.account(account_id), live_keys(accounts, account_id))
+    )
+    plans = [accounts.plans.plan(name) for name in accounts.plans.plans]
+    return visit.page("overview.html", month=month, plan=account.plan, is_yearly=account.is_yearly, keys=keys, plans=plans)
+
+
+@get("/password")
+async def password_form(visit: Guest) -> Response[Any]:
+    """The form to change the password."""
+    assert visit.person  # noqa: S101 - refuses who is not signed in
+    return _password_page(visit)
+
+
+@post("/password", status_code=200)
+async def change_password(visit: Guest) -> Response[Any]:
+    """Another password, for who knows the present one. All other sessions end."""
+    users, person = visit.service.accounts.users, visit.person
+    present, following = visit.form.get("present", ""), visit.form.get("following", "")
+    try:
+        await visit.desk.passwords.do(users.sign_in, person.email, present, visit.address)
+        await visit.desk.passwords.do(users.change_password, person.user_id, following)
+    except WrongPasswordError:
+        return _password_page(visit, 401, {"present": "This is not your present password."})
+    except TooManyAttemptsError:
+        return _password_page(visit, 429, {"present": "Too many attempts failed. Try again in a quarter of an hour."})
+    except InvalidValueError as error:
+        return _password_page(visit, 400, {"following": f"{str(error)[0].upper()}{str(error)[1:]}."})
+    session = await visit.desk.passwords.do(users.sign_in, person.email, following, visit.address)
+    return visit.sign_in(session, HOME)
+
+
+def _password_page(visit: Visit, status: int = 200, problems: dict[str, str] | None = None) -> Response[str]:
+    shortest, longest = PASSWORD_CHARACTERS
+    return visit.page("password.html", status, problems=problems or {}, shortest=shortest, longest=longest)
+
+
+MOST_KEYS = 10
+"""Live ones of an account: the rate is a key's, so keys without end would be rate without end."""
+LONGEST_LABEL = 100
+OVERLAPS = {"0": "at once", "24": "in a day", "168": "in a week"}
+"""Hours that a rotated key stays good, as the form offers them."""
+
+_ENOUGH = f"An account has at most {MOST_KEYS} live keys: revoke one first."
+_LARGEST_ID = 2**31 - 1
+
+
+@get("/keys")
+async def keys(visit: Guest) -> Response[Any]:
+    """The account's keys and the form for another."""
+    return await _page(visit)
+
+
+@post("/keys", status_code=200)
+async def create_key(visit: Guest) -> Response[Any]:
+    """A new key, shown once."""
+    accounts, account_id = visit.service.accounts, visit.person.account_id
+    label = visit.form.get("label", "").strip()
+    if len(label) > LONGEST_LABEL:
+        return await _page(visit, 400, problem=f"A name has at most {LONGEST_LABEL} characters.")
+    if len(await visit.desk.store.do(live_keys, accounts, account_id)) >= MOST_KEYS:
+        return await _page(visit, 409, problem=_ENOUGH)
+    made = await visit.desk.store.do(accounts.keys.create, account_id, label=label)
+    return await _page(visit, made=made)
+
+
+@post("/keys/{key_id:int}/rotate", status_code=200)
+async def rotate_key(visit: Guest, key_id: FromPath[int]) -> Response[Any]:
+    """A new key in the place of one, which stays good for as long as was chosen."""
+    hours = visit.form.get("overlap", "0")
+    overlap = timedelta(hours=int(hours if hours in OVERLAPS else 0))
+    accounts, account_id = visit.service.accounts, visit.person.account_id
+    if overlap and len(await visit.desk.store.do(live_keys, accounts, account_id)) >= MOST_KEYS:
+        return await _page(visit, 409, problem=_ENOUGH)
+    try:
+        made = await visit.desk.store.do(accounts.keys.rotate, _known(key_id), overlap, account_id)
+    except UnknownError:
+        raise NotFoundException("There is no such key.") from None
+    except StateError:
+        return await _page(visit, 409, problem="This key was revoked before.")
+    return await _page(visit, made=made)
+
+
+@post("/keys/{key_id:int}/revoke", status_code=200)
+async def revoke_key(visit: Guest, key_id: FromPath[int]) -> Response[Any]:
+    """Make a key useless."""
+    revoke, account_id = visit.service.accounts.keys.revoke, visit.person.account_id
+    try:
+        await visit.desk.store.do(revoke, _known(key_id), account_id)
+    except UnknownError:
+        raise NotFoundException("There is no such key.") from None
+    except StateError:
+        return await _page(visit, 409, problem="This key was revoked before.")
+    return visit.to(f"{HOME}/keys")
+
+
+def _known(key_id: int) -> int:
+    if not 0 < key_id <= _LARGEST_ID:
+        raise UnknownError
+    return key_id
+
+
+async def _page(visit: Visit, status: int = 200, *, made: NewKey | None = None, problem: str = "") -> Response[str]:
+    summaries = await visit.desk.store.do(visit.service.accounts.keys.summaries, visit.person.account_id)
+    now = utc_now()
+    live = [one for one in summaries if one.revoked_at is None or one.revoked_at > now]
+    gone = [one for one in summaries if one not in live]
+    return visit.page(
+        "keys.html", status, live=live[::-1], gone=gone[::-1], made=made, problem=problem, overlaps=OVERLAPS, longest=LONGEST_LABEL
+    )
+
+
+PAGES = [
+    sign_in_form,
+    sign_in,
+    sign_out,
+    sign_up_form,
+    sign_up,
+    overview,
+    password_form,
+    change_password,
+    keys,
+    create_key,
+    rotate_key,
+    revoke_key,
+]

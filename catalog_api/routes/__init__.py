@@ -1,0 +1,80 @@
+"""The routes of `/v1`, one module per resource. A handler takes checked values and returns a question (metering.py).
+
+A new resource gets a module here and its handlers a place in ROUTES, which is also the order of the description.
+"""
+
+from __future__ import annotations
+
+from catalog_api.routes.airplay_report import report
+from catalog_api.routes.changes import changes
+from catalog_api.routes.discovery import browse, genres, search
+from catalog_api.routes.identify import identify
+from catalog_api.routes.public_routes import alive, changelog, error_codes, openapi_document, ready, reference_page, reference_style_sheet
+from catalog_api.routes.releases import artist, artist_releases, label, label_releases, new_releases, release
+from catalog_api.routes.resolve import resolve
+from catalog_api.routes.streams import create_stream, stop_stream, stream, stream_history, streams
+from catalog_api.routes.suggestions import suggest, suggestions, suggestions_of_track
+from catalog_api.routes.tracks import links, track_by_id, track_by_isrc
+from catalog_api.routes.usage import usage
+from catalog_api.routes.webhooks import (
+    change_webhook,
+    create_webhook,
+    delete_webhook,
+    ping_webhook,
+    replay_webhook,
+    replay_webhook_delivery,
+    rotate_webhook_secret,
+    webhook,
+    webhook_deliveries,
+    webhook_delivery,
+    webhooks,
+)
+from catalog_api.routes.works import iswcs_of_track, tracks_of_iswc
+
+ROUTES = [
+    search,
+    track_by_isrc,
+    track_by_id,
+    links,
+    iswcs_of_track,
+    tracks_of_iswc,
+    resolve,
+    identify,
+    browse,
+    new_releases,
+    release,
+    artist,
+    artist_releases,
+    label,
+    label_releases,
+    genres,
+    suggest,
+    suggestions_of_track,
+    suggestions,
+    create_stream,
+    streams,
+    report,
+    stream,
+    stop_stream,
+    stream_history,
+    create_webhook,
+    webhooks,
+    webhook,
+    change_webhook,
+    delete_webhook,
+    rotate_webhook_secret,
+    ping_webhook,
+    replay_webhook,
+    webhook_deliveries,
+    webhook_delivery,
+    replay_webhook_delivery,
+    changes,
+    usage,
+    error_codes,
+    changelog,
+    openapi_document,
+    reference_page,
+    reference_style_sheet,
+    alive,
+    ready,
+]

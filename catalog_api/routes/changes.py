@@ -1,0 +1,42 @@
+"""What became of ids between builds (contract B16)."""
+
+from __future__ import annotations
+
+from catalog_api.answers import Answer, encoded
+from catalog_api.metering import Lookup, Question
+from catalog_api.parameters import CHANGES_LIMIT, CURSOR, SINCE, Asked
+from catalog_api.problems import ApiError
+from catalog_api.route_declaration import reads
+from catalog_api.service import Service
+from catalog_api.wire.catalog_types import Change, Changes
+from catalog_store.reader import Catalog
+
+_KINDS = {"recording": "track"}
+"""The catalog's word -> the interface's."""
+
+
+@reads(
+    "/v1/changes",
+    Changes,
+    tag="Catalog",
+    summary="Merged, split and removed ids",
+    parameters=(SINCE, CHANGES_LIMIT, CURSOR),
+    failures=("not_found", "invalid_cursor", "too_slow"),
+)
+def changes(asked: Asked) -> Question:
+    """What became of ids after the build `since`, oldest first: follow it to keep ids that you store.
+
+    Without `since` it answers which build is live. A build that the catalog does not know, or no longer, is a 404: take everything anew.
+    """
+    since = asked[SINCE]
+
+    def work(catalog: Catalog, _service: Service) -> Answer:
+        if since is None and asked[CURSOR] is not None:
+            raise ApiError("invalid_cursor", "A cursor goes with the since of the page before.")
+        if since is None:
+            return encoded(Changes(None, catalog.snapshot_id, [], None))
+        found = catalog.changes(since, limit=asked[CHANGES_LIMIT], cursor=asked[CURSOR])
+        results = [Change(one.snapshot_id, _KINDS.get(one.kind, one.kind), one.change, one.old_id, one.new_id) for one in found.changes]
+        return encoded(Changes(since, found.until, results, found.next_cursor))
+
+    return Lookup(work)

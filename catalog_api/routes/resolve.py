@@ -1,0 +1,175 @@
+"""Bulk resolve: up to 100 codes, platform ids or names in one request (specification 4.7, contract D)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+
+import msgspec
+
+from account_store.api_keys import Caller
+from account_store.ledger import Charge
+from catalog_api.answers import Answer
+from catalog_api.metering import Paid, Question
+from catalog_api.parameters import TEXT_CHARACTERS, VISIBLE, Asked, external_id
+from catalog_api.platform_urls import written
+from catalog_api.problems import ApiError
+from catalog_api.request_bodies import Members
+from catalog_api.route_declaration import writes
+from catalog_api.service import Service
+from catalog_api.wire.catalog_types import Match
+from catalog_api.wire.matching_types import Resolved
+from catalog_store.platforms import CATALOG_PLATFORMS
+from catalog_store.reader import Catalog
+
+MOST_ITEMS = 100
+"""Specification, part 8."""
+BY_ISRC, BY_NAME = "isrc", "track_name"
+BY_PLATFORM = {f"{platform}_id": platform for platform in CATALOG_PLATFORMS}
+INPUT_TYPES = (BY_ISRC, BY_NAME, *BY_PLATFORM)
+SKIPPED_MESSAGE = "The month's credits did not last: rows with status skipped_no_credits were not tried."
+
+_TEXT = {"type": "string", "minLength": 1, "maxLength": TEXT_CHARACTERS, "pattern": rf"^[^\x00]*{VISIBLE}[^\x00]*$"}
+_NAME = {"type": "object", "required": ["artist", "title"], "properties": {"artist": _TEXT, "title": _TEXT}}
+_BODY = {
+    "oneOf": [
+        {
+            "type": "object",
+            "required": ["input_type", "items"],
+            "properties": {
+                "input_type": {"type": "string", "enum": kinds},
+                "items": {"type": "array", "minItems": 1, "maxItems": MOST_ITEMS, "items": row},
+            },
+        }
+        for kinds, row in (
+            ([BY_ISRC, *BY_PLATFORM], {"type": "string"}),
+            ([BY_NAME], _NAME),
+        )
+    ]
+}
+
+
+class _Found(msgspec.Struct):
+    """Tracks per row, and how they fit where they were searched for."""
+
+    ids: list[int | None]
+    matches: list[Match | None]
+
+
+@writes(
+    "/v1/tracks/resolve",
+    Resolved,
+    tag="Tracks",
+    summary="Bulk resolve",
+    failures=("too_many_items", "idempotency_key_reused", "too_slow"),
+    body=_BODY,
+    is_about_catalog=False,
+    takes_idempotency_key=True,
+)
+def resolve(_asked: Asked, members: Members) -> Question:
+    """Up to 100 rows: `results[j]` answers `items[j]`, for one credit a row.
+
+    Rows are strings, or `{"artist", "title"}` where `input_type` is `track_name`. A code that is malformed in any way is `not_found`. When
+    the month's credits run out, the rows that no longer fit are `skipped_no_credits`; a batch never fails for them.
+    """
+    input_type, items = _read(members)
+
+    async def work(service: Service, _caller: Caller, charge: Charge) -> Answer:
+        with service.live.hold() as catalog:
+            tried = items[: charge.granted]
+            found = await _BY_TYPE[input_type](catalog, input_type, tried)
+            slim = catalog.slim_bodies([one for one in dict.fromkeys(found.ids) if one is not None])
+        templates = service.settings.url_templates
+        rows = []
+        for item, track_id, match in zip(tried, found.ids, found.matches, strict=True):
+            track = None if track_id is None else slim.get(track_id)
+            if track is None:
+                rows.append(_row(item, b"not_found"))
+            else:
+                fits = b"" if match is None else b',"match":' + msgspec.json.encode(match)
+                links = msgspec.json.encode(written(track.links, templates))
+                rows.append(b'%s,"links":%s,"track":%s%s}' % (_row(item, b"matched", is_open=True), links, track.body, fits))
+        rows += [_row(item, b"skipped_no_credits") for item in items[charge.granted :]]
+        return Answer(_whole(rows, charge, is_partial=charge.granted < len(items)))
+
+    return Paid(len(items), work, is_partial=True, body=members.document)
+
+
+def _row(item: object, status: bytes, *, is_open: bool = False) -> bytes:
+    return b'{"input":%s,"status":"%s"%s' % (msgspec.json.encode(item), status, b"" if is_open else b',"links":[]}')
+
+
+def _whole(rows: Sequence[bytes], charge: Charge, *, is_partial: bool) -> bytes:
+    message = msgspec.json.encode(SKIPPED_MESSAGE if is_partial else None)
+    return b'{"results":[%s],"partial":%s,"processed":%d,"credits_used":%d,"credits_remaining":%d,"message":%s}' % (
+        b",".join(rows),
+        b"true" if is_partial else b"false",
+        charge.granted,
+        charge.granted,
+        charge.remaining,
+        message,
+    )
+
+
+def _read(members: Members) -> tuple[str, list[object]]:
+    input_type = members.choice("input_type", INPUT_TYPES)
+    items = members.array("items")
+    if len(items) > MOST_ITEMS:
+        if not members.found():
+            raise ApiError("too_many_items", f"{len(items)} items were sent, {MOST_ITEMS} are the most.")
+        members.complain("items", f"at most {MOST_ITEMS} items, got {len(items)}")
+    if members.value("items") == []:
+        members.complain("items", "at least one item")
+    for number, item in enumerate(items[:MOST_ITEMS]):
+        name = f"items[{number}]"
+        if input_type == BY_NAME:
+            row = members.part(name, item)
+            row.text("artist", TEXT_CHARACTERS)
+            row.text("title", TEXT_CHARACTERS)
+        elif input_type in INPUT_TYPES:
+            if not isinstance(item, str):
+                members.complain(name, "a string")
+        elif not isinstance(item, str | dict):
+            members.complain(name, "a string, or an object of artist and title")
+    members.check()
+    return input_type, items
+
+
+async def _by_isrc(catalog: Catalog, _input_type: str, items: list[str]) -> _Found:
+    found = catalog.ids_for_isrcs(items)
+    return _unmatched([found.get(item) for item in items])
+
+
+async def _by_platform(catalog: Catalog, input_type: str, items: list[str]) -> _Found:
+    platform = BY_PLATFORM[input_type]
+    spellings = {item: spelling for item in items if (spelling := _spelling(platform, item))}
+    found = catalog.ids_for_externals(platform, list(dict.fromkeys(spellings.values())))
+    return _unmatched([next(iter(found.get(spellings.get(item, ""), ())), None) for item in items])
+
+
+def _spelling(platform: str, item: str) -> str | None:
+    try:
+        return external_id(platform, item)
+    except ValueError:
+        return None
+
+
+def _unmatched(ids: list[int | None]) -> _Found:
+    return _Found(ids, [None] * len(ids))
+
+
+async def _by_name(catalog: Catalog, _input_type: str, items: list[dict[str, str]]) -> _Found:
+    found = _Found([], [])
+    for item in items:
+        hit = next(iter(catalog.search(artist=item["artist"], title=item["title"], limit=1).hits), None)
+        found.ids.append(None if hit is None else hit.id)
+        found.matches.append(None if hit is None else Match(hit.score, hit.match_class, list(hit.reasons)))
+        await asyncio.sleep(0)  # a search takes milliseconds: other requests go between
+    return found
+
+
+_BY_TYPE: dict[str, Callable[..., Awaitable[_Found]]] = {
+    BY_ISRC: _by_isrc,
+    BY_NAME: _by_name,
+    **dict.fromkeys(BY_PLATFORM, _by_platform),
+}

@@ -1,0 +1,125 @@
+"""Suggested corrections: proposed by callers, decided by an operator, an input of the next build (specification 4.13, contract F6)."""
+
+from __future__ import annotations
+
+import asyncio
+
+from account_store.api_keys import Caller
+from account_store.ledger import Charge
+from account_store.suggestions import FIELDS, LONGEST_NOTE, LONGEST_VALUE
+from account_store.suggestions import Suggestion as StoredSuggestion
+from catalog_api.answers import Answer, encoded
+from catalog_api.metering import Paid, Question, timestamp
+from catalog_api.parameters import CURSOR, LIMIT, TRACK_ID, URL_PATTERN, VISIBLE, Asked
+from catalog_api.problems import ApiError
+from catalog_api.request_bodies import Members
+from catalog_api.route_declaration import reads, writes
+from catalog_api.routes.tracks import body_of
+from catalog_api.service import Service
+from catalog_api.wire.account_types import Suggestion, SuggestionPage
+from catalog_store.cursors import CursorCodec, Place
+
+_FEATURE = "suggestions"
+_BODY = {
+    "type": "object",
+    "required": ["field", "value"],
+    "properties": {
+        "field": {"type": "string", "enum": list(FIELDS)},
+        "value": {"type": "string", "minLength": 1, "maxLength": LONGEST_VALUE, "pattern": rf"^[^\x00]*{VISIBLE}[^\x00]*$"},
+        "note": {"type": ["string", "null"], "maxLength": LONGEST_NOTE, "pattern": r"^[^\x00]*$"},
+        "source_url": {"type": ["string", "null"], "maxLength": LONGEST_NOTE, "pattern": URL_PATTERN},
+    },
+}
+_CURSORS = CursorCodec()
+
+
+@writes(
+    "/v1/tracks/{id:str}/suggestions",
+    Suggestion,
+    tag="Suggestions",
+    summary="Suggest a correction",
+    parameters=(TRACK_ID,),
+    failures=("not_found", "idempotency_key_reused"),
+    feature=_FEATURE,
+    is_about_catalog=False,
+    body=_BODY,
+    takes_idempotency_key=True,
+)
+def suggest(asked: Asked, members: Members) -> Question:
+    """Propose another value for a field of the track; an operator decides. An approved genre goes before all sources in the next build."""
+    field = members.choice("field", FIELDS)
+    value = members.text("value", LONGEST_VALUE)
+    note = members.optional_text("note", LONGEST_NOTE)
+    source_url = members.optional_text("source_url", LONGEST_NOTE, pattern=URL_PATTERN)
+    members.check()
+
+    async def work(service: Service, caller: Caller, _charge: Charge) -> Answer:
+        with service.live.hold() as catalog:
+            track_id, _ = body_of(catalog, asked[TRACK_ID])
+        create = service.accounts.suggestions.create
+        made = await asyncio.to_thread(create, caller.account_id, track_id, field, value, note=note, source_url=source_url)
+        return encoded(_shown(made))
+
+    return Paid(1, work, body=members.document)
+
+
+@reads(
+    "/v1/tracks/{id:str}/suggestions",
+    SuggestionPage,
+    tag="Suggestions",
+    summary="Your suggestions for a track",
+    parameters=(TRACK_ID, LIMIT, CURSOR),
+    failures=("not_found", "invalid_cursor"),
+    feature=_FEATURE,
+    is_about_catalog=False,
+)
+def suggestions_of_track(asked: Asked) -> Question:
+    """The account's suggestions for the track, oldest first; those for an id that was merged stand with its survivor's, too."""
+    return _listed(asked, asked[TRACK_ID])
+
+
+@reads(
+    "/v1/suggestions",
+    SuggestionPage,
+    tag="Suggestions",
+    summary="Your suggestions",
+    parameters=(LIMIT, CURSOR),
+    failures=("invalid_cursor",),
+    feature=_FEATURE,
+    is_about_catalog=False,
+)
+def suggestions(asked: Asked) -> Question:
+    """The account's suggestions, oldest first."""
+    return _listed(asked, None)
+
+
+def _listed(asked: Asked, track_id: int | None) -> Question:
+    async def work(service: Service, caller: Caller, _charge: Charge) -> Answer:
+        query = ("suggestions", str(caller.account_id), str(track_id))
+        cursor = asked[CURSOR]
+        after = 0 if cursor is None else _CURSORS.decode(query, cursor).id
+        page, limit = service.accounts.suggestions.page, asked[LIMIT]
+        ids, unknown = ((), None) if track_id is None else _ids_of(service, track_id)
+        found = await asyncio.to_thread(page, account_id=caller.account_id, track_ids=ids, limit=limit + 1, after=after)
+        if unknown is not None and not found and cursor is None:
+            raise unknown
+        more = len(found) > limit
+        following = _CURSORS.encode(query, Place(0, 0, found[limit - 1].suggestion_id)) if more else None
+        return encoded(SuggestionPage([_shown(one) for one in found[:limit]], following))
+
+    return Paid(1, work)
+
+
+def _ids_of(service: Service, track_id: int) -> tuple[tuple[int, ...], ApiError | None]:
+    """The ids under which suggestions for the track may stand; and, of a track that is not there, the refusal: it may have had some."""
+    try:
+        with service.live.hold() as catalog:
+            return (track_id, body_of(catalog, track_id)[0]), None
+    except ApiError as unknown:
+        return (track_id,), unknown
+
+
+def _shown(one: StoredSuggestion) -> Suggestion:
+    return Suggestion(
+        one.suggestion_id, one.status, one.track_id, one.field, one.value, one.note, one.source_url, timestamp(one.created_at)
+    )

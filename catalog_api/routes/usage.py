@@ -1,0 +1,39 @@
+"""Credits and rate of the caller's account (contract A10)."""
+
+from __future__ import annotations
+
+from account_store.api_keys import Caller
+from catalog_api.answers import Answer, encoded
+from catalog_api.metering import Free, Question, timestamp
+from catalog_api.parameters import Asked
+from catalog_api.route_declaration import reads
+from catalog_api.service import Service
+from catalog_api.wire.account_types import DayUse, Usage
+
+
+@reads("/v1/usage", Usage, tag="Account", summary="Credits and rate", is_free=True, is_about_catalog=False)
+def usage(_asked: Asked) -> Question:
+    """What the account used of its credits this month, by day and key. Free."""
+    return Free(_statement)
+
+
+async def _statement(service: Service, caller: Caller) -> Answer:
+    month = await service.accounts.usage.month(caller.account_id)
+    plan = caller.plan
+    days = [DayUse(one.day, one.key_prefix, one.credits, one.requests) for one in month.days]
+    return encoded(
+        Usage(
+            month.month,
+            plan.name,
+            month.allowed,
+            month.used,
+            month.remaining,
+            timestamp(month.resets_at),
+            plan.requests_per_second,
+            plan.burst,
+            days,
+            month.stream_months,
+            float(month.stream_month_price_eur),
+            float(month.stream_price_eur),
+        )
+    )

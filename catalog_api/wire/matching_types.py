@@ -1,0 +1,83 @@
+"""Answers of bulk resolve and of identify."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from catalog_api.wire.catalog_types import Match, PlatformLink, TrackArtist
+from catalog_api.wire.values import Date, Id, Isrc
+
+
+class SlimLabel(msgspec.Struct):
+    """A label by name."""
+
+    name: str
+
+
+class SlimRelease(msgspec.Struct):
+    """A release of a slim track."""
+
+    title: str
+    label: SlimLabel | None
+    release_date: Date | None
+
+
+class SlimTrack(msgspec.Struct):
+    """A track as bulk resolve answers it."""
+
+    id: Id
+    title: str
+    isrc: Isrc | None
+    releases: list[SlimRelease]
+    genre: list[str]
+
+
+class TrackName(msgspec.Struct):
+    """A row of bulk resolve by name."""
+
+    artist: str
+    title: str
+
+
+class ResolvedRow(msgspec.Struct, omit_defaults=True):
+    """What became of one item; `track` when it was matched, `match` when it was matched by name."""
+
+    input: str | TrackName
+    status: Literal["matched", "not_found", "skipped_no_credits"]
+    links: list[PlatformLink]
+    track: SlimTrack | msgspec.UnsetType = msgspec.UNSET
+    match: Match | msgspec.UnsetType = msgspec.UNSET
+
+
+class Resolved(msgspec.Struct):
+    """`results[j]` answers `items[j]`. `partial`: the credits did not last, and the last rows were skipped."""
+
+    results: list[ResolvedRow]
+    partial: bool
+    processed: Annotated[int, Meta(ge=0)]
+    credits_used: Annotated[int, Meta(ge=0)]
+    credits_remaining: Annotated[int, Meta(ge=0)]
+    message: str | None
+
+
+class RecognitionResult(msgspec.Struct):
+    """A recording that was recognised. `offset_seconds`: where in the recording begins what was sent."""
+
+    id: Annotated[str, Meta(pattern="^[1-9][0-9]*$")]
+    title: str
+    artists: list[TrackArtist]
+    confidence: Annotated[float, Meta(ge=0.5, le=1)]
+    offset_seconds: float
+
+
+class Identified(msgspec.Struct, omit_defaults=True):
+    """What was recognised, best first. `reason` when nothing was; `window_offset_seconds`: where in an upload begins what was."""
+
+    matched: bool
+    results: list[RecognitionResult]
+    credits_charged: Annotated[int, Meta(ge=10)]
+    reason: Literal["too_short", "silence", "low_diversity", "not_found"] | msgspec.UnsetType = msgspec.UNSET
+    window_offset_seconds: Annotated[float, Meta(ge=0)] | msgspec.UnsetType = msgspec.UNSET

@@ -1,0 +1,134 @@
+"""Monitored streams, what aired on them, and the airplay report."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from catalog_api.wire.catalog_types import TrackArtist
+from catalog_api.wire.values import Date, Id, Isrc, Timestamp
+
+
+class AiredTrack(msgspec.Struct):
+    """A track on a stream, as the catalog describes it now; one that left the catalog as it did then. `artist` are those who lead."""
+
+    id: str
+    title: str
+    isrc: Isrc | None
+    artist: str
+    artists: list[TrackArtist]
+    duration: Annotated[int, Meta(ge=1)] | None
+    genre: list[str]
+    subgenre: list[str]
+
+
+class NowPlaying(msgspec.Struct):
+    """What is heard on a stream at this moment."""
+
+    track: AiredTrack
+    started_at: Timestamp
+
+
+class Stream(msgspec.Struct, omit_defaults=True):
+    """A monitored stream.
+
+    `now_playing` is null during ads, talk, silence and what the catalog does not hold (`now_playing_state` unrecognized), and while
+    nobody listens (not_listening: the stream starts, is reconnected, has failed or was stopped). `last_error` stays readable when all is
+    well again; `unresolved`, only in the answer to the registration: why the name of the address does not resolve at the moment.
+    """
+
+    id: str
+    url: str
+    name: str
+    status: Annotated[str, Meta(extra_json_schema={"enum": ["active", "stopped"]})]
+    runtime_status: Annotated[str, Meta(extra_json_schema={"enum": ["starting", "running", "reconnecting", "failed", "stopped"]})]
+    detection_mode: Annotated[str, Meta(extra_json_schema={"enum": ["balanced"]})]
+    created_at: Timestamp
+    stopped_at: Timestamp | None
+    now_playing: NowPlaying | None
+    now_playing_state: Annotated[str, Meta(extra_json_schema={"enum": ["playing", "unrecognized", "not_listening"]})]
+    last_recognized_at: Timestamp | None
+    last_error: str | None
+    last_error_at: Timestamp | None
+    audio_format: str | None
+    unresolved: str | msgspec.UnsetType = msgspec.UNSET
+
+
+class StreamPage(msgspec.Struct):
+    """The account's streams, newest first, stopped ones included."""
+
+    results: list[Stream]
+    next_cursor: str | None
+
+
+class AiringEntry(msgspec.Struct):
+    """One airing; `ended_at` is null while it goes on, `duration_seconds` its length so far."""
+
+    track: AiredTrack
+    started_at: Timestamp
+    ended_at: Timestamp | None
+    duration_seconds: Annotated[int, Meta(ge=0)]
+    confidence: Annotated[float, Meta(ge=0, le=1)]
+
+
+class AiringPage(msgspec.Struct):
+    """A stream's airings, newest first."""
+
+    results: list[AiringEntry]
+    next_cursor: str | None
+
+
+class ReportSummaryRow(msgspec.Struct):
+    """A track and how often it was played."""
+
+    track_id: Id
+    isrc: Isrc | None
+    title: str
+    artist: str
+    play_count: Annotated[int, Meta(ge=1)]
+
+
+class ReportDetailRow(msgspec.Struct):
+    """One airing."""
+
+    track_id: Id
+    isrc: Isrc | None
+    played_at: Timestamp
+    duration_seconds: Annotated[int, Meta(ge=0)]
+
+
+class ReportGap(msgspec.Struct):
+    """Time of the report that nobody listened to: the stream was away (`source`), or we were (`monitor`). Open while `ended_at` is null."""
+
+    started_at: Timestamp
+    ended_at: Timestamp | None
+    cause: str
+    detail: str | None
+
+
+class ReportedStream(msgspec.Struct):
+    """A stream's part of a report: tracks, most played first; airings, oldest first."""
+
+    id: str
+    name: str
+    summary: list[ReportSummaryRow]
+    detail: list[ReportDetailRow]
+    gaps: list[ReportGap]
+
+
+class Report(msgspec.Struct):
+    """Airings that began within whole days of `timezone`, the last one included, on the account's streams, oldest stream first."""
+
+    since: Date = msgspec.field(name="from")
+    until: Date
+    timezone: str
+    scope: Annotated[str, Meta(extra_json_schema={"enum": ["account"]})]
+    streams: list[ReportedStream]
+
+
+class AirplayReport(msgspec.Struct):
+    """The airplay report of an account."""
+
+    report: Report

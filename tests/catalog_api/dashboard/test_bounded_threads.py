@@ -1,0 +1,59 @@
+"""Lanes: work in threads of their own, so much of it, so long."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from contextlib import closing
+
+import pytest
+
+from catalog_api.dashboard.bounded_threads import BusyError, Lane, TooSlowError
+
+
+def test_work_that_takes_too_long_is_told_and_keeps_its_place_until_it_ends() -> None:
+    may_end = threading.Event()
+
+    async def scene(lane: Lane) -> None:
+        with pytest.raises(TooSlowError):
+            await lane.do(may_end.wait, 10)
+        with pytest.raises(BusyError):
+            await lane.do(int)
+        may_end.set()
+        for _ in range(100):
+            try:
+                assert await lane.do(int, "7") == 7
+            except BusyError:
+                await asyncio.sleep(0.01)
+            else:
+                return
+        pytest.fail("the place was never given back")
+
+    with closing(Lane("test", threads=1, waiting=0, seconds=0.05)) as lane:
+        asyncio.run(scene(lane))
+
+
+def test_what_waits_too_long_is_never_begun() -> None:
+    may_end, begun = threading.Event(), threading.Event()
+
+    async def scene(lane: Lane) -> None:
+        first = asyncio.create_task(lane.do(may_end.wait, 10))
+        await asyncio.sleep(0)
+        with pytest.raises(TooSlowError):
+            await lane.do(begun.set)
+        may_end.set()
+        with pytest.raises(TooSlowError):
+            await first
+        await asyncio.sleep(0.05)
+
+    with closing(Lane("test", threads=1, waiting=1, seconds=0.05)) as lane:
+        asyncio.run(scene(lane))
+    assert not begun.is_set()
+
+
+def test_errors_of_the_work_are_its_own_even_timeouts() -> None:
+    def fails() -> None:
+        raise TimeoutError("of a database")
+
+    with closing(Lane("test", threads=1, waiting=0, seconds=5)) as lane, pytest.raises(TimeoutError, match="of a database"):
+        asyncio.run(lane.do(fails))

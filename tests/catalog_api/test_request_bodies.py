@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+import pytest
+
+from catalog_api.problems import ApiError
+from catalog_api.request_bodies import _decoded, _without_duplicates
+
+
+class CountedName(str):
+    """A name that counts how often one is compared with another."""
+
+    __slots__ = ()
+    compared = 0
+
+    def __eq__(self, other: object) -> bool:
+        CountedName.compared += 1
+        return str.__eq__(self, other)
+
+    __hash__ = str.__hash__
+
+
+def test_the_first_member_that_stands_twice_is_named() -> None:
+    with pytest.raises(ApiError) as caught:
+        _decoded(b'{"a": 1, "b": {"c": 1}, "d": 2, "b": 3, "a": 4}')
+    assert caught.value.code == "invalid_body"
+    assert "member 'b' stands twice" in caught.value.detail
+
+
+def test_a_member_that_stands_twice_is_found_in_one_pass() -> None:
+    CountedName.compared = 0
+    names = [CountedName(number) for number in range(1_000)]
+    with pytest.raises(ValueError, match="'999' stands twice"):
+        _without_duplicates([(name, 0) for name in [*names, CountedName(999)]])
+    assert 1 <= CountedName.compared < 10_000
