@@ -100,5 +100,5 @@ def checked() -> ASGIApp:
 def unmetered() -> ASGIApp:
     """Our application, its key check taken out, too."""
     parts: Any = application
-    parts.KeyCheck = _Unchecked
+    parts.ApiKeyAuthentication = _Unchecked
     return checked()

@@ -25,7 +25,7 @@ ANSWER_SECONDS = 5.0
 _THREADS = ThreadPoolExecutor(4, thread_name_prefix="vetting")
 
 
-async def complain_of_addresses(service: Service, caller: Caller, members: Members, *, https_only: bool) -> None:
+async def add_address_problems(service: Service, caller: Caller, members: Members, *, https_only: bool) -> None:
     """Note what is wrong with the addresses of a body that is refused for something else, so that one answer names all (contract A5).
 
     It costs a token of the caller's rate for each: a refusal costs none else, and name servers must not be asked without bound. Over the

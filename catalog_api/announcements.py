@@ -24,7 +24,7 @@ log = structlog.get_logger("catalog_api")
 
 
 @asynccontextmanager
-async def announcing(live: LiveCatalog, accounts: Accounts, look_seconds: float) -> AsyncIterator[None]:
+async def announce_snapshots(live: LiveCatalog, accounts: Accounts, look_seconds: float) -> AsyncIterator[None]:
     """Look every so often, as long as the block lasts."""
     task = asyncio.create_task(_announce(live, accounts, look_seconds))
     try:

@@ -6,7 +6,7 @@ Tracks pass through as they were stored; nothing on the hot path is decoded or e
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 from xxhash import xxh3_128_hexdigest
@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from litestar.types import Receive, Scope, Send
 
 JSON = "application/json; charset=utf-8"
-WHOLE = "http.response.whole"
-"""An ASGI extension of our server (server/http_protocol.py), announced in `scope["extensions"]`: one message with `status`, `head`, `body`.
-`head` holds the encoded header fields, each with its line end: the body's length included, fields of the connection excluded."""
 
 REVALIDATE = "private, no-cache"
 """Callers may keep an answer and must ask whether it still holds; asking is free while it does (contract A16)."""
@@ -41,23 +38,11 @@ class Answer:
         self.status = status
         self.media_type = media_type
 
-    async def __call__(self, scope: Scope, _receive: Receive, send: Send) -> None:
-        """Send it."""
-        if WHOLE in (scope.get("extensions") or ()):
-            head = self.head()
-            if head is not None:  # else it goes the long way, on which the server refuses it
-                whole: Any = {"type": WHOLE, "status": self.status, "head": head, "body": self.body}
-                await send(whole)
-                return
-        pairs = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in self._fields().items()]
-        await send({"type": "http.response.start", "status": self.status, "headers": pairs})
+    async def __call__(self, _scope: Scope, _receive: Receive, send: Send) -> None:
+        """Send the answer."""
+        headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in self._fields().items()]
+        await send({"type": "http.response.start", "status": self.status, "headers": headers})
         await send({"type": "http.response.body", "body": self.body, "more_body": False})
-
-    def head(self) -> bytes | None:
-        """Its header fields, as `WHOLE` has them; None when one holds a line break, which would begin another."""
-        fields = self._fields()
-        head = ("\r\n".join(map(": ".join, fields.items())) + "\r\n").encode("latin-1")
-        return head if head.count(b"\n") == len(fields) else None
 
     def _fields(self) -> dict[str, str]:
         if self.status == 304:  # noqa: PLR2004 - Not Modified has no body, and must not claim an empty one

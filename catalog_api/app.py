@@ -1,4 +1,4 @@
-"""Puts the application together: front (ids, counts, log), doors (dashboard or API), key check, express lane, the framework's routes."""
+"""Assemble the application. A request passes tracking, the dashboard or the API, authentication, the fast routes, the framework."""
 
 from __future__ import annotations
 
@@ -15,33 +15,35 @@ from litestar.types import ASGIApp
 
 from account_store.accounts import Accounts
 from account_store.rate_limits import RateLimiter, open_buckets
-from catalog_api.airplay.day_packing import keep_settled, settle_first
-from catalog_api.airplay.name_preload import names_learned
-from catalog_api.announcements import announcing
-from catalog_api.dashboard.site import Doors, dashboard, open_desk
+from catalog_api.airplay.day_packing import keep_days_packed, pack_days_at_start
+from catalog_api.airplay.name_preload import preload_names
+from catalog_api.announcements import announce_snapshots
+from catalog_api.dashboard.site import SiteRouter, build_context, build_dashboard
 from catalog_api.description import description
 from catalog_api.genre_names import GenreNames
 from catalog_api.live_catalog import LiveCatalog
-from catalog_api.middleware.authentication import KeyCheck
-from catalog_api.middleware.fast_routes import ExpressLane
-from catalog_api.middleware.request_tracking import Front
-from catalog_api.middleware.unknown_key_limit import KeyGuesses
+from catalog_api.middleware.authentication import ApiKeyAuthentication
+from catalog_api.middleware.fast_routes import FastRoutes
+from catalog_api.middleware.request_tracking import RequestTracking
+from catalog_api.middleware.unknown_key_limit import UnknownKeyLimit
 from catalog_api.problems import problem
 from catalog_api.recognition import Recognition
 from catalog_api.reference import reference_page
 from catalog_api.route_declaration import declared
 from catalog_api.routes import ROUTES
-from catalog_api.server.request_statistics import REPORTS_FOLDER, Traffic
+from catalog_api.server.request_statistics import REPORTS_FOLDER, RequestStatistics
 from catalog_api.service import Service
 from catalog_api.settings import ApiSettings
 from outbound_http import Outbound, read_allow_list
 
-Housekeeping = Callable[[Traffic, LiveCatalog], AbstractAsyncContextManager[None]]
-"""What goes on beside the requests while the application is up."""
+PeriodicTasks = Callable[[RequestStatistics, LiveCatalog], AbstractAsyncContextManager[None]]
+"""A block around the life of the application: tasks that run beside the requests."""
 
 
-def build_app(settings: ApiSettings, traffic: Traffic, housekeeping: Housekeeping = lambda _traffic, _live: nullcontext()) -> ASGIApp:
-    """The ASGI application for one catalog and one account store; `traffic` is told of every request."""
+def build_app(
+    settings: ApiSettings, statistics: RequestStatistics, run_periodic_tasks: PeriodicTasks = lambda _statistics, _live: nullcontext()
+) -> ASGIApp:
+    """Build the ASGI application for one catalog and one account store; `statistics` records every request."""
     accounts = Accounts.open(settings.accounts_url)
     document = description(declared(ROUTES), accounts.plans)
     folder = Path(os.environ[REPORTS_FOLDER]) if os.environ.get(REPORTS_FOLDER) else None
@@ -52,43 +54,43 @@ def build_app(settings: ApiSettings, traffic: Traffic, housekeeping: Housekeepin
         last_served=folder and folder / "last-served-snapshot",
     )
     limiter = RateLimiter.open(settings.rate_limits_url, folder)
-    guesses = KeyGuesses(open_buckets(folder, "key_guesses"), settings.unknown_keys_per_minute, settings.client_address_header)
+    unknown_keys = UnknownKeyLimit(open_buckets(folder, "key_guesses"), settings.unknown_keys_per_minute, settings.client_address_header)
     encoded = msgspec.json.encode(document)
     recognition = Recognition(settings, live)
     outbound = Outbound(read_allow_list(os.environ))
     service = Service(live, accounts, limiter, outbound, settings, encoded, reference_page(document), GenreNames(), recognition)
 
     @asynccontextmanager
-    async def opened(_app: Litestar) -> AsyncIterator[None]:
-        await asyncio.to_thread(live.look)  # a worker takes requests when it can answer them: the others go on meanwhile
+    async def run_lifespan(_app: Litestar) -> AsyncIterator[None]:
+        await asyncio.to_thread(live.look)  # a worker accepts requests only once it can answer them; other workers serve meanwhile
         live.follow()
-        await settle_first(accounts)
-        settling = asyncio.create_task(keep_settled(accounts))
-        beside = announcing(live, accounts, settings.look_seconds)
-        async with names_learned(service), housekeeping(traffic, live), beside:
+        await pack_days_at_start(accounts)
+        packing = asyncio.create_task(keep_days_packed(accounts))
+        announcing = announce_snapshots(live, accounts, settings.look_seconds)
+        async with preload_names(service), run_periodic_tasks(statistics, live), announcing:
             yield
-        settling.cancel()
-        desk.close()
+        packing.cancel()
+        context.close()
         await recognition.close()
         live.close()
-        await guesses.close()
+        await unknown_keys.close()
         await limiter.close()
         accounts.close()
 
     routes = Litestar(
         route_handlers=ROUTES,
-        exception_handlers={Exception: _rendered},
-        lifespan=[opened],
-        openapi_config=None,  # description.py makes the document out of what the routes declare
+        exception_handlers={Exception: _render_error},
+        lifespan=[run_lifespan],
+        openapi_config=None,  # description.py generates the document from the declarations of the routes
         logging_config=None,
         state=State({"service": service}),
     )
-    lane = ExpressLane(routes, ROUTES)
-    desk = open_desk(service, lane)
-    api = KeyCheck(lane, accounts.keys, ROUTES, guesses)
-    return Front(Doors(api, dashboard(desk)) if settings.dashboard else api, traffic)
+    fast_routes = FastRoutes(routes, ROUTES)
+    context = build_context(service, fast_routes)
+    api = ApiKeyAuthentication(fast_routes, accounts.keys, ROUTES, unknown_keys)
+    return RequestTracking(SiteRouter(api, build_dashboard(context)) if settings.dashboard else api, statistics)
 
 
-def _rendered(request: Request[object, object, State], error: Exception) -> Response[bytes]:
+def _render_error(request: Request[object, object, State], error: Exception) -> Response[bytes]:
     answer = problem(request.scope, error)
     return Response(answer.body, status_code=answer.status, media_type=answer.media_type, headers=answer.headers)

@@ -109,7 +109,7 @@ class Lookup(Question):
         if self._pace is Pace.AT_ONCE:
             answer = self._asked(service, scope)
         elif self._pace is Pace.IN_TURN:
-            answer = await service.turns.taken(partial(self._asked, service, scope))
+            answer = await service.time_slices.run(partial(self._asked, service, scope))
         else:
             answer = await asyncio.to_thread(self._asked, service, scope)
         price = self._price(answer)

@@ -64,7 +64,7 @@ class Parameter(Generic[T]):
         self.place = place
 
 
-class Asked:
+class ParameterValues:
     """The values of one request, read and checked."""
 
     __slots__ = ("_values",)
@@ -88,7 +88,7 @@ def read(
     scope: Any,  # noqa: ANN401 - an HTTP scope
     *,
     is_strict: bool,
-) -> tuple[Asked, list[ParameterProblem]]:
+) -> tuple[ParameterValues, list[ParameterProblem]]:
     """All `declared` parameters of a request, and what is wrong with them. With `is_strict` unknown query parameters are wrong too."""
     problems: list[ParameterProblem] = []
     sent: dict[str, bytes] = {}
@@ -111,7 +111,7 @@ def read(
         problems += _not_exactly_one(exactly_one, values)
     if is_strict:
         problems += [ParameterProblem("query", name[:_SHOWN], "unknown, and the request prefers strict handling") for name in sent]
-    return Asked(values), problems
+    return ParameterValues(values), problems
 
 
 def _pairs(query_string: bytes) -> Iterator[tuple[str, bytes]]:

@@ -44,7 +44,7 @@ _NAMED = msgspec.json.Decoder(_Named)
 
 
 @dataclass(frozen=True)
-class Heard:
+class RecognitionOutcome:
     """What was recognised, best first; without any, the reason. Of an upload: the windows tried and where the last one begins."""
 
     results: list[RecognitionResult]
@@ -68,13 +68,13 @@ class Recognition:
         await self._matcher.close()
         await self._sandbox.close()
 
-    async def of_fingerprint(self, items: NDArray[np.uint32], duration_seconds: int | None) -> Heard:
+    async def of_fingerprint(self, items: NDArray[np.uint32], duration_seconds: int | None) -> RecognitionOutcome:
         """Of one fingerprint, uint32[n]. ApiError `recognition_unavailable`, `catalog_unavailable`."""
         answer = await self._matched([items], duration_seconds)
         results = self._results(answer)
-        return Heard(results, None if results else answer.reason or Reason.NOT_FOUND)
+        return RecognitionOutcome(results, None if results else answer.reason or Reason.NOT_FOUND)
 
-    async def of_file(self, file: BinaryIO) -> Heard:
+    async def of_file(self, file: BinaryIO) -> RecognitionOutcome:
         """Of an upload: its beginning, then deeper windows until one is recognised (contract E4).
 
         ApiError `unsupported_audio`, `undecodable_audio`, `recognition_unavailable`, `catalog_unavailable`.
@@ -87,13 +87,13 @@ class Recognition:
                     answer = await self._matched(window.fingerprints, None if whole is None else round(whole))
                     results = self._results(answer)
                     if results:
-                        return Heard(results, None, len(reasons) + 1, window.start_seconds)
+                        return RecognitionOutcome(results, None, len(reasons) + 1, window.start_seconds)
                     reasons.append(answer.reason or Reason.NOT_FOUND)
         except (UnsupportedAudioError, UndecodableAudioError) as error:
             raise ApiError(error.code, f"{str(error)[:1].upper()}{str(error)[1:]}.") from None
         except SandboxUnavailableError as error:
             raise _unavailable(error.retry_after) from error
-        return Heard([], _telling(reasons), len(reasons))
+        return RecognitionOutcome([], _telling(reasons), len(reasons))
 
     async def _matched(self, fingerprints: Sequence[NDArray[np.uint32]], duration_seconds: int | None) -> Answer:
         try:

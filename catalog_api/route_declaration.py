@@ -1,7 +1,7 @@
 """How a route is declared: its path, what it can be asked, what it answers. The declaration reads requests and writes the description.
 
     @reads("/v1/tracks/{id:str}", Track, tag="Tracks", summary="A track by id", parameters=(TRACK_ID, INCLUDE), failures=("not_found",))
-    def track_by_id(asked: Asked) -> Question: ...
+    def track_by_id(asked: ParameterValues) -> Question: ...
 
 A handler is handed checked values and returns the question they make; metering.py asks and answers it. So a bad request is refused before
 anything is counted, and nothing is asked before it is (contract A8). What must not live here: any one route.
@@ -18,12 +18,12 @@ from litestar import Request, delete, get, patch, post
 from litestar.handlers import HTTPRouteHandler
 from litestar.types import Receive, Scope
 
-from catalog_api.address_check import complain_of_addresses
+from catalog_api.address_check import add_address_problems
 from catalog_api.changelog import CHANGES, deprecation_headers
 from catalog_api.entitlements import check_card, check_plan
 from catalog_api.idempotency import idempotency_problem
 from catalog_api.metering import Question
-from catalog_api.parameters import Asked, Parameter, check, read
+from catalog_api.parameters import Parameter, ParameterValues, check, read
 from catalog_api.problems import ApiError, ParameterProblem
 from catalog_api.request_bodies import Members, read_json
 from catalog_api.service import Service
@@ -62,26 +62,26 @@ class Route:
     body: Mapping[str, Any] | None = None
     other_bodies: tuple[str, ...] = ()
     other_types: tuple[str, ...] = ()
-    checks: tuple[Callable[[Asked], list[ParameterProblem]], ...] = ()
-    late_checks: tuple[Callable[[Asked, Service], list[ParameterProblem]], ...] = ()
+    checks: tuple[Callable[[ParameterValues], list[ParameterProblem]], ...] = ()
+    late_checks: tuple[Callable[[ParameterValues, Service], list[ParameterProblem]], ...] = ()
     https_only: bool = False
     name: str = ""
     description: str = ""
     deprecation: Mapping[str, str] = field(default_factory=dict)
     """Headers that its answers carry when the changelog calls it deprecated (contract A17)."""
 
-    def told_by(self, question: Question) -> Question:
+    def with_route_headers(self, question: Question) -> Question:
         """The question, whose answer tells the deprecation."""
         question.told = self.deprecation
         return question
 
-    def read(self, scope: Scope) -> Asked:
+    def read(self, scope: Scope) -> ParameterValues:
         """The parameters of a request whose plan allows it; ApiError `plan_required`, or naming everything that is wrong with them."""
         asked, problems = self.gather(scope)
         check(problems)
         return asked
 
-    def gather(self, scope: Scope) -> tuple[Asked, list[ParameterProblem]]:
+    def gather(self, scope: Scope) -> tuple[ParameterValues, list[ParameterProblem]]:
         """The parameters and what is wrong with them, before a body is looked at; ApiError `plan_required`."""
         scope["state"]["route"] = self.path
         if self.feature is not None:
@@ -116,7 +116,7 @@ def reads(
     path: str,
     answers: type[msgspec.Struct],
     **declared: Any,  # noqa: ANN401 - the members of Route
-) -> Callable[[Callable[[Asked], Question]], HTTPRouteHandler]:
+) -> Callable[[Callable[[ParameterValues], Question]], HTTPRouteHandler]:
     """Declare a GET route; `declared` are the other members of Route."""
     return _without_body("GET", path, answers, declared)
 
@@ -125,7 +125,7 @@ def deletes(
     path: str,
     answers: type[msgspec.Struct],
     **declared: Any,  # noqa: ANN401 - the members of Route
-) -> Callable[[Callable[[Asked], Question]], HTTPRouteHandler]:
+) -> Callable[[Callable[[ParameterValues], Question]], HTTPRouteHandler]:
     """Declare a DELETE route; it answers 200 with what was deleted."""
     return _without_body("DELETE", path, answers, declared)
 
@@ -134,19 +134,19 @@ def acts(
     path: str,
     answers: type[msgspec.Struct],
     **declared: Any,  # noqa: ANN401 - the members of Route
-) -> Callable[[Callable[[Asked], Question]], HTTPRouteHandler]:
+) -> Callable[[Callable[[ParameterValues], Question]], HTTPRouteHandler]:
     """Declare a POST route that needs no body: what it does is said by its path."""
     return _without_body("POST", path, answers, declared)
 
 
 def _without_body(
     method: str, path: str, answers: type[msgspec.Struct], declared: Mapping[str, Any]
-) -> Callable[[Callable[[Asked], Question]], HTTPRouteHandler]:
-    def declare(handler: Callable[[Asked], Question]) -> HTTPRouteHandler:
+) -> Callable[[Callable[[ParameterValues], Question]], HTTPRouteHandler]:
+    def declare(handler: Callable[[ParameterValues], Question]) -> HTTPRouteHandler:
         route = _route(method, path, answers, handler, declared)
 
         def answer(scope: Scope) -> Question:
-            return route.told_by(handler(route.read(scope)))
+            return route.with_route_headers(handler(route.read(scope)))
 
         return _VERBS[method](path, opt={ROUTE: route}, name=route.name, status_code=200, sync_to_thread=False)(answer)
 
@@ -157,7 +157,7 @@ def writes(
     path: str,
     answers: type[msgspec.Struct],
     **declared: Any,  # noqa: ANN401 - the members of Route
-) -> Callable[[Callable[[Asked, Members], Question]], HTTPRouteHandler]:
+) -> Callable[[Callable[[ParameterValues, Members], Question]], HTTPRouteHandler]:
     """Declare a POST route whose handler is handed the members of the JSON body too, and checks them."""
     return _with_body("POST", path, answers, declared)
 
@@ -166,15 +166,15 @@ def alters(
     path: str,
     answers: type[msgspec.Struct],
     **declared: Any,  # noqa: ANN401 - the members of Route
-) -> Callable[[Callable[[Asked, Members], Question]], HTTPRouteHandler]:
+) -> Callable[[Callable[[ParameterValues, Members], Question]], HTTPRouteHandler]:
     """Declare a PATCH route; its JSON body holds the members that change."""
     return _with_body("PATCH", path, answers, declared)
 
 
 def _with_body(
     method: str, path: str, answers: type[msgspec.Struct], declared: Mapping[str, Any]
-) -> Callable[[Callable[[Asked, Members], Question]], HTTPRouteHandler]:
-    def declare(handler: Callable[[Asked, Members], Question]) -> HTTPRouteHandler:
+) -> Callable[[Callable[[ParameterValues, Members], Question]], HTTPRouteHandler]:
+    def declare(handler: Callable[[ParameterValues, Members], Question]) -> HTTPRouteHandler:
         route = _route(method, path, answers, handler, declared)
 
         async def answer(request: Request[Any, Any, Any]) -> Question:
@@ -183,12 +183,12 @@ def _with_body(
             document = await read_json(scope, request.receive, is_needed=route.needs_body)
             members = Members(document, problems, is_strict=prefers_strict(scope))
             try:
-                return route.told_by(handler(asked, members))
+                return route.with_route_headers(handler(asked, members))
             except ApiError as error:
                 if error.code != "invalid_parameter" or not members.addresses:
                     raise
             service: Service = scope["litestar_app"].state.service
-            await complain_of_addresses(service, scope["state"]["caller"], members, https_only=route.https_only)
+            await add_address_problems(service, scope["state"]["caller"], members, https_only=route.https_only)
             members.check()
             raise AssertionError("the handler refused members that have no problem")
 
@@ -209,7 +209,7 @@ def receives(
 
         async def answer(request: Request[Any, Any, Any]) -> Question:
             _, problems = route.gather(request.scope)
-            return route.told_by(await handler(problems, request.scope, request.receive))
+            return route.with_route_headers(await handler(problems, request.scope, request.receive))
 
         return post(path, opt={ROUTE: route}, name=route.name, status_code=200)(answer)
 

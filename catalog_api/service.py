@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from catalog_api.middleware.time_slices import Turns
+from catalog_api.middleware.time_slices import TimeSlices
 
 if TYPE_CHECKING:
     from account_store.accounts import Accounts
@@ -35,5 +35,5 @@ class Service:
     """What callers write for genres."""
     recognition: Recognition
     """What names recordings in audio."""
-    turns: Turns = field(default_factory=Turns)
+    time_slices: TimeSlices = field(default_factory=TimeSlices)
     """Taken by questions that take the event loop for milliseconds."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_type_hi
 
 import msgspec
 
-from catalog_api.server.connection_registry import networks
+from catalog_api.server.connection_registry import parse_networks
 from catalog_store.platforms import URL_TEMPLATES
 from yaml_documents import nearest
 
@@ -219,7 +219,7 @@ def _converted(name: str, value: object, place: str) -> Any:  # noqa: ANN401 - t
         raise SettingsError(f"{place}: {name} = {value!r}: {error}") from error
     if name == "proxies":
         try:
-            networks(str(converted))
+            parse_networks(str(converted))
         except ValueError as error:
             raise SettingsError(f"{place}: proxies = {value!r}: {error}; name addresses or networks, as in 10.0.0.5, fd00::/64") from error
     return _templates(converted, place) if name == "url_templates" else converted

@@ -26,7 +26,7 @@ _STARTING_SECONDS = 5.0
 """Three months of fifty streams take two to four seconds."""
 
 
-async def settle_first(accounts: Accounts) -> None:
+async def pack_days_at_start(accounts: Accounts) -> None:
     """What was left while no server ran, before this one takes requests: as much as can be packed in a few seconds."""
     with suppress(TimeoutError):
         async with asyncio.timeout(_STARTING_SECONDS):
@@ -34,7 +34,7 @@ async def settle_first(accounts: Accounts) -> None:
                 pass
 
 
-async def keep_settled(accounts: Accounts) -> None:
+async def keep_days_packed(accounts: Accounts) -> None:
     """Until it is cancelled. Workers look at times of their own, and behind a report; what one has done the others find done."""
     while True:
         until = time.monotonic() + EVERY_SECONDS * random.uniform(0.1, 1)  # noqa: S311 - no secret

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from catalog_api.airplay.stream_sheets import MOST_DAYS, learn
-from catalog_api.airplay.streamed_answer import in_reports_thread
+from catalog_api.airplay.streamed_answer import run_in_report_thread
 from catalog_api.airplay.track_names import MOST_NAMES
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ _MOST_STREAMS = 500
 
 
 @asynccontextmanager
-async def names_learned(service: Service) -> AsyncIterator[None]:
+async def preload_names(service: Service) -> AsyncIterator[None]:
     """Around the time in which requests are taken; begins when the names are known, or in some seconds."""
     is_first = asyncio.Event()
     task = asyncio.create_task(_keep_learned(service, is_first))
@@ -78,4 +78,4 @@ async def _learn(service: Service) -> None:
         new = [one for one in aired.tolist() if one not in known][: _MOST_LEARNED - len(known)]
         known.update(new)
         for start in range(0, len(new), _AT_ONCE):
-            await in_reports_thread(partial(learn, service, new[start : start + _AT_ONCE]))
+            await run_in_report_thread(partial(learn, service, new[start : start + _AT_ONCE]))

@@ -26,7 +26,7 @@ _SENT_AT_ONCE = 256 * 1024
 _THREAD = ThreadPoolExecutor(1, thread_name_prefix="reports")
 
 
-class Sending(Answer):
+class StreamedAnswer(Answer):
     """See the module."""
 
     __slots__ = ("_first", "_rest")
@@ -38,7 +38,7 @@ class Sending(Answer):
         self._rest = rest
 
     @classmethod
-    async def begun(cls, pieces: Iterator[bytes | memoryview], media_type: str, headers: dict[str, str]) -> Sending:
+    async def start(cls, pieces: Iterator[bytes | memoryview], media_type: str, headers: dict[str, str]) -> StreamedAnswer:
         """With the first pieces made, the heading and what it heads; whatever making them raises."""
         heading = await _next(pieces) or b""
         return cls(b"".join((heading, await _next(pieces) or b"")), pieces, media_type, headers)
@@ -62,13 +62,13 @@ class Sending(Answer):
             gone.cancel()
 
 
-def in_reports_thread(work: Callable[[], Made]) -> asyncio.Future[Made]:
+def run_in_report_thread(work: Callable[[], Made]) -> asyncio.Future[Made]:
     """`work` done there, between the pieces of reports."""
     return asyncio.get_running_loop().run_in_executor(_THREAD, work)
 
 
 def _next(pieces: Iterator[bytes | memoryview]) -> asyncio.Future[bytes | memoryview | None]:
-    made = in_reports_thread(partial(next, pieces, None))
+    made = run_in_report_thread(partial(next, pieces, None))
     made.add_done_callback(lambda done: done.cancelled() or done.exception())  # of a caller who went away nobody asks any more
     return made
 

@@ -37,7 +37,7 @@ async def sign_in(visit: Guest) -> Response[Any]:
     users = visit.service.accounts.users
     email, password, next_path = (visit.form.get(name, "") for name in ("email", "password", "next"))
     try:
-        session = await visit.desk.passwords.do(users.sign_in, email, password, visit.address)
+        session = await visit.context.passwords.do(users.sign_in, email, password, visit.address)
     except WrongPasswordError:
         return _sign_in_page(visit, 401, email=email, next_path=next_path, problem="E-mail and password do not belong together.")
     except TooManyAttemptsError as error:
@@ -73,7 +73,7 @@ async def sign_up(visit: Guest) -> Response[Any]:
     users = visit.service.accounts.users
     email, password = visit.form.get("email", ""), visit.form.get("password", "")
     try:
-        await visit.desk.passwords.do(users.sign_up, email, password, visit.address)
+        await visit.context.passwords.do(users.sign_up, email, password, visit.address)
     except InvalidSignUpError as error:
         problems = {name: f"{said[0].upper()}{said[1:]}." for name, said in error.problems.items()}
         if "email" in problems:
@@ -85,7 +85,7 @@ async def sign_up(visit: Guest) -> Response[Any]:
         answer = _sign_up_page(visit, 429, email=email, problems={"email": "Too many accounts were asked for from here. Try again later."})
         answer.headers["retry-after"] = str(error.retry_after)
         return answer
-    return visit.sign_in(await visit.desk.passwords.do(users.sign_in, email, password), HOME)
+    return visit.sign_in(await visit.context.passwords.do(users.sign_in, email, password), HOME)
 
 
 def _sign_in_page(visit: Visit, status: int = 200, *, email: str = "", next_path: str = "", problem: str = "") -> Response[str]:
@@ -114,7 +114,7 @@ def _sign_up_page(visit: Visit, status: int = 200, *, email: str = "", problems:
 async def overview(visit: Guest) -> Response[Any]:
     """Credits and rate."""
     accounts, account_id = visit.service.accounts, visit.person.account_id
-    month, account, keys = await visit.desk.store.do(
+    month, account, keys = await visit.context.store.do(
         lambda: (accounts.usage.month_now(account_id), accounts.account(account_id), live_keys(accounts, account_id))
     )
     plans = [accounts.plans.plan(name) for name in accounts.plans.plans]
@@ -134,15 +134,15 @@ async def change_password(visit: Guest) -> Response[Any]:
     users, person = visit.service.accounts.users, visit.person
     present, following = visit.form.get("present", ""), visit.form.get("following", "")
     try:
-        await visit.desk.passwords.do(users.sign_in, person.email, present, visit.address)
-        await visit.desk.passwords.do(users.change_password, person.user_id, following)
+        await visit.context.passwords.do(users.sign_in, person.email, present, visit.address)
+        await visit.context.passwords.do(users.change_password, person.user_id, following)
     except WrongPasswordError:
         return _password_page(visit, 401, {"present": "This is not your present password."})
     except TooManyAttemptsError:
         return _password_page(visit, 429, {"present": "Too many attempts failed. Try again in a quarter of an hour."})
     except InvalidValueError as error:
         return _password_page(visit, 400, {"following": f"{str(error)[0].upper()}{str(error)[1:]}."})
-    session = await visit.desk.passwords.do(users.sign_in, person.email, following, visit.address)
+    session = await visit.context.passwords.do(users.sign_in, person.email, following, visit.address)
     return visit.sign_in(session, HOME)
 
 
@@ -174,9 +174,9 @@ async def create_key(visit: Guest) -> Response[Any]:
     label = visit.form.get("label", "").strip()
     if len(label) > LONGEST_LABEL:
         return await _page(visit, 400, problem=f"A name has at most {LONGEST_LABEL} characters.")
-    if len(await visit.desk.store.do(live_keys, accounts, account_id)) >= MOST_KEYS:
+    if len(await visit.context.store.do(live_keys, accounts, account_id)) >= MOST_KEYS:
         return await _page(visit, 409, problem=_ENOUGH)
-    made = await visit.desk.store.do(accounts.keys.create, account_id, label=label)
+    made = await visit.context.store.do(accounts.keys.create, account_id, label=label)
     return await _page(visit, made=made)
 
 
@@ -186,10 +186,10 @@ async def rotate_key(visit: Guest, key_id: FromPath[int]) -> Response[Any]:
     hours = visit.form.get("overlap", "0")
     overlap = timedelta(hours=int(hours if hours in OVERLAPS else 0))
     accounts, account_id = visit.service.accounts, visit.person.account_id
-    if overlap and len(await visit.desk.store.do(live_keys, accounts, account_id)) >= MOST_KEYS:
+    if overlap and len(await visit.context.store.do(live_keys, accounts, account_id)) >= MOST_KEYS:
         return await _page(visit, 409, problem=_ENOUGH)
     try:
-        made = await visit.desk.store.do(accounts.keys.rotate, _known(key_id), overlap, account_id)
+        made = await visit.context.store.do(accounts.keys.rotate, _known(key_id), overlap, account_id)
     except UnknownError:
         raise NotFoundException("There is no such key.") from None
     except StateError:
@@ -202,7 +202,7 @@ async def revoke_key(visit: Guest, key_id: FromPath[int]) -> Response[Any]:
     """Make a key useless."""
     revoke, account_id = visit.service.accounts.keys.revoke, visit.person.account_id
     try:
-        await visit.desk.store.do(revoke, _known(key_id), account_id)
+        await visit.context.store.do(revoke, _known(key_id), account_id)
     except UnknownError:
         raise NotFoundException("There is no such key.") from None
     except StateError:
@@ -217,7 +217,7 @@ def _known(key_id: int) -> int:
 
 
 async def _page(visit: Visit, status: int = 200, *, made: NewKey | None = None, problem: str = "") -> Response[str]:
-    summaries = await visit.desk.store.do(visit.service.accounts.keys.summaries, visit.person.account_id)
+    summaries = await visit.context.store.do(visit.service.accounts.keys.summaries, visit.person.account_id)
     now = utc_now()
     live = [one for one in summaries if one.revoked_at is None or one.revoked_at > now]
     gone = [one for one in summaries if one not in live]

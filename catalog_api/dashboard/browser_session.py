@@ -52,7 +52,7 @@ class KeyNeededError(Exception):
 
 
 @dataclass(frozen=True)
-class Desk:
+class DashboardContext:
     """What the pages work with. `api` answers /v1 behind the key check. `store`, `passwords`, `tables`: threads by what they wait for."""
 
     service: Service
@@ -70,11 +70,13 @@ class Desk:
 class Visit:
     """See the module."""
 
-    def __init__(self, request: Request[Any, Any, State], desk: Desk, token: str, user: User | None, form: Mapping[str, str]) -> None:
+    def __init__(
+        self, request: Request[Any, Any, State], context: DashboardContext, token: str, user: User | None, form: Mapping[str, str]
+    ) -> None:
         """`token` is empty for a browser without cookie; `form` is checked."""
         self.request = request
-        self.desk = desk
-        self.service = desk.service
+        self.context = context
+        self.service = context.service
         self.user = user
         self.form = form
         self._cookie_token = token
@@ -100,7 +102,7 @@ class Visit:
 
     async def as_caller(self) -> tuple[Caller, KeySummary]:
         """The account by its newest key; KeyNeededError."""
-        found = await self.desk.store.do(caller_of, self.service.accounts, self.person.account_id)
+        found = await self.context.store.do(caller_of, self.service.accounts, self.person.account_id)
         if found is None:
             raise KeyNeededError
         return found
@@ -111,7 +113,7 @@ class Visit:
         """What /v1 answers the account. KeyNeededError."""
         caller, _ = await self.as_caller()
         state = self.request.scope["state"]
-        return await ask(self.desk.api, caller, path, query, body=body, method=method, idempotency_key=idempotency_key, state=state)
+        return await ask(self.context.api, caller, path, query, body=body, method=method, idempotency_key=idempotency_key, state=state)
 
     def page(self, template: str, status: int = 200, **values: object) -> Response[str]:
         """A page with what all pages know: who is signed in, where, and what forms carry."""
@@ -133,7 +135,7 @@ class Visit:
 
     async def sign_out(self) -> Response[str]:
         """End the session, here and in the store."""
-        await self.desk.store.do(self.service.accounts.users.sign_out, self._cookie_token)
+        await self.context.store.do(self.service.accounts.users.sign_out, self._cookie_token)
         answer = see_other(f"{HOME}/sign-in")
         self._set_cookie(answer, "", 0)
         return answer
@@ -151,21 +153,21 @@ Guest = NamedDependency[Visit]
 
 async def visit(request: Request[Any, Any, State]) -> Visit:
     """The visit that a request is, its form checked. PermissionDeniedException: the form is not from one of our pages in this browser."""
-    desk: Desk = request.app.state.desk
-    is_secure = _is_secure(request, desk.service.settings.dashboard_origin)
+    context: DashboardContext = request.app.state.context
+    is_secure = _is_secure(request, context.service.settings.dashboard_origin)
     token = request.cookies.get(cookie_name(is_secure=is_secure), "")
     if len(token) > LONGEST_TOKEN or not token.isascii():
         token = ""
     form: dict[str, str] = {}
     if request.method not in _CHANGES_NOTHING:
-        _check_origin(request, desk.service.settings.dashboard_origin)
+        _check_origin(request, context.service.settings.dashboard_origin)
         form = await _form(request)
         if not token or not hmac.compare_digest(form.pop(FORM_TOKEN, "").encode(), _form_token(token).encode()):
             raise PermissionDeniedException(
                 "This form is not from a page of yours, or the page is too old. Go back, reload it, and try again."
             )
-    user = await desk.store.do(desk.service.accounts.users.signed_in, token) if token else None
-    made = request.scope["state"][VISIT] = Visit(request, desk, token, user, form)
+    user = await context.store.do(context.service.accounts.users.signed_in, token) if token else None
+    made = request.scope["state"][VISIT] = Visit(request, context, token, user, form)
     return made
 
 

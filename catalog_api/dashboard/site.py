@@ -17,7 +17,7 @@ from account_store.errors import UnavailableError
 from catalog_api.answers import Answer
 from catalog_api.dashboard import account_pages, stream_pages, track_pages, webhook_pages
 from catalog_api.dashboard.bounded_threads import BusyError, Lane, TooSlowError
-from catalog_api.dashboard.browser_session import HOME, VISIT, Desk, Guest, KeyNeededError, SignInNeededError, Visit, visit
+from catalog_api.dashboard.browser_session import HOME, VISIT, DashboardContext, Guest, KeyNeededError, SignInNeededError, Visit, visit
 from catalog_api.dashboard.internal_requests import RefusedError
 from catalog_api.dashboard.page_rendering import POLICY, rendered, see_other, shipped
 from catalog_api.problems import CODES, ApiError, request_id
@@ -58,9 +58,9 @@ async def no_page(visit: Guest, rest: FromPath[str]) -> Response[Any]:  # noqa: 
 PAGES = [*account_pages.PAGES, *track_pages.PAGES, *stream_pages.PAGES, *webhook_pages.PAGES, style, icon, no_page]
 
 
-def open_desk(service: Service, api: ASGIApp) -> Desk:
+def build_context(service: Service, api: ASGIApp) -> DashboardContext:
     """What the pages work with; `api` answers /v1 behind the key check."""
-    return Desk(
+    return DashboardContext(
         service,
         api,
         Lane("store", threads=4, waiting=64, seconds=15),
@@ -70,7 +70,7 @@ def open_desk(service: Service, api: ASGIApp) -> Desk:
     )
 
 
-def dashboard(desk: Desk) -> Litestar:
+def build_dashboard(context: DashboardContext) -> Litestar:
     """The application below `/dashboard`."""
     return Litestar(
         route_handlers=PAGES,
@@ -80,11 +80,11 @@ def dashboard(desk: Desk) -> Litestar:
         openapi_config=None,
         logging_config=None,
         request_max_body_size=_LARGEST_FORM,
-        state=State({"desk": desk}),
+        state=State({"context": context}),
     )
 
 
-class Doors:
+class SiteRouter:
     """In front of /v1 and the dashboard: `/` leads to the dashboard, and no answer of it leaves without its policy."""
 
     def __init__(self, api: ASGIApp, pages: ASGIApp) -> None:

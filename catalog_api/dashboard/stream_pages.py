@@ -58,7 +58,7 @@ async def streams(visit: Guest) -> Response[Any]:
     cursor = visit.request.query_params.get("cursor", "")
     told = (await visit.ask(_API, {"limit": _PAGE} | ({"cursor": cursor} if cursor else {}))).or_refused()
     caller, _ = await visit.as_caller()
-    month = await visit.desk.store.do(visit.service.accounts.usage.month_now, caller.account_id)
+    month = await visit.context.store.do(visit.service.accounts.usage.month_now, caller.account_id)
     return visit.page("streams.html", told=told, has_card=caller.has_card, month=month, refresh=_refresh(visit))
 
 
@@ -112,7 +112,7 @@ async def stream(visit: Guest, stream_id: FromPath[str]) -> Response[Any]:
     told = (await visit.ask(f"{_API}/{segment(stream_id)}")).or_refused()
     today = utc_now().date()
     day = _date(visit.request.query_params.get("day", "")) or today
-    aired, tracks, gaps = await visit.desk.store.do(_day_of, visit, stream_id, day)
+    aired, tracks, gaps = await visit.context.store.do(_day_of, visit, stream_id, day)
     values: dict[str, Any] = {
         "bars": [_bar(one, tracks[one.airing_id], day) for one in aired],
         "gap_bars": [_gap_bar(gap, day) for gap in gaps],

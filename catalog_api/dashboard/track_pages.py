@@ -58,7 +58,7 @@ async def evidence(visit: Guest, track_id: FromPath[int]) -> Response[Any]:
     """Why its records are one track. The track is asked first, for its credit; an id that was merged leads to its survivor."""
     told = (await visit.ask(f"/v1/tracks/{track_id}")).or_refused()
     track = told.document
-    known = await visit.desk.tables.do(_evidence, visit.service.live, track["id"])
+    known = await visit.context.tables.do(_evidence, visit.service.live, track["id"])
     letters = {} if known is None else {atom.atom_id: letter(place) for place, atom in enumerate(known.atoms)}
     atoms = {} if known is None else {atom.atom_id: atom for atom in known.atoms}
     pairs: dict[tuple[int, int], list[Edge]] = {}
@@ -102,7 +102,7 @@ async def genre(visit: Guest, genre_id: FromPath[int]) -> Response[Any]:
         raise NotFoundException("There is no such genre.")
     main = next((one for one in nodes if one.type == _MAIN and one.name == node.parent), None)
     below = [one for one in nodes if one.parent == node.name and node.type == _MAIN]
-    plan = (await visit.desk.store.do(visit.service.accounts.account, visit.person.account_id)).plan
+    plan = (await visit.context.store.do(visit.service.accounts.account, visit.person.account_id)).plan
     values: dict[str, Any] = {"node": node, "main": main, "below": below, "plan": plan}
     if not plan.allows(_FEATURE):
         return visit.page("genre.html", told=None, **values)
@@ -117,7 +117,7 @@ async def _nodes(visit: Visit) -> list[Genre]:
         with visit.service.live.hold() as catalog:
             return catalog.genres()
 
-    return await visit.desk.store.do(read)
+    return await visit.context.store.do(read)
 
 
 _PAGE = 50
@@ -130,7 +130,7 @@ async def suggestions(visit: Guest) -> Response[Any]:
     accounts, account_id = visit.service.accounts, visit.person.account_id
     text = visit.request.query_params.get("after", "0")
     after = int(text) if text.isdecimal() and len(text) < 10 else 0  # noqa: PLR2004 - digits of an id in the store
-    found, account = await visit.desk.store.do(
+    found, account = await visit.context.store.do(
         lambda: (accounts.suggestions.page(account_id=account_id, limit=_PAGE + 1, after=after), accounts.account(account_id))
     )
     following = found[_PAGE - 1].suggestion_id if len(found) > _PAGE else None

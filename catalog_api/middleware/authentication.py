@@ -20,24 +20,24 @@ if TYPE_CHECKING:
     from litestar.types import ASGIApp, Receive, Scope, Send
 
     from account_store.api_keys import ApiKeys, Caller
-    from catalog_api.middleware.unknown_key_limit import KeyGuesses
+    from catalog_api.middleware.unknown_key_limit import UnknownKeyLimit
 
 NO_METHOD = "NONE"
-"""What the framework is told instead of OPTIONS, which it would answer by itself: keys stay off clients, so no other site's page may ask
-(contract A15), and everybody else reads the description."""
-_TOLD_AS = {"OPTIONS": NO_METHOD, "HEAD": "GET"}
-"""HEAD is asked and charged as GET; the server leaves the body out (RFC 9110, 9.3.2)."""
+"""The framework sees this instead of OPTIONS, which it would answer by itself. No page of another site may call the API, because keys must
+not be given to browsers (contract A15); everybody else can read the description."""
+_METHOD_SEEN = {"OPTIONS": NO_METHOD, "HEAD": "GET"}
+"""HEAD is handled and charged as GET; the server leaves the body out (RFC 9110, 9.3.2)."""
 OPEN_TO_ALL = "open_to_all"
-"""Handler option: this route needs no key (documentation, health). Everything else does, unknown paths too."""
+"""Handler option: the route needs no key (documentation, health). All others need one, unknown paths included."""
 
 
-class KeyCheck:
-    """Around all routes: refuses with 401, or remembers the caller in the request's state."""
+class ApiKeyAuthentication:
+    """Around all routes: answer 401, or put the caller into the request's state."""
 
-    def __init__(self, app: ASGIApp, keys: ApiKeys, handlers: Iterable[HTTPRouteHandler], guesses: KeyGuesses) -> None:
-        """`handlers` are the routes of `app`; those with the option OPEN_TO_ALL, and what lies below their parameters, need no key."""
+    def __init__(self, app: ASGIApp, keys: ApiKeys, handlers: Iterable[HTTPRouteHandler], unknown_keys: UnknownKeyLimit) -> None:
+        """`handlers` are the routes of `app`. Those with the option OPEN_TO_ALL, and all paths below their parameters, need no key."""
         self._app = app
-        self._guesses = guesses
+        self._unknown_keys = unknown_keys
         self._keys = keys
         open_paths = [path for handler in handlers if handler.opt.get(OPEN_TO_ALL) for path in handler.paths]
         self._open_paths = frozenset(path for path in open_paths if "{" not in path)
@@ -46,29 +46,30 @@ class KeyCheck:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Check the key."""
         if scope["type"] == ScopeType.HTTP:
-            told = _TOLD_AS.get(scope["method"])
-            if told is not None:
-                scope = cast("Scope", {**scope, "method": told})
+            method = _METHOD_SEEN.get(scope["method"])
+            if method is not None:
+                scope = cast("Scope", {**scope, "method": method})
             path = scope["path"]
             if not (path in self._open_paths or (self._open_folders and path.startswith(self._open_folders))):
                 try:
-                    key = _key(scope)
-                    caller = self._keys.remembered(key) or await self._caller(key, scope)
+                    key = _read_key(scope)
+                    # The cache is asked without a coroutine: it knows nearly every key, and awaiting costs as much as the look-up.
+                    caller = self._keys.remembered(key) or await self._find_caller(key, scope)
                 except (ApiError, UnavailableError) as error:
                     await problem(scope, error)(scope, receive, send)
                     return
                 scope.setdefault("state", {})["caller"] = caller
         await self._app(scope, receive, send)
 
-    async def _caller(self, key: str, scope: Scope) -> Caller:
+    async def _find_caller(self, key: str, scope: Scope) -> Caller:
         caller = await self._keys.authenticate(key)
         if caller is None:
-            raise self._guesses.refusal(scope)
+            raise self._unknown_keys.refuse(scope)
         return caller
 
 
-def _key(scope: Any) -> str:  # noqa: ANN401 - an HTTP scope
-    """The first key sent; ApiError `missing_api_key`. A loop: a generator takes four times as long."""
+def _read_key(scope: Any) -> str:  # noqa: ANN401 - an HTTP scope
+    """Return the first key sent; ApiError `missing_api_key`. A generator expression would take four times as long as this loop."""
     for name, value in scope["headers"]:
         if name == b"x-api-key":
             if value:

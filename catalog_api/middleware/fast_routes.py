@@ -1,8 +1,8 @@
-"""A short way to the routes that are asked most: GET routes whose path is fixed, or fixed but for its last part.
+"""Call the handlers of frequent GET routes directly: paths that are fixed, or fixed except for their last part.
 
-The framework's own dispatch costs more than the whole lookup behind it (docs/design/decisions/0012). This layer finds the route in a
-dictionary and asks the very same handler; everything it does not know, or that is not simple, goes to the framework. What must not live
-here: anything that makes an answer different from the framework's way.
+The framework's dispatch costs more than a lookup (docs/design/decisions/0012; docs/benchmarks/http_server.md has the ratio). This layer
+finds the handler in a dictionary and leaves every other request to the framework. What must not live here: anything that makes an answer
+different from the framework's.
 """
 
 from __future__ import annotations
@@ -22,56 +22,57 @@ if TYPE_CHECKING:
     from litestar.types import Receive, Scope, Send
 
 
-class ExpressLane:
+class FastRoutes:
     """In front of `routes`; `handlers` are the ones registered there."""
 
     def __init__(self, routes: Litestar, handlers: Iterable[HTTPRouteHandler]) -> None:
-        """Find out which handlers can be asked directly: GET, declared, without layers of their own."""
+        """Collect the handlers that can be called directly: declared GET routes without middleware of their own."""
         self._routes = routes
-        self._whole: dict[str, Callable[..., Any]] = {}
+        self._by_path: dict[str, Callable[..., Any]] = {}
         self._by_folder: dict[str, tuple[str, str, Callable[..., Any]]] = {}
-        every = list(handlers)
-        # A fixed path, or a part of one, is never taken for a value, whatever its method (contract C9).
-        fixed = [path.partition("{")[0].rstrip("/").split("/") for handler in every for path in handler.paths]
+        """By path without its last part: the parameter's name, the template, the handler."""
+        all_handlers = list(handlers)
+        # A fixed path, or the beginning of one, is never taken for a value, whatever its method (contract C9).
+        fixed = [path.partition("{")[0].rstrip("/").split("/") for handler in all_handlers for path in handler.paths]
         self._fixed = frozenset("/".join(parts[:length]) for parts in fixed for length in range(1, len(parts) + 1))
-        for handler in every:
+        for handler in all_handlers:
             route: Route | None = handler.opt.get(ROUTE)
             if route is None or route.method != "GET" or handler.middleware:
                 continue
             folder, _, last = route.path.rpartition("/")
             if "{" not in route.path:
-                self._whole[route.path] = handler.fn
+                self._by_path[route.path] = handler.fn
             elif "{" not in folder:
                 self._by_folder[folder] = (last.strip("{}").partition(":")[0], route.path, handler.fn)
 
     @property
     def paths(self) -> set[str]:
-        """The paths that are answered here."""
-        return {*self._whole, *(template for _, template, _ in self._by_folder.values())}
+        """The templates of the routes that are answered here."""
+        return {*self._by_path, *(template for _, template, _ in self._by_folder.values())}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Ask the handler, or leave the request to the framework."""
-        ask = self._found(scope) if scope["type"] == ScopeType.HTTP and scope["method"] == "GET" else None
-        if ask is None:
+        """Call the handler, or pass the request to the framework."""
+        handle = self._find(scope) if scope["type"] == ScopeType.HTTP and scope["method"] == "GET" else None
+        if handle is None:
             await self._routes(scope, receive, send)
             return
         try:
-            answer = ask(scope)
-        except Exception as error:  # noqa: BLE001 - told in the one form, as the framework's error handler does
+            answer = handle(scope)
+        except Exception as error:  # noqa: BLE001 - rendered as the framework's error handler renders it
             answer = problem(scope, error)
         await answer(scope, receive, send)
 
-    def _found(self, scope: Any) -> Callable[..., Any] | None:  # noqa: ANN401 - an HTTP scope
+    def _find(self, scope: Any) -> Callable[..., Any] | None:  # noqa: ANN401 - an HTTP scope
         path = scope["path"]
-        ask = self._whole.get(path)
-        if ask is not None:
+        handle = self._by_path.get(path)
+        if handle is not None:
             scope["path_params"] = {}
         else:
             folder, _, value = path.rpartition("/")
             known = self._by_folder.get(folder)
             if known is None or not value or path in self._fixed:
                 return None
-            name, _, ask = known
+            name, _, handle = known
             scope["path_params"] = {name: value}
         scope["litestar_app"] = self._routes
-        return ask
+        return handle

@@ -1,9 +1,8 @@
-"""Turns of long questions in the event loop: after some milliseconds of them everybody else has a round.
+"""Share the event loop between long questions and everything else: a few milliseconds of long work, then a few rounds for the rest.
 
-asyncio does all that is ready in one round of its loop. Fifty searches that came together would be worked on, then booked, then answered:
-the first with the last. One a round costs a fifth more in small transactions of the ledger. And everybody else needs more than one round:
-the loop takes in one connection a round (libuv), and credits are booked when some rounds brought nothing new. What must not live here:
-what takes turns (metering.py).
+asyncio runs everything that is ready in one round of its loop. Of fifty searches that arrive together, the first would be answered with the
+last. One search a round costs a fifth more, in small transactions of the ledger. And one round is too short for the rest: libuv accepts one
+connection a round, and the ledger books credits after some rounds without new charges. What must not live here: the work (metering.py).
 """
 
 from __future__ import annotations
@@ -18,58 +17,58 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-TURN_SECONDS = 0.005
-"""Of long questions, after which the loop goes round; and how long it may go round at most before the next."""
+SLICE_SECONDS = 0.005
+"""Long work runs for so long at a time. The rounds for the rest last no longer either."""
 QUIET_ROUNDS = 4
-"""Rounds of the loop that bring no further long question: then it is the turn of those that wait. Less than 10 us each; what has arrived
-on a connection needs one, a new connection two, a batch of credits three (account_store/ledger/batch_collector.py)."""
+"""Rounds without new long work after which the waiting work runs; each takes less than 10 us. Data on a connection needs one round, a new
+connection two, a batch of credits three (account_store/ledger/batch_collector.py)."""
 
 
-class Turns:
-    """Of one event loop. First come, first served."""
+class TimeSlices:
+    """The waiting long work of one event loop, first in, first out."""
 
     def __init__(self) -> None:
-        """Nobody waits."""
+        """Start with nothing waiting."""
         self._waiting: deque[Callable[[], None]] = deque()
-        self._is_due = False
+        self._is_scheduled = False
 
-    def take(self, work: Callable[[], None]) -> None:
-        """Have `work`, which waits for nothing, called when it is its turn."""
+    def schedule(self, work: Callable[[], None]) -> None:
+        """Call `work`, which must not wait for anything, when it is its turn."""
         self._waiting.append(work)
-        if not self._is_due:
-            self._is_due = True
-            asyncio.get_running_loop().call_soon(self._turn)
+        if not self._is_scheduled:
+            self._is_scheduled = True
+            asyncio.get_running_loop().call_soon(self._run_slice)
 
-    async def taken(self, work: Callable[[], T]) -> T:
-        """What `work` returns or raises when it is its turn."""
+    async def run(self, work: Callable[[], T]) -> T:
+        """Return or raise what `work` returns or raises when it is its turn."""
         done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
 
-        def turn() -> None:
+        def run_one() -> None:
             if done.cancelled():
                 return
             try:
                 done.set_result(work())
-            except Exception as error:  # noqa: BLE001 - raised where it is waited for
+            except Exception as error:  # noqa: BLE001 - raised where it is awaited
                 done.set_exception(error)
 
-        self.take(turn)
+        self.schedule(run_one)
         return await done
 
-    def _turn(self) -> None:
-        until = time.perf_counter() + TURN_SECONDS
+    def _run_slice(self) -> None:
+        until = time.perf_counter() + SLICE_SECONDS
         try:
             while self._waiting and time.perf_counter() < until:
                 self._waiting.popleft()()
         finally:
-            self._is_due = bool(self._waiting)
-            if self._is_due:
-                asyncio.get_running_loop().call_soon(self._look, 0, 0, time.perf_counter() + TURN_SECONDS)
+            self._is_scheduled = bool(self._waiting)
+            if self._is_scheduled:
+                asyncio.get_running_loop().call_soon(self._let_others_run, 0, 0, time.perf_counter() + SLICE_SECONDS)
 
-    def _look(self, seen: int, quiet_rounds: int, until: float) -> None:
-        """Let everybody else go on until nobody new comes."""
+    def _let_others_run(self, seen: int, quiet_rounds: int, until: float) -> None:
+        """Let the loop go round until no new long work comes."""
         count = len(self._waiting)
         quiet_rounds = quiet_rounds + 1 if count == seen else 0
         if quiet_rounds < QUIET_ROUNDS and time.perf_counter() < until:
-            asyncio.get_running_loop().call_soon(self._look, count, quiet_rounds, until)
+            asyncio.get_running_loop().call_soon(self._let_others_run, count, quiet_rounds, until)
         else:
-            self._turn()
+            self._run_slice()

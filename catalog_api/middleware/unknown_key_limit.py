@@ -1,7 +1,7 @@
-"""How many unknown keys a client may try: above it the answer is 429 instead of 401, so that guessing is slow and seen.
+"""Limit the unknown keys that one client may try: above the limit the answer is 429 instead of 401, so that guessing is slow and visible.
 
-Live keys of the same address are not touched: many callers share one behind NAT. Counted over all workers of the machine. What must not
-live here: the check of a key (middleware/authentication.py), the rate of a live key (account_store/rate_limits.py).
+Live keys of the same address are not affected: many callers share one behind NAT. All workers of the machine count together. What must not
+live here: the check of a key (authentication.py), the rate of a live key (account_store/rate_limits.py).
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ from catalog_api.problems import ApiError
 if TYPE_CHECKING:
     from account_store.rate_limits import LocalBuckets
 
-_LARGEST_KEY = 2**63 - 1
+_LARGEST_BUCKET = 2**63 - 1
 
 
-class KeyGuesses:
-    """A bucket of `per_minute` tokens for each address, which fills in a minute."""
+class UnknownKeyLimit:
+    """A bucket of `per_minute` tokens for each address, which refills within a minute."""
 
     def __init__(self, buckets: LocalBuckets, per_minute: int, address_header: str = "") -> None:
-        """`address_header`: as in `client_address`. `per_minute` 0: as many as they like."""
+        """`address_header`: as in `client_address`. `per_minute` 0 means no limit."""
         self._buckets = buckets
         self._per_minute = per_minute
         self._address_header = address_header
 
-    def refusal(self, scope: Any) -> ApiError:  # noqa: ANN401 - an HTTP scope
-        """Count an unknown key; what to answer: `invalid_api_key`, or `rate_limited` when too many came from there."""
+    def refuse(self, scope: Any) -> ApiError:  # noqa: ANN401 - an HTTP scope
+        """Count an unknown key; return the error to answer: `invalid_api_key`, or `rate_limited` above the limit."""
         unknown = ApiError("invalid_api_key", "The API key is unknown or revoked.")
         address = client_address(scope, self._address_header)
         if not self._per_minute or not address:
             return unknown
         step = 60 / self._per_minute
-        taken = self._buckets.take_now(_bucket(network_of(address)), step, self._per_minute)
+        taken = self._buckets.take_now(_bucket_of(network_of(address)), step, self._per_minute)
         if taken is None or taken[0]:
             return unknown
         wait = max(1, math.ceil(taken[1] - (self._per_minute - 1) * step))
@@ -47,6 +47,6 @@ class KeyGuesses:
         await self._buckets.close()
 
 
-def _bucket(network: str) -> int:
-    """By a hash that callers cannot steer into the bucket of another: all of its 63 bits differ with any bit of the network."""
-    return 1 + int.from_bytes(hashlib.blake2b(network.encode(), digest_size=8).digest()) % _LARGEST_KEY
+def _bucket_of(network: str) -> int:
+    """Hash the network so that no caller can choose the bucket of another."""
+    return 1 + int.from_bytes(hashlib.blake2b(network.encode(), digest_size=8).digest()) % _LARGEST_BUCKET

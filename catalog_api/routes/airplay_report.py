@@ -8,17 +8,17 @@ from datetime import date
 from account_store.api_keys import Caller
 from catalog_api.airplay.report_formats import CSV, FORMS, PARQUET, SENT_AS, as_csv, as_json, as_parquet, chosen
 from catalog_api.airplay.stream_sheets import MOST_DAYS, Window, sheets
-from catalog_api.airplay.streamed_answer import Sending
+from catalog_api.airplay.streamed_answer import StreamedAnswer
 from catalog_api.answers import Answer
 from catalog_api.metering import Free, Question
-from catalog_api.parameters import ACCEPT, FROM, TIMEZONE, UNTIL, Asked
+from catalog_api.parameters import ACCEPT, FROM, TIMEZONE, UNTIL, ParameterValues
 from catalog_api.problems import ApiError, ParameterProblem
 from catalog_api.route_declaration import reads
 from catalog_api.service import Service
 from catalog_api.wire.stream_types import AirplayReport
 
 
-def window_problems(asked: Asked) -> list[ParameterProblem]:
+def window_problems(asked: ParameterValues) -> list[ParameterProblem]:
     """Find what is wrong with the two days together. A day that is wrong by itself is told elsewhere."""
     first: date | None = asked[FROM]
     last: date | None = asked[UNTIL]
@@ -43,7 +43,7 @@ def window_problems(asked: Asked) -> list[ParameterProblem]:
     other_types=(CSV, PARQUET),
     checks=(window_problems,),
 )
-def report(asked: Asked) -> Question:
+def report(asked: ParameterValues) -> Question:
     """What aired on the account's streams within whole days, at most 92: per stream its tracks with their plays, and every airing.
 
     An airing counts where it began, once, however often it was detected; one that goes on counts with its length so far. CSV and Parquet
@@ -60,11 +60,11 @@ def report(asked: Asked) -> Question:
     return Free(work)
 
 
-async def made(service: Service, account_id: int, window: Window, form: str) -> Sending:
+async def made(service: Service, account_id: int, window: Window, form: str) -> StreamedAnswer:
     """The report as `form`, begun; whatever keeps it from being begun is raised."""
     name = f"airplay_{window.first}_{window.last}.{FORMS[form]}"
     headers = {"content-disposition": f'attachment; filename="{name}"'} if form in {CSV, PARQUET} else {}
-    return await Sending.begun(_pieces(service, account_id, window, form), SENT_AS[form], headers | {"vary": "accept"})
+    return await StreamedAnswer.start(_pieces(service, account_id, window, form), SENT_AS[form], headers | {"vary": "accept"})
 
 
 def _pieces(service: Service, account_id: int, window: Window, form: str) -> Iterator[bytes | memoryview]:

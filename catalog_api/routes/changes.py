@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from catalog_api.answers import Answer, encoded
 from catalog_api.metering import Lookup, Question
-from catalog_api.parameters import CHANGES_LIMIT, CURSOR, SINCE, Asked
+from catalog_api.parameters import CHANGES_LIMIT, CURSOR, SINCE, ParameterValues
 from catalog_api.problems import ApiError
 from catalog_api.route_declaration import reads
 from catalog_api.service import Service
@@ -23,7 +23,7 @@ _KINDS = {"recording": "track"}
     parameters=(SINCE, CHANGES_LIMIT, CURSOR),
     failures=("not_found", "invalid_cursor", "too_slow"),
 )
-def changes(asked: Asked) -> Question:
+def changes(asked: ParameterValues) -> Question:
     """What became of ids after the build `since`, oldest first: follow it to keep ids that you store.
 
     Without `since` it answers which build is live. A build that the catalog does not know, or no longer, is a 404: take everything anew.

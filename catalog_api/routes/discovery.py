@@ -21,8 +21,8 @@ from catalog_api.parameters import (
     RANDOMIZE,
     TITLE,
     YEAR,
-    Asked,
     Parameter,
+    ParameterValues,
     check,
 )
 from catalog_api.problems import ApiError, ParameterProblem
@@ -42,7 +42,7 @@ from catalog_store.reader import Catalog
     parameters=(ARTIST, TITLE, LIMIT, CURSOR),
     failures=("invalid_cursor", "too_slow"),
 )
-def search(asked: Asked) -> Question:
+def search(asked: ParameterValues) -> Question:
     """Tracks that fit, best first; edit tags, credits, case, accents and small typing errors are absorbed."""
 
     def work(catalog: Catalog, _service: Service) -> Answer:
@@ -68,7 +68,7 @@ _FILTERS: dict[str, Parameter[Any]] = {
 }
 
 
-def _genre_problem(asked: Asked, service: Service) -> list[ParameterProblem]:
+def _genre_problem(asked: ParameterValues, service: Service) -> list[ParameterProblem]:
     """Return the problem that browsing by the genre alone would have."""
     genre = BrowseFilters(genre_id=asked[GENRE_ID], genre=asked[GENRE])
     if genre.genre_id is None and genre.genre is None:
@@ -99,7 +99,7 @@ def _meant(filters: BrowseFilters, service: Service) -> BrowseFilters:
     feature="browse",
     late_checks=(_genre_problem,),
 )
-def browse(asked: Asked) -> Question:
+def browse(asked: ParameterValues) -> Question:
     """Tracks that pass all filters, newest first by earliest release, undated last. A genre that nothing calls so is a 400."""
     filters = BrowseFilters(**{name: asked[parameter] for name, parameter in _FILTERS.items()})
 
@@ -116,7 +116,7 @@ def browse(asked: Asked) -> Question:
 
 
 @reads("/v1/genres", GenreTree, tag="Genres", summary="The canonical genre tree")
-def genres(_asked: Asked) -> Question:
+def genres(_asked: ParameterValues) -> Question:
     """The full tree as a flat list: mains first, each subgenre with the name of its main. Stable for weeks: keep it for a day."""
     return Lookup(_tree)
 

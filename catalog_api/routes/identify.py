@@ -18,7 +18,7 @@ from catalog_api.answers import Answer, encoded
 from catalog_api.metering import Question, Ready, Reserved
 from catalog_api.parameters import check
 from catalog_api.problems import ParameterProblem, request_id
-from catalog_api.recognition import Heard
+from catalog_api.recognition import RecognitionOutcome
 from catalog_api.request_bodies import Members, media_type, read_json
 from catalog_api.route_declaration import prefers_strict, receives
 from catalog_api.service import Service
@@ -122,13 +122,13 @@ def price_of(size: int) -> int:
     return PRICE + -(-size // MEGABYTE)
 
 
-def _log(service: Service, heard: Heard, **facts: object) -> None:
+def _log(service: Service, heard: RecognitionOutcome, **facts: object) -> None:
     if service.settings.log_requests:
         best = heard.results[0].confidence if heard.results else None
         log.info("identified", confidence=best, reason=heard.reason, **facts)
 
 
-def _told(heard: Heard, price: int) -> Answer:
+def _told(heard: RecognitionOutcome, price: int) -> Answer:
     answer = Identified(matched=bool(heard.results), results=heard.results, credits_charged=price)
     if heard.reason is not None:
         answer.reason = heard.reason.value

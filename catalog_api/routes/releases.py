@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from catalog_api.answers import Answer, encoded, page
 from catalog_api.metering import Lookup, Question
-from catalog_api.parameters import ARTIST_ID, CURSOR, LABEL_ID, LIMIT, RELEASE_ID, Asked
+from catalog_api.parameters import ARTIST_ID, CURSOR, LABEL_ID, LIMIT, RELEASE_ID, ParameterValues
 from catalog_api.problems import ApiError
 from catalog_api.route_declaration import reads
 from catalog_api.service import Service
@@ -28,7 +28,7 @@ _PAGED = (*_UNKNOWN, "invalid_cursor", "too_slow")
     failures=("invalid_cursor", "too_slow"),
     feature="new_releases",
 )
-def new_releases(asked: Asked) -> Question:
+def new_releases(asked: ParameterValues) -> Question:
     """Releases dated today (UTC) or before, newest first, then by popularity of the artist, then by id."""
 
     def work(catalog: Catalog, _service: Service) -> Answer:
@@ -39,7 +39,7 @@ def new_releases(asked: Asked) -> Question:
 
 
 @reads("/v1/releases/{id:str}", Release, tag="Releases", summary="A release by id", parameters=(RELEASE_ID,), failures=_UNKNOWN)
-def release(asked: Asked) -> Question:
+def release(asked: ParameterValues) -> Question:
     """A release with its tracks. An id that was merged answers with its survivor, which Content-Location names."""
     release_id = asked[RELEASE_ID]
 
@@ -53,7 +53,7 @@ def release(asked: Asked) -> Question:
 
 
 @reads("/v1/artists/{id:str}", Artist, tag="Artists", summary="An artist by id", parameters=(ARTIST_ID,), failures=_UNKNOWN)
-def artist(asked: Asked) -> Question:
+def artist(asked: ParameterValues) -> Question:
     """An artist. An id that was merged answers with its survivor, which Content-Location names."""
     artist_id = asked[ARTIST_ID]
 
@@ -67,7 +67,7 @@ def artist(asked: Asked) -> Question:
 
 
 @reads("/v1/labels/{id:str}", Label, tag="Labels", summary="A label by id", parameters=(LABEL_ID,), failures=_UNKNOWN)
-def label(asked: Asked) -> Question:
+def label(asked: ParameterValues) -> Question:
     """A label. An id that was merged answers with its survivor, which Content-Location names."""
     label_id = asked[LABEL_ID]
 
@@ -88,7 +88,7 @@ def label(asked: Asked) -> Question:
     parameters=(ARTIST_ID, LIMIT, CURSOR),
     failures=_PAGED,
 )
-def artist_releases(asked: Asked) -> Question:
+def artist_releases(asked: ParameterValues) -> Question:
     """The releases whose artist it is, newest first, undated last."""
     return _releases(asked, "artist", asked[ARTIST_ID], lambda catalog: catalog.artist_releases)
 
@@ -101,12 +101,12 @@ def artist_releases(asked: Asked) -> Question:
     parameters=(LABEL_ID, LIMIT, CURSOR),
     failures=_PAGED,
 )
-def label_releases(asked: Asked) -> Question:
+def label_releases(asked: ParameterValues) -> Question:
     """The releases on the label, newest first, undated last."""
     return _releases(asked, "label", asked[LABEL_ID], lambda catalog: catalog.label_releases)
 
 
-def _releases(asked: Asked, what: str, owner_id: int, lists: Callable[[Catalog], Callable[..., BodyPage | None]]) -> Question:
+def _releases(asked: ParameterValues, what: str, owner_id: int, lists: Callable[[Catalog], Callable[..., BodyPage | None]]) -> Question:
     def work(catalog: Catalog, _service: Service) -> Answer:
         found = lists(catalog)(owner_id, limit=asked[LIMIT], cursor=asked[CURSOR])
         if found is None:

@@ -11,7 +11,7 @@ from account_store.api_keys import Caller
 from account_store.ledger import Charge
 from catalog_api.answers import Answer
 from catalog_api.metering import Paid, Question
-from catalog_api.parameters import TEXT_CHARACTERS, VISIBLE, Asked, external_id
+from catalog_api.parameters import TEXT_CHARACTERS, VISIBLE, ParameterValues, external_id
 from catalog_api.platform_urls import written
 from catalog_api.problems import ApiError
 from catalog_api.request_bodies import Members
@@ -66,7 +66,7 @@ class _Found(msgspec.Struct):
     is_about_catalog=False,
     takes_idempotency_key=True,
 )
-def resolve(_asked: Asked, members: Members) -> Question:
+def resolve(_asked: ParameterValues, members: Members) -> Question:
     """Up to 100 rows: `results[j]` answers `items[j]`, for one credit a row.
 
     Rows are strings, or `{"artist", "title"}` where `input_type` is `track_name`. A code that is malformed in any way is `not_found`. When

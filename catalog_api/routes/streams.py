@@ -19,7 +19,7 @@ from catalog_api.address_check import vet
 from catalog_api.airplay.track_names import aired_tracks
 from catalog_api.answers import Answer, encoded
 from catalog_api.metering import Free, Paid, Question, timestamp
-from catalog_api.parameters import CURSOR, LIMIT, STREAM_ID, URL_PATTERN, VISIBLE, Asked
+from catalog_api.parameters import CURSOR, LIMIT, STREAM_ID, URL_PATTERN, VISIBLE, ParameterValues
 from catalog_api.problems import ApiError
 from catalog_api.request_bodies import Members
 from catalog_api.route_declaration import deletes, reads, writes
@@ -52,7 +52,7 @@ _LAST_AIRING = LARGEST_PLACE._replace(score=datetime.max.replace(tzinfo=UTC).tim
     body=_BODY,
     takes_idempotency_key=True,
 )
-def create_stream(_asked: Asked, members: Members) -> Question:
+def create_stream(_asked: ParameterValues, members: Members) -> Question:
     """Monitor an Icecast, Shoutcast or plain HTTP audio stream, from now on until it is stopped.
 
     Addresses inside private networks are refused. A name that does not resolve at the moment is taken, and told in `unresolved`; whether
@@ -89,7 +89,7 @@ def create_stream(_asked: Asked, members: Members) -> Question:
     is_free=True,
     is_about_catalog=False,
 )
-def streams(asked: Asked) -> Question:
+def streams(asked: ParameterValues) -> Question:
     """The account's streams, newest first, stopped ones included."""
 
     async def work(service: Service, caller: Caller) -> Answer:
@@ -116,7 +116,7 @@ def streams(asked: Asked) -> Question:
     is_free=True,
     is_about_catalog=False,
 )
-def stream(asked: Asked) -> Question:
+def stream(asked: ParameterValues) -> Question:
     """How monitoring goes, and what is heard at this moment."""
 
     async def work(service: Service, caller: Caller) -> Answer:
@@ -138,7 +138,7 @@ def stream(asked: Asked) -> Question:
     is_free=True,
     is_about_catalog=False,
 )
-def stop_stream(asked: Asked) -> Question:
+def stop_stream(asked: ParameterValues) -> Question:
     """Monitor it no longer, for good. What aired on it stays in its history and in reports. Stopping it again changes nothing."""
 
     async def work(service: Service, caller: Caller) -> Answer:
@@ -160,7 +160,7 @@ def stop_stream(asked: Asked) -> Question:
     is_free=True,
     is_about_catalog=False,
 )
-def stream_history(asked: Asked) -> Question:
+def stream_history(asked: ParameterValues) -> Question:
     """The airings of the stream, newest first, the one that goes on included. An airing is one entry however often it was detected."""
 
     async def work(service: Service, caller: Caller) -> Answer:

@@ -10,7 +10,7 @@ from account_store.suggestions import FIELDS, LONGEST_NOTE, LONGEST_VALUE
 from account_store.suggestions import Suggestion as StoredSuggestion
 from catalog_api.answers import Answer, encoded
 from catalog_api.metering import Paid, Question, timestamp
-from catalog_api.parameters import CURSOR, LIMIT, TRACK_ID, URL_PATTERN, VISIBLE, Asked
+from catalog_api.parameters import CURSOR, LIMIT, TRACK_ID, URL_PATTERN, VISIBLE, ParameterValues
 from catalog_api.problems import ApiError
 from catalog_api.request_bodies import Members
 from catalog_api.route_declaration import reads, writes
@@ -45,7 +45,7 @@ _CURSORS = CursorCodec()
     body=_BODY,
     takes_idempotency_key=True,
 )
-def suggest(asked: Asked, members: Members) -> Question:
+def suggest(asked: ParameterValues, members: Members) -> Question:
     """Propose another value for a field of the track; an operator decides. An approved genre goes before all sources in the next build."""
     field = members.choice("field", FIELDS)
     value = members.text("value", LONGEST_VALUE)
@@ -73,7 +73,7 @@ def suggest(asked: Asked, members: Members) -> Question:
     feature=_FEATURE,
     is_about_catalog=False,
 )
-def suggestions_of_track(asked: Asked) -> Question:
+def suggestions_of_track(asked: ParameterValues) -> Question:
     """The account's suggestions for the track, oldest first; those for an id that was merged stand with its survivor's, too."""
     return _listed(asked, asked[TRACK_ID])
 
@@ -88,12 +88,12 @@ def suggestions_of_track(asked: Asked) -> Question:
     feature=_FEATURE,
     is_about_catalog=False,
 )
-def suggestions(asked: Asked) -> Question:
+def suggestions(asked: ParameterValues) -> Question:
     """The account's suggestions, oldest first."""
     return _listed(asked, None)
 
 
-def _listed(asked: Asked, track_id: int | None) -> Question:
+def _listed(asked: ParameterValues, track_id: int | None) -> Question:
     async def work(service: Service, caller: Caller, _charge: Charge) -> Answer:
         query = ("suggestions", str(caller.account_id), str(track_id))
         cursor = asked[CURSOR]

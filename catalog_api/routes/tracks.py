@@ -11,7 +11,7 @@ import msgspec
 
 from catalog_api.answers import Answer, encoded, with_members
 from catalog_api.metering import Lookup, Pace, Question
-from catalog_api.parameters import INCLUDE, ISRC, OF_ID, OF_ISRC, OF_PLATFORM, OF_URL, TRACK_ID, Asked, Parameter
+from catalog_api.parameters import INCLUDE, ISRC, OF_ID, OF_ISRC, OF_PLATFORM, OF_URL, TRACK_ID, Parameter, ParameterValues
 from catalog_api.platform_urls import Named, read_url, written
 from catalog_api.problems import ApiError
 from catalog_api.route_declaration import reads
@@ -62,7 +62,7 @@ def ids_of_external(catalog: Catalog, named: Named) -> list[int]:
     return found
 
 
-def ids_named(catalog: Catalog, asked: Asked, by: Parameter[Any]) -> list[int]:
+def ids_named(catalog: Catalog, asked: ParameterValues, by: Parameter[Any]) -> list[int]:
     """The tracks that the lookup parameter names, most popular first; ApiError `not_found`."""
     if by is OF_ID:
         return [asked[OF_ID]]
@@ -103,7 +103,7 @@ def _provenance(evidence: Evidence, genres: list[GenreEvidence]) -> Provenance:
 
 
 @reads("/v1/tracks/{id:str}", Track, tag="Tracks", summary="A track by id", parameters=(TRACK_ID, INCLUDE), failures=("not_found",))
-def track_by_id(asked: Asked) -> Question:
+def track_by_id(asked: ParameterValues) -> Question:
     """The full track. An id that was merged answers with its survivor, which Content-Location names."""
     track_id, wanted = asked[TRACK_ID], asked[INCLUDE]
 
@@ -117,7 +117,7 @@ def track_by_id(asked: Asked) -> Question:
 
 
 @reads("/v1/tracks/isrc/{isrc:str}", Track, tag="Tracks", summary="A track by ISRC", parameters=(ISRC, INCLUDE), failures=("not_found",))
-def track_by_isrc(asked: Asked) -> Question:
+def track_by_isrc(asked: ParameterValues) -> Question:
     """The track that carries the code, whichever of its codes it is; `matched_isrc` is the code that was asked for."""
     code, wanted = asked[ISRC], asked[INCLUDE]
 
@@ -145,7 +145,7 @@ _ONE_OF: tuple[Parameter[Any], ...] = (OF_ID, OF_ISRC, *OF_PLATFORM.values(), OF
     exactly_one=_ONE_OF,
     failures=("not_found",),
 )
-def links(asked: Asked) -> Question:
+def links(asked: ParameterValues) -> Question:
     """All links of the track that exactly one parameter names, in a fixed order of platforms.
 
     An id that stands on several tracks (a release of catalog_a) answers the most popular; `alternatives` names the others. `url` takes the

@@ -5,14 +5,14 @@ from __future__ import annotations
 from account_store.api_keys import Caller
 from catalog_api.answers import Answer, encoded
 from catalog_api.metering import Free, Question, timestamp
-from catalog_api.parameters import Asked
+from catalog_api.parameters import ParameterValues
 from catalog_api.route_declaration import reads
 from catalog_api.service import Service
 from catalog_api.wire.account_types import DayUse, Usage
 
 
 @reads("/v1/usage", Usage, tag="Account", summary="Credits and rate", is_free=True, is_about_catalog=False)
-def usage(_asked: Asked) -> Question:
+def usage(_asked: ParameterValues) -> Question:
     """What the account used of its credits this month, by day and key. Free."""
     return Free(_statement)
 

@@ -20,7 +20,7 @@ from account_store.webhooks.sealing import SealedError
 from catalog_api.address_check import vet
 from catalog_api.answers import Answer, encoded
 from catalog_api.metering import Free, Question, timestamp
-from catalog_api.parameters import CURSOR, DELIVERY_ID, DELIVERY_STATUS, LIMIT, URL_PATTERN, WEBHOOK_ID, Asked
+from catalog_api.parameters import CURSOR, DELIVERY_ID, DELIVERY_STATUS, LIMIT, URL_PATTERN, WEBHOOK_ID, ParameterValues
 from catalog_api.problems import RETRY_SOON, ApiError, ParameterProblem
 from catalog_api.request_bodies import Members
 from catalog_api.route_declaration import acts, alters, deletes, reads, writes
@@ -71,7 +71,7 @@ _DELIVERY: dict[str, Any] = {**_COMMON, "parameters": (WEBHOOK_ID, DELIVERY_ID)}
     https_only=True,
     **_COMMON,
 )
-def create_webhook(_asked: Asked, members: Members) -> Question:
+def create_webhook(_asked: ParameterValues, members: Members) -> Question:
     """Have events of `event_types` (all, when there are none) sent to an https address. The answer holds the secret, once.
 
     Addresses inside private networks are refused; a name that does not resolve at the moment is taken.
@@ -83,19 +83,19 @@ def create_webhook(_asked: Asked, members: Members) -> Question:
 
 
 @reads("/v1/webhooks", WebhookList, summary="Your webhooks", **_COMMON)
-def webhooks(_asked: Asked) -> Question:
+def webhooks(_asked: ParameterValues) -> Question:
     """The account's webhooks, oldest first; at most 20."""
     return _answered(lambda accounts, me: accounts.webhooks.all(me), lambda found: WebhookList([_shown(one) for one in found]))
 
 
 @reads("/v1/webhooks/{id:str}", Webhook, summary="A webhook by id", **_ONE)
-def webhook(asked: Asked) -> Question:
+def webhook(asked: ParameterValues) -> Question:
     """What it is told, and how that goes."""
     return _answered(lambda accounts, me: accounts.webhooks.one(me, asked[WEBHOOK_ID]), _shown)
 
 
 @alters("/v1/webhooks/{id:str}", Webhook, summary="Change a webhook", body=_CHANGES, https_only=True, **_ONE)
-def change_webhook(asked: Asked, members: Members) -> Question:
+def change_webhook(asked: ParameterValues, members: Members) -> Question:
     """Change the members that are sent. While it is disabled events are held; once it is enabled again they can be replayed."""
     url = None if members.value("url") is None else members.address("url", LONGEST_URL)
     event_types, description = _described(members)
@@ -107,7 +107,7 @@ def change_webhook(asked: Asked, members: Members) -> Question:
 
 
 @deletes("/v1/webhooks/{id:str}", Webhook, summary="Delete a webhook", **_ONE)
-def delete_webhook(asked: Asked) -> Question:
+def delete_webhook(asked: ParameterValues) -> Question:
     """Forget it, its secret and its deliveries. The answer is what it was."""
     return _answered(lambda accounts, me: accounts.webhooks.delete(me, asked[WEBHOOK_ID]), _shown)
 
@@ -120,7 +120,7 @@ def delete_webhook(asked: Asked) -> Question:
     needs_body=False,
     **{**_ONE, "failures": ("not_found", "secrets_unavailable")},
 )
-def rotate_webhook_secret(asked: Asked, members: Members) -> Question:
+def rotate_webhook_secret(asked: ParameterValues, members: Members) -> Question:
     """A new secret, told once. The one before signs beside it for `overlap_hours`, so that receivers can be moved over."""
     hours = members.optional_integer("overlap_hours", 0, LONGEST_OVERLAP // _HOURS)
     members.check()
@@ -129,7 +129,7 @@ def rotate_webhook_secret(asked: Asked, members: Members) -> Question:
 
 
 @acts("/v1/webhooks/{id:str}/ping", WebhookDelivery, summary="Send a test event", **{**_ONE, "failures": ("not_found", "webhook_disabled")})
-def ping_webhook(asked: Asked) -> Question:
+def ping_webhook(asked: ParameterValues) -> Question:
     """Send `webhook.ping`, whatever the webhook asks for; its delivery tells what came of it a moment later."""
     return _answered(lambda accounts, me: accounts.deliveries.ping(me, asked[WEBHOOK_ID]), _delivery)
 
@@ -141,7 +141,7 @@ def ping_webhook(asked: Asked) -> Question:
     body=_SINCE,
     **{**_ONE, "failures": ("not_found", "webhook_disabled")},
 )
-def replay_webhook(asked: Asked, members: Members) -> Question:
+def replay_webhook(asked: ParameterValues, members: Members) -> Question:
     """Send again all deliveries that failed or were held since a time; deliveries are kept for 14 days."""
     since = members.moment("since")
     members.check()
@@ -157,7 +157,7 @@ def replay_webhook(asked: Asked, members: Members) -> Question:
     failures=("not_found", "invalid_cursor"),
     **_COMMON,
 )
-def webhook_deliveries(asked: Asked) -> Question:
+def webhook_deliveries(asked: ParameterValues) -> Question:
     """The webhook's deliveries of the last 14 days, newest first."""
     endpoint_id, status, cursor, limit = asked[WEBHOOK_ID], asked[DELIVERY_STATUS], asked[CURSOR], asked[LIMIT]
     query = ("deliveries", endpoint_id, str(status))
@@ -173,7 +173,7 @@ def webhook_deliveries(asked: Asked) -> Question:
 @reads(
     "/v1/webhooks/{id:str}/deliveries/{delivery_id:str}", WebhookDeliveryDetail, summary="A delivery", failures=("not_found",), **_DELIVERY
 )
-def webhook_delivery(asked: Asked) -> Question:
+def webhook_delivery(asked: ParameterValues) -> Question:
     """A delivery with its body and all its attempts."""
     return _answered(lambda accounts, me: accounts.deliveries.one(me, asked[WEBHOOK_ID], asked[DELIVERY_ID]), _detail)
 
@@ -185,7 +185,7 @@ def webhook_delivery(asked: Asked) -> Question:
     failures=("not_found", "webhook_disabled"),
     **_DELIVERY,
 )
-def replay_webhook_delivery(asked: Asked) -> Question:
+def replay_webhook_delivery(asked: ParameterValues) -> Question:
     """Send it again, whatever became of it, with the same `webhook-id`."""
     return _answered(lambda accounts, me: accounts.deliveries.replay(me, asked[WEBHOOK_ID], asked[DELIVERY_ID]), _delivery)
 

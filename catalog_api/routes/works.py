@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from catalog_api.answers import Answer, encoded
 from catalog_api.metering import Lookup, Question
-from catalog_api.parameters import CURSOR, ISWC, OF_ID, OF_ISRC, WORK_LIMIT, Asked
+from catalog_api.parameters import CURSOR, ISWC, OF_ID, OF_ISRC, WORK_LIMIT, ParameterValues
 from catalog_api.problems import ApiError
 from catalog_api.route_declaration import reads
 from catalog_api.routes.tracks import body_of, ids_named, moved, shown
@@ -24,7 +24,7 @@ _ONE_OF = (OF_ID, OF_ISRC)
     exactly_one=_ONE_OF,
     failures=("not_found",),
 )
-def iswcs_of_track(asked: Asked) -> Question:
+def iswcs_of_track(asked: ParameterValues) -> Question:
     """The works that the track performs, which exactly one of `isrc` and `id` names; an empty list when none is known."""
     by = asked.the_one(_ONE_OF)
 
@@ -47,7 +47,7 @@ def iswcs_of_track(asked: Asked) -> Question:
     parameters=(ISWC, WORK_LIMIT, CURSOR),
     failures=("not_found", "invalid_cursor"),
 )
-def tracks_of_iswc(asked: Asked) -> Question:
+def tracks_of_iswc(asked: ParameterValues) -> Question:
     """The recordings of a work, most popular first, ties by id. `total` counts all, whatever the page."""
     code = asked[ISWC]
 

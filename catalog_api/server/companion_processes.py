@@ -2,7 +2,7 @@
 
     companions = Companions([Companion("matcher", ("audio_recognition", "matcher", "--socket", path))], folder)
     companions.start()
-    companions.look()        # call it again and again from the thread that started them: it restarts those that died
+    companions.check()       # call it again and again from the thread that started them: it restarts those that died
     companions.stop()        # in reverse order
 
 The contract with a companion:
@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from catalog_api.server.restart_backoff import Restarts
+from catalog_api.server.restart_backoff import RestartBackoff
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -38,7 +38,7 @@ log = structlog.get_logger("catalog_api")
 METRICS_VARIABLE = "COMPANION_METRICS"
 """Environment variable of a companion: the file for its metrics."""
 SILENT_SECONDS = 60.0
-"""Of a file of metrics that is written every second or so: far longer than loading an index may starve the thread that writes it."""
+"""Companions write their metrics every second or so. Loading an index may starve the writing thread, but far less long than this."""
 
 
 @dataclass(frozen=True)
@@ -46,17 +46,17 @@ class Companion:
     """A program to run beside the workers: `python -m <module>`, the module first, then its arguments."""
 
     name: str
-    """In log and metrics; unique."""
+    """The unique name in log and metrics."""
     module: tuple[str, ...]
     stop_seconds: float = 10.0
-    """What it may take to end in order."""
+    """The time it may take to end in order."""
     environment: Mapping[str, str] = field(default_factory=dict)
-    """Beside the supervisor's own."""
+    """Variables added to the supervisor's own."""
 
 
 @dataclass
-class State:
-    """Of one companion, for the metrics."""
+class CompanionState:
+    """The state of one companion, for the metrics."""
 
     name: str
     is_up: bool
@@ -64,7 +64,7 @@ class State:
     metrics: Path
 
 
-class _Run:
+class _CompanionProcess:
     """A companion and its process."""
 
     def __init__(self, companion: Companion, folder: Path) -> None:
@@ -72,8 +72,8 @@ class _Run:
         self.metrics = folder / f"companion-{companion.name}.prom"
         self.restarts = 0
         self._process: subprocess.Popen[bytes] | None = None
-        self._restarts = Restarts()
-        self._again_at = 0.0
+        self._backoff = RestartBackoff()
+        self._restart_at = 0.0
 
     @property
     def is_up(self) -> bool:
@@ -82,18 +82,18 @@ class _Run:
 
     def start(self) -> None:
         module = [sys.executable, "-m", *self.companion.module]
-        tied = [sys.executable, "-m", "catalog_api.server.parent_watchdog", str(os.getpid()), *module]
+        command = [sys.executable, "-m", "catalog_api.server.parent_watchdog", str(os.getpid()), *module]
         environment = {**os.environ, **self.companion.environment, METRICS_VARIABLE: str(self.metrics)}
-        # A group of its own: Ctrl-C reaches the supervisor, which lets requests finish before it stops what they need.
-        self._process = subprocess.Popen(tied, env=environment, stdin=subprocess.DEVNULL, process_group=0)  # noqa: S603 - ours
-        self._restarts.note_start(time.monotonic())
+        # Its own process group: Ctrl-C reaches only the supervisor, which lets requests finish before it stops what they need.
+        self._process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, process_group=0)  # noqa: S603 - ours
+        self._backoff.record_start(time.monotonic())
         log.info("companion started", companion=self.companion.name, pid=self._process.pid)
 
-    def look(self, now: float) -> None:
+    def check(self, now: float) -> None:
         if self._process is not None and self._process.poll() is not None:
-            self._note_death(self._process.returncode, now)
+            self._record_death(self._process.returncode, now)
         if self._process is None:
-            if now >= self._again_at:
+            if now >= self._restart_at:
                 self.restarts += 1
                 self.start()
         elif self._is_silent():
@@ -115,15 +115,15 @@ class _Run:
             self._process.kill()
             self._process.wait()
 
-    def note_failure(self, error: OSError, now: float) -> None:
-        """It could not be started: wait as after a death."""
-        seconds = self._restarts.note_death(now)
-        self._again_at = now + seconds
+    def record_failure(self, error: OSError, now: float) -> None:
+        """Record that it could not be started: the delay is that of a death."""
+        seconds = self._backoff.record_death(now)
+        self._restart_at = now + seconds
         log.error("companion cannot be started", companion=self.companion.name, reason=str(error), again_in_seconds=seconds)
 
-    def _note_death(self, code: int, now: float) -> None:
-        seconds = self._restarts.note_death(now)
-        self._again_at = now + seconds
+    def _record_death(self, code: int, now: float) -> None:
+        seconds = self._backoff.record_death(now)
+        self._restart_at = now + seconds
         log.error("companion died", companion=self.companion.name, exit_code=code, again_in_seconds=seconds)
         self._process = None
         with suppress(OSError):
@@ -138,32 +138,32 @@ class _Run:
 
 
 class Companions:
-    """All companions of one supervisor. To be used by its main thread: a companion is told when the thread that started it is gone."""
+    """All companions of one supervisor. Its main thread uses them: the kernel signals a companion when the thread that started it ends."""
 
     def __init__(self, companions: Sequence[Companion], folder: Path) -> None:
-        """`folder` is where their metrics are written."""
-        self._runs = [_Run(companion, folder) for companion in companions]
+        """`folder` is the folder for their metrics."""
+        self._processes = [_CompanionProcess(companion, folder) for companion in companions]
 
     def start(self) -> None:
         """Start all, in order."""
-        for run in self._runs:
-            run.start()
+        for process in self._processes:
+            process.start()
 
-    def look(self) -> None:
-        """Start anew what died, once its time has come; kill what hangs."""
+    def check(self) -> None:
+        """Restart those that died, once their delay is over; kill those that hang."""
         now = time.monotonic()
-        for run in self._runs:
+        for process in self._processes:
             try:
-                run.look(now)
-            except OSError as error:  # no process to be had: it must not keep the others from being looked at
-                run.note_failure(error, now)
+                process.check(now)
+            except OSError as error:  # the system gives no process; the others must be checked all the same
+                process.record_failure(error, now)
 
     def stop(self) -> None:
-        """End all, the last first: one may lean on those started before it."""
-        for run in reversed(self._runs):
-            run.ask_to_stop()
-            run.await_end()
+        """Stop all in reverse order: a companion may need those started before it."""
+        for process in reversed(self._processes):
+            process.ask_to_stop()
+            process.await_end()
 
-    def states(self) -> list[State]:
-        """How they are. From any thread."""
-        return [State(run.companion.name, run.is_up, run.restarts, run.metrics) for run in self._runs]
+    def states(self) -> list[CompanionState]:
+        """Return the state of each. Any thread may call it."""
+        return [CompanionState(one.companion.name, one.is_up, one.restarts, one.metrics) for one in self._processes]

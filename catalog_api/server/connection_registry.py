@@ -1,9 +1,9 @@
-"""Count the connections of a worker by address, and choose which give way first when there are too many.
+"""Count the open connections of a worker by address, and choose the idle one to close when there are too many.
 
-An address that holds as many as it may gives up the one that it has left idle longest, for its own next one. When a worker is full, the
-address that holds most gives up one of its idle ones, whoever comes. So idle connections of one address shut nobody out. Connections of a
-proxy stand for many clients: they are not counted against its address and give way last. Of IPv6 a network of 64 bits counts as one
-address: a single machine has as many of those as it likes. What must not live here: sockets, what idle means (server/http_protocol.py).
+An address at its own limit gives up the connection that it left idle longest. When the worker is full, the address with most connections
+gives up one of its idle ones. So idle connections of one address keep nobody out. Connections of a proxy stand for many clients: they do
+not count against its address and are closed last. An IPv6 network of 64 bits counts as one address, because a single machine has that
+many. What must not live here: sockets, the meaning of idle (http_protocol.py).
 """
 
 from __future__ import annotations
@@ -23,66 +23,66 @@ if TYPE_CHECKING:
 _SEPARATORS = re.compile(r"[\s,]+")
 
 
-class _Idler(Protocol):
+class _HasIdle(Protocol):
     @property
     def is_idle(self) -> bool:
         """Whether no request is under way."""
 
 
-Connection = TypeVar("Connection", bound=_Idler)
+Connection = TypeVar("Connection", bound=_HasIdle)
 
 
-class Addresses(Generic[Connection]):
-    """The open connections of one process, by address. Used by one event loop."""
+class ConnectionRegistry(Generic[Connection]):
+    """The open connections of one process, by address. One event loop uses it."""
 
     def __init__(self, proxies: tuple[Network, ...] = ()) -> None:
         """`proxies`: networks whose connections stand for many clients."""
         self._proxies = proxies
-        self._held: dict[str, dict[Connection, None]] = {}
-        """By address, the connection used longest ago first."""
-        self._address: dict[Connection, str] = {}
+        self._by_address: dict[str, dict[Connection, None]] = {}
+        """The connections of each address, least recently used first."""
+        self._address_of: dict[Connection, str] = {}
         self._is_proxy: dict[str, bool] = {}
 
     def add(self, connection: Connection, host: str | None) -> None:
-        """It was opened; `host` is None on a Unix socket."""
+        """Add an open connection; `host` is None on a Unix socket."""
         address = network_of(host) if host else ""
-        self._address[connection] = address
-        held = self._held.get(address)
+        self._address_of[connection] = address
+        held = self._by_address.get(address)
         if held is None:
-            held = self._held[address] = {}
+            held = self._by_address[address] = {}
             self._is_proxy[address] = host is not None and self._is_of_proxy(host)
         held[connection] = None
 
     def remove(self, connection: Connection) -> None:
-        """It is closed, or about to be. Safe to call again."""
-        address = self._address.pop(connection, None)
+        """Remove a connection that is closed, or about to be. A second call does nothing."""
+        address = self._address_of.pop(connection, None)
         if address is not None:
-            held = self._held[address]
+            held = self._by_address[address]
             del held[connection]
             if not held:
-                del self._held[address], self._is_proxy[address]
+                del self._by_address[address], self._is_proxy[address]
 
     def note_use(self, connection: Connection) -> None:
-        """It was of use just now."""
-        address = self._address.get(connection)
+        """Make the connection the most recently used of its address."""
+        address = self._address_of.get(connection)
         if address is not None:
-            held = self._held[address]
+            held = self._by_address[address]
             del held[connection]
             held[connection] = None
 
-    def held_beside(self, connection: Connection) -> int:
-        """How many its address holds, itself included; 0 for a proxy's, which are not counted."""
-        address = self._address[connection]
-        return 0 if self._is_proxy[address] else len(self._held[address])
+    def count_of_address(self, connection: Connection) -> int:
+        """Count the connections of its address, itself included; 0 for a proxy's."""
+        address = self._address_of[connection]
+        return 0 if self._is_proxy[address] else len(self._by_address[address])
 
-    def idle_of_same(self, connection: Connection) -> Connection | None:
-        """The connection that its address has left idle longest, itself left out."""
-        return _first_idle(self._held[self._address[connection]], connection)
+    def find_idle_of_address(self, connection: Connection) -> Connection | None:
+        """Find the connection that its address left idle longest, itself excluded."""
+        return _first_idle(self._by_address[self._address_of[connection]], connection)
 
-    def idle_of_most(self, connection: Connection) -> Connection | None:
-        """The one that the address with most connections has left idle longest; proxies last; itself left out."""
-        crowds = sorted(self._held, key=lambda address: (self._is_proxy[address], -len(self._held[address])))
-        return next((found for address in crowds if (found := _first_idle(self._held[address], connection)) is not None), None)
+    def find_idle_of_largest(self, connection: Connection) -> Connection | None:
+        """Find the connection that the address with most connections left idle longest: proxies last, itself excluded."""
+        by_count = sorted(self._by_address, key=lambda address: (self._is_proxy[address], -len(self._by_address[address])))
+        return next((found for address in by_count if (found := _first_idle(self._by_address[address], connection)) is not None), None)
 
     def _is_of_proxy(self, host: str) -> bool:
         try:
@@ -94,8 +94,8 @@ class Addresses(Generic[Connection]):
         return any(found in network for network in self._proxies)
 
 
-def networks(text: str) -> tuple[Network, ...]:
-    """Addresses and networks out of a setting, separated by commas or spaces. ValueError."""
+def parse_networks(text: str) -> tuple[Network, ...]:
+    """Parse the addresses and networks of a setting, separated by commas or spaces. ValueError."""
     return tuple(ip_network(word) for word in _SEPARATORS.split(text.strip()) if word)
 
 

@@ -17,7 +17,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
 
-from catalog_api.server.request_statistics import BUCKETS, reports
+from catalog_api.server.request_statistics import BUCKETS, read_reports
 from catalog_store.log_stream import lost_lines
 
 if TYPE_CHECKING:
@@ -28,19 +28,19 @@ if TYPE_CHECKING:
     from catalog_api.server.request_statistics import WorkerReport
 
 SILENT_AFTER_SECONDS = 10.0
-"""A worker that wrote no report for so long has ended, or hangs: its counts stay, its state does not."""
+"""A worker that wrote no report for so long has ended or hangs. Its counts stay in the metrics, its state does not."""
 
 
-class Workers(Collector):
-    """All workers, added up."""
+class WorkerMetrics(Collector):
+    """The sums over all workers."""
 
     def __init__(self, folder: Path) -> None:
-        """`folder` is where they write their reports."""
+        """`folder` holds their reports."""
         self._folder = folder
 
     def collect(self) -> Iterator[Metric]:
-        """The metrics now."""
-        every = reports(self._folder)
+        """Yield the metrics as they are now."""
+        every = read_reports(self._folder)
         yield from _requests(every)
         refusals = CounterMetricFamily("catalog_api_refusals", "Requests answered with a problem, by its code", labels=["code"])
         for code, count in sorted(sum((Counter(worker.refusals) for worker in every), Counter()).items()):
@@ -52,35 +52,35 @@ class Workers(Collector):
         yield from _state([worker for worker in every if now - worker.at < SILENT_AFTER_SECONDS], now)
 
     def describe(self) -> list[Metric]:
-        """Nothing in advance: reports come later than the registry."""
+        """Return nothing: reports come later than the registry."""
         return []
 
 
-class OfCompanions(Collector):
-    """Whether companions run, and what they tell themselves, each sample labelled with the `companion` that told it."""
+class CompanionMetrics(Collector):
+    """Whether companions run, and their own metrics, each sample labelled with its `companion`."""
 
     def __init__(self, companions: Companions) -> None:
-        """`companions` of this process."""
+        """`companions` are those of this process."""
         self._companions = companions
 
     def collect(self) -> Iterator[Metric]:
-        """The metrics now."""
+        """Yield the metrics as they are now."""
         states = self._companions.states()
         up = GaugeMetricFamily("catalog_api_companion_up", "Whether the companion process runs", labels=["companion"])
         restarts = CounterMetricFamily("catalog_api_companion_restarts", "How often it was started anew", labels=["companion"])
-        told: dict[str, Metric] = {}
+        merged: dict[str, Metric] = {}
         for state in states:
             up.add_metric([state.name], state.is_up)
             restarts.add_metric([state.name], state.restarts)
-            # A file that is not there yet, or not ours to understand, must not take all other metrics with it.
+            # A file that is missing or broken must not take all other metrics with it.
             with suppress(OSError, ValueError):
                 for family in list(text_string_to_metric_families(state.metrics.read_text(encoding="utf-8"))):
-                    merged = told.setdefault(family.name, Metric(family.name, family.documentation, family.type))
-                    merged.samples += [sample._replace(labels={"companion": state.name, **sample.labels}) for sample in family.samples]
-        yield from (up, restarts, *told.values())
+                    metric = merged.setdefault(family.name, Metric(family.name, family.documentation, family.type))
+                    metric.samples += [sample._replace(labels={"companion": state.name, **sample.labels}) for sample in family.samples]
+        yield from (up, restarts, *merged.values())
 
     def describe(self) -> list[Metric]:
-        """Nothing in advance."""
+        """Return nothing, for the same reason."""
         return []
 
 
@@ -125,8 +125,8 @@ def _state(alive: list[WorkerReport], now: float) -> Iterator[Metric]:
     behind = [worker.behind_seconds for worker in alive]
     about = "The longest for which a worker has served another snapshot than `current` names"
     yield GaugeMetricFamily("catalog_api_snapshot_behind_seconds", about, value=max(behind, default=0.0))
-    deaf = sum(not worker.is_following for worker in alive)
-    yield GaugeMetricFamily("catalog_api_workers_not_following", "Workers that do not look at `current` any more", value=deaf)
+    not_following = sum(not worker.is_following for worker in alive)
+    yield GaugeMetricFamily("catalog_api_workers_not_following", "Workers that do not look at `current` any more", value=not_following)
     live = GaugeMetricFamily("catalog_api_snapshot_workers", "Workers per snapshot that they serve", labels=["snapshot"])
     for snapshot, count in sorted(Counter(worker.snapshot for worker in alive if worker.snapshot).items()):
         live.add_metric([snapshot], count)
@@ -134,8 +134,8 @@ def _state(alive: list[WorkerReport], now: float) -> Iterator[Metric]:
 
 
 def serve_metrics(folder: Path, companions: Companions, host: str, port: int) -> None:
-    """Answer scrapes on an address of their own, in a thread, as long as the process lives. OSError when it is taken."""
+    """Answer scrapes on an address of their own, in a thread, until the process ends. OSError when the address is taken."""
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(Workers(folder))
-    registry.register(OfCompanions(companions))
+    registry.register(WorkerMetrics(folder))
+    registry.register(CompanionMetrics(companions))
     start_http_server(port, host, registry)

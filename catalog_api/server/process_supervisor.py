@@ -29,23 +29,23 @@ from account_store.sqlite_file import MUST_EXIST_VARIABLE
 from catalog_api.server.companion_processes import Companion, Companions
 from catalog_api.server.metrics_endpoint import serve_metrics
 from catalog_api.server.request_statistics import REPORTS_FOLDER
-from catalog_api.server.restart_backoff import Restarts
+from catalog_api.server.restart_backoff import RestartBackoff
 from catalog_api.settings import FILE_VARIABLE, ApiSettings, as_environment
 from catalog_store.log import log_json
 
 log = structlog.get_logger("catalog_api")
 
 _SILENT_SECONDS = 30
-"""A worker that does not answer the supervisor for so long is replaced: longer than any question may take (a deadline of 5 s)."""
+"""A worker that does not answer the supervisor for so long is replaced. No question takes as long: its deadline is 5 s."""
 
 _WEBHOOKS_STOP_SECONDS = 20.0
-"""An attempt that is under way may take fifteen."""
+"""A delivery under way may take fifteen."""
 _MONITOR_STOP_SECONDS = 15.0
-"""Five for its listeners, and what they found is written."""
+"""Five for its listeners, the rest to write what they found."""
 
 
-class _Pulse:
-    """One worker process as the supervisor sees it: whether it answers, and since when it has not."""
+class _Heartbeat:
+    """Whether one worker process answers pings, and since when it has not."""
 
     def __init__(self, now: float) -> None:
         self.asked_at = now
@@ -53,9 +53,9 @@ class _Pulse:
         self.has_served = False
 
     def is_silent(self, process: Process, now: float) -> bool:
-        """Ask it whether it lives, without waiting; whether it has not answered for _SILENT_SECONDS.
+        """Send a ping without waiting; return whether the worker has not answered for _SILENT_SECONDS.
 
-        uvicorn waits for each answer, half a minute if need be: for one that is just dying, too, and all others wait with it.
+        uvicorn's own check waits up to half a minute for each answer, even of a dying worker, and all others wait with it.
         """
         connection = process.parent_conn
         with suppress(OSError, EOFError, UnpicklingError):
@@ -68,76 +68,76 @@ class _Pulse:
         return now - self.asked_at > _SILENT_SECONDS
 
 
-class _Workers(Multiprocess):
-    """uvicorn's supervisor, but a worker's death is noticed whatever the others do, and companions are looked after in the same rounds.
+class _WorkerSupervisor(Multiprocess):
+    """uvicorn's supervisor with two changes: no worker delays the check of another, and companions are checked in the same rounds.
 
-    It keeps the listening socket until the end, so it is closed here first: clients would else be taken in and never answered.
+    uvicorn keeps the listening socket until the end. This class closes it first: else clients would be accepted and never answered.
     """
 
     def __init__(self, config: uvicorn.Config, sockets: list[socket.socket], companions: Companions) -> None:
-        """`companions` are started."""
+        """`companions` are started already."""
         super().__init__(config, sockets)
         self._companions = companions
-        self._pulses: WeakKeyDictionary[Process, _Pulse] = WeakKeyDictionary()
-        self._restarts: defaultdict[int, Restarts] = defaultdict(Restarts)
-        self._again_at: dict[int, float] = {}
-        """When the worker of a place, which is dead, is started anew."""
+        self._heartbeats: WeakKeyDictionary[Process, _Heartbeat] = WeakKeyDictionary()
+        self._backoffs: defaultdict[int, RestartBackoff] = defaultdict(RestartBackoff)
+        self._restart_at: dict[int, float] = {}
+        """By place in `processes`, when a dead worker is replaced."""
         self._has_served = False
         """Whether any worker ever took requests."""
 
     def keep_subprocess_alive(self) -> None:
-        """Look at all of them. Whatever goes wrong in a round, there is a next one."""
+        """Check all workers and companions. Whatever fails in a round, the next round comes."""
         now = time.monotonic()
         try:
-            self._companions.look()
-        except Exception as error:  # no process or memory to be had: it may pass, and nobody else watches
+            self._companions.check()
+        except Exception as error:  # no process or no memory: it may pass, and nobody else watches
             log.exception("a round of the supervisor failed", exc_info=error)
         for place, process in enumerate(self.processes):
             if self.should_exit.is_set():
                 return
             try:
-                self._look_at(place, process, now)
+                self._check(place, process, now)
             except Exception as error:
                 log.exception("a round of the supervisor failed", exc_info=error)
-                self._again_at[place] = now + self._restarts[place].note_death(now)
+                self._restart_at[place] = now + self._backoffs[place].record_death(now)
 
-    def _look_at(self, place: int, process: Process, now: float) -> None:
-        if place not in self._again_at:
-            pulse = self._pulses.setdefault(process, _Pulse(now))
-            is_silent = pulse.is_silent(process, now)
-            self._has_served = self._has_served or pulse.has_served
+    def _check(self, place: int, process: Process, now: float) -> None:
+        if place not in self._restart_at:
+            heartbeat = self._heartbeats.setdefault(process, _Heartbeat(now))
+            is_silent = heartbeat.is_silent(process, now)
+            self._has_served = self._has_served or heartbeat.has_served
             if process.process.is_alive() and not is_silent:
                 return
-            process.kill()  # one that hangs; the dead do not mind
+            process.kill()  # it may hang; a dead one ignores the signal
             process.join()
             if process.exitcode == STARTUP_FAILURE and not self._has_served:
                 log.error("a worker cannot start: the server stops", pid=process.pid)
                 self.should_exit.set()
                 return
-            seconds = self._restarts[place].note_death(now)
-            self._again_at[place] = now + seconds
+            seconds = self._backoffs[place].record_death(now)
+            self._restart_at[place] = now + seconds
             log.error("worker died", pid=process.pid, exit_code=process.exitcode, again_in_seconds=seconds)
-        if now >= self._again_at[place]:
-            following = Process(self.config, self.sockets)
-            following.start()
-            self._restarts[place].note_start(now)
-            self.processes[place] = following
-            del self._again_at[place]
+        if now >= self._restart_at[place]:
+            replacement = Process(self.config, self.sockets)
+            replacement.start()
+            self._backoffs[place].record_start(now)
+            self.processes[place] = replacement
+            del self._restart_at[place]
 
     def terminate_all(self) -> None:
-        """Close it, then tell the workers."""
+        """Close the listening socket, then stop the workers."""
         for one in self.sockets:
             one.close()
         super().terminate_all()
 
 
 def serve(settings: ApiSettings) -> int:
-    """Serve until told to stop; the exit code. OSError when an address is taken."""
-    log_json(settings.log_level, quiet=["uvicorn"])  # its coming and going is told by server/process_supervisor.py and live_catalog.py
+    """Serve until stopped; return the exit code. OSError when an address is taken."""
+    log_json(settings.log_level, quiet=["uvicorn"])  # this module and live_catalog.py log its start and stop
     with tempfile.TemporaryDirectory(prefix="catalog-api-") as reports:
         if not settings.matcher_socket:
             settings = replace(settings, matcher_socket=str(Path(reports) / "matcher.sock"))
-        # Workers, also those started later, get the settings as they are now, not what the file says by then.
+        # Workers that start later get the settings as they are now, not as the file is by then.
         os.environ.pop(FILE_VARIABLE, None)
         os.environ.update({**as_environment(settings), REPORTS_FOLDER: reports, MUST_EXIST_VARIABLE: "1"})
         listening = _listen(settings.host, settings.port)
@@ -164,7 +164,7 @@ def serve(settings: ApiSettings) -> int:
         log.info("serving", url=f"http://{settings.host}:{listening.getsockname()[1]}/v1", workers=settings.workers)
         try:
             companions.start()
-            _Workers(config, [listening], companions).run()
+            _WorkerSupervisor(config, [listening], companions).run()
         finally:
             companions.stop()
     log.info("stopped")
@@ -172,14 +172,14 @@ def serve(settings: ApiSettings) -> int:
 
 
 def _companions(settings: ApiSettings) -> list[Companion]:
-    """What runs beside the workers, in the order in which it is started."""
+    """List the programs that run beside the workers, in the order of their start."""
     companions = []
     if settings.matcher:
         where = ("--catalog", str(settings.catalog), "--socket", settings.matcher_socket, "--log-level", settings.log_level)
         looks = ("--look-seconds", str(settings.look_seconds), *(() if settings.verify_contents else ("--no-verify-contents",)))
         companions.append(Companion("matcher", ("audio_recognition", "matcher", *where, *looks)))
     if settings.webhooks:
-        # The accounts by the environment: everybody on the machine sees command lines, and the address may hold a password.
+        # The URL of the accounts goes through the environment: all users see command lines, and the URL may hold a password.
         deliverer = ("webhook_delivery", "--log-level", settings.log_level)
         companions.append(Companion("webhooks", deliverer, stop_seconds=_WEBHOOKS_STOP_SECONDS))
     for number in range(1, settings.monitors + 1):
@@ -191,7 +191,7 @@ def _companions(settings: ApiSettings) -> list[Companion]:
             str(settings.monitor_capacity),
             "--core",
             str(number - 1),
-        )  # the accounts: by the environment
+        )
         companions.append(Companion(f"monitor-{number}", module, stop_seconds=_MONITOR_STOP_SECONDS))
     if settings.scrub_mb_per_second:
         rate = ("--mb-per-second", str(settings.scrub_mb_per_second), "--pause-seconds", str(settings.scrub_pause_seconds))

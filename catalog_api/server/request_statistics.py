@@ -27,18 +27,18 @@ if TYPE_CHECKING:
     Live = LiveSnapshot[Any]
 
 REPORTS_FOLDER = "CATALOG_REPORTS_FOLDER"
-"""Environment variable: where workers write their reports; set by the supervisor."""
+"""Environment variable: the folder for the reports of the workers. The supervisor sets it."""
 BUCKETS = (0.0005, 0.001, 0.002, 0.004, 0.008, 0.015, 0.03, 0.06, 0.12, 0.25, 0.5, 1.0, 2.5, 5.0)
-"""Upper bounds of the latency histogram, seconds; one more bucket is above them."""
+"""Upper bounds of the latency histogram, in seconds; one more bucket lies above them."""
 LINES_AT_ONCE = 16
-"""Encoding takes 1.5 us a line: requests that are there wait for all that are written at once, .3 ms for 200."""
+"""Encoding takes 1.5 us a line, and waiting requests wait for a whole batch: 0.3 ms for 200 lines."""
 UNKNOWN_ROUTE = "-"
-"""Of a path that is no route: paths are the clients' words, and their number has no bound."""
+"""The route of unknown paths. Clients choose paths, so their number has no bound."""
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
 class Row(msgspec.Struct):
-    """Requests of one route, method and status: how many, how long in all (seconds), how many per bucket, credits charged."""
+    """Totals of one route, method and status: requests, seconds, requests per latency bucket, credits charged."""
 
     route: str
     method: str
@@ -50,7 +50,7 @@ class Row(msgspec.Struct):
 
 
 class WorkerReport(msgspec.Struct):
-    """One worker's counts since it began; `at` is when they were written (seconds since 1970)."""
+    """The counts of one worker since its start; `at` is the time of writing (seconds since 1970)."""
 
     pid: int
     at: float
@@ -63,12 +63,12 @@ class WorkerReport(msgspec.Struct):
     behind_seconds: float = 0.0
     """For how long `current` has named another snapshot than the one served."""
     is_following: bool = True
-    """Whether the thread that looks at `current` lives."""
+    """Whether the thread that checks `current` is alive."""
     lost_lines: int = 0
-    """Lines of the log that could not be written."""
+    """Log lines that could not be written."""
 
 
-class Line(msgspec.Struct, omit_defaults=True):
+class LogLine(msgspec.Struct, omit_defaults=True):
     """One request in the log."""
 
     timestamp: str
@@ -83,22 +83,22 @@ class Line(msgspec.Struct, omit_defaults=True):
     account: int | None = None
 
 
-class Traffic:
-    """Counts and lines of one worker. Used by its event loop only."""
+class RequestStatistics:
+    """Counts and log lines of one worker. Only its event loop uses them."""
 
     def __init__(self, write: Callable[[bytes], object] | None = None) -> None:
-        """`write` takes lines; without it none are made."""
+        """`write` takes encoded log lines; without it none are made."""
         self._write = write
         self._encode_lines = msgspec.json.Encoder().encode_lines
         self._rows: dict[tuple[str | None, str, int], Row] = {}
         self._lines: list[tuple[float, str, str, int, float, str, str | None, int | None]] = []
         self.refusals: dict[str, int] = {}
 
-    def note(
+    def record(
         self, *, route: str | None, method: str, path: str, status: int, seconds: float, request_id: str, credits_: int = 0,
         code: str | None = None, account: int | None = None,
     ) -> None:  # fmt: skip
-        """One request is over; `code` is that of its problem, when it had one."""
+        """Record one finished request; `code` is that of its problem document, if it got one."""
         row = self._rows.get((route, method, status))
         if row is None:
             row = self._new_row(route, method, status)
@@ -114,7 +114,7 @@ class Traffic:
                 self.flush()
 
     def _new_row(self, route: str | None, method: str, status: int) -> Row:
-        """The row of these; what is no route, or no method of ours, has one row together with its like, for their number has no bound."""
+        """Return the row, made if needed. All unknown routes share one, as do all unknown methods: their number has no bound."""
         key = (route or UNKNOWN_ROUTE, method if method in _METHODS else "other", status)
         row = self._rows.get(key)
         if row is None:
@@ -122,13 +122,13 @@ class Traffic:
         return row
 
     def flush(self) -> None:
-        """Write the lines that wait."""
+        """Write the waiting lines."""
         if self._lines and self._write is not None:
             self._write(self._encode_lines([_line(*facts) for facts in self._lines]))
             self._lines.clear()
 
     def report(self, *, connections: int, live: Live) -> WorkerReport:
-        """The counts until now, and how `live` stands."""
+        """Return the counts and the state of the live snapshot."""
         name, made_at = live.snapshot or (None, None)
         standing = live.standing()
         return WorkerReport(
@@ -146,10 +146,12 @@ class Traffic:
         )
 
 
-def _line(at: float, method: str, path: str, status: int, seconds: float, request_id: str, code: str | None, account: int | None) -> Line:
-    level = "error" if status >= 500 else "info"  # noqa: PLR2004 - our fault
+def _line(
+    at: float, method: str, path: str, status: int, seconds: float, request_id: str, code: str | None, account: int | None
+) -> LogLine:
+    level = "error" if status >= 500 else "info"  # noqa: PLR2004 - faults of the server
     moment = f"{_second(int(at))}.{int(at % 1 * 1000):03d}Z"
-    return Line(moment, level, "request", method, path, status, round(seconds * 1000, 3), request_id, code, account)
+    return LogLine(moment, level, "request", method, path, status, round(seconds * 1000, 3), request_id, code, account)
 
 
 @lru_cache(16)
@@ -157,14 +159,14 @@ def _second(unix: int) -> str:
     return datetime.fromtimestamp(unix, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
-def store(report: WorkerReport, folder: Path) -> None:
-    """Write a report to its file in `folder`, whole or not at all."""
+def write_report(report: WorkerReport, folder: Path) -> None:
+    """Write a report to its file in `folder`, completely or not at all."""
     file = folder / f"worker-{report.pid}.json"
     fresh = file.with_suffix(".new")
     fresh.write_bytes(msgspec.json.encode(report))
     fresh.replace(file)
 
 
-def reports(folder: Path) -> list[WorkerReport]:
-    """The reports of all workers, those that ended included."""
+def read_reports(folder: Path) -> list[WorkerReport]:
+    """Read the reports of all workers, those that ended included."""
     return [msgspec.json.decode(file.read_bytes(), type=WorkerReport) for file in sorted(folder.glob("worker-*.json"))]

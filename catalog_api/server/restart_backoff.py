@@ -1,32 +1,32 @@
-"""When a process that died is started anew: at once, unless it keeps dying soon after it was started.
+"""Delays between restarts: none after a long run, growing ones for a process that keeps dying soon after its start.
 
-What must not live here: processes (server/process_supervisor.py, server/companion_processes.py).
+What must not live here: processes (process_supervisor.py, companion_processes.py).
 """
 
 from __future__ import annotations
 
-FIRST_WAIT_SECONDS = 0.5
-LONGEST_WAIT_SECONDS = 30.0
-"""Before the second restart in a row, doubled to the longest."""
+FIRST_DELAY_SECONDS = 0.5
+LONGEST_DELAY_SECONDS = 30.0
+"""The delay before the second restart in a row, and the bound up to which it doubles."""
 STEADY_SECONDS = 10.0
-"""A process that ran so long died of something new; one that cannot work at all dies within its imports, which take seconds."""
+"""A process that ran so long died of something new. One that cannot work at all dies within its imports, which take seconds."""
 
 
-class Restarts:
-    """The restarts of one process and of those that took its place. Seconds are `time.monotonic`'s."""
+class RestartBackoff:
+    """The delays of one process and of its successors. Times are those of `time.monotonic`."""
 
     def __init__(self) -> None:
-        """None yet."""
+        """Start without a delay."""
         self._started_at = 0.0
-        self._wait = 0.0
+        self._delay = 0.0
 
-    def note_start(self, now: float) -> None:
-        """It was started."""
+    def record_start(self, now: float) -> None:
+        """Record that the process was started."""
         self._started_at = now
 
-    def note_death(self, now: float) -> float:
-        """It died, or could not be started; how many seconds to wait before it is started anew."""
+    def record_death(self, now: float) -> float:
+        """Record that the process died, or could not be started; return the seconds to wait before the next start."""
         if now - self._started_at >= STEADY_SECONDS:
-            self._wait = 0.0
-        seconds, self._wait = self._wait, min(max(2 * self._wait, FIRST_WAIT_SECONDS), LONGEST_WAIT_SECONDS)
+            self._delay = 0.0
+        seconds, self._delay = self._delay, min(max(2 * self._delay, FIRST_DELAY_SECONDS), LONGEST_DELAY_SECONDS)
         return seconds

@@ -1,6 +1,6 @@
-"""One worker process: makes the application from the environment and keeps house beside it while it serves.
+"""One worker process: build the application from the environment, run periodic tasks beside it.
 
-`server/process_supervisor.py` starts workers with the settings in the environment. What must not live here: answering.
+process_supervisor.py starts workers with the settings in the environment. What must not live here: answers.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING
 import structlog
 
 from catalog_api.app import build_app
-from catalog_api.server.connection_registry import Addresses, networks
+from catalog_api.server.connection_registry import ConnectionRegistry, parse_networks
 from catalog_api.server.http_protocol import GuardedProtocol, Limits, sweep
-from catalog_api.server.parent_watchdog import end_with
-from catalog_api.server.request_statistics import REPORTS_FOLDER, Traffic, store
+from catalog_api.server.parent_watchdog import end_with_parent
+from catalog_api.server.request_statistics import REPORTS_FOLDER, RequestStatistics, write_report
 from catalog_api.settings import load_settings
 from catalog_store.log import log_json
 from catalog_store.log_stream import write_to_log
@@ -35,41 +35,41 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger("catalog_api")
 
-LINES_WAIT_SECONDS = 0.2
+FLUSH_SECONDS = 0.2
 REPORT_SECONDS = 1.0
 _OTHER_FILES = 512
-"""File handles of a worker beside its connections: two snapshots' files while one follows another, databases, uploads."""
+"""File handles of a worker beside its connections: the files of two snapshots during a change, databases, uploads."""
 _COLLECT_AFTER = 50_000
-"""Objects made before the collector looks at them: a request makes hundreds and no cycles."""
+"""New objects before a garbage collection: a request makes hundreds and no cycles."""
 _SWITCH_SECONDS = 0.0005
-"""How long a thread that wants the interpreter waits for a busy one. The one that books credits wants it some ten times a transaction, and
-answers wait for it: with Python's own 5 ms, ten times 5 ms beside a busy loop."""
+"""The time that a thread waits for the interpreter lock beside a busy one. The thread that books credits takes the lock some ten times a
+transaction, and answers wait for it: with Python's default of 5 ms that would be 50 ms beside a busy loop."""
 
 
 def application() -> ASGIApp:
-    """The application of this worker."""
+    """Build the application of this worker."""
     if supervisor := multiprocessing.parent_process():
-        end_with(supervisor.pid or 0)
+        end_with_parent(supervisor.pid or 0)
     settings = load_settings(os.environ)
-    log_json(settings.log_level, quiet=["uvicorn"])  # its coming and going is told by server/process_supervisor.py and live_catalog.py
+    log_json(settings.log_level, quiet=["uvicorn"])  # process_supervisor.py and live_catalog.py log its start and stop
     GuardedProtocol.limits = Limits(
         head_seconds=settings.head_seconds,
         body_seconds=settings.body_seconds,
         read_seconds=settings.read_seconds,
         idle_seconds=settings.idle_seconds,
-        connections=connections_that_fit(settings.connections),
+        connections=raise_file_limit(settings.connections),
         connections_per_address=settings.connections_per_address,
     )
-    GuardedProtocol.addresses = Addresses(networks(settings.proxies))
-    tells_requests = settings.log_requests and settings.log_level in {"debug", "info"}
-    traffic = Traffic(write_to_log if tells_requests else None)
-    return build_app(settings, traffic, housekeeping)
+    GuardedProtocol.registry = ConnectionRegistry(parse_networks(settings.proxies))
+    is_logged = settings.log_requests and settings.log_level in {"debug", "info"}
+    statistics = RequestStatistics(write_to_log if is_logged else None)
+    return build_app(settings, statistics, run_periodic_tasks)
 
 
-def connections_that_fit(connections: int) -> int:
-    """Ask the system for as many file handles as that takes; how many connections fit into what it gives.
+def raise_file_limit(connections: int) -> int:
+    """Raise the limit of open files for this many connections; return how many fit.
 
-    A worker without a handle left can take nobody in, not even to refuse them or to have idle ones give way.
+    A worker without a free file handle cannot accept a connection, not even to refuse it or to close an idle one.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = connections + _OTHER_FILES
@@ -85,39 +85,39 @@ def connections_that_fit(connections: int) -> int:
 
 
 @asynccontextmanager
-async def housekeeping(traffic: Traffic, live: LiveCatalog) -> AsyncIterator[None]:
-    """What goes on beside the requests: slow clients are ended, lines and reports written."""
-    # What is loaded now lives as long as the process: the collector need not walk it on every round.
+async def run_periodic_tasks(statistics: RequestStatistics, live: LiveCatalog) -> AsyncIterator[None]:
+    """Run what goes on beside the requests: disconnect slow clients, write log lines and reports."""
+    # Everything loaded by now lives as long as the process: the collector need not visit it again.
     gc.collect()
     gc.freeze()
     gc.set_threshold(_COLLECT_AFTER, 20, 50)
     sys.setswitchinterval(_SWITCH_SECONDS)
-    tasks = [asyncio.create_task(one) for one in (sweep(GuardedProtocol.everyone), _flush(traffic), _report(traffic, live))]
+    tasks = [asyncio.create_task(one) for one in (sweep(GuardedProtocol.open_connections), _flush(statistics), _report(statistics, live))]
     try:
         yield
     finally:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        traffic.flush()
-        _store(traffic, live)
+        statistics.flush()
+        _write(statistics, live)
 
 
-async def _flush(traffic: Traffic) -> None:
+async def _flush(statistics: RequestStatistics) -> None:
     while True:
-        await asyncio.sleep(LINES_WAIT_SECONDS)
-        traffic.flush()
+        await asyncio.sleep(FLUSH_SECONDS)
+        statistics.flush()
 
 
-async def _report(traffic: Traffic, live: LiveCatalog) -> None:
+async def _report(statistics: RequestStatistics, live: LiveCatalog) -> None:
     while True:
-        _store(traffic, live)
+        _write(statistics, live)
         await asyncio.sleep(REPORT_SECONDS)
 
 
-def _store(traffic: Traffic, live: LiveCatalog) -> None:
+def _write(statistics: RequestStatistics, live: LiveCatalog) -> None:
     folder = os.environ.get(REPORTS_FOLDER)
     if folder:
-        # A full disk must not stop the server; the metrics then stand still, which an alert on their age shows.
+        # A full disk must not stop the server. The metrics then stand still; an alert on their age notices.
         with suppress(OSError):
-            store(traffic.report(connections=len(GuardedProtocol.everyone), live=live), Path(folder))
+            write_report(statistics.report(connections=len(GuardedProtocol.open_connections), live=live), Path(folder))

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 from account_store.accounts import Accounts
 from catalog_api.app import build_app
-from catalog_api.server.request_statistics import Traffic
+from catalog_api.server.request_statistics import RequestStatistics
 from catalog_api.settings import ApiSettings
 from catalog_store.publisher import publish
 from catalog_store.tables import CATALOG_TABLES
@@ -41,7 +41,7 @@ def publish_as(place: Path, snapshot_id: str) -> None:
 async def answering(place: Path, key: str, **settings: Any) -> AsyncIterator[Any]:  # noqa: ANN401 - members of ApiSettings
     """The application over what `published` made, from when it is ready until it is shut down."""
     settings = {"catalog": place / "catalog", "accounts_url": f"sqlite:///{place}/accounts.db", "dashboard": False, **settings}
-    app: Any = build_app(ApiSettings(**settings), Traffic())
+    app: Any = build_app(ApiSettings(**settings), RequestStatistics())
     events: asyncio.Queue[dict[str, str]] = asyncio.Queue()
     told: asyncio.Queue[dict[str, str]] = asyncio.Queue()
     lifespan = asyncio.create_task(app({"type": "lifespan", "asgi": {"version": "3.0"}, "state": {}}, events.get, told.put))

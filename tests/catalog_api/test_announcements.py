@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
 from account_store import Accounts
-from catalog_api.announcements import announcing
+from catalog_api.announcements import announce_snapshots
 from catalog_api.live_catalog import LiveCatalog
 from catalog_store.publisher import publish, rollback
 from outbound_http import Outbound
@@ -35,7 +35,7 @@ async def follow(processes: Sequence[Accounts], root: Path, endpoint: Endpoint) 
     lives = [LiveCatalog(root, look_seconds=LOOK_SECONDS) for _ in processes]
     async with AsyncExitStack() as stack:
         for live, accounts in zip(lives, processes, strict=True):
-            await stack.enter_async_context(announcing(live, accounts, LOOK_SECONDS))
+            await stack.enter_async_context(announce_snapshots(live, accounts, LOOK_SECONDS))
         for live_id in ("first", "second", "first", "second"):
             await asyncio.to_thread(rollback, root, live_id)
             for live in lives:

@@ -14,7 +14,7 @@ import uvloop
 
 from catalog_api.answers import Answer
 from catalog_api.metering import Lookup, LookupWork, Pace
-from catalog_api.middleware.time_slices import TURN_SECONDS, Turns
+from catalog_api.middleware.time_slices import SLICE_SECONDS, TimeSlices
 from tests.catalog_api.in_process import answering, published
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ async def order_of_work(clock: list[float], place: Path, key: str, asked: list[t
     return done
 
 
-LONG = ("search", Pace.IN_TURN, TURN_SECONDS)
+LONG = ("search", Pace.IN_TURN, SLICE_SECONDS)
 SHORT = ("search", Pace.IN_TURN, 0.0)
 CODE = ("code", Pace.AT_ONCE, 0.0)
 
@@ -71,20 +71,20 @@ def test_a_quick_question_waits_for_some_milliseconds_of_long_ones_at_most(clock
 
 
 def test_long_questions_are_taken_in_the_order_in_which_they_came(clock: list[float], tmp_path: Path) -> None:
-    asked = [(f"search {number}", Pace.IN_TURN, TURN_SECONDS * (number % 2)) for number in range(20)]
+    asked = [(f"search {number}", Pace.IN_TURN, SLICE_SECONDS * (number % 2)) for number in range(20)]
     assert asyncio.run(order_of_work(clock, tmp_path, published(tmp_path), asked)) == [name for name, _, _ in asked]
 
 
 def test_a_long_question_that_fails_is_told_so_and_those_behind_it_are_asked() -> None:
     async def asked() -> list[Answer | BaseException]:
-        turns = Turns()
+        slices = TimeSlices()
 
         def work(number: int) -> Answer:
             if number % 2:
                 raise ValueError(f"question {number}")
             return Answer(b"%d" % number)
 
-        return await asyncio.gather(*(turns.taken(partial(work, number)) for number in range(4)), return_exceptions=True)
+        return await asyncio.gather(*(slices.run(partial(work, number)) for number in range(4)), return_exceptions=True)
 
     first, second, third, fourth = asyncio.run(asked())
     assert isinstance(first, Answer)
@@ -95,9 +95,9 @@ def test_a_long_question_that_fails_is_told_so_and_those_behind_it_are_asked() -
 
 def test_nobody_works_for_who_no_longer_waits() -> None:
     async def worked() -> list[str]:
-        turns, done = Turns(), list[str]()
-        gone = asyncio.ensure_future(turns.taken(partial(done.append, "gone")))
-        stays = asyncio.ensure_future(turns.taken(partial(done.append, "stays")))
+        slices, done = TimeSlices(), list[str]()
+        gone = asyncio.ensure_future(slices.run(partial(done.append, "gone")))
+        stays = asyncio.ensure_future(slices.run(partial(done.append, "stays")))
         await asyncio.sleep(0)
         gone.cancel()
         await stays
@@ -114,16 +114,16 @@ def test_clients_that_come_together_are_let_in_between_two_turns(clock: list[flo
             let_in.append(1)
 
         def data_received(self, _data: bytes) -> None:
-            turns.take(list)
+            slices.schedule(list)
 
-    turns, let_in, done = Turns(), list[int](), asyncio.Event()
+    slices, let_in, done = TimeSlices(), list[int](), asyncio.Event()
     let_in_before_each_turn: list[int] = []
 
     def work() -> None:
         let_in_before_each_turn.append(len(let_in))
-        clock[0] += TURN_SECONDS
+        clock[0] += SLICE_SECONDS
         if len(let_in_before_each_turn) < 3:
-            turns.take(work)
+            slices.schedule(work)
         else:
             done.set()
 
@@ -133,7 +133,7 @@ def test_clients_that_come_together_are_let_in_between_two_turns(clock: list[flo
         with ExitStack() as stack:
             for _ in range(50):
                 stack.enter_context(socket.create_connection(listening.getsockname())).sendall(b"a")
-            turns.take(work)
+            slices.schedule(work)
             await asyncio.wait_for(done.wait(), 10)
         server.close()
 

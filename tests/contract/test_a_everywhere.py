@@ -24,7 +24,7 @@ from tests.contract.awkward import MERGED, WORK, isrc
 from tests.contract.conftest import Api, problem
 
 if TYPE_CHECKING:
-    from catalog_api.parameters import Asked
+    from catalog_api.parameters import ParameterValues
 
 READ_PATHS = (
     "/v1/tracks/search?artist=The+Velvet+Foxes&title=Midnight+Running",
@@ -514,7 +514,7 @@ def test_a17_every_answer_of_a_deprecated_route_tells_it(monkeypatch: pytest.Mon
     monkeypatch.setattr(route_declaration, "CHANGES", (InterfaceChange("2027-01-01", "deprecated", "/v1/old", "Use /v1/new."),))
 
     @route_declaration.reads("/v1/old", GenreTree, tag="Genres", summary="Leaving")
-    def leaving(_asked: Asked) -> Question:
+    def leaving(_asked: ParameterValues) -> Question:
         return Lookup(lambda _catalog, _service: Answer(b"{}"))
 
     question = leaving.fn({"headers": [], "query_string": b"", "path_params": {}, "state": {}})

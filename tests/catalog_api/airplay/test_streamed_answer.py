@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from catalog_api.airplay.streamed_answer import Sending
+from catalog_api.airplay.streamed_answer import StreamedAnswer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +25,7 @@ def pieces(count: int, made: list[int], *, break_at: int = -1) -> Iterator[bytes
         yield b"%d," % number
 
 
-async def sent(answer: Sending, *, leaves_after: int = 10**9) -> list[Any]:
+async def sent(answer: StreamedAnswer, *, leaves_after: int = 10**9) -> list[Any]:
     """The messages of an answer to a caller who goes away after so many of them."""
     messages: list[Any] = []
     left = asyncio.Event()
@@ -47,7 +47,7 @@ async def sent(answer: Sending, *, leaves_after: int = 10**9) -> list[Any]:
 
 def test_all_pieces_arrive_in_order_and_the_end_is_told() -> None:
     async def run() -> list[Any]:
-        return await sent(await Sending.begun(pieces(5, []), "text/csv", {"x-made": "here"}))
+        return await sent(await StreamedAnswer.start(pieces(5, []), "text/csv", {"x-made": "here"}))
 
     start, *bodies = asyncio.run(run())
     assert (start["status"], dict(start["headers"])) == (200, {b"x-made": b"here", b"content-type": b"text/csv"})
@@ -58,12 +58,12 @@ def test_all_pieces_arrive_in_order_and_the_end_is_told() -> None:
 @pytest.mark.parametrize("break_at", [0, 1])
 def test_what_fails_before_anything_was_sent_is_an_error_of_the_request(break_at: int) -> None:
     with pytest.raises(AwayError):
-        asyncio.run(Sending.begun(pieces(5, [], break_at=break_at), "text/csv", {}))
+        asyncio.run(StreamedAnswer.begun(pieces(5, [], break_at=break_at), "text/csv", {}))
 
 
 def test_what_breaks_on_the_way_has_no_end() -> None:
     async def run() -> list[Any]:
-        answer = await Sending.begun(pieces(5, [], break_at=3), "text/csv", {})
+        answer = await StreamedAnswer.start(pieces(5, [], break_at=3), "text/csv", {})
         messages: list[Any] = []
 
         async def send(message: Any) -> None:  # noqa: ANN401 - an ASGI message
@@ -80,7 +80,7 @@ def test_nothing_more_is_made_for_who_went_away() -> None:
     made: list[int] = []
 
     async def run() -> None:
-        await sent(await Sending.begun(pieces(1000, made), "text/csv", {}), leaves_after=4)
+        await sent(await StreamedAnswer.start(pieces(1000, made), "text/csv", {}), leaves_after=4)
 
     asyncio.run(run())
     assert len(made) < 10

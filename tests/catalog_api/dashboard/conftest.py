@@ -78,8 +78,8 @@ def add_evidence(frames: Frames, track_id: int, hostile: str) -> None:
         frames.add("atom_member", atom_id=10 * track_id + number % 2, release_id="", content_hash=number, **place)
     named = {"platform": "store_a", "id": hostile or "5000001", "reason": "priority", "agreed": 1, "entity": "recording"}
     columns = [name for name in TABLES["recording_provenance"].polars_schema if name != "recording_id"]
-    told_by = {name: named[name.rpartition("_")[2]] for name in columns}
-    frames.add("recording_provenance", recording_id=track_id, **told_by)
+    with_route_headers = {name: named[name.rpartition("_")[2]] for name in columns}
+    frames.add("recording_provenance", recording_id=track_id, **with_route_headers)
 
 
 @dataclass

@@ -15,7 +15,7 @@ from account_store.errors import UnavailableError
 from account_store.schema import sign_in_failure
 from account_store.usage import Usage
 from catalog_api.app import build_app
-from catalog_api.server.request_statistics import Traffic
+from catalog_api.server.request_statistics import RequestStatistics
 from catalog_api.settings import ApiSettings
 from tests.catalog_api.dashboard.conftest import new_user, token_of
 
@@ -31,7 +31,7 @@ def accounts_url(tmp_path: Path) -> str:
 
 @asynccontextmanager
 async def running(settings: ApiSettings) -> AsyncIterator[httpx.AsyncClient]:
-    app = build_app(settings, Traffic())
+    app = build_app(settings, RequestStatistics())
     to_app: asyncio.Queue[Any] = asyncio.Queue()
     from_app: asyncio.Queue[Any] = asyncio.Queue()
     life = asyncio.create_task(app({"type": "lifespan", "asgi": {"version": "3.0"}, "state": {}}, to_app.get, from_app.put))  # type: ignore[arg-type]

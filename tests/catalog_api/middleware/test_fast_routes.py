@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from account_store import Accounts, api_keys
 from account_store.plans import Terms
-from catalog_api.middleware.request_tracking import Front
-from catalog_api.server.request_statistics import Traffic
+from catalog_api.middleware.request_tracking import RequestTracking
+from catalog_api.server.request_statistics import RequestStatistics
 from tests.catalog_api.in_process import answering, asked, published
 from tests.catalog_store.catalog_tables import isrc
 
@@ -45,7 +45,7 @@ async def both_ways(place: Path, key: str) -> dict[tuple[str, str], tuple[Answer
             for path in PATHS:
                 short = await answered(app, method, path, key)
                 check._app = lane._routes
-                long = await answered(Front(check, Traffic()), method, path, key)
+                long = await answered(RequestTracking(check, RequestStatistics()), method, path, key)
                 check._app = lane
                 answers[method, path] = (short, long)
         assert {"/v1/tracks/isrc/{isrc:str}", "/v1/tracks/{id:str}", "/v1/tracks/search", "/v1/tracks/links"} <= lane.paths

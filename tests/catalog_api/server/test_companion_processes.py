@@ -13,8 +13,8 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
 from catalog_api.server.companion_processes import SILENT_SECONDS, Companion, Companions
-from catalog_api.server.metrics_endpoint import OfCompanions
-from catalog_api.server.restart_backoff import LONGEST_WAIT_SECONDS, STEADY_SECONDS
+from catalog_api.server.metrics_endpoint import CompanionMetrics
+from catalog_api.server.restart_backoff import LONGEST_DELAY_SECONDS, STEADY_SECONDS
 from tests.conftest import ROOT
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def test_one_that_is_killed_is_started_anew(made: Callable[..., Companions], tmp
     os.kill(pid(tmp_path / "one"), signal.SIGKILL)
 
     def looked() -> bool:
-        companions.look()
+        companions.check()
         return words(tmp_path / "one") == ["began", "began"]
 
     until(looked)
@@ -90,12 +90,12 @@ def test_one_that_dies_again_and_again_is_waited_for_longer_each_time_until_it_r
         until(lambda: not run.is_up)
         now += ran
         before, died_at = run.restarts, now
-        companions.look()
+        companions.check()
         while run.restarts == before:
             now += 0.25
-            companions.look()
+            companions.check()
         waits.append(now - died_at)
-    assert waits == [0, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, LONGEST_WAIT_SECONDS, LONGEST_WAIT_SECONDS, 0, 0.5]
+    assert waits == [0, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, LONGEST_DELAY_SECONDS, LONGEST_DELAY_SECONDS, 0, 0.5]
 
 
 def test_they_end_in_order_the_last_first_and_who_refuses_is_killed(made: Callable[..., Companions], tmp_path: Path) -> None:
@@ -112,13 +112,13 @@ def test_one_that_leaves_its_metrics_alone_hangs_and_is_killed(made: Callable[..
     companions = made(one="")
     companions.start()
     process = pid(tmp_path / "one")
-    companions.look()
+    companions.check()
     assert is_alive(process)
     [state] = companions.states()
     os.utime(state.metrics, (0, time.time() - SILENT_SECONDS - 1))
 
     def looked() -> bool:
-        companions.look()
+        companions.check()
         return words(tmp_path / "one") == ["began", "began"]  # killed: it did not write that it ended
 
     until(looked)
@@ -144,7 +144,7 @@ def test_what_they_tell_is_shown_with_their_names_and_what_is_no_metric_is_left_
     *_, broken = companions.states()
     broken.metrics.write_text('rounds_total{place="here} 7\n')
     registry = CollectorRegistry()
-    registry.register(OfCompanions(companions))
+    registry.register(CompanionMetrics(companions))
     lines = generate_latest(registry).decode().splitlines()
     assert {'rounds_total{companion="one",place="here"} 7.0', 'rounds_total{companion="two",place="here"} 7.0'} <= set(lines)
     assert sum(line.startswith("# TYPE rounds_total") for line in lines) == 1

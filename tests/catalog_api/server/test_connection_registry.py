@@ -16,9 +16,9 @@ import uvicorn
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catalog_api.server.connection_registry import Addresses, networks
+from catalog_api.server.connection_registry import ConnectionRegistry, parse_networks
 from catalog_api.server.http_protocol import GuardedProtocol, Limits
-from catalog_api.server.worker_process import connections_that_fit
+from catalog_api.server.worker_process import raise_file_limit
 from catalog_api.settings import SettingsError, load_settings
 
 if TYPE_CHECKING:
@@ -51,8 +51,8 @@ class Site:
 @contextmanager
 def serving(limits: Limits, proxies: str = "") -> Iterator[Site]:
     class Guarded(GuardedProtocol):
-        everyone = set()  # noqa: RUF012 - of this class alone, as in a process of its own
-        addresses = Addresses(networks(proxies))
+        open_connections = set()  # noqa: RUF012 - of this class alone, as in a process of its own
+        registry = ConnectionRegistry(parse_networks(proxies))
 
     Guarded.limits = limits
     site = Site()
@@ -163,7 +163,7 @@ def test_counts_are_those_of_the_open_connections(steps: list[tuple[str, int, in
     class Line:
         is_idle = True
 
-    addresses: Addresses[Line] = Addresses(networks("10.9.0.0/16"))
+    addresses: ConnectionRegistry[Line] = ConnectionRegistry(parse_networks("10.9.0.0/16"))
     held: list[tuple[str, Line]] = []
     for what, host, which in steps:
         if what == "open":
@@ -178,20 +178,20 @@ def test_counts_are_those_of_the_open_connections(steps: list[tuple[str, int, in
             held.append(chosen)
         for name, line in held:
             mine = [one for host_, one in held if host_ == name]
-            assert addresses.held_beside(line) == (0 if name == "10.9.0.1" else len(mine))
-            assert addresses.idle_of_same(line) is next((one for one in mine if one is not line), None)
+            assert addresses.count_of_address(line) == (0 if name == "10.9.0.1" else len(mine))
+            assert addresses.find_idle_of_address(line) is next((one for one in mine if one is not line), None)
 
 
 def test_network_of_64_bits_counts_as_one_address() -> None:
     class Line:
         is_idle = True
 
-    addresses: Addresses[Line] = Addresses(networks("fd00::/16"))
+    addresses: ConnectionRegistry[Line] = ConnectionRegistry(parse_networks("fd00::/16"))
     hosts = ["2001:db8::1", "2001:db8::ffff", "2001:db8:0:1::1", "::ffff:192.0.2.7", "192.0.2.7", "fd00::5", "fe80::1%eth0", "fe80::2"]
     lines = [Line() for _ in hosts]
     for host, line in zip(hosts, lines, strict=True):
         addresses.add(line, host)
-    assert [addresses.held_beside(line) for line in lines] == [2, 2, 1, 2, 2, 0, 2, 2]
+    assert [addresses.count_of_address(line) for line in lines] == [2, 2, 1, 2, 2, 0, 2, 2]
 
 
 def test_setting_that_names_no_network_is_refused() -> None:
@@ -204,9 +204,9 @@ def test_worker_takes_no_more_connections_than_it_gets_file_handles() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (300, hard))
-        assert connections_that_fit(100) == 100
+        assert raise_file_limit(100) == 100
         assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] == 612
         if hard != resource.RLIM_INFINITY:
-            assert connections_that_fit(10 * hard) == hard - 512
+            assert raise_file_limit(10 * hard) == hard - 512
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

@@ -14,13 +14,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import uvicorn
 
-from catalog_api.server.connection_registry import Addresses
+from catalog_api.server.connection_registry import ConnectionRegistry
 from catalog_api.server.http_protocol import GuardedProtocol, Limits, sweep
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
 
-LIMITS = Limits(head_seconds=0.4, body_seconds=0.4, pace=10_000, read_seconds=0.4, linger_seconds=0.5, idle_seconds=0.6, connections=8)
+LIMITS = Limits(
+    head_seconds=0.4, body_seconds=0.4, bytes_per_second=10_000, read_seconds=0.4, linger_seconds=0.5, idle_seconds=0.6, connections=8
+)
 BIG = 16 * 2**20
 ended: list[str] = []
 """Path and query of what the application was asked to answer at once."""
@@ -28,8 +30,8 @@ ended: list[str] = []
 
 class Quick(GuardedProtocol):
     limits = LIMITS
-    addresses = Addresses()
-    everyone = set()  # noqa: RUF012 - of this class alone, as in a process of its own
+    registry = ConnectionRegistry()
+    open_connections = set()  # noqa: RUF012 - of this class alone, as in a process of its own
 
 
 async def answer(send: Callable[..., Awaitable[None]], status: int, body: bytes, *headers: tuple[bytes, bytes]) -> None:
@@ -80,7 +82,7 @@ def serving() -> Iterator[uvicorn.Server]:
     server = uvicorn.Server(config)
 
     async def serve() -> None:
-        task = asyncio.create_task(sweep(Quick.everyone, 0.05))
+        task = asyncio.create_task(sweep(Quick.open_connections, 0.05))
         await server.serve()
         task.cancel()
 
@@ -91,7 +93,7 @@ def serving() -> Iterator[uvicorn.Server]:
     yield server
     server.should_exit = True
     thread.join()
-    assert not Quick.everyone
+    assert not Quick.open_connections
 
 
 def port_of(server: uvicorn.Server) -> int:

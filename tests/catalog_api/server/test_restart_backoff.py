@@ -5,33 +5,33 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catalog_api.server.restart_backoff import FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS, STEADY_SECONDS, Restarts
+from catalog_api.server.restart_backoff import FIRST_DELAY_SECONDS, LONGEST_DELAY_SECONDS, STEADY_SECONDS, RestartBackoff
 
 
 def test_process_that_ran_is_started_anew_at_once() -> None:
-    restarts = Restarts()
+    restarts = RestartBackoff()
     for start in (100.0, 1000.0, 2000.0):
-        restarts.note_start(start)
-        assert restarts.note_death(start + STEADY_SECONDS) == 0
+        restarts.record_start(start)
+        assert restarts.record_death(start + STEADY_SECONDS) == 0
 
 
 def test_process_that_dies_at_once_is_waited_for_ever_longer() -> None:
-    restarts, now, waits = Restarts(), 100.0, []
+    restarts, now, waits = RestartBackoff(), 100.0, []
     for _ in range(9):
-        restarts.note_start(now)
-        waits.append(restarts.note_death(now + 1))
+        restarts.record_start(now)
+        waits.append(restarts.record_death(now + 1))
         now += 1 + waits[-1]
-    assert waits == [0, FIRST_WAIT_SECONDS, 1, 2, 4, 8, 16, LONGEST_WAIT_SECONDS, LONGEST_WAIT_SECONDS]
+    assert waits == [0, FIRST_DELAY_SECONDS, 1, 2, 4, 8, 16, LONGEST_DELAY_SECONDS, LONGEST_DELAY_SECONDS]
 
 
 @given(st.lists(st.floats(0, STEADY_SECONDS * 0.99), min_size=1, max_size=60))
 def test_no_crash_loop_is_hot(lives: list[float]) -> None:
-    restarts, now, waited = Restarts(), 100.0, 0.0
+    restarts, now, waited = RestartBackoff(), 100.0, 0.0
     for life in lives:
-        restarts.note_start(now)
-        seconds = restarts.note_death(now + life)
+        restarts.record_start(now)
+        seconds = restarts.record_death(now + life)
         waited += seconds
         now += life + seconds
     starts = len(lives)
-    least = sum(min(FIRST_WAIT_SECONDS * 2**number, LONGEST_WAIT_SECONDS) for number in range(starts - 1))
+    least = sum(min(FIRST_DELAY_SECONDS * 2**number, LONGEST_DELAY_SECONDS) for number in range(starts - 1))
     assert waited >= least * 0.99
