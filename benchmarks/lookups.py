@@ -39,7 +39,7 @@ from catalog_store.platforms import STREAMSVC_A
 from catalog_store.queries import tracks
 from catalog_store.queries.browse import BrowseFilters, browse
 from catalog_store.queries.releases import new_releases
-from catalog_store.serving.build import build_serving
+from catalog_store.serving.serving_build import build_serving
 from catalog_store.serving.store import ServingStore
 
 if TYPE_CHECKING:

@@ -45,7 +45,7 @@ from catalog_store.current_link import (
 )
 from catalog_store.errors import MissingTableError, NoSnapshotError, PublishBusyError, SnapshotExistsError, SnapshotInvalidError
 from catalog_store.search.search_build import build_search
-from catalog_store.serving.build import build_serving
+from catalog_store.serving.serving_build import build_serving
 from catalog_store.snapshot import (
     ANALYST_FILE,
     CURRENT,

@@ -9,7 +9,7 @@ A snapshot is one folder, never changed after it got its final name:
         serving/serving.sqlite   lookups (format: catalog_store/serving/schema.py)
         serving/bodies/*         tracks and releases (format: catalog_store/serving/body_file.py)
         serving/keys/*           ISRCs and platform ids (format: catalog_store/serving/key_index.py)
-        serving/lists/*          lists in order (format: catalog_store/lists/layout.py)
+        serving/lists/*          lists in order (format: catalog_store/lists/list_format.py)
         serving/search/*         search arrays (format: catalog_store/search/layout.py)
         serving/recognition/*    fingerprints to identify audio by (format: audio_recognition/index/layout.py)
         <attachment>             files beside the catalog, such as report.html: nothing reads them to answer

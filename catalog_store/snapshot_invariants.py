@@ -26,7 +26,7 @@ from catalog_store.analyst_file import is_in_file
 from catalog_store.errors import SnapshotInconsistentError
 from catalog_store.id_sets import SHOWN, IdSet, batches
 from catalog_store.serving.schema import REDIRECT_KINDS
-from catalog_store.serving_invariants import Faults, serving_faults
+from catalog_store.serving_invariants import Faults, list_serving_checks
 from catalog_store.snapshot import MANIFEST, TABLES_FOLDER
 from catalog_store.tables import TABLES
 from catalog_store.tables.references import references
@@ -98,7 +98,7 @@ def violations(folder: Path, manifest: Manifest) -> list[Violation]:
     known = _ask_references(asked, tables, manifest)
     if known.keys() >= {*ENTITIES}:
         ask("tracks_are_recordings", "track holds just the recordings", lambda: _tracks(tables, manifest, known["recording"]))
-        for name, description, question in serving_faults(folder, manifest, known):
+        for name, description, question in list_serving_checks(folder, manifest, known):
             ask(name, description, question)
     return asked.broken
 

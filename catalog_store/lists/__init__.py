@@ -1,6 +1,6 @@
-"""Ordered lists for the set questions: all tracks and all releases by date, and those of each genre, label and artist, as plain arrays.
+"""Ordered lists as plain arrays: all tracks and all releases by date, and those of each genre, label and artist.
 
-layout.py specifies the files, dates.py the order of dates, postings.py sorts lists at build time, build.py writes the files, order.py and
-index.py read them, shuffle.py is the random order. Names, ids and where each list begins stand in `serving.sqlite`. What a question means
-belongs to catalog_store/queries.
+list_format.py specifies the files and dates.py the order of dates. list_build.py writes the files, posting_lists.py sorts lists for it.
+list_index.py and dated_order.py read them; shuffle.py is the random order. `serving.sqlite` holds names, ids and where each list begins.
+The meaning of a question belongs in catalog_store/queries.
 """

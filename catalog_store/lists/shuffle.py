@@ -1,7 +1,8 @@
-"""A random order that needs no memory: per seed one permutation of all numbers below 2^bits, computed forth and back.
+"""A random order that needs no memory: one permutation per seed of all numbers below 2^bits, computed in both directions.
 
-`forth` tells where a number stands in the order, `back` which number stands there. So few numbers are shuffled by sorting their places,
-and many by walking the places and keeping the numbers that belong. The order depends on seed and bits alone: it is the same in every build.
+`find_places` returns the position of each number, `find_numbers` the number at each position. A few numbers are shuffled by sorting their
+positions. Many are shuffled by walking the positions and keeping the numbers that belong. The order depends only on seed and bits, so every
+build gives the same.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ _WORD = (1 << 64) - 1
 
 
 class Shuffle:
-    """The permutation of a seed. Each round: add a key, multiply by an odd number, fold the high half onto the low one."""
+    """The permutation of a seed. Each round adds a key, multiplies by an odd number and folds the high half onto the low one."""
 
     def __init__(self, seed: int, bits: int) -> None:
-        """`bits` is 0 to MOST_BITS."""
+        """Derive the round keys. `bits` is 0 to MOST_BITS."""
         self.size = 1 << bits
         self._mask = np.uint64(self.size - 1)
         self._fold = np.uint64((bits + 1) // 2)
@@ -34,19 +35,19 @@ class Shuffle:
         odd = (_MULTIPLIER ^ (seed << 1)) & (self.size - 1) | 1
         self._odd, self._inverse = np.uint64(odd), np.uint64(pow(odd, -1, self.size))
 
-    def forth(self, numbers: NDArray[np.unsignedinteger]) -> NDArray[np.uint64]:
-        """Places of numbers below 2^bits."""
+    def find_places(self, numbers: NDArray[np.unsignedinteger]) -> NDArray[np.uint64]:
+        """Return the positions of numbers below 2^bits."""
         mixed: NDArray[np.uint64] = numbers.astype(np.uint64)
         for key in self._keys:
             mixed += key
             mixed *= self._odd
             mixed &= self._mask
-            # A shift of at least half the bits undoes itself.
+            # A shift of at least half the bits is its own inverse, which `find_numbers` uses.
             mixed ^= mixed >> self._fold
         return mixed
 
-    def back(self, places: NDArray[np.unsignedinteger]) -> NDArray[np.uint64]:
-        """The numbers at the places."""
+    def find_numbers(self, places: NDArray[np.unsignedinteger]) -> NDArray[np.uint64]:
+        """Return the numbers at the positions."""
         mixed: NDArray[np.uint64] = places.astype(np.uint64)
         for key in reversed(self._keys):
             mixed ^= mixed >> self._fold

@@ -16,9 +16,9 @@ thresholds, anything that needs a second string.
 
 from __future__ import annotations
 
+from catalog_store.name_keys.artist_names import name_key, name_key_expr, name_key_series
 from catalog_store.name_keys.folding import compact, compact_expr, fold, fold_expr, fold_series
-from catalog_store.name_keys.names import name_key, name_key_expr, name_key_series
-from catalog_store.name_keys.titles import (
+from catalog_store.name_keys.title_grammar import (
     TitleKeys,
     display_title,
     display_title_expr,

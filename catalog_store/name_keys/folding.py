@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from catalog_store.name_keys.characters import HARD, SPACED, STYLED, CharacterTable
+from catalog_store.name_keys.character_table import HARD, SPACED, STYLED, CharacterTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     import numpy.typing as npt
 
-    from catalog_store.name_keys.characters import Flags
+    from catalog_store.name_keys.character_table import Flags
 
 _APOSTROPHES = r"['`\u00b4\u2018\u2019\u201b\u02b9\u02bb\u02bc\u2032\uff07]"
 """Left out, not spaced: `Don't`, `Don’t` and `Dont` are one. Before NFKD, which turns U+00B4 into a space and a mark."""
@@ -82,7 +82,7 @@ _STYLED_RE = tuple((re.compile(pattern), re.sub(r"\$\{(\d)\}", r"\\\1", into)) f
 
 def fold(text: str) -> str:
     """Lower case, no accents, one kind of dash, quote and space; punctuation kept. May be empty (only marks, only apostrophes)."""
-    text = _lettered(text)
+    text = _fold_letters(text)
     if "&" in text:
         text = _AMPERSANDS_RE.sub("&", text)
     if "$" in text or "!" in text:
@@ -94,7 +94,7 @@ def fold(text: str) -> str:
     return text.strip(" ")
 
 
-def _lettered(text: str) -> str:
+def _fold_letters(text: str) -> str:
     """The part of folding that minds no neighbours; but for marks that stay, which NFKD puts in order, each character is read by itself."""
     if not text.isascii():
         text = unicodedata.normalize("NFKD", _LEFT_OUT_RE.sub("", text))
@@ -115,38 +115,38 @@ def fold_expr(text: pl.Expr) -> pl.Expr:
     return text.str.replace_all(_SPACES, " ").str.strip_chars(" ")
 
 
-_CHARACTERS = CharacterTable(_lettered, f"[{_ODD_SPACES}]", f"[{_SIGNS}]|{_AND}")
+_CHARACTERS = CharacterTable(_fold_letters, f"[{_ODD_SPACES}]", f"[{_SIGNS}]|{_AND}")
 
 
 def fold_series(texts: pl.Series) -> pl.Series:
     """As `fold`, over a whole column without nulls."""
-    return fold_flagged(texts)[0]
+    return fold_with_flags(texts)[0]
 
 
-def fold_flagged(texts: pl.Series) -> tuple[pl.Series, Flags]:
+def fold_with_flags(texts: pl.Series) -> tuple[pl.Series, Flags]:
     """As `fold_series`, and the flags of each text (see `characters`): a text without flags is its own `words`, rock 'n' roll aside."""
-    folded, flags = _CHARACTERS.folded(texts)
+    folded, flags = _CHARACTERS.fold_texts(texts)
     hard, styled = (flags & HARD) != 0, (flags & STYLED) != 0
-    folded = _where(folded, ~hard & styled, _styled)
-    folded = _where(folded, ~hard & (styled | ((flags & SPACED) != 0)), _single_spaced)
+    folded = _change_where(folded, ~hard & styled, _replace_styled)
+    folded = _change_where(folded, ~hard & (styled | ((flags & SPACED) != 0)), _normalize_spaces)
     if hard.any():
         original = texts.filter(pl.Series(hard))
-        folded = _where(folded, hard, lambda _: original.to_frame("text").select(fold_expr(pl.col("text"))).to_series())
+        folded = _change_where(folded, hard, lambda _: original.to_frame("text").select(fold_expr(pl.col("text"))).to_series())
     return folded, flags
 
 
-def _styled(texts: pl.Series) -> pl.Series:
+def _replace_styled(texts: pl.Series) -> pl.Series:
     texts = texts.str.replace_all(_AMPERSANDS, "&")
     for pattern, into in _STYLED:
         texts = texts.str.replace_all(pattern, into)
     return texts
 
 
-def _single_spaced(texts: pl.Series) -> pl.Series:
+def _normalize_spaces(texts: pl.Series) -> pl.Series:
     return texts.str.replace_all(_SPACES, " ").str.strip_chars(" ")
 
 
-def _where(texts: pl.Series, is_meant: npt.NDArray[np.bool_], change: Callable[[pl.Series], pl.Series]) -> pl.Series:
+def _change_where(texts: pl.Series, is_meant: npt.NDArray[np.bool_], change: Callable[[pl.Series], pl.Series]) -> pl.Series:
     """`change` applied to the values that are meant, in their places."""
     if not is_meant.any():
         return texts
@@ -155,12 +155,12 @@ def _where(texts: pl.Series, is_meant: npt.NDArray[np.bool_], change: Callable[[
     return pl.concat([texts, change(texts.filter(pl.Series(is_meant)))]).gather(places)
 
 
-def even(text: str) -> str:
+def normalize_display(text: str) -> str:
     """One kind of dash and space and no wide letters; case, accents and punctuation kept: what is shown, not compared."""
     return _SPACES_RE.sub(" ", _DASHES_RE.sub("-", unicodedata.normalize("NFKC", _INVISIBLE_RE.sub("", text)))).strip(" ")
 
 
-def even_expr(text: pl.Expr) -> pl.Expr:
+def normalize_display_expr(text: pl.Expr) -> pl.Expr:
     """As `even`, over a column."""
     text = text.str.replace_all(_INVISIBLE, "").str.normalize("NFKC")
     return text.str.replace_all(_DASHES, "-").str.replace_all(_SPACES, " ").str.strip_chars(" ")
@@ -171,7 +171,7 @@ def is_bare(folded: str) -> bool:
     return folded.replace(" ", "").isalnum() if folded.isascii() else not _SIGN_RE.search(folded)
 
 
-def words(folded: str) -> str:
+def extract_words(folded: str) -> str:
     """Folded text -> its letters and digits, words parted by single spaces; `&` and `+` read as "and". Empty for symbols only."""
     spaced = folded if is_bare(folded) else _SEPARATORS_RE.sub(" ", _AND_RE.sub(" and ", folded))
     text = " ".join(spaced.split())
@@ -180,7 +180,7 @@ def words(folded: str) -> str:
     return text
 
 
-def words_expr(folded: pl.Expr) -> pl.Expr:
+def extract_words_expr(folded: pl.Expr) -> pl.Expr:
     """As `words`, over a column."""
     text = folded.str.replace_all(_AND, " and ").str.replace_all(_SEPARATORS, " ").str.strip_chars(" ")
     return text.str.replace_all(_ROCK_N_ROLL, "${1} and ${2}").str.replace_all(_ROCK_N_ROLL, "${1} and ${2}")

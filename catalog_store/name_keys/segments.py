@@ -10,29 +10,29 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from catalog_store.name_keys import vocabulary
-from catalog_store.name_keys.folding import compact, words
-from catalog_store.name_keys.mending import KNOWN_WORDS, mended, surely_mended
-from catalog_store.name_keys.parts import is_numeral
-from catalog_store.name_keys.versions import Tags, read_version
-from catalog_store.name_keys.vocabulary import COSMETIC, FUNCTION_WORDS
+from catalog_store.name_keys import version_words
+from catalog_store.name_keys.folding import compact, extract_words
+from catalog_store.name_keys.part_numbers import is_numeral
+from catalog_store.name_keys.spelling_correction import KNOWN_WORDS, correct_unambiguous, correct_words
+from catalog_store.name_keys.version_notes import Tags, read_version
+from catalog_store.name_keys.version_words import COSMETIC, FUNCTION_WORDS
 
 BRACKET, TAIL, DASH, CREDIT = "(", ")", "-", "f"
 """First character of a segment: how it was set off."""
 
 CACHED_SEGMENTS = 65_536
-_SOUNDTRACK = re.compile(vocabulary.SOUNDTRACK_PATTERN)
-_FROM_SOMEWHERE = re.compile(vocabulary.FROM_SOMEWHERE)
+_SOUNDTRACK = re.compile(version_words.SOUNDTRACK_PATTERN)
+_FROM_SOMEWHERE = re.compile(version_words.FROM_SOMEWHERE)
 _FILM = re.compile(r"from (?:the )?\"?(.*?)\"? ?(?:soundtrack|original motion picture.*)?\"?$")
-_TEMPO = re.compile(vocabulary.TEMPO_PATTERN)
-_MUSICAL_KEY = re.compile(vocabulary.MUSICAL_KEY_PATTERN)
+_TEMPO = re.compile(version_words.TEMPO_PATTERN)
+_MUSICAL_KEY = re.compile(version_words.MUSICAL_KEY_PATTERN)
 _TEMPI = re.compile(r"(?<![0-9])(?:[6-9][0-9]|1[0-9][0-9])(?: ?(?:-|to) ?(?:[6-9][0-9]|1[0-9][0-9]))?(?![0-9])")
 _PIECES = re.compile(r" ?[/+;] ?| & (?=acap|clean|dirty|intro|outro)| - ")
 _SIZE = re.compile(r"(?<![0-9a-z])(7|10|12)(?:\"| ?-? ?in(?:ch(?:es)?)?(?![a-z]))")
 _SEVEN, _TWELVE = re.compile(r"(?<![a-z])seven[ -]?inch(?![a-z])"), re.compile(r"(?<![a-z])twelve[ -]?inch(?![a-z])")
-_SUFFIXED = re.compile(f"([^ -])({'|'.join(map(words, vocabulary.SUFFIXES))})(?= |$)")
+_SUFFIXED = re.compile(f"([^ -])({'|'.join(map(extract_words, version_words.SUFFIXES))})(?= |$)")
 _TAKE = re.compile(r"(?<![a-z])take ([0-9]{1,2})(?![0-9])")
-_MARKET = re.compile(rf"(?<![a-z])(?:{'|'.join(sorted(vocabulary.MARKETS))})(?![a-z])")
+_MARKET = re.compile(rf"(?<![a-z])(?:{'|'.join(sorted(version_words.MARKETS))})(?![a-z])")
 _TRANSITION_WORDS = frozenset({"transition", "trans"})
 _LIVE_AT = re.compile(r"(?<![a-z])(live|recorded)(?: from)? ?@ ?")
 
@@ -53,7 +53,7 @@ class Segment(NamedTuple):
 def read_segment(segment: str) -> Segment:  # noqa: PLR0911 - one exit per meaning
     """Read one folded segment, its first character one of BRACKET, TAIL, DASH, CREDIT."""
     how, text = segment[:1], segment[1:].strip(" ")
-    plain = words(text)
+    plain = extract_words(text)
     tokens = plain.split(" ") if plain else []
     if not tokens:
         return Segment()
@@ -61,24 +61,24 @@ def read_segment(segment: str) -> Segment:  # noqa: PLR0911 - one exit per meani
         return Segment(credit=plain)
     if how == TAIL:
         return _read_tail(plain, tokens)
-    guests = _guests(text, tokens)
+    guests = _read_guests(text, tokens)
     if guests is not None:
         return guests
-    noise = _noise(text, tokens, how)
+    noise = _read_noise(text, tokens, how)
     if noise is not None:
         return Segment(notes=noise)
-    plain_text = _with_plain_words(text)
+    plain_text = _normalize_words(text)
     if plain_text != text:
-        text, tokens = plain_text, words(plain_text).split(" ")
+        text, tokens = plain_text, extract_words(plain_text).split(" ")
     tags = _read_pieces(text, tokens)
     if not KNOWN_WORDS.issuperset(tokens):
-        tags = _read_mended(tokens, tags)
+        tags = _read_corrected(tokens, tags)
     if tags is not None:
-        return _said(tags)
+        return _build_segment(tags)
     return Segment(credit=plain) if _is_versus(tokens) else Segment(kept=plain)
 
 
-def _said(tags: Tags) -> Segment:
+def _build_segment(tags: Tags) -> Segment:
     notes = tuple(sorted({tag.removeprefix(COSMETIC) for tag in tags if tag.startswith(COSMETIC)}))
     return Segment(tags=tuple(tag for tag in tags if not tag.startswith(COSMETIC)), notes=notes)
 
@@ -88,26 +88,26 @@ def _read_tail(plain: str, tokens: list[str]) -> Segment:
     if all(_is_stamp_word(token) or (len(word) == 1 and word.isdigit()) for token, word in zip(tokens, plain.split(" "), strict=True)):
         return Segment()
     tags = read_version(tokens, is_set_off=False)
-    return Segment(kept=plain) if tags is None else _said(tags)
+    return Segment(kept=plain) if tags is None else _build_segment(tags)
 
 
-def _guests(text: str, tokens: list[str]) -> Segment | None:  # noqa: PLR0911 - a list of rules
+def _read_guests(text: str, tokens: list[str]) -> Segment | None:  # noqa: PLR0911 - a list of rules
     """`feat. X`, `with X`, `con X`; None when the segment names no guests."""
     if text.startswith("& ") and len(tokens) > 1:
         return Segment(credit=" ".join(tokens[1:]))
-    if tokens[0] not in vocabulary.CREDIT_WORDS and tokens[0] not in {"a", "in", "en", "duo"}:
+    if tokens[0] not in version_words.CREDIT_WORDS and tokens[0] not in {"a", "in", "en", "duo"}:
         return None
     plain = " ".join(tokens)
-    lead = next((phrase for phrase in vocabulary.CREDIT_PHRASES if plain.startswith(f"{phrase} ")), None)
+    lead = next((phrase for phrase in version_words.CREDIT_PHRASES if plain.startswith(f"{phrase} ")), None)
     if lead is None:
         return None
     rest = tokens[lead.count(" ") + 1 :]
     if (lead == "w" and not text.startswith("w/")) or (lead == "part" and (not text.startswith("part. ") or is_numeral(rest[0]))):
         return None
     if lead in {"with", "w", "con", "avec", "mit"}:
-        if vocabulary.NOT_A_MUSICIAN.issuperset(rest):
+        if version_words.NOT_A_MUSICIAN.issuperset(rest):
             return Segment(tags=(f"version:{compact(' '.join(rest))}",))
-        if rest[0] in vocabulary.NOT_A_GUEST:
+        if rest[0] in version_words.NOT_A_GUEST:
             return None
     return Segment(credit=" ".join(rest))
 
@@ -121,21 +121,21 @@ def _is_versus(tokens: list[str]) -> bool:
     )
 
 
-def _noise(text: str, tokens: list[str], how: str) -> tuple[str, ...] | None:
+def _read_noise(text: str, tokens: list[str], how: str) -> tuple[str, ...] | None:
     """A producer, the film a song is from, or a stamp: neither title nor variant. None when it is none of these."""
-    if tokens[0] in vocabulary.PRODUCER_WORDS and len(tokens) > 1:
+    if tokens[0] in version_words.PRODUCER_WORDS and len(tokens) > 1:
         return ("produced",)
     from_somewhere = tokens[0] == "from" and (
-        how == DASH or (len(tokens) > 1 and bool(_FROM_SOMEWHERE.match(text)) and vocabulary.FROM_LYRICS.isdisjoint(tokens))
+        how == DASH or (len(tokens) > 1 and bool(_FROM_SOMEWHERE.match(text)) and version_words.FROM_LYRICS.isdisjoint(tokens))
     )
-    if from_somewhere or (not vocabulary.SOURCE_WORDS.isdisjoint(tokens) and _SOUNDTRACK.search(text)):
+    if from_somewhere or (not version_words.SOURCE_WORDS.isdisjoint(tokens) and _SOUNDTRACK.search(text)):
         pieces = _PIECES.split(text)
-        others = [read_version(words(piece).split(" "), is_set_off=True) for piece in pieces if not _SOUNDTRACK.search(piece)]
+        others = [read_version(extract_words(piece).split(" "), is_set_off=True) for piece in pieces if not _SOUNDTRACK.search(piece)]
         if any(tag for tags in others if tags for tag in tags if not tag.startswith(COSMETIC)):
             return None
         film = _FILM.search(pieces[0])
-        return (f"soundtrack:{words(film[1])}" if film and words(film[1]) else "soundtrack",)
-    stamped = 1 < len(tokens) <= vocabulary.LONGEST_STAMP and all(map(_is_stamp_word, tokens)) and any(map(_TEMPO.match, tokens))
+        return (f"soundtrack:{extract_words(film[1])}" if film and extract_words(film[1]) else "soundtrack",)
+    stamped = 1 < len(tokens) <= version_words.LONGEST_STAMP and all(map(_is_stamp_word, tokens)) and any(map(_TEMPO.match, tokens))
     return () if stamped else None
 
 
@@ -144,7 +144,7 @@ def _is_stamp_word(word: str) -> bool:
     return bool(_TEMPO.match(word) or _MUSICAL_KEY.match(word) or word == "bpm")
 
 
-def _with_plain_words(text: str) -> str:
+def _normalize_words(text: str) -> str:
     """Sizes, suffixes without space, tempi of transitions and `@` as words that the vocabulary holds."""
     if "@" in text:
         text = _LIVE_AT.sub(r"\1 at ", text)
@@ -156,12 +156,12 @@ def _with_plain_words(text: str) -> str:
         text = _TAKE.sub(r"numberedtake \1", text)
     if not text.isascii():
         text = _SUFFIXED.sub(r"\1 \2", text)
-    return _TEMPI.sub(" ", text) if "trans" in text and not _TRANSITION_WORDS.isdisjoint(words(text).split(" ")) else text
+    return _TEMPI.sub(" ", text) if "trans" in text and not _TRANSITION_WORDS.isdisjoint(extract_words(text).split(" ")) else text
 
 
 def _read_pieces(text: str, tokens: list[str]) -> Tags | None:
     """Notes side by side (`Re-Recorded / Remastered`), each readable by itself; else the whole as one note (`AC/DC Remix`)."""
-    pieces = [piece for piece in _PIECES.split(text) if words(piece)]
+    pieces = [piece for piece in _PIECES.split(text) if extract_words(piece)]
     if len(pieces) > 1:
         read = [_read_piece(piece) for piece in pieces]
         known = [tags for tags in read if tags is not None]
@@ -171,15 +171,15 @@ def _read_pieces(text: str, tokens: list[str]) -> Tags | None:
 
 
 def _read_piece(piece: str) -> Tags | None:
-    tokens = words(piece).split(" ")
+    tokens = extract_words(piece).split(" ")
     if _SOUNDTRACK.search(piece):
         return ("=soundtrack",)
-    if tokens[0] in {"with", "w"} and vocabulary.NOT_A_MUSICIAN.issuperset(tokens[1:]):
+    if tokens[0] in {"with", "w"} and version_words.NOT_A_MUSICIAN.issuperset(tokens[1:]):
         return (f"version:{compact(' '.join(tokens[1:]))}",)
     return read_version(tokens, is_set_off=True)
 
 
-def _read_mended(tokens: list[str], tags: Tags | None) -> Tags | None:
+def _read_corrected(tokens: list[str], tags: Tags | None) -> Tags | None:
     """`tags`, or what the segment says once misspelt version words are set right, where it made no sense before or no doubt is left."""
-    right = mended(tokens) if tags is None else surely_mended(tokens)
+    right = correct_words(tokens) if tags is None else correct_unambiguous(tokens)
     return tags if right == tokens else read_version(right, is_set_off=True)

@@ -18,13 +18,13 @@ def variants_agree(one: str, other: str) -> bool:
     """Whether both can name one recording: the same kinds, and where both give a name to a kind, the same or a part of the other."""
     if one == other:
         return True
-    names, others = _names(one), _names(other)
-    return names.keys() == others.keys() and all(_names_agree(name, others[kind]) for kind, name in names.items())
+    names, others = _read_names(one), _read_names(other)
+    return names.keys() == others.keys() and all(_are_names_compatible(name, others[kind]) for kind, name in names.items())
 
 
-def _names(variant: str) -> dict[str, str]:
+def _read_names(variant: str) -> dict[str, str]:
     return {kind: name for kind, _, name in (tag.partition(":") for tag in variant.split("+") if tag)}
 
 
-def _names_agree(one: str, other: str) -> bool:
+def _are_names_compatible(one: str, other: str) -> bool:
     return not one or not other or one in other or other in one

@@ -16,11 +16,11 @@ import numpy as np
 from catalog_store.cursors import LARGEST_PLACE, Place
 from catalog_store.errors import UnknownGenreError
 from catalog_store.lists.dates import LAST_YEAR, stamps_of_year
-from catalog_store.lists.index import first_common, members, within
+from catalog_store.lists.list_index import find_members, intersect_lists, slice_ranks
 from catalog_store.lists.shuffle import MOST_BITS, SEED_BITS, Shuffle
 from catalog_store.queries.names import by_id, by_name
 from catalog_store.queries.pages import BodyPage, checked_limit
-from catalog_store.serving.stored import track_wires
+from catalog_store.serving.stored_body import restore_tracks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from catalog_store.cursors import CursorCodec
-    from catalog_store.lists.index import ListIndex, Ranks
+    from catalog_store.lists.list_index import ListIndex, Ranks
     from catalog_store.serving.store import ServingStore
 
 _WALK_COST = 15
@@ -73,18 +73,18 @@ class _Choice:
         """The first `count` ranks."""
         if not self.lists:
             return np.arange(self.start, min(self.end, self.start + count), dtype=np.uint32)
-        return first_common([within(ranks, self.start, self.end) for ranks in self.lists], count)
+        return intersect_lists([slice_ranks(ranks, self.start, self.end) for ranks in self.lists], count)
 
     def holds(self, ranks: Ranks) -> NDArray[np.bool_]:
         """Which ranks belong."""
         inside = (ranks >= self.start) & (ranks < self.end)
         for listed in self.lists:
-            inside[inside] = members(listed, ranks[inside])
+            inside[inside] = find_members(listed, ranks[inside])
         return inside
 
     def most(self) -> int:
         """At most so many tracks belong; of one list or none exactly so many."""
-        return min((len(within(ranks, self.start, self.end)) for ranks in self.lists), default=max(0, self.end - self.start))
+        return min((len(slice_ranks(ranks, self.start, self.end)) for ranks in self.lists), default=max(0, self.end - self.start))
 
 
 def browse(
@@ -97,7 +97,7 @@ def browse(
     choice = _Choice(store, filters)
     page = _random if randomize else _newest
     ids, rest = page(store.lists, choice, limit, place)
-    return BodyPage(track_wires(store.tracks(ids).values()), cursors.encode(query, rest) if rest else None)
+    return BodyPage(restore_tracks(store.tracks(ids).values()), cursors.encode(query, rest) if rest else None)
 
 
 def _newest(lists: ListIndex, choice: _Choice, limit: int, place: Place | None) -> tuple[list[int], Place | None]:
@@ -118,14 +118,14 @@ def _random(lists: ListIndex, choice: _Choice, limit: int, place: Place | None) 
     # An intersection may hold far fewer than the shortest of its lists, or nothing: a walk might try every place in vain.
     is_dense = len(choice.lists) <= 1 and most * most > _WALK_COST * limit * shuffle.size
     places = _walked(lists, choice, shuffle, place.id, limit + 1, most) if is_dense else _sorted(lists, choice, shuffle, place.id, most)
-    ids = shuffle.back(places[:limit]).tolist()
+    ids = shuffle.find_numbers(places[:limit]).tolist()
     return ids, Place(place.score, place.popularity, int(places[limit])) if len(places) > limit else None
 
 
 def _sorted(lists: ListIndex, choice: _Choice, shuffle: Shuffle, start: int, most: int) -> NDArray[np.uint64]:
     """All places from `start` on, ascending."""
     ids = lists.tracks.ids[choice.first(most)]
-    places = shuffle.forth(ids[ids < shuffle.size])
+    places = shuffle.find_places(ids[ids < shuffle.size])
     return np.sort(places[places >= np.uint64(start)])
 
 
@@ -135,7 +135,7 @@ def _walked(lists: ListIndex, choice: _Choice, shuffle: Shuffle, start: int, cou
     while start < shuffle.size and count > 0:
         step = min(_LONGEST_WALK, 64 + count * shuffle.size * 5 // (most * 4))
         places = np.arange(start, min(start + step, shuffle.size), dtype=np.uint64)
-        here = places[choice.holds(lists.track_ranks(shuffle.back(places)))][:count]
+        here = places[choice.holds(lists.track_ranks(shuffle.find_numbers(places)))][:count]
         found.append(here)
         start, count = start + step, count - len(here)
     return np.concatenate(found) if found else np.zeros(0, dtype=np.uint64)

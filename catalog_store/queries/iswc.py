@@ -9,9 +9,9 @@ import numpy as np
 
 from catalog_store.cursors import LARGEST_PLACE, Place
 from catalog_store.identifiers import normalise_iswc
-from catalog_store.serving.keys import iswc_code, iswc_text
+from catalog_store.serving.lookup_keys import decode_iswc, encode_iswc
 from catalog_store.serving.schema import WORK_ID_BITS
-from catalog_store.serving.stored import companion, track_wires
+from catalog_store.serving.stored_body import read_companion, restore_tracks
 
 if TYPE_CHECKING:
     from catalog_store.cursors import CursorCodec
@@ -61,10 +61,10 @@ def iswcs(store: ServingStore, recording_id: int) -> list[WorkTitle]:
     body = store.track(recording_id)
     if body is None:
         return []
-    codes = [int(digits) for digits in companion(body).works]
+    codes = [int(digits) for digits in read_companion(body).works]
     marks = ",".join("?" * len(codes))
     found = store.rows(f"SELECT iswc, title FROM work WHERE iswc IN ({marks}) ORDER BY iswc", tuple(codes))
-    return [WorkTitle(iswc_text(code), title) for code, title in found]
+    return [WorkTitle(decode_iswc(code), title) for code, title in found]
 
 
 def work(store: ServingStore, cursors: CursorCodec, iswc: str, limit: int, cursor: str | None) -> Work | None:
@@ -77,17 +77,17 @@ def work(store: ServingStore, cursors: CursorCodec, iswc: str, limit: int, curso
         return None
     query = ("work", bare)
     place = cursors.decode(query, cursor, _LARGEST) if cursor is not None else _ALL
-    found = store.rows("SELECT title, recordings FROM work WHERE iswc = ?", (iswc_code(bare),))
+    found = store.rows("SELECT title, recordings FROM work WHERE iswc = ?", (encode_iswc(bare),))
     if not found:
         return None
     title, packed = found[0][0], np.frombuffer(found[0][1], dtype="<u8")
     start = int(np.searchsorted(packed, np.uint64(int(place.popularity) << WORK_ID_BITS | place.id), side="right"))
     page = [divmod(one, 1 << WORK_ID_BITS) for one in packed[start : start + limit].tolist()]
     bodies = store.tracks(recording_id for _, recording_id in page)
-    shown = dict(zip(bodies, track_wires(bodies.values()), strict=True))
+    shown = dict(zip(bodies, restore_tracks(bodies.values()), strict=True))
     recordings = []
     for _, recording_id in page:
         named = _NAMED.decode(shown[recording_id])
-        recordings.append(WorkRecording(recording_id, named.isrc, named.title, companion(bodies[recording_id]).credit))
+        recordings.append(WorkRecording(recording_id, named.isrc, named.title, read_companion(bodies[recording_id]).credit))
     rest = cursors.encode(query, Place(0.0, *page[-1])) if start + limit < len(packed) else None
     return Work(bare, title, len(packed), recordings, rest)

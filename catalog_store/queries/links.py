@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from catalog_store.serving.stored import companion
+from catalog_store.serving.stored_body import read_companion
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,5 +28,6 @@ def links(store: ServingStore, recording_id: int) -> list[PlatformLink]:
 def links_of(store: ServingStore, recording_ids: Sequence[int]) -> dict[int, list[PlatformLink]]:
     """The same for many recordings at once; unknown ids are absent."""
     return {
-        recording_id: [PlatformLink(*link) for link in companion(body).links] for recording_id, body in store.tracks(recording_ids).items()
+        recording_id: [PlatformLink(*link) for link in read_companion(body).links]
+        for recording_id, body in store.tracks(recording_ids).items()
     }

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from catalog_store.name_keys import name_key
 from catalog_store.queries.tracks import survivor
-from catalog_store.serving.keys import NAME_KINDS, name_hash
+from catalog_store.serving.lookup_keys import NAME_KINDS, hash_name
 
 if TYPE_CHECKING:
     from catalog_store.serving.store import ServingStore
@@ -42,7 +42,7 @@ def by_name(store: ServingStore, kind: str, name: str) -> list[int]:
     rows = store.rows(
         f"SELECT id, coalesce(nullif(other_name, ''), {kind}.name) FROM name JOIN {kind} ON {kind}_id = id "
         "WHERE kind = ? AND hash = ? ORDER BY id",
-        (NAME_KINDS.index(kind), name_hash(NAME_KINDS.index(kind), key)),
+        (NAME_KINDS.index(kind), hash_name(NAME_KINDS.index(kind), key)),
     )
     return sorted({identifier for identifier, other in rows if key and name_key(other) == key})
 

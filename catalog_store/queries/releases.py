@@ -13,22 +13,22 @@ import numpy as np
 
 from catalog_store.cursors import Place
 from catalog_store.lists.dates import latest_stamp
-from catalog_store.lists.index import within
+from catalog_store.lists.list_index import slice_ranks
 from catalog_store.queries.names import by_id
 from catalog_store.queries.pages import BodyPage, checked_limit
 from catalog_store.queries.tracks import survivor
 from catalog_store.serving.store import SET_LIMIT
-from catalog_store.serving.stored import release_rest, release_wires, track_wires
+from catalog_store.serving.stored_body import read_release_rest, restore_releases, restore_tracks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import date
 
     from catalog_store.cursors import CursorCodec
-    from catalog_store.lists.index import Ranks
+    from catalog_store.lists.list_index import Ranks
     from catalog_store.queries.names import Named
     from catalog_store.serving.store import ServingStore
-    from catalog_store.serving.stored import Stored
+    from catalog_store.serving.stored_body import StoredBody
 
 _UNDATED = 0
 _LARGEST_ID = 2**63 - 1
@@ -120,22 +120,22 @@ def release(store: ServingStore, release_id: int) -> ReleaseBody | None:
         found = _body(store, heir)
     if found is None:
         return None
-    told = release_rest(found)
+    told = read_release_rest(found)
     ids = told.recording_ids
     shown: dict[int, bytes] = {}
     for start in range(0, len(ids), SET_LIMIT):
         bodies = store.tracks(ids[start : start + SET_LIMIT])
-        shown.update(zip(bodies, track_wires(bodies.values()), strict=True))
+        shown.update(zip(bodies, restore_tracks(bodies.values()), strict=True))
     tracks = []
     for recording_id, disc, number in told.tracks():
         track = _LISTED.decode(shown[recording_id])
         track.disc_number, track.track_number = disc, number
         tracks.append(track)
     rest = msgspec.json.encode(_Rest(told.release_type, told.catalog_number, told.gtin, tracks))
-    return ReleaseBody(found.id, release_wires([found])[0][:-1] + b"," + rest[1:])
+    return ReleaseBody(found.id, restore_releases([found])[0][:-1] + b"," + rest[1:])
 
 
-def _body(store: ServingStore, release_id: int) -> Stored | None:
+def _body(store: ServingStore, release_id: int) -> StoredBody | None:
     return store.releases([release_id]).get(release_id) if 0 < release_id <= _LARGEST_ID else None
 
 
@@ -151,11 +151,11 @@ def _page(
     if cursor is not None:
         place = cursors.decode(query, cursor)
         start = order.behind(int(place.score), int(place.popularity), place.id)
-        listed = range(max(start, listed.start), listed.stop) if isinstance(listed, range) else within(listed, start, len(order))
+        listed = range(max(start, listed.start), listed.stop) if isinstance(listed, range) else slice_ranks(listed, start, len(order))
     ranks = np.asarray(listed[: limit + 1], dtype=np.int64)
     ids = order.ids[ranks[:limit]].tolist()
     rest = None
     if len(ranks) > limit:
         last = int(ranks[limit - 1])
         rest = cursors.encode(query, Place(order.stamp(last), order.unheard_of(last), ids[-1]))
-    return BodyPage(release_wires(store.releases(ids).values()), rest)
+    return BodyPage(restore_releases(store.releases(ids).values()), rest)

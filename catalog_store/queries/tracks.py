@@ -13,15 +13,15 @@ import msgspec
 from catalog_store.identifiers import normalise_isrc
 from catalog_store.platforms import LINK_SOURCES
 from catalog_store.queries.links import PlatformLink
-from catalog_store.serving.keys import ISRC, KEY_SPACES, key_hash, spelled
+from catalog_store.serving.lookup_keys import ISRC, KEY_SPACES, hash_key, normalize_key
 from catalog_store.serving.schema import REDIRECT_KINDS
-from catalog_store.serving.stored import carries, companion, is_linked, track_wire, track_wires
+from catalog_store.serving.stored_body import has_isrc, is_linked, read_companion, restore_track, restore_tracks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from catalog_store.serving.store import ServingStore
-    from catalog_store.serving.stored import Stored
+    from catalog_store.serving.stored_body import StoredBody
 
 _LARGEST_ID = 2**63 - 1
 _ISRC_SPACE = KEY_SPACES.index(ISRC)
@@ -64,13 +64,13 @@ def _normalised(isrc: str) -> str | None:
 def track_body(store: ServingStore, recording_id: int) -> bytes | None:
     """The encoded wire JSON of the track of exactly that id (no redirects)."""
     body = store.track(recording_id) if 0 < recording_id <= _LARGEST_ID else None
-    return None if body is None else track_wire(body)
+    return None if body is None else restore_track(body)
 
 
 def track_bodies(store: ServingStore, recording_ids: Sequence[int]) -> dict[int, bytes]:
     """The same for many ids at once, in one go; unknown ids are absent."""
     found = store.tracks(_possible(recording_ids))
-    return dict(zip(found, track_wires(found.values()), strict=True))
+    return dict(zip(found, restore_tracks(found.values()), strict=True))
 
 
 def slim_bodies(store: ServingStore, recording_ids: Sequence[int]) -> dict[int, SlimBody]:
@@ -78,8 +78,8 @@ def slim_bodies(store: ServingStore, recording_ids: Sequence[int]) -> dict[int, 
     found = store.tracks(_possible(recording_ids))
     encode, decode = msgspec.json.encode, _SLIM.decode
     return {
-        body.id: SlimBody(encode(decode(wire)), [PlatformLink(*link) for link in companion(body).links])
-        for body, wire in zip(found.values(), track_wires(found.values()), strict=True)
+        body.id: SlimBody(encode(decode(wire)), [PlatformLink(*link) for link in read_companion(body).links])
+        for body, wire in zip(found.values(), restore_tracks(found.values()), strict=True)
     }
 
 
@@ -88,8 +88,8 @@ def isrcs(store: ServingStore, recording_id: int) -> list[str]:
     body = store.track(recording_id)
     if body is None:
         return []
-    shown = _SLIM.decode(track_wire(body)).isrc
-    return [*([shown] if shown else []), *companion(body).isrcs]
+    shown = _SLIM.decode(restore_track(body)).isrc
+    return [*([shown] if shown else []), *read_companion(body).isrcs]
 
 
 def _possible(recording_ids: Sequence[int]) -> list[int]:
@@ -118,10 +118,10 @@ def track_by_isrc(store: ServingStore, isrc: str) -> tuple[int, bytes] | None:
     code = _normalised(isrc)
     if code is None:
         return None
-    for candidate in store.keys.candidates((key_hash(_ISRC_SPACE, code),))[0]:
+    for candidate in store.keys.candidates((hash_key(_ISRC_SPACE, code),))[0]:
         body = store.track(candidate)
-        if body is not None and carries(body, code):
-            return candidate, track_wire(body)
+        if body is not None and has_isrc(body, code):
+            return candidate, restore_track(body)
     return None
 
 
@@ -136,15 +136,15 @@ def ids_for_isrcs(store: ServingStore, isrcs: Sequence[str]) -> dict[str, int]:
     codes = {isrc: code for isrc in isrcs if (code := isrc if is_bare(isrc) else normalise_isrc(isrc))}
     candidates = _candidates(store, _ISRC_SPACE, codes.values())
     bodies = _read(store, candidates)
-    found = {code: one for code, ids in candidates.items() for one in ids if one in bodies and carries(bodies[one], code)}
+    found = {code: one for code, ids in candidates.items() for one in ids if one in bodies and has_isrc(bodies[one], code)}
     return {isrc: found[code] for isrc, code in codes.items() if code in found}
 
 
 def ids_for_external(store: ServingStore, source: str, external_id: str) -> list[int]:
     """Recordings that a platform's id stands for, most popular first, ties by id; ids the platform merged into others included."""
-    place, key = _place(source), spelled(source, external_id)
+    place, key = _place(source), normalize_key(source, external_id)
     found = []
-    for candidate in dict.fromkeys(store.keys.candidates((key_hash(KEY_SPACES.index(source), key),))[0]):
+    for candidate in dict.fromkeys(store.keys.candidates((hash_key(KEY_SPACES.index(source), key),))[0]):
         body = store.track(candidate)
         if body is not None and is_linked(body, place, key):
             found.append(candidate)
@@ -154,7 +154,7 @@ def ids_for_external(store: ServingStore, source: str, external_id: str) -> list
 def ids_for_externals(store: ServingStore, source: str, external_ids: Sequence[str]) -> dict[str, list[int]]:
     """The same for many ids of one platform at once, by the spelling given; unknown ones are absent. ValueError for an unknown platform."""
     place = _place(source)
-    asked = {external_id: spelled(source, external_id) for external_id in external_ids}
+    asked = {external_id: normalize_key(source, external_id) for external_id in external_ids}
     found = _linked(store, source, asked.values())
     if unknown := [key for key in asked.values() if key not in found]:
         marks = ",".join("?" * len(unknown))
@@ -185,8 +185,8 @@ def _linked(store: ServingStore, source: str, keys: Iterable[str]) -> dict[str, 
 
 def _candidates(store: ServingStore, space: int, keys: Iterable[str]) -> dict[str, list[int]]:
     distinct = dict.fromkeys(keys)
-    return dict(zip(distinct, store.keys.candidates([key_hash(space, key) for key in distinct]), strict=True))
+    return dict(zip(distinct, store.keys.candidates([hash_key(space, key) for key in distinct]), strict=True))
 
 
-def _read(store: ServingStore, candidates: Mapping[str, list[int]]) -> Mapping[int, Stored]:
+def _read(store: ServingStore, candidates: Mapping[str, list[int]]) -> Mapping[int, StoredBody]:
     return store.tracks(one for ids in candidates.values() for one in ids)

@@ -11,8 +11,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from catalog_store.name_keys import fold, name_key, title_keys
-from catalog_store.name_keys.joints import taken_apart
-from catalog_store.name_keys.names import folded_name_key
+from catalog_store.name_keys.artist_names import folded_name_key
+from catalog_store.name_keys.artist_separators import split_artist_field
 from catalog_store.search.index_words import split_words
 
 _NOISE = frozenset(
@@ -48,7 +48,7 @@ class QueryNames(NamedTuple):
 
 def read_query(artist: str, title: str) -> QueryNames:
     """Read both fields as typed; neither may be blank."""
-    joined = taken_apart(fold(artist))
+    joined = split_artist_field(fold(artist))
     artists = _key_names(joined.names) or (name_key(artist),)
     # Most fields name one artist, whose key is also the key of the whole field.
     whole = artists[0] if joined.names == (joined.primary,) else folded_name_key(joined.primary) or name_key(artist)

@@ -1,6 +1,6 @@
-"""Lookups by key, built with the snapshot, opened read-only by any number of processes and threads (docs/design/serving.md).
+"""Lookups by key, built with the snapshot and opened read-only by any number of processes and threads (docs/design/serving.md).
 
-schema.py specifies `serving.sqlite`, keys.py hashes keys, key_index.py holds them as arrays, bodies.py encodes tracks and releases,
-fragments.py takes their recurring pieces out, body_file.py holds them, build.py writes it all, store.py reads it, stored.py decodes. What a
-question means (redirects, order, limits) belongs to catalog_store/queries.
+schema.py specifies `serving.sqlite`. lookup_keys.py hashes keys and key_index.py stores them as arrays. body_encoding.py encodes tracks and
+releases, fragments.py shortens their recurring pieces, body_file.py stores them and stored_body.py decodes them. serving_build.py writes
+everything, store.py reads it. The meaning of a question (redirects, order, limits) belongs in catalog_store/queries.
 """

@@ -1,15 +1,15 @@
-"""Bodies of tracks or releases in `serving/bodies/`: frames one behind the other, and where the frame of each id begins.
+"""Bodies of tracks or releases in `serving/bodies/`: frames one after the other, and where the frame of each id begins.
 
-    <name>.bin            in id order, of each the last byte of its id, and one zstd frame without magic number and dictionary id, with a
-                          checksum of its contents: neither other bytes nor the frame of another id are taken for a body
-    <name>.dictionary     the zstd dictionary of all of them (a trained one, or raw content for small catalogs)
-    <name>_anchors.npy    uint64: where the frames of ids 0, 256, 512 ... begin
-    <name>_offsets.npy    uint32, one per id from 0 on and one more: where its frame begins, from the last anchor; an id without a body
-                          begins where the next one does
+  <name>.bin            in id order, for each body the last byte of its id and one zstd frame without magic number and dictionary id. The
+                        frame has a checksum, so damaged bytes and the frame of another id are never read as a body
+  <name>.dictionary     the zstd dictionary of all of them (a trained one, or raw content for small catalogs)
+  <name>_anchors.npy    uint64: where the frames of ids 0, 256, 512 ... begin
+  <name>_offsets.npy    uint32, one per id from 0 on and one more: where its frame begins, from the last anchor; an id without a body
+                        begins where the next one does
 
-Ids come from a registry that counts up, so an array by id has few gaps. Beside a table of SQLite, finding a frame takes an eighth of the
-time (0.5 us instead of 4 with decompression left out) and needs no lock on the interpreter to be given up and fought for.
-What a frame holds is said in schema.py. What must not live here: encoding (bodies.py), decoding (stored.py).
+Ids come from a registry that counts up, so an array by id has few gaps. Compared with a SQLite table, finding a frame takes an eighth of
+the time (0.5 us instead of 4, decompression excluded). It also keeps the interpreter lock, which SQLite releases and contends for.
+schema.py specifies the content of a frame. body_encoding.py encodes it and stored_body.py decodes it.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ if TYPE_CHECKING:
 
 _ANCHOR_BITS = 8
 _IDS_PER_BLOCK = 1 << 20
-MANY = 16
-"""Keys or ids from which on arrays are quicker."""
+BULK_MINIMUM = 16
+"""From this number of keys or ids on, array operations are faster than single lookups."""
 _ID_MASK = 0xFF
-_LINES = np.arange(0, 192, 64)
-"""What the processor fetches of a frame: most have two lines or three of its cache."""
+_CACHE_LINES = np.arange(0, 192, 64)
+"""Offsets of the cache lines of a frame that are prefetched: most frames span two or three lines."""
 
 
 class BodyFile:
-    """The frames of one kind, by memory map; shared by threads and processes."""
+    """The frames of one kind, mapped into memory; shared by threads and processes."""
 
     def __init__(self, folder: Path, name: str) -> None:
-        """`folder` is `serving/bodies`."""
+        """Open the files of a kind in `folder`, which is `serving/bodies`."""
         self._name = name
         self._arrays = anchors, offsets = map_array(folder / f"{name}_anchors.npy"), map_array(folder / f"{name}_offsets.npy")
-        # Memory views: reading one number of a NumPy array takes three times as long.
+        # Memory views, because reading one number of a NumPy array takes three times as long.
         self._anchors, self._offsets = anchors.data, offsets.data
         self._frames = map_bytes(folder / f"{name}.bin")
         self._bytes = np.frombuffer(self._frames or b"\0", dtype=np.uint8)
@@ -51,7 +51,7 @@ class BodyFile:
         self.dictionary = (folder / f"{name}.dictionary").read_bytes()
 
     def frame(self, identifier: int) -> bytes:
-        """The frame of an id; empty when it has none. BodyDamagedError when another one lies in its place."""
+        """Return the frame of an id, empty when it has none; BodyDamagedError when another frame is in its place."""
         if not 0 <= identifier < self._end:
             return b""
         after = identifier + 1
@@ -67,21 +67,21 @@ class BodyFile:
         raise self.damaged(identifier)
 
     def damaged(self, identifier: int) -> BodyDamagedError:
-        """The error that tells that the body of an id is not what was published."""
+        """Build the error for a body that is not what was published."""
         return BodyDamagedError(f"the body of {self._name} {identifier} is damaged: roll back to another snapshot, or publish anew")
 
     def frames(self, identifiers: Iterable[int]) -> list[tuple[int, bytes]]:
-        """(id, frame) of each id that has one, in their order; of many in a third of the time of one after the other."""
+        """Return (id, frame) of each id that has one, in their order; many ids cost a third of single calls."""
         anchors, offsets = self._arrays
         asked = [identifier for identifier in identifiers if 0 <= identifier < self._end]
-        if len(asked) < MANY:
+        if len(asked) < BULK_MINIMUM:
             return [(one, frame) for one in asked if (frame := self.frame(one))]
         ids = np.array(asked, dtype=np.int64)
         begins = anchors[ids >> _ANCHOR_BITS] + offsets[ids]
         ids += 1
         ends = anchors[ids >> _ANCHOR_BITS] + offsets[ids]
-        # Read for nothing: in one go waits for memory overlap, frame by frame they take a third of this method's time.
-        self._bytes.take(begins.astype(np.int64)[:, np.newaxis] + _LINES, mode="clip")
+        # The result is not used. One large read overlaps the waits for memory, which frame by frame are a third of this method's time.
+        self._bytes.take(begins.astype(np.int64)[:, np.newaxis] + _CACHE_LINES, mode="clip")
         held, found = self._frames, []
         for one, begin, end in zip(asked, begins.tolist(), ends.tolist(), strict=True):
             if begin != end:
@@ -91,8 +91,8 @@ class BodyFile:
         return found
 
 
-def body_ids(folder: Path, name: str) -> Iterator[NDArray[np.int64]]:
-    """The ids that have a body, in increasing order, block by block. ValueError when the last frame does not end where the file does."""
+def read_body_ids(folder: Path, name: str) -> Iterator[NDArray[np.int64]]:
+    """Yield the ids that have a body, ascending, block by block; ValueError when the last frame does not end with the file."""
     anchors, offsets = map_array(folder / f"{name}_anchors.npy"), map_array(folder / f"{name}_offsets.npy")
     end = 0
     for first in range(0, len(offsets) - 1, _IDS_PER_BLOCK):
@@ -109,7 +109,7 @@ def body_ids(folder: Path, name: str) -> Iterator[NDArray[np.int64]]:
 
 
 def write_bodies(folder: Path, name: str, dictionary: bytes, blocks: Iterable[tuple[NDArray[np.int64], list[bytes]]]) -> None:
-    """Write one kind into `folder` (which exists); `blocks` of (ids, their frames), ids ascending throughout. Holds 8 bytes per id."""
+    """Write one kind into the existing `folder`. `blocks` are (ids, their frames), ids ascending throughout. Holds 8 bytes per id."""
     (folder / f"{name}.dictionary").write_bytes(dictionary)
     begins = [np.zeros(0, dtype=np.uint64)]
     position, next_id = 0, 0

@@ -1,7 +1,7 @@
-"""Recurring pieces of wire JSON, each stored as one control character: bytes that zstd's dictionary alone does not save.
+"""Recurring pieces of wire JSON, each stored as one control character. This saves bytes that zstd's dictionary alone does not.
 
-JSON text never holds a control character (they are escaped), so taking the pieces out and putting them back is exact whatever the texts
-say. A change here is a change of the format (schema.py). What must not live here: which members a track or release has (bodies.py).
+JSON text never contains a control character (they are escaped), so replacing the pieces and restoring them is exact for any text. A change
+here changes the format (schema.py). body_encoding.py decides which members a track or release has.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ TRACK_FRAGMENTS = {
     "\x05": '","duration":',
     "\x06": ',"name":"',
 }
-"""Put back one after the other, each in a scan of the whole text. Twelve more would save 5 % of a track's bytes and add 1.1 us to the 2.4
-that decompressing and putting back take; with none, tracks take 6 % more. No NUL, tab or line end."""
+"""Restored one after the other, each in a scan of the whole text. Twelve more would save 5 % of a track's bytes and add 1.1 us to the 2.4
+us of decompressing and restoring. Without any, tracks take 6 % more. NUL, tab and line feed are not available."""
 RELEASE_FRAGMENTS = {
     "\x01": '","artist":{"id":',
     "\x02": ',"name":"',
@@ -39,19 +39,19 @@ _RELEASE_BYTES = [(code.encode(), fragment.encode()) for code, fragment in RELEA
 
 
 def expand_track(stored: bytes) -> bytes:
-    """Turn the stored text of a track into wire JSON."""
+    """Restore the stored text of a track to wire JSON."""
     for code, fragment in _TRACK_BYTES:
         stored = stored.replace(code, fragment)
     return stored
 
 
 def expand_release(stored: bytes) -> bytes:
-    """Turn the stored text of a release into wire JSON."""
+    """Restore the stored text of a release to wire JSON."""
     for code, fragment in _RELEASE_BYTES:
         stored = stored.replace(code, fragment)
     return stored
 
 
-def condensed_expr(text: pl.Expr, fragments: Mapping[str, str]) -> pl.Expr:
-    """Wire JSON -> stored text."""
+def condense_expr(text: pl.Expr, fragments: Mapping[str, str]) -> pl.Expr:
+    """Condense wire JSON to stored text."""
     return text.str.replace_many(list(fragments.values()), list(fragments))

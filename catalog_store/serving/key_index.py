@@ -1,13 +1,13 @@
-"""Key -> recordings: hash buckets as plain arrays, a quarter of the bytes that B-tree tables of the same keys take.
+"""The index from keys to recordings: hash buckets as plain arrays, a quarter of the size of B-tree tables of the same keys.
 
 `serving/keys/`, .npy arrays as in catalog_store/search/layout.py, K entries in 2^B buckets, one entry per key and recording:
 
-    starts.npy   uint32 (uint64 when needed) [2^B + 1]  entries of bucket b are starts[b]..starts[b+1]; b: top B bits of the key's hash
-    tags.npy     uint16 [K]                             the next 16 bits, ascending inside a bucket
-    ids.npy      uint32 (uint64 when needed) [K]        recording ids; of one key the most popular first, ties by id
+  starts.npy   uint32 (uint64 when needed) [2^B + 1]  entries of bucket b are starts[b]..starts[b+1]; b: top B bits of the key's hash
+  tags.npy     uint16 [K]                             the next 16 bits, ascending inside a bucket
+  ids.npy      uint32 (uint64 when needed) [K]        recording ids; of one key the most popular first, ties by id
 
-Two keys may share bucket and tag: what is found are candidates, and the caller compares the key with what the track says of itself. The
-format's version is that of schema.py. What must not live here: what a key is (keys.py).
+Two keys may share bucket and tag, so the results are candidates. The caller compares the key with the track's own data. schema.py holds the
+format version. lookup_keys.py defines keys.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ import pyarrow.parquet as pq
 
 from catalog_store.array_files import ArrayWriter, map_array
 from catalog_store.search.layout import choose_unsigned
-from catalog_store.serving.body_file import MANY
-from catalog_store.serving.keys import ISRC, KEY_SPACES, key_hash
+from catalog_store.serving.body_file import BULK_MINIMUM
+from catalog_store.serving.lookup_keys import ISRC, KEY_SPACES, hash_key
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import parts, row_count, scan_table
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 ENTRIES_PER_BUCKET = 12
-"""At most, on average."""
+"""The largest average."""
 _HASH_BITS, _TAG_BITS = 64, 16
 _TAG_MASK = (1 << _TAG_BITS) - 1
 ROWS_PER_SPILL = 4_000_000
@@ -42,19 +42,19 @@ _ENTRY = np.dtype([("hash", "<u8"), ("rank", "<u4")])
 
 
 class KeyIndex:
-    """One snapshot's keys."""
+    """The keys of one snapshot."""
 
     def __init__(self, folder: Path) -> None:
-        """`folder` holds the arrays."""
+        """Open the arrays in `folder`."""
         self._arrays = starts, tags, ids = tuple(map_array(folder / f"{name}.npy") for name in ("starts", "tags", "ids"))
-        # Memory views: reading one number of a NumPy array takes three times as long.
+        # Memory views, because reading one number of a NumPy array takes three times as long.
         self._starts, self._tags, self._ids = starts.data, tags.data, ids.data
         self._bucket_shift = _HASH_BITS - (len(self._starts) - 1).bit_length() + 1
         self._tag_shift = self._bucket_shift - _TAG_BITS
 
     def candidates(self, hashes: Sequence[int]) -> list[list[int]]:
-        """For each hash the recording ids that a key of it may stand for, most popular first."""
-        if len(hashes) >= MANY:
+        """Return for each hash the recording ids whose key may have it, most popular first."""
+        if len(hashes) >= BULK_MINIMUM:
             self._fetch(hashes)
         starts, tags, ids, bucket_shift, tag_shift = self._starts, self._tags, self._ids, self._bucket_shift, self._tag_shift
         every = []
@@ -70,9 +70,9 @@ class KeyIndex:
         return every
 
     def _fetch(self, hashes: Sequence[int]) -> None:
-        """Read where many hashes lead to, for nothing: in one go waits for memory overlap.
+        """Read the entries of many hashes at once, so that the waits for memory overlap. The result is not used.
 
-        One by one they take half the time of `candidates` at 10 million recordings (167 us for a hundred hashes, 86 with this).
+        Without this, reads one by one take half the time of `candidates` at 10 million recordings (a hundred hashes: 167 us, with this 86).
         """
         starts, tags, ids = self._arrays
         if len(tags):
@@ -82,14 +82,14 @@ class KeyIndex:
 
 
 def build_keys(tables: Mapping[str, Path], folder: Path) -> None:
-    """Write the arrays into `folder`, which is made; memory is bounded by one spill and a few columns of the size of an id."""
+    """Write the arrays into the new folder `folder`. Memory is bounded by one spill and a few id-sized columns."""
     folder.mkdir()
-    ids, ranks = _by_popularity(tables)
+    ids, ranks = _rank_by_popularity(tables)
     entries = row_count(tables["recording_isrc"]) + row_count(tables["platform_link"])
     bits = max(1, (max(1, entries // ENTRIES_PER_BUCKET) - 1).bit_length())
     spills = [folder / f"{number:05d}.spill" for number in range(1 << max(0, (entries // ROWS_PER_SPILL).bit_length()))]
     spill_shift = np.uint64(_HASH_BITS - (len(spills) - 1).bit_length())
-    for hashes, recordings in _keys(tables):
+    for hashes, recordings in _hash_tables(tables):
         made = np.empty(len(hashes), dtype=_ENTRY)
         made["hash"], made["rank"] = hashes, ranks[recordings]
         if len(spills) == 1:
@@ -100,10 +100,10 @@ def build_keys(tables: Mapping[str, Path], folder: Path) -> None:
         ends = np.cumsum(np.bincount(number, minlength=len(spills)))
         for spill, start, end in zip(spills, [0, *ends[:-1]], ends, strict=True):
             _append(spill, made[start:end])
-    _write(spills, folder, bits, ids)
+    _write_arrays(spills, folder, bits, ids)
 
 
-def _write(spills: list[Path], folder: Path, bits: int, ids: NDArray[np.unsignedinteger]) -> None:
+def _write_arrays(spills: list[Path], folder: Path, bits: int, ids: NDArray[np.unsignedinteger]) -> None:
     sizes = np.zeros(1 << bits, dtype=np.uint32)
     with ArrayWriter(folder / "tags.npy", np.uint16) as tags, ArrayWriter(folder / "ids.npy", ids.dtype) as found:
         for spill in spills:
@@ -126,8 +126,8 @@ def _append(spill: Path, entries: NDArray[np.void]) -> None:
             file.write(entries.data)
 
 
-def _by_popularity(tables: Mapping[str, Path]) -> tuple[NDArray[np.unsignedinteger], NDArray[np.uint32]]:
-    """(recording ids, most popular first, ties by id; the place of each id in that order)."""
+def _rank_by_popularity(tables: Mapping[str, Path]) -> tuple[NDArray[np.unsignedinteger], NDArray[np.uint32]]:
+    """Return (recording ids, most popular first, ties by id; the place of each id in that order)."""
     recordings = scan_table(TABLES["recording"], tables["recording"]).select("recording_id", "popularity").collect()
     ordered = recordings.sort("popularity", "recording_id", descending=[True, False])["recording_id"].to_numpy()
     largest = int(ordered.max(initial=0))
@@ -136,20 +136,20 @@ def _by_popularity(tables: Mapping[str, Path]) -> tuple[NDArray[np.unsignedinteg
     return ordered.astype(choose_unsigned(largest)), places
 
 
-def _keys(tables: Mapping[str, Path]) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.int64]]]:
-    """(hashes, recording ids) of all keys, block by block."""
-    for rows in _batches(tables["recording_isrc"], "isrc", "recording_id"):
-        yield _hashes(KEY_SPACES.index(ISRC), rows["isrc"]), rows["recording_id"].to_numpy()
-    for rows in _batches(tables["platform_link"], "source", "external_id", "recording_id"):
+def _hash_tables(tables: Mapping[str, Path]) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.int64]]]:
+    """Yield (hashes, recording ids) of all keys, block by block."""
+    for rows in _read_batches(tables["recording_isrc"], "isrc", "recording_id"):
+        yield _hash_keys(KEY_SPACES.index(ISRC), rows["isrc"]), rows["recording_id"].to_numpy()
+    for rows in _read_batches(tables["platform_link"], "source", "external_id", "recording_id"):
         for (source,), alike in rows.partition_by("source", as_dict=True).items():
-            yield _hashes(KEY_SPACES.index(source), alike["external_id"]), alike["recording_id"].to_numpy()
+            yield _hash_keys(KEY_SPACES.index(source), alike["external_id"]), alike["recording_id"].to_numpy()
 
 
-def _hashes(space: int, keys: pl.Series) -> NDArray[np.uint64]:
-    return np.fromiter((key_hash(space, key) for key in keys), np.uint64, len(keys))
+def _hash_keys(space: int, keys: pl.Series) -> NDArray[np.uint64]:
+    return np.fromiter((hash_key(space, key) for key in keys), np.uint64, len(keys))
 
 
-def _batches(table: Path, *columns: str) -> Iterator[pl.DataFrame]:
+def _read_batches(table: Path, *columns: str) -> Iterator[pl.DataFrame]:
     for part in parts(table):
         with pq.ParquetFile(part) as file:
             for batch in file.iter_batches(_ROWS_PER_BATCH, columns=list(columns)):

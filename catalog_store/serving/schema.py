@@ -1,44 +1,44 @@
 """The format of `serving/serving.sqlite`, table by table, and of the texts in the bodies beside it.
 
 Readers open it with `immutable=1`: it never changes after publishing. Rows are inserted in key order into an empty file, so pages are full
-and the same tables give the same bytes. Beside it lie `serving/keys/` (key_index.py: ISRCs and platform ids -> recordings),
-`serving/bodies/` (body_file.py: tracks and releases) and `serving/lists/` (catalog_store/lists/layout.py); FORMAT_VERSION covers keys and
-bodies too.
+and the same tables give the same bytes. Beside it are `serving/keys/` (key_index.py: ISRCs and platform ids -> recordings),
+`serving/bodies/` (body_file.py: tracks and releases) and `serving/lists/` (catalog_store/lists/list_format.py). FORMAT_VERSION covers keys
+and bodies too.
 
-    meta(name, value)
-        `format_version`      integer, FORMAT_VERSION
-    bodies/track
-        each frame holds two lines of UTF-8 text:
-        1. behind `{"id":<recording_id>,"title":"`, with the pieces of fragments.py put back, the track as it goes over the wire: id, title,
-           releases[{id, title, artist{id, name, credited_as?}, label{id, name}|null, release_date, release_date_precision}],
-           artists[{id, name, is_primary, is_remixer, credited_as?}], isrc, duration, genre[], subgenre[]
-        2. what goes with it, JSON: [artist display string, links, other ISRCs, ISWCs as ten digits]; a link is the index of its platform in
-           LINK_SOURCES (one digit) and the external id, followed, if there is one, by a text of "/" and its slug; in answer order
-    bodies/release
-        the same:
-        1. behind `{"id":<release_id>,"title":"`: id, title, artist{id, name, credited_as?}, label{id, name}|null, release_date,
-           release_date_precision, track_count
-        2. JSON: [release_type, catalog_number, gtin, recording ids, places]; places: disc and track number of each, null where unknown, one
-           after the other; empty when all are on disc 1 and numbered from 1 on
-    artist(artist_id, name, tracks_from, tracks, releases_from, releases) and label(label_id, ...) likewise
-        where the lists of the artist begin in `artist_tracks.npy` and `artist_releases.npy`, and how long they are
-    genre(genre_id, name, type, parent, tracks_from, tracks)
-        parent: name of the main; null for mains; its list in `genre_tracks.npy`
-    name(kind, hash, id, other_name)
-        kind: index in keys.NAME_KINDS; hash: keys.name_hash of the name key of a name; other_name: that name where it is not the artist's
-        own but one by which credits call the artist (`credited_as` above), else empty
-    retired_key(source, key, new_key)
-        ids that a platform merged into others, and the ids that stand for them now; source: index in LINK_SOURCES
-    work(iswc, title, recordings)
-        iswc: the ten digits as integer; recordings: uint64, little endian, ascending: `unheard` (catalog_store/lists/dates.py) times 2^40
-        plus the recording id, so most popular first, ties by id
-    redirect(kind, old_id, new_id)
-        kind: index in REDIRECT_KINDS; new_id null when the entity left the catalog
-    build(number, snapshot_id) and change(build, kind, change, old_id, new_id)
-        snapshots that this one descends from, oldest first, itself last, and what became of ids in each (catalog_store/changes.py);
-        kind: index in REDIRECT_KINDS; change: index in CHANGES; new_id 0 where there is none
+  meta(name, value)
+    `format_version`      integer, FORMAT_VERSION
+  bodies/track
+    each frame holds two lines of UTF-8 text:
+    1. after `{"id":<recording_id>,"title":"`, with the pieces of fragments.py restored, the wire JSON of the track: id, title,
+       releases[{id, title, artist{id, name, credited_as?}, label{id, name}|null, release_date, release_date_precision}],
+       artists[{id, name, is_primary, is_remixer, credited_as?}], isrc, duration, genre[], subgenre[]
+    2. its companion data, JSON: [artist display string, links, other ISRCs, ISWCs as ten digits]; a link is the index of its platform
+       in LINK_SOURCES (one digit) and the external id, followed, if there is one, by a text of "/" and its slug; in answer order
+  bodies/release
+    the same:
+    1. after `{"id":<release_id>,"title":"`: id, title, artist{id, name, credited_as?}, label{id, name}|null, release_date,
+       release_date_precision, track_count
+    2. JSON: [release_type, catalog_number, gtin, recording ids, places]; places: disc and track number of each, null where unknown, one
+       after the other; empty when all are on disc 1 and numbered from 1 on
+  artist(artist_id, name, tracks_from, tracks, releases_from, releases) and label(label_id, ...) likewise
+    where the lists of the artist begin in `artist_tracks.npy` and `artist_releases.npy`, and how long they are
+  genre(genre_id, name, type, parent, tracks_from, tracks)
+    parent: name of the main; null for mains; its list in `genre_tracks.npy`
+  name(kind, hash, id, other_name)
+    kind: index in lookup_keys.NAME_KINDS; hash: lookup_keys.hash_name of the name key of a name; other_name: that name when credits use it
+    instead of the artist's own (`credited_as` above), else empty
+  retired_key(source, key, new_key)
+    ids that a platform merged into others, and the ids that replace them; source: index in LINK_SOURCES
+  work(iswc, title, recordings)
+    iswc: the ten digits as integer; recordings: uint64, little endian, ascending: `unheard` (catalog_store/lists/dates.py) times 2^40
+    plus the recording id, so most popular first, ties by id
+  redirect(kind, old_id, new_id)
+    kind: index in REDIRECT_KINDS; new_id null when the entity left the catalog
+  build(number, snapshot_id) and change(build, kind, change, old_id, new_id)
+    the snapshots that this one descends from, oldest first, itself last, and what became of ids in each (catalog_store/changes.py);
+    kind: index in REDIRECT_KINDS; change: index in CHANGES; new_id 0 where there is none
 
-What must not live here: how rows come about (build.py) or are asked for (store.py).
+serving_build.py writes the rows and store.py reads them.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ REDIRECT_KINDS = ("recording", "artist", "release", "label")
 WORK_ID_BITS = 40
 CHANGES = ("merged", "split", "removed", "restored")
 PAGE_BYTES = 8192
-"""Twice SQLite's own: what is left free at the end of each page is half as much of it."""
+"""Twice SQLite's default, which halves the share of free space at the end of pages."""
 
 DDL = f"""
 PRAGMA page_size = {PAGE_BYTES};

@@ -1,8 +1,7 @@
-"""Reads `serving/`: one connection to `serving.sqlite` per thread and process, bodies, keys and lists by memory map, shared by all.
+"""The reader of `serving/`: one connection to `serving.sqlite` per thread and process; bodies, keys and lists mapped and shared by all.
 
-Connections are read-only, with a deadline on every statement.
-Only SQL and decoding live here; what a question means belongs to catalog_store/queries. Set-based methods take up to SET_LIMIT keys
-and cost one statement.
+Connections are read-only, with a deadline on every statement. Only SQL and decoding belong here; the meaning of a question belongs in
+catalog_store/queries. Set-based methods take up to SET_LIMIT keys and cost one statement.
 """
 
 from __future__ import annotations
@@ -19,42 +18,45 @@ from urllib.parse import quote
 from zstandard import ZstdError
 
 from catalog_store.errors import CatalogClosedError, DeadlineExceededError, SnapshotInvalidError
-from catalog_store.lists.index import ListIndex
-from catalog_store.serving.bodies import decompressor
+from catalog_store.lists.list_index import ListIndex
+from catalog_store.serving.body_encoding import create_decompressor
 from catalog_store.serving.body_file import BodyFile
 from catalog_store.serving.key_index import KeyIndex
 from catalog_store.serving.schema import BODIES_FOLDER, FILE_NAME, FORMAT_VERSION, KEYS_FOLDER, LISTS_FOLDER
-from catalog_store.serving.stored import Stored
+from catalog_store.serving.stored_body import StoredBody
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
 SET_LIMIT = 1_000
-"""Keys per set-based call: bounds one statement's time (100 keys cost about 0.4 ms)."""
+"""Keys per set-based call. The limit bounds one statement's time (100 keys cost about 0.4 ms)."""
 _OPCODES_PER_CLOCK_READ = 5_000
-"""SQLite asks for the deadline after so many virtual-machine steps: well under a millisecond."""
+"""SQLite checks the deadline after this many virtual-machine steps: well under a millisecond."""
 
 
 _MAPPED_BYTES = 1 << 40
 _CACHE_KIB = 16_384
-"""Per thread: the inner pages of all tables of a hundred million recordings, so that a lookup reads one page beyond what is mapped."""
+"""Per thread: the inner pages of all tables of a hundred million recordings, so a lookup reads one page beyond the mapped ones."""
 
 
 _process = object()
-"""Another one in every fork: asking the kernel for the process' number takes a tenth of a lookup."""
+"""A new object in every fork. Asking the kernel for the process id takes a tenth of a lookup."""
 
 
-def _forked() -> None:
+def _mark_fork() -> None:
     global _process  # noqa: PLW0603 - what a fork must change
     _process = object()
 
 
-os.register_at_fork(after_in_child=_forked)
+os.register_at_fork(after_in_child=_mark_fork)
 
 
 class _Deadline:
-    """When the statement under way must stop. Not the session itself: a connection that refers to its session would never be freed."""
+    """The time at which the current statement must stop.
+
+    It is separate from the session: a connection that refers to its session would never be freed.
+    """
 
     __slots__ = ("until",)
 
@@ -65,8 +67,8 @@ class _Deadline:
         return time.monotonic() > self.until
 
 
-class _Arrays:
-    """What is read by memory map, shared by threads and processes."""
+class _MappedFiles:
+    """The memory-mapped files, shared by threads and processes."""
 
     __slots__ = ("keys", "lists", "releases", "tracks")
 
@@ -78,61 +80,61 @@ class _Arrays:
 
 
 class _Session:
-    """What one thread of one process holds."""
+    """The state of one thread in one process."""
 
     __slots__ = ("connection", "deadline", "process", "recent", "release_text", "track_text")
 
-    def __init__(self, uri: str, arrays: _Arrays) -> None:
+    def __init__(self, uri: str, arrays: _MappedFiles) -> None:
         self.process = _process
         self.deadline = _Deadline()
         self.connection = sqlite3.connect(uri, uri=True, check_same_thread=False, isolation_level=None, cached_statements=64)
-        # Reading a page costs half of what a system call and a copy do; SQLite itself stops mapping at 2 GiB.
+        # Reading a mapped page costs half of a system call and a copy. SQLite itself stops mapping at 2 GiB.
         self.connection.execute(f"PRAGMA mmap_size = {_MAPPED_BYTES}")
         self.connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
         self.connection.set_progress_handler(self.deadline.is_over, _OPCODES_PER_CLOCK_READ)
-        self.recent: dict[int, Stored] = {}
-        """Tracks that the last question read: whoever finds an id by its track asks for the track next."""
-        self.track_text = decompressor(arrays.tracks.dictionary).decompress
-        self.release_text = decompressor(arrays.releases.dictionary).decompress
+        self.recent: dict[int, StoredBody] = {}
+        """Tracks of the last question. A caller that finds an id by its track asks for the track next."""
+        self.track_text = create_decompressor(arrays.tracks.dictionary).decompress
+        self.release_text = create_decompressor(arrays.releases.dictionary).decompress
 
 
 class ServingStore:
-    """The lookups of one snapshot; may be shared by threads and survives a fork."""
+    """The lookups of one snapshot. Threads may share it, and it survives a fork."""
 
     def __init__(self, folder: Path, deadline: float) -> None:
-        """`folder` is `serving/`; `deadline` (seconds) goes for each statement. SnapshotInvalidError for another format."""
+        """Open `folder`, which is `serving/`. `deadline` in seconds applies to each statement; SnapshotInvalidError for another format."""
         self._uri = f"file:{quote(str((folder / FILE_NAME).resolve()))}?mode=ro&immutable=1"
         self._deadline = deadline
         self._local = threading.local()
         self._sessions: list[_Session] = []
         self._lock = threading.Lock()
         self._closed = False
-        # sqlite3's connections sit in reference cycles of their own: without this, files of a dropped snapshot stay open until a full
+        # sqlite3's connections are in reference cycles of their own. Without this, files of a dropped snapshot stay open until a full
         # garbage collection, and for ever under gc.freeze().
         weakref.finalize(self, _close, self._sessions)
         _check_version(self._uri, folder / FILE_NAME)
-        self._arrays: _Arrays | None = _Arrays(folder)
-        self._session()  # this thread's files are open from now on, also when the snapshot is removed meanwhile
+        self._arrays: _MappedFiles | None = _MappedFiles(folder)
+        self._session()  # opens this thread's files now: the snapshot may be removed later
 
     @property
-    def arrays(self) -> _Arrays:
-        """What is read by memory map."""
+    def arrays(self) -> _MappedFiles:
+        """The memory-mapped files; CatalogClosedError after `close`."""
         if self._arrays is None:
             raise CatalogClosedError("the catalog was closed: open it again")
         return self._arrays
 
     @property
     def keys(self) -> KeyIndex:
-        """ISRCs and platform ids."""
+        """The index of ISRCs and platform ids."""
         return self.arrays.keys
 
     @property
     def lists(self) -> ListIndex:
-        """Tracks and releases in order."""
+        """The ordered lists of tracks and releases."""
         return self.arrays.lists
 
     def rows(self, statement: str, parameters: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-        """All rows of one statement; DeadlineExceededError when it takes too long."""
+        """Return all rows of one statement; DeadlineExceededError when it takes too long."""
         return self._rows(self._session(), statement, parameters)
 
     def _rows(self, session: _Session, statement: str, parameters: tuple[Any, ...]) -> list[tuple[Any, ...]]:
@@ -145,12 +147,12 @@ class ServingStore:
             raise
 
     def value(self, statement: str, parameters: tuple[Any, ...] = ()) -> Any:  # noqa: ANN401 - SQLite values are of any type
-        """First column of the first row, or None."""
+        """Return the first column of the first row, or None."""
         found = self.rows(statement, parameters)
         return found[0][0] if found else None
 
-    def track(self, recording_id: int) -> Stored | None:
-        """A track, or None."""
+    def track(self, recording_id: int) -> StoredBody | None:
+        """Return a track, or None."""
         session = self._session()
         known = session.recent.get(recording_id)
         if known is not None:
@@ -159,30 +161,30 @@ class ServingStore:
         if not frame:
             return None
         try:
-            stored = Stored(recording_id, session.track_text(frame))
+            stored = StoredBody(recording_id, session.track_text(frame))
         except ZstdError as error:
             raise self.arrays.tracks.damaged(recording_id) from error
         session.recent = {recording_id: stored}
         return stored
 
-    def tracks(self, recording_ids: Iterable[int]) -> Mapping[int, Stored]:
-        """Each track that exists, by id."""
+    def tracks(self, recording_ids: Iterable[int]) -> Mapping[int, StoredBody]:
+        """Return each track that exists, by id."""
         session = self._session()
         wanted, recent = dict.fromkeys(recording_ids), session.recent
         if wanted.keys() <= recent.keys():
             return recent if len(recent) == len(wanted) else {identifier: recent[identifier] for identifier in wanted}
-        found = session.recent = _read(self.arrays.tracks, session.track_text, wanted)
+        found = session.recent = _read_bodies(self.arrays.tracks, session.track_text, wanted)
         return found
 
-    def releases(self, release_ids: Iterable[int]) -> dict[int, Stored]:
-        """Each release that exists, by id."""
-        return _read(self.arrays.releases, self._session().release_text, dict.fromkeys(release_ids))
+    def releases(self, release_ids: Iterable[int]) -> dict[int, StoredBody]:
+        """Return each release that exists, by id."""
+        return _read_bodies(self.arrays.releases, self._session().release_text, dict.fromkeys(release_ids))
 
     def close(self) -> None:
-        """Close all connections and let go of the arrays; later calls raise CatalogClosedError."""
+        """Close all connections and release the arrays; later calls raise CatalogClosedError."""
         with self._lock:
             self._closed = True
-            # A question under way keeps the arrays until it is done.
+            # A running question keeps the arrays until it ends.
             self._arrays = None
             _close(self._sessions)
 
@@ -213,11 +215,11 @@ def _check_version(uri: str, path: Path) -> None:
         raise SnapshotInvalidError(f"{path} has format {version}, this program reads {FORMAT_VERSION}: build the catalog anew")
 
 
-def _read(bodies: BodyFile, text: Callable[[bytes], bytes], ids: Iterable[int]) -> dict[int, Stored]:
+def _read_bodies(bodies: BodyFile, text: Callable[[bytes], bytes], ids: Iterable[int]) -> dict[int, StoredBody]:
     found = {}
     for identifier, frame in bodies.frames(ids):
         try:
-            found[identifier] = Stored(identifier, text(frame))
+            found[identifier] = StoredBody(identifier, text(frame))
         except ZstdError as error:
             raise bodies.damaged(identifier) from error
     return found

@@ -8,7 +8,7 @@ from __future__ import annotations
 import polars as pl
 
 from catalog_store.name_keys import compact_expr, name_key_expr
-from catalog_store.name_keys.folding import fold_expr, words_expr
+from catalog_store.name_keys.folding import extract_words_expr, fold_expr
 from catalog_store.platforms import CATALOG_A
 
 NUMBERED = r"\s*\((\d{1,3})\)\s*$"
@@ -42,7 +42,7 @@ def label_key(name: pl.Expr) -> pl.Expr:
 def release_key(title: pl.Expr) -> pl.Expr:
     """`Around the World - Single` -> `aroundtheworld`; `(...)` and other titles of symbols only keep them."""
     folded = fold_expr(title).str.replace(_RELEASE_TAIL, "")
-    words = compact_expr(words_expr(folded))
+    words = compact_expr(extract_words_expr(folded))
     return pl.when(words == "").then(folded).otherwise(words)
 
 
@@ -55,10 +55,10 @@ def edition_form(title: pl.Expr, version: pl.Expr) -> pl.Expr:
     whole = pl.concat_str(title, pl.when(version.str.strip_chars() != "").then(pl.format(" ({})", version)), ignore_nulls=True)
     folded = fold_expr(whole)
     notes = folded.str.extract_all(_EDITION).list.join(" ")
-    other = words_expr(notes.str.replace_all(_LARGER, " "))
+    other = extract_words_expr(notes.str.replace_all(_LARGER, " "))
     bare = folded.str.replace_all(_EDITION, "")
     larger = pl.when(
-        words_expr(notes.str.replace_all(_REMASTER, " ").str.replace_all(r"\b(?:[0-9]{4}|edition|version|the|and)\b", " ")) != ""
+        extract_words_expr(notes.str.replace_all(_REMASTER, " ").str.replace_all(r"\b(?:[0-9]{4}|edition|version|the|and)\b", " ")) != ""
     )
     return pl.struct(
         title_key=release_key(pl.when(bare.str.strip_chars() != "").then(bare).otherwise(folded)),

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import polars as pl
 
 from catalog_store.name_keys import compact, display_title_expr, fold, name_key, title_segments_expr
-from catalog_store.name_keys.folding import words
+from catalog_store.name_keys.folding import extract_words
 from catalog_store.name_keys.segments import CREDIT, TAIL, read_segment
-from catalog_store.name_keys.vocabulary import CREDIT_WORDS
+from catalog_store.name_keys.version_words import CREDIT_WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -102,7 +102,7 @@ def _read(segment: str) -> _Reading | None:
     if how == TAIL:
         return None
     folded = fold(text)
-    said = words(folded).split(" ")
+    said = extract_words(folded).split(" ")
     read = read_segment(how + folded)
     if read.credit:
         guests = _FIRST_WORD.sub("", text).strip(_EDGES)
@@ -118,7 +118,7 @@ def _read(segment: str) -> _Reading | None:
 def _written(text: str, maker: str) -> list[str] | None:
     """The words of the segment that make up the name that its reading gave without spaces and joints."""
     tokens = [token.strip(_EDGES) or token for token in text.split()]
-    bare = ["".join(word for word in words(fold(token)).split(" ") if word not in _BETWEEN_NAMES) for token in tokens]
+    bare = ["".join(word for word in extract_words(fold(token)).split(" ") if word not in _BETWEEN_NAMES) for token in tokens]
     for first in range(len(tokens)):
         for behind in range(first + 1, len(tokens) + 1):
             if "".join(bare[first:behind]) == maker:

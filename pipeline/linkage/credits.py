@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from catalog_store.name_keys import compact_expr, fold_series, name_key_expr, name_key_series
-from catalog_store.name_keys.joints import ACCOMPANIMENT, NAME_GUEST_JOINT, NAME_JOINT, TIGHT_COMMA
+from catalog_store.name_keys.artist_separators import ACCOMPANIMENT, NAME_GUEST_SEPARATOR, NAME_SEPARATOR, TIGHT_COMMA
 from catalog_store.record_keys.numbers import hashed
 from pipeline.linkage.runs import listed_from, run_starts
 from pipeline.linkage.unfit_rows import work_on
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 PLACEHOLDERS = ("various", "variousartists", "unknown", "unknownartist", "noartist", "anonymous", "va", "diverse", "traditional", "data")
 _CUT = "\x1f"
-_JOINT = f"{NAME_GUEST_JOINT}|{NAME_JOINT}"
+_JOINT = f"{NAME_GUEST_SEPARATOR}|{NAME_SEPARATOR}"
 _NONE = -1
 _NUMBER_BITS, _NUMBER = 32, (1 << 32) - 1
 """How a row and the number of a key stand in one number."""

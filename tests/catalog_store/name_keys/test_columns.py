@@ -18,7 +18,7 @@ from catalog_store.name_keys import (
     title_segments,
     title_segments_expr,
 )
-from catalog_store.name_keys.folding import words, words_expr
+from catalog_store.name_keys.folding import extract_words, extract_words_expr
 
 PIECES = [
     *(
@@ -89,8 +89,8 @@ texts = st.one_of(
 def test_columns_and_single_strings_give_the_same_keys(batch: list[str]) -> None:
     frame = pl.DataFrame({"t": batch}, schema={"t": pl.String})
     text = pl.col("t")
-    columns = frame.select(folded=fold_expr(text), words=words_expr(fold_expr(text)), name=name_key_expr(text))
-    assert columns.rows() == [(fold(value), words(fold(value)), name_key(value)) for value in batch]
+    columns = frame.select(folded=fold_expr(text), words=extract_words_expr(fold_expr(text)), name=name_key_expr(text))
+    assert columns.rows() == [(fold(value), extract_words(fold(value)), name_key(value)) for value in batch]
     assert name_key_series(frame["t"], fold_series(frame["t"])).to_list() == [name_key(value) for value in batch]
     assert title_keys_frame(frame["t"]).rows() == [tuple(title_keys(value)) for value in batch]
     assert frame.select(title_segments_expr(text)).to_series().to_list() == [title_segments(value) for value in batch]
@@ -103,7 +103,7 @@ def test_nothing_becomes_empty_and_keys_are_their_own_keys(text: str) -> None:
     assert bool(keys.core) == bool(keys.stem) == bool(name) == bool(text.strip(" "))
     assert fold(fold(text)) == fold(text)
     assert name_key(name) == name
-    if words(keys.core) == keys.core and not {"feat", "ft", "featuring"} & set(keys.core.split()):
+    if extract_words(keys.core) == keys.core and not {"feat", "ft", "featuring"} & set(keys.core.split()):
         assert title_keys(keys.core) == (keys.core, keys.core, "", "", "")
 
 

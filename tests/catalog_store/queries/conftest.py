@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from catalog_store.serving.build import build_serving
+from catalog_store.serving.serving_build import build_serving
 from catalog_store.serving.store import ServingStore
 from tests.catalog_store.catalog_tables import write_frames
 from tests.catalog_store.plain_lists import mixed_frames

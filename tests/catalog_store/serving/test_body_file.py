@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from zstandard import ZstdError
 
 from catalog_store.errors import BodyDamagedError
-from catalog_store.serving.bodies import compress, decompressor, train
-from catalog_store.serving.body_file import MANY, BodyFile, write_bodies
+from catalog_store.serving.body_encoding import compress, create_decompressor, train_dictionary
+from catalog_store.serving.body_file import BULK_MINIMUM, BodyFile, write_bodies
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -72,7 +72,7 @@ def test_a_catalog_without_tracks_has_none(tmp_path: Path) -> None:
 def test_flip_of_any_bit_gives_the_body_or_an_error_never_another_one(tmp_path: Path) -> None:
     """Bodies, both arrays of places and the dictionary, bit by bit; singly and many together."""
     texts = {one: b'Song %d","releases":[]\n["Someone %d"]' % (one, one * 7) for one in range(1, 900, 3)}
-    dictionary = train([*texts.values()])
+    dictionary = train_dictionary([*texts.values()])
     frames = dict(zip(texts, compress([*texts.values()], dictionary), strict=True))
     write_bodies(tmp_path, "track", dictionary, [(np.array([*frames]), [*frames.values()])])
     random = np.random.default_rng(20)
@@ -85,9 +85,9 @@ def test_flip_of_any_bit_gives_the_body_or_an_error_never_another_one(tmp_path: 
             flipped[at >> 3] ^= 1 << (at & 7)
             file.write_bytes(flipped)
             bodies = BodyFile(tmp_path, "track")
-            text = decompressor(bodies.dictionary).decompress
+            text = create_decompressor(bodies.dictionary).decompress
             for ids in ([one] for one in random.choice([*texts], 12).tolist()):
-                for ask in (ids, [*ids, *[-1] * 20, *ids * MANY]):
+                for ask in (ids, [*ids, *[-1] * 20, *ids * BULK_MINIMUM]):
                     try:
                         told = {one: text(frame) for one, frame in bodies.frames(ask)}
                     except (BodyDamagedError, ZstdError):

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from catalog_store.queries import tracks
 from catalog_store.serving import key_index
-from catalog_store.serving.build import build_serving
+from catalog_store.serving.serving_build import build_serving
 from catalog_store.serving.store import ServingStore
 from tests.catalog_store.catalog_tables import OLD_CATALOG_B_ID, catalog_b_id, isrc, make_frames, make_tables, write_frames
 

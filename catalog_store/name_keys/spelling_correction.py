@@ -8,54 +8,54 @@ from __future__ import annotations
 
 from rapidfuzz.distance import OSA
 
-from catalog_store.name_keys import vocabulary
-from catalog_store.name_keys.vocabulary import FUNCTION_WORDS, PHRASES
+from catalog_store.name_keys import version_words
+from catalog_store.name_keys.version_words import FUNCTION_WORDS, PHRASES
 
 SHORTEST, SHORTEST_ALONE, SHORTEST_SINGLE = 3, 4, 6
 """Letters of a misspelt word: three-letter ones only with letters swapped; without a good version word beside it five; by itself six."""
 
-KNOWN_WORDS = frozenset(word for phrase in PHRASES for word in phrase.split()) | vocabulary.REMASTER_WORDS
+KNOWN_WORDS = frozenset(word for phrase in PHRASES for word in phrase.split()) | version_words.REMASTER_WORDS
 """Words of version notes; they are never mended."""
-_TELLING_WORDS = KNOWN_WORDS - FUNCTION_WORDS - vocabulary.NOT_A_NAME
+_EVIDENCE_WORDS = KNOWN_WORDS - FUNCTION_WORDS - version_words.NOT_A_NAME
 _FOLLOWED = {"at": "live", "from": "live", "in": "live", "up": "sped"}
 _PLACES = {
-    (length, end, letter): tuple(w for w in vocabulary.MENDED if abs(len(w) - length) <= 1 and w[end] == letter)
-    for length in range(SHORTEST, 1 + 1 + max(map(len, vocabulary.MENDED)))
+    (length, end, letter): tuple(w for w in version_words.CORRECTABLE_WORDS if abs(len(w) - length) <= 1 and w[end] == letter)
+    for length in range(SHORTEST, 1 + 1 + max(map(len, version_words.CORRECTABLE_WORDS)))
     for end in (0, -1)
-    for letter in {w[end] for w in vocabulary.MENDED}
+    for letter in {w[end] for w in version_words.CORRECTABLE_WORDS}
 }
 """Words that a misspelt one of this length, with this letter at that end, can be."""
 
 
-def mended(tokens: list[str]) -> list[str]:
+def correct_words(tokens: list[str]) -> list[str]:
     """The words with misspelt version words set right; the same list when there is none."""
     if len(tokens) > 1 and _is_followed_word(tokens[0], tokens[1]):
         return [_FOLLOWED[tokens[1]], *tokens[1:]]
-    is_alone = _TELLING_WORDS.isdisjoint(tokens)
-    return [_mended(token, is_alone=is_alone, is_single=len(tokens) == 1) for token in tokens]
+    is_alone = _EVIDENCE_WORDS.isdisjoint(tokens)
+    return [_correct_word(token, is_alone=is_alone, is_single=len(tokens) == 1) for token in tokens]
 
 
 def _is_followed_word(token: str, behind: str) -> bool:
     """`Lvie at X`, `Spde Up`: what follows tells enough for a short word; `in` little, so letters must only be swapped (`Like in ...`)."""
     word = _FOLLOWED.get(behind)
-    if word is None or token in KNOWN_WORDS or token in vocabulary.NOT_MISSPELT:
+    if word is None or token in KNOWN_WORDS or token in version_words.NOT_MISSPELLED:
         return False
     return sorted(token) == sorted(word) if behind == "in" else OSA.distance(word, token, score_cutoff=1) <= 1
 
 
-def surely_mended(tokens: list[str]) -> list[str]:
+def correct_unambiguous(tokens: list[str]) -> list[str]:
     """As `mended`, where the words as they stand have a reading: only if all are known afterwards and none of the changed ones is short."""
     if any(len(token) < SHORTEST_SINGLE and token not in KNOWN_WORDS for token in tokens):
         return tokens
-    right = mended(tokens)
+    right = correct_words(tokens)
     return right if KNOWN_WORDS.issuperset(right) else tokens
 
 
-def _mended(token: str, *, is_alone: bool, is_single: bool) -> str:
-    if token in KNOWN_WORDS or token in vocabulary.NOT_MISSPELT or len(token) < (SHORTEST_SINGLE if is_single else SHORTEST):
+def _correct_word(token: str, *, is_alone: bool, is_single: bool) -> str:
+    if token in KNOWN_WORDS or token in version_words.NOT_MISSPELLED or len(token) < (SHORTEST_SINGLE if is_single else SHORTEST):
         return token
     first, last = _PLACES.get((len(token), 0, token[0]), ()), _PLACES.get((len(token), -1, token[-1]), ())
-    for word in dict.fromkeys((*first, *last)) if len(token) > SHORTEST else vocabulary.MENDED:
+    for word in dict.fromkeys((*first, *last)) if len(token) > SHORTEST else version_words.CORRECTABLE_WORDS:
         if is_alone and len(word) <= SHORTEST_ALONE:
             continue
         if len(token) == SHORTEST or len(word) == SHORTEST:

@@ -9,7 +9,7 @@ import re
 
 import polars as pl
 
-from catalog_store.name_keys.folding import compact, compact_expr, fold, fold_expr, words, words_expr
+from catalog_store.name_keys.folding import compact, compact_expr, extract_words, extract_words_expr, fold, fold_expr
 
 _SUFFIX = r"(?:[ *]*\([0-9]{1,4}\))+[ *]*$|[ *]+$"
 _TRAILING_THE = r"^(.*[^ ,])(?:, the| \(the\))$"
@@ -37,23 +37,23 @@ def folded_name_key(folded: str) -> str:
     # Few names end in any of these, and each pattern costs as much as the rest.
     if bare.endswith(_MAY_END_IN_MORE):
         bare = _TRAILING_THE_RE.sub(r"\1", _SUFFIX_RE.sub("", bare))
-    key = words(bare)
+    key = extract_words(bare)
     if key.startswith("the "):
         key = _LEADING_THE_RE.sub("", key)
     if key.endswith((" junior", " orch")):
         key = _ORCHESTRA_RE.sub(" orchestra", _JUNIOR_RE.sub(r"\1 jr", key))
-    return key or words(folded) or compact(folded)
+    return key or extract_words(folded) or compact(folded)
 
 
 def name_key_expr(name: pl.Expr) -> pl.Expr:
     """As `name_key`, over a column."""
     folded = fold_expr(name)
-    return _first_filled(_key(folded), words_expr(folded), compact_expr(folded), name.str.strip_chars(" "))
+    return _select_first_filled(_build_key(folded), extract_words_expr(folded), compact_expr(folded), name.str.strip_chars(" "))
 
 
 def name_key_series(names: pl.Series, folded: pl.Series) -> pl.Series:
     """As `name_key`, over a whole column without nulls and what `fold_series` makes of it: in a third of the time of the expression."""
-    found = pl.DataFrame({"name": names, "folded": folded}).with_columns(key=_key(pl.col("folded")))
+    found = pl.DataFrame({"name": names, "folded": folded}).with_columns(key=_build_key(pl.col("folded")))
     if not (found["key"] == "").any():
         return found["key"]
     rest = found.with_row_index("place").filter(pl.col("key") == "")
@@ -66,11 +66,11 @@ def name_key_series(names: pl.Series, folded: pl.Series) -> pl.Series:
     )
 
 
-def _key(folded: pl.Expr) -> pl.Expr:
+def _build_key(folded: pl.Expr) -> pl.Expr:
     """Empty where the name is nothing but symbols, or `The`."""
     bare = folded.str.replace(_SUFFIX, "").str.replace(_TRAILING_THE, "${1}")
-    return words_expr(bare).str.replace(_LEADING_THE, "").str.replace(_JUNIOR, "${1} jr").str.replace(_ORCHESTRA, " orchestra")
+    return extract_words_expr(bare).str.replace(_LEADING_THE, "").str.replace(_JUNIOR, "${1} jr").str.replace(_ORCHESTRA, " orchestra")
 
 
-def _first_filled(*candidates: pl.Expr) -> pl.Expr:
+def _select_first_filled(*candidates: pl.Expr) -> pl.Expr:
     return pl.coalesce(*(pl.when(text != "").then(text) for text in candidates), pl.lit(""))

@@ -13,11 +13,21 @@ from typing import NamedTuple
 
 import polars as pl
 
-from catalog_store.name_keys.awkward import CLOSING, ENTITY, MAY_BE_AWKWARD, OPENING, rewritten, without_entities
-from catalog_store.name_keys.folding import NOT_WORDS, compact, even, even_expr, fold, fold_flagged, is_bare, words, words_expr
-from catalog_store.name_keys.parts import COUNTING_WORDS, MAY_HAVE_PARTS, with_numbered_parts
+from catalog_store.name_keys.bare_notes import LAST_NOTE_WORDS, MAY_HAVE_BARE_NOTE, strip_bare_notes
+from catalog_store.name_keys.folding import (
+    NOT_WORDS,
+    compact,
+    extract_words,
+    extract_words_expr,
+    fold,
+    fold_with_flags,
+    is_bare,
+    normalize_display,
+    normalize_display_expr,
+)
+from catalog_store.name_keys.part_numbers import COUNTING_WORDS, MAY_HAVE_PARTS, number_parts
 from catalog_store.name_keys.segments import BRACKET, CREDIT, Segment, read_segment
-from catalog_store.name_keys.tails import LAST_TAIL_WORDS, MAY_HAVE_TAIL, without_tail
+from catalog_store.name_keys.title_repair import CLOSING, ENTITY, MAY_NEED_REPAIR, OPENING, decode_entities, repair_title
 
 _MARKER = "\x1f"
 _SET_OFF = (
@@ -30,10 +40,10 @@ _LEADING_BRACKET = r"^ *(?:\x1f[()f-] *)+([^\x1f]*)(?:\x1f\))?"
 _CUT = "\x1e"
 _FIRST_SET_OFF = "|".join(pattern.replace(" ?", "") for pattern, _ in _SET_OFF)
 """Where the song ends and the tail begins."""
-_MAY_NEED_MORE = f"(?:{MAY_HAVE_PARTS})|(?:{MAY_HAVE_TAIL})"
+_MAY_NEED_MORE = f"(?:{MAY_HAVE_PARTS})|(?:{MAY_HAVE_BARE_NOTE})"
 _MAY_NOT_BE_PLAIN = rf"{_MAY_NEED_MORE}| n | (?:feat|ft|featuring) "
 """Titles of letters, digits and single spaces that match none of these are read as they are."""
-_TELLING_WORDS = COUNTING_WORDS | LAST_TAIL_WORDS | {"n", "feat", "ft", "featuring"}
+_GRAMMAR_WORDS = COUNTING_WORDS | LAST_NOTE_WORDS | {"n", "feat", "ft", "featuring"}
 """A bare title without digits and one of these words is read as it is, too: told in a tenth of the time, for single titles."""
 _DIGIT_RE = re.compile("[0-9]")
 _SET_OFF_RE = tuple((re.compile(pattern, re.IGNORECASE), re.sub(r"\$\{(\d)\}", r"\\\1", into)) for pattern, into in _SET_OFF)
@@ -65,31 +75,31 @@ def display_title_expr(title: pl.Expr, version: pl.Expr) -> pl.Expr:
 
 def title_keys(title: str, version: str | None = None) -> TitleKeys:
     """The keys of one title."""
-    shown = without_entities(display_title(title, version))
+    shown = decode_entities(display_title(title, version))
     folded = fold(shown)
-    if folded and is_bare(folded) and not _DIGIT_RE.search(folded) and _TELLING_WORDS.isdisjoint(folded.split(" ")):
+    if folded and is_bare(folded) and not _DIGIT_RE.search(folded) and _GRAMMAR_WORDS.isdisjoint(folded.split(" ")):
         return TitleKeys(folded, folded, "", "", "")
-    folded = rewritten(folded)
-    base, *segments = _set_off(folded).split(_MARKER)
+    folded = repair_title(folded)
+    base, *segments = _mark_segments(folded).split(_MARKER)
     read = [read_segment(segment) for segment in segments]
-    song = words(base)
-    core = words(" ".join(filter(None, [song, *(part.kept for part in read)]))) or compact(base)
+    song = extract_words(base)
+    core = extract_words(" ".join(filter(None, [song, *(part.kept for part in read)]))) or compact(base)
     if not core:
-        core = words(folded) or compact(folded) or shown.strip(" ")
+        core = extract_words(folded) or compact(folded) or shown.strip(" ")
         return TitleKeys(core, core, "", "", "")
     outside = [part.kept for segment, part in zip(segments, read, strict=True) if not segment.startswith(BRACKET)]
-    stem, _ = without_tail(words(" ".join(filter(None, [song, *outside]))) or core)
-    core, at_end = without_tail(core)
+    stem, _ = strip_bare_notes(extract_words(" ".join(filter(None, [song, *outside]))) or core)
+    core, at_end = strip_bare_notes(core)
     return TitleKeys(
-        core=with_numbered_parts(core),
-        stem=with_numbered_parts(stem),
+        core=number_parts(core),
+        stem=number_parts(stem),
         variant="+".join(sorted({tag for part in (*read, *at_end) for tag in part.tags})),
         credits=" ".join(part.credit for part in read if part.credit),
         notes="+".join(sorted({note for part in (*read, *at_end) for note in part.notes})),
     )
 
 
-def _set_off(folded: str) -> str:
+def _mark_segments(folded: str) -> str:
     for pattern, into in _SET_OFF_RE:
         folded = pattern.sub(into, folded)
     return _LEADING_BRACKET_RE.sub(r"\1 ", folded)
@@ -97,12 +107,12 @@ def _set_off(folded: str) -> str:
 
 def title_segments(title: str) -> list[str]:
     """What a display title says besides its song, for `read_segment`, with letters as written: `["(feat. MØ", ") ", "-Kask Remix"]`."""
-    return _set_off(even(title)).split(_MARKER)[1:]
+    return _mark_segments(normalize_display(title)).split(_MARKER)[1:]
 
 
 def title_segments_expr(title: pl.Expr) -> pl.Expr:
     """As `title_segments`, over a column: lists of segments."""
-    marked = even_expr(title)
+    marked = normalize_display_expr(title)
     for pattern, into in _SET_OFF:
         marked = marked.str.replace_all(f"(?i){pattern}", into)
     return marked.str.replace(_LEADING_BRACKET, "${1} ").str.split(_MARKER).list.slice(1)
@@ -115,7 +125,7 @@ def title_keys_frame(titles: pl.Series) -> pl.DataFrame:
     others the song is read for itself, and what is set off behind it once for all titles that end alike.
     """
     shown = titles.cast(pl.String).fill_null("")
-    folded, flags = fold_flagged(shown)
+    folded, flags = fold_with_flags(shown)
     is_plain = pl.Series(flags == 0) & (folded != "") & ~folded.str.contains(_MAY_NOT_BE_PLAIN)
     plain = folded.filter(is_plain)
     nothing = pl.repeat("", len(plain), dtype=pl.String, eager=True)
@@ -133,9 +143,9 @@ def _read_titles(shown: pl.Series, folded: pl.Series) -> pl.DataFrame:
     tails = frame.drop_nulls("tail").select("tail", "is_whole").unique()
     read = [_read_tails(tails.filter(pl.col("is_whole") == whole)["tail"], is_whole=whole) for whole in (False, True)]
     frame = frame.join(pl.concat(read), on=["tail", "is_whole"], how="left", maintain_order="left")
-    song = pl.when(pl.col("base").str.contains(NOT_WORDS)).then(words_expr(pl.col("base"))).otherwise("base")
+    song = pl.when(pl.col("base").str.contains(NOT_WORDS)).then(extract_words_expr(pl.col("base"))).otherwise("base")
     frame = frame.with_columns(song=pl.when("is_whole").then("song").otherwise(song))
-    frame = frame.with_columns(core=_spaced("song", "kept"), stem=_spaced("song", "stem_kept"))
+    frame = frame.with_columns(core=_join_words("song", "kept"), stem=_join_words("song", "stem_kept"))
     frame = frame.with_columns(stem=pl.when(pl.col("stem") == "").then("core").otherwise("stem"))
     frame = frame.with_columns(is_careful=_needs_care())
     careful = frame.filter("is_careful").select("row", "shown")
@@ -153,7 +163,7 @@ def _needs_care() -> pl.Expr:
         pl.col("core") == "",
         pl.col("core").str.contains(" n ", literal=True),
         pl.col("shown").str.contains(ENTITY),
-        pl.col("folded").str.contains(MAY_BE_AWKWARD),
+        pl.col("folded").str.contains(MAY_NEED_REPAIR),
         pl.col("core").str.contains(_MAY_NEED_MORE),
         pl.when(pl.col("stem") != pl.col("core")).then("stem").str.contains(_MAY_NEED_MORE).fill_null(value=False),
     )
@@ -171,12 +181,14 @@ def _read_tails(tails: pl.Series, *, is_whole: bool) -> pl.DataFrame:
     if is_whole:
         marked = marked.str.replace(_LEADING_BRACKET, "${1} ")
     frame = tails.to_frame("tail").with_row_index("row").with_columns(parts=marked.str.split(_MARKER))
-    song = words_expr(pl.col("parts").list.first()) if is_whole else pl.lit("")
+    song = extract_words_expr(pl.col("parts").list.first()) if is_whole else pl.lit("")
     frame = frame.join(_read_all(frame), on="row", how="left", maintain_order="left")
-    return frame.select("tail", is_whole=pl.lit(is_whole), song=song, kept="kept", stem_kept="stem_kept", **{n: pl.col(n) for n in _SAID})
+    return frame.select(
+        "tail", is_whole=pl.lit(is_whole), song=song, kept="kept", stem_kept="stem_kept", **{n: pl.col(n) for n in _MEANING_COLUMNS}
+    )
 
 
-_SAID = ("variant", "credits", "notes")
+_MEANING_COLUMNS = ("variant", "credits", "notes")
 
 
 def _read_all(frame: pl.DataFrame) -> pl.DataFrame:
@@ -186,26 +198,26 @@ def _read_all(frame: pl.DataFrame) -> pl.DataFrame:
         .select("row", segment=pl.col("parts").list.slice(1))
         .explode("segment", empty_as_null=False)
     )
-    said = segments.join(_meanings(segments["segment"].unique()), on="segment", how="inner", maintain_order="left").drop("segment")
+    said = segments.join(_read_distinct(segments["segment"].unique()), on="segment", how="inner", maintain_order="left").drop("segment")
     is_only = pl.len().over("row") == 1
     several = said.filter(~is_only).group_by("row", maintain_order=True)
     joined = [pl.col(name).drop_nulls().str.join(" ") for name in ("kept", "stem_kept", "credits")]
     tags = [pl.col(name).drop_nulls().str.join("+") for name in ("variant", "notes")]
-    together = several.agg(*joined[:2], tags[0], joined[2], tags[1]).with_columns(_sorted_tags("variant"), _sorted_tags("notes"))
+    together = several.agg(*joined[:2], tags[0], joined[2], tags[1]).with_columns(_sort_tags("variant"), _sort_tags("notes"))
     return pl.concat([said.filter(is_only), together])
 
 
-def _sorted_tags(column: str) -> pl.Expr:
+def _sort_tags(column: str) -> pl.Expr:
     return pl.col(column).str.split("+").list.unique().list.sort().list.join("+")
 
 
-def _meanings(distinct: pl.Series) -> pl.DataFrame:
+def _read_distinct(distinct: pl.Series) -> pl.DataFrame:
     """What each distinct segment says: segment, kept, stem_kept, variant, credits, notes; segments that say nothing are left out.
 
     Guests and empty brackets, most of all segments, are read by column; only the others one by one.
     """
     segments = pl.DataFrame({"segment": distinct})
-    text = words_expr(pl.col("segment").str.slice(1))
+    text = extract_words_expr(pl.col("segment").str.slice(1))
     segments = segments.with_columns(plain=text, is_credit=pl.col("segment").str.starts_with(CREDIT)).filter(pl.col("plain") != "")
     nothing = pl.lit(None, dtype=pl.String)
     guests = segments.filter("is_credit")
@@ -227,5 +239,5 @@ def _read_each(segments: list[str]) -> pl.DataFrame:
     return pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String()))
 
 
-def _spaced(*columns: str) -> pl.Expr:
+def _join_words(*columns: str) -> pl.Expr:
     return pl.concat_str([pl.col(name).fill_null("") for name in columns], separator=" ").str.strip_chars(" ")

@@ -11,13 +11,13 @@ from typing import NamedTuple
 
 from catalog_store.name_keys.folding import is_bare
 
-GUEST_JOINT = r"[ (\[]+(?:feat|ft|featuring|with)\.? | w/ ?"
+GUEST_SEPARATOR = r"[ (\[]+(?:feat|ft|featuring|with)\.? | w/ ?"
 """What follows is a guest."""
 _WORDS = r"and|x|\u00d7|vs\.?|versus|with|feat\.?|ft\.?|featuring"
-JOINT = rf" ?[,;/&+\u3001] ?| (?:{_WORDS}) | w/ ?"
+SEPARATOR = rf" ?[,;/&+\u3001] ?| (?:{_WORDS}) | w/ ?"
 """Where a field that may hold several names is cut."""
-NAME_GUEST_JOINT = r"[ (\[]+(?:feat|ft|featuring)\.? | w/ ?"
-NAME_JOINT = r"[,;] | ?\u3001 ?| [/&+] | (?:and|x|\u00d7|vs\.?|versus|with|pres\.?|presents|meets|con|avec|mit|und|et|y|og|och) "
+NAME_GUEST_SEPARATOR = r"[ (\[]+(?:feat|ft|featuring)\.? | w/ ?"
+NAME_SEPARATOR = r"[,;] | ?\u3001 ?| [/&+] | (?:and|x|\u00d7|vs\.?|versus|with|pres\.?|presents|meets|con|avec|mit|und|et|y|og|och) "
 """Where a string that may be ONE name is cut once that is ruled out, before guests and between others: signs inside words (`AC/DC`, `W&W`)
 and numbers (`10,000`) stay."""
 
@@ -30,12 +30,12 @@ ACCOMPANIMENT = (
 )
 """Behind a joint these are no artists: `Glenn Miller & His Orchestra`, `A & Friends`. Over keys without spaces."""
 
-_JOINT_WORDS = frozenset({"and", "x", "vs", "versus", "with", "feat", "ft", "featuring"})
+_SEPARATOR_WORDS = frozenset({"and", "x", "vs", "versus", "with", "feat", "ft", "featuring"})
 """A bare field without one of these holds no joint."""
-_GUEST_JOINT_RE, _JOINT_RE = re.compile(GUEST_JOINT), re.compile(JOINT)
+_GUEST_SEPARATOR_RE, _SEPARATOR_RE = re.compile(GUEST_SEPARATOR), re.compile(SEPARATOR)
 
 
-class Joined(NamedTuple):
+class ArtistField(NamedTuple):
     """A folded artist field taken apart: all primary artists as one text, one by one, and the guests."""
 
     primary: str
@@ -43,15 +43,15 @@ class Joined(NamedTuple):
     guests: tuple[str, ...]
 
 
-def taken_apart(folded: str) -> Joined:
+def split_artist_field(folded: str) -> ArtistField:
     """`a & b feat. c` -> `a & b`, (a, b), (c,). A field that begins with a guest joint has no guests: all of it is primary."""
-    if is_bare(folded) and _JOINT_WORDS.isdisjoint(folded.split(" ")):
-        return Joined(folded, (folded,), ())
-    before, *after = _GUEST_JOINT_RE.split(folded)
+    if is_bare(folded) and _SEPARATOR_WORDS.isdisjoint(folded.split(" ")):
+        return ArtistField(folded, (folded,), ())
+    before, *after = _GUEST_SEPARATOR_RE.split(folded)
     if not before.strip():
         before, after = folded, []
-    return Joined(before, _names(before), tuple(name for part in after for name in _names(part.rstrip(")]"))))
+    return ArtistField(before, _split_names(before), tuple(name for part in after for name in _split_names(part.rstrip(")]"))))
 
 
-def _names(folded: str) -> tuple[str, ...]:
-    return tuple(name for name in _JOINT_RE.split(folded) if name.strip())
+def _split_names(folded: str) -> tuple[str, ...]:
+    return tuple(name for name in _SEPARATOR_RE.split(folded) if name.strip())

@@ -7,15 +7,14 @@ import pytest
 
 from catalog_store.cursors import CursorCodec
 from catalog_store.errors import InvalidCursorError, SnapshotInvalidError
-from catalog_store.lists import build as lists_build
-from catalog_store.lists import postings
+from catalog_store.lists import list_build, posting_lists
 from catalog_store.platforms import LINK_SOURCES
 from catalog_store.queries import tracks
 from catalog_store.queries.iswc import work
-from catalog_store.serving import build, key_index
-from catalog_store.serving.build import build_serving
+from catalog_store.serving import key_index, serving_build
+from catalog_store.serving.serving_build import build_serving
 from catalog_store.serving.store import ServingStore
-from catalog_store.serving.stored import companion, release_rest
+from catalog_store.serving.stored_body import read_companion, read_release_rest
 from tests.catalog_store.catalog_tables import make_frames, write_frames
 from tests.catalog_store.plain_lists import mixed_frames
 
@@ -55,12 +54,12 @@ def test_texts_of_any_kind_read_back(tmp_path: Path) -> None:
         assert (found["title"], found["artists"][0]["name"], found["releases"][0]["title"]) == (text, text, text)
         stored = store.track(row["recording_id"])
         assert stored is not None
-        assert companion(stored).credit == text
+        assert read_companion(stored).credit == text
     for row in rows["release"]:
         stored = store.releases([row["release_id"]])[row["release_id"]]
-        assert release_rest(stored).catalog_number == row["catalog_number"]
+        assert read_release_rest(stored).catalog_number == row["catalog_number"]
     links = {(row["recording_id"], row["source"], row["external_id"]): row["slug"] for row in rows["platform_link"]}
-    told = [(one, *link) for one, stored in store.tracks(range(1, 20)).items() for link in companion(stored).links]
+    told = [(one, *link) for one, stored in store.tracks(range(1, 20)).items() for link in read_companion(stored).links]
     assert {key[:3]: key[3] for key in told} == links
     assert all(link[1] in LINK_SOURCES for link in told)
 
@@ -69,11 +68,11 @@ def test_blocks_spills_and_batches_do_not_show_in_the_bytes(tmp_path: Path, monk
     rows = mixed_frames(150, 9)
     built(rows, tmp_path / "whole")
     for module, name, size in (
-        (build, "ROWS_PER_BLOCK", 17),
+        (serving_build, "ROWS_PER_BLOCK", 17),
         (key_index, "ROWS_PER_SPILL", 40),
         (key_index, "_ROWS_PER_BATCH", 23),
-        (lists_build, "ROWS_PER_BATCH", 19),
-        (postings, "ROWS_PER_BUCKET", 30),
+        (list_build, "ROWS_PER_BATCH", 19),
+        (posting_lists, "ROWS_PER_BUCKET", 30),
     ):
         monkeypatch.setattr(module, name, size)
     for table in ("recording_isrc", "platform_link"):

@@ -7,8 +7,8 @@ from string import ascii_lowercase
 import pytest
 from rapidfuzz.distance import OSA
 
-from catalog_store.name_keys.mending import KNOWN_WORDS, SHORTEST, mended, surely_mended
-from catalog_store.name_keys.vocabulary import MENDED, NOT_MISSPELT
+from catalog_store.name_keys.spelling_correction import KNOWN_WORDS, SHORTEST, correct_unambiguous, correct_words
+from catalog_store.name_keys.version_words import CORRECTABLE_WORDS, NOT_MISSPELLED
 
 
 @pytest.mark.parametrize(
@@ -26,20 +26,20 @@ from catalog_store.name_keys.vocabulary import MENDED, NOT_MISSPELT
     ],
 )
 def test_word_is_mended_from_the_length_that_its_neighbours_allow(tokens: list[str], right: list[str]) -> None:
-    assert mended(tokens) == right
+    assert correct_words(tokens) == right
 
 
 @pytest.mark.parametrize("word", ["originale", "versione", "vocals", "speed", "zive", "refix", "memo"])
 def test_known_version_word_stays_itself_however_near_another(word: str) -> None:
     assert word in KNOWN_WORDS
-    assert mended([word, "remix"]) == [word, "remix"]
-    assert mended([word]) == [word]
+    assert correct_words([word, "remix"]) == [word, "remix"]
+    assert correct_words([word]) == [word]
 
 
 @pytest.mark.parametrize("word", ["alive", "aversion", "local", "love", "remit", "slower", "originals", "conversion"])
 def test_word_of_its_own_stays_itself_however_near_a_version_word(word: str) -> None:
-    assert mended([word, "remix"]) == [word, "remix"]
-    assert mended([word]) == [word]
+    assert correct_words([word, "remix"]) == [word, "remix"]
+    assert correct_words([word]) == [word]
 
 
 def slips(word: str) -> set[str]:
@@ -52,11 +52,11 @@ def slips(word: str) -> set[str]:
     return changed | added | left_out | swapped
 
 
-@pytest.mark.parametrize("word", [word for word in MENDED if len(word) > SHORTEST + 1])
+@pytest.mark.parametrize("word", [word for word in CORRECTABLE_WORDS if len(word) > SHORTEST + 1])
 def test_one_slip_anywhere_is_mended_beside_a_version_word(word: str) -> None:
-    for slip in slips(word) - KNOWN_WORDS - NOT_MISSPELT:
-        (right, _) = mended([slip, "remix"])
-        assert right in MENDED, slip
+    for slip in slips(word) - KNOWN_WORDS - NOT_MISSPELLED:
+        (right, _) = correct_words([slip, "remix"])
+        assert right in CORRECTABLE_WORDS, slip
         assert OSA.distance(right, slip) == 1, slip
 
 
@@ -77,7 +77,7 @@ def test_one_slip_anywhere_is_mended_beside_a_version_word(word: str) -> None:
     ],
 )
 def test_short_word_is_mended_by_what_stands_beside_it(tokens: list[str], right: list[str]) -> None:
-    assert mended(tokens) == right
+    assert correct_words(tokens) == right
 
 
 @pytest.mark.parametrize(
@@ -90,4 +90,4 @@ def test_short_word_is_mended_by_what_stands_beside_it(tokens: list[str], right:
     ],
 )
 def test_words_that_have_a_reading_are_mended_only_into_version_words_alone(tokens: list[str], right: list[str]) -> None:
-    assert surely_mended(tokens) == right
+    assert correct_unambiguous(tokens) == right

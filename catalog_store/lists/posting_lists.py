@@ -1,7 +1,7 @@
-"""Sorts (owner, rank) pairs into one list of ranks per owner, in bounded memory.
+"""Posting lists: (owner, rank) pairs sorted into one list of ranks per owner, in bounded memory.
 
-Pairs are counted, spilled into files of about ROWS_PER_BUCKET pairs by owner, and each file is sorted. The result depends neither on
-the order of the pairs nor on the size of buckets. What must not live here: where the pairs come from (build.py).
+Pairs are counted, spilled by owner into files of about ROWS_PER_BUCKET pairs, and each file is sorted. The result depends neither on the
+order of the pairs nor on the size of buckets. list_build.py produces the pairs.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     Pairs = Callable[[], Iterator[tuple[NDArray[np.int64], NDArray[np.uint32]]]]
 
 ROWS_PER_BUCKET = 8_000_000
-"""64 MB each, and as much again while one is sorted."""
+"""64 MB each, and the same again while one is sorted."""
 _RANK_BITS = np.uint64(32)
 _RANK_MASK = np.uint64(0xFFFF_FFFF)
 
 
 def write_lists(pairs: Pairs, owners: int, writer: ArrayWriter, scratch: Path) -> NDArray[np.uint32]:
-    """Append the list of every owner to `writer`, by owner; returns how long each is.
+    """Append the list of every owner to `writer`, by owner. Return the length of each list.
 
-    `pairs` is called twice and yields (owners, ranks) of equal length; owners are below `owners`; `scratch` is an existing folder.
+    `pairs` is called twice and yields (owners, ranks) of equal length. Owners are below `owners`; `scratch` is an existing folder.
     """
     rows = np.zeros(owners, dtype=np.int64)
     for keys, _ in pairs():

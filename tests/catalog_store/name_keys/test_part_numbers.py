@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from catalog_store.name_keys import title_keys, title_keys_frame
-from catalog_store.name_keys.parts import MAY_HAVE_PARTS, with_numbered_parts
+from catalog_store.name_keys.part_numbers import MAY_HAVE_PARTS, number_parts
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_a_part_is_the_same_however_it_is_counted(title: str) -> None:
     ],
 )
 def test_words_that_count_take_digits(key: str, numbered: str) -> None:
-    assert with_numbered_parts(key) == numbered
+    assert number_parts(key) == numbered
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_words_that_count_take_digits(key: str, numbered: str) -> None:
     ],
 )
 def test_words_that_only_look_like_numerals_stay(key: str) -> None:
-    assert with_numbered_parts(key) == key
+    assert number_parts(key) == key
 
 
 def test_a_number_that_meets_its_word_only_in_the_stem_is_numbered_in_columns_too() -> None:
@@ -78,7 +78,7 @@ def test_a_number_that_meets_its_word_only_in_the_stem_is_numbered_in_columns_to
 )
 def test_numbered_keys_stay_and_every_changed_key_is_asked_for(words: list[str]) -> None:
     key = " ".join(words)
-    numbered = with_numbered_parts(key)
-    assert with_numbered_parts(numbered) == numbered
+    numbered = number_parts(key)
+    assert number_parts(numbered) == numbered
     assert bool(numbered) == bool(key)
     assert numbered == key or re.search(MAY_HAVE_PARTS, key)

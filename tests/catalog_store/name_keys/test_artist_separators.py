@@ -5,7 +5,7 @@ import re
 import pytest
 
 from catalog_store.name_keys import fold
-from catalog_store.name_keys.joints import ACCOMPANIMENT, NAME_GUEST_JOINT, NAME_JOINT, taken_apart
+from catalog_store.name_keys.artist_separators import ACCOMPANIMENT, NAME_GUEST_SEPARATOR, NAME_SEPARATOR, split_artist_field
 
 
 @pytest.mark.parametrize(
@@ -23,13 +23,13 @@ from catalog_store.name_keys.joints import ACCOMPANIMENT, NAME_GUEST_JOINT, NAME
     ],
 )
 def test_a_field_of_several_artists_is_taken_apart(field: str, names: tuple[str, ...], guests: tuple[str, ...]) -> None:
-    joined = taken_apart(fold(field))
+    joined = split_artist_field(fold(field))
     assert (joined.names, joined.guests) == (names, guests)
 
 
 @pytest.mark.parametrize("name", ["AC/DC", "W&W", "10,000 Maniacs", "R.E.M.", "Malcolm X", "Sheila E."])
 def test_signs_inside_words_join_nobody(name: str) -> None:
-    assert not re.search(f"{NAME_GUEST_JOINT}|{NAME_JOINT}", fold(name))
+    assert not re.search(f"{NAME_GUEST_SEPARATOR}|{NAME_SEPARATOR}", fold(name))
 
 
 @pytest.mark.parametrize(

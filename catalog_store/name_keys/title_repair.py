@@ -11,10 +11,10 @@ import html
 import re
 from typing import TYPE_CHECKING
 
-from catalog_store.name_keys.folding import words
+from catalog_store.name_keys.folding import extract_words
 from catalog_store.name_keys.segments import BRACKET, DASH, Segment, read_segment
-from catalog_store.name_keys.versions import YEAR
-from catalog_store.name_keys.vocabulary import FUNCTION_WORDS, MONTHS
+from catalog_store.name_keys.version_notes import YEAR
+from catalog_store.name_keys.version_words import FUNCTION_WORDS, MONTHS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,7 +38,7 @@ _ACCIDENTAL = r"(?:^|[^a-z])[a-g](?:[\u266d\u266f]|# (?:m|dur))"
 """`E\u266d Major`, `C# Minor`: left to the signs, they would be E major and C minor."""
 _TRAILING_THE = rf"^([^{OPENING}{CLOSING}]*[^ ,]), the( *$| *[{OPENING}]| [-~]+ )"
 """`Sound of Silence, The (Live)`, as lists sorted by title have it."""
-MAY_BE_AWKWARD = rf"{_STARS}|{_COPY}|{_GROUPED}|{_DATED}|{_FEET}|{_ACCIDENTAL}|{_TRAILING_THE}|medley"
+MAY_NEED_REPAIR = rf"{_STARS}|{_COPY}|{_GROUPED}|{_DATED}|{_FEET}|{_ACCIDENTAL}|{_TRAILING_THE}|medley"
 ENTITY = r"&(?:#[0-9]{1,6}|#[xX][0-9a-fA-F]{1,5}|[a-zA-Z]{2,8});"
 """`&#252;`, `&amp;`: characters as web pages write them, left in by whoever took titles from one."""
 
@@ -62,49 +62,51 @@ _INNER_DASH = re.compile(r" [-~]+ ")
 _MEDLEY_RE = re.compile(r"^medley ?[:-] ?| ?[(\[]medley[)\]]| - medley(?: /(?= )|$)")
 _QUALIFIER_RE = re.compile(r"^ *(?:[a-z]{2,3}|[0-9]{1,3}) *$")
 _FEET_RE, _ACCIDENTAL_RE, _TRAILING_THE_RE = re.compile(_FEET), re.compile(_ACCIDENTAL), re.compile(_TRAILING_THE)
-_MAY_BE_AWKWARD_RE = re.compile(MAY_BE_AWKWARD)
+_MAY_NEED_REPAIR_RE = re.compile(MAY_NEED_REPAIR)
 
 
-def without_entities(title: str) -> str:
+def decode_entities(title: str) -> str:
     """The title with characters for `&amp;`, `&#252;` and their like."""
     return html.unescape(title) if "&" in title and _ENTITY_RE.search(title) else title
 
 
-def rewritten(folded: str) -> str:
+def repair_title(folded: str) -> str:
     """A folded title as the simple reading wants it; most are returned as they are."""
-    if not _MAY_BE_AWKWARD_RE.search(folded):
+    if not _MAY_NEED_REPAIR_RE.search(folded):
         return folded
     if _STARS_RE.search(folded):
         for pattern, word in _CENSORED_RE:
             folded = pattern.sub(word, folded)
-    folded = _FEET_RE.sub(_as_words, folded)
-    folded = _ACCIDENTAL_RE.sub(_in_letters, folded)
+    folded = _FEET_RE.sub(_spell_feet, folded)
+    folded = _ACCIDENTAL_RE.sub(_spell_accidental, folded)
     folded = _TRAILING_THE_RE.sub(r"the \1\2", folded)
     folded = _COPY_RE.sub(")", folded)
     if "/" in folded and "medley" in folded:
-        folded = _MEDLEY_RE.sub(_without_medley, folded).strip(" ") or folded
+        folded = _MEDLEY_RE.sub(_remove_medley, folded).strip(" ") or folded
     if _GROUPED_RE.search(folded):
-        folded = "".join(_side_by_side(folded))
+        folded = "".join(_regroup_brackets(folded))
     if _DATED_RE.search(folded):
-        folded = _with_dates(folded)
+        folded = _attach_dates(folded)
     return folded
 
 
-def _as_words(found: re.Match[str]) -> str:
+def _spell_feet(found: re.Match[str]) -> str:
     return f"{found[1]} feet {found[2]}" if found[1] else f"{found[3]} feat-of "
 
 
-def _in_letters(found: re.Match[str]) -> str:
+def _spell_accidental(found: re.Match[str]) -> str:
     return found[0].replace("\u266d", " flat ").replace("\u266f", " sharp ").replace("#", " sharp")
 
 
-def _with_dates(folded: str) -> str:
+def _attach_dates(folded: str) -> str:
     """The title with each date behind a dash drawn to the version note before it, as brackets have it: together they are one note."""
     joined, *rest = _INNER_DASH.split(folded)
     note = ""
     for piece in rest:
         date = _BRACKET_RE.split(piece, maxsplit=1)[0]
-        is_drawn = note != "" and _is_date(words(date).split(" ")) and read_segment(f"{DASH}{date}").kept and _is_note(f"{note} {date}")
+        is_drawn = (
+            note != "" and _is_date(extract_words(date).split(" ")) and read_segment(f"{DASH}{date}").kept and _is_note(f"{note} {date}")
+        )
         joined = f"{joined} {piece}" if is_drawn else f"{joined} - {piece}"
         whole = f"{note} {piece}" if is_drawn else piece
         note = whole if _is_note(whole) and not _BRACKET_RE.search(whole) else ""
@@ -123,13 +125,13 @@ def _is_date(tokens: list[str]) -> bool:
     return bool(YEAR.match(tokens[-1])) and FUNCTION_WORDS.isdisjoint(tokens)
 
 
-def _side_by_side(folded: str) -> Iterator[str]:
+def _regroup_brackets(folded: str) -> Iterator[str]:
     """The title with its brackets regrouped, text between them as it is."""
-    for depth, text in _by_depth(folded):
-        yield text if depth == 0 else _regrouped(text)
+    for depth, text in _split_by_depth(folded):
+        yield text if depth == 0 else _regroup_bracket(text)
 
 
-def _by_depth(text: str) -> Iterator[tuple[int, str]]:
+def _split_by_depth(text: str) -> Iterator[tuple[int, str]]:
     """(0, text between brackets) and (1, inside of an outer bracket) in order; what is never closed ends with the text."""
     depth, start = 0, 0
     for place, letter in enumerate(text):
@@ -147,12 +149,12 @@ def _by_depth(text: str) -> Iterator[tuple[int, str]]:
         yield min(depth, 1), text[start:]
 
 
-def _regrouped(inside: str) -> str:
-    pieces = list(_by_depth(inside))
+def _regroup_bracket(inside: str) -> str:
+    pieces = list(_split_by_depth(inside))
     outer = " ".join(text.strip(" ") for depth, text in pieces if depth == 0)
     said = read_segment(f"{BRACKET}{outer}")
     if len(pieces) > 1 or any(depth for depth, _ in pieces):
-        return _unnested(inside, pieces, outer, is_credit=bool(said.credit), is_kept=bool(said.kept))
+        return _flatten_bracket(inside, pieces, outer, is_credit=bool(said.credit), is_kept=bool(said.kept))
     if said.kept or said.credit or _is_subtitled(inside):
         return f"({inside})"
     is_torn = any(read_segment(f"{BRACKET}{piece}").kept for piece in _INNER_DASH.split(inside))
@@ -164,21 +166,21 @@ def _is_subtitled(inside: str) -> bool:
     *names, note = _INNER_DASH.split(inside)
     said = read_segment(f"{BRACKET}{note}")
     is_cosmetic = not (said.kept or said.tags or said.credit)
-    return is_cosmetic and all(read_segment(f"{BRACKET}{name}").kept and not _is_date(words(name).split(" ")) for name in names)
+    return is_cosmetic and all(read_segment(f"{BRACKET}{name}").kept and not _is_date(extract_words(name).split(" ")) for name in names)
 
 
-def _unnested(inside: str, pieces: list[tuple[int, str]], outer: str, *, is_credit: bool, is_kept: bool) -> str:
+def _flatten_bracket(inside: str, pieces: list[tuple[int, str]], outer: str, *, is_credit: bool, is_kept: bool) -> str:
     """A bracket with brackets inside: guests keep theirs, a note stands before its inner ones, parts of the title keep their order."""
     if is_credit:
         return f"({_CLOSING_RE.sub(' ', _OPENING_RE.sub(' ', inside))})"
-    if is_kept or not words(outer):
-        return " ".join(_regrouped(text) for _, text in pieces if words(text))
+    if is_kept or not extract_words(outer):
+        return " ".join(_regroup_bracket(text) for _, text in pieces if extract_words(text))
     pieces = [(depth, text) for depth, text in pieces if not (depth and _QUALIFIER_RE.match(text))]
     flat = " ".join(text.strip(" ") for _, text in pieces)
     if any(depth and read_segment(f"{BRACKET}{text}").kept for depth, text in pieces) and not read_segment(f"{BRACKET}{flat}").kept:
         return f"({flat})"
-    return " ".join([f"({outer})", *(_regrouped(text) for depth, text in pieces if depth)])
+    return " ".join([f"({outer})", *(_regroup_bracket(text) for depth, text in pieces if depth)])
 
 
-def _without_medley(found: re.Match[str]) -> str:
+def _remove_medley(found: re.Match[str]) -> str:
     return " -" if found[0].endswith("/") else ""

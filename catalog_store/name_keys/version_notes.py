@@ -9,9 +9,17 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from catalog_store.name_keys import vocabulary
+from catalog_store.name_keys import version_words
 from catalog_store.name_keys.folding import compact
-from catalog_store.name_keys.vocabulary import COSMETIC, FOLLOWED_PHRASES, FUNCTION_WORDS, NAMED_KINDS, PHRASES, PLACED_KINDS, REMIX_ASPECTS
+from catalog_store.name_keys.version_words import (
+    COSMETIC,
+    FOLLOWED_PHRASES,
+    FUNCTION_WORDS,
+    NAMED_KINDS,
+    PHRASES,
+    PLACED_KINDS,
+    REMIX_ASPECTS,
+)
 
 Tags = tuple[str, ...]
 """Kinds of variant, `kind` or `kind:name`, and notes, which begin with COSMETIC; empty: cosmetic without a name."""
@@ -27,11 +35,11 @@ for _phrase in (*PHRASES, *FOLLOWED_PHRASES):
     _LENGTHS[_first] = tuple(sorted({_length, *_LENGTHS.get(_first, ())}, reverse=True))
 """Numbers of words of the phrases that begin with a word, the longest first: most words begin none."""
 _TAKES_NAME = NAMED_KINDS | REMIX_ASPECTS | PLACED_KINDS
-_JOINTS = frozenset({"the", "and", "x", "vs"})
+_JOINING_WORDS = frozenset({"the", "and", "x", "vs"})
 _ASPECTS_OF_REMASTERS = frozenset({"live", "mono", "stereo", "instrumental", "acoustic", "remix", "dub", "acapella"})
 
 
-class _Words(NamedTuple):
+class _NoteWords(NamedTuple):
     """A note taken apart: kinds in order, the name before them, words behind the last kind, years."""
 
     kinds: list[str]
@@ -45,34 +53,34 @@ def read_version(tokens: list[str], *, is_set_off: bool) -> Tags | None:
 
     `is_set_off`: the note stands in brackets or behind a dash; what merely follows a bracket must be plainer to be believed.
     """
-    if not vocabulary.REMASTER_WORDS.isdisjoint(tokens):
-        return _remastered(tokens, is_set_off=is_set_off)
+    if not version_words.REMASTER_WORDS.isdisjoint(tokens):
+        return _read_remaster(tokens, is_set_off=is_set_off)
     if tokens == ["in", "out"]:
         return ("acap mix",)
-    taken = _Words([], [], [], [])
+    taken = _NoteWords([], [], [], [])
     index = 0
     while index < len(tokens):
-        phrase, length = _phrase_at(tokens, index, FOLLOWED_PHRASES)
+        phrase, length = _find_phrase(tokens, index, FOLLOWED_PHRASES)
         if phrase and is_set_off and index + length < len(tokens):
-            tags = _followed(taken, FOLLOWED_PHRASES[phrase], tokens[index + length :])
+            tags = _read_followed(taken, FOLLOWED_PHRASES[phrase], tokens[index + length :])
             if tags is not None:
                 return tags
-        phrase, length = _phrase_at(tokens, index, PHRASES)
+        phrase, length = _find_phrase(tokens, index, PHRASES)
         if phrase:
             taken.kinds.append(PHRASES[phrase])
             taken.name.extend(taken.loose)
             taken.loose.clear()
         elif YEAR.match(tokens[index]):
             taken.years.append(tokens[index])
-        elif not (_ORDINAL.match(tokens[index]) and PHRASES.get(_phrase_at(tokens, index + 1, PHRASES)[0], "").startswith(COSMETIC)):
+        elif not (_ORDINAL.match(tokens[index]) and PHRASES.get(_find_phrase(tokens, index + 1, PHRASES)[0], "").startswith(COSMETIC)):
             taken.loose.append(tokens[index])
         index += max(length, 1)
     if not taken.kinds:
         return None
-    return _whole(tokens, taken, is_set_off=is_set_off)
+    return _decide_note(tokens, taken, is_set_off=is_set_off)
 
 
-def _phrase_at(tokens: list[str], index: int, table: dict[str, str]) -> tuple[str, int]:
+def _find_phrase(tokens: list[str], index: int, table: dict[str, str]) -> tuple[str, int]:
     """The longest phrase of the table that begins at this word, and its number of words; or nothing."""
     for length in _LENGTHS.get(tokens[index], ()) if index < len(tokens) else ():
         phrase = " ".join(tokens[index : index + length])
@@ -81,10 +89,12 @@ def _phrase_at(tokens: list[str], index: int, table: dict[str, str]) -> tuple[st
     return "", 0
 
 
-def _remastered(tokens: list[str], *, is_set_off: bool) -> Tags | None:
+def _read_remaster(tokens: list[str], *, is_set_off: bool) -> Tags | None:
     """A remaster, and what else the note says if it can be read."""
     years = [token for token in tokens if YEAR.match(token)]
-    rest = [token for token in tokens if not (YEAR.match(token) or token in vocabulary.REMASTER_WORDS or token in vocabulary.REMASTERING)]
+    rest = [
+        token for token in tokens if not (YEAR.match(token) or token in version_words.REMASTER_WORDS or token in version_words.REMASTERING)
+    ]
     if rest and not is_set_off:
         return None
     note = f"{COSMETIC}remaster:{years[-1]}" if years else f"{COSMETIC}remaster"
@@ -94,83 +104,83 @@ def _remastered(tokens: list[str], *, is_set_off: bool) -> Tags | None:
     return tuple(sorted({note, *(tag for tag in said if not tag.startswith("version:"))}))
 
 
-def _followed(taken: _Words, kind: str, rest: list[str]) -> Tags | None:
+def _read_followed(taken: _NoteWords, kind: str, rest: list[str]) -> Tags | None:
     """`Live at X`, `Remix by X`; None where the words go on as lyrics do: `(Live in the Moment)`."""
     before = [*taken.name, *taken.loose]
     if kind == "karaoke":
-        return tags_of([*taken.kinds, kind], [])
+        return build_tags([*taken.kinds, kind], [])
     if not FUNCTION_WORDS.isdisjoint(before) or (kind == "live" and not _is_place(rest)):
         return None
     if kind == "live" and "unplugged" in rest:
         kind, rest = "unplugged", [word for word in rest if word != "unplugged"]
     named = [kind_ for kind_ in taken.kinds if kind_ in NAMED_KINDS and kind_ != kind]
-    return tags_of(
+    return build_tags(
         [*(kind_ for kind_ in taken.kinds if kind_ not in named), kind], [token for token in rest if token not in {"the", "and"}]
     )
 
 
 def _is_place(rest: list[str]) -> bool:
     first = rest[1] if rest[0] in {"the", "a"} and len(rest) > 1 else rest[0]
-    return first not in vocabulary.NOT_A_PLACE
+    return first not in version_words.NOT_A_PLACE
 
 
-def _whole(tokens: list[str], taken: _Words, *, is_set_off: bool) -> Tags | None:  # noqa: PLR0911 - a list of rules
+def _decide_note(tokens: list[str], taken: _NoteWords, *, is_set_off: bool) -> Tags | None:  # noqa: PLR0911 - a list of rules
     """Decide over the words that are no phrase, once all are read."""
     kinds, name, loose, years = taken
-    if "karaoke" in kinds and is_set_off and FUNCTION_WORDS.isdisjoint({*name, *loose} - vocabulary.KARAOKE_WORDS):
-        return tags_of(kinds, [])
-    if not is_set_off and (name or loose or " ".join(tokens) in vocabulary.TAIL_AMBIGUOUS):
+    if "karaoke" in kinds and is_set_off and FUNCTION_WORDS.isdisjoint({*name, *loose} - version_words.KARAOKE_WORDS):
+        return build_tags(kinds, [])
+    if not is_set_off and (name or loose or " ".join(tokens) in version_words.TAIL_AMBIGUOUS):
         is_sure = kinds == ["remix"] and not loose and bool(name) and FUNCTION_WORDS.isdisjoint(name)
-        return tags_of(kinds, _bare(name)) if is_sure else None
+        return build_tags(kinds, _strip_joining_words(name)) if is_sure else None
     if loose and not all(token.isdigit() for token in loose):
-        return _with_words_behind(tokens, taken)
-    if name and (set(name) <= vocabulary.NOT_A_NAME or tokens[-3:-1] == ["in", "the"]):
+        return _read_words_behind(tokens, taken)
+    if name and (set(name) <= version_words.NOT_A_NAME or tokens[-3:-1] == ["in", "the"]):
         return None
     takes_name = [kind for kind in kinds if kind in _TAKES_NAME]
     if name and not takes_name:
-        return tags_of([*kinds, tokens[-1]], _bare(name)) if tokens[-1] in {"mix", "version"} else None
+        return build_tags([*kinds, tokens[-1]], _strip_joining_words(name)) if tokens[-1] in {"mix", "version"} else None
     if name and any(kind in PLACED_KINDS for kind in kinds) and not FUNCTION_WORDS.isdisjoint(name[name[0] == "the" :]):
         return None
     if name and kinds == ["club"] and tokens[0] == "the":
         return None
-    if not name and not years and (alone := _without_name(tokens, kinds, loose)) is not True:
+    if not name and not years and (alone := _read_nameless(tokens, kinds, loose)) is not True:
         return alone or None
     if not name and years and kinds[-1] in NAMED_KINDS | {"live"}:
         name = years
-    return tags_of(kinds, _bare(name) + loose)
+    return build_tags(kinds, _strip_joining_words(name) + loose)
 
 
-def _bare(name: list[str]) -> list[str]:
+def _strip_joining_words(name: list[str]) -> list[str]:
     """Without the words that join or lead names."""
-    return [token for token in name if token not in _JOINTS]
+    return [token for token in name if token not in _JOINING_WORDS]
 
 
-def _without_name(tokens: list[str], kinds: list[str], loose: list[str]) -> Tags | bool:
+def _read_nameless(tokens: list[str], kinds: list[str], loose: list[str]) -> Tags | bool:
     """True when the kinds stand well without a name; else what they say, False for nothing: `(The Mix)`, `(Version)`."""
     if kinds[-1] in {"mix", "session"}:
-        return tags_of(kinds[:-1], loose) if len(kinds) > 1 else False
+        return build_tags(kinds[:-1], loose) if len(kinds) > 1 else False
     return not (kinds == ["version"] and len(tokens) == 1)
 
 
-def _with_words_behind(tokens: list[str], taken: _Words) -> Tags | None:
+def _read_words_behind(tokens: list[str], taken: _NoteWords) -> Tags | None:
     """`Versión Salsa`, `Remix Brega Funk`, `Live Montreal '87`."""
     behind = taken.loose
     if taken.name or not FUNCTION_WORDS.isdisjoint(behind):
         return None
-    if tokens[0] in vocabulary.TAKES_WORDS_BEHIND and len(behind) <= LONGEST_NAME_BEHIND:
-        return tags_of(taken.kinds, behind)
-    is_dated = bool(taken.years) or not vocabulary.MONTHS.isdisjoint(behind) or any(_DATED.match(token) for token in behind)
-    if taken.kinds[-1] == "live" and tokens[0] == "live" and is_dated and vocabulary.NOT_A_PLACE.isdisjoint(behind[:1]):
-        return tags_of(taken.kinds, [*behind, *taken.years])
+    if tokens[0] in version_words.TAKES_WORDS_BEHIND and len(behind) <= LONGEST_NAME_BEHIND:
+        return build_tags(taken.kinds, behind)
+    is_dated = bool(taken.years) or not version_words.MONTHS.isdisjoint(behind) or any(_DATED.match(token) for token in behind)
+    if taken.kinds[-1] == "live" and tokens[0] == "live" and is_dated and version_words.NOT_A_PLACE.isdisjoint(behind[:1]):
+        return build_tags(taken.kinds, [*behind, *taken.years])
     return None
 
 
-def tags_of(kinds: list[str], name: list[str]) -> Tags:
+def build_tags(kinds: list[str], name: list[str]) -> Tags:
     """The tags of some kinds with one name for them; sorted, distinct."""
     notes = {kind for kind in kinds if kind.startswith(COSMETIC) and kind != COSMETIC}
     kinds = [kind for kind in kinds if not kind.startswith(COSMETIC)]
-    if len(kinds) > 1 and kinds[-1] not in vocabulary.SIZES and {"dub", "instrumental", "acapella"} & set(kinds):
-        kinds = [kind for kind in kinds if kind not in vocabulary.SIZES] if not name else kinds
+    if len(kinds) > 1 and kinds[-1] not in version_words.SIZES and {"dub", "instrumental", "acapella"} & set(kinds):
+        kinds = [kind for kind in kinds if kind not in version_words.SIZES] if not name else kinds
     who = compact(" ".join(name))
     if not who:
         return tuple(sorted(notes | {"remix" if kind == "mix" else kind for kind in kinds if kind not in {"version", "session"}}))

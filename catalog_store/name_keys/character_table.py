@@ -49,7 +49,7 @@ class CharacterTable:
         self._odd_space, self._sign = re.compile(odd_spaces), re.compile(signs)
         self._table = np.full(_ALL_CHARACTERS, int(_UNMET) << _FLAG_BITS, dtype=np.uint32)
 
-    def folded(self, texts: pl.Series) -> tuple[pl.Series, Flags]:
+    def fold_texts(self, texts: pl.Series) -> tuple[pl.Series, Flags]:
         """The texts (none of them null), folded, and the flags of each; flagged ones are for the caller to mend."""
         chunks = [self._fold(texts.slice(start, TEXTS_PER_CHUNK)) for start in range(0, len(texts), TEXTS_PER_CHUNK)]
         if not chunks:
@@ -70,7 +70,7 @@ class CharacterTable:
             ends = np.concatenate([[0], np.cumsum(stays)])[ends]
             codes, flags = codes[stays], flags[stays]
         starts = np.concatenate([[0], ends[:-1]])
-        return _as_texts(codes, ends), _flags_of_texts(codes, flags, starts, ends)
+        return _build_texts(codes, ends), _combine_flags(codes, flags, starts, ends)
 
     def _learn(self, codes: Codes) -> None:
         for code in np.unique(codes).tolist():
@@ -86,7 +86,7 @@ class CharacterTable:
             self._table[code] = flags << _FLAG_BITS | (ord(letters) if letters else 0)
 
 
-def _flags_of_texts(codes: Codes, flags: Flags, starts: Places, ends: Places) -> Flags:
+def _combine_flags(codes: Codes, flags: Flags, starts: Places, ends: Places) -> Flags:
     is_space = codes == _SPACE
     flags = flags | np.where(np.concatenate([[False], is_space[1:] & is_space[:-1]])[: len(codes)], SPACED, np.uint8(0))
     filled = starts < ends
@@ -98,7 +98,7 @@ def _flags_of_texts(codes: Codes, flags: Flags, starts: Places, ends: Places) ->
     return found
 
 
-def _as_texts(codes: Codes, ends: Places) -> pl.Series:
+def _build_texts(codes: Codes, ends: Places) -> pl.Series:
     """Characters, and where each text ends among them, as a column."""
     data = codes.tobytes().decode("utf-32-le").encode()
     if len(data) > len(codes):

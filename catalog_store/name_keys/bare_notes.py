@@ -1,6 +1,6 @@
 """Notes at the end of a key without bracket or dash: `loca remix` is the remix of `loca`; `remix`, `the remix` are songs.
 
-Only phrases that are unmistakable there (vocabulary.BARE_TAILS) and only behind a word that can end a title. What must not live here:
+Only phrases that are unmistakable there (version_words.BARE_TAILS) and only behind a word that can end a title. What must not live here:
 notes that are set off (see `segments`).
 """
 
@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import re
 
-from catalog_store.name_keys import vocabulary
+from catalog_store.name_keys import version_words
 from catalog_store.name_keys.segments import BRACKET, Segment, read_segment
 
-_TAILS = "|".join(sorted((tail.strip() for tail in vocabulary.BARE_TAILS.split("|")), key=len, reverse=True))
-LAST_TAIL_WORDS = frozenset(tail.split()[-1] for tail in vocabulary.BARE_TAILS.split("|"))
-MAY_HAVE_TAIL = f"[^ ] (?:{_TAILS})$"
+_TAILS = "|".join(sorted((tail.strip() for tail in version_words.BARE_TAILS.split("|")), key=len, reverse=True))
+LAST_NOTE_WORDS = frozenset(tail.split()[-1] for tail in version_words.BARE_TAILS.split("|"))
+MAY_HAVE_BARE_NOTE = f"[^ ] (?:{_TAILS})$"
 """Every key that `without_tail` shortens matches; read alike by Rust's and Python's expressions."""
 _TAIL_RE = re.compile(f"^(.*[^ ]) ({_TAILS})$")
 
 
-def without_tail(key: str) -> tuple[str, list[Segment]]:
+def strip_bare_notes(key: str) -> tuple[str, list[Segment]]:
     """The key without bare notes at its end, and what they say."""
     said: list[Segment] = []
-    while (found := _TAIL_RE.match(key)) and found[1].rpartition(" ")[2] not in vocabulary.NOT_A_NAME:
+    while (found := _TAIL_RE.match(key)) and found[1].rpartition(" ")[2] not in version_words.NOT_A_NAME:
         key = found[1]
         said.append(read_segment(f"{BRACKET}{found[2]}"))
     return key, said

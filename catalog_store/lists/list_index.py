@@ -1,4 +1,4 @@
-"""The lists opened: arrays by memory map, shared by all processes that open them; intersecting lists; testing membership."""
+"""The open lists: arrays mapped into memory and shared by all processes, with intersection and membership tests."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 
 from catalog_store.array_files import map_array
 from catalog_store.errors import SnapshotInvalidError
-from catalog_store.lists.layout import FORMAT_FILE, FORMAT_VERSION, LISTS, NO_RANK
-from catalog_store.lists.order import DatedOrder
+from catalog_store.lists.dated_order import DatedOrder
+from catalog_store.lists.list_format import FORMAT_FILE, FORMAT_VERSION, LISTS, NO_RANK
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
     Ranks = NDArray[np.uint32]
 
-_FIRST_LOOK = 256
-_LOOK_GROWS = 4
-_LONGEST_LOOK = 65_536
+_FIRST_STEP = 256
+_STEP_GROWTH = 4
+_LONGEST_STEP = 65_536
 
 
 class ListIndex:
-    """One snapshot's lists."""
+    """The lists of one snapshot."""
 
     def __init__(self, folder: Path) -> None:
-        """`folder` holds the files of layout.py; SnapshotInvalidError when they are of another format."""
+        """Open the files that list_format.py specifies in `folder`; SnapshotInvalidError when their format is another."""
         version = json.loads((folder / FORMAT_FILE).read_text())["format_version"]
         if version != FORMAT_VERSION:
             raise SnapshotInvalidError(f"{folder} has list format {version}, this program reads {FORMAT_VERSION}")
@@ -44,26 +44,26 @@ class ListIndex:
         return len(self._track_ranks) - 1
 
     def ranks(self, name: str, first: int, length: int) -> Ranks:
-        """A list by where it begins."""
+        """Return the list of `length` ranks that begins at `first`."""
         ranks: Ranks = self._lists[name][first : first + length]
         return ranks
 
     def track_ranks(self, recording_ids: NDArray[np.uint64]) -> Ranks:
-        """Ranks of recording ids, NO_RANK where there is none."""
+        """Return the ranks of recording ids, NO_RANK where there is none."""
         ranks = np.full(len(recording_ids), NO_RANK, dtype=np.uint32)
         known = recording_ids < np.uint64(len(self._track_ranks))
         ranks[known] = self._track_ranks[recording_ids[known]]
         return ranks
 
 
-def within(ranks: Ranks, start: int, end: int) -> Ranks:
-    """The part of a list from rank `start` up to `end`."""
+def slice_ranks(ranks: Ranks, start: int, end: int) -> Ranks:
+    """Return the part of a list from rank `start` up to `end`."""
     first, last = np.searchsorted(ranks, np.array([start, end], dtype=np.uint32))
     return ranks[first:last]
 
 
-def members(ranks: Ranks, candidates: Ranks) -> NDArray[np.bool_]:
-    """Which candidates stand on the list."""
+def find_members(ranks: Ranks, candidates: Ranks) -> NDArray[np.bool_]:
+    """Return which candidates are on the list."""
     if not len(ranks):
         return np.zeros(len(candidates), dtype=np.bool_)
     at = np.searchsorted(ranks, candidates)
@@ -72,18 +72,18 @@ def members(ranks: Ranks, candidates: Ranks) -> NDArray[np.bool_]:
     return found
 
 
-def first_common(lists: Sequence[Ranks], count: int) -> Ranks:
-    """The first `count` ranks that stand on all lists: the shortest is walked in growing steps, the others are searched."""
+def intersect_lists(lists: Sequence[Ranks], count: int) -> Ranks:
+    """Return the first `count` ranks that are on all lists. The shortest is read in growing steps, the others are searched."""
     shortest, *others = sorted(lists, key=len)
     found: list[Ranks] = []
-    at, look = 0, max(count, _FIRST_LOOK)
+    at, look = 0, max(count, _FIRST_STEP)
     if not others:
         return shortest[:count]
     while at < len(shortest) and count > 0:
         common = shortest[at : at + look]
         for other in others:
-            common = common[members(within(other, int(common[0]), int(common[-1]) + 1), common)] if len(common) else common
+            common = common[find_members(slice_ranks(other, int(common[0]), int(common[-1]) + 1), common)] if len(common) else common
         found.append(common[:count])
         count -= len(found[-1])
-        at, look = at + look, min(look * _LOOK_GROWS, _LONGEST_LOOK)
+        at, look = at + look, min(look * _STEP_GROWTH, _LONGEST_STEP)
     return np.concatenate(found) if found else shortest[:0]

@@ -8,8 +8,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from catalog_store.name_keys import fold, title_keys, title_keys_frame
-from catalog_store.name_keys.characters import HARD, SIGN, SPACED, STYLED
-from catalog_store.name_keys.folding import fold_flagged, fold_series, words
+from catalog_store.name_keys.character_table import HARD, SIGN, SPACED, STYLED
+from catalog_store.name_keys.folding import extract_words, fold_series, fold_with_flags
 
 _PIECES = """
 Song love ( ) [ ] 【 】 （ ） - ~ – feat. ft Featuring (feat.X) Remix Radio Edit (Live) Part II vol No One v I & &amp; $ ! A$AP P!nk P!n!k '
@@ -32,10 +32,10 @@ def test_every_character_of_the_basic_plane_folds_alike_wherever_it_stands() -> 
 @given(st.lists(texts | st.text(st.characters(exclude_categories=["Cn", "Co", "Cs"]))))
 @example(["", " ", "か\u3099", "a\u0323\u0301\u3099", "\x1e(", "한국"])
 def test_columns_fold_as_single_texts_do_and_unflagged_ones_are_their_own_words(shown: list[str]) -> None:
-    folded, flags = fold_flagged(pl.Series(shown, dtype=pl.String))
+    folded, flags = fold_with_flags(pl.Series(shown, dtype=pl.String))
     assert folded.to_list() == [fold(text) for text in shown]
     plain = [text for text, flag in zip(folded.to_list(), flags, strict=True) if not flag and " n " not in text]
-    assert plain == [words(text) for text in plain]
+    assert plain == [extract_words(text) for text in plain]
 
 
 def test_flags_name_what_the_table_cannot_say_of_a_text_and_nothing_else() -> None:
@@ -51,7 +51,7 @@ def test_flags_name_what_the_table_cannot_say_of_a_text_and_nothing_else() -> No
         "rock-n-roll": SIGN,
         "\u3042\u3099": HARD,
     }
-    _, flags = fold_flagged(pl.Series(list(flagged)))
+    _, flags = fold_with_flags(pl.Series(list(flagged)))
     assert dict(zip(flagged, flags.tolist(), strict=True)) == flagged
 
 

@@ -5,23 +5,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catalog_store.serving.keys import KEY_SPACES, NAME_KINDS, iswc_code, iswc_text, key_hash, name_hash, spelled
+from catalog_store.serving.lookup_keys import KEY_SPACES, NAME_KINDS, decode_iswc, encode_iswc, hash_key, hash_name, normalize_key
 
 
 def test_a_hash_tells_texts_lengths_and_spaces_apart() -> None:
     asked = [(space, text) for space in range(len(KEY_SPACES)) for text in ("", "\0", "\0\0", "1", "1\0", "12345678", "123456781", "0")]
-    assert len({key_hash(*one) for one in asked}) == len(asked)
+    assert len({hash_key(*one) for one in asked}) == len(asked)
 
 
 @given(st.text(st.characters(exclude_categories=("Cs",)), max_size=40))
 def test_hashes_of_names_fit_integers_of_sqlite_and_kinds_are_told_apart(key: str) -> None:
-    hashes = [name_hash(kind, key) for kind in range(len(NAME_KINDS))]
+    hashes = [hash_name(kind, key) for kind in range(len(NAME_KINDS))]
     assert all(0 <= one < 2**63 for one in hashes)
     assert len(set(hashes)) == len(hashes)
 
 
 def test_hashes_spread_evenly_also_of_numbers_that_follow_each_other() -> None:
-    hashes = np.array([key_hash(2, str(number)) for number in range(64_000)], dtype=np.uint64)
+    hashes = np.array([hash_key(2, str(number)) for number in range(64_000)], dtype=np.uint64)
     assert len(np.unique(hashes)) == 64_000
     for shift in (0, 16, 32, 54):
         filled = np.bincount((hashes >> np.uint64(shift) & np.uint64(1023)).astype(np.int64), minlength=1024)
@@ -39,9 +39,9 @@ def test_hashes_spread_evenly_also_of_numbers_that_follow_each_other() -> None:
     ],
 )
 def test_keys_are_spelled_as_stored(space: str, text: str, stored: str) -> None:
-    assert spelled(space, text) == stored
+    assert normalize_key(space, text) == stored
 
 
 @given(st.integers(0, 10**10 - 1).map(lambda number: f"T{number:010d}"))
 def test_iswcs_read_back(iswc: str) -> None:
-    assert iswc_text(iswc_code(iswc)) == iswc
+    assert decode_iswc(encode_iswc(iswc)) == iswc

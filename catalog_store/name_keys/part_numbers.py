@@ -68,17 +68,17 @@ def is_numeral(token: str) -> bool:
     return len(token) == 1 or token.isdigit() or token in _ROMAN or token in _WRITTEN
 
 
-def with_numbered_parts(key: str) -> str:
+def number_parts(key: str) -> str:
     """The key with its parts and volumes numbered in digits."""
     if not _MAY_HAVE_PARTS_RE.search(key):
         return key
-    tokens = [word for token in key.split(" ") for word in _apart(token)]
+    tokens = [word for token in key.split(" ") for word in _split_attached(token)]
     out: list[str] = []
     index = 0
     while index < len(tokens):
         name, unit = tokens[index], _NAMES.get(tokens[index])
         index += 1
-        number = _number(tokens, index, name) if unit else None
+        number = _read_number(tokens, index, name) if unit else None
         if number is None:
             out.append(name)
             continue
@@ -86,21 +86,21 @@ def with_numbered_parts(key: str) -> str:
         while number is not None:
             out.append(number)
             index += 1
-            number = _number(tokens, index, name)
+            number = _read_number(tokens, index, name)
             if number is None and index + 1 < len(tokens) and tokens[index] == "and":
-                number = _number(tokens, index + 1, name)
+                number = _read_number(tokens, index + 1, name)
                 if number is not None:
                     out.append("and")
                     index += 1
     return " ".join(out)
 
 
-def _apart(token: str) -> tuple[str, ...]:
+def _split_attached(token: str) -> tuple[str, ...]:
     attached = _ATTACHED.match(token)
     return (attached[1], attached[2]) if attached else (token,)
 
 
-def _number(tokens: list[str], index: int, name: str) -> str | None:
+def _read_number(tokens: list[str], index: int, name: str) -> str | None:
     """The numeral at this place in digits; a single letter counts only at the end or before another numeral."""
     if index >= len(tokens):
         return None

@@ -1,7 +1,7 @@
-"""Tracks and releases as they lie in `serving/bodies/`: encoded wire JSON made column by column, condensed, then zstd with a dictionary.
+"""Tracks and releases as stored in `serving/bodies/`: wire JSON encoded by column, condensed, then compressed by zstd with a dictionary.
 
-The shape of the JSON is the /v1 contract's (B1, B5, B6, B15, A14). Add a field here when the contract grows one; readers hand the bytes on
-as they are. What must not live here: SQL and files.
+The /v1 contract fixes the shape of the JSON (B1, B5, B6, B15, A14). Add a field here when the contract gains one: readers pass the bytes on
+unchanged. SQL and files do not belong here.
 """
 
 from __future__ import annotations
@@ -12,28 +12,29 @@ import polars as pl
 import zstandard
 
 from catalog_store.platforms import LINK_SOURCES
-from catalog_store.serving.fragments import RELEASE_FRAGMENTS, TRACK_FRAGMENTS, condensed_expr
+from catalog_store.serving.fragments import RELEASE_FRAGMENTS, TRACK_FRAGMENTS, condense_expr
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 DICTIONARY_BYTES = 256 * 1024
-"""Half as much costs 4 % more bytes and saves 0.1 us of a lookup."""
+"""Half as much costs 4 % more bytes and saves 0.1 us per lookup."""
 SAMPLES = 16_384
 LEVEL = 5
-"""The next one takes twice the time and saves 1 %."""
+"""The next level takes twice the time and saves 1 %."""
 HEAD = '{"title":"'
-"""How wire JSON begins when there is no id yet."""
+"""The beginning of wire JSON without its id."""
 _NO_OTHER_CREDIT = ',"credited_as":null'
-"""Left out: the member stands only where a credit says another name. No text in JSON holds a bare quote, so only the member is met."""
+"""Removed from stored text: the member exists only where a credit uses another name. JSON text never contains a bare quote, so the
+replacement hits only the member."""
 SLUG_MARK = "/"
-"""Before the slug of the link in front of it; links begin with a digit."""
+"""Marks the slug of the link before it. Links begin with a digit, so the two differ."""
 _TRAINABLE_SAMPLES = 1_000
-"""zstd asks for many times the dictionary in samples; below that the samples themselves serve as dictionary."""
+"""zstd needs samples of many times the dictionary's size. With fewer, the samples themselves are the dictionary."""
 
 
-def track_lines(tracks: pl.DataFrame, companion: pl.DataFrame) -> list[bytes]:
-    """Rows of the `track` table -> both lines of each, condensed, in row order; `companion` as `companions` makes it."""
+def encode_tracks(tracks: pl.DataFrame, companion: pl.DataFrame) -> list[bytes]:
+    """Encode rows of the `track` table: both lines of each, condensed, in row order. `companion` comes from `encode_companions`."""
     wire = pl.struct(
         title="title",
         releases=pl.col("releases").list.eval(_track_release()),
@@ -43,10 +44,10 @@ def track_lines(tracks: pl.DataFrame, companion: pl.DataFrame) -> list[bytes]:
         genre="genres",
         subgenre="subgenres",
     ).struct.json_encode()
-    both = tracks.select("recording_id", wire=_without_head(wire, TRACK_FRAGMENTS)).join(
+    both = tracks.select("recording_id", wire=_strip_head(wire, TRACK_FRAGMENTS)).join(
         companion, on="recording_id", how="left", maintain_order="left"
     )
-    return _joined(both, "wire", "companion")
+    return _join_lines(both, "wire", "companion")
 
 
 def _track_release() -> pl.Expr:
@@ -76,11 +77,11 @@ def _label(identifier: pl.Expr, name: pl.Expr) -> pl.Expr:
     return pl.when(identifier.is_not_null()).then(pl.struct(id=identifier, name=name))
 
 
-def companions(recordings: pl.DataFrame, links: pl.DataFrame, isrcs: pl.DataFrame, works: pl.DataFrame) -> pl.DataFrame:
-    """What goes with each track: rows of `recording`, `platform_link`, `recording_isrc`, `work_recording`.
+def encode_companions(recordings: pl.DataFrame, links: pl.DataFrame, isrcs: pl.DataFrame, works: pl.DataFrame) -> pl.DataFrame:
+    """Encode the data beside each track from rows of `recording`, `platform_link`, `recording_isrc` and `work_recording`.
 
-    Returns [recording_id, companion], one line of JSON per row of `recordings`, in their order. Links stand in platform order, ids of
-    one platform shortest first (for numbers: oldest first); ISRCs but the representative one and ISWCs in their own order.
+    Return [recording_id, companion] with one line of JSON per row of `recordings`, in their order. Links are in platform order, the ids of
+    one platform shortest first (for numbers: oldest first). ISRCs other than the representative one, and ISWCs, are in their own order.
     """
     source = pl.col("source").replace_strict({source: str(index) for index, source in enumerate(LINK_SOURCES)})
     slug = SLUG_MARK + pl.col("slug")
@@ -94,11 +95,11 @@ def companions(recordings: pl.DataFrame, links: pl.DataFrame, isrcs: pl.DataFram
         told = pl.concat_list(values).explode().drop_nulls().alias(name)
         grouped = rows.group_by("recording_id", maintain_order=True).agg(told)
         found = found.join(grouped, on="recording_id", how="left", maintain_order="left").with_columns(pl.col(name).fill_null([]))
-    return found.select("recording_id", companion=_as_array(("artist_credit", *lists)))
+    return found.select("recording_id", companion=_encode_array(("artist_credit", *lists)))
 
 
-def release_lines(releases: pl.DataFrame, placements: pl.DataFrame) -> list[bytes]:
-    """Rows of `release` -> both lines of each, condensed, in row order; `placements`: rows of `recording_release`."""
+def encode_releases(releases: pl.DataFrame, placements: pl.DataFrame) -> list[bytes]:
+    """Encode rows of `release`: both lines of each, condensed, in row order; `placements` are rows of `recording_release`."""
     disc, number = pl.col("disc_number").cast(pl.Int64), pl.col("track_number").cast(pl.Int64)
     is_plain = ((disc == 1) & (number == pl.int_range(1, pl.len() + 1))).fill_null(value=False).all()
     listed = (
@@ -115,32 +116,32 @@ def release_lines(releases: pl.DataFrame, placements: pl.DataFrame) -> list[byte
         release_date_precision="release_date_precision",
         track_count="track_count",
     ).struct.json_encode()
-    rest = _as_array(("release_type", "catalog_number", "gtin", "recording_id", "places"))
+    rest = _encode_array(("release_type", "catalog_number", "gtin", "recording_id", "places"))
     joined = releases.join(listed, on="release_id", how="left", maintain_order="left")
     filled = joined.with_columns(pl.col("recording_id", "places").fill_null([]))
-    return _joined(filled.select(wire=_without_head(wire, RELEASE_FRAGMENTS), rest=rest), "wire", "rest")
+    return _join_lines(filled.select(wire=_strip_head(wire, RELEASE_FRAGMENTS), rest=rest), "wire", "rest")
 
 
-def _without_head(wire: pl.Expr, fragments: Mapping[str, str]) -> pl.Expr:
-    """The id is the row's key and is not stored a second time: readers put it and HEAD in front."""
-    return condensed_expr(wire.str.slice(len(HEAD)).str.replace_all(_NO_OTHER_CREDIT, "", literal=True), fragments)
+def _strip_head(wire: pl.Expr, fragments: Mapping[str, str]) -> pl.Expr:
+    """Drop the id and HEAD, which readers put back: the id is the row's key and is not stored twice."""
+    return condense_expr(wire.str.slice(len(HEAD)).str.replace_all(_NO_OTHER_CREDIT, "", literal=True), fragments)
 
 
-def _as_array(columns: Sequence[str]) -> pl.Expr:
-    """Columns as a JSON array: names of members would cost ten bytes a row."""
+def _encode_array(columns: Sequence[str]) -> pl.Expr:
+    """Encode columns as a JSON array: names of members would cost ten bytes a row."""
     first, *others = columns
     named = pl.struct(first, *others).struct.json_encode()
-    # No text in JSON holds a bare quote, so only the names of the members are met.
+    # JSON text never contains a bare quote, so the replacement hits only the names of the members.
     bare = named.str.replace_many([f'{{"{first}":', *(f',"{name}":' for name in others)], ["[", *"," * len(others)])
     return bare.str.slice(0, bare.str.len_chars() - 1) + "]"
 
 
-def _joined(rows: pl.DataFrame, *columns: str) -> list[bytes]:
+def _join_lines(rows: pl.DataFrame, *columns: str) -> list[bytes]:
     return [text.encode() for text in rows.select(pl.concat_str(*columns, separator="\n")).to_series()]
 
 
-def train(samples: Sequence[bytes]) -> bytes:
-    """The dictionary for bodies that look like `samples`; the same samples give the same dictionary."""
+def train_dictionary(samples: Sequence[bytes]) -> bytes:
+    """Train the dictionary for bodies like `samples`; the same samples give the same dictionary."""
     content = b"".join(samples)
     if len(samples) < _TRAINABLE_SAMPLES:
         return content[-DICTIONARY_BYTES:] or b"nothing yet"
@@ -150,7 +151,7 @@ def train(samples: Sequence[bytes]) -> bytes:
 
 
 def compress(bodies: list[bytes], dictionary: bytes) -> list[bytes]:
-    """One frame per body."""
+    """Compress each body into one frame."""
     if not bodies:
         return []
     parameters = zstandard.ZstdCompressionParameters.from_level(
@@ -162,6 +163,6 @@ def compress(bodies: list[bytes], dictionary: bytes) -> list[bytes]:
     return [frames[number].tobytes() for number in range(len(frames))]
 
 
-def decompressor(dictionary: bytes) -> zstandard.ZstdDecompressor:
-    """A decompressor of bodies; not to be shared between threads."""
+def create_decompressor(dictionary: bytes) -> zstandard.ZstdDecompressor:
+    """Create a decompressor of bodies. Threads must not share it."""
     return zstandard.ZstdDecompressor(dict_data=zstandard.ZstdCompressionDict(dictionary), format=zstandard.FORMAT_ZSTD1_MAGICLESS)

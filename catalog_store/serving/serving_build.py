@@ -1,8 +1,7 @@
-"""Writes `serving/` but the search index: `serving.sqlite`, bodies, keys and lists, from the tables of a snapshot.
+"""The build of `serving/` except the search index: `serving.sqlite`, bodies, keys and lists, from the tables of a snapshot.
 
-Memory is bounded by one block of tracks, a few columns of the size of an id, and DuckDB's limit. Every table is filled in key order (see
-schema.py); what does not lie on disk in that order is sorted by DuckDB, which spills. The lines are in bodies.py. What must not live
-here: asking.
+Memory is bounded by one block of tracks, a few id-sized columns, and DuckDB's limit. Every table is filled in key order (schema.py). DuckDB
+sorts the tables that are stored in another order, and spills to disk. body_encoding.py encodes the lines; store.py reads the result.
 """
 
 from __future__ import annotations
@@ -17,14 +16,14 @@ import numpy as np
 import polars as pl
 
 from catalog_store.changes import changes_from, earlier_builds
-from catalog_store.lists.build import build_lists
 from catalog_store.lists.dates import unheard_sql
+from catalog_store.lists.list_build import build_lists
 from catalog_store.name_keys import name_key_expr
 from catalog_store.platforms import LINK_SOURCES
-from catalog_store.serving.bodies import SAMPLES, companions, compress, release_lines, track_lines, train
+from catalog_store.serving.body_encoding import SAMPLES, compress, encode_companions, encode_releases, encode_tracks, train_dictionary
 from catalog_store.serving.body_file import write_bodies
 from catalog_store.serving.key_index import build_keys
-from catalog_store.serving.keys import NAME_KINDS, name_hash
+from catalog_store.serving.lookup_keys import NAME_KINDS, hash_name
 from catalog_store.serving.schema import (
     BODIES_FOLDER,
     DDL,
@@ -51,12 +50,12 @@ ROWS_PER_BLOCK = 120_000
 """Tracks encoded at once: about 300 MB of Python and Arrow objects. Smaller blocks read the parts of a table more often."""
 _SORT_MEMORY = "1GB"
 _PACKED_BYTES = 8
-_RESORTED = {
+_SORTED_TABLES = {
     "isrcs": "SELECT * FROM recording_isrc WHERE NOT is_representative ORDER BY recording_id, isrc",
     "works": "SELECT * FROM work_recording ORDER BY recording_id, iswc",
     "placements": "SELECT * FROM recording_release ORDER BY release_id, recording_id",
 }
-"""Tables in the order in which blocks of tracks or releases want them."""
+"""Tables in the order in which blocks of tracks or releases need them."""
 _WORK = f"""
 SELECT substr(iswc, 2)::BIGINT AS code, work.title,
     (({unheard_sql("popularity")})::UBIGINT << {WORK_ID_BITS}) | recording_id::UBIGINT AS packed
@@ -65,16 +64,16 @@ FROM work LEFT JOIN (FROM work_recording JOIN recording USING (recording_id)) US
 
 
 def build_serving(tables: Tables, folder: Path, *, snapshot_id: str = "", previous: Path | None = None) -> None:
-    """Write everything but the search index into `folder` (which exists) from the catalog tables `tables`.
+    """Write everything but the search index from the catalog tables `tables` into the existing `folder`.
 
-    `previous` is the folder of the snapshot that is live now: what became of its ids is told by `change`.
+    `previous` is the folder of the live snapshot. Table `change` records what became of its ids.
     """
     build_keys(tables, folder / KEYS_FOLDER)
     lengths = build_lists(tables, folder / LISTS_FOLDER)
     scratch = folder / ".sorting"
     scratch.mkdir()
     with closing(sqlite3.connect(folder / FILE_NAME, isolation_level=None)) as file:
-        # The file is thrown away when anything fails, and flushed by the publisher: no journal, no syncs.
+        # A failed build discards the file, and the publisher flushes it: neither a journal nor syncs are needed.
         file.execute("PRAGMA journal_mode = OFF")
         file.execute("PRAGMA synchronous = OFF")
         file.executescript(DDL)
@@ -82,17 +81,17 @@ def build_serving(tables: Tables, folder: Path, *, snapshot_id: str = "", previo
         with closing(duckdb.connect(config={"memory_limit": _SORT_MEMORY, "temp_directory": str(scratch)})) as sorter:
             for name in ("recording", "recording_isrc", "recording_release", "external_redirect", "work", "work_recording", "redirect"):
                 sorter.execute(f'CREATE VIEW "{name}" AS SELECT * FROM {sql_source(tables[name])}')
-            for name, query in _RESORTED.items():
+            for name, query in _SORTED_TABLES.items():
                 sorter.execute(f"COPY ({query}) TO '{scratch / name}.parquet' (ROW_GROUP_SIZE {ROWS_PER_BLOCK}, COMPRESSION lz4)")
             _insert(file, "meta", [("format_version", FORMAT_VERSION)])
             bodies = folder / BODIES_FOLDER
             bodies.mkdir()
-            _write_bodies(bodies, "track", _ids(tables, "recording"), lambda chosen: _track_lines(tables, scratch, chosen))
-            _write_bodies(bodies, "release", _ids(tables, "release"), lambda chosen: _release_lines(tables, scratch, chosen))
+            _write_bodies(bodies, "track", _read_ids(tables, "recording"), lambda chosen: _encode_tracks(tables, scratch, chosen))
+            _write_bodies(bodies, "release", _read_ids(tables, "release"), lambda chosen: _encode_releases(tables, scratch, chosen))
             _write_named(file, tables, lengths)
             _write_works(file, sorter)
-            for table, query in _queries():
-                for rows in _blocks(sorter, query):
+            for table, query in _list_redirect_queries():
+                for rows in _read_blocks(sorter, query):
                     _insert(file, table, rows)
         _write_history(file, tables, snapshot_id, previous)
         file.execute("COMMIT")
@@ -105,42 +104,42 @@ def _insert(file: sqlite3.Connection, table: str, rows: list[tuple[Any, ...]]) -
 
 
 def _write_bodies(folder: Path, name: str, ids: pl.Series, lines_of: Callable[[pl.Expr], list[bytes]]) -> None:
-    """Tracks or releases; `ids` ascend, `lines_of` takes a condition on the id."""
+    """Write tracks or releases; `ids` ascend, `lines_of` takes a condition on the id."""
     identifier = pl.col(ids.name)
     sample = ids.gather_every(max(1, len(ids) // SAMPLES))
-    dictionary = train(lines_of(identifier.is_in(sample.implode())))
+    dictionary = train_dictionary(lines_of(identifier.is_in(sample.implode())))
     chunks = (ids.slice(first, ROWS_PER_BLOCK) for first in range(0, len(ids), ROWS_PER_BLOCK))
     blocks = ((chunk.to_numpy(), compress(lines_of(identifier.is_between(chunk[0], chunk[-1])), dictionary)) for chunk in chunks)
     write_bodies(folder, name, dictionary, blocks)
 
 
-def _ids(tables: Tables, entity: str) -> pl.Series:
+def _read_ids(tables: Tables, entity: str) -> pl.Series:
     return scan_table(TABLES[entity], tables[entity]).select(f"{entity}_id").collect().to_series()
 
 
-def _chosen(tables: Tables, name: str, chosen: pl.Expr) -> pl.DataFrame:
+def _read_rows(tables: Tables, name: str, chosen: pl.Expr) -> pl.DataFrame:
     return scan_table(TABLES[name], tables[name]).filter(chosen).collect()
 
 
-def _track_lines(tables: Tables, scratch: Path, chosen: pl.Expr) -> list[bytes]:
-    tracks, recordings, links = (_chosen(tables, name, chosen) for name in ("track", "recording", "platform_link"))
+def _encode_tracks(tables: Tables, scratch: Path, chosen: pl.Expr) -> list[bytes]:
+    tracks, recordings, links = (_read_rows(tables, name, chosen) for name in ("track", "recording", "platform_link"))
     isrcs, works = (pl.scan_parquet(scratch / f"{name}.parquet").filter(chosen).collect() for name in ("isrcs", "works"))
-    return track_lines(tracks, companions(recordings, links, isrcs, works))
+    return encode_tracks(tracks, encode_companions(recordings, links, isrcs, works))
 
 
-def _release_lines(tables: Tables, scratch: Path, chosen: pl.Expr) -> list[bytes]:
-    return release_lines(_chosen(tables, "release", chosen), pl.scan_parquet(scratch / "placements.parquet").filter(chosen).collect())
+def _encode_releases(tables: Tables, scratch: Path, chosen: pl.Expr) -> list[bytes]:
+    return encode_releases(_read_rows(tables, "release", chosen), pl.scan_parquet(scratch / "placements.parquet").filter(chosen).collect())
 
 
 def _write_named(file: sqlite3.Connection, tables: Tables, lengths: Lengths) -> None:
     """Fill `artist`, `label`, `genre` and `name`."""
     for entity in ("artist", "label"):
-        extents = [extent for of in ("tracks", "releases") for extent in _extents(lengths[f"{entity}_{of}"])]
-        for block in _slices(scan_table(TABLES[entity], tables[entity]).select(f"{entity}_id", "name").collect()):
+        extents = [extent for of in ("tracks", "releases") for extent in _locate_lists(lengths[f"{entity}_{of}"])]
+        for block in _split_blocks(scan_table(TABLES[entity], tables[entity]).select(f"{entity}_id", "name").collect()):
             ids = block[f"{entity}_id"].to_numpy()
             columns = (extent[ids].tolist() for extent in extents)
             _insert(file, entity, list(zip(ids.tolist(), block["name"].to_list(), *columns, strict=True)))
-    starts, sizes = _extents(lengths["genre_tracks"])
+    starts, sizes = _locate_lists(lengths["genre_tracks"])
     genres = scan_table(TABLES["genre"], tables["genre"]).sort("genre_id").collect()
     for row in genres.iter_rows(named=True):
         parent = row["main_name"] if row["type"] == "subgenre" else None
@@ -148,11 +147,11 @@ def _write_named(file: sqlite3.Connection, tables: Tables, lengths: Lengths) -> 
         _insert(file, "genre", [(node, row["name"], row["type"], parent, int(starts[node]), int(sizes[node]))])
     for kind, entity in enumerate(NAME_KINDS):
         named = scan_table(TABLES[entity], tables[entity]).select(id=f"{entity}_id", name="name", other_name=pl.lit("")).collect()
-        _insert_names(file, kind, pl.concat([named, _other_names(tables)]) if entity == "artist" else named)
+        _insert_names(file, kind, pl.concat([named, _read_other_names(tables)]) if entity == "artist" else named)
 
 
-def _other_names(tables: Tables) -> pl.DataFrame:
-    """[id, name, other_name] of the artists whom a recording or release credits by another name than their own."""
+def _read_other_names(tables: Tables) -> pl.DataFrame:
+    """Return [id, name, other_name] of the artists that a recording or release credits under another name."""
     credited = {"recording_artist": "credited_as", "release": "artist_credited_as"}
     found = [
         scan_table(TABLES[table], tables[table]).select(id="artist_id", name=column, other_name=column).drop_nulls().unique()
@@ -161,16 +160,16 @@ def _other_names(tables: Tables) -> pl.DataFrame:
     return pl.concat(found).unique().sort("id", "name").collect()
 
 
-def _extents(lengths: NDArray[np.uint32]) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
-    """(where the list of each id begins, how long it is)."""
+def _locate_lists(lengths: NDArray[np.uint32]) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
+    """Return (where the list of each id begins, its length)."""
     return np.cumsum(lengths, dtype=np.int64) - lengths, lengths
 
 
 def _insert_names(file: sqlite3.Connection, kind: int, named: pl.DataFrame) -> None:
-    blocks = [block.select(key=name_key_expr(pl.col("name")))["key"] for block in _slices(named)]
-    hashes = np.fromiter((name_hash(kind, key) for keys in blocks for key in keys), np.int64, named.height)
+    blocks = [block.select(key=name_key_expr(pl.col("name")))["key"] for block in _split_blocks(named)]
+    hashes = np.fromiter((hash_name(kind, key) for keys in blocks for key in keys), np.int64, named.height)
     keyed = named.select(pl.Series("hash", hashes), "id", "other_name").sort("hash", "id", "other_name")
-    for block in _slices(keyed):
+    for block in _split_blocks(keyed):
         _insert(file, "name", [(kind, *row) for row in block.iter_rows()])
 
 
@@ -179,15 +178,15 @@ def _write_works(file: sqlite3.Connection, sorter: duckdb.DuckDBPyConnection) ->
     for batch in sorter.sql(_WORK).to_arrow_reader(ROWS_PER_BLOCK):
         rows = pl.DataFrame(batch)
         rows = rows if begun is None else pl.concat([begun, rows])
-        # The last work may go on in the next batch.
+        # The last work may continue in the next batch.
         is_last = pl.col("code") == rows["code"][-1]
         begun = rows.filter(is_last)
-        _insert(file, "work", _work_rows(rows.filter(~is_last)))
+        _insert(file, "work", _pack_works(rows.filter(~is_last)))
     if begun is not None:
-        _insert(file, "work", _work_rows(begun))
+        _insert(file, "work", _pack_works(begun))
 
 
-def _work_rows(rows: pl.DataFrame) -> list[tuple[int, str, bytes]]:
+def _pack_works(rows: pl.DataFrame) -> list[tuple[int, str, bytes]]:
     works = rows.group_by("code", maintain_order=True).agg(pl.col("title").first(), pl.col("packed").drop_nulls())
     held = works["packed"].explode(empty_as_null=False).to_numpy().astype("<u8").tobytes()
     ends = (works["packed"].list.len().cast(pl.Int64).cum_sum() * _PACKED_BYTES).to_list()
@@ -196,12 +195,12 @@ def _work_rows(rows: pl.DataFrame) -> list[tuple[int, str, bytes]]:
     return list(zip(works["code"].to_list(), works["title"].to_list(), recordings, strict=True))
 
 
-def _slices(frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
+def _split_blocks(frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
     return frame.iter_slices(ROWS_PER_BLOCK)
 
 
-def _queries() -> Iterator[tuple[str, str]]:
-    """(table, DuckDB query for its rows in key order)."""
+def _list_redirect_queries() -> Iterator[tuple[str, str]]:
+    """Yield (table, DuckDB query for its rows in key order)."""
     for position, platform in enumerate(LINK_SOURCES):
         yield "retired_key", f"SELECT {position}, old_id, new_id FROM external_redirect WHERE source = '{platform}' ORDER BY old_id"
     for position, kind in enumerate(REDIRECT_KINDS):
@@ -217,7 +216,7 @@ def _write_history(file: sqlite3.Connection, tables: Tables, snapshot_id: str, p
         _insert(file, "change", [(now, *change) for change in changes_from(previous, tables)])
 
 
-def _blocks(sorter: duckdb.DuckDBPyConnection, query: str) -> Iterable[list[tuple[Any, ...]]]:
+def _read_blocks(sorter: duckdb.DuckDBPyConnection, query: str) -> Iterable[list[tuple[Any, ...]]]:
     sorter.execute(query)
     while rows := sorter.fetchmany(ROWS_PER_BLOCK):
         yield rows

@@ -5,26 +5,26 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from catalog_store.serving.stored import Stored, carries, companion, is_linked
+from catalog_store.serving.stored_body import StoredBody, has_isrc, is_linked, read_companion
 
 SHOWN, OTHER = "USABC2300001", "GBXYZ0100002"
 
 
-def stored(credit: str = "Nobody", links: tuple[str, ...] = (), isrcs: tuple[str, ...] = (), works: tuple[str, ...] = ()) -> Stored:
+def stored(credit: str = "Nobody", links: tuple[str, ...] = (), isrcs: tuple[str, ...] = (), works: tuple[str, ...] = ()) -> StoredBody:
     condensed = b'A \\"title\\"\x01...\x04%b\x05180' % SHOWN.encode()
-    return Stored(7, condensed + b"\n" + msgspec.json.encode([credit, links, isrcs, works]))
+    return StoredBody(7, condensed + b"\n" + msgspec.json.encode([credit, links, isrcs, works]))
 
 
 def test_both_kinds_of_codes_are_carried() -> None:
     track = stored(isrcs=("FRABC9900001", OTHER))
-    assert [carries(track, code) for code in (SHOWN, OTHER, "FRABC9900001", "FRABC9900002")] == [True, True, True, False]
+    assert [has_isrc(track, code) for code in (SHOWN, OTHER, "FRABC9900001", "FRABC9900002")] == [True, True, True, False]
 
 
 @pytest.mark.parametrize("credit", [OTHER, f'"{OTHER}"', f'x","{OTHER}', f'\\"{OTHER}"', f"{OTHER},"])
 def test_an_artist_called_like_a_code_carries_nothing(credit: str) -> None:
-    assert companion(stored(credit)).credit == credit
-    assert not carries(stored(credit), OTHER)
-    assert not carries(stored(links=("0abc", f"/{OTHER}")), OTHER)
+    assert read_companion(stored(credit)).credit == credit
+    assert not has_isrc(stored(credit), OTHER)
+    assert not has_isrc(stored(links=("0abc", f"/{OTHER}")), OTHER)
 
 
 def test_links_are_found_by_platform_and_id() -> None:

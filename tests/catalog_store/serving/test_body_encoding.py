@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from catalog_store.serving.bodies import DICTIONARY_BYTES, compress, decompressor, train
+from catalog_store.serving.body_encoding import DICTIONARY_BYTES, compress, create_decompressor, train_dictionary
 
 
 def made_up(count: int) -> list[bytes]:
@@ -18,14 +18,14 @@ def made_up(count: int) -> list[bytes]:
 @pytest.mark.parametrize("count", [0, 1, 5, 12_000])
 def test_bodies_read_back_whatever_the_size_of_the_catalog(count: int) -> None:
     bodies = made_up(count)
-    dictionary = train(bodies)
-    decompress = decompressor(dictionary).decompress
+    dictionary = train_dictionary(bodies)
+    decompress = create_decompressor(dictionary).decompress
     assert [decompress(frame) for frame in compress(bodies, dictionary)] == bodies
 
 
 def test_the_same_samples_train_the_same_dictionary_and_it_pays() -> None:
     bodies = made_up(12_000)
-    dictionary = train(bodies)
-    assert dictionary == train(bodies)
+    dictionary = train_dictionary(bodies)
+    assert dictionary == train_dictionary(bodies)
     assert len(dictionary) <= DICTIONARY_BYTES
     assert sum(map(len, compress(bodies, dictionary))) < 0.5 * sum(map(len, bodies))

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from catalog_store.array_files import ArrayWriter
-from catalog_store.lists import postings
-from catalog_store.lists.index import first_common, members, within
-from catalog_store.lists.postings import write_lists
+from catalog_store.lists import posting_lists
+from catalog_store.lists.list_index import find_members, intersect_lists, slice_ranks
+from catalog_store.lists.posting_lists import write_lists
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,7 +46,7 @@ def test_neither_order_nor_buckets_show(tmp_path: Path, monkeypatch: pytest.Monk
     pairs = [(min(chance.randrange(40), chance.randrange(40)), chance.randrange(500)) for _ in range(3_000)]
     _, lists, once = written(pairs, 50, tmp_path / "once", 3_000)
     assert lists == [rank for owner in range(50) for rank in sorted({rank for one, rank in pairs if one == owner})]
-    monkeypatch.setattr(postings, "ROWS_PER_BUCKET", 100)
+    monkeypatch.setattr(posting_lists, "ROWS_PER_BUCKET", 100)
     chance.shuffle(pairs)
     assert written(pairs, 50, tmp_path / "again", 170)[2] == once
 
@@ -54,17 +54,17 @@ def test_neither_order_nor_buckets_show(tmp_path: Path, monkeypatch: pytest.Monk
 @given(st.lists(RANKS, min_size=1, max_size=3), st.integers(0, 70))
 def test_common_ranks_are_those_of_all_lists_in_order(lists: list[list[int]], count: int) -> None:
     arrays = [np.array(ranks, dtype=np.uint32) for ranks in lists]
-    assert first_common(arrays, count).tolist() == sorted(set.intersection(*map(set, lists)))[:count]
+    assert intersect_lists(arrays, count).tolist() == sorted(set.intersection(*map(set, lists)))[:count]
 
 
 def test_long_lists_that_share_little_are_searched_to_their_end() -> None:
     evens, odds = np.arange(0, 600_000, 2, dtype=np.uint32), np.arange(1, 600_000, 2, dtype=np.uint32)
     odds[-1] = evens[-1]
-    assert first_common([evens, np.sort(odds)], 5).tolist() == [599_998]
+    assert intersect_lists([evens, np.sort(odds)], 5).tolist() == [599_998]
 
 
 @given(RANKS, RANKS, st.integers(0, 60), st.integers(0, 60))
 def test_members_and_ranges(ranks: list[int], asked: list[int], start: int, end: int) -> None:
     array = np.array(ranks, dtype=np.uint32)
-    assert members(array, np.array(asked, dtype=np.uint32)).tolist() == [one in ranks for one in asked]
-    assert within(array, start, end).tolist() == [one for one in ranks if start <= one < end]
+    assert find_members(array, np.array(asked, dtype=np.uint32)).tolist() == [one in ranks for one in asked]
+    assert slice_ranks(array, start, end).tolist() == [one for one in ranks if start <= one < end]

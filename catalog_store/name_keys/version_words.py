@@ -1,14 +1,14 @@
 """What the words in brackets and after dashes mean: version words, credits, DJ-pool tags. Data only.
 
 Phrases are written as `words` leaves them (folded, no punctuation). Add one where its meaning stands, and a line in
-tests/catalog_store/name_keys/test_versions.py. A phrase maps to the kind of variant it makes; "" is cosmetic: the same recording.
+tests/catalog_store/name_keys/test_version_notes.py. A phrase maps to the kind of variant it makes; "" is cosmetic: the same recording.
 Sources: delivery style guides of the platforms, suffix counts over 26,230 real titles, public cleaners of DJ-pool titles.
 """
 
 # ruff: noqa: E501 - one kind a line, like a table
 from __future__ import annotations
 
-from catalog_store.name_keys.folding import fold, words
+from catalog_store.name_keys.folding import extract_words, fold
 
 _COSMETIC = {
     "": "original | original mix | original version | original album version | original recording | original single version | original studio version"
@@ -115,37 +115,37 @@ def _split(text: str) -> list[str]:
     return text.split()
 
 
-def _set(text: str) -> frozenset[str]:
+def _read_set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-def _phrases(text: str) -> list[str]:
-    return [words(fold(phrase)) for phrase in text.split("|")]
+def _read_phrases(text: str) -> list[str]:
+    return [extract_words(fold(phrase)) for phrase in text.split("|")]
 
 
 COSMETIC = "="
 """First character of a note, so that notes and kinds can stand in one list: `=remaster:2011`, `=`."""
-PHRASES: dict[str, str] = {phrase: COSMETIC + note for note, text in _COSMETIC.items() for phrase in _phrases(text)} | {
-    phrase: kind for kind, text in _KINDS.items() for phrase in _phrases(text)
+PHRASES: dict[str, str] = {phrase: COSMETIC + note for note, text in _COSMETIC.items() for phrase in _read_phrases(text)} | {
+    phrase: kind for kind, text in _KINDS.items() for phrase in _read_phrases(text)
 }
-FOLLOWED_PHRASES: dict[str, str] = {phrase: kind for kind, text in _FOLLOWED.items() for phrase in _phrases(text)}
+FOLLOWED_PHRASES: dict[str, str] = {phrase: kind for kind, text in _FOLLOWED.items() for phrase in _read_phrases(text)}
 
 SUFFIXES = ("版", "リミックス", "バージョン", "ヴァージョン", "エディット", "리믹스", "버전")
 """Version words that are written onto the word before them: `現場版`, `英語バージョン`."""
 
-MARKETS = _set(
+MARKETS = _read_set(
     "japan japanese uk us usa european europe german french canada canadian australian asian international itunes spotify amazon target tidal"
     " deluxe digital cd lp vinyl import only for"
 )
 """Beside `bonus` these tell on which edition the track was one."""
 KARAOKE_WORDS = frozenset({"with", "no", "without"})
 """`Karaoke with Background Vocals`: what stands beside `Karaoke` is no other recording, unless the words are those of a sentence."""
-REMASTER_WORDS = _set(
+REMASTER_WORDS = _read_set(
     "remaster remasters remastered remastering remastert remasterizado remasterizada remasterise remasterisee remasterise remasterizacao ремастер"
     " ремастеринг"
 )
 """Cosmetic with whatever stands around them, unless that reads as a version by itself: `Remastered at Abbey Road`, but `Remastered Remix`."""
-REMASTERING = _set("digital digitally newly 24 bit hd from the original tapes tape analog analogue new high resolution collection in")
+REMASTERING = _read_set("digital digitally newly 24 bit hd from the original tapes tape analog analogue new high resolution collection in")
 """Words of the process, never of the version."""
 
 NAMED_KINDS = frozenset({"remix", "mix", "edit", "version", "session"})
@@ -176,7 +176,7 @@ PLACED_KINDS = frozenset({"live", "unplugged", "demo", "cover", "rerecorded", "a
 SIZES = frozenset({"extended"})
 """Kinds that say no more than the length of a dub or an instrumental: `12" Dub` is `Dub`."""
 
-CREDIT_WORDS = _set("feat ft featuring with w starring con avec mit duet duetto dueto duett participacao part при goscinnie")
+CREDIT_WORDS = _read_set("feat ft featuring with w starring con avec mit duet duetto dueto duett participacao part при goscinnie")
 """First words of a bracket that names guests. Beyond the first four they begin lyrics as well: see NOT_A_GUEST."""
 CREDIT_PHRASES = (
     "in a duet with",
@@ -212,7 +212,7 @@ CREDIT_PHRASES = (
 )
 """Beginnings of a credit, the longest first."""
 PRODUCER_WORDS = frozenset({"prod", "produced"})
-NOT_A_GUEST = _set(
+NOT_A_GUEST = _read_set(
     "you me u us him her them it my your our his their or out a an love no that this all these those some every just one only someone somebody"
     " each nothing everything everybody ya pen"
     " te ti el la los las un una mi tu su sus toda todo amor brio moto fuoco spirito anima espressione variazioni sordino grazia forza affetto bravura calma tenerezza"
@@ -220,19 +220,19 @@ NOT_A_GUEST = _set(
     " paradeschlagen gesang klavier begleitung musik"
 )
 """After `(with`, `(con`, `(avec`, `(mit` these begin a line of the lyrics or a way of playing, not a name."""
-NOT_A_MUSICIAN = _set(
+NOT_A_MUSICIAN = _read_set(
     "rap raps sax saxophone strings string orchestra lyrics vocals vocal chorus choir piano intro outro guitar band drums hook verse ending commentary"
     " dialogue applause fade count oboe brass backing"
 )
 """`With Rap`, `W/ Strings`: another version, not a guest."""
-MENDED = tuple(
+CORRECTABLE_WORDS = tuple(
     _split(
         "mix edit live demo club vocal radio remix rework bootleg version extended original acoustic acustico acustica instrumental karaoke remaster"
         " remastered acapella explicit album single bonus sped slowed unplugged"
     )
 )
 """Version words that are set right when misspelt by a letter; words one letter from common ones (cover, clean, short) are not among them."""
-NOT_MISSPELT = _set(
+NOT_MISSPELLED = _read_set(
     "love life like lives olive alive lies give line lime five mia max mi six fix mia miss mit mid nix dit exit edith edict credit demon memo domo clubs"
     " vocals focal local vocalist ratio radios radius radial audio remit bone bonds album albums singles mingle jingle speed spend spied shed spread showed flowed glowed slower allowed"
     " versions aversion conversion originals extend extends mixes mixer remixes edits demos lived liver liven deliver emix lve"
@@ -244,18 +244,18 @@ _FUNCTION = (
     " with without by at in on into out up down off over under again always just only more too very all every some any there here now then"
     " than love im youre were theyre its ive id ill got get go come aint until till through"
 )
-FUNCTION_WORDS = _set(_FUNCTION)
+FUNCTION_WORDS = _read_set(_FUNCTION)
 """Words of sentences: with one of them before `Live` or `Cover` the bracket is a line of the lyrics (`(Dying to Live)`)."""
-NOT_A_PLACE = _set(
+NOT_A_PLACE = _read_set(
     "my your our his her their fear love me you us it this that the a peace harmony sin tonight today forever moment now life little lie lies lot long dream"
     " dreams hope fast free young loud like wire color colour colours pieces all always alone again without everything and or without 4ever"
 )
 """After `Live in`, `Live for` and the like these go on with the lyrics; `the` only before one of them."""
-NOT_A_NAME = _set(
+NOT_A_NAME = _read_set(
     "in on to of my your this that it me you the a an our for i and his her their no not all get got let lets we us with into do dont take run duck"
 )
 """`(In the Mix)`, `(Your Version)`: a version word behind nothing but these is part of the title."""
-MONTHS = _set(
+MONTHS = _read_set(
     "january february march april may june july august september october november december jan feb mar apr jun jul aug sep sept oct nov dec"
 )
 
@@ -270,13 +270,13 @@ SOUNDTRACK_PATTERN = (
     r"|^cancion original de la pelicula|^(?:de|aus|uit) \"|^(?:aus dem film|du film|dal film|de la pelicula|from the film)\b"
 )
 """`From "Rocky IV"`, `Theme from Jaws`, `Season 2 Soundtrack`, `Official Anthem 2014`; `(From the Inside)` has neither quote nor medium and stays."""
-SOURCE_WORDS = _set("from official soundtrack ost banda colonna bande motion cancion de aus uit du dal из к саундтрек")
+SOURCE_WORDS = _read_set("from official soundtrack ost banda colonna bande motion cancion de aus uit du dal из к саундтрек")
 """One of them stands in every note that SOUNDTRACK_PATTERN finds."""
 FROM_SOMEWHERE = r"^from (?!(?:the|me|you|my|your|a|an|here|now|this|that|his|her|our|where|what|within|inside|heaven|hell|above|below|afar|us|them|it|him|dusk|dawn|all)\b)"
 """`(From Breakfast at Tiffany's)`: a source, unless it goes on as lyrics do (`From Amsterdam with Love`, `From Paris to Berlin`)."""
 FROM_LYRICS = frozenset({"to", "with", "till", "until"})
 
-TAIL_AMBIGUOUS = _set(
+TAIL_AMBIGUOUS = _read_set(
     "live original main cover demo single radio club vocal dub mix edit version audio lyrics bonus short quick official mono stereo soundtrack trans cut"
     " tribute anniversary session performance mixed album video verse preview exclusive reverb playback stripped medley revisited"
 )

@@ -1,6 +1,6 @@
-"""Writes `serving/lists/` from the tables of a snapshot. Only id-sized columns are held whole; lists are sorted by postings.py.
+"""The build of `serving/lists/` from the tables of a snapshot. Only id-sized columns are held whole; posting_lists.py sorts the lists.
 
-What must not live here: the format (layout.py), which rows of `serving.sqlite` point into the lists (serving/build.py).
+The format belongs in list_format.py. serving/serving_build.py writes the rows of `serving.sqlite` that point into the lists.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 
 from catalog_store.array_files import ArrayWriter
 from catalog_store.lists.dates import LEAST_HEARD, stamp_expr, unheard_expr
-from catalog_store.lists.layout import FORMAT_FILE, FORMAT_VERSION, NO_RANK
-from catalog_store.lists.postings import write_lists
+from catalog_store.lists.list_format import FORMAT_FILE, FORMAT_VERSION, NO_RANK
+from catalog_store.lists.posting_lists import write_lists
 from catalog_store.search.layout import choose_unsigned
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import parts, read_table, scan_table
@@ -34,58 +34,58 @@ if TYPE_CHECKING:
 ROWS_PER_BATCH = 1_000_000
 _DATED = ("release_date", "release_date_precision")
 _UNDATED = 2**32 - 1
-"""Behind every stamp."""
+"""Larger than every stamp."""
 
 
 def build_lists(tables: Tables, folder: Path) -> dict[str, NDArray[np.uint32]]:
-    """Write all files into `folder`, which is made; returns for each kind of list how long the list of every id is, by id."""
+    """Write all files into the new folder `folder`. Return the lengths of the lists of each kind, by id."""
     folder.mkdir()
     scratch = folder / ".sorting"
     scratch.mkdir()
     (folder / FORMAT_FILE).write_text(json.dumps({"format_version": FORMAT_VERSION}))
     track_ranks = _write_tracks(tables, folder)
-    labels = _release_column(tables, "label_id")
+    labels = _read_release_column(tables, "label_id")
     lengths = {}
 
     def write(name: str, pairs: partial[Pairs]) -> None:
-        owners = _largest(tables, name.partition("_")[0]) + 1
+        owners = _find_largest_id(tables, name.partition("_")[0]) + 1
         with ArrayWriter(folder / f"{name}.npy", np.uint32) as writer:
             lengths[name] = write_lists(pairs, owners, writer, scratch)
 
-    write("genre_tracks", partial(_genre_pairs, tables, track_ranks))
-    write("label_tracks", partial(_label_pairs, tables, track_ranks, labels))
-    write("artist_tracks", partial(_artist_pairs, tables, track_ranks))
+    write("genre_tracks", partial(_read_genre_pairs, tables, track_ranks))
+    write("label_tracks", partial(_read_label_pairs, tables, track_ranks, labels))
+    write("artist_tracks", partial(_read_artist_pairs, tables, track_ranks))
     np.save(folder / "track_ranks.npy", track_ranks)
     del track_ranks
     release_ranks = _write_releases(tables, folder)
-    write("label_releases", partial(_release_pairs, release_ranks, labels))
-    write("artist_releases", partial(_release_pairs, release_ranks, _release_column(tables, "artist_id")))
+    write("label_releases", partial(_read_release_pairs, release_ranks, labels))
+    write("artist_releases", partial(_read_release_pairs, release_ranks, _read_release_column(tables, "artist_id")))
     shutil.rmtree(scratch)
     return lengths
 
 
 def _write_tracks(tables: Tables, folder: Path) -> NDArray[np.uint32]:
-    """Write the order of all tracks; returns the rank of each recording id."""
+    """Write the order of all tracks. Return the rank of each recording id."""
     own = scan_table(TABLES["recording"], tables["recording"]).select(id="recording_id", stamp=stamp_expr(*_DATED)).collect()
-    # What a track shows is its releases: a place by another date than the earliest of theirs looks wrong to everybody who reads it.
-    shown = pl.Series(_earliest_on_releases(tables)[own["id"].to_numpy()])
+    # A track shows its releases. A position by any date but the earliest of theirs looks wrong to a reader.
+    shown = pl.Series(_find_earliest_stamps(tables)[own["id"].to_numpy()])
     dated = own.with_columns(stamp=pl.when(shown < _UNDATED).then(shown).otherwise("stamp"))
     return _write_order(folder, "track", dated.sort("stamp", "id", descending=[True, False]))
 
 
-def _earliest_on_releases(tables: Tables) -> NDArray[np.uint32]:
-    """By recording id the earliest stamp of its releases, _UNDATED where none of them has one."""
-    stamps = np.full(_largest(tables, "release") + 1, _UNDATED, dtype=np.uint32)
+def _find_earliest_stamps(tables: Tables) -> NDArray[np.uint32]:
+    """Return by recording id the earliest stamp of its releases, _UNDATED where none has a date."""
+    stamps = np.full(_find_largest_id(tables, "release") + 1, _UNDATED, dtype=np.uint32)
     releases = scan_table(TABLES["release"], tables["release"]).select("release_id", stamp=stamp_expr(*_DATED)).collect()
     stamps[releases["release_id"].to_numpy()] = releases["stamp"].replace(0, _UNDATED).to_numpy()
-    earliest = np.full(_largest(tables, "recording") + 1, _UNDATED, dtype=np.uint32)
-    for recordings, on in _batches(tables, "recording_release", "recording_id", "release_id"):
+    earliest = np.full(_find_largest_id(tables, "recording") + 1, _UNDATED, dtype=np.uint32)
+    for recordings, on in _read_batches(tables, "recording_release", "recording_id", "release_id"):
         np.minimum.at(earliest, recordings, stamps[on])
     return earliest
 
 
 def _write_releases(tables: Tables, folder: Path) -> NDArray[np.uint32]:
-    """The same of releases."""
+    """Write the order of all releases. Return the rank of each release id."""
     artists = scan_table(TABLES["artist"], tables["artist"]).select("artist_id", unheard=unheard_expr("popularity")).collect()
     releases = (
         scan_table(TABLES["release"], tables["release"])
@@ -112,10 +112,10 @@ def _write_order(folder: Path, kind: str, ordered: pl.DataFrame) -> NDArray[np.u
     return ranks
 
 
-def _genre_pairs(tables: Tables, track_ranks: NDArray[np.uint32]) -> Pairs:
+def _read_genre_pairs(tables: Tables, track_ranks: NDArray[np.uint32]) -> Pairs:
     parents = dict(read_table(TABLES["genre"], tables["genre"]).select("genre_id", "parent_id").iter_rows())
     above = np.array([parents.get(genre) or 0 for genre in range(max(parents, default=0) + 1)], dtype=np.int64)
-    for recordings, genres in _batches(tables, "recording_genre", "recording_id", "genre_id"):
+    for recordings, genres in _read_batches(tables, "recording_genre", "recording_id", "genre_id"):
         ranks, nodes = track_ranks[recordings], genres
         while len(nodes):
             yield nodes, ranks
@@ -123,37 +123,37 @@ def _genre_pairs(tables: Tables, track_ranks: NDArray[np.uint32]) -> Pairs:
             nodes = nodes[nodes != 0]
 
 
-def _artist_pairs(tables: Tables, track_ranks: NDArray[np.uint32]) -> Pairs:
-    for recordings, artists in _batches(tables, "recording_artist", "recording_id", "artist_id"):
+def _read_artist_pairs(tables: Tables, track_ranks: NDArray[np.uint32]) -> Pairs:
+    for recordings, artists in _read_batches(tables, "recording_artist", "recording_id", "artist_id"):
         yield artists, track_ranks[recordings]
 
 
-def _label_pairs(tables: Tables, track_ranks: NDArray[np.uint32], labels: NDArray[np.uint32]) -> Pairs:
-    for recordings, releases in _batches(tables, "recording_release", "recording_id", "release_id"):
+def _read_label_pairs(tables: Tables, track_ranks: NDArray[np.uint32], labels: NDArray[np.uint32]) -> Pairs:
+    for recordings, releases in _read_batches(tables, "recording_release", "recording_id", "release_id"):
         owners = labels[releases].astype(np.int64)
         yield owners[owners != 0], track_ranks[recordings[owners != 0]]
 
 
-def _release_pairs(release_ranks: NDArray[np.uint32], owners: NDArray[np.uint32]) -> Pairs:
+def _read_release_pairs(release_ranks: NDArray[np.uint32], owners: NDArray[np.uint32]) -> Pairs:
     releases = np.flatnonzero(owners)
     yield owners[releases].astype(np.int64), release_ranks[releases]
 
 
-def _release_column(tables: Tables, column: str) -> NDArray[np.uint32]:
-    """An id column of `release` by release id, 0 for none."""
-    values = np.zeros(_largest(tables, "release") + 1, dtype=np.uint32)
+def _read_release_column(tables: Tables, column: str) -> NDArray[np.uint32]:
+    """Return an id column of `release` by release id, 0 for none."""
+    values = np.zeros(_find_largest_id(tables, "release") + 1, dtype=np.uint32)
     rows = scan_table(TABLES["release"], tables["release"]).select("release_id", pl.col(column).fill_null(0)).collect()
     values[rows["release_id"].to_numpy()] = rows[column].to_numpy()
     return values
 
 
-def _largest(tables: Tables, entity: str) -> int:
-    """The largest id of a table; 0 when it is empty."""
+def _find_largest_id(tables: Tables, entity: str) -> int:
+    """Return the largest id of a table; 0 when it is empty."""
     found: int | None = scan_table(TABLES[entity], tables[entity]).select(pl.col(f"{entity}_id").max()).collect().item()
     return found or 0
 
 
-def _batches(tables: Tables, table: str, *columns: str) -> Iterator[tuple[NDArray[np.int64], ...]]:
+def _read_batches(tables: Tables, table: str, *columns: str) -> Iterator[tuple[NDArray[np.int64], ...]]:
     for part in parts(tables[table]):
         with pq.ParquetFile(part) as file:
             for batch in file.iter_batches(ROWS_PER_BATCH, columns=list(columns)):

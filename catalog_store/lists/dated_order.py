@@ -1,4 +1,4 @@
-"""An order of all tracks or all releases, opened: ids by rank, dates as ranges of ranks, and the rank behind a place."""
+"""An open order of all tracks or all releases: ids by rank, dates as ranges of ranks, and the rank behind a place."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 class DatedOrder:
-    """`ids` by rank; ties within a stamp by `unheard` where there is one, then by id."""
+    """The ids by rank. Ties within a stamp are ordered by `unheard` where there is one, then by id."""
 
     def __init__(self, folder: Path, kind: str) -> None:
-        """`kind` is track or release."""
+        """Open the order of a `kind`: track or release."""
         self.ids = map_array(folder / f"{kind}_ids.npy")
-        # Turned round to ascend; a few ten thousand dates.
+        # Negated so that it ascends, as np.searchsorted needs. There are a few ten thousand dates.
         self._ages = -map_array(folder / f"{kind}_stamps.npy").astype(np.int64)
         self._starts = map_array(folder / f"{kind}_starts.npy").astype(np.int64)
         self.unheard = map_array(folder / "release_unheard.npy") if kind == "release" else None
@@ -29,30 +29,30 @@ class DatedOrder:
         return len(self.ids)
 
     def stamp(self, rank: int) -> int:
-        """The stamp of a rank."""
+        """Return the stamp of a rank."""
         return -int(self._ages[np.searchsorted(self._starts, rank, side="right") - 1])
 
     def unheard_of(self, rank: int) -> int:
-        """`unheard` of a rank; 0 where the order knows none."""
+        """Return `unheard` of a rank; 0 in an order without it."""
         return 0 if self.unheard is None else int(self.unheard[rank])
 
     def since(self, stamp: int) -> int:
-        """The first rank whose stamp is `stamp` or earlier."""
+        """Return the first rank whose stamp is `stamp` or earlier."""
         return int(self._starts[np.searchsorted(self._ages, -stamp)])
 
     def before(self, stamp: int) -> int:
-        """The first rank whose stamp is earlier than `stamp`."""
+        """Return the first rank whose stamp is earlier than `stamp`."""
         return int(self._starts[np.searchsorted(self._ages, -stamp, side="right")])
 
     def behind(self, stamp: int, unheard: int, identifier: int) -> int:
-        """The first rank behind a place, whether or not something stands at it. Each part is any whole number from 0."""
+        """Return the first rank behind a place, whether or not the place is taken. Each part is any whole number from 0."""
         start, end = self.since(stamp), self.before(stamp)
         if self.unheard is not None:
             tied = self.unheard[start:end]
-            start, end = (start + int(np.searchsorted(tied, _fitting(unheard, tied), side=side)) for side in ("left", "right"))
-        return start + int(np.searchsorted(self.ids[start:end], _fitting(identifier, self.ids), side="right"))
+            start, end = (start + int(np.searchsorted(tied, _clip_to_type(unheard, tied), side=side)) for side in ("left", "right"))
+        return start + int(np.searchsorted(self.ids[start:end], _clip_to_type(identifier, self.ids), side="right"))
 
 
-def _fitting(value: int, among: NDArray[np.unsignedinteger]) -> np.unsignedinteger:
-    """The value in the array's own type, in which a search is quick; the type's largest for one that is larger still."""
+def _clip_to_type(value: int, among: NDArray[np.unsignedinteger]) -> np.unsignedinteger:
+    """Return the value in the array's own type, clipped to its largest. A search by another type converts the array and is slow."""
     return among.dtype.type(min(value, int(np.iinfo(among.dtype).max)))

@@ -1,0 +1,43 @@
+"""Lookup keys as 64-bit hashes: ISRCs, the ids of every platform and name keys; ISWCs as integers.
+
+A hash only tells where to look: the reader compares the text itself. catalog_store/identifiers.py normalises and checks values before they
+reach these functions.
+"""
+
+from __future__ import annotations
+
+from xxhash import xxh3_64_intdigest
+
+from catalog_store.platforms import CATALOG_B, LINK_SOURCES
+
+ISRC = "isrc"
+KEY_SPACES = (ISRC, *LINK_SOURCES)
+NAME_KINDS = ("artist", "label", "genre")
+
+_NAME_SPACE = len(KEY_SPACES)
+
+
+def normalize_key(space: str, text: str) -> str:
+    """Normalise a key as the catalog stores it: UUIDs in lower case, and half a surrogate pair, which no id contains, replaced."""
+    text = text.lower() if space == CATALOG_B else text
+    return text if text.isascii() else text.encode(errors="replace").decode()
+
+
+def hash_key(space: int, text: str) -> int:
+    """Return the 64-bit hash of a key: XXH3, seeded with `space`, an index in KEY_SPACES."""
+    return xxh3_64_intdigest(text.encode(), space)
+
+
+def hash_name(kind: int, key: str) -> int:
+    """Return the hash of a name key as an integer that SQLite accepts (63 bits); `kind` is an index in NAME_KINDS."""
+    return hash_key(_NAME_SPACE + kind, key) >> 1
+
+
+def encode_iswc(iswc: str) -> int:
+    """Return a bare ISWC as an integer: its ten digits."""
+    return int(iswc[1:])
+
+
+def decode_iswc(code: int) -> str:
+    """Return the bare ISWC of a stored code."""
+    return f"T{code:010d}"
