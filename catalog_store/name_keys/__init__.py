@@ -1,17 +1,17 @@
-"""The normal form of titles and artist names: ONE implementation for linkage (columns, at build time) and search (single strings).
+"""The normal form of titles and artist names, for linkage (columns, at build time) and search (single strings).
 
-`folding`  characters: case, marks, widths, apostrophes, dashes, "&"; `characters` the same over whole columns, by table
-`vocabulary`  what version words, credits and DJ-pool tags mean: data only; add a word there, with a line in the test
-`versions`  the words of a version note -> its tags; `mending` sets misspelt ones right
-`segments`  one bracket or dash segment of a title -> tags, credit, notes, or part of the title
-`awkward`  titles rewritten before they are cut; `tails` notes without brackets; `parts` numbers
-`titles`  a title -> core, stem, variant, credits, notes
-`names`  an artist name -> key; `joints` what joins several in one string
-`variants`  comparing and sorting variants
+- `folding`: characters (case, marks, widths, apostrophes, dashes, "&"); `character_table` does the same for whole columns
+- `version_words`: the meaning of version words, credits and DJ-pool tags. Data only; add a word there, with a line in the test
+- `version_notes`: the words of a version note -> its tags; `spelling_correction` corrects misspelled ones
+- `segments`: one bracket or dash segment of a title -> tags, credit, notes, or part of the title
+- `title_repair`: rewrites of titles before they are cut; `bare_notes`: notes without brackets; `part_numbers`: numbers
+- `title_grammar`: a title -> core, stem, variant, credits, notes
+- `artist_names`: an artist name -> key; `artist_separators`: signs and words that join several names in one string
+- `variants`: comparison of variants
 
-The grammar with examples is docs/design/name_keys.md. Each function comes as a Polars form over a column and a plain form for one string;
-tests hold them equal. Nothing becomes empty that was not blank, and a key is its own key. What must not live here: similarity scores,
-thresholds, anything that needs a second string.
+docs/design/name_keys.md describes the grammar with examples. Each function has a Polars form for a column and a plain form for one string;
+tests compare the two. Only blank names give an empty key, and the key of a key is the key itself. Similarity scores, thresholds and
+everything else that needs a second string do not belong here.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""An artist name -> its key: without leading or trailing "The", numeric suffix `(2)`, name-variation mark `*`; `Junior` is `Jr.`.
+"""The key of an artist name: without leading or trailing "The", numeric suffix `(2)` or name-variation mark `*`; `Junior` is `Jr.`.
 
-One name at a time: whether `Earth, Wind & Fire` is one name or three is not for characters to decide (see `pipeline/linkage/credits.py`).
+It takes one name at a time. Whether `Earth, Wind & Fire` is one name or three is decided in `pipeline/linkage/credits.py`.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ _SUFFIX = r"(?:[ *]*\([0-9]{1,4}\))+[ *]*$|[ *]+$"
 _TRAILING_THE = r"^(.*[^ ,])(?:, the| \(the\))$"
 _LEADING_THE = r"^(?:the )+"
 _JUNIOR = r"^([^ ]+ .*[^ ]) junior$"
-"""Behind two words: `Junior` alone and `Mr. Junior` are names of their own."""
+"""Behind two words only: `Junior` and `Mr. Junior` are names of their own."""
 _ORCHESTRA = r" orch$"
 
 _MAY_END_IN_MORE = (")", "*", " ", ", the")
-"""How names end that `_SUFFIX` or `_TRAILING_THE` match."""
+"""The ends of all names that `_SUFFIX` or `_TRAILING_THE` match."""
 
 _SUFFIX_RE, _TRAILING_THE_RE, _LEADING_THE_RE, _JUNIOR_RE, _ORCHESTRA_RE = (
     re.compile(pattern) for pattern in (_SUFFIX, _TRAILING_THE, _LEADING_THE, _JUNIOR, _ORCHESTRA)
@@ -27,14 +27,14 @@ _SUFFIX_RE, _TRAILING_THE_RE, _LEADING_THE_RE, _JUNIOR_RE, _ORCHESTRA_RE = (
 
 
 def name_key(name: str) -> str:
-    """Words of the name, folded; for a name of symbols the symbols. Empty only when `name` is blank."""
+    """Return the folded words of the name, or the symbols of a name of symbols. Empty only when `name` is blank."""
     return folded_name_key(fold(name)) or name.strip(" ")
 
 
 def folded_name_key(folded: str) -> str:
-    """As `name_key`, of a folded name; empty for one that folding leaves nothing of."""
+    """Return the `name_key` of a folded name; empty when folding left nothing."""
     bare = folded
-    # Few names end in any of these, and each pattern costs as much as the rest.
+    # Few names end in any of these, and each pattern costs as much as everything else here.
     if bare.endswith(_MAY_END_IN_MORE):
         bare = _TRAILING_THE_RE.sub(r"\1", _SUFFIX_RE.sub("", bare))
     key = extract_words(bare)
@@ -46,13 +46,13 @@ def folded_name_key(folded: str) -> str:
 
 
 def name_key_expr(name: pl.Expr) -> pl.Expr:
-    """As `name_key`, over a column."""
+    """Return the column form of `name_key`."""
     folded = fold_expr(name)
     return _select_first_filled(_build_key(folded), extract_words_expr(folded), compact_expr(folded), name.str.strip_chars(" "))
 
 
 def name_key_series(names: pl.Series, folded: pl.Series) -> pl.Series:
-    """As `name_key`, over a whole column without nulls and what `fold_series` makes of it: in a third of the time of the expression."""
+    """Return the keys of a column without nulls from its `fold_series`, in a third of the time of the expression."""
     found = pl.DataFrame({"name": names, "folded": folded}).with_columns(key=_build_key(pl.col("folded")))
     if not (found["key"] == "").any():
         return found["key"]
@@ -67,7 +67,7 @@ def name_key_series(names: pl.Series, folded: pl.Series) -> pl.Series:
 
 
 def _build_key(folded: pl.Expr) -> pl.Expr:
-    """Empty where the name is nothing but symbols, or `The`."""
+    """Build the key; empty where the name has only symbols, or is `The`."""
     bare = folded.str.replace(_SUFFIX, "").str.replace(_TRAILING_THE, "${1}")
     return extract_words_expr(bare).str.replace(_LEADING_THE, "").str.replace(_JUNIOR, "${1} jr").str.replace(_ORCHESTRA, " orchestra")
 

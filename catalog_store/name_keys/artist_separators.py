@@ -1,7 +1,7 @@
-"""What joins several artists in one string: `A & B feat. C`. Patterns over folded text, read alike by Rust's and Python's expressions.
+"""Separators of several artists in one string: `A & B feat. C`. The patterns apply to folded text; Rust and Python read them alike.
 
-Whether a joint joins two artists or stands inside one name (`Earth, Wind & Fire`) is not for characters to decide: who knows the names
-decides (pipeline/linkage/credits.py at build time; search keeps the whole beside the parts). Add a joint here, for all who cut.
+Characters alone do not decide whether a separator joins two artists or is part of one name (`Earth, Wind & Fire`). That needs known names
+(pipeline/linkage/credits.py at build time; search keeps the whole string beside the parts). Add a separator here, for all that split.
 """
 
 from __future__ import annotations
@@ -12,31 +12,31 @@ from typing import NamedTuple
 from catalog_store.name_keys.folding import is_bare
 
 GUEST_SEPARATOR = r"[ (\[]+(?:feat|ft|featuring|with)\.? | w/ ?"
-"""What follows is a guest."""
+"""The text behind it is a guest."""
 _WORDS = r"and|x|\u00d7|vs\.?|versus|with|feat\.?|ft\.?|featuring"
 SEPARATOR = rf" ?[,;/&+\u3001] ?| (?:{_WORDS}) | w/ ?"
-"""Where a field that may hold several names is cut."""
+"""Separators of a field that may hold several names."""
 NAME_GUEST_SEPARATOR = r"[ (\[]+(?:feat|ft|featuring)\.? | w/ ?"
 NAME_SEPARATOR = r"[,;] | ?\u3001 ?| [/&+] | (?:and|x|\u00d7|vs\.?|versus|with|pres\.?|presents|meets|con|avec|mit|und|et|y|og|och) "
-"""Where a string that may be ONE name is cut once that is ruled out, before guests and between others: signs inside words (`AC/DC`, `W&W`)
-and numbers (`10,000`) stay."""
+"""Separators of a string that may be one name, once that is ruled out: before guests, and between others. Signs inside words (`AC/DC`,
+`W&W`) and numbers (`10,000`) stay."""
 
 TIGHT_COMMA = r"([^0-9 ]),([^0-9 ])"
-"""`A,B`, but not `10,000 Maniacs`; to be spaced before cutting."""
+"""`A,B`, but not `10,000 Maniacs`. Add a space before splitting."""
 
 ACCOMPANIMENT = (
     r"^(?:(?:his|her|their)(?:[a-z]*)(?:orch|orchestra|band|boys|girls|trio|quartet|quintet|sextet|combo|ensemble|chorus|choir|friends|musicians|group|stars)"
     r"|(?:all)?(?:friends|guests|others|company|co|more|orch|orchestra|chorus|choir|band|orchester|orquesta|orchestre|the))$"
 )
-"""Behind a joint these are no artists: `Glenn Miller & His Orchestra`, `A & Friends`. Over keys without spaces."""
+"""Behind a separator these are no artists: `Glenn Miller & His Orchestra`, `A & Friends`. Matched against keys without spaces."""
 
 _SEPARATOR_WORDS = frozenset({"and", "x", "vs", "versus", "with", "feat", "ft", "featuring"})
-"""A bare field without one of these holds no joint."""
+"""A field without signs and without one of these words has no separator."""
 _GUEST_SEPARATOR_RE, _SEPARATOR_RE = re.compile(GUEST_SEPARATOR), re.compile(SEPARATOR)
 
 
 class ArtistField(NamedTuple):
-    """A folded artist field taken apart: all primary artists as one text, one by one, and the guests."""
+    """A folded artist field split up: all primary artists as one text, each of them, and the guests."""
 
     primary: str
     names: tuple[str, ...]
@@ -44,7 +44,7 @@ class ArtistField(NamedTuple):
 
 
 def split_artist_field(folded: str) -> ArtistField:
-    """`a & b feat. c` -> `a & b`, (a, b), (c,). A field that begins with a guest joint has no guests: all of it is primary."""
+    """Split `a & b feat. c` into `a & b`, (a, b), (c,). A field that begins with a guest separator has no guests: all of it is primary."""
     if is_bare(folded) and _SEPARATOR_WORDS.isdisjoint(folded.split(" ")):
         return ArtistField(folded, (folded,), ())
     before, *after = _GUEST_SEPARATOR_RE.split(folded)

@@ -1,7 +1,7 @@
 """Notes at the end of a key without bracket or dash: `loca remix` is the remix of `loca`; `remix`, `the remix` are songs.
 
-Only phrases that are unmistakable there (version_words.BARE_TAILS) and only behind a word that can end a title. What must not live here:
-notes that are set off (see `segments`).
+Only unmistakable phrases count (version_words.BARE_TAILS), and only behind a word that can end a title. `segments` reads notes that are set
+off.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from catalog_store.name_keys.segments import BRACKET, Segment, read_segment
 _TAILS = "|".join(sorted((tail.strip() for tail in version_words.BARE_TAILS.split("|")), key=len, reverse=True))
 LAST_NOTE_WORDS = frozenset(tail.split()[-1] for tail in version_words.BARE_TAILS.split("|"))
 MAY_HAVE_BARE_NOTE = f"[^ ] (?:{_TAILS})$"
-"""Every key that `without_tail` shortens matches; read alike by Rust's and Python's expressions."""
+"""Matches every key that `strip_bare_notes` shortens; Rust and Python read it alike."""
 _TAIL_RE = re.compile(f"^(.*[^ ]) ({_TAILS})$")
 
 
 def strip_bare_notes(key: str) -> tuple[str, list[Segment]]:
-    """The key without bare notes at its end, and what they say."""
+    """Remove bare notes from the end of a key; return the rest and the meaning of each note."""
     said: list[Segment] = []
     while (found := _TAIL_RE.match(key)) and found[1].rpartition(" ")[2] not in version_words.NOT_A_NAME:
         key = found[1]

@@ -1,8 +1,8 @@
-"""Folding over whole columns: what `folding.fold` makes of each character, looked up in a table instead of searched for by ten patterns.
+"""Folding of whole columns by a table: the result of `folding.fold` for each character, instead of searches for ten patterns.
 
-Of a text the table can say what it becomes as long as each of its characters becomes one or none whatever stands around it. Where that is
-not so, the text's flags tell: the caller mends what is flagged with the patterns of `folding`, which are few texts. The table is filled
-from `folding` itself, a character when it is first met, so there is one definition. What must not live here: what folding means.
+The table is enough for a text whose characters each become one character or none, whatever their neighbours. The flags of a text report
+other cases, which are few, and the caller applies the patterns of `folding` to those. The table is filled from `folding` when a character
+first occurs, so there is one definition. The rules of folding do not belong here.
 """
 
 from __future__ import annotations
@@ -25,32 +25,35 @@ if TYPE_CHECKING:
     Places = npt.NDArray[np.int64]
 
 HARD, STYLED, SPACED, SIGN = np.uint8(1), np.uint8(2), np.uint8(4), np.uint8(8)
-"""Flags of a text. HARD: a character of it becomes several, or a mark that stays, whose order NFKD decides; the text is not folded at all.
-STYLED: one of `& $ !`, which are read with their neighbours. SPACED: spaces at an end or beside another. SIGN: a character that is neither
-letter, digit nor space."""
+"""Flags of a text.
+
+HARD: one of its characters becomes several, or a mark that stays and whose order NFKD decides; the text is not folded at all. STYLED: it
+has one of `& $ !`, which are read with their neighbours. SPACED: it has spaces at an end or next to each other. SIGN: it has a character
+that is neither letter, digit nor space.
+"""
 _GONE, _UNMET = np.uint8(16), np.uint8(128)
 
 _UTF8_WIDENS = (0x80, 0x800, 0x10000)
-"""From these characters on UTF-8 takes one byte more."""
+"""From each of these characters on, UTF-8 needs one more byte."""
 _ALL_CHARACTERS = 0x110000
 _SPACE = ord(" ")
 _FLAG_BITS, _CODE = 24, np.uint32((1 << 24) - 1)
-"""How flags and character stand in one number of the table."""
+"""The position of flags and character in one number of the table."""
 TEXTS_PER_CHUNK = 16_384
-"""Folded at a time: some 400,000 characters, which stay in the processor's cache."""
+"""Texts folded at a time: about 400,000 characters, which fit the processor's cache."""
 
 
 class CharacterTable:
-    """What characters become, learnt from `lettered`, the part of folding that looks at one character at a time."""
+    """The folded form of each character, learned from `lettered`, the part of folding that reads one character at a time."""
 
     def __init__(self, lettered: Callable[[str], str], odd_spaces: str, signs: str) -> None:
-        """`odd_spaces`, `signs`: patterns of one character; the latter of all that is no letter, digit or space."""
+        """Compile patterns of one character: `odd_spaces`, and `signs`, which matches all but letters, digits and spaces."""
         self._lettered = lettered
         self._odd_space, self._sign = re.compile(odd_spaces), re.compile(signs)
         self._table = np.full(_ALL_CHARACTERS, int(_UNMET) << _FLAG_BITS, dtype=np.uint32)
 
     def fold_texts(self, texts: pl.Series) -> tuple[pl.Series, Flags]:
-        """The texts (none of them null), folded, and the flags of each; flagged ones are for the caller to mend."""
+        """Fold the texts (none of them null). Return them with the flags of each; the caller corrects flagged texts."""
         chunks = [self._fold(texts.slice(start, TEXTS_PER_CHUNK)) for start in range(0, len(texts), TEXTS_PER_CHUNK)]
         if not chunks:
             return texts, np.empty(0, dtype=np.uint8)
@@ -99,7 +102,7 @@ def _combine_flags(codes: Codes, flags: Flags, starts: Places, ends: Places) -> 
 
 
 def _build_texts(codes: Codes, ends: Places) -> pl.Series:
-    """Characters, and where each text ends among them, as a column."""
+    """Build a column from characters and the end of each text among them."""
     data = codes.tobytes().decode("utf-32-le").encode()
     if len(data) > len(codes):
         widths = np.ones(len(codes), dtype=np.uint8)
@@ -108,5 +111,5 @@ def _build_texts(codes: Codes, ends: Places) -> pl.Series:
         ends = np.concatenate([[0], np.cumsum(widths, dtype=np.int64)])[ends]
     offsets = np.concatenate([[0], ends]).astype(np.int64).tobytes()
     texts = pa.LargeStringArray.from_buffers(len(ends), pa.py_buffer(offsets), pa.py_buffer(data))
-    # By way of a table: Polars imports pyarrow.compute, 70 ms, to take over a column by itself.
+    # Through a table, because pl.from_arrow of a bare array imports pyarrow.compute, which takes 70 ms.
     return cast("pl.DataFrame", pl.from_arrow(pa.table({"text": texts})))["text"]

@@ -1,11 +1,11 @@
-r"""Characters: what two spellings of one name differ in without being different.
+r"""Folding of characters: removes the differences between spellings of one name.
 
-Two steps. `fold` keeps the structure (brackets, dashes, quotes, slashes) that the title grammar reads; `words` then leaves letters, digits
-and single spaces. Every step exists as a Polars expression and as a plain function over the SAME table or pattern; patterns use only what
-Rust's and Python's regular expressions read alike (no look-around, no `\w`, `\s`, `\b`, whose Unicode tables differ).
+There are two steps. `fold` keeps the structure (brackets, dashes, quotes, slashes) that the title grammar reads. `extract_words` then keeps
+letters, digits and single spaces. Every step exists as a Polars expression and as a plain function over the same table or pattern. Patterns
+use only syntax that Rust and Python read alike: no look-around, and no `\w`, `\s`, `\b`, whose Unicode tables differ.
 
-Combining marks are stripped by range: accents, Hebrew points, Arabic vowel signs. Marks that carry meaning (kana voicing, Indic and Thai
-vowels) stay, or different words would fall together.
+Combining marks are stripped by range: accents, Hebrew points, Arabic vowel signs. Marks with meaning (kana voicing, Indic and Thai vowels)
+stay, because different words would become equal without them.
 """
 
 # ruff: noqa: RUF001 - look-alike letters are what this file is about
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from catalog_store.name_keys.character_table import Flags
 
 _APOSTROPHES = r"['`\u00b4\u2018\u2019\u201b\u02b9\u02bb\u02bc\u2032\uff07]"
-"""Left out, not spaced: `Don't`, `Don’t` and `Dont` are one. Before NFKD, which turns U+00B4 into a space and a mark."""
+"""Removed, not replaced by a space: `Don't`, `Don’t` and `Dont` are one name. Applied before NFKD, which turns U+00B4 into a space and a
+mark."""
 _MARKS = (
     r"[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670"
     r"\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]"
@@ -37,16 +38,16 @@ _INVISIBLE = r"[\u00ad\u2120\u2122\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-
 _DASHES = r"[\u2010-\u2015\u2212\u2e3a\u2e3b\u301c\u3030]"
 _ODD_SPACES = r"\x00-\x1f\x7f-\x9f\u1680\u180e\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 _SPACES = f"[{_ODD_SPACES}][ {_ODD_SPACES}]*| [ {_ODD_SPACES}]+"
-"""Single plain spaces, which are nearly all, are not matched: replacing each by itself costs a third of folding."""
+"""Single plain spaces, nearly all of them, do not match: replacing each by itself costs a third of folding."""
 _QUOTES = r"[\u201c-\u201f\u00ab\u00bb\u2033\u300c-\u300f]"
 _LETTERS = {
     "ى": "ي", "ی": "ي", "ک": "ك", "ة": "ه", "ـ": "",
     "ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "đ": "d", "ð": "d", "þ": "th", "ł": "l", "ħ": "h", "ı": "i", "ŧ": "t", "ς": "σ",
 }  # fmt: skip
-"""Letters that NFKD does not take apart; final sigma because lower-casing is sensitive to context; Arabic letters that one keyboard writes
-for another, and the stroke that only stretches a word."""
+"""Letters that NFKD does not decompose; final sigma, because lower-casing depends on context; Arabic letters that keyboards exchange, and
+the stroke that only stretches a word."""
 _STYLED = ((r"\$([0-9])", r" ${1}"), (r"\$", "s"), (r"([a-z])!([a-z])", r"${1}i${2}"), (r"([a-z])!([a-z])", r"${1}i${2}"))
-"""`A$AP`, `A$$`, `$ign`, `P!nk`; a sum of dollars (`$100`) is a number. The last rule stands twice because its matches overlap."""
+"""`A$AP`, `A$$`, `$ign`, `P!nk`. A sum of dollars (`$100`) is a number. The last rule is listed twice because its matches overlap."""
 
 _SIGNS = (
     r"\x00-\x1f\x21-\x2f\x3a-\x40\x5b-\x60\x7b-\xa9\xab-\xb1\xb4\xb6-\xb8\xbb\xbf\xd7\xf7"
@@ -57,9 +58,9 @@ _SIGNS = (
 _SEPARATORS = f"[{_SIGNS}][ {_SIGNS}]*| [ {_SIGNS}]+"
 _AND = r"[&+\uff06\uff0b]"
 _ROCK_N_ROLL = r"([a-z][a-z]) n ([a-z][a-z])"
-"""`Rock 'n' Roll`, `Guns N' Roses`, `Salt-N-Pepa`; not the letters of `T.N.T.`. Applied twice: matches may share a word."""
+"""`Rock 'n' Roll`, `Guns N' Roses`, `Salt-N-Pepa`, but not the letters of `T.N.T.`. Applied twice, because matches may share a word."""
 NOT_WORDS = rf"[{_SIGNS}]|  |^ | $| n "
-"""Folded text that does not match is its own `words`."""
+"""Folded text that does not match equals its own `extract_words`."""
 _AMPERSANDS = r"&(?:amp;)+"
 
 _APOSTROPHES_RE, _INVISIBLE_RE, _DASHES_RE, _SPACES_RE, _SEPARATORS_RE, _AND_RE = (
@@ -76,12 +77,15 @@ _DECOMPOSED_TABLE = str.maketrans(
     }
     | _LETTERS
 )
-"""Each character is looked at once, not by five patterns; those of the patterns stand in the first plane."""
+"""One table lookup per character instead of five patterns, whose characters are all in the first plane."""
 _STYLED_RE = tuple((re.compile(pattern), re.sub(r"\$\{(\d)\}", r"\\\1", into)) for pattern, into in _STYLED)
 
 
 def fold(text: str) -> str:
-    """Lower case, no accents, one kind of dash, quote and space; punctuation kept. May be empty (only marks, only apostrophes)."""
+    """Return the text in lower case without accents, with one kind of dash, quote and space. Punctuation is kept.
+
+    The result may be empty: only marks, only apostrophes.
+    """
     text = _fold_letters(text)
     if "&" in text:
         text = _AMPERSANDS_RE.sub("&", text)
@@ -95,7 +99,7 @@ def fold(text: str) -> str:
 
 
 def _fold_letters(text: str) -> str:
-    """The part of folding that minds no neighbours; but for marks that stay, which NFKD puts in order, each character is read by itself."""
+    """Apply the part of folding that reads each character by itself. Only marks that stay depend on neighbours: NFKD orders them."""
     if not text.isascii():
         text = unicodedata.normalize("NFKD", _LEFT_OUT_RE.sub("", text))
         if not text.isascii():
@@ -104,7 +108,7 @@ def _fold_letters(text: str) -> str:
 
 
 def fold_expr(text: pl.Expr) -> pl.Expr:
-    """As `fold`, over a column."""
+    """Return the column form of `fold`."""
     text = text.str.replace_all(_INVISIBLE, "").str.replace_all(_APOSTROPHES, "").str.normalize("NFKD")
     text = text.str.replace_all(_APOSTROPHES, "").str.to_lowercase().str.replace_all(_MARKS, "")
     text = text.str.replace_many(list(_LETTERS), list(_LETTERS.values()))
@@ -119,12 +123,15 @@ _CHARACTERS = CharacterTable(_fold_letters, f"[{_ODD_SPACES}]", f"[{_SIGNS}]|{_A
 
 
 def fold_series(texts: pl.Series) -> pl.Series:
-    """As `fold`, over a whole column without nulls."""
+    """Return the form of `fold` for a whole column without nulls."""
     return fold_with_flags(texts)[0]
 
 
 def fold_with_flags(texts: pl.Series) -> tuple[pl.Series, Flags]:
-    """As `fold_series`, and the flags of each text (see `characters`): a text without flags is its own `words`, rock 'n' roll aside."""
+    """Return the folded texts and the flags of each (see `character_table`).
+
+    A text without flags equals its own `extract_words`, except for rock 'n' roll.
+    """
     folded, flags = _CHARACTERS.fold_texts(texts)
     hard, styled = (flags & HARD) != 0, (flags & STYLED) != 0
     folded = _change_where(folded, ~hard & styled, _replace_styled)
@@ -147,7 +154,7 @@ def _normalize_spaces(texts: pl.Series) -> pl.Series:
 
 
 def _change_where(texts: pl.Series, is_meant: npt.NDArray[np.bool_], change: Callable[[pl.Series], pl.Series]) -> pl.Series:
-    """`change` applied to the values that are meant, in their places."""
+    """Apply `change` to the values selected by `is_meant`, in place."""
     if not is_meant.any():
         return texts
     places = np.arange(len(texts))
@@ -156,23 +163,23 @@ def _change_where(texts: pl.Series, is_meant: npt.NDArray[np.bool_], change: Cal
 
 
 def normalize_display(text: str) -> str:
-    """One kind of dash and space and no wide letters; case, accents and punctuation kept: what is shown, not compared."""
+    """Return the text for display: one kind of dash and space, no wide letters; case, accents and punctuation are kept."""
     return _SPACES_RE.sub(" ", _DASHES_RE.sub("-", unicodedata.normalize("NFKC", _INVISIBLE_RE.sub("", text)))).strip(" ")
 
 
 def normalize_display_expr(text: pl.Expr) -> pl.Expr:
-    """As `even`, over a column."""
+    """Return the column form of `normalize_display`."""
     text = text.str.replace_all(_INVISIBLE, "").str.normalize("NFKC")
     return text.str.replace_all(_DASHES, "-").str.replace_all(_SPACES, " ").str.strip_chars(" ")
 
 
 def is_bare(folded: str) -> bool:
-    """Whether folded text is nothing but letters, digits and spaces: most names are, and need none of the patterns that look for signs."""
+    """Return whether folded text has only letters, digits and spaces. Most names do and need none of the patterns for signs."""
     return folded.replace(" ", "").isalnum() if folded.isascii() else not _SIGN_RE.search(folded)
 
 
 def extract_words(folded: str) -> str:
-    """Folded text -> its letters and digits, words parted by single spaces; `&` and `+` read as "and". Empty for symbols only."""
+    """Reduce folded text to letters and digits, with single spaces between words; `&` and `+` become "and". Empty for symbols only."""
     spaced = folded if is_bare(folded) else _SEPARATORS_RE.sub(" ", _AND_RE.sub(" and ", folded))
     text = " ".join(spaced.split())
     if " n " in text:
@@ -181,16 +188,16 @@ def extract_words(folded: str) -> str:
 
 
 def extract_words_expr(folded: pl.Expr) -> pl.Expr:
-    """As `words`, over a column."""
+    """Return the column form of `extract_words`."""
     text = folded.str.replace_all(_AND, " and ").str.replace_all(_SEPARATORS, " ").str.strip_chars(" ")
     return text.str.replace_all(_ROCK_N_ROLL, "${1} and ${2}").str.replace_all(_ROCK_N_ROLL, "${1} and ${2}")
 
 
 def compact(key: str) -> str:
-    """A key without its spaces: `alt j`, `altj`, `r e m`, `rem` fall together."""
+    """Remove the spaces of a key, so that `alt j` equals `altj` and `r e m` equals `rem`."""
     return key.replace(" ", "")
 
 
 def compact_expr(key: pl.Expr) -> pl.Expr:
-    """As `compact`, over a column."""
+    """Return the column form of `compact`."""
     return key.str.replace_all(" ", "", literal=True)

@@ -1,7 +1,7 @@
 """Parts, volumes and numbers in a key: `pt ii`, `part two` and `parte 2` are `part 2`; `volume 3` is `vol 3`; `number one` is `no 1`.
 
-A numeral counts only behind a word that counts things, so `i`, `v` and `one` elsewhere stay words. Keys without such a word (nearly all)
-are left alone: columns ask `MAY_HAVE_PARTS` first. What must not live here: numbers that stand alone (`Rocky II`).
+A numeral counts only behind a counting word, so `i`, `v` and `one` elsewhere stay words. Keys without such a word (nearly all) are
+unchanged: columns test `MAY_HAVE_PARTS` first. Numbers that stand alone (`Rocky II`) do not belong here.
 """
 
 from __future__ import annotations
@@ -59,17 +59,17 @@ _NEVER_WRITTEN = frozenset({"no", "nos", "nr", "num", "numero", "nummer"})
 _ATTACHED = re.compile(r"^(part|pts?|vol|no|nr)([0-9]{1,3})$")
 
 MAY_HAVE_PARTS = rf"(?:^| )(?:{'|'.join(_NAMES)})(?: ?[0-9]| (?:[ivx]+|{'|'.join(_WRITTEN)})(?: |$))"
-"""Every key that `with_numbered_parts` changes matches; read alike by Rust's and Python's expressions."""
+"""Matches every key that `number_parts` changes; Rust and Python read it alike."""
 _MAY_HAVE_PARTS_RE = re.compile(MAY_HAVE_PARTS)
 
 
 def is_numeral(token: str) -> bool:
-    """Whether a word behind `part` numbers it: `2`, `ii`, `two`, `b`."""
+    """Return whether a word behind `part` is its number: `2`, `ii`, `two`, `b`."""
     return len(token) == 1 or token.isdigit() or token in _ROMAN or token in _WRITTEN
 
 
 def number_parts(key: str) -> str:
-    """The key with its parts and volumes numbered in digits."""
+    """Write the numbers of parts and volumes in a key as digits."""
     if not _MAY_HAVE_PARTS_RE.search(key):
         return key
     tokens = [word for token in key.split(" ") for word in _split_attached(token)]
@@ -101,7 +101,7 @@ def _split_attached(token: str) -> tuple[str, ...]:
 
 
 def _read_number(tokens: list[str], index: int, name: str) -> str | None:
-    """The numeral at this place in digits; a single letter counts only at the end or before another numeral."""
+    """Return the numeral at this place in digits; a single letter counts only at the end or before another numeral."""
     if index >= len(tokens):
         return None
     token = tokens[index]

@@ -1,7 +1,7 @@
-"""One segment of a title (a bracket, what follows a dash, what follows a bracket, a credit) -> what it says.
+"""The meaning of one segment of a title: a bracket, the text behind a dash or a bracket, or a credit.
 
-A segment is read on its own, so that a build reads each distinct one once: 26,000 real titles hold 4,000 distinct segments. It is a version
-note only when every word of it is accounted for; otherwise it belongs to the title: `(Everything I Do)`, `(Mighty Real)`.
+A segment is read on its own, so a build reads each distinct one once: 26,000 real titles hold 4,000 distinct segments. It is a version note
+only when every word of it has a reading; otherwise it belongs to the title: `(Everything I Do)`, `(Mighty Real)`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from catalog_store.name_keys.version_notes import Tags, read_version
 from catalog_store.name_keys.version_words import COSMETIC, FUNCTION_WORDS
 
 BRACKET, TAIL, DASH, CREDIT = "(", ")", "-", "f"
-"""First character of a segment: how it was set off."""
+"""The first character of a segment: how it was set off."""
 
 CACHED_SEGMENTS = 65_536
 _SOUNDTRACK = re.compile(version_words.SOUNDTRACK_PATTERN)
@@ -40,7 +40,7 @@ _LIVE_AT = re.compile(r"(?<![a-z])(live|recorded)(?: from)? ?@ ?")
 class Segment(NamedTuple):
     """`kept`: words that belong to the title. `tags`: kinds of variant, `kind` or `kind:name`. `credit`: guests, as words.
 
-    `notes`: what is said without making another recording: `remaster:2011`, `explicit`, `bonus`, `soundtrack:rocky iv` ...
+    `notes`: remarks that do not make another recording: `remaster:2011`, `explicit`, `bonus`, `soundtrack:rocky iv` ...
     """
 
     kept: str = ""
@@ -51,7 +51,7 @@ class Segment(NamedTuple):
 
 @lru_cache(maxsize=CACHED_SEGMENTS)
 def read_segment(segment: str) -> Segment:  # noqa: PLR0911 - one exit per meaning
-    """Read one folded segment, its first character one of BRACKET, TAIL, DASH, CREDIT."""
+    """Read one folded segment, whose first character is BRACKET, TAIL, DASH or CREDIT."""
     how, text = segment[:1], segment[1:].strip(" ")
     plain = extract_words(text)
     tokens = plain.split(" ") if plain else []
@@ -84,7 +84,7 @@ def _build_segment(tags: Tags) -> Segment:
 
 
 def _read_tail(plain: str, tokens: list[str]) -> Segment:
-    """What stands bare behind a bracket: a stamp, a plain note, or more of the title."""
+    """Read the text behind a bracket: a stamp, a plain note, or more of the title."""
     if all(_is_stamp_word(token) or (len(word) == 1 and word.isdigit()) for token, word in zip(tokens, plain.split(" "), strict=True)):
         return Segment()
     tags = read_version(tokens, is_set_off=False)
@@ -92,7 +92,7 @@ def _read_tail(plain: str, tokens: list[str]) -> Segment:
 
 
 def _read_guests(text: str, tokens: list[str]) -> Segment | None:  # noqa: PLR0911 - a list of rules
-    """`feat. X`, `with X`, `con X`; None when the segment names no guests."""
+    """Read guests from `feat. X`, `with X`, `con X`; None when the segment names none."""
     if text.startswith("& ") and len(tokens) > 1:
         return Segment(credit=" ".join(tokens[1:]))
     if tokens[0] not in version_words.CREDIT_WORDS and tokens[0] not in {"a", "in", "en", "duo"}:
@@ -113,7 +113,10 @@ def _read_guests(text: str, tokens: list[str]) -> Segment | None:  # noqa: PLR09
 
 
 def _is_versus(tokens: list[str]) -> bool:
-    """`Avicii vs. Nicky Romero`, `Deorro x Chris Brown`; an x before a word of a sentence is a name's."""
+    """Return whether the words oppose artists: `Avicii vs. Nicky Romero`, `Deorro x Chris Brown`.
+
+    An x before a function word is part of a name.
+    """
     if "vs" in tokens[1:-1]:
         return True
     return any(
@@ -122,7 +125,7 @@ def _is_versus(tokens: list[str]) -> bool:
 
 
 def _read_noise(text: str, tokens: list[str], how: str) -> tuple[str, ...] | None:
-    """A producer, the film a song is from, or a stamp: neither title nor variant. None when it is none of these."""
+    """Read a producer, the film of a song, or a stamp, which are neither title nor variant; None when it is none of these."""
     if tokens[0] in version_words.PRODUCER_WORDS and len(tokens) > 1:
         return ("produced",)
     from_somewhere = tokens[0] == "from" and (
@@ -140,12 +143,12 @@ def _read_noise(text: str, tokens: list[str], how: str) -> tuple[str, ...] | Non
 
 
 def _is_stamp_word(word: str) -> bool:
-    """A key or a tempo as DJ pools stamp them."""
+    """Return whether a word is a key or a tempo, as DJ pools stamp them."""
     return bool(_TEMPO.match(word) or _MUSICAL_KEY.match(word) or word == "bpm")
 
 
 def _normalize_words(text: str) -> str:
-    """Sizes, suffixes without space, tempi of transitions and `@` as words that the vocabulary holds."""
+    """Rewrite sizes, suffixes without space, tempi of transitions and `@` as words of `version_words`."""
     if "@" in text:
         text = _LIVE_AT.sub(r"\1 at ", text)
     if "in" in text or '"' in text:
@@ -160,7 +163,7 @@ def _normalize_words(text: str) -> str:
 
 
 def _read_pieces(text: str, tokens: list[str]) -> Tags | None:
-    """Notes side by side (`Re-Recorded / Remastered`), each readable by itself; else the whole as one note (`AC/DC Remix`)."""
+    """Read notes side by side (`Re-Recorded / Remastered`) if each is readable; else the whole as one note (`AC/DC Remix`)."""
     pieces = [piece for piece in _PIECES.split(text) if extract_words(piece)]
     if len(pieces) > 1:
         read = [_read_piece(piece) for piece in pieces]
@@ -180,6 +183,6 @@ def _read_piece(piece: str) -> Tags | None:
 
 
 def _read_corrected(tokens: list[str], tags: Tags | None) -> Tags | None:
-    """`tags`, or what the segment says once misspelt version words are set right, where it made no sense before or no doubt is left."""
+    """Read a segment again with corrected version words, if it had no reading before or the correction is unambiguous."""
     right = correct_words(tokens) if tags is None else correct_unambiguous(tokens)
     return tags if right == tokens else read_version(right, is_set_off=True)

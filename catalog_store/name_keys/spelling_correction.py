@@ -1,7 +1,7 @@
-"""Version words misspelt by a letter, set right: `Extendde Mix`, `Radio Edti`, `Tiësto Remx`.
+"""Correction of version words misspelled by one letter: `Extendde Mix`, `Radio Edti`, `Tiësto Remx`.
 
-One letter is little evidence, so short words are mended only beside a well-spelt version word, and words that are words themselves never:
-`(Alive)`, `(I'm in Love)`, `Alive Remix` stay what they are.
+One letter is little evidence. Short words are corrected only beside a correct version word, and words with a meaning of their own never
+are: `(Alive)`, `(I'm in Love)`, `Alive Remix` stay.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from catalog_store.name_keys import version_words
 from catalog_store.name_keys.version_words import FUNCTION_WORDS, PHRASES
 
 SHORTEST, SHORTEST_ALONE, SHORTEST_SINGLE = 3, 4, 6
-"""Letters of a misspelt word: three-letter ones only with letters swapped; without a good version word beside it five; by itself six."""
+"""The least letters of a misspelled word. Three-letter words need swapped letters, words without a correct version word beside them need
+five letters, and a single word needs six."""
 
 KNOWN_WORDS = frozenset(word for phrase in PHRASES for word in phrase.split()) | version_words.REMASTER_WORDS
-"""Words of version notes; they are never mended."""
+"""Words of version notes; they are never corrected."""
 _EVIDENCE_WORDS = KNOWN_WORDS - FUNCTION_WORDS - version_words.NOT_A_NAME
 _FOLLOWED = {"at": "live", "from": "live", "in": "live", "up": "sped"}
 _PLACES = {
@@ -24,11 +25,11 @@ _PLACES = {
     for end in (0, -1)
     for letter in {w[end] for w in version_words.CORRECTABLE_WORDS}
 }
-"""Words that a misspelt one of this length, with this letter at that end, can be."""
+"""The correct words that a misspelled one of this length, with this letter at that end, can stand for."""
 
 
 def correct_words(tokens: list[str]) -> list[str]:
-    """The words with misspelt version words set right; the same list when there is none."""
+    """Correct misspelled version words; return the same words when there is none."""
     if len(tokens) > 1 and _is_followed_word(tokens[0], tokens[1]):
         return [_FOLLOWED[tokens[1]], *tokens[1:]]
     is_alone = _EVIDENCE_WORDS.isdisjoint(tokens)
@@ -36,7 +37,10 @@ def correct_words(tokens: list[str]) -> list[str]:
 
 
 def _is_followed_word(token: str, behind: str) -> bool:
-    """`Lvie at X`, `Spde Up`: what follows tells enough for a short word; `in` little, so letters must only be swapped (`Like in ...`)."""
+    """Return whether the next word identifies a misspelled short word: `Lvie at X`, `Spde Up`.
+
+    `in` is weak evidence, so its letters must only be swapped (`Like in ...`).
+    """
     word = _FOLLOWED.get(behind)
     if word is None or token in KNOWN_WORDS or token in version_words.NOT_MISSPELLED:
         return False
@@ -44,7 +48,7 @@ def _is_followed_word(token: str, behind: str) -> bool:
 
 
 def correct_unambiguous(tokens: list[str]) -> list[str]:
-    """As `mended`, where the words as they stand have a reading: only if all are known afterwards and none of the changed ones is short."""
+    """Correct words that already have a reading, only if all are known afterwards and none of the changed ones is short."""
     if any(len(token) < SHORTEST_SINGLE and token not in KNOWN_WORDS for token in tokens):
         return tokens
     right = correct_words(tokens)

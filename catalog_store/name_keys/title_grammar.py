@@ -1,9 +1,9 @@
-r"""A title -> core (the song), stem (the core without bracketed subtitles), variant, credits, notes; or its segments as written.
+r"""The grammar of titles: a title -> core (the song), stem (no bracketed subtitles), variant, credits, notes; or its segments.
 
-`I Don't Care (with Justin Bieber) - Loud Luxury Remix` -> core `i dont care`, variant `remix:loudluxury`, credits `justin bieber`.
-Segments are set off with U+001F (which folding never lets through) and read one by one; a title's first segment is its base and is never
-taken for a version note, so `Intro`, `Dub`, `Extended Mix` keep their names. A leading bracket belongs to the base: `(I Can't) Wait`.
-Columns are read in expressions, each distinct segment once; the few titles that need more care go through `title_keys` one by one.
+`I Don't Care (with Justin Bieber) - Loud Luxury Remix` -> core `i dont care`, variant `remix:loudluxury`, credits `justin bieber`. Segments
+are marked with U+001F (which folding never lets through) and read one by one. A title's first segment is its base and is never a version
+note, so `Intro`, `Dub`, `Extended Mix` keep their names. A leading bracket belongs to the base: `(I Can't) Wait`. Columns are read in
+expressions, each distinct segment once. The few difficult titles go through `title_keys` one by one.
 """
 
 from __future__ import annotations
@@ -39,21 +39,22 @@ _SET_OFF = (
 _LEADING_BRACKET = r"^ *(?:\x1f[()f-] *)+([^\x1f]*)(?:\x1f\))?"
 _CUT = "\x1e"
 _FIRST_SET_OFF = "|".join(pattern.replace(" ?", "") for pattern, _ in _SET_OFF)
-"""Where the song ends and the tail begins."""
+"""Matches where the song ends and the tail begins."""
 _MAY_NEED_MORE = f"(?:{MAY_HAVE_PARTS})|(?:{MAY_HAVE_BARE_NOTE})"
 _MAY_NOT_BE_PLAIN = rf"{_MAY_NEED_MORE}| n | (?:feat|ft|featuring) "
-"""Titles of letters, digits and single spaces that match none of these are read as they are."""
+"""Titles of letters, digits and single spaces that match none of these are their own core."""
 _GRAMMAR_WORDS = COUNTING_WORDS | LAST_NOTE_WORDS | {"n", "feat", "ft", "featuring"}
-"""A bare title without digits and one of these words is read as it is, too: told in a tenth of the time, for single titles."""
+"""A title of letters and spaces without one of these words is its own core, too: a test in a tenth of the time, for single titles."""
 _DIGIT_RE = re.compile("[0-9]")
 _SET_OFF_RE = tuple((re.compile(pattern, re.IGNORECASE), re.sub(r"\$\{(\d)\}", r"\\\1", into)) for pattern, into in _SET_OFF)
 _LEADING_BRACKET_RE = re.compile(_LEADING_BRACKET)
 
 
 class TitleKeys(NamedTuple):
-    """`core` is empty only for a blank title; `stem` equals `core` unless a bracketed subtitle was left out; the others may be empty.
+    """The keys of a title. Only `core` is always set, except for a blank title.
 
-    `variant` and `notes` are tags joined by `+`: `extended+remix:tiesto`, `explicit+remaster:2011`. Notes are cosmetic: no part of any key.
+    `stem` equals `core` unless a bracketed subtitle was removed. `variant` and `notes` are tags joined by `+`: `extended+remix:tiesto`,
+    `explicit+remaster:2011`. Notes are cosmetic and part of no key.
     """
 
     core: str
@@ -64,17 +65,17 @@ class TitleKeys(NamedTuple):
 
 
 def display_title(title: str, version: str | None) -> str:
-    """Title with the version that a platform keeps apart, in brackets."""
+    """Append the version that a platform stores separately to the title, in brackets."""
     return f"{title} ({version})" if version else title
 
 
 def display_title_expr(title: pl.Expr, version: pl.Expr) -> pl.Expr:
-    """As `display_title`, over columns."""
+    """Return the column form of `display_title`."""
     return pl.when(version.fill_null("") != "").then(pl.concat_str(title, pl.lit(" ("), version, pl.lit(")"))).otherwise(title)
 
 
 def title_keys(title: str, version: str | None = None) -> TitleKeys:
-    """The keys of one title."""
+    """Return the keys of one title."""
     shown = decode_entities(display_title(title, version))
     folded = fold(shown)
     if folded and is_bare(folded) and not _DIGIT_RE.search(folded) and _GRAMMAR_WORDS.isdisjoint(folded.split(" ")):
@@ -106,12 +107,15 @@ def _mark_segments(folded: str) -> str:
 
 
 def title_segments(title: str) -> list[str]:
-    """What a display title says besides its song, for `read_segment`, with letters as written: `["(feat. MØ", ") ", "-Kask Remix"]`."""
+    """Return the segments of a display title behind its song, for `read_segment`, with letters as written: `["(feat.
+
+    MØ", ") ", "-Kask Remix"]`.
+    """
     return _mark_segments(normalize_display(title)).split(_MARKER)[1:]
 
 
 def title_segments_expr(title: pl.Expr) -> pl.Expr:
-    """As `title_segments`, over a column: lists of segments."""
+    """Return the column form of `title_segments`: lists of segments."""
     marked = normalize_display_expr(title)
     for pattern, into in _SET_OFF:
         marked = marked.str.replace_all(f"(?i){pattern}", into)
@@ -119,10 +123,10 @@ def title_segments_expr(title: pl.Expr) -> pl.Expr:
 
 
 def title_keys_frame(titles: pl.Series) -> pl.DataFrame:
-    """As `title_keys`, over a column of display titles: core, stem, variant, credits, notes, row for row; a null counts as blank.
+    """Return the keys of a column of display titles: core, stem, variant, credits, notes, row for row; a null counts as blank.
 
-    Meant for distinct titles; repeated ones cost as much again. Titles of letters, digits and single spaces are their own core; of the
-    others the song is read for itself, and what is set off behind it once for all titles that end alike.
+    Pass distinct titles: a repeated title costs as much again. Titles of letters, digits and single spaces are their own core. For the
+    others, the song is read per title, and the text set off behind it once for all titles with the same ending.
     """
     shown = titles.cast(pl.String).fill_null("")
     folded, flags = fold_with_flags(shown)
@@ -135,7 +139,7 @@ def title_keys_frame(titles: pl.Series) -> pl.DataFrame:
 
 
 def _read_titles(shown: pl.Series, folded: pl.Series) -> pl.DataFrame:
-    """The keys of titles of any kind."""
+    """Read the keys of titles of any kind."""
     cut = folded.str.replace(_FIRST_SET_OFF, f"{_CUT}${{0}}").str.splitn(_CUT, 2).struct.unnest()
     frame = pl.DataFrame({"shown": shown, "folded": folded, "base": cut["field_0"].str.strip_chars(" "), "tail": cut["field_1"]})
     frame = frame.with_row_index("row").with_columns(is_whole=pl.col("tail").is_not_null() & (pl.col("base") == ""))
@@ -158,7 +162,7 @@ _KEYS_SCHEMA = dict.fromkeys(TitleKeys._fields, pl.String())
 
 
 def _needs_care() -> pl.Expr:
-    """Titles that only `title_keys` reads right: a few in a hundred."""
+    """Return whether only `title_keys` reads a title right: a few in a hundred."""
     return pl.any_horizontal(
         pl.col("core") == "",
         pl.col("core").str.contains(" n ", literal=True),
@@ -170,10 +174,10 @@ def _needs_care() -> pl.Expr:
 
 
 def _read_tails(tails: pl.Series, *, is_whole: bool) -> pl.DataFrame:
-    """What distinct tails say: tail, is_whole, song, kept, stem_kept, variant, credits, notes.
+    """Read distinct tails: tail, is_whole, song, kept, stem_kept, variant, credits, notes.
 
-    A tail is a folded title from its first segment on; `is_whole`: or all of it, beginning with a bracket or a dash, and then it holds the
-    song, too. In front of the first segment of other tails stands at most what sets it off.
+    A tail is a folded title from its first segment on. With `is_whole` it is the whole title, which begins with a bracket or a dash, and it
+    holds the song too. In other tails only the separator comes before the first segment.
     """
     marked = pl.col("tail")
     for pattern, into in _SET_OFF:
@@ -192,7 +196,7 @@ _MEANING_COLUMNS = ("variant", "credits", "notes")
 
 
 def _read_all(frame: pl.DataFrame) -> pl.DataFrame:
-    """What the segments of each row say: row, kept, stem_kept, variant, credits, notes; only rows that have segments."""
+    """Read the segments of each row: row, kept, stem_kept, variant, credits, notes; only rows that have segments."""
     segments = (
         frame.filter(pl.col("parts").list.len() > 1)
         .select("row", segment=pl.col("parts").list.slice(1))
@@ -212,9 +216,9 @@ def _sort_tags(column: str) -> pl.Expr:
 
 
 def _read_distinct(distinct: pl.Series) -> pl.DataFrame:
-    """What each distinct segment says: segment, kept, stem_kept, variant, credits, notes; segments that say nothing are left out.
+    """Read each distinct segment: segment, kept, stem_kept, variant, credits, notes; segments without a meaning are left out.
 
-    Guests and empty brackets, most of all segments, are read by column; only the others one by one.
+    Guests and empty brackets, which are most segments, are read by column. Only the others are read one by one.
     """
     segments = pl.DataFrame({"segment": distinct})
     text = extract_words_expr(pl.col("segment").str.slice(1))

@@ -1,8 +1,8 @@
-"""Folded titles that the simple reading would misread, rewritten so that it does not: few, so they are rewritten one by one.
+"""Rewrites of folded titles that the title grammar would misread. They are few, so each is rewritten on its own.
 
-`(A (B) C)`, `(Sell - Out Version)` -> brackets side by side; `f**k` -> `fuck`; `a / b (medley)` -> `a / b`;
-`- live - may 1978` -> `- live may 1978`.
-Columns ask `MAY_BE_AWKWARD` first, which every title that `rewritten` changes must match. What must not live here: what a note means.
+`(A (B) C)`, `(Sell - Out Version)` -> brackets side by side; `f**k` -> `fuck`; `a / b (medley)` -> `a / b`; `- live - may 1978` -> `- live
+may 1978`. Columns test `MAY_NEED_REPAIR` first: every title that `repair_title` changes must match it. The meaning of a note belongs in
+segments.py.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ OPENING, CLOSING = r"(\[{\u3010\u3014\u3016\u3018", r")\]}\u3011\u3015\u3017\u30
 _STARS = r"[a-z][*#@]|sh-t|f-ck"
 
 _COPY = rf"[{CLOSING}] *[{OPENING}][0-9][{CLOSING}] *$"
-"""`(Clean) (1)`: a file that was there already. By itself `(1)` is part of the title."""
+"""`(Clean) (1)`: the second copy of a file. `(1)` alone is part of the title."""
 
 _GROUPED = rf"[{OPENING}][^{CLOSING}]*(?: [-~]+ |[{OPENING}])"
 _DATED = rf" [-~]+ .* [-~]+ [^{OPENING}{CLOSING}]*[0-9]{{2}}(?: *$| *[{OPENING}]| [-~]+ )"
-"""`- Live at Kask Hall - April 1978`: what may be a date behind a second dash."""
+"""`- Live at Kask Hall - April 1978`: possibly a date behind a second dash."""
 _FEET = (
     r"([0-9]|(?:^| )(?:six|ten|twenty|fifty)) ft\.? (under|below|above|over|tall|high|deep|down|wide|long|away|from|of|queenie)"
     r"|([a-z]) feat of "
 )
-"""`6 Ft. Under`, `Amazing Feat of Love`: feet and deeds, no guests."""
+"""`6 Ft. Under`, `Amazing Feat of Love`: feet and deeds, not guests."""
 _ACCIDENTAL = r"(?:^|[^a-z])[a-g](?:[\u266d\u266f]|# (?:m|dur))"
-"""`E\u266d Major`, `C# Minor`: left to the signs, they would be E major and C minor."""
+"""`E♭ Major`, `C# Minor`. Without this rule, dropping the signs would give E major and C minor."""
 _TRAILING_THE = rf"^([^{OPENING}{CLOSING}]*[^ ,]), the( *$| *[{OPENING}]| [-~]+ )"
-"""`Sound of Silence, The (Live)`, as lists sorted by title have it."""
+"""`Sound of Silence, The (Live)`, as in lists sorted by title."""
 MAY_NEED_REPAIR = rf"{_STARS}|{_COPY}|{_GROUPED}|{_DATED}|{_FEET}|{_ACCIDENTAL}|{_TRAILING_THE}|medley"
 ENTITY = r"&(?:#[0-9]{1,6}|#[xX][0-9a-fA-F]{1,5}|[a-zA-Z]{2,8});"
-"""`&#252;`, `&amp;`: characters as web pages write them, left in by whoever took titles from one."""
+"""`&#252;`, `&amp;`: HTML entities left in titles that were copied from web pages."""
 
 _CENSORED = (
     (r"f[u*#@-][c*#@-](?:k|\*)", "fuck"),
@@ -66,12 +66,12 @@ _MAY_NEED_REPAIR_RE = re.compile(MAY_NEED_REPAIR)
 
 
 def decode_entities(title: str) -> str:
-    """The title with characters for `&amp;`, `&#252;` and their like."""
+    """Replace `&amp;`, `&#252;` and other entities by their characters."""
     return html.unescape(title) if "&" in title and _ENTITY_RE.search(title) else title
 
 
 def repair_title(folded: str) -> str:
-    """A folded title as the simple reading wants it; most are returned as they are."""
+    """Rewrite a folded title for the title grammar; most titles are returned unchanged."""
     if not _MAY_NEED_REPAIR_RE.search(folded):
         return folded
     if _STARS_RE.search(folded):
@@ -99,7 +99,7 @@ def _spell_accidental(found: re.Match[str]) -> str:
 
 
 def _attach_dates(folded: str) -> str:
-    """The title with each date behind a dash drawn to the version note before it, as brackets have it: together they are one note."""
+    """Attach each date behind a dash to the version note before it: together they are one note, as in brackets."""
     joined, *rest = _INNER_DASH.split(folded)
     note = ""
     for piece in rest:
@@ -119,20 +119,23 @@ def _is_note(text: str) -> bool:
 
 
 def _is_date(tokens: list[str]) -> bool:
-    """`april 1978`, `15 09 19`, `1978`, and a place before a year; a line of the lyrics (`summer of 1969`) is none."""
+    """Return whether these words are a date: `april 1978`, `15 09 19`, `1978`, or a place before a year.
+
+    A line of lyrics (`summer of 1969`) is not a date.
+    """
     if all(token in MONTHS or _DATE_WORD.fullmatch(token) for token in tokens):
         return any(token in MONTHS or YEAR.match(token) for token in tokens) or len(tokens) == len(("day", "month", "year"))
     return bool(YEAR.match(tokens[-1])) and FUNCTION_WORDS.isdisjoint(tokens)
 
 
 def _regroup_brackets(folded: str) -> Iterator[str]:
-    """The title with its brackets regrouped, text between them as it is."""
+    """Yield the title with its brackets regrouped, and the text between them unchanged."""
     for depth, text in _split_by_depth(folded):
         yield text if depth == 0 else _regroup_bracket(text)
 
 
 def _split_by_depth(text: str) -> Iterator[tuple[int, str]]:
-    """(0, text between brackets) and (1, inside of an outer bracket) in order; what is never closed ends with the text."""
+    """Yield (0, text between brackets) and (1, inside of an outer bracket) in order; an unclosed bracket ends with the text."""
     depth, start = 0, 0
     for place, letter in enumerate(text):
         if _OPENING_RE.match(letter):
@@ -162,7 +165,10 @@ def _regroup_bracket(inside: str) -> str:
 
 
 def _is_subtitled(inside: str) -> bool:
-    """`(Nicktim - Original Mix)`: no remix by Nicktim, for the original is named, but a name and a note as behind two dashes."""
+    """Return whether the bracket holds a subtitle and a note, as behind two dashes: `(Nicktim - Original Mix)`.
+
+    It is not a remix by Nicktim, because the note names the original.
+    """
     *names, note = _INNER_DASH.split(inside)
     said = read_segment(f"{BRACKET}{note}")
     is_cosmetic = not (said.kept or said.tags or said.credit)
@@ -170,7 +176,10 @@ def _is_subtitled(inside: str) -> bool:
 
 
 def _flatten_bracket(inside: str, pieces: list[tuple[int, str]], outer: str, *, is_credit: bool, is_kept: bool) -> str:
-    """A bracket with brackets inside: guests keep theirs, a note stands before its inner ones, parts of the title keep their order."""
+    """Flatten a bracket with inner brackets.
+
+    Guests keep theirs, a note comes before its inner brackets, parts of the title keep their order.
+    """
     if is_credit:
         return f"({_CLOSING_RE.sub(' ', _OPENING_RE.sub(' ', inside))})"
     if is_kept or not extract_words(outer):

@@ -1,4 +1,4 @@
-"""Variants: what kind of recording a title names besides its song.
+"""Variants: the kind of recording that a title names besides its song.
 
 A variant is its tags joined by `+`, sorted: `extended+remix:tiesto`, `live:wembley`, `` (plain). A tag is a kind, or a kind and a name.
 """
@@ -6,16 +6,16 @@ A variant is its tags joined by `+`, sorted: `extended+remix:tiesto`, `live:wemb
 from __future__ import annotations
 
 EDIT_KINDS = frozenset({"radio", "edit", "extended", "club", "clean", "intro", "outro", "short", "acap mix", "transition", "vocal"})
-"""Kinds that are edits of the same performance: recordings of their own, yet a search that does not ask for them absorbs them."""
+"""Kinds that are edits of the same performance. They are recordings of their own, but a search without a variant accepts them."""
 
 
 def variant_kinds(variant: str) -> frozenset[str]:
-    """The kinds without names: `extended+remix:tiesto` -> {extended, remix}."""
+    """Return the kinds without names: `extended+remix:tiesto` -> {extended, remix}."""
     return frozenset(tag.partition(":")[0] for tag in variant.split("+") if tag)
 
 
 def variants_agree(one: str, other: str) -> bool:
-    """Whether both can name one recording: the same kinds, and where both give a name to a kind, the same or a part of the other."""
+    """Return whether both can name one recording: the same kinds, and names that are equal, missing or contained in each other."""
     if one == other:
         return True
     names, others = _read_names(one), _read_names(other)

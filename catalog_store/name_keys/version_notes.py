@@ -1,7 +1,8 @@
-"""The words of a version note -> its tags: `tiesto extended remix` -> extended, remix:tiesto; `2011 remaster` -> the note =remaster:2011.
+"""The tags of a version note: `tiesto extended remix` -> extended, remix:tiesto; `2011 remaster` -> the note =remaster:2011.
 
-A note is read from left to right in phrases of the vocabulary. Words that are no phrase are a name before a version word, a place behind
-one, or the end of the reading: None, it is no version note. What must not live here: the words themselves (see `vocabulary`), brackets.
+A note is read from left to right in phrases of `version_words`. Other words are a name before a version word, or a place behind one. If
+they are neither, the text is no version note and the result is None. The words themselves belong in `version_words`, brackets in
+`segments`.
 """
 
 from __future__ import annotations
@@ -33,14 +34,14 @@ _LENGTHS: dict[str, tuple[int, ...]] = {}
 for _phrase in (*PHRASES, *FOLLOWED_PHRASES):
     _first, _length = _phrase.split()[0], len(_phrase.split())
     _LENGTHS[_first] = tuple(sorted({_length, *_LENGTHS.get(_first, ())}, reverse=True))
-"""Numbers of words of the phrases that begin with a word, the longest first: most words begin none."""
+"""Lengths in words of the phrases that begin with a word, the longest first. Most words begin none."""
 _TAKES_NAME = NAMED_KINDS | REMIX_ASPECTS | PLACED_KINDS
 _JOINING_WORDS = frozenset({"the", "and", "x", "vs"})
 _ASPECTS_OF_REMASTERS = frozenset({"live", "mono", "stereo", "instrumental", "acoustic", "remix", "dub", "acapella"})
 
 
 class _NoteWords(NamedTuple):
-    """A note taken apart: kinds in order, the name before them, words behind the last kind, years."""
+    """The words of a note by role: kinds in order, the name before them, words behind the last kind, years."""
 
     kinds: list[str]
     name: list[str]
@@ -49,9 +50,9 @@ class _NoteWords(NamedTuple):
 
 
 def read_version(tokens: list[str], *, is_set_off: bool) -> Tags | None:
-    """Tags of a version note of these words; None when some word does not fit.
+    """Read the tags of a version note; None when some word does not fit.
 
-    `is_set_off`: the note stands in brackets or behind a dash; what merely follows a bracket must be plainer to be believed.
+    `is_set_off`: the note is in brackets or behind a dash. A note that only follows a bracket must be plainer.
     """
     if not version_words.REMASTER_WORDS.isdisjoint(tokens):
         return _read_remaster(tokens, is_set_off=is_set_off)
@@ -81,7 +82,7 @@ def read_version(tokens: list[str], *, is_set_off: bool) -> Tags | None:
 
 
 def _find_phrase(tokens: list[str], index: int, table: dict[str, str]) -> tuple[str, int]:
-    """The longest phrase of the table that begins at this word, and its number of words; or nothing."""
+    """Return the longest phrase of the table that begins at this word, and its number of words; or ("", 0)."""
     for length in _LENGTHS.get(tokens[index], ()) if index < len(tokens) else ():
         phrase = " ".join(tokens[index : index + length])
         if phrase in table and index + length <= len(tokens):
@@ -90,7 +91,7 @@ def _find_phrase(tokens: list[str], index: int, table: dict[str, str]) -> tuple[
 
 
 def _read_remaster(tokens: list[str], *, is_set_off: bool) -> Tags | None:
-    """A remaster, and what else the note says if it can be read."""
+    """Read a remaster, and the rest of the note if it is readable."""
     years = [token for token in tokens if YEAR.match(token)]
     rest = [
         token for token in tokens if not (YEAR.match(token) or token in version_words.REMASTER_WORDS or token in version_words.REMASTERING)
@@ -105,7 +106,7 @@ def _read_remaster(tokens: list[str], *, is_set_off: bool) -> Tags | None:
 
 
 def _read_followed(taken: _NoteWords, kind: str, rest: list[str]) -> Tags | None:
-    """`Live at X`, `Remix by X`; None where the words go on as lyrics do: `(Live in the Moment)`."""
+    """Read `Live at X`, `Remix by X`; None where the words continue as lyrics: `(Live in the Moment)`."""
     before = [*taken.name, *taken.loose]
     if kind == "karaoke":
         return build_tags([*taken.kinds, kind], [])
@@ -125,7 +126,7 @@ def _is_place(rest: list[str]) -> bool:
 
 
 def _decide_note(tokens: list[str], taken: _NoteWords, *, is_set_off: bool) -> Tags | None:  # noqa: PLR0911 - a list of rules
-    """Decide over the words that are no phrase, once all are read."""
+    """Decide about the words outside phrases, after all words are read."""
     kinds, name, loose, years = taken
     if "karaoke" in kinds and is_set_off and FUNCTION_WORDS.isdisjoint({*name, *loose} - version_words.KARAOKE_WORDS):
         return build_tags(kinds, [])
@@ -151,19 +152,19 @@ def _decide_note(tokens: list[str], taken: _NoteWords, *, is_set_off: bool) -> T
 
 
 def _strip_joining_words(name: list[str]) -> list[str]:
-    """Without the words that join or lead names."""
+    """Remove the words that join or lead names."""
     return [token for token in name if token not in _JOINING_WORDS]
 
 
 def _read_nameless(tokens: list[str], kinds: list[str], loose: list[str]) -> Tags | bool:
-    """True when the kinds stand well without a name; else what they say, False for nothing: `(The Mix)`, `(Version)`."""
+    """Return True when the kinds need no name; else their tags, or False for no reading: `(The Mix)`, `(Version)`."""
     if kinds[-1] in {"mix", "session"}:
         return build_tags(kinds[:-1], loose) if len(kinds) > 1 else False
     return not (kinds == ["version"] and len(tokens) == 1)
 
 
 def _read_words_behind(tokens: list[str], taken: _NoteWords) -> Tags | None:
-    """`Versión Salsa`, `Remix Brega Funk`, `Live Montreal '87`."""
+    """Read a name behind the kind: `Versión Salsa`, `Remix Brega Funk`, `Live Montreal '87`."""
     behind = taken.loose
     if taken.name or not FUNCTION_WORDS.isdisjoint(behind):
         return None
@@ -176,7 +177,7 @@ def _read_words_behind(tokens: list[str], taken: _NoteWords) -> Tags | None:
 
 
 def build_tags(kinds: list[str], name: list[str]) -> Tags:
-    """The tags of some kinds with one name for them; sorted, distinct."""
+    """Build the tags of some kinds with one name for them; sorted, distinct."""
     notes = {kind for kind in kinds if kind.startswith(COSMETIC) and kind != COSMETIC}
     kinds = [kind for kind in kinds if not kind.startswith(COSMETIC)]
     if len(kinds) > 1 and kinds[-1] not in version_words.SIZES and {"dub", "instrumental", "acapella"} & set(kinds):

@@ -1,8 +1,8 @@
-"""What the words in brackets and after dashes mean: version words, credits, DJ-pool tags. Data only.
+"""The meaning of words in brackets and after dashes: version words, credits, DJ-pool tags. Data only.
 
-Phrases are written as `words` leaves them (folded, no punctuation). Add one where its meaning stands, and a line in
-tests/catalog_store/name_keys/test_version_notes.py. A phrase maps to the kind of variant it makes; "" is cosmetic: the same recording.
-Sources: delivery style guides of the platforms, suffix counts over 26,230 real titles, public cleaners of DJ-pool titles.
+Phrases are written as `extract_words` leaves them (folded, no punctuation). Add one beside its meaning, and a line in
+tests/catalog_store/name_keys/test_version_notes.py. A phrase maps to a kind of variant; "" is cosmetic: the same recording. Sources:
+delivery style guides of the platforms, suffix counts over 26,230 real titles, public cleaners of DJ-pool titles.
 """
 
 # ruff: noqa: E501 - one kind a line, like a table
@@ -108,7 +108,7 @@ _FOLLOWED = {
     " | live dal | live dalla | recorded at | recorded live at | recorded live in | recorded live from | live recording from | live recording at"
     " | en vivo en | en vivo desde | ao vivo em | ao vivo no | ao vivo na | dal vivo a | dal vivo al | from the live album | live session at | live sessions at | in concert at | в живую в",
 }
-"""Phrases whose meaning is completed by what follows: `Live at Wembley`, `Remix by X`."""
+"""Phrases completed by the words behind them: `Live at Wembley`, `Remix by X`."""
 
 
 def _split(text: str) -> list[str]:
@@ -124,32 +124,32 @@ def _read_phrases(text: str) -> list[str]:
 
 
 COSMETIC = "="
-"""First character of a note, so that notes and kinds can stand in one list: `=remaster:2011`, `=`."""
+"""The first character of a note, so that notes and kinds can share one list: `=remaster:2011`, `=`."""
 PHRASES: dict[str, str] = {phrase: COSMETIC + note for note, text in _COSMETIC.items() for phrase in _read_phrases(text)} | {
     phrase: kind for kind, text in _KINDS.items() for phrase in _read_phrases(text)
 }
 FOLLOWED_PHRASES: dict[str, str] = {phrase: kind for kind, text in _FOLLOWED.items() for phrase in _read_phrases(text)}
 
 SUFFIXES = ("版", "リミックス", "バージョン", "ヴァージョン", "エディット", "리믹스", "버전")
-"""Version words that are written onto the word before them: `現場版`, `英語バージョン`."""
+"""Version words attached to the word before them: `現場版`, `英語バージョン`."""
 
 MARKETS = _read_set(
     "japan japanese uk us usa european europe german french canada canadian australian asian international itunes spotify amazon target tidal"
     " deluxe digital cd lp vinyl import only for"
 )
-"""Beside `bonus` these tell on which edition the track was one."""
+"""Beside `bonus` these name the edition that had the track."""
 KARAOKE_WORDS = frozenset({"with", "no", "without"})
-"""`Karaoke with Background Vocals`: what stands beside `Karaoke` is no other recording, unless the words are those of a sentence."""
+"""`Karaoke with Background Vocals`: words beside `Karaoke` make no other recording, unless they are words of a sentence."""
 REMASTER_WORDS = _read_set(
     "remaster remasters remastered remastering remastert remasterizado remasterizada remasterise remasterisee remasterise remasterizacao ремастер"
     " ремастеринг"
 )
-"""Cosmetic with whatever stands around them, unless that reads as a version by itself: `Remastered at Abbey Road`, but `Remastered Remix`."""
+"""Cosmetic whatever the words around them, unless those are a version: `Remastered at Abbey Road`, but `Remastered Remix`."""
 REMASTERING = _read_set("digital digitally newly 24 bit hd from the original tapes tape analog analogue new high resolution collection in")
 """Words of the process, never of the version."""
 
 NAMED_KINDS = frozenset({"remix", "mix", "edit", "version", "session"})
-"""Kinds that take the words before them as their name: `Tiësto Remix` -> `remix:tiesto`."""
+"""Kinds whose name is the words before them: `Tiësto Remix` -> `remix:tiesto`."""
 TAKES_WORDS_BEHIND = frozenset({"remix", "version", "versao", "versione", "wersja", "ver", "versija"})
 """Romance word order: `Versión Salsa`, `Remix Brega Funk`."""
 REMIX_ASPECTS = frozenset(
@@ -174,10 +174,10 @@ REMIX_ASPECTS = frozenset(
 PLACED_KINDS = frozenset({"live", "unplugged", "demo", "cover", "rerecorded", "alternate", "stripped", "commentary"})
 """Kinds whose name is a place or an occasion, before or after them: `BBC Live`, `Live 1985`."""
 SIZES = frozenset({"extended"})
-"""Kinds that say no more than the length of a dub or an instrumental: `12" Dub` is `Dub`."""
+"""Kinds that only give the length of a dub or an instrumental: `12" Dub` is `Dub`."""
 
 CREDIT_WORDS = _read_set("feat ft featuring with w starring con avec mit duet duetto dueto duett participacao part при goscinnie")
-"""First words of a bracket that names guests. Beyond the first four they begin lyrics as well: see NOT_A_GUEST."""
+"""First words of a bracket that names guests. All but the first four also begin lyrics: see NOT_A_GUEST."""
 CREDIT_PHRASES = (
     "in a duet with",
     "a duet with",
@@ -219,7 +219,7 @@ NOT_A_GUEST = _read_set(
     " effetti toi moi le les une mon ton son lui elle nous vous amour dir mir dem der den ein einem einer uns euch ihm ihr viel liebe chor orchester spielleuten"
     " paradeschlagen gesang klavier begleitung musik"
 )
-"""After `(with`, `(con`, `(avec`, `(mit` these begin a line of the lyrics or a way of playing, not a name."""
+"""After `(with`, `(con`, `(avec`, `(mit` these begin a line of lyrics or a way of playing, not a name."""
 NOT_A_MUSICIAN = _read_set(
     "rap raps sax saxophone strings string orchestra lyrics vocals vocal chorus choir piano intro outro guitar band drums hook verse ending commentary"
     " dialogue applause fade count oboe brass backing"
@@ -231,13 +231,13 @@ CORRECTABLE_WORDS = tuple(
         " remastered acapella explicit album single bonus sped slowed unplugged"
     )
 )
-"""Version words that are set right when misspelt by a letter; words one letter from common ones (cover, clean, short) are not among them."""
+"""Version words that are corrected when one letter is wrong. Words one letter from common ones (cover, clean, short) are not included."""
 NOT_MISSPELLED = _read_set(
     "love life like lives olive alive lies give line lime five mia max mi six fix mia miss mit mid nix dit exit edith edict credit demon memo domo clubs"
     " vocals focal local vocalist ratio radios radius radial audio remit bone bonds album albums singles mingle jingle speed spend spied shed spread showed flowed glowed slower allowed"
     " versions aversion conversion originals extend extends mixes mixer remixes edits demos lived liver liven deliver emix lve"
 )
-"""Words one letter from a version word that are words themselves: `(I'm in Love)` is not live."""
+"""Words one letter from a version word that have a meaning of their own: `(I'm in Love)` is not live."""
 _FUNCTION = (
     "to we i you u he she they it my your our his her their me us him them this that these those the a an is are was be am do dont does did can cant could"
     " will wont would should shall must let lets gonna wanna gotta not no never ever how why when where what who if and or but so as of for"
@@ -245,16 +245,16 @@ _FUNCTION = (
     " than love im youre were theyre its ive id ill got get go come aint until till through"
 )
 FUNCTION_WORDS = _read_set(_FUNCTION)
-"""Words of sentences: with one of them before `Live` or `Cover` the bracket is a line of the lyrics (`(Dying to Live)`)."""
+"""Words of sentences. With one of them before `Live` or `Cover` the bracket is a line of lyrics (`(Dying to Live)`)."""
 NOT_A_PLACE = _read_set(
     "my your our his her their fear love me you us it this that the a peace harmony sin tonight today forever moment now life little lie lies lot long dream"
     " dreams hope fast free young loud like wire color colour colours pieces all always alone again without everything and or without 4ever"
 )
-"""After `Live in`, `Live for` and the like these go on with the lyrics; `the` only before one of them."""
+"""After `Live in`, `Live for` and similar phrases these continue lyrics; `the` only before one of them."""
 NOT_A_NAME = _read_set(
     "in on to of my your this that it me you the a an our for i and his her their no not all get got let lets we us with into do dont take run duck"
 )
-"""`(In the Mix)`, `(Your Version)`: a version word behind nothing but these is part of the title."""
+"""`(In the Mix)`, `(Your Version)`: a version word behind only these words is part of the title."""
 MONTHS = _read_set(
     "january february march april may june july august september october november december jan feb mar apr jun jul aug sep sept oct nov dec"
 )
@@ -269,18 +269,19 @@ SOUNDTRACK_PATTERN = (
     r"|^(?:ost|саундтрек) [^ ]|^(?:из|к) (?:фильма|фильму|сериала|сериалу|мультфильма|мультфильму|кинофильма|кинофильму|[ктм]/[фс])\b"
     r"|^cancion original de la pelicula|^(?:de|aus|uit) \"|^(?:aus dem film|du film|dal film|de la pelicula|from the film)\b"
 )
-"""`From "Rocky IV"`, `Theme from Jaws`, `Season 2 Soundtrack`, `Official Anthem 2014`; `(From the Inside)` has neither quote nor medium and stays."""
+"""`From "Rocky IV"`, `Theme from Jaws`, `Season 2 Soundtrack`, `Official Anthem 2014`; `(From the Inside)` has neither quote nor medium and
+stays."""
 SOURCE_WORDS = _read_set("from official soundtrack ost banda colonna bande motion cancion de aus uit du dal из к саундтрек")
-"""One of them stands in every note that SOUNDTRACK_PATTERN finds."""
+"""Every note that SOUNDTRACK_PATTERN finds has one of these words."""
 FROM_SOMEWHERE = r"^from (?!(?:the|me|you|my|your|a|an|here|now|this|that|his|her|our|where|what|within|inside|heaven|hell|above|below|afar|us|them|it|him|dusk|dawn|all)\b)"
-"""`(From Breakfast at Tiffany's)`: a source, unless it goes on as lyrics do (`From Amsterdam with Love`, `From Paris to Berlin`)."""
+"""`(From Breakfast at Tiffany's)`: a source, unless it continues as lyrics do (`From Amsterdam with Love`, `From Paris to Berlin`)."""
 FROM_LYRICS = frozenset({"to", "with", "till", "until"})
 
 TAIL_AMBIGUOUS = _read_set(
     "live original main cover demo single radio club vocal dub mix edit version audio lyrics bonus short quick official mono stereo soundtrack trans cut"
     " tribute anniversary session performance mixed album video verse preview exclusive reverb playback stripped medley revisited"
 )
-"""Single words that, bare after a closing bracket, may as well end the title: `Nobody (But You) Live`."""
+"""Single words that, bare after a closing bracket, may also end the title: `Nobody (But You) Live`."""
 BARE_TAILS = (
     "remix | rmx | radio edit | radio mix | radio version | extended mix | extended version | extended remix | original mix | original version | club mix"
     " | album version | karaoke version | instrumental version | acoustic version | live version | single version | dub mix | vip mix | sped up version"
@@ -290,5 +291,5 @@ BARE_TAILS = (
 
 TEMPO_PATTERN = r"^(?:[6-9][0-9]|1[0-9][0-9]|2[0-2][0-9])$"
 MUSICAL_KEY_PATTERN = r"^(?:(?:1[0-2]|[1-9])[ab]|[a-g][b#]?(?:m|min|maj|major|minor))$"
-"""Pool stamps: `130 11a`, `(132 Ebm)`, `102 4a`."""
+"""Stamps of DJ pools: `130 11a`, `(132 Ebm)`, `102 4a`."""
 LONGEST_STAMP = 3

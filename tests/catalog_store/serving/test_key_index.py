@@ -36,7 +36,7 @@ def test_keys_that_all_hash_alike_are_told_apart_by_what_the_tracks_say(tmp_path
     expected = asked(ServingStore(tmp_path / "true", 5.0))
 
     for module in (key_index, tracks):
-        monkeypatch.setattr(module, "key_hash", lambda _space, _text: 5 << 40)
+        monkeypatch.setattr(module, "hash_key", lambda _space, _text: 5 << 40)
     (tmp_path / "alike").mkdir()
     build_serving(tables, tmp_path / "alike")
     assert asked(ServingStore(tmp_path / "alike", 5.0)) == expected
@@ -50,7 +50,7 @@ def test_an_artist_called_like_a_key_is_no_link(tmp_path: Path, monkeypatch: pyt
     rows["track"][0]["title"] = '],"isrc":"GBAYE9999999","duration":'
     rows["recording"][0]["artist_credit"] = "0abc"
     for module in (key_index, tracks):
-        monkeypatch.setattr(module, "key_hash", lambda _space, _text: 0)
+        monkeypatch.setattr(module, "hash_key", lambda _space, _text: 0)
     (tmp_path / "serving").mkdir()
     build_serving(write_frames(tmp_path / "tables", rows), tmp_path / "serving")
     store = ServingStore(tmp_path / "serving", 5.0)
