@@ -11,7 +11,7 @@ from account_store.accounts import Accounts
 from account_store.errors import UnavailableError
 from account_store.streams.report import Airplay
 from account_store.streams.tables import stream
-from catalog_api.airplay import name_preload, track_names
+from catalog_api.airplay import name_preload, stream_sheets, track_names
 from tests.account_store.streams.airwaves import air, track
 from tests.catalog_api.in_process import answering, asked, publish_as, published
 
@@ -40,6 +40,8 @@ class Lookups:
             return asked_of(catalog, recording_ids)
 
         monkeypatch.setattr(track_names, "bodies", noted)
+        # The names of a process are kept: another test may have read some of these.
+        monkeypatch.setattr(stream_sheets, "_NAMES", track_names.Names())
 
     async def of(self, snapshot_id: str, count: int) -> set[int]:
         """Those of a snapshot, once there are so many."""

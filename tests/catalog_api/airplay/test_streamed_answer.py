@@ -58,7 +58,7 @@ def test_all_pieces_arrive_in_order_and_the_end_is_told() -> None:
 @pytest.mark.parametrize("break_at", [0, 1])
 def test_what_fails_before_anything_was_sent_is_an_error_of_the_request(break_at: int) -> None:
     with pytest.raises(AwayError):
-        asyncio.run(StreamedAnswer.begun(pieces(5, [], break_at=break_at), "text/csv", {}))
+        asyncio.run(StreamedAnswer.start(pieces(5, [], break_at=break_at), "text/csv", {}))
 
 
 def test_what_breaks_on_the_way_has_no_end() -> None:

@@ -80,7 +80,7 @@ Told = tuple[int, bytes, list[bytes], list[tuple[str, str, int, int, int]]]
 def told(app: Any, answer: tuple[dict[str, Any], bytes], before: list[Any]) -> Told:  # noqa: ANN401 - our application
     """Status, body, names of the headers, and what was counted since."""
     head, body = answer
-    rows = [(row.route, row.method, row.status, row.requests, row.credits) for row in app._traffic._rows.values()]
+    rows = [(row.route, row.method, row.status, row.requests, row.credits) for row in app._statistics._rows.values()]
     counted = [row for row in rows if row not in before]
     same = [(*row[:3], 1, row[4] - sum(old[4] for old in before if old[:3] == row[:3])) for row in counted]
     return head["status"], OF_THE_REQUEST.sub(b"", body), sorted(name for name, _ in head["headers"]), same
@@ -96,7 +96,7 @@ async def short_and_long(place: Path, key: str) -> dict[Sent, tuple[Told, Told]]
             ways = []
             for way in (lane, lane._routes):
                 check._app = way
-                rows = [(row.route, row.method, row.status, row.requests, row.credits) for row in app._traffic._rows.values()]
+                rows = [(row.route, row.method, row.status, row.requests, row.credits) for row in app._statistics._rows.values()]
                 ways.append(told(app, await asked(app, "GET", path, key, headers), rows))
             answers[sent] = ways[0], ways[1]
     return answers

@@ -84,7 +84,7 @@ def test_one_that_dies_again_and_again_is_waited_for_longer_each_time_until_it_r
     now, waits = 0.0, []
     monkeypatch.setattr("catalog_api.server.companion_processes.time.monotonic", lambda: now)
     companions = made(one="")
-    [run] = companions._runs
+    [run] = companions._processes
     companions.start()
     for ran in (1.0,) * 9 + (STEADY_SECONDS, 1.0):
         until(lambda: not run.is_up)
