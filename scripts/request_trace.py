@@ -46,7 +46,7 @@ def trace_request(tree: Path) -> Trace:
         accounts = f"sqlite:///{folder}/accounts.db"
         _run(tree, "pipeline", "simulate", "--recordings", str(RECORDINGS), "--out", f"{folder}/dumps")
         _run(tree, "pipeline", "build", "--dumps", f"{folder}/dumps", "--catalog", f"{folder}/catalog")
-        _run(tree, "account_store", "--accounts", accounts, "create-account", "trace")
+        _run(tree, "account_store", "--accounts", accounts, "create-account", "trace", "--plan", "starter")
         made = _run(tree, "account_store", "--accounts", accounts, "create-key", "trace")
         key = dict(line.split(maxsplit=1) for line in made.splitlines())["key"]
         tables = pl.scan_parquet(f"{folder}/catalog/current/tables/recording/*.parquet")
