@@ -1,6 +1,6 @@
 """The vocabulary in which every table of the catalog is described: `Column` and `Table`.
 
-Everything that knows the shape of a table derives it from here: the pyarrow and Polars schema, the DuckDB DDL, Dagster's column
+Everything that knows the shape of a table derives it from here: the Polars schema, the DuckDB DDL, Dagster's column
 schema, the data checks and `docs/reference/tables.md`. Add a table in the file of its domain beside this one, never a second
 description elsewhere. What must not live here: rows, paths, file access (see `files.py`).
 """
@@ -80,11 +80,6 @@ class Table:
     def order(self) -> tuple[str, ...]:
         """The columns by which rows are sorted on disk."""
         return self.sort_key or self.primary_key
-
-    @cached_property
-    def arrow_schema(self) -> pa.Schema:
-        """The pyarrow schema, field order as declared."""
-        return pa.schema([pa.field(c.name, c.type, nullable=c.nullable) for c in self.columns])
 
     @cached_property
     def polars_schema(self) -> pl.Schema:

@@ -34,11 +34,6 @@ class IdDrift:
     moved: int
     """Of these, those that stand under another id now."""
 
-    @property
-    def moved_share(self) -> float:
-        """0 when no record is in both."""
-        return self.moved / self.records if self.records else 0.0
-
 
 def id_drift(paths: BuildPaths) -> IdDrift | None:
     """Compare with the live snapshot; None when nothing is published."""
