@@ -10,8 +10,8 @@ from benchmarks.measuring import Run, measure
 from catalog_store.tables import TABLES
 from catalog_store.tables.atoms import ATOM_TABLES, live_atoms
 from catalog_store.tables.files import read_table
-from pipeline.linkage import mapped
-from pipeline.linkage.night import BASE_TABLES
+from pipeline.linkage import mapped_atoms
+from pipeline.linkage.incremental.night import BASE_TABLES
 from pipeline.linkage.registry import collect_registry
 from pipeline.paths import BuildPaths
 from simulator.nightly import nightly_changes
@@ -75,7 +75,7 @@ def _publish(paths: BuildPaths) -> None:
 def _take_over(before: BuildPaths, after: BuildPaths) -> None:
     """Give the day after the snapshots of the day before, and what its linkage keeps mapped."""
     shutil.copytree(before.snapshots, after.snapshots)
-    shutil.copytree(mapped.folder(before), mapped.folder(after))
+    shutil.copytree(mapped_atoms.mapped_folder(before), mapped_atoms.mapped_folder(after))
     after.current.symlink_to(after.snapshots / before.current.resolve().name)
 
 

@@ -16,7 +16,7 @@ from catalog_store.tables import TABLES
 from catalog_store.tables.files import parts, read_table, row_count, scan_table
 from pipeline.dumps.intake.adapters import stage_dump
 from pipeline.linkage.credits import name_table
-from pipeline.linkage.normalise import hash_bucket, names_of, normalise
+from pipeline.linkage.normal_forms import hash_bucket, names_of, normalise
 from pipeline.paths import BuildPaths
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -4,7 +4,7 @@
 <root>/work/staging/<platform>/<table>/ conformed records of one platform
 <root>/work/staging/<platform>/<date>/<table>/  the same of a platform that delivers day by day
 <root>/work/linkage/<table>/            how records became recordings
-<root>/work/linkage/mapped/             the tables of atoms once more, for a night to look up (see pipeline/linkage/mapped.py)
+<root>/work/linkage/mapped/             the tables of atoms once more, for a night to look up (see pipeline/linkage/mapped_atoms.py)
 <root>/work/catalog/<table>/            the tables that are published
 <root>/work/report/index.html           what the last build says of itself, for people
 <root>/work/state/<layer>/<table>.json  what each table was made from (see pipeline/build/work_state.py)

@@ -1,7 +1,7 @@
 """What of a source record linkage reads, and a hash of it: a record whose hash is that of last night need not be linked again.
 
 Columns that linkage does not read (popularity, dates) are left out, so that a night of new chart places links nothing. The hash is
-Polars' own: another version of Polars may hash otherwise, which costs one night in full (see pipeline/linkage/night.py).
+Polars' own: another version of Polars may hash otherwise, which costs one night in full (see pipeline/linkage/incremental/night.py).
 """
 
 from __future__ import annotations

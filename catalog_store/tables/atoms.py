@@ -2,7 +2,7 @@
 
 An atom never changes: its id is made of all that it holds. So the parts of `atom`, `atom_member` and `atom_isrc` are taken over from night
 to night, one part with the new atoms is added, and table `atom_gone` names the atoms that count no more. Whoever reads one of the three
-reads it through here. What must not live here: when the rows that are gone are cleared away (pipeline/linkage/stages/atoms.py).
+reads it through here. What must not live here: when the rows that are gone are cleared away (pipeline/linkage/incremental/atom_changes.py).
 """
 
 from __future__ import annotations

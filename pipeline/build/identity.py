@@ -13,10 +13,9 @@ What must not live here: SQL, and where evidence comes from (artist_evidence.py,
 
 from __future__ import annotations
 
-import numpy as np
 import polars as pl
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
+
+from pipeline.linkage.connected_components import label_components
 
 NAME_ALONE = 2.0
 """Odds (in bits, as all that follow) that two bearers of a name are one of whom nothing else is known."""
@@ -213,11 +212,5 @@ def likeness(pairs: pl.DataFrame, facts: pl.DataFrame, works: pl.DataFrame, told
 
 def components(nodes: pl.Series, edges: pl.DataFrame) -> pl.DataFrame:
     """Connected components: node, group (the smallest node of the component). `nodes` sorted; `edges`: node_a, node_b, both in `nodes`."""
-    names = nodes.to_numpy()
-    if not len(names):
-        return pl.DataFrame(schema={"node": pl.Int64, "group": pl.Int64})
-    first = np.searchsorted(names, edges["node_a"].to_numpy())
-    second = np.searchsorted(names, edges["node_b"].to_numpy())
-    graph = coo_array((np.ones(len(first), dtype=np.int8), (first, second)), shape=(len(names), len(names)))
-    _, label = connected_components(graph, directed=False)
-    return pl.DataFrame({"node": names, "label": label}).select("node", group=pl.col("node").min().over("label"))
+    labels = label_components(nodes.to_numpy(), edges["node_a"].to_numpy(), edges["node_b"].to_numpy())
+    return pl.DataFrame({"node": nodes, "group": labels}, schema={"node": pl.Int64, "group": pl.Int64})

@@ -20,9 +20,9 @@ import polars as pl
 from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.record_keys.numbers import GOLDEN, hashed
 from catalog_store.tables import TABLES
+from pipeline.linkage.failing_rows import run_on_rows
 from pipeline.linkage.namesakes import part_namesakes
-from pipeline.linkage.runs import packed_with_duration, places_in_order, run_starts
-from pipeline.linkage.unfit_rows import work_on
+from pipeline.linkage.sorted_runs import packed_with_duration, places_in_order, run_starts
 
 GAP_MS = 4_000
 """Platforms of one recording differ by encoder delay, trailing silence and whole seconds: up to 3 s in real quadruples, 4 with jitter."""
@@ -61,11 +61,11 @@ def make_atoms(records: pl.DataFrame, moves: pl.DataFrame | None = None) -> Atom
             gathered again and again, which from several chunks takes a fifth longer in all.
         moves: platform, external_id, atom_id, part (as `overrides.apart` gives): records that leave their atom, one new atom for each part.
 
-    ValueError when two keys or two atoms have one hash (see ATOM_SEED). UnfitRowsError names the first record that is no part of one.
+    ValueError when two keys or two atoms have one hash (see ATOM_SEED). FailingRowsError names the first record that is no part of one.
     """
     if records.is_empty():
         return Atoms(*(TABLES[name].empty() for name in ("atom", "atom_member", "atom_isrc")))
-    return work_on(records, lambda rows: _made(rows, moves), ("platform", "external_id"))
+    return run_on_rows(records, lambda rows: _made(rows, moves), ("platform", "external_id"))
 
 
 def _made(records: pl.DataFrame, moves: pl.DataFrame | None) -> Atoms:

@@ -20,14 +20,12 @@ import polars as pl
 
 from catalog_store.tables import TABLES
 from catalog_store.tables.linkage import EDGE_KINDS
+from pipeline.linkage.connected_components import label_components
+from pipeline.linkage.failing_rows import run_on_rows
 from pipeline.linkage.guards import SAME_KEY_DURATION_MS, SAME_KEY_DURATION_SHARE, differ_in_length_only, guarded, one_recording_variants
-from pipeline.linkage.runs import run_starts
-from pipeline.linkage.unfit_rows import work_on
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-
-    from pipeline.linkage.runs import Places
 
 OVERRIDE = EDGE_KINDS[0]
 FOUND_SCHEMA = {"atom_id": pl.Int64, "cluster_id": pl.Int64}
@@ -45,7 +43,7 @@ def clusters(
         cannot: atom_id_a, atom_id_b; pairs that never share a cluster.
         atom_ids: of every atom.
 
-    UnfitRowsError, which names the atoms of the first cluster that cannot be looked into.
+    FailingRowsError, which names the atoms of the first cluster that cannot be looked into.
     """
     found = components(atoms["atom_id"] if atom_ids is None else atom_ids, edges)
     placed = atoms.join(ends(edges), on="atom_id", how="semi").join(found, on="atom_id", maintain_order="left")
@@ -53,13 +51,13 @@ def clusters(
     counts = several | ~several.any().over("cluster_id")
     placed = placed.with_columns(duration_ms=pl.when(counts).then("duration_ms"))
     foes = NO_PAIRS if cannot is None else cannot.select(NO_PAIRS.columns)
-    shaky = work_on(placed if guarded() else placed.clear(), _unsound, ("atom_id",), "cluster_id")
+    shaky = run_on_rows(placed if guarded() else placed.clear(), _unsound, ("atom_id",), "cluster_id")
     unsound = pl.concat([shaky, _at_odds(found, foes)]).unique()
     bad = edges.join(found.join(unsound, on="cluster_id", how="semi"), left_on="atom_id_a", right_on="atom_id", how="semi")
     if bad.height:
         involved = found.join(unsound, on="cluster_id", how="semi")
         joined = placed.join(involved, on="atom_id", how="semi")
-        rebuilt = work_on(joined, lambda rows: _rebuild(rows, bad, foes), ("atom_id",), "cluster_id")
+        rebuilt = run_on_rows(joined, lambda rows: _rebuild(rows, bad, foes), ("atom_id",), "cluster_id")
         ids = found["cluster_id"].to_numpy(writable=True)
         ids[found["atom_id"].search_sorted(rebuilt["atom_id"]).to_numpy()] = rebuilt["cluster_id"].to_numpy()
         found = found.with_columns(cluster_id=pl.Series(ids))
@@ -72,28 +70,10 @@ def ends(edges: pl.DataFrame) -> pl.DataFrame:
 
 
 def components(atom_ids: pl.Series, edges: pl.DataFrame) -> pl.DataFrame:
-    """Connected components: atom_id, cluster_id (its smallest atom id), sorted."""
-    ids = np.sort(atom_ids.to_numpy(), kind="stable")  # they come in a few runs that are in order: a tenth of the time
-    one, other = (np.searchsorted(ids, edges[name].to_numpy()) for name in ("atom_id_a", "atom_id_b"))
-    joined = np.sort(np.concatenate([one, other]))
-    joined = joined[run_starts(joined)]
-    smallest = np.arange(len(ids))
-    smallest[joined] = joined[_smallest_in_reach(len(joined), np.searchsorted(joined, one), np.searchsorted(joined, other))]
-    return pl.DataFrame({"atom_id": ids, "cluster_id": ids[smallest]}, schema=FOUND_SCHEMA)
-
-
-def _smallest_in_reach(count: int, one: Places, other: Places) -> Places:
-    """Of each of `count` numbers the smallest that pairs lead to. SciPy does the same, and takes a quarter of a second to be imported."""
-    root = np.arange(count)
-    while True:
-        low, high = np.minimum(root[one], root[other]), np.maximum(root[one], root[other])
-        are_apart = low != high
-        if not are_apart.any():
-            return root
-        one, other = one[are_apart], other[are_apart]
-        np.minimum.at(root, high[are_apart], low[are_apart])
-        while (root[root] != root).any():
-            root = root[root]
+    """Return the connected components: atom_id, cluster_id (the smallest atom id), sorted by atom_id."""
+    ids = np.sort(atom_ids.to_numpy(), kind="stable")  # the ids come in a few sorted runs: a tenth of the time of another sort
+    labels = label_components(ids, edges["atom_id_a"].to_numpy(), edges["atom_id_b"].to_numpy())
+    return pl.DataFrame({"atom_id": ids, "cluster_id": labels}, schema=FOUND_SCHEMA)
 
 
 def _span_limit(longest: pl.Expr) -> pl.Expr:

@@ -18,11 +18,11 @@ import polars as pl
 from catalog_store.name_keys import compact_expr, fold_series, name_key_expr, name_key_series
 from catalog_store.name_keys.artist_separators import ACCOMPANIMENT, NAME_GUEST_SEPARATOR, NAME_SEPARATOR, TIGHT_COMMA
 from catalog_store.record_keys.numbers import hashed
-from pipeline.linkage.runs import listed_from, run_starts
-from pipeline.linkage.unfit_rows import work_on
+from pipeline.linkage.failing_rows import run_on_rows
+from pipeline.linkage.sorted_runs import listed_from, run_starts
 
 if TYPE_CHECKING:
-    from pipeline.linkage.runs import Places
+    from pipeline.linkage.sorted_runs import Places
 
 PLACEHOLDERS = ("various", "variousartists", "unknown", "unknownartist", "noartist", "anonymous", "va", "diverse", "traditional", "data")
 _CUT = "\x1f"
@@ -63,34 +63,17 @@ def name_table(names: pl.DataFrame) -> pl.DataFrame:
         NAME_SCHEMA, sorted by name: name (distinct), name_key (without spaces; empty for placeholders such as Various Artists), parts (keys
         of a joined string's parts in order; null when it is none), part_keys (the same; null unless it is to be cut), has_id.
     """
-    distinct = _distinct(names)
-    return _with_part_keys(distinct.join(name_forms(distinct["name"]), on="name"))
+    distinct = merge_names(names)
+    return add_part_keys(distinct.join(name_forms(distinct["name"]), on="name"))
 
 
-def changed_names(known: pl.DataFrame, in_doubt: pl.Series, told: pl.DataFrame) -> pl.DataFrame:
-    """`name_table` of names that are for the most part those of an earlier one.
-
-    Args:
-        known: the earlier one.
-        in_doubt: which of its names may be in use no more, or no more with an id (a mask).
-        told: name, has_id of all that is said of these names by now, and of what is new; names may repeat.
-    """
-    told = _distinct(told)
-    as_before = known.filter(~in_doubt).join(told, on="name", how="semi").select("name", "has_id")
-    again = _distinct(pl.concat([told, as_before]))
-    forms = known.select("name", "name_key", "parts").join(again, on="name", how="semi")
-    forms = pl.concat([forms, name_forms(again.join(forms, on="name", how="anti")["name"])])
-    stays = known.filter(~in_doubt).join(again, on="name", how="anti")
-    columns = ["name", "has_id", "name_key", "parts"]
-    return _with_part_keys(pl.concat([stays.select(columns), again.join(forms, on="name").select(columns)]))
-
-
-def _distinct(names: pl.DataFrame) -> pl.DataFrame:
+def merge_names(names: pl.DataFrame) -> pl.DataFrame:
+    """Return name, has_id, each name once: with an id if one of its rows has one."""
     return names.drop_nulls("name").group_by("name").agg(has_id=pl.col("has_id").any())
 
 
-def _with_part_keys(table: pl.DataFrame) -> pl.DataFrame:
-    """NAME_SCHEMA, sorted. `table`: name (distinct), name_key, parts, has_id."""
+def add_part_keys(table: pl.DataFrame) -> pl.DataFrame:
+    """Return NAME_SCHEMA, sorted by name. `table`: name (distinct), name_key, parts, has_id."""
     table = table.sort("name")
     part_keys = cut_places(table).group_by("name", maintain_order=True).agg(part_keys="part_key")
     return table.join(part_keys, on="name", how="left", maintain_order="left").select(NAME_SCHEMA.names())
@@ -151,8 +134,8 @@ def _without_overlaps(taken: pl.DataFrame) -> pl.DataFrame:
 
 
 def name_forms(names: pl.Series) -> pl.DataFrame:
-    """What distinct names mean by themselves: name, name_key, parts. UnfitRowsError, which names the first that cannot be read."""
-    return work_on(names.cast(pl.String).to_frame("name"), lambda rows: _forms(rows["name"]), ("name",))
+    """What distinct names mean by themselves: name, name_key, parts. FailingRowsError, which names the first that cannot be read."""
+    return run_on_rows(names.cast(pl.String).to_frame("name"), lambda rows: _forms(rows["name"]), ("name",))
 
 
 def _forms(names: pl.Series) -> pl.DataFrame:

@@ -16,8 +16,8 @@ from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
 from catalog_store.name_keys import variants_agree
-from pipeline.linkage.scripts import in_latin, share_no_script
-from pipeline.linkage.unfit_rows import work_on
+from pipeline.linkage.failing_rows import run_on_rows
+from pipeline.linkage.writing_systems import in_latin, share_no_script
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -240,9 +240,9 @@ def with_similarities(pairs: pl.DataFrame) -> pl.DataFrame:
 def verdict(pairs: pl.DataFrame) -> pl.DataFrame:
     """Add `reason` (null: may be one recording; else variant, title, artist or duration) and `score` 0..1 to compared pairs.
 
-    UnfitRowsError, which names the first pair that cannot be compared.
+    FailingRowsError, which names the first pair that cannot be compared.
     """
-    return work_on(pairs, _judged, ("a", "b"))
+    return run_on_rows(pairs, _judged, ("a", "b"))
 
 
 def _judged(pairs: pl.DataFrame) -> pl.DataFrame:

@@ -17,18 +17,13 @@ that are absent from a build keep their home: a platform that returns finds its 
 id that nothing carries now leads to the end of its links if that is in use, else to nothing. So a redirect whose end is gone for a while
 comes back with it.
 
-A build may assign only what has changed. Ids that share no source key never touch each other, and links never lead out of what they
-joined; so `assign_ids` over some groups gives the ids that it would give them among all, provided that they are *closed*: with every
-member goes every present member of the id that it has by the registry, and every group whose members changed is among them.
-`Registry.part` cuts out what the registry has to say of these keys, `Registry.patched` puts the result back. New ids agree because a group
-that needs one has changed, and the order of the smallest keys is that among all.
-
-What must not live here: deciding what is one entity; where the memory lies on disk (registry.py).
+What must not live here: what is one entity; where the registry lies on disk (registry.py); ids of changed groups only
+(incremental/id_changes.py).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import polars as pl
@@ -67,22 +62,6 @@ class Registry:
     def current(self) -> pl.DataFrame:
         """source_key, entity_id: the id that each key has by now, links followed."""
         return self.keys.with_columns(entity_id=followed("entity_id", self.links))
-
-    def part(self, source_keys: pl.Series) -> Registry:
-        """What it has to say of these keys: every key, absent ones too, that shares an id with one of them, and the links among those."""
-        rooted = self.keys.with_columns(root=followed("entity_id", self.links))
-        ends = self.links.with_columns(root=followed("old_id", self.links))
-        involved = rooted.join(source_keys.to_frame("source_key"), on="source_key", how="semi").select("root").unique()
-        return Registry(
-            rooted.join(involved, on="root", how="semi", maintain_order="left").drop("root"),
-            ends.join(involved, on="root", how="semi", maintain_order="left").drop("root"),
-        )
-
-    def patched(self, before: Registry, after: Registry) -> Registry:
-        """Itself with the part `before` replaced by `after`."""
-        keys = self.keys.join(before.keys, on="source_key", how="anti", maintain_order="left").merge_sorted(after.keys, key="source_key")
-        links = self.links.join(before.links, on="old_id", how="anti")
-        return Registry(keys, pl.concat([links, after.links]).sort("old_id"))
 
 
 NO_REGISTRY = Registry()
@@ -147,25 +126,6 @@ def assign_ids(members: pl.DataFrame, registry: Registry, next_id: int) -> Assig
         redirects=redirects(doubtful["home"], resolution),
         next_id=resolution.next_id,
     )
-
-
-def assign_changed(members: pl.DataFrame, known: Registry, redirects: pl.DataFrame, next_id: int) -> Assignment:
-    """What `assign_ids` would say of all groups, from those that changed since the last published build.
-
-    Args:
-        members: as for `assign_ids`, of every group that came, went or changed, and of every group that holds a key of `known`.
-        known: what the registry as of the last published build has to say (`Registry.part`) of these members and of all members, old and
-            new, of the groups that changed.
-        redirects: the redirects of that build: old_id, new_id.
-        next_id: the first free id.
-
-    Returns:
-        `ids` and `registry` of these groups only, to be put in the place of `known` (`Registry.patched`); all redirects.
-    """
-    assigned = assign_ids(members, known, free_id(known, next_id))
-    named = [known.keys["entity_id"], known.links["old_id"], known.links["new_id"], assigned.ids["entity_id"]]
-    others = redirects.join(pl.concat([ids.rename("old_id") for ids in named]).to_frame(), on="old_id", how="anti")
-    return replace(assigned, redirects=pl.concat([others, assigned.redirects]).sort("old_id"))
 
 
 def free_id(registry: Registry, next_id: int) -> int:

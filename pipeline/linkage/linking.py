@@ -17,11 +17,11 @@ from pipeline.linkage.id_rules import FIRST_ID, NO_REGISTRY, assign_ids
 from pipeline.linkage.isrc_edges import isrc_edges
 from pipeline.linkage.key_edges import key_edges
 from pipeline.linkage.link_edges import link_edges
-from pipeline.linkage.normalise import hash_bucket, names_of, normalise
+from pipeline.linkage.normal_forms import hash_bucket, names_of, normalise
 from pipeline.linkage.overrides import NO_OVERRIDES, apart, cannot_atoms, must_edges
-from pipeline.linkage.places import PLATFORM, contested_places
-from pipeline.linkage.position_edges import judged, position_edges, position_pairs
-from pipeline.linkage.typo_edges import same_artist_edges, same_title_edges, without_contradiction
+from pipeline.linkage.position_edges import judge_pairs, position_edges, position_pairs
+from pipeline.linkage.release_positions import PLATFORM, find_positions
+from pipeline.linkage.typo_edges import drop_contradicted, same_artist_edges, same_title_edges
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -114,7 +114,7 @@ def _edges(
     atoms: Atoms, links: pl.DataFrame | None, releases: pl.DataFrame | None, tracks: pl.DataFrame | None, overrides: Overrides
 ) -> pl.DataFrame:
     candidates = pl.concat([same_artist_edges(atoms.atom), same_title_edges(atoms.atom)]).sort("a", "b", "evidence")
-    typos = without_contradiction(candidates, atoms.isrc, atoms.member)
+    typos = drop_contradicted(candidates, atoms.isrc, atoms.member)
     found = [must_edges(overrides, atoms.member), isrc_edges(atoms.atom, atoms.isrc), typos]
     if links is not None:
         between = links.filter(pl.col("entity_kind") == "recording", pl.col("target_kind") == "recording")
@@ -122,8 +122,8 @@ def _edges(
     if releases is not None and tracks is not None:
         coded = [barcoded(rows).with_columns(platform=pl.lit(platform, PLATFORM)) for (platform,), rows in releases.group_by("platform")]
         members = atoms.member.select(record_number().alias("record"), "atom_id")
-        places = contested_places(partial(iter, coded), partial(iter, [standing(tracks)]), partial(iter, [members]))
-        pairs = position_pairs(places.contested)
-        found.append(position_edges(pairs, judged(pairs, atoms.atom)))
+        positions = find_positions(partial(iter, coded), partial(iter, [standing(tracks)]), partial(iter, [members]))
+        pairs = position_pairs(positions.contested)
+        found.append(position_edges(pairs, judge_pairs(pairs, atoms.atom)))
     edges = pl.concat(found)
     return pl.concat([edges, key_edges(atoms.atom, components(atoms.atom["atom_id"], edges))])

@@ -33,13 +33,13 @@ def position_pairs(contested: pl.DataFrame) -> pl.DataFrame:
     return pairs.select("a", "b", evidence=_place_text())
 
 
-def judged(pairs: pl.DataFrame, atoms: pl.DataFrame) -> pl.DataFrame:
+def judge_pairs(pairs: pl.DataFrame, atoms: pl.DataFrame) -> pl.DataFrame:
     """a, b, score of each pair; no score where the guards refuse it. `atoms`: rows of `atom`, at least those in the pairs."""
     near = (duration_gap() <= TYPO_DURATION_MS).fill_null(value=True)
     return verdict(compared(pairs, atoms)).select("a", "b", score=pl.when(pl.col("reason").is_null() & near).then("score"))
 
 
-def position_edges(pairs: pl.DataFrame, judged_: pl.DataFrame) -> pl.DataFrame:
+def position_edges(pairs: pl.DataFrame, judged: pl.DataFrame) -> pl.DataFrame:
     """Edges of kind `position`, not sorted: of `pairs`, as `position_pairs` gives and all judged, those that the guards let pass."""
-    passed = pairs.join(judged_.drop_nulls("score"), on=["a", "b"])
+    passed = pairs.join(judged.drop_nulls("score"), on=["a", "b"])
     return TABLES["edge"].conform(passed.select(atom_id_a="a", atom_id_b="b", kind=pl.lit("position"), score="score", evidence="evidence"))

@@ -25,8 +25,7 @@ from catalog_store.publisher import highest_ids, snapshots
 from catalog_store.snapshot import read_manifest, sha256
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import TableWriter, join_tables, parts, scan_table, write_table
-from pipeline.linkage.id_rules import FIRST_ID, KEY_SCHEMA, Assignment, Registry, assign_ids, followed
-from pipeline.linkage.splicing import places_of
+from pipeline.linkage.id_rules import FIRST_ID, KEY_SCHEMA, Assignment, Registry, assign_ids
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,7 +45,7 @@ LINK = "id:"
 _AFTER_LINKS = "id;"
 """The smallest string behind all that begin with `id:`."""
 _ROWS_PER_PART = 1_000_000
-_SOURCE_KEY = pl.concat_str("platform", pl.lit(":"), "external_id")
+SOURCE_KEY = pl.concat_str("platform", pl.lit(":"), "external_id")
 _NO_MEMBERS = TABLES["recording_member"].empty().lazy()
 
 
@@ -88,28 +87,11 @@ class StoredRegistry:
         platforms = pl.col("platform") >= start.partition(":")[0]
         if end is not None:
             platforms &= pl.col("platform") <= end.partition(":")[0]
-        members = self._members.filter(platforms).select(source_key=_SOURCE_KEY, entity_id="recording_id")
-        return _over(_between(members, start, end).collect(), rows)
-
-    def part(self, records: pl.DataFrame, members: pl.DataFrame) -> Registry:
-        """`Registry.part` of these records (platform, external_id), without making a key of every record there is.
-
-        `members`: table `recording_member` of the live snapshot, in its order.
-        """
-        rows = self._rows.filter(~pl.col("source_key").str.starts_with(LINK)).collect()
-        keys = records.select(source_key=_SOURCE_KEY)
-        homes = [members["recording_id"].gather(places_of(members, records).drop_nulls())]
-        homes.append(rows.join(keys, on="source_key", how="semi")["entity_id"])
-        ends = self.links.select("old_id", end=followed("old_id", self.links))
-        known = pl.concat([ids.rename("home") for ids in homes]).unique().to_frame().select("home", end=followed("home", self.links))
-        joined = pl.concat([known["home"], known["end"].rename("home"), ends.join(known, on="end", how="semi")["old_id"].rename("home")])
-        involved = joined.unique().implode()
-        held = members.filter(pl.col("recording_id").is_in(involved)).select(source_key=_SOURCE_KEY, entity_id="recording_id")
-        rough = _over(held.sort("source_key"), rows.filter(pl.col("entity_id").is_in(involved)), everywhere=rows)
-        return Registry(rough, self.links).part(keys["source_key"])
+        members = self._members.filter(platforms).select(source_key=SOURCE_KEY, entity_id="recording_id")
+        return overlay(_between(members, start, end).collect(), rows)
 
     def exceptions(self) -> pl.DataFrame:
-        """The keys that table `id_registry` itself holds, as in Registry."""
+        """Return the keys that table `id_registry` itself holds, as in Registry."""
         return self._rows.filter(~pl.col("source_key").str.starts_with(LINK)).collect()
 
     def _tables(self) -> list[tuple[pl.LazyFrame, str]]:
@@ -134,8 +116,11 @@ def _between(rows: pl.LazyFrame, start: str, end: str | None) -> pl.LazyFrame:
     return rows.filter(here if end is None else here & (pl.col("source_key") < end))
 
 
-def _over(members: pl.DataFrame, rows: pl.DataFrame, everywhere: pl.DataFrame | None = None) -> pl.DataFrame:
-    """These rows of the registry, and members for which it has none (`everywhere`, when these rows are not all of it); all sorted."""
+def overlay(members: pl.DataFrame, rows: pl.DataFrame, everywhere: pl.DataFrame | None = None) -> pl.DataFrame:
+    """Return these rows of the registry, and members for which it has none, sorted by source_key.
+
+    `everywhere`: all rows of the registry, when `rows` are some of them.
+    """
     others = members.join(rows if everywhere is None else everywhere, on="source_key", how="anti", maintain_order="left")
     return others.merge_sorted(rows, key="source_key")
 

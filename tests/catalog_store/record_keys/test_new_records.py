@@ -11,7 +11,7 @@ from catalog_store.record_keys.content_hash import LINKED_COLUMNS, content_hash
 from catalog_store.record_keys.new_records import FILE, new_records
 from catalog_store.tables import TABLES
 from pipeline.dumps.staging.staging_writer import StagingWriter
-from pipeline.linkage.staged import records_with
+from pipeline.linkage.staged_records import records_with
 from pipeline.paths import BuildPaths
 
 if TYPE_CHECKING:

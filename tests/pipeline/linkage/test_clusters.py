@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from catalog_store.tables import TABLES
 from catalog_store.tables.linkage import EDGE_KINDS
-from pipeline.linkage.clusters import clusters, components
+from pipeline.linkage.clusters import clusters
 
 if TYPE_CHECKING:
     import random
@@ -40,13 +40,6 @@ def oracle(count: int, pairs: list[tuple[int, int]]) -> dict[int, int]:
         low, high = sorted((find(one), find(other)))
         root[high] = low
     return {atom: find(atom) for atom in range(count)}
-
-
-@settings(max_examples=60, deadline=None)
-@given(edge_lists)
-def test_components_are_those_of_a_union_find(pairs: list[tuple[int, int]]) -> None:
-    found = components(pl.Series(range(15), dtype=pl.Int64), edge_table(pairs))
-    assert dict(found.iter_rows()) == oracle(15, pairs)
 
 
 @settings(max_examples=60, deadline=None)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from pipeline.linkage.credits import changed_names, cut_places, name_table
+from pipeline.linkage.credits import cut_places, name_table
 
 KNOWN = [
     "Earth, Wind & Fire", "Mira", "Kask", "Tyler, The Creator", "Glenn Moor", "Simon & Garfunkel", "Crosby, Stills, Nash & Young",
@@ -56,21 +56,6 @@ def test_other_names_of_the_build_decide_and_their_order_does_not() -> None:
     assert name_table(joined.reverse()).equals(name_table(joined))
     alone = joined.with_columns(has_id=pl.lit(value=False))
     assert name_table(alone).filter(name="Mira & Kask")["part_keys"].to_list() == [None]
-
-
-def test_an_earlier_answer_is_taken_over_and_judged_anew() -> None:
-    said = {"Mira & Kask": False, "Mira & Ola": True, "Ola": True, "Kask": False, "Left": False}
-    known = name_table(pl.DataFrame({"name": list(said), "has_id": list(said.values())}))
-    in_doubt = known["name"].is_in(["Left", "Ola", "Mira & Ola"])
-    told = pl.DataFrame({"name": ["Mira", "Kask", "Ola", "Mira & Ola", "Ola"], "has_id": [True, True, False, False, False]})
-    now = {"Mira & Kask": False, "Mira & Ola": False, "Ola": False, "Kask": True, "Mira": True}
-    anew = name_table(pl.DataFrame({"name": list(now), "has_id": list(now.values())}))
-    assert changed_names(known, in_doubt, told).equals(anew)
-    assert anew.filter(name="Mira & Ola")["part_keys"].to_list() == [["mira", "ola"]]
-    # Whom nobody doubts keeps an id that nobody tells of again.
-    certain = known["name"] == "Left"
-    kept = changed_names(known, certain, pl.DataFrame({"name": ["Ola"], "has_id": [False]}))
-    assert kept.equals(known.filter(~certain))
 
 
 def test_no_names_give_an_empty_table() -> None:

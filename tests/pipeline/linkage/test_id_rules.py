@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -8,13 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.linkage.id_rules import FIRST_ID, NO_REGISTRY, Assignment, Registry, assign_changed, assign_ids
+from pipeline.linkage.id_rules import NO_REGISTRY, Assignment, Registry, assign_ids
+from tests.pipeline.linkage.id_builds import MEMBER_SCHEMA, NOTHING, as_members, partitions, same
 
 if TYPE_CHECKING:
     import random
-
-MEMBER_SCHEMA = {"group": pl.Int64, "source_key": pl.String}
-NOTHING = Assignment(pl.DataFrame(), NO_REGISTRY, pl.DataFrame(), FIRST_ID)
 
 
 def members(*groups: str) -> pl.DataFrame:
@@ -137,24 +134,6 @@ def test_a_next_id_that_is_taken_is_refused() -> None:
         assign_ids(members("abc"), Registry(links=pl.DataFrame({"old_id": [2], "new_id": [2]})), 2)
 
 
-partitions = st.lists(st.lists(st.integers(0, 5), min_size=9, max_size=9), min_size=1, max_size=6)
-"""Several builds over nine source keys: the group of each, 0 meaning that the key is absent."""
-
-
-def as_members(labels: list[int]) -> pl.DataFrame:
-    rows = [(label, f"k{index}") for index, label in enumerate(labels) if label]
-    return pl.DataFrame(rows, schema=MEMBER_SCHEMA, orient="row")
-
-
-def same(one: Assignment, other: Assignment) -> bool:
-    return (
-        one.registry.keys.equals(other.registry.keys)
-        and one.registry.links.equals(other.registry.links)
-        and one.redirects.equals(other.redirects)
-        and one.next_id == other.next_id
-    )
-
-
 @settings(max_examples=30, deadline=None)
 @given(partitions, st.randoms(use_true_random=False))
 def test_neither_row_order_nor_group_numbers_change_any_id(builds: list[list[int]], chance: random.Random) -> None:
@@ -194,29 +173,3 @@ def test_ids_name_the_partition_are_never_reused_and_always_lead_somewhere(build
         again = assign_ids(rows, current.registry, current.next_id)
         assert same(again, current)
         last = current
-
-
-@settings(max_examples=50, deadline=None)
-@given(partitions, st.lists(st.integers(0, 5), min_size=9, max_size=9), st.randoms(use_true_random=False))
-def test_only_what_changed_gets_the_ids_that_a_full_assignment_gives(
-    builds: list[list[int]], tonight: list[int], chance: random.Random
-) -> None:
-    last = NOTHING
-    for labels in builds:
-        last = assign_ids(as_members(labels), last.registry, last.next_id)
-    before, rows = as_members(builds[-1]), as_members(tonight)
-    full = assign_ids(rows, last.registry, last.next_id)
-
-    sets = [{frozenset(keys) for keys in frame.group_by("group").agg("source_key")["source_key"].to_list()} for frame in (before, rows)]
-    changed = {key for held in sets[0] ^ sets[1] for key in held} | {f"k{chance.randint(0, 8)}"}
-    changed_keys = pl.Series(sorted(changed), dtype=pl.String)
-    reached = last.registry.part(changed_keys).keys["source_key"].to_list()
-    touched = rows.filter(pl.col("source_key").is_in([*changed, *reached]))["group"]
-    part = rows.filter(pl.col("group").is_in(touched.implode()))
-    known = last.registry.part(pl.concat([changed_keys.rename("source_key"), part["source_key"]]))
-    assigned = assign_changed(part, known, last.redirects, last.next_id)
-    assigned = replace(assigned, registry=last.registry.patched(known, assigned.registry))
-
-    assert set(assigned.ids.rows()) <= set(full.ids.rows())
-    assert set(full.ids["entity_id"]) - set(assigned.ids["entity_id"]) <= set(last.ids["entity_id"])
-    assert same(assigned, full)

@@ -12,9 +12,9 @@ from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.tables import TABLES
 from catalog_store.tables.checks import run_check, table_checks
 from catalog_store.tables.files import read_table, row_count, write_table
-from pipeline.linkage import atoms, clusters, guards, link, normalise, staged, stages
+from pipeline.linkage import atoms, clusters, guards, link, normal_forms, staged_records, stages
 from pipeline.linkage import credits as credits_
-from pipeline.linkage.failures import LinkageError
+from pipeline.linkage.failing_records import LinkageError
 from pipeline.linkage.registry import collect_registry
 from pipeline.paths import BuildPaths
 from tests.pipeline.linkage.worlds import Records, made_up_world, partition, write_manifest
@@ -77,7 +77,7 @@ def test_every_table_keeps_its_spec(built: tuple[BuildPaths, dict[str, pl.DataFr
 def test_tables_are_the_same_for_any_number_of_buckets_and_any_order_of_rows(
     world: pl.DataFrame, built: tuple[BuildPaths, dict[str, pl.DataFrame]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(staged, "ROWS_PER_SLICE", 97)
+    monkeypatch.setattr(staged_records, "ROWS_PER_SLICE", 97)
     shuffled = stage(BuildPaths(tmp_path), world.sample(fraction=1, shuffle=True, seed=3))
     for name, frame in build(shuffled, buckets=7).items():
         assert frame.equals(built[1][name]), name
@@ -206,7 +206,7 @@ def failing_on_odd(function: Callable[..., object], *, texts: Callable[..., pl.S
 @pytest.mark.parametrize(
     ("module", "name", "texts"),
     [
-        (normalise, "title_keys_frame", lambda titles: titles),
+        (normal_forms, "title_keys_frame", lambda titles: titles),
         (credits_, "name_key_series", lambda names, _folded: names),
         (atoms, "part_namesakes", lambda _placed, records: records["title_key"]),
     ],
@@ -229,7 +229,7 @@ def test_record_that_came_tonight_and_cannot_be_read_is_named(tmp_path: Path, wo
     publish(paths, "one")
     odd = Records().add("odd", "Odd", "Someone", platform=CATALOG_PLATFORMS[0]).frame()
     stage(paths, pl.concat([world, odd]))
-    monkeypatch.setattr(normalise, "title_keys_frame", failing_on_odd(normalise.title_keys_frame, texts=lambda titles: titles))
+    monkeypatch.setattr(normal_forms, "title_keys_frame", failing_on_odd(normal_forms.title_keys_frame, texts=lambda titles: titles))
     with pytest.raises(LinkageError, match=rf": {CATALOG_PLATFORMS[0]}:odd \(ComputeError"):
         stages.normalise_and_atoms(paths)
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pipeline.linkage import typo_edges
 from pipeline.linkage.guards import TYPO_DURATION_MS, Letters, is_typo
-from pipeline.linkage.typo_edges import _neighbours
+from pipeline.linkage.typo_edges import _close_pairs
 from tests.pipeline.linkage.worlds import Records
 
 titles = st.text(st.sampled_from("abcdeé京ん"), max_size=30)
@@ -41,21 +41,21 @@ def test_letters_rule_out_no_typing_error(cases: list[tuple[str, list[tuple[str,
 
 @pytest.mark.parametrize("largest", [3, 400])
 @given(rows=st.lists(st.tuples(st.integers(0, 2), st.integers(0, 5 * TYPO_DURATION_MS)), max_size=25))
-def test_neighbours_are_all_pairs_of_a_block_with_close_durations(largest: int, rows: list[tuple[int, int]]) -> None:
+def test_close_pairs_are_all_pairs_of_a_block_with_close_durations(largest: int, rows: list[tuple[int, int]]) -> None:
     blocked = pl.DataFrame(
         {"atom_id": range(len(rows)), "block": [row[0] for row in rows], "duration_ms": [row[1] for row in rows]},
         schema={"atom_id": pl.Int64, "block": pl.UInt64, "duration_ms": pl.Int32},
     )
     slots = [(block, duration // TYPO_DURATION_MS) for block, duration in rows]
-    looked_into = [place for place in range(len(rows)) if slots.count(slots[place]) <= largest]
+    searched = [place for place in range(len(rows)) if slots.count(slots[place]) <= largest]
     expected = {
         (one, other)
-        for one, other in combinations(looked_into, 2)
+        for one, other in combinations(searched, 2)
         if rows[one][0] == rows[other][0] and abs(rows[one][1] - rows[other][1]) <= TYPO_DURATION_MS
     }
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(typo_edges, "LARGEST_BLOCK", largest)
-        found = _neighbours(blocked)
+        found = _close_pairs(blocked)
     assert found.height == len(expected)
     assert set(found.iter_rows()) == expected
 

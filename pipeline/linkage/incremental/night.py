@@ -1,8 +1,8 @@
-"""What tonight's linkage may build on: the live snapshot's, when the same code made it, so that only what changed is linked again.
+"""The decision what tonight's linkage builds on: the live snapshot, if the same code made it, or nothing.
 
-The base is a published snapshot, never what lies in `work/`: a night that dies leaves nothing that the next one could trip over. Building
-on it gives the same tables as linking everything anew; where that is not certain (other code, other overrides, too much has changed)
-everything is. What was decided stands in `<root>/work/linkage/night.json`, so that the stages of one night agree:
+The base is a published snapshot, never the contents of `work/`: a night that dies leaves nothing behind that matters to the next. A night
+with a base gives the tables of full linkage. Where that is not certain (other code, other overrides, too many changes), everything is
+linked anew. The decision stands in `<root>/work/linkage/night.json`, so that the stages of one night agree:
 
     {"base": "<snapshot id>" or null, "reason": "why everything is linked anew"}
 """
@@ -22,7 +22,7 @@ import polars as pl
 
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import read_table, scan_table, write_table
-from pipeline.linkage import mapped
+from pipeline.linkage import mapped_atoms
 
 if TYPE_CHECKING:
     from pipeline.paths import BuildPaths
@@ -42,12 +42,9 @@ BASE_TABLES = (
     "isrc_conflict",
     "id_registry",
 )
-"""What a linkage needs of the one that it builds on."""
+"""Tables of the base that a night reads."""
 
-MOST_CHANGED = 0.05
-"""Share of changed records above which linking everything costs less than finding out what they touch."""
-
-_ROOT = Path(__file__).resolve().parents[2]
+_ROOT = Path(__file__).resolve().parents[3]
 _CODE = (
     "pipeline/linkage",
     "catalog_store/name_keys",
@@ -62,62 +59,65 @@ _LIBRARIES = ("polars", "rapidfuzz")
 
 @dataclass(frozen=True)
 class Night:
-    """`base`: folder of the tables that this night builds on; None: everything is linked anew, and `reason` says why."""
+    """What tonight builds on.
+
+    `base`: folder of the tables of that snapshot; None: everything is linked anew, and `reason` says why.
+    """
 
     base: Path | None
     reason: str = ""
     files: Path = Path()
-    """Where its tables of atoms lie in memory (mapped.py)."""
+    """Folder of the mapped tables of atoms (mapped_atoms.py)."""
 
     def folder(self, name: str) -> Path:
-        """The folder of a table of the base."""
+        """Return the folder of a table of the base."""
         if self.base is None:
             raise ValueError(f"this night has no base to read {name} from: {self.reason}")
         return self.base / name
 
     @cached_property
-    def atoms(self) -> mapped.Mapped:
+    def atoms(self) -> mapped_atoms.MappedAtoms:
         """The base's tables of atoms."""
-        return mapped.Mapped(self.files, self.folder)
+        return mapped_atoms.MappedAtoms(self.files, self.folder)
 
     def table(self, name: str) -> pl.LazyFrame:
-        """Another table of the base."""
+        """Return another table of the base, lazily."""
         return scan_table(TABLES[name], self.folder(name))
 
     def read(self, name: str) -> pl.DataFrame:
-        """The whole of it."""
+        """Return another table of the base."""
         return self.table(name).collect()
 
 
-def begin(paths: BuildPaths) -> Night:
-    """Decide what tonight builds on, write it down for the stages to come, and write table `linkage_version`."""
+def begin_night(paths: BuildPaths) -> Night:
+    """Decide what tonight builds on, record it for the stages to come, and write table `linkage_version`."""
     made = linkage_version(paths)
     write_table(TABLES["linkage_version"], paths.table("linkage_version"), pl.DataFrame({"version": [made]}))
-    mapped.clear(mapped.folder(paths), (paths.current / "tables").joinpath)
-    return settle(paths, _decide(paths, made))
+    mapped_atoms.remove_stale_files(mapped_atoms.mapped_folder(paths), (paths.current / "tables").joinpath)
+    return record_decision(paths, _decide(paths, made))
 
 
-def settle(paths: BuildPaths, night: Night) -> Night:
-    """Write down what tonight builds on."""
+def record_decision(paths: BuildPaths, night: Night) -> Night:
+    """Write the decision to `night.json` and return it."""
     note = {"base": night.base.parent.name if night.base else None, "reason": night.reason}
-    _note(paths).write_text(json.dumps(note) + "\n")
+    _decision_file(paths).write_text(json.dumps(note) + "\n")
     return night
 
 
 def current_night(paths: BuildPaths) -> Night:
-    """What `begin` decided; everything anew when nobody did or the base has been pruned since."""
+    """Return what `begin_night` decided; without a base when it did not run, or when the base was pruned since."""
     try:
-        note = json.loads(_note(paths).read_text())
+        note = json.loads(_decision_file(paths).read_text())
     except FileNotFoundError:
-        return Night(None, "nobody decided what to build on")
+        return Night(None, "no decision is recorded")
     base = paths.snapshots / note["base"] / "tables" if note["base"] else None
     if base is not None and not base.is_dir():
         return Night(None, f"snapshot {note['base']} is gone")
-    return Night(base, note["reason"], mapped.folder(paths))
+    return Night(base, note["reason"], mapped_atoms.mapped_folder(paths))
 
 
 def linkage_version(paths: BuildPaths) -> str:
-    """A hash of everything besides the records that decides what is linked: code, libraries, overrides."""
+    """Return a hash of all inputs of linkage besides the records: code, libraries, overrides."""
     digest = blake2b(digest_size=16)
     for name in _LIBRARIES:
         digest.update(f"{name} {version(name)}\n".encode())
@@ -141,13 +141,13 @@ def _decide(paths: BuildPaths, made: str) -> Night:
         return Night(None, f"the live snapshot lacks {', '.join(missing)}")
     if read_table(TABLES["linkage_version"], base / "linkage_version")["version"].item() != made:
         return Night(None, "code, libraries or overrides are not those of the live snapshot")
-    files = mapped.folder(paths)
-    if lacking := mapped.lacking(files, base.joinpath):
-        return Night(None, f"{lacking[0]}; {len(lacking)} in all")
+    files = mapped_atoms.mapped_folder(paths)
+    if unusable := mapped_atoms.find_unusable_parts(files, base.joinpath):
+        return Night(None, f"{unusable[0]}; {len(unusable)} in all")
     return Night(base, files=files)
 
 
-def _note(paths: BuildPaths) -> Path:
+def _decision_file(paths: BuildPaths) -> Path:
     folder = paths.root / "work" / "linkage"
     folder.mkdir(parents=True, exist_ok=True)
     return folder / "night.json"

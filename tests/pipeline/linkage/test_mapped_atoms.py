@@ -10,7 +10,7 @@ import pytest
 
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import parts, write_table
-from pipeline.linkage import mapped
+from pipeline.linkage import mapped_atoms
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,7 +38,7 @@ def place(tmp_path: Path, files: Path) -> Place:
     write_table(TABLES["atom_gone"], tables / "atom_gone", pl.DataFrame({"atom_id": [3]}))
     write_table(TABLES["atom_isrc"], tables / "atom_isrc", [claims(1, 2), claims(3, 4)])
     for part, rows in zip(parts(tables / "atom_isrc"), (claims(1, 2), claims(3, 4)), strict=True):
-        mapped.keep(files, part, rows)
+        mapped_atoms.write_mapped_part(files, part, rows)
     return tables.joinpath
 
 
@@ -46,14 +46,14 @@ def place(tmp_path: Path, files: Path) -> Place:
 def test_the_rows_that_count_are_found_for_the_same_parts_elsewhere(
     bytes_at_a_time: int, files: Path, place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mapped, "BYTES_AT_A_TIME", bytes_at_a_time)
+    monkeypatch.setattr(mapped_atoms, "BYTES_AT_A_TIME", bytes_at_a_time)
     elsewhere = tmp_path / "snapshot"
     for name in ("atom", "atom_member", "atom_isrc", "atom_gone"):
         (elsewhere / name).mkdir(parents=True)
         for number, part in enumerate(reversed(parts(place(name)))):
             os.link(part, elsewhere / name / f"part-{number:05d}.parquet")
-    assert mapped.lacking(files, elsewhere.joinpath) == []
-    atoms = mapped.Mapped(files, elsewhere.joinpath)
+    assert mapped_atoms.find_unusable_parts(files, elsewhere.joinpath) == []
+    atoms = mapped_atoms.MappedAtoms(files, elsewhere.joinpath)
     assert atoms.rows("atom_isrc").sort("atom_id").equals(claims(1, 2, 4))
     assert sorted(pl.concat(atoms.pieces("atom_isrc", ["atom_id"]))["atom_id"]) == [1, 2, 4]
     assert set(atoms.rows("atom_isrc", ["isrc"], pl.col("atom_id") > 1)["isrc"]) == {"GBABC2000002", "GBABC2000004"}
@@ -63,33 +63,33 @@ def test_the_rows_that_count_are_found_for_the_same_parts_elsewhere(
 def test_all_rows_of_atoms_are_looked_up_unless_they_count_no_more(
     bytes_at_a_time: int, files: Path, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mapped, "BYTES_AT_A_TIME", bytes_at_a_time)
+    monkeypatch.setattr(mapped_atoms, "BYTES_AT_A_TIME", bytes_at_a_time)
     several = pl.concat([claims(5, 7), claims(7).with_columns(isrc=pl.lit("GBABC2099999")), claims(8)])
     write_table(TABLES["atom_isrc"], place("atom_isrc"), [claims(1, 2), claims(3, 4), several])
-    mapped.keep(files, parts(place("atom_isrc"))[2], several)
-    atoms = mapped.Mapped(files, place)
+    mapped_atoms.write_mapped_part(files, parts(place("atom_isrc"))[2], several)
+    atoms = mapped_atoms.MappedAtoms(files, place)
     found = atoms.of_atoms("atom_isrc", pl.Series([7, 3, 1, 4, 7, 6, 99]), ["atom_id", "isrc"])
     codes = [(1, "GBABC2000001"), (4, "GBABC2000004"), (7, "GBABC2000007"), (7, "GBABC2099999")]
     assert sorted(found.rows()) == codes
     assert atoms.of_atoms("atom_isrc", pl.Series([3, 6], dtype=pl.Int64)).is_empty()
-    assert atoms.of_atoms("atom_member", pl.Series([1])).schema == mapped.SCHEMAS["atom_member"]
+    assert atoms.of_atoms("atom_member", pl.Series([1])).schema == mapped_atoms.SCHEMAS["atom_member"]
 
 
 def test_a_part_whose_atoms_are_not_in_order_is_not_laid_down(files: Path, place: Place) -> None:
     with pytest.raises(ValueError, match="not in order"):
-        mapped.keep(files, parts(place("atom_isrc"))[0], claims(2, 1))
+        mapped_atoms.write_mapped_part(files, parts(place("atom_isrc"))[0], claims(2, 1))
 
 
 def test_a_table_without_rows_needs_no_file(files: Path, place: Place) -> None:
-    rows = mapped.Mapped(files, place).rows("atom_member")
+    rows = mapped_atoms.MappedAtoms(files, place).rows("atom_member")
     assert rows.is_empty()
-    assert rows.schema == mapped.SCHEMAS["atom_member"]
+    assert rows.schema == mapped_atoms.SCHEMAS["atom_member"]
 
 
 def test_parts_that_differ_only_between_their_ends_have_files_of_their_own(files: Path, tmp_path: Path) -> None:
     for folder, atoms in (("one", (1, 5, 9)), ("other", (1, 6, 9))):
         write_table(TABLES["atom_isrc"], tmp_path / folder / "atom_isrc", [claims(*atoms)])
-        mapped.keep(files, parts(tmp_path / folder / "atom_isrc")[0], claims(*atoms))
+        mapped_atoms.write_mapped_part(files, parts(tmp_path / folder / "atom_isrc")[0], claims(*atoms))
     assert len(list(files.iterdir())) == 2
 
 
@@ -100,7 +100,7 @@ def test_a_file_that_is_not_whole_is_named(harm: str, files: Path, place: Place)
         file.unlink()
     else:
         file.write_bytes(file.read_bytes()[:-20] if harm == "torn" else b"")
-    (said,) = mapped.lacking(files, place)
+    (said,) = mapped_atoms.find_unusable_parts(files, place)
     assert said.startswith("atom_isrc/part-0000")
     assert str(files) in said
 
@@ -108,8 +108,8 @@ def test_a_file_that_is_not_whole_is_named(harm: str, files: Path, place: Place)
 def test_only_files_of_the_tables_in_use_are_kept(files: Path, place: Place, tmp_path: Path) -> None:
     (files / "atom_isrc-of-another-build.arrow").write_bytes(b"")
     (files / "half-written.pending").write_bytes(b"")
-    mapped.clear(files, place)
-    assert mapped.lacking(files, place) == []
+    mapped_atoms.remove_stale_files(files, place)
+    assert mapped_atoms.find_unusable_parts(files, place) == []
     assert len(list(files.iterdir())) == 2
-    mapped.clear(files, (tmp_path / "nothing").joinpath)
+    mapped_atoms.remove_stale_files(files, (tmp_path / "nothing").joinpath)
     assert list(files.iterdir()) == []

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from pipeline.engine.local import map_ordered
-from pipeline.linkage.unfit_rows import UnfitRowsError, work_on
+from pipeline.linkage.failing_rows import FailingRowsError, run_on_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,21 +27,21 @@ def fails_on(*bad: str) -> Callable[[pl.DataFrame], int]:
 
 @pytest.mark.parametrize("bad", [0, 1, 17, 36])
 def test_first_row_that_fails_is_named_wherever_it_stands(bad: int) -> None:
-    with pytest.raises(UnfitRowsError) as caught:
-        work_on(ROWS, fails_on(f"name {bad}"), ["name"])
+    with pytest.raises(FailingRowsError) as caught:
+        run_on_rows(ROWS, fails_on(f"name {bad}"), ["name"])
     assert caught.value.named == {"name": [f"name {bad}"]}
-    assert caught.value.said == "ComputeError: cannot be read"
+    assert caught.value.cause == "ComputeError: cannot be read"
 
 
 def test_rows_that_belong_together_are_looked_at_together() -> None:
-    with pytest.raises(UnfitRowsError) as caught:
-        work_on(ROWS.sample(fraction=1, shuffle=True, seed=1), fails_on("name 20", "name 24"), ["name"], "group")
+    with pytest.raises(FailingRowsError) as caught:
+        run_on_rows(ROWS.sample(fraction=1, shuffle=True, seed=1), fails_on("name 20", "name 24"), ["name"], "group")
     assert sorted(caught.value.named["name"]) == [f"name {number}" for number in range(20, 25)]
 
 
 def test_fault_of_all_rows_together_is_blamed_on_none() -> None:
     with pytest.raises(pl.exceptions.ComputeError):
-        work_on(ROWS, fails_on("name 1", "name 30"), ["name"])
+        run_on_rows(ROWS, fails_on("name 1", "name 30"), ["name"])
 
 
 @pytest.mark.parametrize("error", [MemoryError, OSError])
@@ -50,14 +50,14 @@ def test_fault_of_the_machine_is_blamed_on_no_row(error: type[Exception]) -> Non
         raise error
 
     with pytest.raises(error):
-        work_on(ROWS, work, ["name"])
+        run_on_rows(ROWS, work, ["name"])
 
 
 def fail_on_seven(rows: pl.DataFrame) -> int:
-    return work_on(rows, fails_on("name 7"), ["name"])
+    return run_on_rows(rows, fails_on("name 7"), ["name"])
 
 
 def test_error_comes_whole_from_another_process() -> None:
-    with pytest.raises(UnfitRowsError) as caught:
+    with pytest.raises(FailingRowsError) as caught:
         list(map_ordered(fail_on_seven, [ROWS, ROWS], workers=2))
-    assert (caught.value.named, caught.value.said) == ({"name": ["name 7"]}, "ComputeError: cannot be read")
+    assert (caught.value.named, caught.value.cause) == ({"name": ["name 7"]}, "ComputeError: cannot be read")

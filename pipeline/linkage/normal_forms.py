@@ -15,12 +15,12 @@ import polars as pl
 from catalog_store.name_keys import compact_expr, display_title_expr, title_keys_frame
 from catalog_store.record_keys.content_hash import LINKED_COLUMNS, with_content_hash
 from pipeline.linkage.atoms import stand_in_artist
-from pipeline.linkage.credits import credited, credits_of, read_credits
-from pipeline.linkage.runs import run_starts
-from pipeline.linkage.unfit_rows import work_on
+from pipeline.linkage.credits import credited, credits_of
+from pipeline.linkage.failing_rows import run_on_rows
+from pipeline.linkage.sorted_runs import run_starts
 
 if TYPE_CHECKING:
-    from pipeline.linkage.runs import Places
+    from pipeline.linkage.sorted_runs import Places
 
 RECORD_COLUMNS = (*LINKED_COLUMNS, "content_hash")
 """What linkage reads of `source_recording`."""
@@ -63,9 +63,9 @@ def normalise(records: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFrame)
     Returns:
         NORMAL_SCHEMA, in the order of the rows.
 
-    UnfitRowsError, which names the first record that cannot be read.
+    FailingRowsError, which names the first record that cannot be read.
     """
-    return work_on(records, lambda rows: _normalised(rows, names, artists), ("platform", "external_id"))
+    return run_on_rows(records, lambda rows: _normalised(rows, names, artists), ("platform", "external_id"))
 
 
 def _normalised(records: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFrame) -> pl.DataFrame:
@@ -83,22 +83,11 @@ def _normalised(records: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFram
         pl.col("artist_key", "remixer_key").fill_null(""), pl.col("names", "credit_names", "credit_artists").fill_null([])
     )
     rows = rows.with_columns(variant=_with_flags(pl.col("variant"), pl.col("remixer_key"), pl.col("traits")))
-    return _with_artist_hash(rows)
+    return add_artist_hash(rows)
 
 
-def read_again(rows: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFrame) -> pl.DataFrame:
-    """Normalised rows whose credits mean what `names` and `artists` (as for `normalise`) say by now: nothing else about them can change."""
-    return work_on(rows, lambda some: _read_again(some, names, artists), ("platform", "external_id"))
-
-
-def _read_again(rows: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFrame) -> pl.DataFrame:
-    numbers = rows.select(row=pl.int_range(pl.len(), dtype=pl.UInt32), name="credit_names", artist="credit_artists")
-    read = read_credits(numbers.explode("name", "artist", empty_as_null=False), names, artists)
-    rows = rows.drop("artist_key", "names", "artist_hash").with_row_index("row").join(read, on="row", how="left", maintain_order="left")
-    return _with_artist_hash(rows.with_columns(pl.col("artist_key").fill_null(""), pl.col("names").fill_null([])))
-
-
-def _with_artist_hash(rows: pl.DataFrame) -> pl.DataFrame:
+def add_artist_hash(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return rows of NORMAL_SCHEMA; `rows` may lack `artist_hash` alone."""
     rows = rows.with_columns(hashed=pl.when(pl.col("artist_key") == "").then(stand_in_artist()).otherwise("artist_key"))
     rows = rows.join(text_hashes(rows["hashed"], "hashed", "artist_hash"), on="hashed", how="left", maintain_order="left")
     return rows.select(pl.col(name).cast(dtype) for name, dtype in NORMAL_SCHEMA.items())

@@ -15,7 +15,7 @@ from catalog_store.record_keys.new_records import new_records
 from catalog_store.record_keys.place_numbers import place_numbers
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import parts, row_count, scan_table
-from pipeline.linkage.places import PLATFORM
+from pipeline.linkage.release_positions import PLATFORM
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,10 +15,10 @@ from catalog_store.record_keys.place_numbers import lay_all_down
 from catalog_store.tables import TABLES
 from catalog_store.tables.atoms import ATOM_TABLES, live_atoms
 from catalog_store.tables.files import read_table, row_count, write_table
-from pipeline.linkage import mapped, night, stages, typo_edges
-from pipeline.linkage.night import BASE_TABLES, current_night
+from pipeline.linkage import mapped_atoms, stages, typo_edges
+from pipeline.linkage.incremental import atom_changes, night
+from pipeline.linkage.incremental.night import BASE_TABLES, current_night
 from pipeline.linkage.registry import collect_registry
-from pipeline.linkage.stages import atoms as atoms_stage
 from pipeline.paths import BuildPaths
 from tests.pipeline.linkage.worlds import write_manifest
 
@@ -197,8 +197,8 @@ def rows_of(name: str, paths: BuildPaths) -> pl.DataFrame:
 def test_a_night_that_builds_on_a_snapshot_equals_one_that_links_everything(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(atoms_stage, "MOST_CHANGED", 1.0)
-    monkeypatch.setattr(atoms_stage, "MOST_GONE", (100.0, 0.0)[seed % 2])
+    monkeypatch.setattr(atom_changes, "MOST_CHANGED", 1.0)
+    monkeypatch.setattr(atom_changes, "MOST_GONE", (100.0, 0.0)[seed % 2])
     monkeypatch.setattr(typo_edges, "LARGEST_BLOCK", (400, 3)[seed // 2])
     days, paths = Days(seed), BuildPaths(tmp_path / "catalog")
     days.stage(paths)
@@ -240,7 +240,7 @@ def test_a_night_without_changes_makes_no_atom_again_and_changes_no_row(linked: 
 
 
 def test_a_platform_that_leaves_and_returns_finds_its_ids(linked: BuildPaths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(atoms_stage, "MOST_CHANGED", 1.0)
+    monkeypatch.setattr(atom_changes, "MOST_CHANGED", 1.0)
     before = read_table(TABLES["recording_member"], linked.table("recording_member"))
     shutil.move(linked.staging("streamsvc_a"), tmp_path / "away")
     link_in_stages(linked)
@@ -283,7 +283,7 @@ def test_a_snapshot_that_lacks_a_table_is_not_built_on(linked: BuildPaths) -> No
 @pytest.mark.parametrize("harm", ["torn", "gone"])
 def test_without_its_mapped_files_a_night_links_everything_anew(harm: str, linked: BuildPaths) -> None:
     before = content(linked)
-    file = min(mapped.folder(linked).glob("atom_member-*"))
+    file = min(mapped_atoms.mapped_folder(linked).glob("atom_member-*"))
     if harm == "gone":
         file.unlink()
     else:
@@ -306,7 +306,7 @@ def test_when_many_artists_have_other_names_everything_is_linked_anew(linked: Bu
         folder = linked.staging(platform) / "source_artist"
         rows = read_table(TABLES["source_artist"], folder)
         write_table(TABLES["source_artist"], folder, [rows.with_columns(name=pl.col("name") + " again")])
-    assert "names that are read otherwise" in reason_of(linked)
+    assert "names with another meaning" in reason_of(linked)
 
 
 def test_an_operator_can_ask_for_everything_anew(linked: BuildPaths) -> None:
@@ -323,7 +323,7 @@ def test_later_stages_do_not_build_on_a_snapshot_that_has_been_pruned(linked: Bu
 
 
 def test_what_a_night_that_died_left_behind_does_not_matter(linked: BuildPaths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(atoms_stage, "MOST_CHANGED", 1.0)
+    monkeypatch.setattr(atom_changes, "MOST_CHANGED", 1.0)
     days = Days(9)
     days.pass_by()
     days.stage(linked)

@@ -7,7 +7,7 @@ import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.linkage.splicing import insertion_places, places_of, replaced, spliced
+from pipeline.linkage.incremental.table_splicing import find_insertion_places, find_places, replace_rows, splice_rows
 
 NAMES = st.sets(st.tuples(st.sampled_from("ace"), st.text("xyzé", max_size=3)), max_size=12)
 
@@ -24,9 +24,9 @@ def test_rows_leave_and_enter_where_they_belong(
     held: set[tuple[str, str]], left: set[tuple[str, str]], came: set[tuple[str, str]], cut: int
 ) -> None:
     before, new = table(held, 1, cut), table(came - held, 2)
-    places = places_of(before, table(left, 0))
+    places = find_places(before, table(left, 0))
     assert set(places.drop_nulls()) == {place for place, row in enumerate(before.rows()) if row[:2] in left}
-    found = spliced(before, places.drop_nulls().to_numpy(), new, insertion_places(before, new).to_numpy())
+    found = splice_rows(before, places.drop_nulls().to_numpy(), new, find_insertion_places(before, new).to_numpy())
     assert found.rows() == sorted([(*name, 1) for name in held - left] + [(*name, 2) for name in came - held])
 
 
@@ -35,5 +35,5 @@ def test_rows_leave_and_enter_where_they_belong(
 def test_all_rows_of_a_key_are_replaced(held: list[str], keys: set[str], came: list[str]) -> None:
     before = pl.DataFrame({"isrc": sorted(held), "value": np.arange(len(held))}, schema={"isrc": pl.String, "value": pl.Int64})
     new = pl.DataFrame({"isrc": sorted(set(came) & keys)}, schema={"isrc": pl.String}).with_columns(value=pl.lit(-1, pl.Int64))
-    found = replaced(before, "isrc", pl.Series(sorted(keys), dtype=pl.String), new)
+    found = replace_rows(before, "isrc", pl.Series(sorted(keys), dtype=pl.String), new)
     assert found.rows() == sorted([row for row in before.rows() if row[0] not in keys] + new.rows())

@@ -1,0 +1,45 @@
+"""Connected components of an undirected graph, for atoms as well as for artists and labels.
+
+SciPy does the same and takes a quarter of a second to import. What must not live here: what nodes and edges stand for.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pipeline.linkage.sorted_runs import run_starts
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from pipeline.linkage.sorted_runs import Numbers, Places
+
+
+def label_components(nodes: Numbers, one: Numbers, other: Numbers) -> Numbers:
+    """Return the smallest node of the component of each of `nodes`.
+
+    `nodes`: sorted, distinct. `one`, `other`: the ends of each edge, all among the nodes. The order of the edges changes nothing.
+    """
+    first, second = np.searchsorted(nodes, one), np.searchsorted(nodes, other)
+    # Most nodes have no edge: only the others take part in the search.
+    joined = np.sort(np.concatenate([first, second]))
+    joined = joined[run_starts(joined)]
+    smallest: npt.NDArray[np.int64] = np.arange(len(nodes))
+    smallest[joined] = joined[_find_roots(len(joined), np.searchsorted(joined, first), np.searchsorted(joined, second))]
+    return nodes[smallest]
+
+
+def _find_roots(count: int, one: Places, other: Places) -> Places:
+    """Return the smallest reachable number of each of 0..count-1: hook larger roots to smaller ones, then flatten all trees, repeat."""
+    root: Places = np.arange(count)
+    while True:
+        low, high = np.minimum(root[one], root[other]), np.maximum(root[one], root[other])
+        are_apart = low != high
+        if not are_apart.any():
+            return root
+        one, other = one[are_apart], other[are_apart]
+        np.minimum.at(root, high[are_apart], low[are_apart])
+        while (root[root] != root).any():
+            root = root[root]

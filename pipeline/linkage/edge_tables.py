@@ -1,0 +1,156 @@
+"""Tables of atoms -> rows of `edge`: one function for each source of evidence.
+
+Order of the stage: shared codes and typing errors, reviewed decisions, cross-links and release positions; then keys with one recording
+left, which need the components of all others. Atoms are read a bucket at a time. What must not live here: which pairs pass (guards.py and
+the `<kind>_edges` modules); how a night reuses edges (incremental/edge_changes.py).
+"""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from catalog_store.platforms import CATALOG_PLATFORMS
+from catalog_store.record_keys.numbers import record_number
+from catalog_store.tables import TABLES
+from catalog_store.tables.files import parts, scan_table
+from pipeline.linkage import staged_records
+from pipeline.linkage.atom_tables import find_decided_members, read_spilled_bucket, spill_buckets
+from pipeline.linkage.isrc_edges import isrc_edges
+from pipeline.linkage.link_edges import link_edges
+from pipeline.linkage.overrides import load_overrides, must_edges
+from pipeline.linkage.position_edges import judge_pairs, position_edges, position_pairs
+from pipeline.linkage.release_positions import NO_POSITIONS, Positions, find_positions
+from pipeline.linkage.typo_edges import drop_contradicted, same_artist_edges, same_title_edges
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pipeline.linkage.mapped_atoms import MappedAtoms
+    from pipeline.paths import BuildPaths
+
+TRACKS_PER_BUCKET = 20_000_000
+"""Tracks whose positions are held at a time: some 700 MB."""
+
+
+def find_code_and_typo_edges(paths: BuildPaths, atoms: MappedAtoms, buckets: int) -> pl.DataFrame:
+    """Return the edges between all atoms that share a code, or differ by a typing error."""
+    claims = _read_shared_claims(paths).with_columns(bucket=pl.col("isrc").str.tail(4).cast(pl.UInt32) % buckets)
+    by_code = [
+        isrc_edges(rows, claims.filter(pl.col("bucket") == bucket).drop("bucket"))
+        for bucket, rows in _regroup_atoms(paths, claims.select("atom_id", "bucket").unique())
+    ]
+    candidates = [same_artist_edges(rows) for rows in read_artist_chunks(paths)]
+    candidates += [same_title_edges(rows) for _, rows in _regroup_atoms(paths, _place_shared_titles(paths, buckets))]
+    return pl.concat([TABLES["edge"].empty(), *by_code, settle_typo_edges(atoms, candidates)])
+
+
+def read_artist_chunks(paths: BuildPaths, columns: list[str] | None = None) -> Iterator[pl.DataFrame]:
+    """Yield the atoms in chunks that keep known artists together.
+
+    A part of `atom` is one bucket of artists as long as no night has added parts.
+    """
+    for part in parts(paths.table("atom")):
+        yield pl.read_parquet(part, columns=columns)
+
+
+def _regroup_atoms(paths: BuildPaths, placed: pl.DataFrame) -> Iterator[tuple[int, pl.DataFrame]]:
+    """Yield the atoms of each bucket of `placed` (atom_id, bucket) in one pass over the table; an atom may go to several buckets."""
+    spill = paths.root / "work" / "linkage" / "regrouped.spill"
+    shutil.rmtree(spill, ignore_errors=True)
+    for number, atoms in enumerate(read_artist_chunks(paths)):
+        spill_buckets(atoms.join(placed, on="atom_id"), spill, number)
+    for folder in sorted(spill.glob("*")):
+        yield int(folder.name), read_spilled_bucket(folder)
+    shutil.rmtree(spill, ignore_errors=True)
+
+
+def _place_shared_titles(paths: BuildPaths, buckets: int) -> pl.DataFrame:
+    """Return atom_id and bucket (of the title) of the atoms whose title several lead artists have."""
+    found = []
+    for rows in read_artist_chunks(paths, ["atom_id", "artist_key", "title_key"]):
+        known = rows.filter(pl.col("artist_key") != "")
+        found.append(known.select("atom_id", title=pl.col("title_key").hash(), artist=pl.col("artist_key").hash()))
+    atoms = pl.concat(found)
+    several = atoms.group_by("title").agg(one=pl.col("artist").min(), other=pl.col("artist").max())
+    shared = several.filter(pl.col("one") != pl.col("other"))["title"].implode()
+    return atoms.filter(pl.col("title").is_in(shared)).select("atom_id", bucket=(pl.col("title") % buckets).cast(pl.UInt32))
+
+
+def _read_shared_claims(paths: BuildPaths) -> pl.DataFrame:
+    """Return the rows of `atom_isrc` whose code several atoms claim."""
+    tables = parts(paths.table("atom_isrc"))
+    codes = pl.concat([pl.read_parquet(part, columns=["isrc"])["isrc"].hash() for part in tables])
+    shared = codes.filter(codes.is_duplicated()).unique().implode()
+    return pl.concat([pl.read_parquet(part).filter(pl.col("isrc").hash().is_in(shared)) for part in tables])
+
+
+def settle_typo_edges(atoms: MappedAtoms, found: list[pl.DataFrame]) -> pl.DataFrame:
+    """Return the edges of these candidates (a, b, score, evidence) that neither codes nor releases contradict."""
+    if not found:
+        return TABLES["edge"].empty()
+    candidates = pl.concat(found).sort("a", "b", "evidence").unique(["a", "b"], keep="first", maintain_order=True)
+    involved = pl.concat([candidates["a"], candidates["b"]]).unique()
+    claims = atoms.of_atoms("atom_isrc", involved, ["atom_id", "isrc"])
+    members = atoms.of_atoms("atom_member", involved, ["atom_id", "platform", "release_id"])
+    return drop_contradicted(candidates, claims, members)
+
+
+def find_override_edges(paths: BuildPaths, atoms: MappedAtoms) -> pl.DataFrame:
+    """Return the edges of reviewed decisions."""
+    if not paths.has_overrides:
+        return TABLES["edge"].empty()
+    overrides = load_overrides(paths.overrides)
+    return must_edges(overrides, find_decided_members(atoms, overrides))
+
+
+def find_all_positions(paths: BuildPaths, atoms: MappedAtoms) -> Positions:
+    """Return the contested positions of all staged releases."""
+    if not has_positions(paths):
+        return NO_POSITIONS
+    return find_positions(
+        lambda: staged_records.barcodes(paths),
+        lambda: staged_records.tracks(paths),
+        lambda: atoms.pieces("atom_member", ["record", "atom_id"]),
+        buckets=position_buckets(paths),
+    )
+
+
+def has_positions(paths: BuildPaths) -> bool:
+    """Return whether releases and their tracks are staged at all."""
+    return all(paths.staged(name, CATALOG_PLATFORMS) for name in ("source_release", "source_release_track"))
+
+
+def position_buckets(paths: BuildPaths) -> int:
+    """Return the number of buckets in which positions fit into memory."""
+    return 1 + staged_records.track_count(paths) // TRACKS_PER_BUCKET
+
+
+def find_platform_edges(paths: BuildPaths, atoms: MappedAtoms, positions: Positions) -> tuple[list[pl.DataFrame], Positions]:
+    """Return the edges of cross-links and of release positions, and the positions with the verdict on every pair.
+
+    Verdicts that `positions` already holds are used again. The atoms of both kinds of pairs are read in one pass.
+    """
+    links = _read_links(paths)
+    linked = _find_linked_members(atoms, links)
+    pairs = position_pairs(positions.contested)
+    new = pairs.join(positions.judged, on=["a", "b"], how="anti")
+    rows = atoms.of_atoms("atom", pl.concat([linked["atom_id"], new["a"], new["b"]]), TABLES["atom"].column_names)
+    judged = pl.concat([positions.judged.join(pairs, on=["a", "b"], how="semi"), judge_pairs(new, rows)])
+    return [link_edges(rows, linked, links), position_edges(pairs, judged)], positions._replace(judged=judged)
+
+
+def _read_links(paths: BuildPaths) -> pl.DataFrame:
+    folders = paths.staged("source_link", CATALOG_PLATFORMS)
+    links = pl.concat([TABLES["source_link"].empty().lazy(), *(scan_table(TABLES["source_link"], folder) for folder in folders)])
+    links = links.filter(pl.col("entity_kind") == "recording", pl.col("target_kind") == "recording")
+    return links.select("platform", "entity_id", "target_platform", "target_id").collect()
+
+
+def _find_linked_members(atoms: MappedAtoms, links: pl.DataFrame) -> pl.DataFrame:
+    """Return platform, external_id, atom_id of the records at either end; one in 2^64 may be among them by chance."""
+    ends = [links.select("platform", external_id="entity_id"), links.select(platform="target_platform", external_id="target_id")]
+    is_end = pl.col("record").is_in(pl.concat(ends).select(record_number()).to_series().implode())
+    return atoms.rows("atom_member", ["platform", "external_id", "atom_id"], is_end)

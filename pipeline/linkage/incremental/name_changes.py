@@ -1,0 +1,157 @@
+"""Tables `credit_name` and `artist_name` of a night that builds on a snapshot, and the records that a changed name reaches.
+
+The meaning of a name depends on all names of a build (credits.py). Only names that a change leaves in doubt are looked into again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+import polars as pl
+
+from catalog_store.record_keys.numbers import hashed
+from catalog_store.tables import TABLES
+from pipeline.linkage import staged_records
+from pipeline.linkage.credits import (
+    NO_ARTIST,
+    add_part_keys,
+    artist_number,
+    merge_names,
+    name_forms,
+    name_number,
+    read_credits,
+)
+from pipeline.linkage.failing_rows import run_on_rows
+from pipeline.linkage.incremental.differences import differing_ids
+from pipeline.linkage.incremental.table_splicing import find_insertion_places, splice_rows
+from pipeline.linkage.name_cache import write_name_tables
+from pipeline.linkage.normal_forms import add_artist_hash, names_of
+
+if TYPE_CHECKING:
+    from pipeline.linkage.incremental.night import Night
+    from pipeline.paths import BuildPaths
+
+_CREDITS = ("credit_names", "credit_artists")
+
+
+class Names(NamedTuple):
+    """Tables `credit_name` and `artist_name` of tonight."""
+
+    names: pl.DataFrame
+    artists: pl.DataFrame
+
+    def of(self, name_numbers: pl.Series, artist_numbers: pl.Series) -> Self:
+        """Return the rows that these credits need."""
+        own = self.artists.filter(artist_number().is_in(artist_numbers.unique().implode()))
+        wanted = pl.concat([name_numbers, own.select(name_number()).to_series()]).unique()
+        return type(self)(self.names.filter(name_number().is_in(wanted.implode())), own)
+
+
+def write_changed_names(paths: BuildPaths, night: Night, gone: pl.Series, fresh: pl.DataFrame) -> tuple[Names, pl.Series, pl.Series]:
+    """Write both tables, and return them with two sets of atom_id of the base.
+
+    The first set lost a record; the second has a record that credits a name with another meaning, or an artist with another name.
+
+    Args:
+        paths: of the build.
+        night: what it builds on.
+        gone: content hashes of the records that are gone.
+        fresh: rows of `source_recording` that are new.
+    """
+    lost = night.atoms.rows("atom_member", ["atom_id", *_CREDITS], pl.col("content_hash").is_in(gone.implode()))
+    before = night.read("artist_name")
+    artists, renamed = _splice_artists(before, staged_records.artist_names(paths))
+    doubtful = pl.concat([lost["credit_names"].explode(empty_as_null=False), renamed.select(name_number()).to_series()]).unique()
+    known = night.read("credit_name")
+    in_doubt = known.select(name_number()).to_series().is_in(doubtful.implode())
+    own = artists.filter(name_number().is_in(doubtful.implode())).select("name", has_id=pl.lit(value=True))
+    used = [_find_names_in_use(night, known.filter(in_doubt), lost), own, names_of(fresh)]
+    names = change_names(known, in_doubt, pl.concat(used))
+    write_name_tables(paths, artists, names)
+    both = known.select("name", before="part_keys").join(names, on="name")
+    changed = both.filter(pl.col("part_keys").ne_missing(pl.col("before"))).select(name_number()).to_series()
+    reached = _find_atoms_crediting(night, changed, renamed.select(artist_number()).to_series())
+    return Names(names, artists), lost["atom_id"].unique(), reached
+
+
+def change_names(known: pl.DataFrame, in_doubt: pl.Series, used: pl.DataFrame) -> pl.DataFrame:
+    """Return `credits.name_table` of names most of which an earlier table knows.
+
+    Args:
+        known: the earlier table.
+        in_doubt: a mask over `known`: names that may be out of use by now, or without an id.
+        used: name, has_id of every use of the names in doubt, and of every new name; names may repeat.
+    """
+    used = merge_names(used)
+    as_before = known.filter(~in_doubt).join(used, on="name", how="semi").select("name", "has_id")
+    again = merge_names(pl.concat([used, as_before]))
+    forms = known.select("name", "name_key", "parts").join(again, on="name", how="semi")
+    forms = pl.concat([forms, name_forms(again.join(forms, on="name", how="anti")["name"])])
+    stays = known.filter(~in_doubt).join(again, on="name", how="anti")
+    columns = ["name", "has_id", "name_key", "parts"]
+    return add_part_keys(pl.concat([stays.select(columns), again.join(forms, on="name").select(columns)]))
+
+
+def reread_credits(rows: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFrame) -> pl.DataFrame:
+    """Return normalised rows with their credits read again under other names.
+
+    `names`, `artists` as for `normal_forms.normalise`. Nothing else about the rows can change with the names, so staging is not read.
+    """
+    return run_on_rows(rows, lambda some: _reread_credits(some, names, artists), ("platform", "external_id"))
+
+
+def _reread_credits(rows: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFrame) -> pl.DataFrame:
+    numbers = rows.select(row=pl.int_range(pl.len(), dtype=pl.UInt32), name="credit_names", artist="credit_artists")
+    read = read_credits(numbers.explode("name", "artist", empty_as_null=False), names, artists)
+    rows = rows.drop("artist_key", "names", "artist_hash").with_row_index("row").join(read, on="row", how="left", maintain_order="left")
+    return add_artist_hash(rows.with_columns(pl.col("artist_key").fill_null(""), pl.col("names").fill_null([])))
+
+
+def _splice_artists(before: pl.DataFrame, after: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return `after` in the order of its table, and the rows that came or went; of a renamed artist both.
+
+    `before`: table `artist_name` of the base. Unchanged rows, nearly all, are not sorted again.
+    """
+    was, is_ = (table.select(row=hashed(table.columns)).to_series() for table in (before, after))
+    left, entered = (ids.is_in(differing.implode()) for ids, differing in zip((was, is_), differing_ids(was, is_), strict=True))
+    new = after.filter(entered).sort(TABLES["artist_name"].order)
+    found = splice_rows(before, left.arg_true().to_numpy(), new, find_insertion_places(before, new, "artist_id").to_numpy())
+    return found, pl.concat([before.filter(left), new])
+
+
+def _find_names_in_use(night: Night, names: pl.DataFrame, lost: pl.DataFrame) -> pl.DataFrame:
+    """Return name, has_id of those of `names` that records of the base credit which are still there.
+
+    `lost`: credit_names, credit_artists of the records that are gone.
+    """
+    names = names.select("name", number=name_number())
+    left, open_ = _count_credits(_flatten_credits(lost), names["number"]).with_columns(-pl.col("times")), names["number"]
+    for rows in night.atoms.pieces("atom_member", [*_CREDITS]):
+        left = pl.concat([left, _count_credits(_flatten_credits(rows), open_)]).group_by("number", "has_id").agg(pl.col("times").sum())
+        # A name that is credited with an id more often than it was lost is decided: nearly all are, after the first piece.
+        settled = left.filter("has_id", pl.col("times") > 0)["number"]
+        open_ = open_.filter(~open_.is_in(settled.implode()))
+    return names.join(left.filter(pl.col("times") > 0), on="number").select("name", "has_id")
+
+
+def _count_credits(credits_: pl.DataFrame, numbers: pl.Series) -> pl.DataFrame:
+    """Return number, has_id, times: how often names with these numbers are credited."""
+    wanted = credits_.filter(pl.col("number").is_in(numbers.implode()))
+    return wanted.group_by("number", "has_id").agg(times=pl.len().cast(pl.Int64))
+
+
+def _flatten_credits(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return every credit of some records: number (of the name), has_id. Whole lists are laid end to end, not rows exploded."""
+    names, artists = (rows[name].explode(empty_as_null=False) for name in _CREDITS)
+    return pl.DataFrame({"number": names, "has_id": artists != NO_ARTIST})
+
+
+def _find_atoms_crediting(night: Night, names: pl.Series, artists: pl.Series) -> pl.Series:
+    """Return atom_id of the atoms of the base with a record that credits one of these names, or of these artists (numbers)."""
+    found = [pl.Series("atom_id", [], dtype=pl.Int64)]
+    for rows in night.atoms.pieces("atom_member", ["atom_id", *_CREDITS]) if len(names) or len(artists) else []:
+        ends = rows["credit_names"].list.len().cum_sum()
+        for name, wanted in zip(_CREDITS, (names, artists), strict=True):
+            hits = rows[name].explode(empty_as_null=False).is_in(wanted.implode()).arg_true()
+            found.append(rows["atom_id"].gather(ends.search_sorted(hits, side="right")))
+    return pl.concat(found).unique()

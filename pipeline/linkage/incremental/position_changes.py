@@ -1,0 +1,73 @@
+"""Positions on releases of a night that builds on a snapshot: only barcodes on which something changed are searched.
+
+Sums over releases by barcode and over tracks by release tell where something changed. All releases and tracks are still read, once, as
+numbers. What must not live here: how positions are found (release_positions.py).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import polars as pl
+
+from catalog_store.record_keys.place_numbers import DISC_BITS, TRACK_BITS
+from pipeline.linkage.release_positions import (
+    CODED_SCHEMA,
+    CONTESTED_SCHEMA,
+    Positions,
+    contested_rows,
+    sum_positions,
+    sum_slots,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy as np
+    import numpy.typing as npt
+
+    from pipeline.linkage.release_positions import Frames
+
+
+class Before(NamedTuple):
+    """Positions of the base, and the numbers of the records whose atoms came or went since."""
+
+    positions: Positions
+    records: pl.Series
+
+
+def find_changed_positions(releases: Frames, tracks: Frames, members: Frames, before: Before, buckets: int = 1) -> Positions:
+    """Return what `find_positions` returns, with the positions of unchanged barcodes and all verdicts from `before`.
+
+    Sums of another number of buckets cannot be compared: then all positions are searched.
+    """
+    coded = [CODED_SCHEMA.to_frame(), *releases()]
+    moved = [pl.Series("release", [], dtype=pl.UInt64)]
+
+    def read_tracks() -> Iterator[pl.DataFrame]:
+        for frame in tracks():
+            moved.append(frame["release"].filter(frame["record"].is_in(before.records.implode())))
+            yield frame
+
+    sums = sum_positions(coded, read_tracks(), buckets)
+    rows = [CONTESTED_SCHEMA.to_frame()]
+    if before.positions.sums.shape == sums.shape:
+        differ, touched = sums != before.positions.sums, pl.concat(moved)
+        again = pl.concat([frame["gtin"].filter(_is_touched(frame, differ, touched)) for frame in coded]).unique()
+        known = before.positions.contested
+        gtin = known["place"] // (1 << DISC_BITS + TRACK_BITS)
+        rows.append(known.filter(pl.Series(~differ[0][sum_slots(gtin, differ.shape[1])]) & ~gtin.is_in(again.implode())))
+        few = [frame.filter(pl.col("gtin").is_in(again.implode())) for frame in coded]
+        buckets = 1 + (buckets - 1) * sum(map(len, few)) // max(1, sum(map(len, coded)))
+        coded = few
+    rows += contested_rows(coded, tracks, members, buckets)
+    return Positions(pl.concat(rows).sort("place", "platform", "atom_id"), sums, before.positions.judged)
+
+
+def _is_touched(coded: pl.DataFrame, differ: npt.NDArray[np.bool_], touched: pl.Series) -> pl.Series:
+    """Mark the releases with a change to their barcode or tracks.
+
+    `differ`: which slots of the sums differ; `touched`: releases with a record whose atom changed.
+    """
+    by_sum = [differ[side][sum_slots(coded[name], differ.shape[1])] for side, name in enumerate(("gtin", "release"))]
+    return pl.Series(by_sum[0] | by_sum[1]) | coded["release"].is_in(touched.implode())

@@ -1,0 +1,272 @@
+"""Memory-mapped copies of the tables of atoms: uncompressed Arrow files, of which a reader pays for the rows that it touches.
+
+A Parquet part must be decoded whole to get at one of its rows: thirty looks at a column or two of all atoms were most of the cost of a
+night. So the writer of a part of `atom`, `atom_member` or `atom_isrc` lays the same rows down here as well:
+
+    <root>/work/linkage/mapped/<table>-<hash>.arrow     hash: of the end of the part (`part_name`)
+
+- A part ends with offsets, sizes and extremes of all its columns; the end of a small part is all of it. So a file belongs to a part by
+  content, wherever the part is linked to: a snapshot and tonight's build share it, whichever build wrote it.
+- `atom_member` also has the normal forms of the records (`normal_forms.NORMAL_SCHEMA`), which would otherwise be made from staging again.
+- All files have numbers for texts (NUMBERS), so that a search for atoms touches no text.
+- Release positions lie here too (`place-<hash>`, `place_sum-`, `place_pair-`), named by the atoms of their build. Without them a night
+  searches all positions.
+
+Nothing here is published. A night without usable files links everything anew (incremental/night.py).
+
+Touched pages count as memory of the process, and fetching some thousand rows touches nearly all pages, because the system maps the
+neighbours of each. So pages are given back above MOST_HELD, which costs some microseconds for each that is touched again. What must not
+live here: which atoms are read.
+"""
+
+from __future__ import annotations
+
+import mmap
+from functools import cached_property, lru_cache
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from catalog_store.record_keys.numbers import hashed, record_number
+from catalog_store.tables import TABLES
+from catalog_store.tables.atoms import ATOM_TABLES, gone_atoms
+from catalog_store.tables.files import part_name, parts, row_count_of
+from pipeline.linkage.atoms import KEY
+from pipeline.linkage.normal_forms import NORMAL_SCHEMA
+from pipeline.linkage.release_positions import Positions
+from pipeline.linkage.sorted_runs import places_of_runs
+from pipeline.linkage.typo_edges import BLOCKS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    import numpy.typing as npt
+
+    from catalog_store.tables.atoms import Place
+    from pipeline.paths import BuildPaths
+
+BYTES_AT_A_TIME = 1 << 28
+"""Of files that are read together: at most this much, and MOST_HELD, is in memory."""
+MOST_HELD = 400 << 20
+"""Bytes of files in memory, libraries included, above which the pages that were read are given back."""
+NUMBERS = {
+    "atom": {"key": hashed(KEY), **BLOCKS},
+    "atom_member": {"record": record_number()},
+    "atom_isrc": {},
+}
+"""Columns of numbers that stand for texts: where two texts have one number (1 in 2^64), a search finds a row too many."""
+SCHEMAS = {name: TABLES[name].polars_schema for name in ATOM_TABLES} | {"atom_member": pl.Schema({**NORMAL_SCHEMA, "atom_id": pl.Int64()})}
+SCHEMAS = {name: pl.Schema({**columns, **dict.fromkeys(NUMBERS[name], pl.UInt64())}) for name, columns in SCHEMAS.items()}
+"""Columns of the files of each table."""
+
+
+def mapped_folder(paths: BuildPaths) -> Path:
+    """Return the folder of the files."""
+    return paths.root / "work" / "linkage" / "mapped"
+
+
+def write_mapped_part(files: Path, part: Path, rows: pl.DataFrame) -> None:
+    """Write the rows of a part, columns as in SCHEMAS but for the NUMBERS; whole or not at all.
+
+    ValueError when their atoms are not in order, because a lookup would miss them.
+    """
+    if not rows["atom_id"].is_sorted():
+        raise ValueError(f"{part}: its atoms are not in order: sort the rows by atom_id")
+    name = part.parent.name
+    _write(_file(files, part), rows.with_columns(**NUMBERS[name]).select(SCHEMAS[name].names()))
+
+
+def _write(file: Path, rows: pl.DataFrame) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    pending = file.with_suffix(".pending")
+    rows.rechunk().write_ipc(pending, compression="uncompressed")
+    pending.rename(file)
+
+
+def write_mapped_positions(files: Path, place: Place, positions: Positions) -> None:
+    """Write the positions of the build whose tables of atoms lie at `place`."""
+    named = _position_files(files, place)
+    for file in named:
+        file.unlink(missing_ok=True)  # a night with the same atoms and other positions that dies here must not leave half of each
+    for file, rows in zip(named, (positions.contested, pl.DataFrame({"sum": positions.sums.ravel()}), positions.judged), strict=True):
+        _write(file, rows)
+
+
+def read_mapped_positions(files: Path, place: Place) -> Positions | None:
+    """Return the positions of the build whose tables of atoms lie at `place`; None when they are not known."""
+    try:
+        contested, sums, judged = (_open(file).rows for file in _position_files(files, place))
+        return Positions(contested, sums["sum"].to_numpy().reshape(2, -1), judged)
+    except (OSError, ValueError):
+        return None
+
+
+def _position_files(files: Path, place: Place) -> list[Path]:
+    """Return the files of positions, named by the atoms: equal atoms in equal positions, whichever build found them."""
+    named = [_file(files, part).name for name in ("atom", "atom_gone") if place(name).is_dir() for part in parts(place(name))]
+    digest = blake2b("\n".join(named).encode(), digest_size=16).hexdigest()
+    return [files / f"{kind}-{digest}.arrow" for kind in ("place", "place_sum", "place_pair")]
+
+
+def remove_stale_files(files: Path, place: Place) -> None:
+    """Remove every file that does not belong to the tables at `place`: of builds that died, of snapshots that are no longer live."""
+    kept = {_file(files, part) for name in ATOM_TABLES if place(name).is_dir() for part in parts(place(name))}
+    for file in set(files.glob("*")) - kept - set(_position_files(files, place)):
+        file.unlink()
+
+
+def find_unusable_parts(files: Path, place: Place) -> list[str]:
+    """Return a sentence for each part of the tables at `place` whose file is gone or torn."""
+    found = []
+    for name in ATOM_TABLES:
+        for part in parts(place(name)):
+            try:
+                _open(_file(files, part))
+            except (OSError, ValueError) as error:
+                if row_count_of(part):
+                    found.append(f"{name}/{part.name} has no usable copy in {files} ({error})")
+    return found
+
+
+class MappedAtoms:
+    """The tables of atoms at a place, without the atoms in `atom_gone`: columns as in SCHEMAS, rows in no order.
+
+    Its methods raise FileNotFoundError or ArrowInvalid when a file is gone or torn (see `find_unusable_parts`).
+    """
+
+    def __init__(self, files: Path, place: Place) -> None:
+        """`files`: the `mapped_folder`. `place`: the folder of each table."""
+        self._files, self._place = files, place
+        self._opened: dict[str, list[_Stretch]] = {}
+
+    @cached_property
+    def gone(self) -> pl.Series:
+        """Ids of the atoms that stand in the tables and no longer count."""
+        return gone_atoms(self._place)
+
+    def rows(self, name: str, columns: list[str] | None = None, where: pl.Expr | None = None) -> pl.DataFrame:
+        """Return some columns, or all, of the rows of one of ATOM_TABLES for which `where` holds."""
+        return pl.concat(self.pieces(name, columns or SCHEMAS[name].names(), where), rechunk=False)
+
+    def pieces(self, name: str, columns: list[str], where: pl.Expr | None = None) -> Iterator[pl.DataFrame]:
+        """Yield the same, some parts at a time; at least one piece, which may be empty."""
+        return self._read_stretches(name, columns, lambda stretch: stretch.rows_where(columns, where))
+
+    def of_atoms(self, name: str, atom_ids: pl.Series, columns: list[str] | None = None) -> pl.DataFrame:
+        """Return some columns, or all, of the rows of these atoms, by binary search: every part has its atoms in order."""
+        columns = columns or SCHEMAS[name].names()
+        wanted = atom_ids.unique()
+        wanted = wanted.filter(~wanted.is_in(self.gone.implode())).sort()
+        return pl.concat(self._read_stretches(name, columns, lambda stretch: stretch.rows_of(columns, wanted)), rechunk=False)
+
+    def _read_stretches(self, name: str, columns: list[str], read: Callable[[_Stretch], pl.DataFrame]) -> Iterator[pl.DataFrame]:
+        yield SCHEMAS[name].to_frame().select(columns)
+        if name not in self._opened:
+            self._opened[name] = list(self._open_stretches(name))
+        for stretch in self._opened[name]:
+            yield read(stretch)
+            if _resident_file_bytes() > MOST_HELD:
+                self._release_pages()
+
+    def _release_pages(self) -> None:
+        for stretch in (stretch for stretches in self._opened.values() for stretch in stretches):
+            for file in stretch.files:
+                file.held.madvise(mmap.MADV_DONTNEED)
+
+    def _open_stretches(self, name: str) -> Iterator[_Stretch]:
+        opened, size = list[_File](), 0
+        for part in _filled_parts(self._place(name)):
+            opened.append(_file_of(self._files, part))
+            size += len(opened[-1].held)
+            if size >= BYTES_AT_A_TIME:
+                yield _Stretch.of(opened, self.gone)
+                opened, size = [], 0
+        if opened:
+            yield _Stretch.of(opened, self.gone)
+
+
+def open_tonight(paths: BuildPaths) -> MappedAtoms:
+    """Return the tables of atoms of tonight's build, as they are by now."""
+    return MappedAtoms(mapped_folder(paths), paths.table)
+
+
+class _File(NamedTuple):
+    """A mapped part; its rows stand in the order of their atoms."""
+
+    rows: pl.DataFrame
+    held: mmap.mmap
+
+    def places(self, atom_ids: pl.Series) -> npt.NDArray[np.int64]:
+        """Return the places of the rows of these atoms, which come sorted."""
+        ids, wanted = self.rows["atom_id"].to_numpy(), atom_ids.to_numpy()
+        first = np.searchsorted(ids, wanted)
+        return places_of_runs(first, np.searchsorted(ids, wanted, side="right") - first)
+
+
+class _Stretch(NamedTuple):
+    """Files that are read together, and a mask of their rows that count; None: all."""
+
+    files: list[_File]
+    rows: pl.DataFrame
+    live: pl.Series | None
+
+    @classmethod
+    def of(cls, files: list[_File], gone: pl.Series) -> _Stretch:
+        rows = pl.concat([file.rows for file in files], rechunk=False)
+        return cls(files, rows, _mask_live_rows(files, gone.sort()) if len(gone) else None)
+
+    def rows_where(self, columns: list[str], where: pl.Expr | None) -> pl.DataFrame:
+        found, picked = self.rows.select(columns), self.live
+        if where is not None:
+            holds = self.rows.select(where).to_series()
+            picked = holds if picked is None else picked & holds
+        return found if picked is None else found.filter(picked)
+
+    def rows_of(self, columns: list[str], atom_ids: pl.Series) -> pl.DataFrame:
+        """Return the rows of these atoms, which count and come sorted."""
+        places = (file.places(atom_ids) for file in self.files)
+        return pl.concat([file.rows.select(pl.col(columns).gather(at)) for file, at in zip(self.files, places, strict=True)], rechunk=False)
+
+
+def _mask_live_rows(files: list[_File], gone: pl.Series) -> pl.Series:
+    counts = [np.ones(file.rows.height, dtype=bool) for file in files]
+    for held, file in zip(counts, files, strict=True):
+        held[file.places(gone)] = False
+    return pl.Series(np.concatenate(counts))
+
+
+def _resident_file_bytes() -> int:
+    """Return how many bytes of files this process has in memory."""
+    return int(Path("/proc/self/statm").read_text().split()[2]) * mmap.PAGESIZE
+
+
+def _filled_parts(table: Path) -> list[Path]:
+    """Return the parts that hold rows."""
+    found = parts(table)
+    return found if len(found) > 1 or row_count_of(found[0]) else []
+
+
+def _file_of(files: Path, part: Path) -> _File:
+    seen = part.stat()
+    return _opened(files, part, (seen.st_ino, seen.st_size, seen.st_mtime_ns))
+
+
+@lru_cache(maxsize=256)
+def _opened(files: Path, part: Path, _seen: tuple[int, int, int]) -> _File:
+    """Open a file once: a night asks for the same few files some thirty times."""
+    return _open(_file(files, part))
+
+
+def _open(file: Path) -> _File:
+    with file.open("rb") as opened:
+        held = mmap.mmap(opened.fileno(), 0, prot=mmap.PROT_READ)
+    # Through a table: for a column by itself Polars imports pyarrow.compute, 70 ms.
+    return _File(cast("pl.DataFrame", pl.from_arrow(pa.ipc.open_file(pa.py_buffer(held)).read_all(), rechunk=False)), held)
+
+
+def _file(files: Path, part: Path) -> Path:
+    return files / f"{part.parent.name}-{part_name(part)}.arrow"

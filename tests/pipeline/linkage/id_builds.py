@@ -1,0 +1,27 @@
+"""Made-up builds for property tests of ids: which source keys are one group in each of them."""
+
+from __future__ import annotations
+
+import polars as pl
+from hypothesis import strategies as st
+
+from pipeline.linkage.id_rules import FIRST_ID, NO_REGISTRY, Assignment
+
+MEMBER_SCHEMA = {"group": pl.Int64, "source_key": pl.String}
+NOTHING = Assignment(pl.DataFrame(), NO_REGISTRY, pl.DataFrame(), FIRST_ID)
+partitions = st.lists(st.lists(st.integers(0, 5), min_size=9, max_size=9), min_size=1, max_size=6)
+"""Several builds over nine source keys: the group of each, 0 meaning that the key is absent."""
+
+
+def as_members(labels: list[int]) -> pl.DataFrame:
+    rows = [(label, f"k{index}") for index, label in enumerate(labels) if label]
+    return pl.DataFrame(rows, schema=MEMBER_SCHEMA, orient="row")
+
+
+def same(one: Assignment, other: Assignment) -> bool:
+    return (
+        one.registry.keys.equals(other.registry.keys)
+        and one.registry.links.equals(other.registry.links)
+        and one.redirects.equals(other.redirects)
+        and one.next_id == other.next_id
+    )

@@ -1,0 +1,58 @@
+"""Connected components against a union-find, whatever the numbers of the nodes and the order of the edges."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from pipeline.linkage.connected_components import label_components
+
+if TYPE_CHECKING:
+    import random
+
+NODES = st.sets(st.integers(-(2**63), 2**63 - 1), min_size=1, max_size=20).map(sorted)
+PLACES = st.lists(st.tuples(st.integers(0, 19), st.integers(0, 19)), max_size=40)
+
+
+def find_with_union(nodes: list[int], pairs: list[tuple[int, int]]) -> list[int]:
+    """Return the smallest node of each component by the plainest union-find."""
+    root = {node: node for node in nodes}
+
+    def find(node: int) -> int:
+        return node if root[node] == node else find(root[node])
+
+    for one, other in pairs:
+        low, high = sorted((find(one), find(other)))
+        root[high] = low
+    return [find(node) for node in nodes]
+
+
+def label(nodes: list[int], pairs: list[tuple[int, int]]) -> list[int]:
+    ends = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    return list(label_components(np.array(nodes, dtype=np.int64), ends[:, 0], ends[:, 1]).tolist())
+
+
+@settings(max_examples=200, deadline=None)
+@given(NODES, PLACES, st.randoms(use_true_random=False))
+@example([1, 2, 3], [(0, 0), (2, 2)], None)
+def test_labels_are_those_of_a_union_find_for_any_order_of_edges(
+    nodes: list[int], places: list[tuple[int, int]], chance: random.Random | None
+) -> None:
+    pairs = [(nodes[one % len(nodes)], nodes[other % len(nodes)]) for one, other in places]
+    assert label(nodes, pairs) == find_with_union(nodes, pairs)
+    if chance is not None:
+        mixed = [pair[:: chance.choice((1, -1))] for pair in chance.sample(pairs, len(pairs))]
+        assert label(nodes, mixed) == label(nodes, pairs)
+
+
+def test_long_chain_in_a_random_order_is_one_component() -> None:
+    order = np.random.default_rng(1).permutation(100_000)
+    labels = label_components(np.arange(100_000), order[:-1], order[1:])
+    assert not labels.any()
+
+
+def test_no_nodes_give_no_labels() -> None:
+    assert label([], []) == []
