@@ -6,6 +6,7 @@ import dagster as dg
 
 from pipeline.defs.catalog_assets import catalog_assets
 from pipeline.defs.dump_assets import dump_assets
+from pipeline.defs.identity_assets import identity_assets
 from pipeline.defs.jobs import nightly_job, reclassify_job
 from pipeline.defs.linkage_assets import linkage_assets
 from pipeline.defs.quality_assets import gate
@@ -26,7 +27,7 @@ def build_definitions(
     A step uses all processors itself, and a process for each step would cost seconds of imports: steps run in one process.
     """
     return dg.Definitions(
-        assets=[*dump_assets(), *linkage_assets(), *catalog_assets(), gate, *snapshot_assets()],
+        assets=[*dump_assets(), *linkage_assets(), *identity_assets(), *catalog_assets(), gate, *snapshot_assets()],
         jobs=[nightly_job, reclassify_job, forget_old_runs],
         schedules=[nightly_schedule(schedule), forgetting_schedule()],
         resources=resources,

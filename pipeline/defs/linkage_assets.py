@@ -1,4 +1,4 @@
-"""Linkage: source records -> atoms -> edges -> clusters -> recordings, one step per materialised stage."""
+"""Linkage: source records -> atoms -> edges -> clusters -> recordings, one step for each stage."""
 
 import dagster as dg
 
@@ -10,12 +10,12 @@ from pipeline.defs.table_steps import TableStep, table_assets, table_key
 from pipeline.linkage import stages
 
 EDGE_FACTS = ("override_edges", "isrc_edges", "link_edges", "position_edges", "typo_edges", "key_edges")
-"""What joined atoms to one another, for the plot."""
+"""Kinds of edges, for the plot."""
 ATOM_TABLES = ("linkage_version", "credit_name", "artist_name", "atom", "atom_change", "atom_gone", "atom_member", "atom_isrc")
 
 
 def steps() -> list[TableStep]:
-    """The steps in the order of the data flow."""
+    """Return the steps in the order of the data flow."""
     sources = tuple(map(staging_key, SOURCES))
     atoms = TableStep("atoms", tuple(TABLES[name] for name in ATOM_TABLES), sources, stages.normalise_and_atoms, require=require_dumps)
     edges = TableStep("edges", (TABLES["edge"],), (table_key(TABLES["atom_member"]),), stages.edges, plotted=EDGE_FACTS)
@@ -31,5 +31,5 @@ def steps() -> list[TableStep]:
 
 
 def linkage_assets() -> list[dg.AssetsDefinition]:
-    """All assets of the layer."""
+    """Return all assets of the group."""
     return [table_assets(step) for step in steps()]

@@ -1,4 +1,4 @@
-"""The end of the line: the registry of ids is closed, the tables become a snapshot, the snapshot becomes the live one."""
+"""The end of a build: the recognition index, and the snapshot that becomes the live one."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -14,27 +14,17 @@ from pipeline.build.recognition import build_recognition, indexed_fingerprints
 from pipeline.build.work_state import ATTACHMENT as STATE_FILE
 from pipeline.defs.plots import bar_chart
 from pipeline.defs.resources import CatalogResource
-from pipeline.defs.table_steps import TableStep, table_assets, table_key, usage_metadata
+from pipeline.defs.table_steps import table_key, usage_metadata
 from pipeline.engine.usage import measured
-from pipeline.linkage.registry import collect_registry, collected_next_ids
+from pipeline.linkage.registry import collected_next_ids
 from pipeline.paths import BuildPaths
 
 RECOGNITION = dg.AssetKey(["recognition", "index"])
 FINGERPRINT = table_key(TABLES["recording_fingerprint"])
 SNAPSHOT = dg.AssetKey(["snapshot", "live"])
-REGISTRY_TABLES = (TABLES["id_registry"], TABLES["redirect"])
 PUBLISHED = (*LINKAGE_TABLES, *CATALOG_TABLES, *QUALITY_TABLES)
 PARTS = (*(table_key(table) for table in PUBLISHED), RECOGNITION)
 """Of a snapshot."""
-
-
-def registry_step() -> TableStep:
-    """Ids and redirects of all kinds, gathered for the next build."""
-    return TableStep("registry", REGISTRY_TABLES, tuple(table_key(TABLES[name]) for name in ("recording", "artist", "label")), _registry)
-
-
-def _registry(paths: BuildPaths) -> dict[str, int]:
-    return {f"next_{kind}_id": number for kind, number in collect_registry(paths).items()}
 
 
 @dg.asset(
@@ -125,5 +115,5 @@ def _parts(paths: BuildPaths, name: str) -> str:
 
 
 def snapshot_assets() -> list[dg.AssetsDefinition]:
-    """The registry, the recognition index and the snapshot."""
-    return [table_assets(registry_step()), recognition_index, published_snapshot]
+    """Return the recognition index and the snapshot."""
+    return [recognition_index, published_snapshot]

@@ -1,7 +1,8 @@
-"""The pattern of every step that writes linkage or catalog tables: run one function, describe its tables, check them.
+"""The pattern of a step that writes linkage or catalog tables: run one function, describe its tables, check them.
 
-A table is one asset `[layer, table]`; tables that are written together share a step. Add a step in `linkage_assets.py` or
-`catalog_assets.py`, in the order of the data flow.
+A table is one asset `[layer, table]`; tables that are written together share a step. Add a step in `linkage_assets.py`,
+`identity_assets.py` or `catalog_assets.py`, in the order of the data flow. Groups point one way: a step reads tables of its own group and
+of groups before it.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -23,7 +24,7 @@ from pipeline.paths import BuildPaths
 
 @dataclass(frozen=True)
 class TableStep:
-    """One step: `run` writes `tables` from the tables in `after` and from what those were made from; it reads no others."""
+    """A step whose `run` writes `tables`. It reads the tables in `after` and those that they were made from, and no others."""
 
     name: str
     tables: tuple[Table, ...]
@@ -31,24 +32,36 @@ class TableStep:
     run: Callable[[BuildPaths], Mapping[str, int] | None]
     invariants: Callable[[BuildPaths], list[TableCheck]] = lambda _paths: []
     require: Callable[[CatalogResource], None] = lambda _catalog: None
-    """Raises dagster.Failure when there is nothing to begin with."""
+    """Raises dagster.Failure when the step has no input."""
     plotted: tuple[str, ...] = ()
-    """Facts of `run` that are worth a bar chart."""
+    """Facts of `run` to draw as a bar chart."""
+    group: str | None = None
+    """Dagster's group of the assets; None: the layer of each table."""
 
     def checks(self, paths: BuildPaths) -> list[AssetCheck]:
-        """The spec check of every table and the step's invariants."""
+        """Return the spec check of every table and the invariants of the step."""
         specs = [spec_check(table, table_key(table), paths.table) for table in self.tables]
         return [*specs, *(invariant_check(rule, table_key(TABLES[rule.table])) for rule in self.invariants(paths))]
 
 
 def table_key(table: Table) -> dg.AssetKey:
-    """The asset key of a table."""
+    """Return the asset key of a table."""
     return dg.AssetKey([table.layer, table.name])
 
 
+def table_keys(*names: str) -> tuple[dg.AssetKey, ...]:
+    """Return the asset keys of tables by name."""
+    return tuple(table_key(table) for table in find_tables(*names))
+
+
+def find_tables(*names: str) -> tuple[Table, ...]:
+    """Return the specs of tables by name."""
+    return tuple(TABLES[name] for name in names)
+
+
 def table_assets(step: TableStep) -> dg.AssetsDefinition:
-    """The Dagster assets of a step."""
-    nowhere = BuildPaths(Path("unset"))  # check names and descriptions do not depend on where the tables lie
+    """Return the Dagster assets of a step."""
+    unset = BuildPaths(Path("unset"))  # names and descriptions of checks do not depend on the folder
 
     @dg.multi_asset(
         name=step.name,
@@ -56,14 +69,14 @@ def table_assets(step: TableStep) -> dg.AssetsDefinition:
             dg.AssetSpec(
                 table_key(table),
                 deps=step.after,
-                group_name=table.layer,
+                group_name=step.group or table.layer,
                 description=table.description,
                 metadata={"dagster/column_schema": column_schema(table)},
                 kinds={"parquet"},
             )
             for table in step.tables
         ],
-        check_specs=[check.spec for check in step.checks(nowhere)],
+        check_specs=[check.spec for check in step.checks(unset)],
     )
     def write_tables(catalog: CatalogResource) -> Iterator[dg.MaterializeResult | dg.AssetCheckResult]:  # type: ignore[type-arg]
         step.require(catalog)
@@ -84,12 +97,12 @@ def table_assets(step: TableStep) -> dg.AssetsDefinition:
 
 
 def table_metadata(folder: Path, usage: Usage, facts: Mapping[str, int]) -> dict[str, float | int]:
-    """Rows, bytes, seconds and peak memory of a written table, and what the stage has to say besides."""
+    """Return rows, bytes, seconds and peak memory of a written table, and the facts of its step."""
     return {"dagster/row_count": row_count(folder), "bytes": size_bytes(folder), **usage_metadata(usage), **facts}
 
 
 def usage_metadata(usage: Usage) -> dict[str, float | int]:
-    """What a step cost."""
+    """Return the cost of a step."""
     return {
         "seconds": round(usage.seconds, 2),
         "cpu_seconds": round(usage.cpu_seconds, 2),

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import shutil
+from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING
 
 import dagster as dg
@@ -36,7 +37,18 @@ def test_every_table_behind_staging_is_an_asset_with_its_columns(definitions: dg
         spec = specs[table_key(table)]
         schema = spec.metadata["dagster/column_schema"]
         assert [column.name for column in schema.columns] == table.column_names
-        assert spec.group_name == table.layer
+
+
+def test_asset_groups_point_one_way(definitions: dg.Definitions) -> None:
+    specs = {spec.key: spec for spec in definitions.resolve_all_asset_specs()}
+    groups: dict[str, set[str]] = {str(spec.group_name): set() for spec in specs.values()}
+    for spec in specs.values():
+        groups[str(spec.group_name)] |= {str(specs[dep.asset_key].group_name) for dep in spec.deps} - {str(spec.group_name)}
+    try:
+        order = list(TopologicalSorter(groups).static_order())
+    except CycleError as error:
+        pytest.fail(f"asset groups depend on each other in a circle: {' -> '.join(error.args[1])}")
+    assert order == ["landing", "staging", "linkage", "identity", "catalog", "quality", "snapshot"]
 
 
 def test_every_source_has_a_landing_and_a_staging_asset(definitions: dg.Definitions) -> None:

@@ -14,12 +14,12 @@ from catalog_store.publisher import live_snapshot, rollback
 from catalog_store.snapshot import verify
 from catalog_store.tables import TABLES
 from pipeline.definitions import build_definitions
-from pipeline.defs import catalog_assets, linkage_assets
+from pipeline.defs import catalog_assets, identity_assets, linkage_assets
 from pipeline.defs.dump_assets import landing_key, staging_key
 from pipeline.defs.jobs import NIGHTLY
 from pipeline.defs.quality_assets import FIGURES_KEY
 from pipeline.defs.resources import RECLASSIFY, CatalogResource
-from pipeline.defs.snapshot_assets import SNAPSHOT, registry_step
+from pipeline.defs.snapshot_assets import SNAPSHOT
 from pipeline.defs.table_steps import TableStep, table_key
 from pipeline.dumps.intake.newest_dump import STAMP
 from pipeline.paths import BuildPaths
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tests.conftest import BuiltWorld
 
 
-STEPS = [*linkage_assets.steps(), *catalog_assets.steps(), registry_step()]
+STEPS = [*linkage_assets.steps(), *identity_assets.steps(), *catalog_assets.steps()]
 MAKERS = {table_key(table): step for step in STEPS for table in step.tables}
 
 

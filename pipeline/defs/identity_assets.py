@@ -1,0 +1,48 @@
+"""Identity: which artists, labels and releases are one, and the ids of all kinds.
+
+These steps write tables of two layers, `catalog` and `linkage`. They form a group of their own, because linkage comes before them and the
+catalog after them: in their layers' groups both would point at each other.
+"""
+
+import dagster as dg
+
+from catalog_store.tables import TABLES
+from pipeline.build.artists import build_artists
+from pipeline.build.labels import build_labels
+from pipeline.build.releases import build_releases
+from pipeline.defs.table_steps import TableStep, find_tables, table_assets, table_keys
+from pipeline.linkage.registry import collect_registry
+from pipeline.paths import BuildPaths
+
+GROUP = "identity"
+
+
+def steps() -> list[TableStep]:
+    """Return the steps in the order of the data flow."""
+    return [
+        TableStep("artists", find_tables("source_credit", "artist_source"), table_keys("recording_member"), build_artists, group=GROUP),
+        TableStep("labels", find_tables("label_source"), table_keys("recording_member", "source_credit"), build_labels, group=GROUP),
+        TableStep(
+            "releases",
+            find_tables("release", "release_source", "release_provenance"),
+            table_keys("artist_source", "label_source"),
+            build_releases,
+            group=GROUP,
+        ),
+        TableStep(
+            "registry",
+            (TABLES["id_registry"], TABLES["redirect"]),
+            table_keys("recording_member", "artist_source", "label_source", "release"),
+            _collect_registry,
+            group=GROUP,
+        ),
+    ]
+
+
+def identity_assets() -> list[dg.AssetsDefinition]:
+    """Return all assets of the group."""
+    return [table_assets(step) for step in steps()]
+
+
+def _collect_registry(paths: BuildPaths) -> dict[str, int]:
+    return {f"next_{kind}_id": number for kind, number in collect_registry(paths).items()}
