@@ -8,11 +8,11 @@ import polars as pl
 
 from pipeline.linkage import link, stages
 from pipeline.linkage.evaluation import evaluate
-from pipeline.linkage.guards import guards_off
-from pipeline.linkage.linking import atoms_of, clustered
+from pipeline.linkage.guards import disable_guards
+from pipeline.linkage.linking import cluster_records, make_atoms_of_buckets
 from pipeline.paths import BuildPaths
 
-STAGES = ("normalise_and_atoms", "edges", "clusters", "recording_ids")
+STAGES = ("write_atoms", "write_edges", "write_clusters", "write_recording_ids")
 
 
 def keys(root: str, out: str) -> int:
@@ -42,8 +42,8 @@ def frame(root: str, out: str) -> int:
 
 def from_keys(keys_folder: str, out: str) -> int:
     """Linkage from the keys that a peer is given to clusters, which is what a peer does; writes platform, external_id, recording_id."""
-    atoms = atoms_of(pl.read_parquet(bucket / "*.parquet") for bucket in sorted(Path(keys_folder).glob("ours-*")))
-    found = clustered(atoms).select("platform", "external_id", recording_id="cluster_id")
+    atoms = make_atoms_of_buckets(pl.read_parquet(bucket / "*.parquet") for bucket in sorted(Path(keys_folder).glob("ours-*")))
+    found = cluster_records(atoms).select("platform", "external_id", recording_id="cluster_id")
     found.write_parquet(out, compression="snappy")  # as DuckDB does for the peer
     return found.height
 
@@ -55,7 +55,7 @@ def guards(root: str) -> dict[str, dict[str, object]]:
     paths = BuildPaths(Path(root))
     truth = truth_of(paths)
     on = evaluate(_linked(paths), truth)
-    with guards_off():
+    with disable_guards():
         off = evaluate(_linked(paths), truth)
     return {"on": on, "off": off}
 

@@ -15,8 +15,8 @@ from catalog_store.platforms import CATALOG_PLATFORMS, SOURCES
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import parts, read_table, row_count, scan_table
 from pipeline.dumps.intake.adapters import stage_dump
-from pipeline.linkage.credits import name_table
-from pipeline.linkage.normal_forms import hash_bucket, names_of, normalise
+from pipeline.linkage.credits import build_name_table
+from pipeline.linkage.normal_forms import collect_names, hash_bucket, normalise
 from pipeline.paths import BuildPaths
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -70,8 +70,8 @@ def write_keys(paths: BuildPaths, out: Path) -> int:
     artists = whole_table(paths, "source_artist")
     staged = paths.staged("source_recording", CATALOG_PLATFORMS)
     none = TABLES["source_artist"].empty()
-    found = [names_of(scan_table(TABLES["source_recording"], folder).collect(), none) for folder in staged]
-    names = name_table(pl.concat([*found, names_of(TABLES["source_recording"].empty(), artists)]).unique())
+    found = [collect_names(scan_table(TABLES["source_recording"], folder).collect(), none) for folder in staged]
+    names = build_name_table(pl.concat([*found, collect_names(TABLES["source_recording"].empty(), artists)]).unique())
     rows, buckets = 0, 1 + sum(map(row_count, staged)) // ROWS_PER_BUCKET
     out.mkdir(parents=True, exist_ok=True)
     for number, part in enumerate(part for folder in staged for part in parts(folder)):

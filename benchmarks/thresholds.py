@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from pipeline.linkage.clusters import components
+from pipeline.linkage.clusters import find_components
 
 COARSE, FINE = 30, 20
 """Weights tried over the whole range of scores, then between the neighbours of the best of them."""
@@ -37,7 +37,7 @@ def best_weight(pairs: pl.DataFrame, truth: pl.Series) -> tuple[float, float]:
 def _f1(pairs: pl.DataFrame, truth: pl.Series, weight: float) -> float:
     kept = pairs.filter(pl.col("weight") >= weight).select(atom_id_a="a", atom_id_b="b")
     records = pl.int_range(len(truth), dtype=pl.Int64, eager=True)
-    found = components(records, kept).select("cluster_id").with_columns(true=truth).drop_nulls("true")
+    found = find_components(records, kept).select("cluster_id").with_columns(true=truth).drop_nulls("true")
     cells = found.group_by("cluster_id", "true").len("n")
     right, linked, true = (
         _pair_count(frame) for frame in (cells, *(cells.group_by(by).agg(pl.col("n").sum()) for by in ("cluster_id", "true")))

@@ -191,9 +191,9 @@ def verify(options: argparse.Namespace) -> int:
 
 def overrides(options: argparse.Namespace) -> int:
     """Check a file of reviewed must-links and cannot-links; with --catalog also against the live snapshot, a JSON line per remark."""
-    from pipeline.linkage.overrides import remarks  # noqa: PLC0415
+    from pipeline.linkage.overrides import report_overrides  # noqa: PLC0415
 
-    for remark in remarks(options.check, options.catalog):
+    for remark in report_overrides(options.check, options.catalog):
         print(json.dumps(remark))
     return 0
 

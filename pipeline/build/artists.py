@@ -18,7 +18,8 @@ from pipeline.build.name_forms import NUMBERED, artist_key, shown_name_sql
 from pipeline.build.priorities import ARTIST_NAME, rank_sql
 from pipeline.build.title_credits import names_in_titles
 from pipeline.build.workbench import Workbench, open_workbench
-from pipeline.linkage.registry import assign_ids, previous_registry, save_assignment
+from pipeline.linkage.id_rules import assign_ids
+from pipeline.linkage.registry import read_previous_registry, save_assignment
 
 if TYPE_CHECKING:
     from pipeline.paths import BuildPaths
@@ -78,7 +79,7 @@ def build_artists(paths: BuildPaths) -> dict[str, int]:
             bench.drop(step)
         nodes = bench.frame("SELECT node, is_used, platform || ':' || artist_id AS source_key FROM node")
         groups = nodes.join(gather(bench), on="node")
-        registry, next_id = previous_registry(paths, "artist")
+        registry, next_id = read_previous_registry(paths, "artist")
         used = groups.filter(pl.col("is_used").any().over("group"))
         assignment = assign_ids(used.select("group", "source_key"), registry, next_id)
         bench.load("node_artist", used.join(assignment.ids, on="group").select("node", artist_id="entity_id"))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import polars as pl
 
 from pipeline.build.name_forms import NUMBERED, artist_key
-from pipeline.linkage.credits import name_table
+from pipeline.linkage.credits import build_name_table
 
 _CUT, _GUESTS = "\x1f", "\x1e"
 _BEFORE_GUESTS = r"(?i)[\s(\[]+(?:feat\.?|ft\.?|featuring|f/)\s+"
@@ -23,7 +23,7 @@ def joined_names(names: pl.DataFrame) -> pl.DataFrame:
     Args:
         names: name (distinct), key, has_id: every name of the build; `key` as `artist_key` gives it.
     """
-    cut = name_table(names.select("name", "has_id")).filter(pl.col("part_keys").is_not_null())
+    cut = build_name_table(names.select("name", "has_id")).filter(pl.col("part_keys").is_not_null())
     parts = cut.select("name", key="part_keys").explode("key", empty_as_null=False)
     parts = parts.with_columns(place=pl.int_range(pl.len(), dtype=pl.Int32).over("name"))
     called = names.filter("has_id").sort("name").unique("key", keep="first", maintain_order=True)

@@ -16,7 +16,8 @@ from pipeline.build.identity import attach, group_nodes, likeness, namesakes, sh
 from pipeline.build.name_forms import NUMBERED, label_key, shown_name_sql
 from pipeline.build.priorities import LABEL_NAME, rank_sql
 from pipeline.build.workbench import Workbench, open_workbench
-from pipeline.linkage.registry import assign_ids, previous_registry, save_assignment
+from pipeline.linkage.id_rules import assign_ids
+from pipeline.linkage.registry import read_previous_registry, save_assignment
 
 if TYPE_CHECKING:
     from pipeline.paths import BuildPaths
@@ -42,7 +43,7 @@ def build_labels(paths: BuildPaths) -> dict[str, int]:
         bench.keep("node", _NODE)
         bench.keep("release_node", _RELEASE_NODE)
         groups = _group(bench)
-        registry, next_id = previous_registry(paths, "label")
+        registry, next_id = read_previous_registry(paths, "label")
         assignment = assign_ids(groups.select("group", "source_key"), registry, next_id)
         bench.load("node_label", groups.join(assignment.ids, on="group").select("node", label_id="entity_id"))
         facts = {"label_sources": bench.write("label_source", _LABEL_SOURCE), "labels": bench.write("label", _LABEL)}

@@ -31,7 +31,8 @@ from pipeline.build.priorities import (
 from pipeline.build.provenance import RELEASE_PROVENANCE
 from pipeline.build.release_dates import earliest_date_sql
 from pipeline.build.workbench import Workbench, open_workbench
-from pipeline.linkage.registry import assign_ids, previous_registry, save_assignment
+from pipeline.linkage.id_rules import assign_ids
+from pipeline.linkage.registry import read_previous_registry, save_assignment
 
 if TYPE_CHECKING:
     from pipeline.paths import BuildPaths
@@ -66,7 +67,7 @@ def build_releases(paths: BuildPaths) -> dict[str, int]:
         bench.keep("edition", _EDITION)
         bench.keep("edition", _TRUSTED)
         groups = _group(bench)
-        registry, next_id = previous_registry(paths, "release")
+        registry, next_id = read_previous_registry(paths, "release")
         assignment = assign_ids(groups.select("group", "source_key"), registry, next_id)
         bench.load("node_release", groups.join(assignment.ids, on="group").select("node", release_id="entity_id"))
         bench.keep("popularity", _POPULARITY)

@@ -17,14 +17,14 @@ ATOM_TABLES = ("linkage_version", "credit_name", "artist_name", "atom", "atom_ch
 def steps() -> list[TableStep]:
     """Return the steps in the order of the data flow."""
     sources = tuple(map(staging_key, SOURCES))
-    atoms = TableStep("atoms", tuple(TABLES[name] for name in ATOM_TABLES), sources, stages.normalise_and_atoms, require=require_dumps)
-    edges = TableStep("edges", (TABLES["edge"],), (table_key(TABLES["atom_member"]),), stages.edges, plotted=EDGE_FACTS)
-    clusters = TableStep("clusters", (TABLES["cluster"],), (table_key(TABLES["edge"]),), stages.clusters)
+    atoms = TableStep("atoms", tuple(TABLES[name] for name in ATOM_TABLES), sources, stages.write_atoms, require=require_dumps)
+    edges = TableStep("edges", (TABLES["edge"],), (table_key(TABLES["atom_member"]),), stages.write_edges, plotted=EDGE_FACTS)
+    clusters = TableStep("clusters", (TABLES["cluster"],), (table_key(TABLES["edge"]),), stages.write_clusters)
     recording_ids = TableStep(
         "recording_ids",
         (TABLES["recording_member"], TABLES["isrc_owner"], TABLES["isrc_conflict"]),
         (table_key(TABLES["cluster"]),),
-        stages.recording_ids,
+        stages.write_recording_ids,
         linkage_invariants,
     )
     return [atoms, edges, clusters, recording_ids]

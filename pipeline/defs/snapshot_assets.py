@@ -16,7 +16,7 @@ from pipeline.defs.plots import bar_chart
 from pipeline.defs.resources import CatalogResource
 from pipeline.defs.table_steps import table_key, usage_metadata
 from pipeline.engine.usage import measured
-from pipeline.linkage.registry import collected_next_ids
+from pipeline.linkage.registry import read_next_ids
 from pipeline.paths import BuildPaths
 
 RECOGNITION = dg.AssetKey(["recognition", "index"])
@@ -71,7 +71,7 @@ def published_snapshot(catalog: CatalogResource) -> Iterator[dg.MaterializeResul
             tables,
             root,
             snapshot_id=snapshot_id,
-            next_ids=collected_next_ids(paths),
+            next_ids=read_next_ids(paths),
             recognition=paths.recognition,
             attachments={"report.html": paths.report, "genres.html": paths.genre_report, STATE_FILE: working.write_attachment()},
             report=catalog.report,

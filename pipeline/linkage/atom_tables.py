@@ -23,7 +23,7 @@ from pipeline.linkage import mapped_atoms, staged_records
 from pipeline.linkage.atoms import KEY, Atoms, bucket_range, make_atoms
 from pipeline.linkage.name_cache import read_cached_names, write_name_cache
 from pipeline.linkage.normal_forms import NORMAL_SCHEMA, hash_bucket, normalise
-from pipeline.linkage.overrides import apart
+from pipeline.linkage.overrides import find_moves
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -51,7 +51,7 @@ def write_all_atoms(paths: BuildPaths, overrides: Overrides, buckets: int, worke
     """
     spill, files = paths.root / "work" / "linkage" / "normalised.spill", mapped_atoms.mapped_folder(paths)
     shutil.rmtree(spill, ignore_errors=True)
-    slices = list(enumerate(staged_records.slices(paths)))
+    slices = list(enumerate(staged_records.cut_slices(paths)))
     with worker_pool(workers) as pool:
         write_name_cache(paths, spill / "names", slices, pool)
         for _ in map_ordered(partial(_normalise_slice, spill, buckets), slices, pool=pool):
@@ -68,7 +68,7 @@ def _part_decided_atoms(paths: BuildPaths, overrides: Overrides, buckets: int) -
     """Make the atoms again from which a reviewed decision moves records."""
     atoms = mapped_atoms.open_tonight(paths)
     decided = find_decided_members(atoms, overrides)
-    moves = apart(overrides, decided)
+    moves = find_moves(overrides, decided)
     if moves.height:
         touched = find_atoms_with_keys(atoms, read_keys(atoms, decided["atom_id"]))
         records = read_normal_forms(atoms, touched)

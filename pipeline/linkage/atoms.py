@@ -22,7 +22,7 @@ from catalog_store.record_keys.numbers import GOLDEN, hashed
 from catalog_store.tables import TABLES
 from pipeline.linkage.failing_rows import run_on_rows
 from pipeline.linkage.namesakes import part_namesakes
-from pipeline.linkage.sorted_runs import packed_with_duration, places_in_order, run_starts
+from pipeline.linkage.sorted_runs import find_run_starts, pack_with_duration, sort_places
 
 GAP_MS = 4_000
 """Platforms of one recording differ by encoder delay, trailing silence and whole seconds: up to 3 s in real quadruples, 4 with jitter."""
@@ -105,7 +105,7 @@ def _placed(numbers: pl.DataFrame, isrcs: pl.Series) -> pl.DataFrame:
     is_timed = pl.col("duration_ms") != NO_DURATION
     timed = numbers.filter(is_timed)
     keys, durations = timed["key"].to_numpy(), timed["duration_ms"].to_numpy()
-    timed = _cut_by_duration(timed[places_in_order(packed_with_duration(keys, durations), keys, durations)])
+    timed = _cut_by_duration(timed[sort_places(pack_with_duration(keys, durations), keys, durations)])
     return pl.concat([timed, _place_untimed(numbers.filter(~is_timed), timed, isrcs)])
 
 
@@ -121,7 +121,7 @@ def _moved(placed: pl.DataFrame, records: pl.DataFrame, moves: pl.DataFrame) -> 
 def _named(placed: pl.DataFrame) -> pl.DataFrame:
     """Add `atom_id`, and sort by it and `name_hash`."""
     placed = placed.sort("part")
-    starts = run_starts(placed["part"].to_numpy())
+    starts = find_run_starts(placed["part"].to_numpy())
     names, checks = placed["name_hash"].to_numpy(), placed["check"].to_numpy()
     prefix = (placed["artist_hash"].to_numpy()[starts] >> (32 - BUCKET_BITS)).astype(np.int64) << HASH_BITS
     held = np.bitwise_xor.reduceat(placed["content"].to_numpy(), starts)
@@ -136,7 +136,7 @@ def _named(placed: pl.DataFrame) -> pl.DataFrame:
     ranks, bits = np.repeat(rank, sizes), np.uint64(len(ids).bit_length())
     placed = placed.with_columns(atom_id=pl.Series(np.repeat(ids, sizes)))
     packed = (ranks << (np.uint64(64) - bits)) | (names >> bits)
-    return placed[places_in_order(packed, ranks, names)].set_sorted("atom_id")
+    return placed[sort_places(packed, ranks, names)].set_sorted("atom_id")
 
 
 def bucket_range(bucket: int, buckets: int) -> tuple[int, int]:
@@ -188,7 +188,7 @@ def _place_untimed(rows: pl.DataFrame, timed: pl.DataFrame, isrcs: pl.Series) ->
 def _atom_rows(rows: pl.DataFrame, placed: pl.DataFrame) -> pl.DataFrame:
     """Table `atom`. `placed`: the rows in numbers, sorted by atom. Strings are only touched once an atom: they are what costs."""
     order, ids = placed["row"].to_numpy(), placed["atom_id"].to_numpy()
-    starts = run_starts(ids)
+    starts = find_run_starts(ids)
     platforms = np.bitwise_or.reduceat(rows["bit"].to_numpy()[order], starts)
     durations = placed.select("atom_id", duration_ms=pl.when(pl.col("duration_ms") != NO_DURATION).then("duration_ms"))
     atoms = rows.select(pl.col("artist_key", "title_key", "variant").gather(order[starts])).with_columns(
@@ -226,7 +226,7 @@ def _isrc_rows(rows: pl.DataFrame) -> pl.DataFrame:
     claims = rows.select("atom_id", "bit", isrc="isrcs").explode("isrc", empty_as_null=False).drop_nulls()
     claim = claims.select(pl.col("isrc").hash() ^ (pl.col("atom_id").cast(pl.UInt64) * GOLDEN)).to_series()
     order = claim.arg_sort().to_numpy()
-    starts = run_starts(claim.to_numpy()[order])
+    starts = find_run_starts(claim.to_numpy()[order])
     counted = claims.select("atom_id", "isrc")[order[starts]].with_columns(
         bit=pl.Series(np.bitwise_or.reduceat(claims["bit"].to_numpy()[order], starts)),
         record_count=pl.Series(np.diff(starts, append=len(order))),

@@ -22,7 +22,13 @@ from catalog_store.tables import TABLES
 from catalog_store.tables.linkage import EDGE_KINDS
 from pipeline.linkage.connected_components import label_components
 from pipeline.linkage.failing_rows import run_on_rows
-from pipeline.linkage.guards import SAME_KEY_DURATION_MS, SAME_KEY_DURATION_SHARE, differ_in_length_only, guarded, one_recording_variants
+from pipeline.linkage.guards import (
+    SAME_KEY_DURATION_MS,
+    SAME_KEY_DURATION_SHARE,
+    are_guards_on,
+    can_be_one_recording,
+    differ_in_length_only,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -32,7 +38,7 @@ FOUND_SCHEMA = {"atom_id": pl.Int64, "cluster_id": pl.Int64}
 NO_PAIRS = pl.DataFrame(schema={"atom_id_a": pl.Int64, "atom_id_b": pl.Int64})
 
 
-def clusters(
+def build_clusters(
     atoms: pl.DataFrame, edges: pl.DataFrame, cannot: pl.DataFrame | None = None, *, atom_ids: pl.Series | None = None
 ) -> pl.DataFrame:
     """The `cluster` table: every atom with the smallest atom id of its cluster.
@@ -45,13 +51,13 @@ def clusters(
 
     FailingRowsError, which names the atoms of the first cluster that cannot be looked into.
     """
-    found = components(atoms["atom_id"] if atom_ids is None else atom_ids, edges)
-    placed = atoms.join(ends(edges), on="atom_id", how="semi").join(found, on="atom_id", maintain_order="left")
+    found = find_components(atoms["atom_id"] if atom_ids is None else atom_ids, edges)
+    placed = atoms.join(find_linked_atoms(edges), on="atom_id", how="semi").join(found, on="atom_id", maintain_order="left")
     several = (pl.col("record_count") > 1) & pl.col("duration_ms").is_not_null()
     counts = several | ~several.any().over("cluster_id")
     placed = placed.with_columns(duration_ms=pl.when(counts).then("duration_ms"))
     foes = NO_PAIRS if cannot is None else cannot.select(NO_PAIRS.columns)
-    shaky = run_on_rows(placed if guarded() else placed.clear(), _unsound, ("atom_id",), "cluster_id")
+    shaky = run_on_rows(placed if are_guards_on() else placed.clear(), _unsound, ("atom_id",), "cluster_id")
     unsound = pl.concat([shaky, _at_odds(found, foes)]).unique()
     bad = edges.join(found.join(unsound, on="cluster_id", how="semi"), left_on="atom_id_a", right_on="atom_id", how="semi")
     if bad.height:
@@ -64,12 +70,12 @@ def clusters(
     return TABLES["cluster"].conform(found)
 
 
-def ends(edges: pl.DataFrame) -> pl.DataFrame:
+def find_linked_atoms(edges: pl.DataFrame) -> pl.DataFrame:
     """atom_id of the atoms that stand at an end of an edge."""
     return pl.concat([edges.select(atom_id="atom_id_a"), edges.select(atom_id="atom_id_b")]).unique()
 
 
-def components(atom_ids: pl.Series, edges: pl.DataFrame) -> pl.DataFrame:
+def find_components(atom_ids: pl.Series, edges: pl.DataFrame) -> pl.DataFrame:
     """Return the connected components: atom_id, cluster_id (the smallest atom id), sorted by atom_id."""
     ids = np.sort(atom_ids.to_numpy(), kind="stable")  # the ids come in a few sorted runs: a tenth of the time of another sort
     labels = label_components(ids, edges["atom_id_a"].to_numpy(), edges["atom_id_b"].to_numpy())
@@ -105,7 +111,7 @@ def _at_odds(found: pl.DataFrame, foes: pl.DataFrame) -> pl.DataFrame:
 
 
 def _all_agree(variants: Sequence[str]) -> bool:
-    return all(one_recording_variants(one, other) or differ_in_length_only(one, other) for one, other in combinations(variants, 2))
+    return all(can_be_one_recording(one, other) or differ_in_length_only(one, other) for one, other in combinations(variants, 2))
 
 
 @dataclass

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pipeline.linkage.sorted_runs import run_starts
+from pipeline.linkage.sorted_runs import find_run_starts
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -25,7 +25,7 @@ def label_components(nodes: Numbers, one: Numbers, other: Numbers) -> Numbers:
     first, second = np.searchsorted(nodes, one), np.searchsorted(nodes, other)
     # Most nodes have no edge: only the others take part in the search.
     joined = np.sort(np.concatenate([first, second]))
-    joined = joined[run_starts(joined)]
+    joined = joined[find_run_starts(joined)]
     smallest: npt.NDArray[np.int64] = np.arange(len(nodes))
     smallest[joined] = joined[_find_roots(len(joined), np.searchsorted(joined, first), np.searchsorted(joined, second))]
     return nodes[smallest]

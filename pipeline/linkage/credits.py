@@ -19,7 +19,7 @@ from catalog_store.name_keys import compact_expr, fold_series, name_key_expr, na
 from catalog_store.name_keys.artist_separators import ACCOMPANIMENT, NAME_GUEST_SEPARATOR, NAME_SEPARATOR, TIGHT_COMMA
 from catalog_store.record_keys.numbers import hashed
 from pipeline.linkage.failing_rows import run_on_rows
-from pipeline.linkage.sorted_runs import listed_from, run_starts
+from pipeline.linkage.sorted_runs import build_lists, find_run_starts
 
 if TYPE_CHECKING:
     from pipeline.linkage.sorted_runs import Places
@@ -36,7 +36,7 @@ LONGEST_RUN = 4
 _CREDIT_SCHEMA = {"platform": pl.String(), "artist_id": pl.String(), "name": pl.String(), "role": pl.String()}
 
 
-def credits_of(records: pl.DataFrame) -> pl.DataFrame:
+def list_credits(records: pl.DataFrame) -> pl.DataFrame:
     """Every credit of each row (`row`, `platform`, `artists`, `artist_credit`): row, platform, artist_id, name, role, in order.
 
     A record without credited artists is credited to its display string.
@@ -53,7 +53,7 @@ NAME_SCHEMA = pl.Schema(
 )
 
 
-def name_table(names: pl.DataFrame) -> pl.DataFrame:
+def build_name_table(names: pl.DataFrame) -> pl.DataFrame:
     """What each name of a build means, once for all rows that carry it.
 
     Args:
@@ -64,7 +64,7 @@ def name_table(names: pl.DataFrame) -> pl.DataFrame:
         of a joined string's parts in order; null when it is none), part_keys (the same; null unless it is to be cut), has_id.
     """
     distinct = merge_names(names)
-    return add_part_keys(distinct.join(name_forms(distinct["name"]), on="name"))
+    return add_part_keys(distinct.join(derive_name_forms(distinct["name"]), on="name"))
 
 
 def merge_names(names: pl.DataFrame) -> pl.DataFrame:
@@ -75,11 +75,11 @@ def merge_names(names: pl.DataFrame) -> pl.DataFrame:
 def add_part_keys(table: pl.DataFrame) -> pl.DataFrame:
     """Return NAME_SCHEMA, sorted by name. `table`: name (distinct), name_key, parts, has_id."""
     table = table.sort("name")
-    part_keys = cut_places(table).group_by("name", maintain_order=True).agg(part_keys="part_key")
+    part_keys = find_cuts(table).group_by("name", maintain_order=True).agg(part_keys="part_key")
     return table.join(part_keys, on="name", how="left", maintain_order="left").select(NAME_SCHEMA.names())
 
 
-def cut_places(table: pl.DataFrame) -> pl.DataFrame:
+def find_cuts(table: pl.DataFrame) -> pl.DataFrame:
     """Where joined strings are cut.
 
     Args:
@@ -133,7 +133,7 @@ def _without_overlaps(taken: pl.DataFrame) -> pl.DataFrame:
     return taken.filter(pl.Series(is_free, dtype=pl.Boolean))
 
 
-def name_forms(names: pl.Series) -> pl.DataFrame:
+def derive_name_forms(names: pl.Series) -> pl.DataFrame:
     """What distinct names mean by themselves: name, name_key, parts. FailingRowsError, which names the first that cannot be read."""
     return run_on_rows(names.cast(pl.String).to_frame("name"), lambda rows: _forms(rows["name"]), ("name",))
 
@@ -180,7 +180,7 @@ def artist_number() -> pl.Expr:
     return hashed(("platform", "artist_id")).reinterpret(signed=True)
 
 
-def credited(credits_: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFrame) -> pl.DataFrame:
+def read_lead_artists(credits_: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFrame) -> pl.DataFrame:
     """Lead and names of each row that is credited to someone.
 
     Args:
@@ -197,10 +197,10 @@ def credited(credits_: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFrame)
     if credits_.is_empty():
         return CREDITED_SCHEMA.to_frame()
     order = _leaders_first(credits_)
-    numbers = credit_numbers(credits_)[order]
-    starts = run_starts(numbers["row"].to_numpy())
+    numbers = number_credits(credits_)[order]
+    starts = find_run_starts(numbers["row"].to_numpy())
     ends = np.append(starts, len(order))
-    listed = {f"credit_{name}s": listed_from(ends, numbers[name]) for name in ("name", "artist")}
+    listed = {f"credit_{name}s": build_lists(ends, numbers[name]) for name in ("name", "artist")}
     artist_id = credits_["artist_id"].gather(order[starts])
     found = read_credits(numbers, names, artists).with_columns(artist_id=artist_id, **listed)
     lead = pl.when(pl.col("artist_id").is_not_null()).then(pl.col("artist_id").hash().reinterpret(signed=True))
@@ -208,7 +208,7 @@ def credited(credits_: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFrame)
     return found.select(pl.col(name).cast(dtype) for name, dtype in CREDITED_SCHEMA.items())
 
 
-def credit_numbers(credits_: pl.DataFrame) -> pl.DataFrame:
+def number_credits(credits_: pl.DataFrame) -> pl.DataFrame:
     """Credits as numbers: row, name (`name_number`), artist (`artist_number`, NO_ARTIST without an id)."""
     artist = pl.when(pl.col("artist_id").is_not_null()).then(artist_number()).otherwise(NO_ARTIST)
     return credits_.select("row", name=name_number(), artist=artist)
@@ -217,7 +217,7 @@ def credit_numbers(credits_: pl.DataFrame) -> pl.DataFrame:
 def _leaders_first(credits_: pl.DataFrame) -> Places:
     """Places of the credits, in their order but for the one that leads each row, the first primary one if there is one: it comes first."""
     rows, behind = credits_["row"].to_numpy(), (credits_["role"] != "primary").to_numpy()
-    order, starts = np.arange(len(rows)), run_starts(rows)
+    order, starts = np.arange(len(rows)), find_run_starts(rows)
     sizes = np.diff(starts, append=len(rows))
     leading = np.minimum.reduceat(order + len(rows) * behind, starts) % len(rows)
     moved = np.repeat(leading != starts, sizes)
@@ -245,18 +245,18 @@ def read_credits(numbers: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFra
     key, own_key = key_of[place], np.where(own == _NONE, _NONE, key_of[own])
     first = np.where(own_key != _NONE, own_key, np.where(first_part[place] != _NONE, first_part[place], key))
     rows = numbers["row"].to_numpy()
-    starts = run_starts(rows)
+    starts = find_run_starts(rows)
     run = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(rows)))
 
     joined = pl.DataFrame({"run": run, "place": place.astype(np.uint32)}).join(parts.select("place", "number"), on="place")
     others = own_key != _NONE
     listed = [run << _NUMBER_BITS | key, run[others] << _NUMBER_BITS | own_key[others]]
     everyone = np.sort(np.concatenate([*listed, joined["run"].to_numpy() << _NUMBER_BITS | joined["number"].to_numpy()]))
-    everyone = everyone[run_starts(everyone)]  # numpy.unique takes ten times as long: it hashes
+    everyone = everyone[find_run_starts(everyone)]  # numpy.unique takes ten times as long: it hashes
     if len(keys) and keys[0] == "":
         everyone = everyone[everyone & _NUMBER != 0]
     offsets = np.searchsorted(everyone, np.arange(len(starts) + 1) << _NUMBER_BITS)
-    gathered = listed_from(offsets, keys.gather(everyone & _NUMBER))
+    gathered = build_lists(offsets, keys.gather(everyone & _NUMBER))
     return pl.DataFrame({"row": rows[starts], "artist_key": keys.gather(first[starts]), "names": gathered})
 
 

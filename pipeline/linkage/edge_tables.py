@@ -18,12 +18,12 @@ from catalog_store.tables import TABLES
 from catalog_store.tables.files import parts, scan_table
 from pipeline.linkage import staged_records
 from pipeline.linkage.atom_tables import find_decided_members, read_spilled_bucket, spill_buckets
-from pipeline.linkage.isrc_edges import isrc_edges
-from pipeline.linkage.link_edges import link_edges
-from pipeline.linkage.overrides import load_overrides, must_edges
-from pipeline.linkage.position_edges import judge_pairs, position_edges, position_pairs
+from pipeline.linkage.isrc_edges import find_isrc_edges
+from pipeline.linkage.link_edges import find_link_edges
+from pipeline.linkage.overrides import build_must_edges, load_overrides
+from pipeline.linkage.position_edges import build_position_edges, find_position_pairs, judge_pairs
 from pipeline.linkage.release_positions import NO_POSITIONS, Positions, find_positions
-from pipeline.linkage.typo_edges import drop_contradicted, same_artist_edges, same_title_edges
+from pipeline.linkage.typo_edges import drop_contradicted, find_same_artist_edges, find_same_title_edges
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,11 +39,11 @@ def find_code_and_typo_edges(paths: BuildPaths, atoms: MappedAtoms, buckets: int
     """Return the edges between all atoms that share a code, or differ by a typing error."""
     claims = _read_shared_claims(paths).with_columns(bucket=pl.col("isrc").str.tail(4).cast(pl.UInt32) % buckets)
     by_code = [
-        isrc_edges(rows, claims.filter(pl.col("bucket") == bucket).drop("bucket"))
+        find_isrc_edges(rows, claims.filter(pl.col("bucket") == bucket).drop("bucket"))
         for bucket, rows in _regroup_atoms(paths, claims.select("atom_id", "bucket").unique())
     ]
-    candidates = [same_artist_edges(rows) for rows in read_artist_chunks(paths)]
-    candidates += [same_title_edges(rows) for _, rows in _regroup_atoms(paths, _place_shared_titles(paths, buckets))]
+    candidates = [find_same_artist_edges(rows) for rows in read_artist_chunks(paths)]
+    candidates += [find_same_title_edges(rows) for _, rows in _regroup_atoms(paths, _place_shared_titles(paths, buckets))]
     return pl.concat([TABLES["edge"].empty(), *by_code, settle_typo_edges(atoms, candidates)])
 
 
@@ -103,7 +103,7 @@ def find_override_edges(paths: BuildPaths, atoms: MappedAtoms) -> pl.DataFrame:
     if not paths.has_overrides:
         return TABLES["edge"].empty()
     overrides = load_overrides(paths.overrides)
-    return must_edges(overrides, find_decided_members(atoms, overrides))
+    return build_must_edges(overrides, find_decided_members(atoms, overrides))
 
 
 def find_all_positions(paths: BuildPaths, atoms: MappedAtoms) -> Positions:
@@ -111,8 +111,8 @@ def find_all_positions(paths: BuildPaths, atoms: MappedAtoms) -> Positions:
     if not has_positions(paths):
         return NO_POSITIONS
     return find_positions(
-        lambda: staged_records.barcodes(paths),
-        lambda: staged_records.tracks(paths),
+        lambda: staged_records.read_barcodes(paths),
+        lambda: staged_records.read_tracks(paths),
         lambda: atoms.pieces("atom_member", ["record", "atom_id"]),
         buckets=position_buckets(paths),
     )
@@ -125,7 +125,7 @@ def has_positions(paths: BuildPaths) -> bool:
 
 def position_buckets(paths: BuildPaths) -> int:
     """Return the number of buckets in which positions fit into memory."""
-    return 1 + staged_records.track_count(paths) // TRACKS_PER_BUCKET
+    return 1 + staged_records.count_tracks(paths) // TRACKS_PER_BUCKET
 
 
 def find_platform_edges(paths: BuildPaths, atoms: MappedAtoms, positions: Positions) -> tuple[list[pl.DataFrame], Positions]:
@@ -135,11 +135,11 @@ def find_platform_edges(paths: BuildPaths, atoms: MappedAtoms, positions: Positi
     """
     links = _read_links(paths)
     linked = _find_linked_members(atoms, links)
-    pairs = position_pairs(positions.contested)
+    pairs = find_position_pairs(positions.contested)
     new = pairs.join(positions.judged, on=["a", "b"], how="anti")
     rows = atoms.of_atoms("atom", pl.concat([linked["atom_id"], new["a"], new["b"]]), TABLES["atom"].column_names)
     judged = pl.concat([positions.judged.join(pairs, on=["a", "b"], how="semi"), judge_pairs(new, rows)])
-    return [link_edges(rows, linked, links), position_edges(pairs, judged)], positions._replace(judged=judged)
+    return [find_link_edges(rows, linked, links), build_position_edges(pairs, judged)], positions._replace(judged=judged)
 
 
 def _read_links(paths: BuildPaths) -> pl.DataFrame:

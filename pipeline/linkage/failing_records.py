@@ -41,7 +41,7 @@ def _find_records(paths: BuildPaths, named: dict[str, list[object]]) -> pl.DataF
     if named.keys() == set(_SOURCE):
         return pl.DataFrame(named).select(_SOURCE)
     if "name" in named:
-        return staged_records.records_crediting(paths, pl.Series(named["name"], dtype=pl.String), SHOWN_ROWS)
+        return staged_records.find_records_crediting(paths, pl.Series(named["name"], dtype=pl.String), SHOWN_ROWS)
     atoms = pl.Series([atom for ids in named.values() for atom in ids], dtype=pl.Int64)
     members = read_table(TABLES["atom_member"], paths.table("atom_member")).filter(pl.col("atom_id").is_in(atoms.implode()))
     return members.unique(["atom_id", "platform"], keep="first", maintain_order=True).select(_SOURCE)

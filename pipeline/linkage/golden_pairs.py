@@ -74,7 +74,7 @@ def load_golden_pairs(path: Path = PAIRS) -> tuple[GoldenPair, ...]:
 def judge(pairs: Iterable[GoldenPair], linker: Callable[[pl.DataFrame], pl.DataFrame] = link) -> GoldenResult:
     """Link all records of the pairs at once with `linker` and compare the answer with the judgements."""
     pairs = list(pairs)
-    found = linker(golden_records(pairs)).select("external_id", "recording_id").iter_rows()
+    found = linker(build_golden_records(pairs)).select("external_id", "recording_id").iter_rows()
     recording = dict(found)
     joined = {pair.name: recording[f"{pair.name}/a"] == recording[f"{pair.name}/b"] for pair in pairs}
     right = sum(pair.is_same and joined[pair.name] for pair in pairs)
@@ -90,7 +90,7 @@ def judge(pairs: Iterable[GoldenPair], linker: Callable[[pl.DataFrame], pl.DataF
     )
 
 
-def golden_records(pairs: Iterable[GoldenPair]) -> pl.DataFrame:
+def build_golden_records(pairs: Iterable[GoldenPair]) -> pl.DataFrame:
     """Rows of `source_recording`: two per pair, external ids `<pair>/a` and `<pair>/b`."""
     rows = [
         {**record, "external_id": f"{pair.name}/{side}", "link_id": f"{pair.name}/{side}"}

@@ -62,7 +62,7 @@ _GUARDED = ContextVar("guarded", default=True)
 
 
 @contextmanager
-def guards_off() -> Iterator[None]:
+def disable_guards() -> Iterator[None]:
     """Within the block, in this thread and process, every comparison passes and no cluster is cut: to measure what the guards hold."""
     token = _GUARDED.set(False)
     try:
@@ -71,12 +71,12 @@ def guards_off() -> Iterator[None]:
         _GUARDED.reset(token)
 
 
-def guarded() -> bool:
+def are_guards_on() -> bool:
     """False within `guards_off`."""
     return _GUARDED.get()
 
 
-def compared(pairs: pl.DataFrame, atoms: pl.DataFrame) -> pl.DataFrame:
+def add_compared_columns(pairs: pl.DataFrame, atoms: pl.DataFrame) -> pl.DataFrame:
     """Pairs (a, b: atom ids, further columns kept) with the compared columns of both, prefixed `a_` and `b_`."""
     involved = pl.concat([pairs["a"], pairs["b"]]).unique().implode()
     columns = atoms.filter(pl.col("atom_id").is_in(involved)).select("atom_id", *COMPARED)
@@ -86,7 +86,7 @@ def compared(pairs: pl.DataFrame, atoms: pl.DataFrame) -> pl.DataFrame:
     return pairs
 
 
-def similarity(one: pl.Series, other: pl.Series) -> pl.Series:
+def measure_similarity(one: pl.Series, other: pl.Series) -> pl.Series:
     """1 - edit distance (a transposition counts one) / longer length; 1.0 for equal values."""
     found = process.cpdist(one.to_list(), other.to_list(), scorer=OSA.normalized_similarity, dtype=np.float64)
     return pl.Series(found, dtype=pl.Float64)
@@ -137,17 +137,17 @@ def is_typo(one: pl.Series, other: pl.Series) -> pl.Series:
 
 def variants_match(pairs: pl.DataFrame) -> pl.Series:
     """Whether a_variant and b_variant can name one recording; names of remixers may hold typing errors."""
-    if not guarded():
+    if not are_guards_on():
         return pl.repeat(value=True, n=pairs.height, eager=True)
     distinct = pairs.select("a_variant", "b_variant").unique()
-    agree = [one == other or one_recording_variants(one, other) for one, other in distinct.iter_rows()]
+    agree = [one == other or can_be_one_recording(one, other) for one, other in distinct.iter_rows()]
     looked_up = pairs.select("a_variant", "b_variant").join(
         distinct.with_columns(agree=pl.Series(agree, dtype=pl.Boolean)), on=["a_variant", "b_variant"], how="left", maintain_order="left"
     )
     return looked_up["agree"]
 
 
-def one_recording_variants(one: str, other: str) -> bool:
+def can_be_one_recording(one: str, other: str) -> bool:
     """As `variants_agree`, names within a kind compared with tolerance for typing errors."""
     if variants_agree(one, other):
         return True
@@ -222,22 +222,22 @@ def _exchanged() -> pl.Expr:
 
 def _sound_alike(pairs: pl.DataFrame) -> pl.Series:
     one, other = (pairs.select(in_latin(pl.col(f"{side}_title_key"))).to_series() for side in "ab")
-    return similarity(one, other) >= SOUND_SIMILARITY
+    return measure_similarity(one, other) >= SOUND_SIMILARITY
 
 
 def _contains(inner: pl.Expr, outer: pl.Expr, characters: int = CONTAINED_CHARACTERS) -> pl.Expr:
     return (inner.str.len_chars() >= characters) & outer.str.contains(inner, literal=True)
 
 
-def with_similarities(pairs: pl.DataFrame) -> pl.DataFrame:
+def add_similarities(pairs: pl.DataFrame) -> pl.DataFrame:
     """Add `title_similarity` and `artist_similarity` to compared pairs."""
     return pairs.with_columns(
-        title_similarity=similarity(pairs["a_title_key"], pairs["b_title_key"]),
-        artist_similarity=similarity(pairs["a_artist_key"], pairs["b_artist_key"]),
+        title_similarity=measure_similarity(pairs["a_title_key"], pairs["b_title_key"]),
+        artist_similarity=measure_similarity(pairs["a_artist_key"], pairs["b_artist_key"]),
     )
 
 
-def verdict(pairs: pl.DataFrame) -> pl.DataFrame:
+def add_verdict(pairs: pl.DataFrame) -> pl.DataFrame:
     """Add `reason` (null: may be one recording; else variant, title, artist or duration) and `score` 0..1 to compared pairs.
 
     FailingRowsError, which names the first pair that cannot be compared.
@@ -246,7 +246,7 @@ def verdict(pairs: pl.DataFrame) -> pl.DataFrame:
 
 
 def _judged(pairs: pl.DataFrame) -> pl.DataFrame:
-    pairs = with_similarities(pairs).with_columns(
+    pairs = add_similarities(pairs).with_columns(
         variants_match=pl.lit(variants_match(pairs)) | _marked_by_one_side(pairs),
         titles_are_unlike=share_no_script(pairs["a_title_key"], pairs["b_title_key"]),
         artists_are_unlike=share_no_script(pairs["a_artist_key"], pairs["b_artist_key"]),
@@ -264,4 +264,4 @@ def _judged(pairs: pl.DataFrame) -> pl.DataFrame:
         .then(pl.lit("duration"))
     )
     score = (pl.col("title_similarity") + pl.col("artist_similarity")) / 2
-    return pairs.with_columns(reason=reason if guarded() else pl.lit(None, pl.String), score=score)
+    return pairs.with_columns(reason=reason if are_guards_on() else pl.lit(None, pl.String), score=score)

@@ -61,7 +61,7 @@ class Registry:
 
     def current(self) -> pl.DataFrame:
         """source_key, entity_id: the id that each key has by now, links followed."""
-        return self.keys.with_columns(entity_id=followed("entity_id", self.links))
+        return self.keys.with_columns(entity_id=follow_links("entity_id", self.links))
 
 
 NO_REGISTRY = Registry()
@@ -116,26 +116,26 @@ def assign_ids(members: pl.DataFrame, registry: Registry, next_id: int) -> Assig
     members = members.select("source_key", pl.col("group").cast(pl.Int64))
     if not members["source_key"].is_sorted():
         members = members.sort("source_key")
-    rows = matched(members, registry.keys)
-    resolution = resolve(tally(rows), registry.links, free_id(registry, next_id))
-    keys = rehomed(rows, resolution)
+    rows = match_members(members, registry.keys)
+    resolution = resolve(tally(rows), registry.links, require_free_id(registry, next_id))
+    keys = assign_homes(rows, resolution)
     doubtful = keys.filter(pl.col("group").is_null() | (pl.col("home") != pl.col("entity_id")))
     return Assignment(
         ids=resolution.ids,
         registry=Registry(keys.select("source_key", entity_id="home"), resolution.links),
-        redirects=redirects(doubtful["home"], resolution),
+        redirects=find_redirects(doubtful["home"], resolution),
         next_id=resolution.next_id,
     )
 
 
-def free_id(registry: Registry, next_id: int) -> int:
+def require_free_id(registry: Registry, next_id: int) -> int:
     """`next_id`, if it is free; ValueError when the registry names it or a larger one."""
     if registry.largest_id >= next_id:
         raise ValueError(f"next_id {next_id} is not free: the registry holds id {registry.largest_id}")
     return next_id
 
 
-def matched(members: pl.DataFrame, keys: pl.DataFrame) -> pl.DataFrame:
+def match_members(members: pl.DataFrame, keys: pl.DataFrame) -> pl.DataFrame:
     """Both sides by source key, one row each: source_key, group (null: absent), home (null: never seen); sorted.
 
     `members` (source_key, group) and `keys` as in Registry, both sorted: a merge costs less than a join, and what it gives is in order.
@@ -164,7 +164,7 @@ def tally(rows: pl.DataFrame, first_rank: int = 0) -> pl.DataFrame:
 def resolve(tallied: pl.DataFrame, links: pl.DataFrame, next_id: int) -> Resolution:
     """The rules, on numbers alone: `tallied` as from `tally`, `links` as in Registry."""
     votes = tallied.group_by("group", "home").agg(pl.col("held").cast(pl.Int64).sum(), pl.col("rank").min())
-    known = votes.drop_nulls("home").with_columns(root=followed("home", links))
+    known = votes.drop_nulls("home").with_columns(root=follow_links("home", links))
     # Most groups hold one id and most ids one group: they are settled without asking anybody, on any number of rows in little memory.
     settled = (pl.col("home") == pl.col("root")) & ~pl.col("root").is_duplicated() & ~pl.col("group").is_duplicated()
     contested = known.filter(~settled)
@@ -199,24 +199,24 @@ def _choice(owners: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([owners.filter(~several), chosen]).select("group", entity_id="id")
 
 
-def rehomed(rows: pl.DataFrame, resolution: Resolution) -> pl.DataFrame:
+def assign_homes(rows: pl.DataFrame, resolution: Resolution) -> pl.DataFrame:
     """Matched rows after a decision: source_key, group, home, entity_id (null: absent). A key keeps a home that leads to its id."""
     rows = rows.with_columns(entity_id=resolution.id_of(rows["group"]))
-    stays = pl.col("group").is_null() | (followed("home", resolution.links) == pl.col("entity_id")).fill_null(value=False)
+    stays = pl.col("group").is_null() | (follow_links("home", resolution.links) == pl.col("entity_id")).fill_null(value=False)
     return rows.with_columns(home=pl.when(stays).then("home").otherwise("entity_id"))
 
 
-def redirects(doubtful: pl.Series, resolution: Resolution) -> pl.DataFrame:
+def find_redirects(doubtful: pl.Series, resolution: Resolution) -> pl.DataFrame:
     """old_id, new_id of the ids that are known, as home (`doubtful`: those that may be out of use) or by a link, and not in use; sorted."""
     in_use, links = resolution.ids["entity_id"], resolution.links
     known = pl.concat([doubtful.rename("old_id"), links["old_id"], links["new_id"].rename("old_id")]).unique().sort().to_frame()
     idle = known.join(in_use.to_frame("old_id"), on="old_id", how="anti", maintain_order="left")
-    ends = idle.with_columns(new_id=followed("old_id", resolution.links))
+    ends = idle.with_columns(new_id=follow_links("old_id", resolution.links))
     live = ends.join(in_use.to_frame("new_id"), on="new_id", how="semi")
     return ends.select("old_id").join(live, on="old_id", how="left", maintain_order="left")
 
 
-def followed(name: str, links: pl.DataFrame) -> pl.Expr:
+def follow_links(name: str, links: pl.DataFrame) -> pl.Expr:
     """The column `name` of ids, each replaced by the end of its links."""
     ends = links.filter(pl.col("old_id") != pl.col("new_id"))
     while ends.height:

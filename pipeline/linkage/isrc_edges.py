@@ -9,13 +9,13 @@ from __future__ import annotations
 import polars as pl
 
 from catalog_store.tables import TABLES
-from pipeline.linkage.guards import compared, verdict
+from pipeline.linkage.guards import add_compared_columns, add_verdict
 
 ROUNDS = 3
 """Claims left after three stars are all on codes that were sprayed over a release: nothing more to gain."""
 
 
-def isrc_edges(atoms: pl.DataFrame, claims: pl.DataFrame) -> pl.DataFrame:
+def find_isrc_edges(atoms: pl.DataFrame, claims: pl.DataFrame) -> pl.DataFrame:
     """Guarded edges of kind `isrc`.
 
     Args:
@@ -31,7 +31,7 @@ def isrc_edges(atoms: pl.DataFrame, claims: pl.DataFrame) -> pl.DataFrame:
         pairs = _stars(claims)
         if pairs.is_empty():
             break
-        judged = verdict(compared(pairs, atoms))
+        judged = add_verdict(add_compared_columns(pairs, atoms))
         passed = judged.filter(pl.col("reason").is_null())
         found.append(passed)
         failed = judged.filter(pl.col("reason").is_not_null()).select("isrc", atom_id="other")

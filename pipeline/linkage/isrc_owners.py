@@ -9,10 +9,10 @@ from __future__ import annotations
 import polars as pl
 
 from catalog_store.tables import TABLES
-from pipeline.linkage.guards import compared, verdict
+from pipeline.linkage.guards import add_compared_columns, add_verdict
 
 
-def isrc_owners(claims: pl.DataFrame, atoms: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+def assign_isrc_owners(claims: pl.DataFrame, atoms: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Tables `isrc_owner` and `isrc_conflict`.
 
     Args:
@@ -48,5 +48,5 @@ def _conflicts(lost: pl.DataFrame, claims: pl.DataFrame, atoms: pl.DataFrame) ->
     speakers = speakers.select("isrc", "recording_id", "atom_id")
     pairs = lost.join(speakers.rename({"atom_id": "a"}), on=["isrc", "recording_id"])
     pairs = pairs.join(speakers.rename({"atom_id": "b", "recording_id": "owner_recording_id"}), on=["isrc", "owner_recording_id"])
-    judged = verdict(compared(pairs, atoms)).with_columns(pl.col("reason").fill_null("outvoted"))
+    judged = add_verdict(add_compared_columns(pairs, atoms)).with_columns(pl.col("reason").fill_null("outvoted"))
     return TABLES["isrc_conflict"].conform(judged.select(TABLES["isrc_conflict"].column_names).sort("isrc", "recording_id"))

@@ -16,7 +16,7 @@ KEY_COLUMNS = ["atom_id", *KEY, "duration_ms", "record_count"]
 """Columns of `atom` that are looked at."""
 
 
-def key_edges(atoms: pl.DataFrame, components: pl.DataFrame) -> pl.DataFrame:
+def find_key_edges(atoms: pl.DataFrame, components: pl.DataFrame) -> pl.DataFrame:
     """Edges of kind `key`.
 
     Args:

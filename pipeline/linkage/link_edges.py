@@ -5,10 +5,10 @@ from __future__ import annotations
 import polars as pl
 
 from catalog_store.tables import TABLES
-from pipeline.linkage.guards import compared, verdict
+from pipeline.linkage.guards import add_compared_columns, add_verdict
 
 
-def link_edges(atoms: pl.DataFrame, members: pl.DataFrame, links: pl.DataFrame) -> pl.DataFrame:
+def find_link_edges(atoms: pl.DataFrame, members: pl.DataFrame, links: pl.DataFrame) -> pl.DataFrame:
     """Guarded edges of kind `link`.
 
     Args:
@@ -24,5 +24,5 @@ def link_edges(atoms: pl.DataFrame, members: pl.DataFrame, links: pl.DataFrame) 
         a=pl.min_horizontal("atom_id", "atom_id_target"), b=pl.max_horizontal("atom_id", "atom_id_target"), evidence=said
     )
     pairs = pairs.sort("a", "b", "evidence").unique(["a", "b"], keep="first", maintain_order=True)
-    passed = verdict(compared(pairs, atoms)).filter(pl.col("reason").is_null())
+    passed = add_verdict(add_compared_columns(pairs, atoms)).filter(pl.col("reason").is_null())
     return TABLES["edge"].conform(passed.select(atom_id_a="a", atom_id_b="b", kind=pl.lit("link"), score="score", evidence="evidence"))

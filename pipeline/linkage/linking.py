@@ -11,17 +11,17 @@ from catalog_store.record_keys.numbers import record_number
 from catalog_store.record_keys.place_numbers import barcoded, standing
 from catalog_store.tables import TABLES
 from pipeline.linkage.atoms import Atoms, make_atoms, source_key
-from pipeline.linkage.clusters import clusters, components
-from pipeline.linkage.credits import name_table
+from pipeline.linkage.clusters import build_clusters, find_components
+from pipeline.linkage.credits import build_name_table
 from pipeline.linkage.id_rules import FIRST_ID, NO_REGISTRY, assign_ids
-from pipeline.linkage.isrc_edges import isrc_edges
-from pipeline.linkage.key_edges import key_edges
-from pipeline.linkage.link_edges import link_edges
-from pipeline.linkage.normal_forms import hash_bucket, names_of, normalise
-from pipeline.linkage.overrides import NO_OVERRIDES, apart, cannot_atoms, must_edges
-from pipeline.linkage.position_edges import judge_pairs, position_edges, position_pairs
+from pipeline.linkage.isrc_edges import find_isrc_edges
+from pipeline.linkage.key_edges import find_key_edges
+from pipeline.linkage.link_edges import find_link_edges
+from pipeline.linkage.normal_forms import collect_names, hash_bucket, normalise
+from pipeline.linkage.overrides import NO_OVERRIDES, build_must_edges, find_cannot_pairs, find_moves
+from pipeline.linkage.position_edges import build_position_edges, find_position_pairs, judge_pairs
 from pipeline.linkage.release_positions import PLATFORM, find_positions
-from pipeline.linkage.typo_edges import drop_contradicted, same_artist_edges, same_title_edges
+from pipeline.linkage.typo_edges import drop_contradicted, find_same_artist_edges, find_same_title_edges
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -63,14 +63,14 @@ def link(
     if records.is_empty():
         return TABLES["recording_member"].empty()
     artists = TABLES["source_artist"].empty() if artists is None else artists
-    normal = normalise(records, name_table(names_of(records, artists)), artists)
-    grouped = clustered(_atoms(normal, overrides, buckets), links=links, releases=releases, tracks=tracks, overrides=overrides)
+    normal = normalise(records, build_name_table(collect_names(records, artists)), artists)
+    grouped = cluster_records(_atoms(normal, overrides, buckets), links=links, releases=releases, tracks=tracks, overrides=overrides)
     ids = assign_ids(grouped.select(group="cluster_id", source_key=source_key()), NO_REGISTRY, FIRST_ID).ids
     member = grouped.join(ids, left_on="cluster_id", right_on="group", how="left").rename({"entity_id": "recording_id"})
     return member.select("platform", "external_id", "recording_id").sort("platform", "external_id")
 
 
-def clustered(
+def cluster_records(
     atoms: Atoms,
     *,
     links: pl.DataFrame | None = None,
@@ -80,11 +80,11 @@ def clustered(
 ) -> pl.DataFrame:
     """platform, external_id and `cluster_id` of the records of all atoms. The others as for `link`."""
     edges = _edges(atoms, links, releases, tracks, overrides)
-    cluster = clusters(atoms.atom, edges, cannot_atoms(overrides, atoms.member))
+    cluster = build_clusters(atoms.atom, edges, find_cannot_pairs(overrides, atoms.member))
     return atoms.member.select("platform", "external_id", "atom_id").join(cluster, on="atom_id", how="left").drop("atom_id")
 
 
-def atoms_of(buckets: Iterable[pl.DataFrame], moves: pl.DataFrame | None = None) -> Atoms:
+def make_atoms_of_buckets(buckets: Iterable[pl.DataFrame], moves: pl.DataFrame | None = None) -> Atoms:
     """The atoms of normalised records, bucket by bucket (`hash_bucket`), of which one is held at a time; `moves` as for `make_atoms`."""
     made = [make_atoms(records.rechunk(), moves) for records in buckets]
     return Atoms(*(pl.concat(tables) for tables in zip(*made, strict=True)))
@@ -105,25 +105,25 @@ def _complete(records: pl.DataFrame) -> pl.DataFrame:
 
 def _atoms(normal: pl.DataFrame, overrides: Overrides, buckets: int) -> Atoms:
     by_bucket = normal.with_columns(bucket=hash_bucket(buckets)).partition_by("bucket", as_dict=True, include_key=False)
-    made = atoms_of(by_bucket[key] for key in sorted(by_bucket))
-    moves = apart(overrides, made.member)
-    return atoms_of((by_bucket[key] for key in sorted(by_bucket)), moves) if moves.height else made
+    made = make_atoms_of_buckets(by_bucket[key] for key in sorted(by_bucket))
+    moves = find_moves(overrides, made.member)
+    return make_atoms_of_buckets((by_bucket[key] for key in sorted(by_bucket)), moves) if moves.height else made
 
 
 def _edges(
     atoms: Atoms, links: pl.DataFrame | None, releases: pl.DataFrame | None, tracks: pl.DataFrame | None, overrides: Overrides
 ) -> pl.DataFrame:
-    candidates = pl.concat([same_artist_edges(atoms.atom), same_title_edges(atoms.atom)]).sort("a", "b", "evidence")
+    candidates = pl.concat([find_same_artist_edges(atoms.atom), find_same_title_edges(atoms.atom)]).sort("a", "b", "evidence")
     typos = drop_contradicted(candidates, atoms.isrc, atoms.member)
-    found = [must_edges(overrides, atoms.member), isrc_edges(atoms.atom, atoms.isrc), typos]
+    found = [build_must_edges(overrides, atoms.member), find_isrc_edges(atoms.atom, atoms.isrc), typos]
     if links is not None:
         between = links.filter(pl.col("entity_kind") == "recording", pl.col("target_kind") == "recording")
-        found.append(link_edges(atoms.atom, atoms.member, between.select("platform", "entity_id", "target_platform", "target_id")))
+        found.append(find_link_edges(atoms.atom, atoms.member, between.select("platform", "entity_id", "target_platform", "target_id")))
     if releases is not None and tracks is not None:
         coded = [barcoded(rows).with_columns(platform=pl.lit(platform, PLATFORM)) for (platform,), rows in releases.group_by("platform")]
         members = atoms.member.select(record_number().alias("record"), "atom_id")
         positions = find_positions(partial(iter, coded), partial(iter, [standing(tracks)]), partial(iter, [members]))
-        pairs = position_pairs(positions.contested)
-        found.append(position_edges(pairs, judge_pairs(pairs, atoms.atom)))
+        pairs = find_position_pairs(positions.contested)
+        found.append(build_position_edges(pairs, judge_pairs(pairs, atoms.atom)))
     edges = pl.concat(found)
-    return pl.concat([edges, key_edges(atoms.atom, components(atoms.atom["atom_id"], edges))])
+    return pl.concat([edges, find_key_edges(atoms.atom, find_components(atoms.atom["atom_id"], edges))])

@@ -38,7 +38,7 @@ from catalog_store.tables.files import part_name, parts, row_count_of
 from pipeline.linkage.atoms import KEY
 from pipeline.linkage.normal_forms import NORMAL_SCHEMA
 from pipeline.linkage.release_positions import Positions
-from pipeline.linkage.sorted_runs import places_of_runs
+from pipeline.linkage.sorted_runs import list_run_places
 from pipeline.linkage.typo_edges import BLOCKS
 
 if TYPE_CHECKING:
@@ -204,7 +204,7 @@ class _File(NamedTuple):
         """Return the places of the rows of these atoms, which come sorted."""
         ids, wanted = self.rows["atom_id"].to_numpy(), atom_ids.to_numpy()
         first = np.searchsorted(ids, wanted)
-        return places_of_runs(first, np.searchsorted(ids, wanted, side="right") - first)
+        return list_run_places(first, np.searchsorted(ids, wanted, side="right") - first)
 
 
 class _Stretch(NamedTuple):

@@ -17,8 +17,8 @@ from catalog_store.tables import TABLES
 from catalog_store.tables.files import write_table
 from pipeline.engine.local import map_ordered
 from pipeline.linkage import staged_records
-from pipeline.linkage.credits import name_table
-from pipeline.linkage.normal_forms import names_of
+from pipeline.linkage.credits import build_name_table
+from pipeline.linkage.normal_forms import collect_names
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,8 +42,8 @@ def write_name_cache(paths: BuildPaths, folder: Path, slices: list[tuple[int, st
     folder.mkdir(parents=True)
     found = [pl.DataFrame(schema={"name": pl.String, "has_id": pl.Boolean})]
     found += map_ordered(partial(_collect_names, folder), slices, pool=pool)
-    artists = staged_records.artist_names(paths).sort(TABLES["artist_name"].order)
-    names = name_table(pl.concat([*found, artists.select("name", has_id=pl.lit(value=True))]))
+    artists = staged_records.read_artist_names(paths).sort(TABLES["artist_name"].order)
+    names = build_name_table(pl.concat([*found, artists.select("name", has_id=pl.lit(value=True))]))
     write_name_tables(paths, artists, names)
     artist_index, name_index = _Index.of(artists, _ARTIST), _Index.of(names, ("name",))
     for (number, _), credited in zip(slices, found[1:], strict=True):
@@ -68,7 +68,7 @@ def _collect_names(folder: Path, job: tuple[int, staged_records.Slice]) -> pl.Da
     rows = records.columns("platform", "artists", "artist_credit")
     ids = rows.select("platform", artist="artists").explode("artist", empty_as_null=False).drop_nulls().unnest("artist")
     ids.select(_ARTIST).drop_nulls().unique().write_ipc(_file(folder, number, "ids"))
-    return names_of(rows)
+    return collect_names(rows)
 
 
 class _Index:

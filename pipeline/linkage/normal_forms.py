@@ -15,9 +15,9 @@ import polars as pl
 from catalog_store.name_keys import compact_expr, display_title_expr, title_keys_frame
 from catalog_store.record_keys.content_hash import LINKED_COLUMNS, with_content_hash
 from pipeline.linkage.atoms import stand_in_artist
-from pipeline.linkage.credits import credited, credits_of
+from pipeline.linkage.credits import list_credits, read_lead_artists
 from pipeline.linkage.failing_rows import run_on_rows
-from pipeline.linkage.sorted_runs import run_starts
+from pipeline.linkage.sorted_runs import find_run_starts
 
 if TYPE_CHECKING:
     from pipeline.linkage.sorted_runs import Places
@@ -78,7 +78,7 @@ def _normalised(records: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFram
         stem_key=compact_expr(pl.col("stem")),
     )
     rows = records.hstack(keys.select("title_key", "stem_key", "number_key", "variant").select(pl.all().gather(inverse)))
-    rows = rows.join(credited(credits_of(records), names, artists), on="row", how="left", maintain_order="left")
+    rows = rows.join(read_lead_artists(list_credits(records), names, artists), on="row", how="left", maintain_order="left")
     rows = rows.with_columns(
         pl.col("artist_key", "remixer_key").fill_null(""), pl.col("names", "credit_names", "credit_artists").fill_null([])
     )
@@ -89,7 +89,7 @@ def _normalised(records: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFram
 def add_artist_hash(rows: pl.DataFrame) -> pl.DataFrame:
     """Return rows of NORMAL_SCHEMA; `rows` may lack `artist_hash` alone."""
     rows = rows.with_columns(hashed=pl.when(pl.col("artist_key") == "").then(stand_in_artist()).otherwise("artist_key"))
-    rows = rows.join(text_hashes(rows["hashed"], "hashed", "artist_hash"), on="hashed", how="left", maintain_order="left")
+    rows = rows.join(hash_texts(rows["hashed"], "hashed", "artist_hash"), on="hashed", how="left", maintain_order="left")
     return rows.select(pl.col(name).cast(dtype) for name, dtype in NORMAL_SCHEMA.items())
 
 
@@ -97,7 +97,7 @@ def _distinct(texts: pl.Series) -> tuple[Places, Places]:
     """Where each distinct text stands first, and of each text the place of its first among those: numbers sort faster than texts join."""
     hashes = texts.hash()
     order = hashes.arg_sort().to_numpy()
-    starts = run_starts(hashes.to_numpy()[order])
+    starts = find_run_starts(hashes.to_numpy()[order])
     first, inverse = order[starts], np.empty(len(texts), dtype=np.int64)
     inverse[order] = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(texts)))
     if not texts.gather(first[inverse]).equals(texts):  # two texts have one hash
@@ -105,7 +105,7 @@ def _distinct(texts: pl.Series) -> tuple[Places, Places]:
     return first, inverse
 
 
-def names_of(records: pl.DataFrame, artists: pl.DataFrame | None = None) -> pl.DataFrame:
+def collect_names(records: pl.DataFrame, artists: pl.DataFrame | None = None) -> pl.DataFrame:
     """Distinct names credited on records (and names of artists): name, has_id; what `credits.name_table` is made of."""
     listed = records["artists"].explode(empty_as_null=False).drop_nulls().struct
     found = pl.DataFrame({"name": listed.field("name"), "has_id": listed.field("artist_id").is_not_null()}).unique()
@@ -127,7 +127,7 @@ def _with_flags(variant: pl.Expr, remixer: pl.Expr, traits: pl.Expr) -> pl.Expr:
     return pl.when(hidden).then(pl.concat_str(variant, pl.lit("+karaoke")).str.strip_chars_start("+")).otherwise(variant)
 
 
-def text_hashes(texts: pl.Series, key: str, name: str) -> pl.DataFrame:
+def hash_texts(texts: pl.Series, key: str, name: str) -> pl.DataFrame:
     """Distinct texts with a 32-bit hash that no engine or version can change: columns `key`, `name`."""
     distinct = texts.unique()
     return pl.DataFrame({key: distinct, name: pl.Series([zlib.crc32(text.encode()) for text in distinct], dtype=pl.UInt32)})

@@ -220,14 +220,14 @@ def _chain(entries: tuple[Entry, ...], one: str, other: str) -> list[Entry]:
     return sorted(came_by[other], key=lambda entry: entry.number)
 
 
-def absent_records(overrides: Overrides, members: pl.DataFrame) -> pl.DataFrame:
+def find_absent_records(overrides: Overrides, members: pl.DataFrame) -> pl.DataFrame:
     """What the file names and no dump holds: platform, external_id, entry (number), line. `members`: platform, external_id."""
     rows = [(*record.split(":", 1), entry.number, entry.line) for entry in overrides.entries for record in entry.records]
     named = pl.DataFrame(rows, schema={"platform": pl.String, "external_id": pl.String, "entry": pl.Int64, "line": pl.Int64}, orient="row")
     return named.join(members, on=["platform", "external_id"], how="anti").sort("entry", "platform", "external_id")
 
 
-def apart(overrides: Overrides, members: pl.DataFrame) -> pl.DataFrame:
+def find_moves(overrides: Overrides, members: pl.DataFrame) -> pl.DataFrame:
     """Which records have to leave their atom, because an atom is one recording and people say that it is not.
 
     Records of an atom that cannot be one recording are parted, and so are those that would bring foes together over a chain of atoms and
@@ -256,7 +256,7 @@ def apart(overrides: Overrides, members: pl.DataFrame) -> pl.DataFrame:
     return moved.select(MOVE_SCHEMA.names()).sort(MOVE_SCHEMA.names())
 
 
-def must_edges(overrides: Overrides, members: pl.DataFrame) -> pl.DataFrame:
+def build_must_edges(overrides: Overrides, members: pl.DataFrame) -> pl.DataFrame:
     """The must-links as rows of `edge`: kind `override`, score 1, the decision as evidence.
 
     A body is joined although a record between two others is in no dump. `members`: platform, external_id, atom_id, after `apart`.
@@ -286,7 +286,7 @@ def must_edges(overrides: Overrides, members: pl.DataFrame) -> pl.DataFrame:
     return TABLES["edge"].conform(edges.unique().sort(TABLES["edge"].order))
 
 
-def cannot_atoms(overrides: Overrides, members: pl.DataFrame) -> pl.DataFrame:
+def find_cannot_pairs(overrides: Overrides, members: pl.DataFrame) -> pl.DataFrame:
     """Pairs of atoms that never are one recording: atom_id_a < atom_id_b, sorted.
 
     `members` as for `must_edges`. ValueError when foes are in one atom: then `apart` was not heeded.
@@ -303,7 +303,7 @@ def cannot_atoms(overrides: Overrides, members: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(sorted(pairs), schema=PAIR_SCHEMA, orient="row")
 
 
-def unheeded(overrides: Overrides, recordings: pl.DataFrame) -> pl.DataFrame:
+def find_ignored_pairs(overrides: Overrides, recordings: pl.DataFrame) -> pl.DataFrame:
     """Pairs of records that a linkage does not treat as the file says: entry (number), line, sense, record_a, record_b.
 
     `recordings`: platform, external_id, recording_id. Pairs with a record in no dump are not judged.
@@ -319,7 +319,7 @@ def unheeded(overrides: Overrides, recordings: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def remarks(path: Path, catalog: Path | None) -> Iterator[dict[str, object]]:
+def report_overrides(path: Path, catalog: Path | None) -> Iterator[dict[str, object]]:
     """What there is to say of a usable file: its size, then what a catalog's live snapshot lacks of it or treats otherwise.
 
     OverridesError as `load_overrides`; FileNotFoundError when nothing is published below `catalog`.
@@ -331,9 +331,9 @@ def remarks(path: Path, catalog: Path | None) -> Iterator[dict[str, object]]:
         return
     live = scan_table(TABLES["recording_member"], catalog / "current" / "tables" / "recording_member")
     recordings = live.join(overrides.records.lazy(), on=["platform", "external_id"], how="semi").collect()
-    for row in absent_records(overrides, recordings).iter_rows(named=True):
+    for row in find_absent_records(overrides, recordings).iter_rows(named=True):
         yield {"remark": "the catalog has no such record", **row}
-    for row in unheeded(overrides, recordings).iter_rows(named=True):
+    for row in find_ignored_pairs(overrides, recordings).iter_rows(named=True):
         yield {"remark": "the catalog does not follow this", **row}
 
 

@@ -11,7 +11,7 @@ import polars as pl
 
 from catalog_store.record_keys.place_numbers import DISC_BITS, TRACK_BITS
 from catalog_store.tables import TABLES
-from pipeline.linkage.guards import TYPO_DURATION_MS, compared, duration_gap, verdict
+from pipeline.linkage.guards import TYPO_DURATION_MS, add_compared_columns, add_verdict, duration_gap
 
 
 def _place_text() -> pl.Expr:
@@ -20,7 +20,7 @@ def _place_text() -> pl.Expr:
     return pl.format("{} {}-{}", gtin, place % (1 << DISC_BITS), track)
 
 
-def position_pairs(contested: pl.DataFrame) -> pl.DataFrame:
+def find_position_pairs(contested: pl.DataFrame) -> pl.DataFrame:
     """Pairs of atoms on one place: a, b (once), evidence (the smallest place, for a reader).
 
     `contested`: as in Places; any subset that holds all rows of each of its places.
@@ -36,10 +36,10 @@ def position_pairs(contested: pl.DataFrame) -> pl.DataFrame:
 def judge_pairs(pairs: pl.DataFrame, atoms: pl.DataFrame) -> pl.DataFrame:
     """a, b, score of each pair; no score where the guards refuse it. `atoms`: rows of `atom`, at least those in the pairs."""
     near = (duration_gap() <= TYPO_DURATION_MS).fill_null(value=True)
-    return verdict(compared(pairs, atoms)).select("a", "b", score=pl.when(pl.col("reason").is_null() & near).then("score"))
+    return add_verdict(add_compared_columns(pairs, atoms)).select("a", "b", score=pl.when(pl.col("reason").is_null() & near).then("score"))
 
 
-def position_edges(pairs: pl.DataFrame, judged: pl.DataFrame) -> pl.DataFrame:
+def build_position_edges(pairs: pl.DataFrame, judged: pl.DataFrame) -> pl.DataFrame:
     """Edges of kind `position`, not sorted: of `pairs`, as `position_pairs` gives and all judged, those that the guards let pass."""
     passed = pairs.join(judged.drop_nulls("score"), on=["a", "b"])
     return TABLES["edge"].conform(passed.select(atom_id_a="a", atom_id_b="b", kind=pl.lit("position"), score="score", evidence="evidence"))

@@ -16,8 +16,8 @@ import polars as pl
 from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import TableWriter, parts, row_count_of
-from pipeline.linkage.id_rules import KEY_SCHEMA, matched, redirects, rehomed, resolve, tally
-from pipeline.linkage.registry import LINK, RegistryWriter, StoredRegistry, conclude, is_exception, work_folder
+from pipeline.linkage.id_rules import KEY_SCHEMA, assign_homes, find_redirects, match_members, resolve, tally
+from pipeline.linkage.registry import LINK, RegistryWriter, StoredRegistry, is_exception, work_folder, write_redirects_and_next_id
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -65,7 +65,7 @@ def assign_records(paths: BuildPaths, groups: pl.DataFrame) -> RecordIds:
     _spread(members, groups, ranges, spill)
     tallies, rows = [], 0
     for number, place in enumerate(ranges):
-        found = matched(_sorted_members(spill / f"{number:05d}", place.platform), stored.keys(place.start, place.end))
+        found = match_members(_sorted_members(spill / f"{number:05d}", place.platform), stored.keys(place.start, place.end))
         tallies.append(tally(found, rows))
         rows += found.height
         found.write_parquet(_matched(spill, number), compression="lz4")
@@ -116,11 +116,11 @@ def _sorted_members(folder: Path, platform: str) -> pl.DataFrame:
     files = sorted(folder.glob("*.parquet"))
     if not files:
         return pl.DataFrame(schema={"source_key": pl.String, "group": pl.Int64})
-    rows = by_external_id(pl.read_parquet(files))
+    rows = sort_by_external_id(pl.read_parquet(files))
     return rows.select(source_key=pl.lit(f"{platform}:") + pl.col("external_id"), group=pl.col("group").cast(pl.Int64))
 
 
-def by_external_id(rows: pl.DataFrame) -> pl.DataFrame:
+def sort_by_external_id(rows: pl.DataFrame) -> pl.DataFrame:
     """`rows` sorted by `external_id`, in a fifth of the time that comparing strings takes."""
     padded = pl.col("external_id").str.pad_end(_PREFIX, "\0").cast(pl.Binary).bin.slice(0, _PREFIX)
     rows = rows.with_columns(prefix=padded.bin.reinterpret(dtype=pl.UInt128, endianness="big")).sort("prefix")
@@ -144,13 +144,13 @@ def _write(paths: BuildPaths, ranges: list[_Range], spill: Path, resolution: Res
             present = [TABLES["recording_member"].empty()]
             keys.write(KIND, _NO_KEYS, links if platform == _FIRST_AFTER_LINKS else None)
             for number in (number for number, place in enumerate(ranges) if place.platform == platform):
-                rows = rehomed(pl.read_parquet(_matched(spill, number)), resolution)
+                rows = assign_homes(pl.read_parquet(_matched(spill, number)), resolution)
                 doubtful.append(rows.filter(pl.col("entity_id").ne_missing(pl.col("home")))["home"].unique())
                 keys.write(KIND, rows.filter(is_exception()).select("source_key", entity_id="home"))
                 external_id = pl.col("source_key").str.slice(len(platform) + 1)
                 rows = rows.filter(pl.col("group").is_not_null())
                 present.append(rows.select(platform=pl.lit(platform), external_id=external_id, recording_id="entity_id"))
             member.write(pl.concat(present))
-    found = redirects(pl.concat(doubtful), resolution)
-    conclude(folder, KIND, found, resolution.next_id)
+    found = find_redirects(pl.concat(doubtful), resolution)
+    write_redirects_and_next_id(folder, KIND, found, resolution.next_id)
     return found

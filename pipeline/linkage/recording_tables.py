@@ -11,7 +11,7 @@ import polars as pl
 
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import write_table
-from pipeline.linkage.isrc_owners import isrc_owners
+from pipeline.linkage.isrc_owners import assign_isrc_owners
 from pipeline.linkage.record_ids import assign_records
 
 if TYPE_CHECKING:
@@ -40,4 +40,4 @@ def settle_owners(atoms: MappedAtoms, claims: pl.DataFrame, recordings: pl.DataF
     shared = claimed.filter(pl.col("isrc").is_duplicated()).select("isrc", "recording_id").unique()
     contested = shared.filter(pl.col("isrc").is_duplicated()).select("isrc").unique()
     involved = claimed.join(contested, on="isrc", how="semi")["atom_id"].unique()
-    return isrc_owners(claimed, atoms.of_atoms("atom", involved))
+    return assign_isrc_owners(claimed, atoms.of_atoms("atom", involved))

@@ -25,7 +25,7 @@ from catalog_store.publisher import highest_ids, snapshots
 from catalog_store.snapshot import read_manifest, sha256
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import TableWriter, join_tables, parts, scan_table, write_table
-from pipeline.linkage.id_rules import FIRST_ID, KEY_SCHEMA, Assignment, Registry, assign_ids
+from pipeline.linkage.id_rules import FIRST_ID, KEY_SCHEMA, Assignment, Registry
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
     from pipeline.paths import BuildPaths
 
-__all__ = ["KINDS", "RegistryError", "assign_ids", "collect_registry", "collected_next_ids", "previous_registry", "published_redirects"]
-__all__ += ["rebuild_registry", "require_registry", "save_assignment"]
 
 KINDS = ("artist", "label", "recording", "release")
 MEMBERS = {"artist": "artist_source", "label": "label_source", "recording": "recording_member", "release": "release_source"}
@@ -74,7 +72,7 @@ class StoredRegistry:
         self._members = held if kind == "recording" else _NO_MEMBERS
         stored = self._rows.filter(pl.col("source_key").is_between(pl.lit(LINK), pl.lit(_AFTER_LINKS))).collect()
         links = stored.select(old_id=pl.col("source_key").str.strip_prefix(LINK).cast(pl.Int64), new_id="entity_id")
-        self.links = pl.concat([links, self._links_of_redirects(published_redirects(paths, kind), links)]).sort("old_id")
+        self.links = pl.concat([links, self._links_of_redirects(read_published_redirects(paths, kind), links)]).sort("old_id")
         largest = [rows.select(pl.col(name).max()).collect().item() or 0 for rows, name in self._tables()]
         given = highest_ids(paths.root).get(kind, FIRST_ID)
         self.next_id = max([FIRST_ID, *(number + 1 for number in largest), Registry(links=self.links).largest_id + 1, given])
@@ -131,13 +129,13 @@ def _live_members(paths: BuildPaths) -> pl.LazyFrame:
     return scan_table(table, folder) if folder.is_dir() else _NO_MEMBERS
 
 
-def previous_registry(paths: BuildPaths, kind: str) -> tuple[Registry, int]:
+def read_previous_registry(paths: BuildPaths, kind: str) -> tuple[Registry, int]:
     """The registry of `kind` as last published and the first free id; empty and 1 before the first publish. RegistryError when lost."""
     stored = StoredRegistry(paths, kind)
     return Registry(stored.keys(), stored.links), stored.next_id
 
 
-def published_redirects(paths: BuildPaths, kind: str) -> pl.DataFrame:
+def read_published_redirects(paths: BuildPaths, kind: str) -> pl.DataFrame:
     """The redirects of `kind` in the live snapshot: old_id, new_id."""
     table = TABLES["redirect"]
     folder = paths.current / "tables" / table.name
@@ -154,10 +152,10 @@ def save_assignment(paths: BuildPaths, kind: str, assignment: Assignment) -> Non
 def _save(folder: Path, kind: str, assignment: Assignment) -> None:
     with RegistryWriter(folder / "id_registry") as writer:
         writer.write(kind, assignment.registry.keys, assignment.registry.links)
-    conclude(folder, kind, assignment.redirects, assignment.next_id)
+    write_redirects_and_next_id(folder, kind, assignment.redirects, assignment.next_id)
 
 
-def conclude(folder: Path, kind: str, redirects: pl.DataFrame, next_id: int) -> None:
+def write_redirects_and_next_id(folder: Path, kind: str, redirects: pl.DataFrame, next_id: int) -> None:
     """Lay down what stands beside the registry of a kind in its `work_folder`: redirects (old_id, new_id) and the first free id."""
     write_table(TABLES["redirect"], folder / "redirect", redirects.with_columns(kind=pl.lit(kind)))
     (folder / "next_id.json").write_text(json.dumps({"next_id": next_id}) + "\n")
@@ -207,15 +205,15 @@ def collect_registry(paths: BuildPaths) -> dict[str, int]:
     """
     for kind in KINDS:
         if not (work_folder(paths, kind) / "next_id.json").is_file():
-            registry, next_id = previous_registry(paths, kind)
-            _save(_kept(paths, kind), kind, Assignment(pl.DataFrame(), registry, published_redirects(paths, kind), next_id))
+            registry, next_id = read_previous_registry(paths, kind)
+            _save(_kept(paths, kind), kind, Assignment(pl.DataFrame(), registry, read_published_redirects(paths, kind), next_id))
     folders = [_collected(paths, kind) for kind in KINDS]
     join_tables(TABLES["id_registry"], paths.table("id_registry"), [folder / "id_registry" for folder in folders])
     join_tables(TABLES["redirect"], paths.table("redirect"), [folder / "redirect" for folder in folders])
-    return collected_next_ids(paths)
+    return read_next_ids(paths)
 
 
-def collected_next_ids(paths: BuildPaths) -> dict[str, int]:
+def read_next_ids(paths: BuildPaths) -> dict[str, int]:
     """The next free id of each kind, as `collect_registry` has said last."""
     return {kind: json.loads((_collected(paths, kind) / "next_id.json").read_text())["next_id"] for kind in KINDS}
 

@@ -15,7 +15,7 @@ import polars as pl
 from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.record_keys.numbers import GOLDEN
 from catalog_store.record_keys.place_numbers import DISC_BITS, TRACK_BITS
-from pipeline.linkage.sorted_runs import SUM_BITS, in_mixed_runs
+from pipeline.linkage.sorted_runs import SUM_BITS, mark_mixed_runs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -64,11 +64,11 @@ def find_positions(releases: Frames, tracks: Frames, members: Frames, buckets: i
     """
     coded = [CODED_SCHEMA.to_frame(), *releases()]
     sums = sum_positions(coded, tracks(), buckets)
-    rows = [CONTESTED_SCHEMA.to_frame(), *contested_rows(coded, tracks, members, buckets)]
+    rows = [CONTESTED_SCHEMA.to_frame(), *find_contested_rows(coded, tracks, members, buckets)]
     return Positions(pl.concat(rows).sort("place", "platform", "atom_id"), sums, NOT_JUDGED)
 
 
-def contested_rows(coded: list[pl.DataFrame], tracks: Frames, members: Frames, buckets: int) -> Iterator[pl.DataFrame]:
+def find_contested_rows(coded: list[pl.DataFrame], tracks: Frames, members: Frames, buckets: int) -> Iterator[pl.DataFrame]:
     """Yield rows of CONTESTED_SCHEMA of these releases (CODED_SCHEMA), a bucket of barcodes at a time."""
     for bucket in range(buckets):
         shared = _filter_shared_barcodes(pl.concat([frame.filter(pl.col("gtin") % buckets == bucket) for frame in coded]))
@@ -80,14 +80,14 @@ def sum_positions(coded: list[pl.DataFrame], tracks: Iterable[pl.DataFrame], buc
     sums = np.zeros((2, buckets << SUM_BITS), dtype=np.uint64)
     for frame in coded:
         rows = frame.select((pl.col("release") + pl.col("gtin").reinterpret(signed=False) * GOLDEN).hash()).to_series()
-        np.add.at(sums[0], sum_slots(frame["gtin"], sums.shape[1]), rows.to_numpy())
+        np.add.at(sums[0], find_sum_slots(frame["gtin"], sums.shape[1]), rows.to_numpy())
     for frame in tracks:
         rows = frame.select((pl.col("release") * GOLDEN + pl.col("record") + pl.col("spot")).hash()).to_series()
-        np.add.at(sums[1], sum_slots(frame["release"], sums.shape[1]), rows.to_numpy())
+        np.add.at(sums[1], find_sum_slots(frame["release"], sums.shape[1]), rows.to_numpy())
     return sums
 
 
-def sum_slots(numbers: pl.Series, slots: int) -> npt.NDArray[np.intp]:
+def find_sum_slots(numbers: pl.Series, slots: int) -> npt.NDArray[np.intp]:
     """Return the slot, 0..slots-1, in which each number is summed."""
     return ((numbers.to_numpy().view(np.uint64) * _SPREAD >> _HALF) * np.uint64(slots) >> _HALF).astype(np.intp)
 
@@ -95,7 +95,7 @@ def sum_slots(numbers: pl.Series, slots: int) -> npt.NDArray[np.intp]:
 def _filter_shared_barcodes(coded: pl.DataFrame) -> pl.DataFrame:
     """Return the releases whose barcode several platforms give."""
     coded = coded[coded["gtin"].arg_sort()]
-    return coded.filter(pl.Series(in_mixed_runs(coded["gtin"].to_numpy(), coded["platform"].to_physical().to_numpy())))
+    return coded.filter(pl.Series(mark_mixed_runs(coded["gtin"].to_numpy(), coded["platform"].to_physical().to_numpy())))
 
 
 def _place_tracks(releases: pl.DataFrame, tracks: Frames) -> pl.DataFrame:
@@ -111,7 +111,7 @@ def _find_contested(placed: pl.DataFrame, members: Frames) -> pl.DataFrame:
     placed = placed.filter(pl.col("place").is_duplicated())
     standing = pl.concat([placed.join(_filter_placed(placed, rows), on="record").drop("record") for rows in _merge_frames(members())])
     standing = standing[standing["place"].arg_sort()]
-    several = in_mixed_runs(standing["place"].to_numpy(), standing["atom_id"].to_numpy())
+    several = mark_mixed_runs(standing["place"].to_numpy(), standing["atom_id"].to_numpy())
     return standing.filter(pl.Series(several)).select("place", pl.col("platform").cast(pl.String), "atom_id").unique()
 
 

@@ -24,7 +24,7 @@ LOW_BITS = np.uint64((1 << 24) - 1)
 """Room for a duration of up to 4.6 hours behind the upper bits of a hash."""
 
 
-def listed_from(ends: Numbers, values: pl.Series) -> pl.Series:
+def build_lists(ends: Numbers, values: pl.Series) -> pl.Series:
     """Return a column of lists: values laid end to end, cut at each of `ends` (the first is 0, the last their number).
 
     The column goes through a table, because Polars imports pyarrow.compute, 70 ms, for a column by itself.
@@ -34,7 +34,7 @@ def listed_from(ends: Numbers, values: pl.Series) -> pl.Series:
     return cast("pl.DataFrame", pl.from_arrow(pa.table({"listed": listed})))["listed"]
 
 
-def run_starts(*columns: Numbers) -> Places:
+def find_run_starts(*columns: Numbers) -> Places:
     """Return the place of the first row of each run: rows in a row that are equal in all columns."""
     rows = len(columns[0])
     is_first = np.zeros(rows, dtype=bool)
@@ -44,30 +44,30 @@ def run_starts(*columns: Numbers) -> Places:
     return np.flatnonzero(is_first)
 
 
-def places_of_runs(starts: Numbers, lengths: Numbers) -> Places:
+def list_run_places(starts: Numbers, lengths: Numbers) -> Places:
     """Return the places of all rows of some runs, one run after the other."""
     before = np.cumsum(lengths) - lengths
     places: Places = np.repeat(starts - before, lengths) + np.arange(lengths.sum())
     return places
 
 
-def in_mixed_runs(runs: Numbers, values: Numbers) -> npt.NDArray[np.bool_]:
+def mark_mixed_runs(runs: Numbers, values: Numbers) -> npt.NDArray[np.bool_]:
     """Mark the rows of each run (of equal `runs`) that holds several values."""
     differs = np.zeros(len(runs), dtype=bool)
     differs[1:] = (runs[1:] == runs[:-1]) & (values[1:] != values[:-1])
-    starts = run_starts(runs)
+    starts = find_run_starts(runs)
     if not len(starts):
         return differs
     found: npt.NDArray[np.bool_] = np.repeat(np.logical_or.reduceat(differs, starts), np.diff(starts, append=len(runs)))
     return found
 
 
-def packed_with_duration(hashes: Numbers, durations: Numbers) -> Numbers:
+def pack_with_duration(hashes: Numbers, durations: Numbers) -> Numbers:
     """Pack hashes (u64) and durations (ms) into one number each, for `places_in_order`."""
     return (hashes & ~LOW_BITS) | np.minimum(durations, int(LOW_BITS)).astype(np.uint64)
 
 
-def places_in_order(packed: Numbers, first: Numbers, then: Numbers) -> Places:
+def sort_places(packed: Numbers, first: Numbers, then: Numbers) -> Places:
     """Return the places of the rows in the order of `first`, then of `then`.
 
     `packed`: as much of both as one 64-bit number holds, `first` in its upper bits. It sorts in half the time of two columns. In the rare

@@ -43,32 +43,32 @@ class Slice(NamedTuple):
         return pl.scan_parquet(self.part).select(names).slice(self.start, self.rows).collect()
 
 
-def record_parts(paths: BuildPaths) -> list[Path]:
+def list_record_parts(paths: BuildPaths) -> list[Path]:
     """Every part of `source_recording`, in the fixed order of platforms."""
     return [part for folder in paths.staged("source_recording", CATALOG_PLATFORMS) for part in parts(folder)]
 
 
-def record_count(paths: BuildPaths) -> int:
+def count_records(paths: BuildPaths) -> int:
     """Staged records of all platforms."""
     return sum(row_count(folder) for folder in paths.staged("source_recording", CATALOG_PLATFORMS))
 
 
-def slices(paths: BuildPaths) -> Iterator[Slice]:
+def cut_slices(paths: BuildPaths) -> Iterator[Slice]:
     """All staged records, cut into slices."""
-    for part in record_parts(paths):
+    for part in list_record_parts(paths):
         rows: int = pl.scan_parquet(part).select(pl.len()).collect().item()
         for start in range(0, rows, ROWS_PER_SLICE):
             yield Slice(part, start, min(ROWS_PER_SLICE, rows - start))
 
 
-def content_hashes(paths: BuildPaths) -> pl.Series:
+def read_content_hashes(paths: BuildPaths) -> pl.Series:
     """The content hash of every staged record."""
     found = [pl.Series("content_hash", [], dtype=pl.Int64)]
-    found += [_hashes_of(part) for part in record_parts(paths)]
+    found += [_hashes_of(part) for part in list_record_parts(paths)]
     return pl.concat(found)
 
 
-def records_with(paths: BuildPaths, hashes: pl.Series) -> pl.DataFrame:
+def read_records_with(paths: BuildPaths, hashes: pl.Series) -> pl.DataFrame:
     """LINKED_COLUMNS and content_hash of the staged records that have one of these content hashes.
 
     Costs nearly a look at all records, half of it for the nested credits, unless staging laid all of these aside (new_records.py).
@@ -76,7 +76,7 @@ def records_with(paths: BuildPaths, hashes: pl.Series) -> pl.DataFrame:
     laid_aside = [new_records(paths.staging(platform)) for platform in CATALOG_PLATFORMS]
     found = [_no_records(), *(rows.filter(_has(hashes)) for rows in laid_aside if rows is not None)]
     rest = hashes.filter(~hashes.is_in(pl.concat([rows["content_hash"] for rows in found]).implode()))
-    for part in record_parts(paths) if len(rest) else []:
+    for part in list_record_parts(paths) if len(rest) else []:
         rows = pl.scan_parquet(part).select(*LINKED_COLUMNS, "content_hash").filter(_has(rest) | pl.col("content_hash").is_null()).collect()
         found.append(with_content_hash(rows).filter(_has(rest)))
     return pl.concat(found)
@@ -94,7 +94,7 @@ def _hashes_of(part: Path) -> pl.Series:
     return hashes
 
 
-def artist_names(paths: BuildPaths) -> pl.DataFrame:
+def read_artist_names(paths: BuildPaths) -> pl.DataFrame:
     """Rows of table `artist_name`, as they come: the name under which a platform keeps each of its artists."""
     folders = paths.staged("source_artist", CATALOG_PLATFORMS)
     columns = TABLES["artist_name"].column_names
@@ -102,11 +102,11 @@ def artist_names(paths: BuildPaths) -> pl.DataFrame:
     return pl.concat([TABLES["artist_name"].empty(), *found])
 
 
-def records_crediting(paths: BuildPaths, names: pl.Series, most: int) -> pl.DataFrame:
+def find_records_crediting(paths: BuildPaths, names: pl.Series, most: int) -> pl.DataFrame:
     """platform, external_id of the first staged records that credit one of these names, or an artist whom its platform keeps under one."""
-    known = artist_names(paths).filter(pl.col("name").is_in(names.implode()))
+    known = read_artist_names(paths).filter(pl.col("name").is_in(names.implode()))
     found = TABLES["source_recording"].empty().select("platform", "external_id")
-    for records in slices(paths):
+    for records in cut_slices(paths):
         rows = records.columns("platform", "external_id", "artists", "artist_credit")
         ids = known.filter(pl.col("platform").is_in(rows["platform"].unique().implode()))["artist_id"].implode()
         credit = pl.element().struct
@@ -118,20 +118,20 @@ def records_crediting(paths: BuildPaths, names: pl.Series, most: int) -> pl.Data
     return found
 
 
-def barcodes(paths: BuildPaths) -> Iterator[pl.DataFrame]:
+def read_barcodes(paths: BuildPaths) -> Iterator[pl.DataFrame]:
     """release, gtin, platform of all releases with a barcode, as `contested_places` wants them."""
     for platform in CATALOG_PLATFORMS:
         for folder in paths.staged("source_release", (platform,)):
             yield from (rows.with_columns(platform=pl.lit(platform, PLATFORM)) for rows in place_numbers(folder.parent, folder.name))
 
 
-def tracks(paths: BuildPaths) -> Iterator[pl.DataFrame]:
+def read_tracks(paths: BuildPaths) -> Iterator[pl.DataFrame]:
     """release, record, spot of all tracks, as `contested_places` wants them."""
     for folder in paths.staged("source_release_track", CATALOG_PLATFORMS):
         yield from place_numbers(folder.parent, folder.name)
 
 
-def track_count(paths: BuildPaths) -> int:
+def count_tracks(paths: BuildPaths) -> int:
     """Staged tracks of all platforms."""
     return sum(row_count(folder) for folder in paths.staged("source_release_track", CATALOG_PLATFORMS))
 

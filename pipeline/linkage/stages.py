@@ -1,8 +1,9 @@
 """The linkage stages over the tables of a build, in order; each reads the tables of the stage before and writes its own.
 
-normalise_and_atoms -> edges -> clusters -> recording_ids. A stage runs the full path, or its counterpart in `pipeline.linkage.incremental`
-if the night builds on a snapshot; both give the same tables. Heavy work runs bucket by bucket. Buckets are ranges of a hash of our own, so
-that any number of them gives the same tables. Held whole are names, numbers (edges, clusters) and the id registry.
+write_atoms -> write_edges -> write_clusters -> write_recording_ids. A stage runs the full path, or its counterpart in
+`pipeline.linkage.incremental` if the night builds on a snapshot; both give the same tables. Heavy work runs bucket by bucket. Buckets are
+ranges of a hash of our own, so that any number of them gives the same tables. Held whole are names, numbers (edges, clusters) and the id
+registry.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ from pipeline.linkage.failing_records import report_failing_records
 from pipeline.linkage.incremental import atom_changes
 from pipeline.linkage.incremental.atom_changes import find_record_changes, write_changed_atoms
 from pipeline.linkage.incremental.edge_changes import find_changed_code_and_typo_edges, find_positions_tonight, read_untimed_keys
-from pipeline.linkage.incremental.night import Night, begin_night, current_night, record_decision
+from pipeline.linkage.incremental.night import Night, begin_night, read_night, record_decision
 from pipeline.linkage.incremental.recording_changes import write_changed_recordings
-from pipeline.linkage.key_edges import KEY_COLUMNS, key_edges
+from pipeline.linkage.key_edges import KEY_COLUMNS, find_key_edges
 from pipeline.linkage.mapped_atoms import mapped_folder, open_tonight, write_mapped_positions
-from pipeline.linkage.overrides import NO_OVERRIDES, cannot_atoms, load_overrides
+from pipeline.linkage.overrides import NO_OVERRIDES, find_cannot_pairs, load_overrides
 from pipeline.linkage.recording_tables import write_all_recordings
 
 if TYPE_CHECKING:
@@ -41,19 +42,19 @@ Facts = dict[str, int]
 """Figures of a stage, shown as metadata of its asset."""
 
 
-def normalise_and_atoms(paths: BuildPaths, *, buckets: int | None = None, workers: int | None = None) -> Facts:
+def write_atoms(paths: BuildPaths, *, buckets: int | None = None, workers: int | None = None) -> Facts:
     """Write `linkage_version`, `credit_name`, `artist_name`, `atom`, `atom_member`, `atom_isrc`, `atom_gone` and `atom_change`.
 
     LinkageError names platform and record when a record cannot be read.
     """
     with report_failing_records(paths):
-        return _write_atoms(paths, buckets, workers)
+        return _write_atom_tables(paths, buckets, workers)
 
 
-def _write_atoms(paths: BuildPaths, buckets: int | None, workers: int | None) -> Facts:
+def _write_atom_tables(paths: BuildPaths, buckets: int | None, workers: int | None) -> Facts:
     night = begin_night(paths)
     overrides = load_overrides(paths.overrides) if paths.has_overrides else NO_OVERRIDES
-    records = staged_records.record_count(paths)
+    records = staged_records.count_records(paths)
     buckets = buckets or bucket_count(records)
     changes = find_record_changes(paths, night) if night.base is not None else None
     atom_change = None
@@ -79,14 +80,14 @@ def _write_atoms(paths: BuildPaths, buckets: int | None, workers: int | None) ->
     }
 
 
-def edges(paths: BuildPaths, *, buckets: int | None = None) -> Facts:
+def write_edges(paths: BuildPaths, *, buckets: int | None = None) -> Facts:
     """Write `edge`. LinkageError names platforms and records when two cannot be compared."""
     with report_failing_records(paths):
-        return _write_edges(paths, buckets or bucket_count(row_count(paths.table("atom"))))
+        return _write_edge_table(paths, buckets or bucket_count(row_count(paths.table("atom"))))
 
 
-def _write_edges(paths: BuildPaths, buckets: int) -> Facts:
-    night, atoms = current_night(paths), open_tonight(paths)
+def _write_edge_table(paths: BuildPaths, buckets: int) -> Facts:
+    night, atoms = read_night(paths), open_tonight(paths)
     if night.base is None:
         found = find_code_and_typo_edges(paths, atoms, buckets)
         positions = find_all_positions(paths, atoms)
@@ -97,27 +98,27 @@ def _write_edges(paths: BuildPaths, buckets: int) -> Facts:
     between_platforms, judged = find_platform_edges(paths, atoms, positions)
     write_mapped_positions(mapped_folder(paths), paths.table, judged)
     found = pl.concat([found, decided, *between_platforms, TABLES["edge"].empty()])
-    so_far = clustering.components(clustering.ends(found)["atom_id"], found)
+    so_far = clustering.find_components(clustering.find_linked_atoms(found)["atom_id"], found)
     chunks = read_artist_chunks(paths, KEY_COLUMNS) if night.base is None else [read_untimed_keys(atoms)]
-    found = pl.concat([found, *(key_edges(rows, so_far) for rows in chunks)])
+    found = pl.concat([found, *(find_key_edges(rows, so_far) for rows in chunks)])
     write_table(TABLES["edge"], paths.table("edge"), found)
     return {"edges": found.height, **{f"{kind}_edges": count for kind, count in found.group_by("kind").len().sort("kind").iter_rows()}}
 
 
-def clusters(paths: BuildPaths) -> Facts:
+def write_clusters(paths: BuildPaths) -> Facts:
     """Write `cluster`. LinkageError names platforms and records when a cluster cannot be examined.
 
     Every night finds clusters anew: the components of all edges cost a second per ten million atoms, and few clusters fail a guard. Of an
     atom without an edge only the id is held.
     """
     found = read_table(TABLES["edge"], paths.table("edge"))
-    ends = clustering.ends(found)
+    ends = clustering.find_linked_atoms(found)
     atoms, every = [], []
     for rows in open_tonight(paths).pieces("atom", ["atom_id", "duration_ms", "variant", "record_count"]):
         every.append(rows["atom_id"])
         atoms.append(rows.join(ends, on="atom_id", how="semi"))
     with report_failing_records(paths):
-        cluster = clustering.clusters(pl.concat(atoms), found, _read_cannot_links(paths), atom_ids=pl.concat(every))
+        cluster = clustering.build_clusters(pl.concat(atoms), found, _read_cannot_links(paths), atom_ids=pl.concat(every))
     write_table(TABLES["cluster"], paths.table("cluster"), [cluster])
     return {"atoms": cluster.height, "clusters": _count_clusters(cluster)}
 
@@ -126,7 +127,7 @@ def _read_cannot_links(paths: BuildPaths) -> pl.DataFrame | None:
     if not paths.has_overrides:
         return None
     overrides = load_overrides(paths.overrides)
-    return cannot_atoms(overrides, find_decided_members(open_tonight(paths), overrides))
+    return find_cannot_pairs(overrides, find_decided_members(open_tonight(paths), overrides))
 
 
 def _count_clusters(cluster: pl.DataFrame) -> int:
@@ -134,12 +135,12 @@ def _count_clusters(cluster: pl.DataFrame) -> int:
     return int((cluster["cluster_id"] == cluster["atom_id"]).sum())
 
 
-def recording_ids(paths: BuildPaths) -> Facts:
+def write_recording_ids(paths: BuildPaths) -> Facts:
     """Write `recording_member`, `isrc_owner` and `isrc_conflict`, and lay the ids down for the registry.
 
     LinkageError names platforms and records when two that claim a code cannot be compared.
     """
-    night, atoms = current_night(paths), open_tonight(paths)
+    night, atoms = read_night(paths), open_tonight(paths)
     cluster = read_table(TABLES["cluster"], paths.table("cluster"))
     with report_failing_records(paths):
         ids = write_all_recordings(paths, atoms, cluster) if night.base is None else write_changed_recordings(paths, atoms, night, cluster)

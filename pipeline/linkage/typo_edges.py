@@ -20,13 +20,13 @@ from pipeline.linkage.guards import (
     TYPO_DURATION_MS,
     UNTIMED_CHARACTERS,
     Letters,
-    compared,
+    add_compared_columns,
+    add_similarities,
     duration_gap,
     is_typo,
     variants_match,
-    with_similarities,
 )
-from pipeline.linkage.sorted_runs import packed_with_duration, places_in_order, run_starts
+from pipeline.linkage.sorted_runs import find_run_starts, pack_with_duration, sort_places
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -60,34 +60,34 @@ BLOCKS = {
 """Block numbers of an atom, laid down for a night that looks up what a changed atom may be compared with."""
 
 
-def same_artist_edges(atoms: pl.DataFrame) -> pl.DataFrame:
+def find_same_artist_edges(atoms: pl.DataFrame) -> pl.DataFrame:
     """Return candidate edges between titles of one lead artist: a, b, score, evidence. `atoms`: all of one bucket of artists."""
     known = atoms.filter(pl.col("artist_key") != "")
     titles = TitleNumbers.of(known)
-    pairs = [_close_pairs(blocked, titles) for blocked in timed_artist_blocks(known)]
-    pairs += [untimed_pairs(blocked) for blocked in untimed_artist_blocks(known)]
+    pairs = [_close_pairs(blocked, titles) for blocked in block_timed_by_artist(known)]
+    pairs += [find_untimed_pairs(blocked) for blocked in block_untimed_by_artist(known)]
     return compare_titles(pl.concat(pairs), known, titles)
 
 
 def compare_titles(pairs: pl.DataFrame, atoms: pl.DataFrame, titles: TitleNumbers) -> pl.DataFrame:
     """Return the candidate edges among pairs (a, b) of one lead artist. `titles`: those of `atoms`, by place."""
-    found = compared(_filter_alike_titles(pairs, atoms, titles).unique(), atoms).filter(_is_close_or_unknown())
+    found = add_compared_columns(_filter_alike_titles(pairs, atoms, titles).unique(), atoms).filter(_is_close_or_unknown())
     stems = (pl.col("a_stem_key") == pl.col("b_title_key")) | (pl.col("b_stem_key") == pl.col("a_title_key"))
     found = found.filter((pl.col("is_typo") & _is_long_or_timed("title_key")) | (stems & (duration_gap() <= STEM_DURATION_MS)))
     return run_on_rows(found, _score_edges, ("a", "b"))
 
 
-def same_title_edges(atoms: pl.DataFrame) -> pl.DataFrame:
+def find_same_title_edges(atoms: pl.DataFrame) -> pl.DataFrame:
     """Return candidate edges between lead artists of one title: a, b, score, evidence. `atoms`: all of one bucket of titles."""
     known = filter_shared_titles(atoms)
-    pairs = [_close_pairs(blocked) for blocked in timed_title_blocks(known)]
-    pairs += [untimed_pairs(blocked) for blocked in untimed_title_blocks(known)]
+    pairs = [_close_pairs(blocked) for blocked in block_timed_by_title(known)]
+    pairs += [find_untimed_pairs(blocked) for blocked in block_untimed_by_title(known)]
     return compare_artists(pl.concat(pairs), known)
 
 
 def compare_artists(pairs: pl.DataFrame, atoms: pl.DataFrame) -> pl.DataFrame:
     """Return the candidate edges among pairs (a, b) of one title."""
-    found = compared(pairs.unique(), atoms).filter(pl.col("a_artist_key") != pl.col("b_artist_key"), _is_close_or_unknown())
+    found = add_compared_columns(pairs.unique(), atoms).filter(pl.col("a_artist_key") != pl.col("b_artist_key"), _is_close_or_unknown())
     leads = pl.col("a_artist_key").is_in("b_names") | pl.col("b_artist_key").is_in("a_names")
     found = found.with_columns(is_typo=is_typo(found["a_artist_key"], found["b_artist_key"]))
     found = found.filter((pl.col("is_typo") & _is_long_or_timed("artist_key")) | (leads & duration_gap().is_not_null()))
@@ -136,24 +136,24 @@ def filter_shared_titles(atoms: pl.DataFrame) -> pl.DataFrame:
     return known.filter(hashes["title"].is_in(several.implode()))
 
 
-def timed_artist_blocks(known: pl.DataFrame) -> list[pl.DataFrame]:
+def block_timed_by_artist(known: pl.DataFrame) -> list[pl.DataFrame]:
     """Return the blocks of atoms with duration by lead artist and the numbers in the title."""
     return [_with_slots(known, _TIMED_BY_ARTIST)]
 
 
-def untimed_artist_blocks(known: pl.DataFrame) -> list[pl.DataFrame]:
+def block_untimed_by_artist(known: pl.DataFrame) -> list[pl.DataFrame]:
     """Return the blocks by lead artist and an end of the title, of artists with an atom that lacks its duration."""
     untimed = known.filter(pl.col("artist_key").is_in(known.filter(pl.col("duration_ms").is_null())["artist_key"].unique().implode()))
     return [_blocked(untimed, block) for block in _BY_TITLE_END]
 
 
-def timed_title_blocks(shared: pl.DataFrame) -> list[pl.DataFrame]:
+def block_timed_by_title(shared: pl.DataFrame) -> list[pl.DataFrame]:
     """Return the blocks of atoms with duration by title and a credited name, or an end of the lead artist's name."""
     by_name = shared.with_columns(name="names").explode("name", empty_as_null=False)
     return [_with_slots(by_name, hashed(("title_key", "name"))), *(_with_slots(shared, block) for block in _BY_ARTIST_END)]
 
 
-def untimed_title_blocks(shared: pl.DataFrame) -> list[pl.DataFrame]:
+def block_untimed_by_title(shared: pl.DataFrame) -> list[pl.DataFrame]:
     """Return the blocks by title and an end of the lead artist's name."""
     return [_blocked(shared, block) for block in _BY_ARTIST_END]
 
@@ -174,9 +174,9 @@ def _close_pairs(blocked: pl.DataFrame, titles: TitleNumbers | None = None) -> p
     Pairs that `titles` (by `place`) rule out are dropped as they are found: nearly all of two and a half million in a typical bucket.
     """
     blocks, durations = blocked["block"].to_numpy(), blocked["duration_ms"].to_numpy()
-    order = places_in_order(packed_with_duration(blocks, durations), blocks, durations)
+    order = sort_places(pack_with_duration(blocks, durations), blocks, durations)
     blocks, durations, ids = blocks[order], durations[order], blocked["atom_id"].to_numpy()[order]
-    starts = run_starts(blocks, durations // TYPO_DURATION_MS)
+    starts = find_run_starts(blocks, durations // TYPO_DURATION_MS)
     sizes = np.diff(starts, append=len(ids))
     is_searched = np.repeat(sizes <= LARGEST_BLOCK, sizes)
     blocks, durations, ids = blocks[is_searched], durations[is_searched], ids[is_searched]
@@ -193,7 +193,7 @@ def _close_pairs(blocked: pl.DataFrame, titles: TitleNumbers | None = None) -> p
     return pl.DataFrame({"a": np.minimum(one, other), "b": np.maximum(one, other)})
 
 
-def untimed_pairs(blocked: pl.DataFrame) -> pl.DataFrame:
+def find_untimed_pairs(blocked: pl.DataFrame) -> pl.DataFrame:
     """Return the pairs with a missing duration, in blocks that hold an end of the name that may be misspelt."""
     untimed = blocked.filter(pl.col("duration_ms").is_null())
     pairs = untimed.join(blocked.filter(pl.len().over("block") <= LARGEST_BLOCK), on="block", suffix="_b")
@@ -264,6 +264,6 @@ def _is_long_or_timed(key: str) -> pl.Expr:
 
 def _score_edges(pairs: pl.DataFrame) -> pl.DataFrame:
     """Return a, b, score, evidence of the compared pairs whose variants match."""
-    pairs = with_similarities(pairs.filter(variants_match(pairs)))
+    pairs = add_similarities(pairs.filter(variants_match(pairs)))
     described = pl.concat_str("a_artist_key", pl.lit(" / "), "a_title_key", pl.lit(" ~ "), "b_artist_key", pl.lit(" / "), "b_title_key")
     return pairs.select("a", "b", score=(pl.col("title_similarity") + pl.col("artist_similarity")) / 2, evidence=described)

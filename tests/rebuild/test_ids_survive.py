@@ -58,10 +58,10 @@ def ids_below(folders: Mapping[str, Path]) -> Ids:
 
 def link(paths: BuildPaths, buckets: int | None = None) -> dict[tuple[str, str], int]:
     """Linkage alone: the ids of recordings."""
-    stages.normalise_and_atoms(paths, buckets=buckets)
-    stages.edges(paths, buckets=buckets)
-    stages.clusters(paths)
-    stages.recording_ids(paths)
+    stages.write_atoms(paths, buckets=buckets)
+    stages.write_edges(paths, buckets=buckets)
+    stages.write_clusters(paths)
+    stages.write_recording_ids(paths)
     return ids_below({"recording": paths.table("recording_member")})["recording"]
 
 

@@ -27,11 +27,11 @@ from pipeline.linkage.atom_tables import (
     write_gone_atoms,
 )
 from pipeline.linkage.atoms import Atoms, make_atoms
-from pipeline.linkage.credits import credit_numbers, credits_of
-from pipeline.linkage.incremental.differences import differing_ids
+from pipeline.linkage.credits import list_credits, number_credits
+from pipeline.linkage.incremental.differences import find_differing_ids
 from pipeline.linkage.incremental.name_changes import reread_credits, write_changed_names
 from pipeline.linkage.normal_forms import normalise
-from pipeline.linkage.overrides import apart
+from pipeline.linkage.overrides import find_moves
 
 if TYPE_CHECKING:
     from pipeline.linkage.incremental.night import Night
@@ -57,9 +57,9 @@ class RecordChanges(NamedTuple):
 
 def find_record_changes(paths: BuildPaths, night: Night) -> RecordChanges:
     """Compare the content hashes of tonight's staged records with those of the base."""
-    after = staged_records.content_hashes(paths)
+    after = staged_records.read_content_hashes(paths)
     before = night.atoms.rows("atom_member", ["content_hash"])["content_hash"]
-    gone, fresh = differing_ids(before, after)
+    gone, fresh = find_differing_ids(before, after)
     return RecordChanges(gone, fresh, max(len(gone), len(fresh)) / max(1, len(after)))
 
 
@@ -69,11 +69,11 @@ def write_changed_atoms(paths: BuildPaths, night: Night, changes: RecordChanges,
     None: names with another meaning reach more than MOST_CHANGED of the atoms, and nothing but the name tables is written. Records that
     people have decided on are always made again, because a decision can reach from one key to another.
     """
-    fresh = staged_records.records_with(paths, changes.fresh)
+    fresh = staged_records.read_records_with(paths, changes.fresh)
     names, lost, renamed = write_changed_names(paths, night, changes.gone, fresh)
     if len(renamed) > MOST_CHANGED * row_count(night.folder("atom")):
         return None
-    credited = credit_numbers(credits_of(fresh.with_row_index("row")))
+    credited = number_credits(list_credits(fresh.with_row_index("row")))
     rows = normalise(fresh, *names.of(credited["name"], credited["artist"]))
     decided = find_decided_members(night.atoms, overrides)
     keys = read_keys(night.atoms, pl.concat([lost, renamed, decided["atom_id"]]))
@@ -87,10 +87,10 @@ def write_changed_atoms(paths: BuildPaths, night: Night, changes: RecordChanges,
         pending = find_atoms_with_keys(night.atoms, hash_keys(others)).join(touched, on="atom_id", how="anti")
         touched = pl.concat([touched, pending])
     made = make_atoms(rows)
-    moves = apart(overrides, made.member.select("platform", "external_id", "atom_id"))
+    moves = find_moves(overrides, made.member.select("platform", "external_id", "atom_id"))
     if moves.height:
         made = make_atoms(rows, moves)
-    gone, new = differing_ids(touched["atom_id"], made.atom["atom_id"])
+    gone, new = find_differing_ids(touched["atom_id"], made.atom["atom_id"])
     _reuse_parts(paths, night, gone, Atoms(*(some.filter(pl.col("atom_id").is_in(new.implode())) for some in made)), rows, buckets)
     return pl.concat([ids.to_frame("atom_id").with_columns(change=pl.lit(change)) for ids, change in ((gone, "gone"), (new, "made"))])
 

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 NUMBERS_PER_CHUNK = 1 << 14
 
 
-def differing_ids(before: pl.Series, after: pl.Series) -> tuple[pl.Series, pl.Series]:
+def find_differing_ids(before: pl.Series, after: pl.Series) -> tuple[pl.Series, pl.Series]:
     """Return the numbers that stand in `before` only, and those in `after` only."""
-    one, other = (ids.filter(pl.Series(differ)) for ids, differ in zip((before, after), in_differing_sums(before, after), strict=True))
+    one, other = (ids.filter(pl.Series(differ)) for ids, differ in zip((before, after), mark_differing_sums(before, after), strict=True))
     return one.filter(~one.is_in(other.implode())), other.filter(~other.is_in(one.implode()))
 
 
-def in_differing_sums(one: pl.Series, other: pl.Series) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+def mark_differing_sums(one: pl.Series, other: pl.Series) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
     """Mark the numbers (i64, evenly spread) that may stand on one side only: few, if the sides differ little.
 
     Both sides are summed by their upper bits. Equal contents give equal sums; different contents give equal sums in 1 of 2^64 cases. That

@@ -16,15 +16,15 @@ from pipeline.linkage import mapped_atoms, staged_records
 from pipeline.linkage.edge_tables import find_all_positions, has_positions, position_buckets, settle_typo_edges
 from pipeline.linkage.incremental.position_changes import Before, find_changed_positions
 from pipeline.linkage.incremental.typo_changes import (
-    changed_artist_edges,
-    changed_title_edges,
+    find_changed_artist_edges,
+    find_changed_title_edges,
     find_toggled_blocks,
     shares_block_with,
 )
-from pipeline.linkage.isrc_edges import isrc_edges
+from pipeline.linkage.isrc_edges import find_isrc_edges
 from pipeline.linkage.key_edges import KEY_COLUMNS
 from pipeline.linkage.release_positions import NO_POSITIONS
-from pipeline.linkage.typo_edges import same_artist_edges, same_title_edges
+from pipeline.linkage.typo_edges import find_same_artist_edges, find_same_title_edges
 
 if TYPE_CHECKING:
     from pipeline.linkage.incremental.night import Night
@@ -45,7 +45,7 @@ def find_changed_code_and_typo_edges(paths: BuildPaths, atoms: MappedAtoms, nigh
     titled = near.filter(pl.col("title").is_in(changed["title"].implode()))
     others = near.filter(~pl.col("atom_id").is_in(latter["atom_id"].implode()))
     toggled = find_toggled_blocks(pl.concat([others, former]), near)
-    candidates = [changed_artist_edges(near, latter["atom_id"]), changed_title_edges(titled, latter["atom_id"])]
+    candidates = [find_changed_artist_edges(near, latter["atom_id"]), find_changed_title_edges(titled, latter["atom_id"])]
     base = night.read("edge")
     by_code = base.filter(pl.col("kind") == "isrc").join(codes, left_on="evidence", right_on="isrc", how="anti")
     touched = change["atom_id"].implode()
@@ -54,10 +54,10 @@ def find_changed_code_and_typo_edges(paths: BuildPaths, atoms: MappedAtoms, nigh
         whole = {by: toggled.filter(pl.col("by") == by)["name"].unique().implode() for by in ("artist_key", "title_key")}
         in_artist, in_title = (pl.col(name).is_in(names) for name, names in whole.items())
         crowd = atoms.rows("atom", where=in_artist | in_title)
-        candidates += [same_artist_edges(crowd.filter(in_artist)), same_title_edges(crowd.filter(in_title))]
+        candidates += [find_same_artist_edges(crowd.filter(in_artist)), find_same_title_edges(crowd.filter(in_title))]
         typos = _drop_edges_within(typos, crowd, whole)
     claiming = atoms.of_atoms("atom", claims["atom_id"])
-    return pl.concat([by_code, typos, isrc_edges(claiming, claims), settle_typo_edges(atoms, candidates)])
+    return pl.concat([by_code, typos, find_isrc_edges(claiming, claims), settle_typo_edges(atoms, candidates)])
 
 
 def _drop_edges_within(typos: pl.DataFrame, crowd: pl.DataFrame, whole: dict[str, pl.Series]) -> pl.DataFrame:
@@ -87,8 +87,8 @@ def find_positions_tonight(paths: BuildPaths, atoms: MappedAtoms, night: Night) 
     changed = read_table(TABLES["atom_change"], paths.table("atom_change"))["atom_id"]
     records = [where.of_atoms("atom_member", changed, ["record"])["record"] for where in (night.atoms, atoms)]
     return find_changed_positions(
-        lambda: staged_records.barcodes(paths),
-        lambda: staged_records.tracks(paths),
+        lambda: staged_records.read_barcodes(paths),
+        lambda: staged_records.read_tracks(paths),
         lambda: atoms.pieces("atom_member", ["record", "atom_id"]),
         Before(known, pl.concat(records).unique()),
         buckets=position_buckets(paths),

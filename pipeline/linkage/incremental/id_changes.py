@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from pipeline.linkage.id_rules import Registry, assign_ids, followed, free_id
+from pipeline.linkage.id_rules import Registry, assign_ids, follow_links, require_free_id
 from pipeline.linkage.incremental.table_splicing import find_places
 from pipeline.linkage.registry import SOURCE_KEY, overlay
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 def cut_registry(registry: Registry, source_keys: pl.Series) -> Registry:
     """Return the part about these keys: every key, absent ones too, that shares an id with one of them, and the links among those."""
-    rooted = registry.keys.with_columns(root=followed("entity_id", registry.links))
-    ends = registry.links.with_columns(root=followed("old_id", registry.links))
+    rooted = registry.keys.with_columns(root=follow_links("entity_id", registry.links))
+    ends = registry.links.with_columns(root=follow_links("old_id", registry.links))
     involved = rooted.join(source_keys.to_frame("source_key"), on="source_key", how="semi").select("root").unique()
     return Registry(
         rooted.join(involved, on="root", how="semi", maintain_order="left").drop("root"),
@@ -49,8 +49,8 @@ def cut_stored_registry(stored: StoredRegistry, records: pl.DataFrame, members: 
     keys = records.select(source_key=SOURCE_KEY)
     homes = [members["recording_id"].gather(find_places(members, records).drop_nulls())]
     homes.append(rows.join(keys, on="source_key", how="semi")["entity_id"])
-    ends = stored.links.select("old_id", end=followed("old_id", stored.links))
-    known = pl.concat([ids.rename("home") for ids in homes]).unique().to_frame().select("home", end=followed("home", stored.links))
+    ends = stored.links.select("old_id", end=follow_links("old_id", stored.links))
+    known = pl.concat([ids.rename("home") for ids in homes]).unique().to_frame().select("home", end=follow_links("home", stored.links))
     joined = pl.concat([known["home"], known["end"].rename("home"), ends.join(known, on="end", how="semi")["old_id"].rename("home")])
     involved = joined.unique().implode()
     held = members.filter(pl.col("recording_id").is_in(involved)).select(source_key=SOURCE_KEY, entity_id="recording_id")
@@ -70,7 +70,7 @@ def assign_changed_ids(members: pl.DataFrame, known: Registry, redirects: pl.Dat
     Returns:
         `ids` and `registry` of these groups only, to replace `known` by (`patch_registry`); all redirects.
     """
-    assigned = assign_ids(members, known, free_id(known, next_id))
+    assigned = assign_ids(members, known, require_free_id(known, next_id))
     named = [known.keys["entity_id"], known.links["old_id"], known.links["new_id"], assigned.ids["entity_id"]]
     others = redirects.join(pl.concat([ids.rename("old_id") for ids in named]).to_frame(), on="old_id", how="anti")
     return replace(assigned, redirects=pl.concat([others, assigned.redirects]).sort("old_id"))

@@ -16,16 +16,16 @@ from pipeline.linkage.credits import (
     NO_ARTIST,
     add_part_keys,
     artist_number,
+    derive_name_forms,
     merge_names,
-    name_forms,
     name_number,
     read_credits,
 )
 from pipeline.linkage.failing_rows import run_on_rows
-from pipeline.linkage.incremental.differences import differing_ids
+from pipeline.linkage.incremental.differences import find_differing_ids
 from pipeline.linkage.incremental.table_splicing import find_insertion_places, splice_rows
 from pipeline.linkage.name_cache import write_name_tables
-from pipeline.linkage.normal_forms import add_artist_hash, names_of
+from pipeline.linkage.normal_forms import add_artist_hash, collect_names
 
 if TYPE_CHECKING:
     from pipeline.linkage.incremental.night import Night
@@ -60,12 +60,12 @@ def write_changed_names(paths: BuildPaths, night: Night, gone: pl.Series, fresh:
     """
     lost = night.atoms.rows("atom_member", ["atom_id", *_CREDITS], pl.col("content_hash").is_in(gone.implode()))
     before = night.read("artist_name")
-    artists, renamed = _splice_artists(before, staged_records.artist_names(paths))
+    artists, renamed = _splice_artists(before, staged_records.read_artist_names(paths))
     doubtful = pl.concat([lost["credit_names"].explode(empty_as_null=False), renamed.select(name_number()).to_series()]).unique()
     known = night.read("credit_name")
     in_doubt = known.select(name_number()).to_series().is_in(doubtful.implode())
     own = artists.filter(name_number().is_in(doubtful.implode())).select("name", has_id=pl.lit(value=True))
-    used = [_find_names_in_use(night, known.filter(in_doubt), lost), own, names_of(fresh)]
+    used = [_find_names_in_use(night, known.filter(in_doubt), lost), own, collect_names(fresh)]
     names = change_names(known, in_doubt, pl.concat(used))
     write_name_tables(paths, artists, names)
     both = known.select("name", before="part_keys").join(names, on="name")
@@ -86,7 +86,7 @@ def change_names(known: pl.DataFrame, in_doubt: pl.Series, used: pl.DataFrame) -
     as_before = known.filter(~in_doubt).join(used, on="name", how="semi").select("name", "has_id")
     again = merge_names(pl.concat([used, as_before]))
     forms = known.select("name", "name_key", "parts").join(again, on="name", how="semi")
-    forms = pl.concat([forms, name_forms(again.join(forms, on="name", how="anti")["name"])])
+    forms = pl.concat([forms, derive_name_forms(again.join(forms, on="name", how="anti")["name"])])
     stays = known.filter(~in_doubt).join(again, on="name", how="anti")
     columns = ["name", "has_id", "name_key", "parts"]
     return add_part_keys(pl.concat([stays.select(columns), again.join(forms, on="name").select(columns)]))
@@ -113,7 +113,7 @@ def _splice_artists(before: pl.DataFrame, after: pl.DataFrame) -> tuple[pl.DataF
     `before`: table `artist_name` of the base. Unchanged rows, nearly all, are not sorted again.
     """
     was, is_ = (table.select(row=hashed(table.columns)).to_series() for table in (before, after))
-    left, entered = (ids.is_in(differing.implode()) for ids, differing in zip((was, is_), differing_ids(was, is_), strict=True))
+    left, entered = (ids.is_in(differing.implode()) for ids, differing in zip((was, is_), find_differing_ids(was, is_), strict=True))
     new = after.filter(entered).sort(TABLES["artist_name"].order)
     found = splice_rows(before, left.arg_true().to_numpy(), new, find_insertion_places(before, new, "artist_id").to_numpy())
     return found, pl.concat([before.filter(left), new])

@@ -104,7 +104,7 @@ def record_decision(paths: BuildPaths, night: Night) -> Night:
     return night
 
 
-def current_night(paths: BuildPaths) -> Night:
+def read_night(paths: BuildPaths) -> Night:
     """Return what `begin_night` decided; without a base when it did not run, or when the base was pruned since."""
     try:
         note = json.loads(_decision_file(paths).read_text())

@@ -15,9 +15,9 @@ from pipeline.linkage.release_positions import (
     CODED_SCHEMA,
     CONTESTED_SCHEMA,
     Positions,
-    contested_rows,
+    find_contested_rows,
+    find_sum_slots,
     sum_positions,
-    sum_slots,
 )
 
 if TYPE_CHECKING:
@@ -56,11 +56,11 @@ def find_changed_positions(releases: Frames, tracks: Frames, members: Frames, be
         again = pl.concat([frame["gtin"].filter(_is_touched(frame, differ, touched)) for frame in coded]).unique()
         known = before.positions.contested
         gtin = known["place"] // (1 << DISC_BITS + TRACK_BITS)
-        rows.append(known.filter(pl.Series(~differ[0][sum_slots(gtin, differ.shape[1])]) & ~gtin.is_in(again.implode())))
+        rows.append(known.filter(pl.Series(~differ[0][find_sum_slots(gtin, differ.shape[1])]) & ~gtin.is_in(again.implode())))
         few = [frame.filter(pl.col("gtin").is_in(again.implode())) for frame in coded]
         buckets = 1 + (buckets - 1) * sum(map(len, few)) // max(1, sum(map(len, coded)))
         coded = few
-    rows += contested_rows(coded, tracks, members, buckets)
+    rows += find_contested_rows(coded, tracks, members, buckets)
     return Positions(pl.concat(rows).sort("place", "platform", "atom_id"), sums, before.positions.judged)
 
 
@@ -69,5 +69,5 @@ def _is_touched(coded: pl.DataFrame, differ: npt.NDArray[np.bool_], touched: pl.
 
     `differ`: which slots of the sums differ; `touched`: releases with a record whose atom changed.
     """
-    by_sum = [differ[side][sum_slots(coded[name], differ.shape[1])] for side, name in enumerate(("gtin", "release"))]
+    by_sum = [differ[side][find_sum_slots(coded[name], differ.shape[1])] for side, name in enumerate(("gtin", "release"))]
     return pl.Series(by_sum[0] | by_sum[1]) | coded["release"].is_in(touched.implode())

@@ -20,7 +20,14 @@ from pipeline.linkage.incremental.id_changes import assign_changed_ids, cut_stor
 from pipeline.linkage.incremental.table_splicing import find_insertion_places, find_places, replace_rows, splice_rows
 from pipeline.linkage.record_ids import KIND, RecordIds
 from pipeline.linkage.recording_tables import settle_owners
-from pipeline.linkage.registry import RegistryWriter, StoredRegistry, conclude, is_exception, published_redirects, work_folder
+from pipeline.linkage.registry import (
+    RegistryWriter,
+    StoredRegistry,
+    is_exception,
+    read_published_redirects,
+    work_folder,
+    write_redirects_and_next_id,
+)
 
 if TYPE_CHECKING:
     from pipeline.linkage.id_rules import Assignment
@@ -36,7 +43,7 @@ def write_changed_recordings(paths: BuildPaths, atoms: MappedAtoms, night: Night
     before = night.read("recording_member")
     stored = StoredRegistry(paths, KIND, before)
     reach = _find_reach(paths, atoms, night, cluster, stored, before)
-    redirects = published_redirects(paths, KIND)
+    redirects = read_published_redirects(paths, KIND)
     assigned = assign_changed_ids(reach.members.select("group", "source_key"), reach.known, redirects, stored.next_id)
     rows = reach.members.join(assigned.ids.rename({"entity_id": "recording_id"}), on="group", how="left")
     _write_registry(paths, stored, reach.known, assigned, rows)
@@ -61,7 +68,7 @@ def _write_registry(paths: BuildPaths, stored: StoredRegistry, known: Registry, 
     folder = work_folder(paths, KIND)
     with RegistryWriter(folder / "id_registry") as writer:
         writer.write(KIND, exceptions.keys, exceptions.links)
-    conclude(folder, KIND, assigned.redirects, assigned.next_id)
+    write_redirects_and_next_id(folder, KIND, assigned.redirects, assigned.next_id)
 
 
 def _splice_members(before: pl.DataFrame, gone: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:

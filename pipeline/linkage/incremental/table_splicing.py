@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from pipeline.linkage.sorted_runs import places_of_runs
+from pipeline.linkage.sorted_runs import list_run_places
 
 if TYPE_CHECKING:
     from pipeline.linkage.sorted_runs import Places
@@ -32,7 +32,7 @@ def replace_rows(table: pl.DataFrame, key: str, keys: pl.Series, new: pl.DataFra
     """Return `table`, sorted by `key`, with `new` instead of all rows that have one of `keys`; `new` is sorted and has no other keys."""
     wanted = keys.unique().sort()
     first, end = (table[key].search_sorted(wanted, side=side).to_numpy().astype(np.int64) for side in ("left", "right"))
-    return splice_rows(table, places_of_runs(first, end - first), new, table[key].search_sorted(new[key], side="left").to_numpy())
+    return splice_rows(table, list_run_places(first, end - first), new, table[key].search_sorted(new[key], side="left").to_numpy())
 
 
 def find_insertion_places(table: pl.DataFrame, rows: pl.DataFrame, name: str = "external_id") -> pl.Series:

@@ -14,15 +14,15 @@ from pipeline.linkage.guards import TYPO_DURATION_MS
 from pipeline.linkage.typo_edges import (
     DURATION_SLOT,
     TitleNumbers,
+    block_timed_by_artist,
+    block_timed_by_title,
+    block_untimed_by_artist,
+    block_untimed_by_title,
     compare_artists,
     compare_titles,
     filter_shared_titles,
+    find_untimed_pairs,
     order_pairs,
-    timed_artist_blocks,
-    timed_title_blocks,
-    untimed_artist_blocks,
-    untimed_pairs,
-    untimed_title_blocks,
 )
 
 
@@ -38,22 +38,22 @@ def shares_block_with(changed: pl.DataFrame) -> pl.Expr:
     return near
 
 
-def changed_artist_edges(atoms: pl.DataFrame, changed: pl.Series) -> pl.DataFrame:
+def find_changed_artist_edges(atoms: pl.DataFrame, changed: pl.Series) -> pl.DataFrame:
     """Return the rows of `typo_edges.same_artist_edges` with one of these atoms (ids)."""
     known = atoms.filter(pl.col("artist_key") != "")
-    pairs = [_close_pairs(blocked, changed) for blocked in timed_artist_blocks(known)]
-    pairs += [_untimed_pairs(blocked, changed) for blocked in untimed_artist_blocks(known)]
+    pairs = [_close_pairs(blocked, changed) for blocked in block_timed_by_artist(known)]
+    pairs += [_untimed_pairs(blocked, changed) for blocked in block_untimed_by_artist(known)]
     found = pl.concat(pairs)
     # Few atoms are in a pair: only their titles are worth turning into numbers.
     known = known.filter(pl.col("atom_id").is_in(found["a"].implode()) | pl.col("atom_id").is_in(found["b"].implode()))
     return compare_titles(found, known, TitleNumbers.of(known))
 
 
-def changed_title_edges(atoms: pl.DataFrame, changed: pl.Series) -> pl.DataFrame:
+def find_changed_title_edges(atoms: pl.DataFrame, changed: pl.Series) -> pl.DataFrame:
     """Return the rows of `typo_edges.same_title_edges` with one of these atoms (ids)."""
     known = filter_shared_titles(atoms)
-    pairs = [_close_pairs(blocked, changed) for blocked in timed_title_blocks(known)]
-    pairs += [_untimed_pairs(blocked, changed) for blocked in untimed_title_blocks(known)]
+    pairs = [_close_pairs(blocked, changed) for blocked in block_timed_by_title(known)]
+    pairs += [_untimed_pairs(blocked, changed) for blocked in block_untimed_by_title(known)]
     return compare_artists(pl.concat(pairs), known)
 
 
@@ -67,7 +67,7 @@ def _close_pairs(blocked: pl.DataFrame, changed: pl.Series) -> pl.DataFrame:
 
 
 def _untimed_pairs(blocked: pl.DataFrame, changed: pl.Series) -> pl.DataFrame:
-    pairs = untimed_pairs(_filter_blocks(blocked, changed))
+    pairs = find_untimed_pairs(_filter_blocks(blocked, changed))
     return pairs.filter(pl.any_horizontal(pl.col(name).is_in(changed.implode()) for name in ("a", "b")))
 
 
@@ -89,8 +89,8 @@ def find_toggled_blocks(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFra
 def _find_crowded_blocks(atoms: pl.DataFrame) -> pl.DataFrame:
     found = [pl.DataFrame(schema={"name": pl.String, "block": pl.UInt64, "slot": pl.Int32, "by": pl.String})]
     for by, timed, untimed in (
-        ("artist_key", timed_artist_blocks, untimed_artist_blocks),
-        ("title_key", timed_title_blocks, untimed_title_blocks),
+        ("artist_key", block_timed_by_artist, block_untimed_by_artist),
+        ("title_key", block_timed_by_title, block_untimed_by_title),
     ):
         hashes = atoms[by].hash()
         times = hashes.value_counts().filter(pl.col("count") > typo_edges.LARGEST_BLOCK)[by]

@@ -11,7 +11,7 @@ from catalog_store.record_keys.content_hash import LINKED_COLUMNS, content_hash
 from catalog_store.record_keys.new_records import FILE, new_records
 from catalog_store.tables import TABLES
 from pipeline.dumps.staging.staging_writer import StagingWriter
-from pipeline.linkage.staged_records import records_with
+from pipeline.linkage.staged_records import read_records_with
 from pipeline.paths import BuildPaths
 
 if TYPE_CHECKING:
@@ -80,17 +80,17 @@ def test_records_are_found_wherever_they_stand(file: str, paths: BuildPaths) -> 
     if file == "gone":
         (folder / FILE).unlink()
     wanted = linked("39 Hello", "3 Halo", "4 Goodbye")
-    assert records_with(paths, wanted["content_hash"]).sort("content_hash").equals(linked("39 Hello", "3 Halo"))
+    assert read_records_with(paths, wanted["content_hash"]).sort("content_hash").equals(linked("39 Hello", "3 Halo"))
 
 
 def test_nothing_is_read_but_what_was_laid_aside_when_that_is_all(paths: BuildPaths) -> None:
     folder = stage(paths, records(*FIRST[:-1], "39 Hello"))
     (folder / "source_recording" / "part-00000.parquet").write_bytes(b"no table")
-    assert records_with(paths, linked("39 Hello")["content_hash"]).equals(linked("39 Hello"))
+    assert read_records_with(paths, linked("39 Hello")["content_hash"]).equals(linked("39 Hello"))
 
 
 def test_a_torn_table_of_the_night_before_costs_the_shortcut_and_nothing_else(paths: BuildPaths) -> None:
     (paths.staging(PLATFORM) / "source_recording" / "part-00000.parquet").write_bytes(b"no table")
     folder = stage(paths, records(*FIRST[:-1], "39 Hello"))
     assert new_records(folder) is None
-    assert records_with(paths, linked("39 Hello")["content_hash"]).equals(linked("39 Hello"))
+    assert read_records_with(paths, linked("39 Hello")["content_hash"]).equals(linked("39 Hello"))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from catalog_store.tables import TABLES
 from catalog_store.tables.linkage import EDGE_KINDS
-from pipeline.linkage.clusters import clusters
+from pipeline.linkage.clusters import build_clusters
 
 if TYPE_CHECKING:
     import random
@@ -52,7 +52,7 @@ def test_clusters_are_sound_connected_and_independent_of_edge_order(
     pairs: list[tuple[int, int]], seconds: list[int], variants: list[str]
 ) -> None:
     atoms = atom_rows([second * 1000 for second in seconds], variants)
-    found = dict(clusters(atoms, edge_table(pairs)).iter_rows())
+    found = dict(build_clusters(atoms, edge_table(pairs)).iter_rows())
     whole = oracle(15, pairs)
     for cluster in set(found.values()):
         held = [atom for atom in found if found[atom] == cluster]
@@ -62,53 +62,53 @@ def test_clusters_are_sound_connected_and_independent_of_edge_order(
         kinds = {variants[atom] for atom in held}
         assert not {"live:a", "live:b"} <= kinds
         assert not ("" in kinds and len(kinds) > 1)
-    assert dict(clusters(atoms, edge_table(pairs[::-1])).iter_rows()) == found
+    assert dict(build_clusters(atoms, edge_table(pairs[::-1])).iter_rows()) == found
 
 
 def test_a_chain_of_good_edges_is_cut_where_it_spans_too_much() -> None:
     atoms = atom_rows([100_000, 107_000, 114_000, 121_000])
-    found = clusters(atoms, edge_table([(0, 1), (1, 2), (2, 3)]))["cluster_id"].to_list()
+    found = build_clusters(atoms, edge_table([(0, 1), (1, 2), (2, 3)]))["cluster_id"].to_list()
     assert found == [0, 0, 0, 3]
 
 
 def test_the_weakest_evidence_gives_way() -> None:
     atoms = atom_rows([100_000, 110_000, 120_000])
     edges = pl.concat([edge_table([(0, 1)], "typo", 0.9), edge_table([(1, 2)], "isrc", 0.8)])
-    assert clusters(atoms, edges)["cluster_id"].to_list() == [0, 1, 1]
+    assert build_clusters(atoms, edges)["cluster_id"].to_list() == [0, 1, 1]
 
 
 def test_a_bare_live_does_not_join_two_places() -> None:
     atoms = atom_rows([None, None, None], ["live:paris", "live", "live:rome"])
-    assert clusters(atoms, edge_table([(0, 1), (1, 2)]))["cluster_id"].n_unique() == 2
+    assert build_clusters(atoms, edge_table([(0, 1), (1, 2)]))["cluster_id"].n_unique() == 2
 
 
 def test_the_duration_of_a_single_record_does_not_cut_a_cluster() -> None:
     atoms = atom_rows([200_000, 201_000, 240_000], records=[5, 3, 1])
-    assert clusters(atoms, edge_table([(0, 1), (0, 2)]))["cluster_id"].to_list() == [0, 0, 0]
+    assert build_clusters(atoms, edge_table([(0, 1), (0, 2)]))["cluster_id"].to_list() == [0, 0, 0]
 
 
 def test_atoms_without_edges_are_their_own_clusters() -> None:
-    assert clusters(atom_rows([1, 2]), edge_table([]))["cluster_id"].to_list() == [0, 1]
-    assert clusters(atom_rows([]), edge_table([])).is_empty()
+    assert build_clusters(atom_rows([1, 2]), edge_table([]))["cluster_id"].to_list() == [0, 1]
+    assert build_clusters(atom_rows([]), edge_table([])).is_empty()
 
 
 def test_a_must_link_stands_above_the_span_guard_and_lets_each_side_gather_its_own() -> None:
     atoms = atom_rows([100_000, 200_000, 105_000, 195_000, 150_000])
     edges = pl.concat([edge_table([(0, 1)], "override"), edge_table([(0, 2), (1, 3), (0, 4)])])
-    assert clusters(atoms, edges)["cluster_id"].to_list() == [0, 0, 0, 0, 4]
+    assert build_clusters(atoms, edges)["cluster_id"].to_list() == [0, 0, 0, 0, 4]
 
 
 def test_a_must_link_is_heeded_before_the_evidence_that_contradicts_it() -> None:
     atoms = atom_rows([100_000] * 3)
     edges = pl.concat([edge_table([(0, 1)], "isrc"), edge_table([(1, 2)], "override")])
-    assert clusters(atoms, edges, foes((0, 2)))["cluster_id"].to_list() == [0, 1, 1]
+    assert build_clusters(atoms, edges, foes((0, 2)))["cluster_id"].to_list() == [0, 1, 1]
 
 
 def test_a_cannot_link_cuts_the_weakest_edge_between_the_two() -> None:
     atoms = atom_rows([100_000] * 4)
     edges = pl.concat([edge_table([(0, 1), (2, 3)], "isrc"), edge_table([(1, 2)], "typo", 0.9)])
-    assert clusters(atoms, edges, foes((3, 0)))["cluster_id"].to_list() == [0, 0, 2, 2]
-    assert clusters(atoms, edges, foes())["cluster_id"].to_list() == [0, 0, 0, 0]
+    assert build_clusters(atoms, edges, foes((3, 0)))["cluster_id"].to_list() == [0, 0, 2, 2]
+    assert build_clusters(atoms, edges, foes())["cluster_id"].to_list() == [0, 0, 0, 0]
 
 
 def foes(*pairs: tuple[int, int]) -> pl.DataFrame:
@@ -152,8 +152,8 @@ def test_decisions_and_evidence_give_the_clusters_that_brute_force_finds(
 ) -> None:
     table = pl.concat([edge_table([(one, other)], kind) for one, other, kind in edges] + [edge_table([])])
     atoms = atom_rows([second * 1000 for second in seconds])
-    found = clusters(atoms, table, foes(*pairs))
+    found = build_clusters(atoms, table, foes(*pairs))
     held = {frozenset(ids) for ids in found.group_by("cluster_id").agg("atom_id")["atom_id"].to_list()}
     assert held == best_first(edges, seconds, pairs)
     mixed = [pair[::-1] for pair in chance.sample(pairs, len(pairs))]
-    assert clusters(atoms.reverse(), table.sample(fraction=1, shuffle=True, seed=chance.randint(0, 9)), foes(*mixed)).equals(found)
+    assert build_clusters(atoms.reverse(), table.sample(fraction=1, shuffle=True, seed=chance.randint(0, 9)), foes(*mixed)).equals(found)

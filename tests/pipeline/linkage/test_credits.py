@@ -3,7 +3,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from pipeline.linkage.credits import cut_places, name_table
+from pipeline.linkage.credits import build_name_table, find_cuts
 
 KNOWN = [
     "Earth, Wind & Fire", "Mira", "Kask", "Tyler, The Creator", "Glenn Moor", "Simon & Garfunkel", "Crosby, Stills, Nash & Young",
@@ -13,7 +13,7 @@ KNOWN = [
 
 def table(*joined: str) -> pl.DataFrame:
     names = [*KNOWN, *joined]
-    return name_table(pl.DataFrame({"name": names, "has_id": [name in KNOWN for name in names]}))
+    return build_name_table(pl.DataFrame({"name": names, "has_id": [name in KNOWN for name in names]}))
 
 
 @pytest.mark.parametrize(
@@ -46,17 +46,17 @@ def test_joined_names_are_cut_into_the_artists_that_are_known(joined: str, keys:
 
 
 def test_places_and_spans_of_the_parts_do_not_overlap() -> None:
-    places = cut_places(table("Earth, Wind & Fire feat. Mira")).filter(pl.col("name").str.contains("Mira"))
+    places = find_cuts(table("Earth, Wind & Fire feat. Mira")).filter(pl.col("name").str.contains("Mira"))
     assert places.select("place", "span", "part_key").rows() == [(0, 3, "earthwindandfire"), (3, 1, "mira")]
 
 
 def test_other_names_of_the_build_decide_and_their_order_does_not() -> None:
     joined = pl.DataFrame({"name": ["Mira & Kask", "Mira"], "has_id": [False, True]})
-    assert name_table(joined).filter(name="Mira & Kask")["part_keys"].to_list() == [["mira", "kask"]]
-    assert name_table(joined.reverse()).equals(name_table(joined))
+    assert build_name_table(joined).filter(name="Mira & Kask")["part_keys"].to_list() == [["mira", "kask"]]
+    assert build_name_table(joined.reverse()).equals(build_name_table(joined))
     alone = joined.with_columns(has_id=pl.lit(value=False))
-    assert name_table(alone).filter(name="Mira & Kask")["part_keys"].to_list() == [None]
+    assert build_name_table(alone).filter(name="Mira & Kask")["part_keys"].to_list() == [None]
 
 
 def test_no_names_give_an_empty_table() -> None:
-    assert name_table(pl.DataFrame(schema={"name": pl.String, "has_id": pl.Boolean})).is_empty()
+    assert build_name_table(pl.DataFrame(schema={"name": pl.String, "has_id": pl.Boolean})).is_empty()

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 import pytest
 
-from pipeline.linkage.golden_pairs import GoldenPairError, golden_records, judge, load_golden_pairs
+from pipeline.linkage.golden_pairs import GoldenPairError, build_golden_records, judge, load_golden_pairs
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -69,7 +69,7 @@ def test_a_linkage_that_joins_nothing_has_the_pairs_together_for_its_errors() ->
 
 def test_a_pair_becomes_two_rows_of_staging(tmp_path: Path) -> None:
     (tmp_path / "pairs.yaml").write_text(PAIR)
-    rows = golden_records(load_golden_pairs(tmp_path / "pairs.yaml")).to_dicts()
+    rows = build_golden_records(load_golden_pairs(tmp_path / "pairs.yaml")).to_dicts()
     assert [row["external_id"] for row in rows] == ["one/a", "one/b"]
     assert [row["duration_ms"] for row in rows] == [200_000, 201_000]
     assert rows[1]["isrcs"] == ["GBABC2100001"]

@@ -11,17 +11,17 @@ from rapidfuzz.distance import OSA
 
 from catalog_store.tables import TABLES
 from pipeline.linkage import guards
-from pipeline.linkage.clusters import clusters
+from pipeline.linkage.clusters import build_clusters
 from pipeline.linkage.guards import (
     Letters,
-    compared,
+    add_compared_columns,
+    add_verdict,
+    can_be_one_recording,
     differ_in_length_only,
-    guards_off,
+    disable_guards,
     is_typo,
-    one_recording_variants,
-    similarity,
+    measure_similarity,
     variants_match,
-    verdict,
 )
 
 LETTERS = "abcdefghijklmnopqrstuvwxy"
@@ -45,7 +45,7 @@ def judged(one: dict[str, object], other: dict[str, object]) -> tuple[str | None
         rows = [{**PLAIN, "atom_id": number, **changes} for number, changes in enumerate(sides)]
         atoms = TABLES["atom"].conform(pl.DataFrame(rows, schema=TABLES["atom"].polars_schema))
         pair = pl.DataFrame({"a": [0], "b": [1]}, schema={"a": pl.Int64, "b": pl.Int64})
-        found.append(verdict(compared(pair, atoms)).select("reason", "score").row(0))
+        found.append(add_verdict(add_compared_columns(pair, atoms)).select("reason", "score").row(0))
     assert found[0] == found[1]
     return found[0]
 
@@ -145,11 +145,11 @@ def test_within_guards_off_everything_passes_and_behind_it_nothing_has_changed()
     far = titled("wholly other") | by("nobody") | with_duration(900_000, variant="live")
     apart = pl.DataFrame({"a_variant": ["live"], "b_variant": [""]})
     assert judged({}, far)[0] == "variant"
-    with guards_off():
-        assert not guards.guarded()
+    with disable_guards():
+        assert not guards.are_guards_on()
         assert judged({}, far)[0] is None
         assert variants_match(apart).to_list() == [True]
-    assert guards.guarded()
+    assert guards.are_guards_on()
     assert judged({}, far)[0] == "variant"
     assert variants_match(apart).to_list() == [False]
 
@@ -186,7 +186,7 @@ def test_letters_rule_out_only_what_is_no_typing_error(pairs: list[tuple[str, st
 
 def test_similarity_counts_a_transposition_once() -> None:
     pairs = [("abcd", "abdc"), ("abcd", "abxx"), ("", ""), ("", "a"), ("same", "same")]
-    found = similarity(pl.Series([one for one, _ in pairs]), pl.Series([other for _, other in pairs]))
+    found = measure_similarity(pl.Series([one for one, _ in pairs]), pl.Series([other for _, other in pairs]))
     assert found.to_list() == [0.75, 0.5, 1.0, 0.0, 1.0] == [OSA.normalized_similarity(*pair) for pair in pairs]
 
 
@@ -220,7 +220,7 @@ def test_lengths_of_a_song_are_four_kinds_alone_or_together(one: str, other: str
     ],
 )
 def test_variants_of_one_recording_have_the_same_kinds_and_nearly_the_same_names(one: str, other: str, is_one: bool) -> None:  # noqa: FBT001
-    assert one_recording_variants(one, other) is one_recording_variants(other, one) is is_one
+    assert can_be_one_recording(one, other) is can_be_one_recording(other, one) is is_one
 
 
 def clustered(durations: list[int | None], records: list[int] | None = None, scores: tuple[float, ...] = (1.0, 1.0)) -> list[int]:
@@ -232,7 +232,7 @@ def clustered(durations: list[int | None], records: list[int] | None = None, sco
     )
     rows = [{"atom_id_a": atom, "atom_id_b": atom + 1, "kind": "isrc", "score": scores[atom], "evidence": ""} for atom in range(count - 1)]
     edges = TABLES["edge"].conform(pl.DataFrame(rows, schema=TABLES["edge"].polars_schema))
-    return clusters(atoms, edges)["cluster_id"].to_list()
+    return build_clusters(atoms, edges)["cluster_id"].to_list()
 
 
 @pytest.mark.parametrize(
@@ -262,5 +262,5 @@ def test_cut_chain_keeps_the_better_edge() -> None:
     assert clustered([100_000, 110_000, 120_000], scores=(0.8, 0.9)) == [0, 1, 1]
     assert clustered([100_000, 110_000, 120_000], scores=(0.9, 0.8)) == [0, 0, 2]
     assert clustered([100_000, 110_000, 120_000], scores=(0.9, 0.9)) == [0, 0, 2]
-    with guards_off():
+    with disable_guards():
         assert clustered([100_000, 110_000, 120_000]) == [0, 0, 0]

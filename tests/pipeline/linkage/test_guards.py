@@ -5,7 +5,7 @@ import pytest
 
 from catalog_store.tables import TABLES
 from pipeline.linkage import guards
-from pipeline.linkage.guards import compared, is_typo, variants_match, verdict
+from pipeline.linkage.guards import add_compared_columns, add_verdict, is_typo, variants_match
 from tests.pipeline.linkage.worlds import Records
 
 
@@ -25,7 +25,7 @@ def judged(one: dict[str, object], other: dict[str, object]) -> str | None:
     rows = [{**plain, "atom_id": number, **changes} for number, changes in enumerate((one, other))]
     atoms = TABLES["atom"].conform(pl.DataFrame(rows, schema=TABLES["atom"].polars_schema))
     pair = pl.DataFrame({"a": [0], "b": [1]}, schema={"a": pl.Int64, "b": pl.Int64})
-    reason: str | None = verdict(compared(pair, atoms))["reason"].item()
+    reason: str | None = add_verdict(add_compared_columns(pair, atoms))["reason"].item()
     return reason
 
 

@@ -13,7 +13,7 @@ from catalog_store.tables.files import read_table
 from pipeline.dumps.intake.adapters import stage_dump
 from pipeline.linkage import link
 from pipeline.linkage.evaluation import evaluate
-from pipeline.linkage.guards import guarded, guards_off
+from pipeline.linkage.guards import are_guards_on, disable_guards
 from pipeline.paths import BuildPaths
 from simulator import SimulationSettings, write_world
 
@@ -50,9 +50,9 @@ def mixed(staged: tuple[dict[str, pl.DataFrame], pl.DataFrame]) -> int:
 def test_mixed_recordings_grow_a_hundredfold_without_the_guards(staged: tuple[dict[str, pl.DataFrame], pl.DataFrame]) -> None:
     """A world of this size has none or one with them; none counts as one, or any growth would do."""
     kept = mixed(staged)
-    with guards_off():
-        assert not guarded()
+    with disable_guards():
+        assert not are_guards_on()
         unguarded = mixed(staged)
-    assert guarded()
+    assert are_guards_on()
     assert kept <= 2
     assert unguarded >= GROWTH * max(1, kept)

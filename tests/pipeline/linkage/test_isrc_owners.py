@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from catalog_store.tables import TABLES
-from pipeline.linkage.isrc_owners import isrc_owners
+from pipeline.linkage.isrc_owners import assign_isrc_owners
 
 CODE = "GBABC1700001"
 
@@ -29,7 +29,7 @@ def owners(claims: list[tuple[str, int, int, int]], atoms: list[dict[str, object
     schema = {"platform": pl.String, "recording_id": pl.Int64, "atom_id": pl.Int64, "record_count": pl.Int64}
     frame = pl.DataFrame(claims, schema=schema, orient="row").group_by("recording_id", "atom_id")
     frame = frame.agg(pl.col("record_count").sum(), platforms=pl.col("platform").sort())
-    return isrc_owners(
+    return assign_isrc_owners(
         frame.with_columns(isrc=pl.lit(CODE)), TABLES["atom"].conform(pl.DataFrame(atoms, schema=TABLES["atom"].polars_schema))
     )
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import polars as pl
 
 from catalog_store.tables import TABLES
-from pipeline.linkage.credits import name_table
-from pipeline.linkage.normal_forms import names_of, normalise
+from pipeline.linkage.credits import build_name_table
+from pipeline.linkage.normal_forms import collect_names, normalise
 from tests.pipeline.linkage.worlds import STAGED, Records
 
 
@@ -16,7 +16,9 @@ def test_the_first_primary_artist_leads_wherever_guests_stand() -> None:
         row["artists"] = list(reversed(row["artists"]))
     other = Records().add("c", artists="Dido").rows
     rows = STAGED.conform(pl.DataFrame(other + made, schema_overrides=STAGED.polars_schema))
-    read = normalise(rows, name_table(names_of(rows, None)), TABLES["artist_name"].empty()).filter(pl.col("external_id").is_in(["a", "b"]))
+    read = normalise(rows, build_name_table(collect_names(rows, None)), TABLES["artist_name"].empty()).filter(
+        pl.col("external_id").is_in(["a", "b"])
+    )
     assert read["artist_key"].to_list() == ["cher", "cher"]
     assert read["lead"].n_unique() == 1
     assert read["names"].to_list() == [["cher", "dido"], ["abba", "cher"]]

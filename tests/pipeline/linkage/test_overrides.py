@@ -11,18 +11,18 @@ from hypothesis import strategies as st
 
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import write_table
-from pipeline.linkage.clusters import clusters
+from pipeline.linkage.clusters import build_clusters
 from pipeline.linkage.overrides import (
     CANNOT,
     MUST,
     NO_OVERRIDES,
     OverridesError,
-    absent_records,
-    apart,
-    cannot_atoms,
+    build_must_edges,
+    find_absent_records,
+    find_cannot_pairs,
+    find_moves,
     load_overrides,
-    must_edges,
-    remarks,
+    report_overrides,
 )
 from tests.conftest import run_module
 
@@ -57,7 +57,7 @@ def load(tmp_path: Path):  # noqa: ANN201 - a loader of texts
 
 
 def moved(overrides: Overrides, atoms: dict[int, str]) -> dict[str, tuple[int, int]]:
-    return {record: (atom, part) for _, record, atom, part in apart(overrides, members(atoms)).iter_rows()}
+    return {record: (atom, part) for _, record, atom, part in find_moves(overrides, members(atoms)).iter_rows()}
 
 
 def test_a_decision_keeps_its_place_reason_name_and_day(load) -> None:  # noqa: ANN001
@@ -72,9 +72,9 @@ def test_a_file_without_decisions_decides_nothing(load, text: str) -> None:  # n
     overrides = load(text)
     assert overrides.entries == ()
     for decided in (
-        apart(overrides, members({1: "ab"})),
-        must_edges(NO_OVERRIDES, members({1: "ab"})),
-        cannot_atoms(overrides, members({})),
+        find_moves(overrides, members({1: "ab"})),
+        build_must_edges(NO_OVERRIDES, members({1: "ab"})),
+        find_cannot_pairs(overrides, members({})),
     ):
         assert decided.is_empty()
 
@@ -142,7 +142,11 @@ def test_a_decision_that_stands_twice_is_refused(load) -> None:  # noqa: ANN001
 
 def test_records_that_no_dump_holds_are_told_with_their_entry(load) -> None:  # noqa: ANN001
     overrides = load(entries((MUST, "ab"), (CANNOT, "ax")))
-    assert absent_records(overrides, members({1: "b"})).rows() == [("store_a", "a", 1, 1), ("store_a", "a", 2, 5), ("store_a", "x", 2, 5)]
+    assert find_absent_records(overrides, members({1: "b"})).rows() == [
+        ("store_a", "a", 1, 1),
+        ("store_a", "a", 2, 5),
+        ("store_a", "x", 2, 5),
+    ]
 
 
 def test_of_two_foes_in_one_atom_the_one_named_later_leaves_with_its_body(load) -> None:  # noqa: ANN001
@@ -161,12 +165,12 @@ def test_foes_that_meet_over_a_chain_of_atoms_and_must_links_are_parted(load) ->
 
 
 def test_a_must_link_becomes_the_strongest_edge_with_the_decision_as_evidence(load) -> None:  # noqa: ANN001
-    edges = must_edges(load(entries((MUST, "ab"), (MUST, "cd"))), members({5: "b", 3: "a", 9: "cd"}))
+    edges = build_must_edges(load(entries((MUST, "ab"), (MUST, "cd"))), members({5: "b", 3: "a", 9: "cd"}))
     assert edges.rows() == [(3, 5, "override", 1.0, "store_a:a = store_a:b: heard both (m.keller, 2026-03-01)")]
 
 
 def test_must_links_hold_by_way_of_a_record_that_is_in_no_dump(load) -> None:  # noqa: ANN001
-    edges = must_edges(load(entries((MUST, "ab"), (MUST, "bc"))), members({1: "a", 2: "c"}))
+    edges = build_must_edges(load(entries((MUST, "ab"), (MUST, "bc"))), members({1: "a", 2: "c"}))
     assert edges.select("atom_id_a", "atom_id_b", "evidence").rows() == [
         (1, 2, "store_a:a = store_a:c: linked by way of records that no dump holds")
     ]
@@ -174,13 +178,13 @@ def test_must_links_hold_by_way_of_a_record_that_is_in_no_dump(load) -> None:  #
 
 def test_a_cannot_link_holds_for_all_that_is_must_linked_to_either_side(load) -> None:  # noqa: ANN001
     overrides = load(entries((CANNOT, "ab"), (MUST, "bc")))
-    assert cannot_atoms(overrides, members({4: "c", 2: "a"})).rows() == [(2, 4)]
-    assert cannot_atoms(overrides, members({4: "b", 2: "c"})).is_empty()
+    assert find_cannot_pairs(overrides, members({4: "c", 2: "a"})).rows() == [(2, 4)]
+    assert find_cannot_pairs(overrides, members({4: "b", 2: "c"})).is_empty()
 
 
 def test_foes_left_in_one_atom_are_a_mistake(load) -> None:  # noqa: ANN001
     with pytest.raises(ValueError, match="atom 4 holds records that must stay apart"):
-        cannot_atoms(load(entries((CANNOT, "ab"))), members({4: "ab"}))
+        find_cannot_pairs(load(entries((CANNOT, "ab"))), members({4: "ab"}))
 
 
 def test_the_command_says_what_the_live_snapshot_lacks_and_what_it_treats_otherwise(tmp_path: Path) -> None:
@@ -188,7 +192,7 @@ def test_the_command_says_what_the_live_snapshot_lacks_and_what_it_treats_otherw
     write_table(TABLES["recording_member"], tmp_path / "current" / "tables" / "recording_member", recordings)
     file = tmp_path / "overrides.yaml"
     file.write_text(entries((MUST, "abc"), (CANNOT, "bx")))
-    size, *said = remarks(file, tmp_path)
+    size, *said = report_overrides(file, tmp_path)
     assert size == {"entries": 2, "must_link": 1, "cannot_link": 1, "records": 4}
     assert [(remark["remark"], remark["entry"]) for remark in said] == [
         ("the catalog has no such record", 2),
@@ -196,7 +200,7 @@ def test_the_command_says_what_the_live_snapshot_lacks_and_what_it_treats_otherw
         ("the catalog does not follow this", 1),
     ]
     assert (said[1]["record_a"], said[1]["record_b"]) == ("store_a:a", "store_a:c")
-    assert list(remarks(file, None)) == [size]
+    assert list(report_overrides(file, None)) == [size]
 
 
 def test_checking_against_a_folder_without_a_catalog_names_the_folder(tmp_path: Path) -> None:
@@ -227,17 +231,17 @@ def test_whatever_the_atoms_and_edges_every_decision_holds_in_the_clusters(
     records = members(
         {atom: "".join(letter for letter, place in zip("abcdefgh", places, strict=True) if place == atom) for atom in range(1, 5)}
     )
-    assert apart(overrides, records.reverse()).equals(apart(overrides, records))
-    leaving = apart(overrides, records).with_columns(own=10 * pl.col("atom_id") + pl.col("part") + 100)
+    assert find_moves(overrides, records.reverse()).equals(find_moves(overrides, records))
+    leaving = find_moves(overrides, records).with_columns(own=10 * pl.col("atom_id") + pl.col("part") + 100)
     after = records.join(leaving, on=["platform", "external_id", "atom_id"], how="left").with_columns(atom_id=pl.coalesce("own", "atom_id"))
     known = sorted({1, 2, 3, 4, *after["atom_id"]})
     edges = [{"atom_id_a": min(pair), "atom_id_b": max(pair), "kind": "isrc", "score": 1.0, "evidence": ""} for pair in pairs]
-    found = clusters(
+    found = build_clusters(
         pl.DataFrame({"atom_id": known}).with_columns(
             duration_ms=pl.col("atom_id").cast(pl.Int32) * 20_000, variant=pl.lit(""), record_count=pl.lit(2)
         ),
-        pl.concat([must_edges(overrides, after), TABLES["edge"].conform(pl.DataFrame(edges, schema=TABLES["edge"].polars_schema))]),
-        cannot_atoms(overrides, after),
+        pl.concat([build_must_edges(overrides, after), TABLES["edge"].conform(pl.DataFrame(edges, schema=TABLES["edge"].polars_schema))]),
+        find_cannot_pairs(overrides, after),
     )
     cluster = dict(after.join(found, on="atom_id").select("external_id", "cluster_id").iter_rows())
     body = {record.removeprefix("store_a:"): number for record, number in overrides.bodies.items()}

@@ -11,7 +11,7 @@ from catalog_store.record_keys.place_numbers import barcoded, standing
 from catalog_store.tables import TABLES
 from pipeline.linkage import link
 from pipeline.linkage.overrides import Overrides, load_overrides
-from pipeline.linkage.position_edges import position_pairs
+from pipeline.linkage.position_edges import find_position_pairs
 from pipeline.linkage.release_positions import PLATFORM, Positions, find_positions
 from tests.pipeline.linkage.release_rows import GTIN, releases, tracks
 from tests.pipeline.linkage.worlds import Records, partition
@@ -82,7 +82,7 @@ def test_places_do_not_depend_on_the_number_of_buckets() -> None:
     members = members.select("atom_id", record=record_number())
     one = positions_of(of, at, members).contested
     assert one.height == 2 * len(codes)
-    assert position_pairs(one).sort("a")["evidence"][0] == "00000000000000 1-1"
+    assert find_position_pairs(one).sort("a")["evidence"][0] == "00000000000000 1-1"
     assert positions_of(of, at, members, buckets=7).contested.equals(one)
 
 

@@ -11,8 +11,9 @@ from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import read_table, write_table
 from pipeline.linkage import record_ids, registry
-from pipeline.linkage.record_ids import assign_records, by_external_id
-from pipeline.linkage.registry import KINDS, assign_ids, collect_registry, previous_registry, save_assignment
+from pipeline.linkage.id_rules import assign_ids
+from pipeline.linkage.record_ids import assign_records, sort_by_external_id
+from pipeline.linkage.registry import KINDS, collect_registry, read_previous_registry, save_assignment
 from pipeline.paths import BuildPaths
 from tests.pipeline.linkage.worlds import write_manifest
 
@@ -59,7 +60,7 @@ def test_ranges_give_what_the_rules_give_over_all_records_at_once(tmp_path: Path
     for night in range(1, 5):
         rows = made_up(night)
         rows = rows.filter(pl.col("platform") != "catalog_b") if night == 2 else rows
-        known, next_id = previous_registry(whole, "recording")
+        known, next_id = read_previous_registry(whole, "recording")
         key = pl.concat_str("platform", pl.lit(":"), "external_id")
         expected = assign_ids(rows.select("group", source_key=key), known, next_id)
         save_assignment(whole, "recording", expected)
@@ -72,7 +73,7 @@ def test_ranges_give_what_the_rules_give_over_all_records_at_once(tmp_path: Path
         assert (found.new_ids, found.redirects) == (expected.next_id - next_id, expected.redirects.height)
         member = rows.join(expected.ids, on="group").select(*SOURCE, recording_id="entity_id").sort(SOURCE)
         assert read_table(TABLES["recording_member"], ranged.table("recording_member")).equals(member)
-        registries = [previous_registry(paths, "recording") for paths in (whole, ranged)]
+        registries = [read_previous_registry(paths, "recording") for paths in (whole, ranged)]
         assert registries[0][0].keys.equals(registries[1][0].keys)
         assert registries[0][0].links.equals(registries[1][0].links)
         assert registries[0][1] == registries[1][1]
@@ -106,4 +107,4 @@ def test_a_record_that_stands_twice_is_refused(tmp_path: Path) -> None:
 )
 def test_the_quick_order_is_that_of_the_strings(names: list[str]) -> None:
     rows = pl.DataFrame({"external_id": names, "group": range(len(names))}, schema={"external_id": pl.String, "group": pl.Int64})
-    assert by_external_id(rows).equals(rows.sort("external_id"))
+    assert sort_by_external_id(rows).equals(rows.sort("external_id"))

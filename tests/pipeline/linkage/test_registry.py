@@ -10,13 +10,13 @@ import pytest
 from catalog_store.snapshot import FORMAT, FORMAT_VERSION, Manifest, StoredFile, StoredTable, TablePart, sha256
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import parts, read_table, row_count, write_table
+from pipeline.linkage.id_rules import assign_ids
 from pipeline.linkage.registry import (
     KINDS,
     MEMBERS,
     RegistryError,
-    assign_ids,
     collect_registry,
-    previous_registry,
+    read_previous_registry,
     rebuild_registry,
     require_registry,
     save_assignment,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 def build(paths: BuildPaths, kind: str, *groups: str) -> Assignment:
     """One group per argument, its members the letters of it: external ids at store_a. Writes the table of members too."""
-    registry, next_id = previous_registry(paths, kind)
+    registry, next_id = read_previous_registry(paths, kind)
     rows = pl.DataFrame(
         [(number, f"store_a:{letter}") for number, letters in enumerate(groups) for letter in letters],
         schema={"group": pl.Int64, "source_key": pl.String},
@@ -75,7 +75,7 @@ def redirects(paths: BuildPaths) -> list[tuple[str, int, int | None]]:
 
 
 def ids(paths: BuildPaths, kind: str) -> dict[str, int]:
-    return {key.removeprefix("store_a:"): entity for key, entity in previous_registry(paths, kind)[0].current().iter_rows()}
+    return {key.removeprefix("store_a:"): entity for key, entity in read_previous_registry(paths, kind)[0].current().iter_rows()}
 
 
 @pytest.fixture
@@ -84,7 +84,7 @@ def paths(tmp_path: Path) -> BuildPaths:
 
 
 def test_nothing_published_yet_means_an_empty_registry(paths: BuildPaths) -> None:
-    registry, next_id = previous_registry(paths, "recording")
+    registry, next_id = read_previous_registry(paths, "recording")
     assert registry.keys.is_empty()
     assert next_id == 1
     require_registry(paths)
@@ -201,7 +201,7 @@ def test_a_registry_rebuilt_for_one_snapshot_is_not_taken_for_another(paths: Bui
         publish(paths, name)
         damage(paths.snapshots / name / "tables" / "id_registry", "lost")
         with pytest.raises(RegistryError, match=f"{name} has no usable id registry"):
-            previous_registry(paths, "recording")
+            read_previous_registry(paths, "recording")
         rebuild_registry(paths)
         assert ids(paths, "recording") == {"a": 1, "b": 1}
 
@@ -234,7 +234,7 @@ def test_ids_do_not_start_anew_when_snapshots_are_there_and_none_is_live(paths: 
     publish(paths, "one")
     paths.current.unlink()
     with pytest.raises(RegistryError, match=r"1 snapshots are published .* rollback --catalog .* --to one"):
-        previous_registry(paths, "recording")
+        read_previous_registry(paths, "recording")
     with pytest.raises(RegistryError, match="nothing is published"):
         rebuild_registry(BuildPaths(paths.root / "elsewhere"))
 
@@ -244,7 +244,7 @@ def test_ids_do_not_start_anew_when_current_names_a_snapshot_that_is_gone(paths:
     publish(paths, "one")
     paths.snapshots.rename(paths.root / "not-mounted")
     paths.snapshots.mkdir()
-    for act in (lambda: require_registry(paths), lambda: previous_registry(paths, "recording")):
+    for act in (lambda: require_registry(paths), lambda: read_previous_registry(paths, "recording")):
         with pytest.raises(RegistryError, match=r"current names .*one, which is not there, nor any other snapshot: .*mount or restore"):
             act()
 
@@ -257,7 +257,7 @@ def test_ids_of_a_later_snapshot_with_a_damaged_manifest_are_not_given_again(pat
         publish(paths, name)
     make_live(paths, "one")
     (paths.snapshots / "two" / "manifest.json").write_text("{")
-    assert previous_registry(paths, "recording")[1] == 4
+    assert read_previous_registry(paths, "recording")[1] == 4
 
 
 def with_ids(kind: str, largest: int) -> pl.DataFrame:

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.linkage.sorted_runs import in_mixed_runs, packed_with_duration, places_in_order, run_starts
+from pipeline.linkage.sorted_runs import find_run_starts, mark_mixed_runs, pack_with_duration, sort_places
 
 rows = st.lists(st.tuples(st.sampled_from([0, 1, 2**24, 2**24 + 1, 2**63, 2**64 - 1]), st.integers(0, 2**25)), max_size=30)
 
@@ -15,17 +15,17 @@ rows = st.lists(st.tuples(st.sampled_from([0, 1, 2**24, 2**24 + 1, 2**63, 2**64 
 def test_rows_come_in_the_order_of_both_columns_also_where_hashes_collide_or_durations_are_absurd(rows: list[tuple[int, int]]) -> None:
     hashes = np.array([one for one, _ in rows], dtype=np.uint64)
     durations = np.array([other for _, other in rows], dtype=np.int32)
-    order = places_in_order(packed_with_duration(hashes, durations), hashes, durations)
+    order = sort_places(pack_with_duration(hashes, durations), hashes, durations)
     assert [rows[place] for place in order] == sorted(rows)
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), max_size=30))
 def test_a_run_begins_wherever_some_column_changes(rows: list[tuple[int, int]]) -> None:
     columns = [np.array([row[place] for row in rows], dtype=np.int64) for place in (0, 1)]
-    assert run_starts(*columns).tolist() == [place for place, row in enumerate(rows) if place == 0 or rows[place - 1] != row]
+    assert find_run_starts(*columns).tolist() == [place for place, row in enumerate(rows) if place == 0 or rows[place - 1] != row]
 
 
 def test_runs_of_several_values_are_told() -> None:
     runs, values = np.array([1, 1, 2, 3, 3, 3, 4]), np.array([5, 5, 6, 7, 8, 8, 7])
-    assert in_mixed_runs(runs, values).tolist() == [False, False, False, True, True, True, False]
-    assert in_mixed_runs(runs[:0], values[:0]).tolist() == []
+    assert mark_mixed_runs(runs, values).tolist() == [False, False, False, True, True, True, False]
+    assert mark_mixed_runs(runs[:0], values[:0]).tolist() == []

@@ -40,10 +40,10 @@ def stage(paths: BuildPaths, records: pl.DataFrame, links: pl.DataFrame | None =
 
 
 def build(paths: BuildPaths, buckets: int | None = None) -> dict[str, pl.DataFrame]:
-    stages.normalise_and_atoms(paths, buckets=buckets)
-    stages.edges(paths, buckets=buckets)
-    stages.clusters(paths)
-    stages.recording_ids(paths)
+    stages.write_atoms(paths, buckets=buckets)
+    stages.write_edges(paths, buckets=buckets)
+    stages.write_clusters(paths)
+    stages.write_recording_ids(paths)
     return {name: read_table(TABLES[name], paths.table(name)) for name in WRITTEN}
 
 
@@ -167,8 +167,8 @@ def test_records_that_cannot_be_compared_are_named_by_platform_and_id(tmp_path: 
     for number, title in enumerate(["One", "One", "Odd", "Another"]):
         records.add(f"id{number}", title, "Someone", platform=CATALOG_PLATFORMS[number], isrcs=code, seconds=100 + 20 * number)
     paths = stage(BuildPaths(tmp_path), records.frame())
-    stages.normalise_and_atoms(paths)
-    similarity = guards.similarity
+    stages.write_atoms(paths)
+    similarity = guards.measure_similarity
 
     def fails_on_one(one: pl.Series, other: pl.Series) -> pl.Series:
         if "odd" in {*one, *other}:
@@ -176,11 +176,11 @@ def test_records_that_cannot_be_compared_are_named_by_platform_and_id(tmp_path: 
         return similarity(one, other)
 
     with monkeypatch.context() as patch:
-        patch.setattr(guards, "similarity", fails_on_one)
+        patch.setattr(guards, "measure_similarity", fails_on_one)
         with pytest.raises(LinkageError, match=r"too long to be compiled") as caught:
-            stages.edges(paths)
+            stages.write_edges(paths)
     assert f"{CATALOG_PLATFORMS[2]}:id2" in str(caught.value)
-    stages.edges(paths)
+    stages.write_edges(paths)
     assert row_count(paths.table("edge")) >= 0
 
 
@@ -218,8 +218,8 @@ def test_record_that_cannot_be_read_is_named_by_platform_and_id(
     with monkeypatch.context() as patch:
         patch.setattr(module, name, failing_on_odd(getattr(module, name), texts=texts))
         with pytest.raises(LinkageError, match=rf": {odd} \(ComputeError: too long to be compiled\)"):
-            stages.normalise_and_atoms(paths)
-    stages.normalise_and_atoms(paths)
+            stages.write_atoms(paths)
+    stages.write_atoms(paths)
     assert row_count(paths.table("atom")) == 4
 
 
@@ -231,12 +231,12 @@ def test_record_that_came_tonight_and_cannot_be_read_is_named(tmp_path: Path, wo
     stage(paths, pl.concat([world, odd]))
     monkeypatch.setattr(normal_forms, "title_keys_frame", failing_on_odd(normal_forms.title_keys_frame, texts=lambda titles: titles))
     with pytest.raises(LinkageError, match=rf": {CATALOG_PLATFORMS[0]}:odd \(ComputeError"):
-        stages.normalise_and_atoms(paths)
+        stages.write_atoms(paths)
 
 
 def test_cluster_that_cannot_be_looked_into_is_named_by_its_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     paths, odd = staged_with_one_odd(tmp_path)
-    stages.normalise_and_atoms(paths)
+    stages.write_atoms(paths)
     ids = {variant: atom for atom, variant in read_table(TABLES["atom"], paths.table("atom")).select("atom_id", "variant").iter_rows()}
     low, high = sorted((ids["live"], ids[""]))
     edge = {"atom_id_a": low, "atom_id_b": high, "kind": "isrc", "score": 1.0, "evidence": "GBDUW0000059"}
@@ -245,7 +245,7 @@ def test_cluster_that_cannot_be_looked_into_is_named_by_its_records(tmp_path: Pa
     def fails(_one: str, _other: str) -> bool:
         raise KeyError("live")
 
-    monkeypatch.setattr(clusters, "one_recording_variants", fails)
+    monkeypatch.setattr(clusters, "can_be_one_recording", fails)
     with pytest.raises(LinkageError, match=r"KeyError: 'live'") as caught:
-        stages.clusters(paths)
+        stages.write_clusters(paths)
     assert odd in str(caught.value)

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from pipeline.linkage.incremental.differences import in_differing_sums
+from pipeline.linkage.incremental.differences import mark_differing_sums
 
 
 @pytest.mark.parametrize("changed", [0, 1, 40])
@@ -15,7 +15,7 @@ def test_sums_find_what_stands_on_one_side_only(changed: int) -> None:
     one = rng.integers(-(2**63), 2**63 - 1, 5_000)
     other = np.concatenate([rng.permutation(one[changed:]), rng.integers(-(2**63), 2**63 - 1, changed)])
     found = [
-        set(ids[differ].tolist()) for ids, differ in zip((one, other), in_differing_sums(pl.Series(one), pl.Series(other)), strict=True)
+        set(ids[differ].tolist()) for ids, differ in zip((one, other), mark_differing_sums(pl.Series(one), pl.Series(other)), strict=True)
     ]
     assert found[0] >= set(one.tolist()) - set(other.tolist())
     assert found[1] >= set(other.tolist()) - set(one.tolist())

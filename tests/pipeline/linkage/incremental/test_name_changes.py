@@ -7,9 +7,9 @@ import polars as pl
 import pytest
 
 from catalog_store.tables import TABLES
-from pipeline.linkage.credits import name_table
+from pipeline.linkage.credits import build_name_table
 from pipeline.linkage.incremental.name_changes import change_names, reread_credits
-from pipeline.linkage.normal_forms import names_of, normalise
+from pipeline.linkage.normal_forms import collect_names, normalise
 from tests.pipeline.linkage.worlds import STAGED
 
 NAMES = ("Abba", "Cher", "Abba & Cher", "Cher feat. Dido", "Dido", "Various Artists", "Abba, Cher & Dido", "ディド")
@@ -45,7 +45,7 @@ def test_reading_again_equals_normalising_anew(seed: int) -> None:
     rng = np.random.default_rng(seed)
     rows, known, later = records(rng, 80), artists(rng), artists(rng)
     others = pl.DataFrame({"name": ["Abba", "Dido"], "has_id": [True, True]})
-    names, names_later = name_table(names_of(rows, known)), name_table(pl.concat([names_of(rows, later), others]))
+    names, names_later = build_name_table(collect_names(rows, known)), build_name_table(pl.concat([collect_names(rows, later), others]))
     before, after = normalise(rows, names, known), normalise(rows, names_later, later)
     assert not before.equals(after)
     assert reread_credits(before, names_later, later).equals(after)
@@ -53,11 +53,11 @@ def test_reading_again_equals_normalising_anew(seed: int) -> None:
 
 def test_an_earlier_answer_is_taken_over_and_judged_anew() -> None:
     said = {"Mira & Kask": False, "Mira & Ola": True, "Ola": True, "Kask": False, "Left": False}
-    known = name_table(pl.DataFrame({"name": list(said), "has_id": list(said.values())}))
+    known = build_name_table(pl.DataFrame({"name": list(said), "has_id": list(said.values())}))
     in_doubt = known["name"].is_in(["Left", "Ola", "Mira & Ola"])
     told = pl.DataFrame({"name": ["Mira", "Kask", "Ola", "Mira & Ola", "Ola"], "has_id": [True, True, False, False, False]})
     now = {"Mira & Kask": False, "Mira & Ola": False, "Ola": False, "Kask": True, "Mira": True}
-    anew = name_table(pl.DataFrame({"name": list(now), "has_id": list(now.values())}))
+    anew = build_name_table(pl.DataFrame({"name": list(now), "has_id": list(now.values())}))
     assert change_names(known, in_doubt, told).equals(anew)
     assert anew.filter(name="Mira & Ola")["part_keys"].to_list() == [["mira", "ola"]]
     # Whom nobody doubts keeps an id that nobody tells of again.

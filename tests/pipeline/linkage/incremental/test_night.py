@@ -17,7 +17,7 @@ from catalog_store.tables.atoms import ATOM_TABLES, live_atoms
 from catalog_store.tables.files import read_table, row_count, write_table
 from pipeline.linkage import mapped_atoms, stages, typo_edges
 from pipeline.linkage.incremental import atom_changes, night
-from pipeline.linkage.incremental.night import BASE_TABLES, current_night
+from pipeline.linkage.incremental.night import BASE_TABLES, read_night
 from pipeline.linkage.registry import collect_registry
 from pipeline.paths import BuildPaths
 from tests.pipeline.linkage.worlds import write_manifest
@@ -154,10 +154,10 @@ class Days:
 
 
 def link_in_stages(paths: BuildPaths) -> dict[str, int]:
-    facts = stages.normalise_and_atoms(paths, buckets=2)
-    stages.edges(paths)
-    stages.clusters(paths)
-    stages.recording_ids(paths)
+    facts = stages.write_atoms(paths, buckets=2)
+    stages.write_edges(paths)
+    stages.write_clusters(paths)
+    stages.write_recording_ids(paths)
     collect_registry(paths)
     return facts
 
@@ -262,7 +262,7 @@ def test_titles_that_linkage_reads_alike_cost_nothing_but_the_look(linked: Build
 def reason_of(paths: BuildPaths) -> str:
     facts = link_in_stages(paths)
     assert facts["is_in_full"]
-    return current_night(paths).reason
+    return read_night(paths).reason
 
 
 def test_other_overrides_link_everything_anew(linked: BuildPaths) -> None:
@@ -319,7 +319,7 @@ def test_later_stages_do_not_build_on_a_snapshot_that_has_been_pruned(linked: Bu
     note = linked.root / "work" / "linkage" / "night.json"
     assert json.loads(note.read_text())["base"] == "base"
     (linked.snapshots / "base").rename(linked.snapshots / "pruned")
-    assert current_night(linked).base is None
+    assert read_night(linked).base is None
 
 
 def test_what_a_night_that_died_left_behind_does_not_matter(linked: BuildPaths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -327,8 +327,8 @@ def test_what_a_night_that_died_left_behind_does_not_matter(linked: BuildPaths, 
     days = Days(9)
     days.pass_by()
     days.stage(linked)
-    stages.normalise_and_atoms(linked)
-    stages.edges(linked)
+    stages.write_atoms(linked)
+    stages.write_edges(linked)
     days.pass_by()
     days.stage(linked)
     link_in_stages(linked)
