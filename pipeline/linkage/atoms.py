@@ -1,13 +1,15 @@
-"""Records that agree on lead artist, title, variant and (within seconds) duration: atoms, the units that edges join.
+"""Atoms: records that agree on lead artist, title, variant and (within seconds) duration. Atoms are the units that edges join.
 
-A pure function of one bucket of normalised records; a known artist never straddles buckets. Durations are cut where neighbours lie further
-apart than GAP_MS, and chains longer than SPAN_MS are cut again. A record without duration joins when its key leaves no choice: one atom, or
-one that shares its ISRC, or one that outweighs the others by DOMINANCE; else it waits in an atom of its own for an edge. Namesakes whom a
-platform tells apart are parted (namesakes.py).
+A pure function of one bucket of normalised records; a known artist never straddles buckets.
 
-An atom's id is made of its bucket (the first BUCKET_BITS of the hash of its artist) and a hash of all that it holds: what its records say
-and how their names are read. So it depends on nothing but the atom, the same for any number of buckets and on any night, and an atom that
-has changed in anything is another atom.
+- Durations are cut where neighbours lie further apart than GAP_MS, and chains longer than SPAN_MS are cut again.
+- A record without duration joins if its key leaves no choice: one atom, or one that shares its ISRC, or one that outweighs the others by
+  DOMINANCE. Otherwise it waits in its own atom for an edge.
+- Namesakes whom a platform keeps apart are separated (namesakes.py).
+
+The id of an atom consists of its bucket (the first BUCKET_BITS of the hash of its artist) and a hash of its content: the values of its
+records and the meaning of their names. So it depends on the atom alone, for any number of buckets and on any night, and an atom with any
+change is another atom.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from pipeline.linkage.namesakes import part_namesakes
 from pipeline.linkage.sorted_runs import find_run_starts, pack_with_duration, sort_places
 
 GAP_MS = 4_000
-"""Platforms of one recording differ by encoder delay, trailing silence and whole seconds: up to 3 s in real quadruples, 4 with jitter."""
+"""Encoder delay, trailing silence and whole seconds: platforms differ by up to 3 s in real quadruples, 4 with jitter."""
 SPAN_MS = 10_000
 DOMINANCE = 0.8
 """Share of a key's records with duration that one atom must hold to take in those without."""
@@ -33,13 +35,13 @@ DOMINANCE = 0.8
 BUCKET_BITS, HASH_BITS = 16, 47
 """Of an atom id. Two atoms of 90 million share an id with a chance of 1 in 4,000."""
 ATOM_SEED = 0
-"""Another value gives every atom another id: the way out of such a collision."""
+"""Another value gives every atom another id, which resolves such a collision."""
 
 NO_DURATION = (1 << 31) - 1
-"""Stands for an unknown duration while rows are sorted: a sort that minds nulls costs six times as much."""
+"""Stands for an unknown duration in sorts: a sort that handles nulls costs six times as much."""
 
 KEY = ["artist_key", "title_key", "variant"]
-"""What the records of an atom agree in to the letter; an unknown artist counts as none."""
+"""Columns that are equal in all records of an atom; an unknown artist counts as none."""
 _PLATFORM_BIT = pl.col("platform").replace_strict(
     {platform: 1 << place for place, platform in enumerate(CATALOG_PLATFORMS)}, return_dtype=pl.UInt8
 )
@@ -54,35 +56,38 @@ class Atoms(NamedTuple):
 
 
 def make_atoms(records: pl.DataFrame, moves: pl.DataFrame | None = None) -> Atoms:
-    """Atoms of normalised records.
+    """Return the atoms of normalised records.
 
     Args:
-        records: as `normalise` gives; all records of each (artist key, title key, variant) that is among them. In one chunk: texts are
-            gathered again and again, which from several chunks takes a fifth longer in all.
-        moves: platform, external_id, atom_id, part (as `overrides.apart` gives): records that leave their atom, one new atom for each part.
+        records: as `normalise` returns; all records of each (artist key, title key, variant) among them. In one chunk: gathering texts
+            from several chunks makes the whole a fifth slower.
+        moves: platform, external_id, atom_id, part (as `overrides.find_moves` returns): records that leave their atom, one new atom for
+            each part.
 
-    ValueError when two keys or two atoms have one hash (see ATOM_SEED). FailingRowsError names the first record that is no part of one.
+    Raises:
+        ValueError: when two keys or two atoms share a hash (see ATOM_SEED).
+        FailingRowsError: names the first record that fails.
     """
     if records.is_empty():
         return Atoms(*(TABLES[name].empty() for name in ("atom", "atom_member", "atom_isrc")))
-    return run_on_rows(records, lambda rows: _made(rows, moves), ("platform", "external_id"))
+    return run_on_rows(records, lambda rows: _make_atoms(rows, moves), ("platform", "external_id"))
 
 
-def _made(records: pl.DataFrame, moves: pl.DataFrame | None) -> Atoms:
-    placed = part_namesakes(_placed(_numbers(records), records["isrcs"]), records)
+def _make_atoms(records: pl.DataFrame, moves: pl.DataFrame | None) -> Atoms:
+    placed = part_namesakes(_place_records(_number_records(records), records["isrcs"]), records)
     if moves is not None:
-        placed = _moved(placed, records, moves)
-    placed = _named(placed)
+        placed = _apply_moves(placed, records, moves)
+    placed = _name_atoms(placed)
     order = placed["row"].to_numpy()
     by_row = np.empty(len(order), dtype=np.int64)
     by_row[order] = placed["atom_id"].to_numpy()
     rows = records.with_columns(atom_id=pl.Series(by_row), bit=_PLATFORM_BIT)
     member = rows.select(pl.col(TABLES["atom_member"].column_names).gather(order))
-    return Atoms(_atom_rows(rows, placed), member, _isrc_rows(rows))
+    return Atoms(_build_atom_rows(rows, placed), member, _build_isrc_rows(rows))
 
 
-def _numbers(records: pl.DataFrame) -> pl.DataFrame:
-    """What places a record, in numbers, because strings cost ten times as much to sort.
+def _number_records(records: pl.DataFrame) -> pl.DataFrame:
+    """Return the columns that decide the atom of a record as numbers, because strings cost ten times as much to sort.
 
     row, key and check (two hashes of the key), name_hash, names (a hash of them), content (of all that an atom keeps of the record),
     artist_hash, duration_ms (unknown: NO_DURATION). A record without a known artist shares a key only with those that share its first ISRC.
@@ -100,7 +105,7 @@ def _numbers(records: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _placed(numbers: pl.DataFrame, isrcs: pl.Series) -> pl.DataFrame:
+def _place_records(numbers: pl.DataFrame, isrcs: pl.Series) -> pl.DataFrame:
     """Add `part`: rows of one part are one atom. `isrcs`: the codes of each `row`."""
     is_timed = pl.col("duration_ms") != NO_DURATION
     timed = numbers.filter(is_timed)
@@ -109,8 +114,8 @@ def _placed(numbers: pl.DataFrame, isrcs: pl.Series) -> pl.DataFrame:
     return pl.concat([timed, _place_untimed(numbers.filter(~is_timed), timed, isrcs)])
 
 
-def _moved(placed: pl.DataFrame, records: pl.DataFrame, moves: pl.DataFrame) -> pl.DataFrame:
-    """Give the records that leave a `part` of their own, below all others."""
+def _apply_moves(placed: pl.DataFrame, records: pl.DataFrame, moves: pl.DataFrame) -> pl.DataFrame:
+    """Give the records that leave their atom a new `part`, below all others."""
     rows = records.select("platform", "external_id", row=pl.int_range(pl.len(), dtype=pl.UInt32)).join(
         moves, on=["platform", "external_id"]
     )
@@ -118,7 +123,7 @@ def _moved(placed: pl.DataFrame, records: pl.DataFrame, moves: pl.DataFrame) -> 
     return placed.join(apart, on="row", how="left", maintain_order="left").with_columns(part=pl.coalesce("own", "part")).drop("own")
 
 
-def _named(placed: pl.DataFrame) -> pl.DataFrame:
+def _name_atoms(placed: pl.DataFrame) -> pl.DataFrame:
     """Add `atom_id`, and sort by it and `name_hash`."""
     placed = placed.sort("part")
     starts = find_run_starts(placed["part"].to_numpy())
@@ -129,7 +134,7 @@ def _named(placed: pl.DataFrame) -> pl.DataFrame:
     order = np.argsort(ids)
     is_one = np.array_equal(np.minimum.reduceat(checks, starts), np.maximum.reduceat(checks, starts))
     if not is_one or (np.diff(ids[order]) == 0).any():
-        raise ValueError("two keys or two atoms have one hash: give ATOM_SEED in pipeline/linkage/atoms.py another value and build again")
+        raise ValueError("two keys or two atoms share a hash: give ATOM_SEED in pipeline/linkage/atoms.py another value and build again")
     rank = np.empty(len(ids), dtype=np.uint64)
     rank[order] = np.arange(len(ids), dtype=np.uint64)
     sizes = np.diff(starts, append=len(names))
@@ -140,23 +145,23 @@ def _named(placed: pl.DataFrame) -> pl.DataFrame:
 
 
 def bucket_range(bucket: int, buckets: int) -> tuple[int, int]:
-    """The smallest and the largest atom id of bucket 0..buckets-1: all buckets in order hold the same rows for any number of them."""
+    """Return the smallest and the largest atom id of a bucket 0..buckets-1. All buckets in order hold the same rows for any number."""
     first, behind = (-(-(number << BUCKET_BITS) // buckets) for number in (bucket, bucket + 1))
     return first << HASH_BITS, (behind << HASH_BITS) - 1
 
 
 def source_key() -> pl.Expr:
-    """The record's name over all platforms, `<platform>:<external id>`."""
+    """Return the name of a record over all platforms, `<platform>:<external id>`."""
     return pl.concat_str("platform", pl.lit(":"), "external_id")
 
 
 def stand_in_artist() -> pl.Expr:
-    """What keeps records without a known artist apart: their first ISRC, else the record itself."""
+    """Return a value that separates records without a known artist: their first ISRC, else the record itself."""
     return pl.coalesce(pl.col("isrcs").list.first(), source_key())
 
 
 def _cut_by_duration(rows: pl.DataFrame) -> pl.DataFrame:
-    """Add `part`, the number of the atom; rows come sorted by key and duration."""
+    """Add `part`, the number of the atom, to rows sorted by key and duration."""
     keys, durations = rows["key"].to_numpy(), rows["duration_ms"].to_numpy()
     is_first = np.ones(len(keys), dtype=bool)
     is_first[1:] = (keys[1:] != keys[:-1]) | (np.diff(durations) > GAP_MS)
@@ -167,7 +172,7 @@ def _cut_by_duration(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _place_untimed(rows: pl.DataFrame, timed: pl.DataFrame, isrcs: pl.Series) -> pl.DataFrame:
-    """Add `part` to the records without duration; negative parts are atoms of their own."""
+    """Add `part` to the records without duration; negative parts are new atoms."""
     beside = timed.join(rows, on="key", how="semi")
     rows, beside = (numbers.with_columns(isrcs=isrcs.gather(numbers["row"])) for numbers in (rows, beside))
     sizes = beside.group_by("key", "part").agg(held=pl.len())
@@ -185,8 +190,8 @@ def _place_untimed(rows: pl.DataFrame, timed: pl.DataFrame, isrcs: pl.Series) ->
     return placed.with_columns(part=pl.coalesce("coded", dominant, "waiting")).select(timed.columns)
 
 
-def _atom_rows(rows: pl.DataFrame, placed: pl.DataFrame) -> pl.DataFrame:
-    """Table `atom`. `placed`: the rows in numbers, sorted by atom. Strings are only touched once an atom: they are what costs."""
+def _build_atom_rows(rows: pl.DataFrame, placed: pl.DataFrame) -> pl.DataFrame:
+    """Return table `atom`. `placed`: the rows as numbers, sorted by atom. Strings are touched once an atom, because they cost most."""
     order, ids = placed["row"].to_numpy(), placed["atom_id"].to_numpy()
     starts = find_run_starts(ids)
     platforms = np.bitwise_or.reduceat(rows["bit"].to_numpy()[order], starts)
@@ -199,8 +204,8 @@ def _atom_rows(rows: pl.DataFrame, placed: pl.DataFrame) -> pl.DataFrame:
     )
     forms = rows.select(hashed(["stem_key", "number_key"], ATOM_SEED)).to_series().to_numpy()[order]
     for hashes, columns, settled in (
-        (forms, ["stem_key", "number_key"], _smallest_forms),
-        (placed["names"].to_numpy(), ["names"], _all_names),
+        (forms, ["stem_key", "number_key"], _pick_smallest_forms),
+        (placed["names"].to_numpy(), ["names"], _merge_names),
     ):
         differ = np.logical_or.reduceat(np.concatenate([hashes[1:] != hashes[:-1], [False]]) & (ids == np.append(ids[1:], -1)), starts)
         places, values = order[starts].astype(np.int64), rows.select(columns)
@@ -212,17 +217,17 @@ def _atom_rows(rows: pl.DataFrame, placed: pl.DataFrame) -> pl.DataFrame:
     return TABLES["atom"].conform(atoms)
 
 
-def _smallest_forms(rows: pl.DataFrame) -> pl.DataFrame:
+def _pick_smallest_forms(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.group_by("atom_id").agg(pl.col("stem_key", "number_key").min())
 
 
-def _all_names(rows: pl.DataFrame) -> pl.DataFrame:
-    """atom_id, names: whoever is credited on a member; sorted."""
+def _merge_names(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return atom_id, names: everyone who is credited on a member; sorted."""
     names = rows.select("atom_id", name="names").explode("name", empty_as_null=False).drop_nulls().unique()
     return names.sort("atom_id", "name").group_by("atom_id", maintain_order=True).agg(names="name")
 
 
-def _isrc_rows(rows: pl.DataFrame) -> pl.DataFrame:
+def _build_isrc_rows(rows: pl.DataFrame) -> pl.DataFrame:
     claims = rows.select("atom_id", "bit", isrc="isrcs").explode("isrc", empty_as_null=False).drop_nulls()
     claim = claims.select(pl.col("isrc").hash() ^ (pl.col("atom_id").cast(pl.UInt64) * GOLDEN)).to_series()
     order = claim.arg_sort().to_numpy()

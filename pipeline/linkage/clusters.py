@@ -1,12 +1,12 @@
-"""Edges -> clusters: connected components, cut where a chain of good edges joins what no single edge would.
+"""Edges -> clusters: connected components, cut where a chain of good edges joins atoms that no single edge would.
 
-A component is sound when its durations span little, its variants agree pairwise and no two of its atoms must stay apart. Durations of
-single records do not count beside those of atoms of several: the guards let such a record in although its duration is off. An unsound one
-is built again edge by edge, best evidence first, leaving out every edge that would make it unsound (Kruskal with a constraint). Few are:
-1 in 5,000 on simulated worlds.
+A component is sound if its durations span little, its variants agree pairwise and it holds no cannot-link. The duration of a single record
+does not count beside atoms of several records: the guards accept such a record with a wrong duration. An unsound component is built again
+edge by edge, best evidence first, without every edge that would make it unsound (Kruskal with a constraint). That is 1 in 5,000 on
+simulated worlds.
 
-What people have decided (kind `override`, and `cannot`) stands above the guards: a must-link joins two atoms whatever they look like, and
-what joins either of them afterwards is measured against that one alone. A cannot-link is never given up, for no edge of any kind.
+Reviewed decisions (kind `override`, and `cannot`) stand above the guards. A must-link joins two atoms whatever they look like; a later edge
+to one of them is measured against that one alone. A cannot-link holds against every edge.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ NO_PAIRS = pl.DataFrame(schema={"atom_id_a": pl.Int64, "atom_id_b": pl.Int64})
 def build_clusters(
     atoms: pl.DataFrame, edges: pl.DataFrame, cannot: pl.DataFrame | None = None, *, atom_ids: pl.Series | None = None
 ) -> pl.DataFrame:
-    """The `cluster` table: every atom with the smallest atom id of its cluster.
+    """Return table `cluster`: every atom with the smallest atom id of its cluster.
 
     Args:
         atoms: atom_id, duration_ms, variant, record_count; every atom, or at least those at the ends of edges if `atom_ids` are given.
@@ -49,7 +49,8 @@ def build_clusters(
         cannot: atom_id_a, atom_id_b; pairs that never share a cluster.
         atom_ids: of every atom.
 
-    FailingRowsError, which names the atoms of the first cluster that cannot be looked into.
+    Raises:
+        FailingRowsError: names the atoms of the first cluster that cannot be examined.
     """
     found = find_components(atoms["atom_id"] if atom_ids is None else atom_ids, edges)
     placed = atoms.join(find_linked_atoms(edges), on="atom_id", how="semi").join(found, on="atom_id", maintain_order="left")
@@ -57,8 +58,8 @@ def build_clusters(
     counts = several | ~several.any().over("cluster_id")
     placed = placed.with_columns(duration_ms=pl.when(counts).then("duration_ms"))
     foes = NO_PAIRS if cannot is None else cannot.select(NO_PAIRS.columns)
-    shaky = run_on_rows(placed if are_guards_on() else placed.clear(), _unsound, ("atom_id",), "cluster_id")
-    unsound = pl.concat([shaky, _at_odds(found, foes)]).unique()
+    shaky = run_on_rows(placed if are_guards_on() else placed.clear(), _find_unsound, ("atom_id",), "cluster_id")
+    unsound = pl.concat([shaky, _find_cannot_links(found, foes)]).unique()
     bad = edges.join(found.join(unsound, on="cluster_id", how="semi"), left_on="atom_id_a", right_on="atom_id", how="semi")
     if bad.height:
         involved = found.join(unsound, on="cluster_id", how="semi")
@@ -71,7 +72,7 @@ def build_clusters(
 
 
 def find_linked_atoms(edges: pl.DataFrame) -> pl.DataFrame:
-    """atom_id of the atoms that stand at an end of an edge."""
+    """Return atom_id of the atoms at the ends of edges."""
     return pl.concat([edges.select(atom_id="atom_id_a"), edges.select(atom_id="atom_id_b")]).unique()
 
 
@@ -86,8 +87,8 @@ def _span_limit(longest: pl.Expr) -> pl.Expr:
     return pl.max_horizontal(pl.lit(SAME_KEY_DURATION_MS), longest * SAME_KEY_DURATION_SHARE)
 
 
-def _unsound(atoms: pl.DataFrame) -> pl.DataFrame:
-    """cluster_id of the components that span too much or hold variants that exclude each other."""
+def _find_unsound(atoms: pl.DataFrame) -> pl.DataFrame:
+    """Return cluster_id of the components that span too much or hold variants that exclude each other."""
     variant = pl.col("variant").hash()
     numbers = atoms.select("cluster_id", "duration_ms", variant=variant).group_by("cluster_id")
     shapes = numbers.agg(
@@ -99,39 +100,39 @@ def _unsound(atoms: pl.DataFrame) -> pl.DataFrame:
     mixed = atoms.join(shapes.filter("is_mixed"), on="cluster_id", how="semi")
     several = mixed.group_by("cluster_id").agg(variants=pl.col("variant").unique().sort())
     kinds = several["variants"].to_list()
-    agree = {variants: _all_agree(variants) for variants in set(map(tuple, kinds))}  # the same few, over and over
+    agree = {variants: _agree_pairwise(variants) for variants in set(map(tuple, kinds))}  # few distinct sets occur
     clashing = [not agree[tuple(variants)] for variants in kinds]
     return pl.concat([long, several.filter(pl.Series(clashing, dtype=pl.Boolean)).select("cluster_id")]).unique()
 
 
-def _at_odds(found: pl.DataFrame, foes: pl.DataFrame) -> pl.DataFrame:
-    """cluster_id of the components that hold two atoms which must stay apart."""
+def _find_cannot_links(found: pl.DataFrame, foes: pl.DataFrame) -> pl.DataFrame:
+    """Return cluster_id of the components that hold a cannot-link."""
     first = foes.join(found, left_on="atom_id_a", right_on="atom_id")
     return first.join(found, left_on=["atom_id_b", "cluster_id"], right_on=["atom_id", "cluster_id"]).select("cluster_id").unique()
 
 
-def _all_agree(variants: Sequence[str]) -> bool:
+def _agree_pairwise(variants: Sequence[str]) -> bool:
     return all(can_be_one_recording(one, other) or differ_in_length_only(one, other) for one, other in combinations(variants, 2))
 
 
 @dataclass
 class _Part:
-    """What is known of a growing part of a cluster: atoms that evidence, not decision, has joined."""
+    """A growing part of a cluster: atoms joined by evidence, not by decisions."""
 
     shortest: int | None
     longest: int | None
     variants: set[str]
 
     def fits(self, other: _Part) -> bool:
-        """Whether both together would be sound."""
+        """Return whether both parts together would be sound."""
         shortest = min((part.shortest for part in (self, other) if part.shortest is not None), default=0)
         longest = max((part.longest for part in (self, other) if part.longest is not None), default=0)
         if longest - shortest > max(SAME_KEY_DURATION_MS, longest * SAME_KEY_DURATION_SHARE):
             return False
-        return _all_agree(sorted(self.variants | other.variants))
+        return _agree_pairwise(sorted(self.variants | other.variants))
 
     def absorb(self, other: _Part) -> None:
-        """Take in the other part."""
+        """Add the other part."""
         durations = [value for part in (self, other) for value in (part.shortest, part.longest) if value is not None]
         self.shortest, self.longest = (min(durations), max(durations)) if durations else (None, None)
         self.variants |= other.variants
@@ -155,9 +156,9 @@ class _Forest:
 
 
 def _rebuild(atoms: pl.DataFrame, edges: pl.DataFrame, foes: pl.DataFrame) -> pl.DataFrame:
-    """Clusters of the atoms of unsound components: atom_id, cluster_id. Decisions join clusters, all other edges join parts of them.
+    """Return atom_id, cluster_id of the atoms of unsound components. Decisions join clusters; all other edges join parts of clusters.
 
-    `edges`: those of these components, and any of others.
+    `edges`: those of these components, and possibly of others.
     """
     edges = edges.join(atoms, left_on="atom_id_a", right_on="atom_id", how="semi")
     parts = {row["atom_id"]: _Part(row["duration_ms"], row["duration_ms"], {row["variant"]}) for row in atoms.iter_rows(named=True)}

@@ -1,11 +1,11 @@
-"""Who leads a recording: the one artist all platforms agree on most, and everyone else who is credited.
+"""Credits of a record: the lead artist, whom platforms agree on most, and everyone else.
 
-Platforms differ in whom they list besides: guests in the title or among the artists, remixers among the artists or apart, second artists
-left out. The first primary artist is what they share; so the lead is the key and the others are evidence.
+Platforms differ in the other artists: guests in the title or among the artists, remixers among the artists or apart, second artists left
+out. They share the first primary artist. So the lead is the key, and the others are evidence.
 
-A platform that gives only one joined string (`A & B feat. C`) is cut at its joints only when it begins with an artist known by an id
-somewhere and is none as a whole: `Earth, Wind & Fire` stays one, also in `Earth, Wind & Fire feat. C`. Who merely accompanies
-(`& His Orchestra`, `& Friends`) is no artist.
+Some platforms give one joined string (`A & B feat. C`). It is cut at its joints only if it begins with an artist who has an id somewhere,
+and is no artist as a whole: `Earth, Wind & Fire` stays one, also in `Earth, Wind & Fire feat. C`. An accompaniment (`& His Orchestra`,
+`& Friends`) is no artist.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ _CUT = "\x1f"
 _JOINT = f"{NAME_GUEST_SEPARATOR}|{NAME_SEPARATOR}"
 _NONE = -1
 _NUMBER_BITS, _NUMBER = 32, (1 << 32) - 1
-"""How a row and the number of a key stand in one number."""
+"""Bits of the number of a key, below the row, in one packed number."""
 LONGEST_RUN = 4
-"""Parts that one name inside a joined string can have: `Crosby, Stills, Nash & Young`."""
+"""Largest number of parts of one name inside a joined string: `Crosby, Stills, Nash & Young`."""
 
 _CREDIT_SCHEMA = {"platform": pl.String(), "artist_id": pl.String(), "name": pl.String(), "role": pl.String()}
 
 
 def list_credits(records: pl.DataFrame) -> pl.DataFrame:
-    """Every credit of each row (`row`, `platform`, `artists`, `artist_credit`): row, platform, artist_id, name, role, in order.
+    """Return every credit of each row (`row`, `platform`, `artists`, `artist_credit`): row, platform, artist_id, name, role, in order.
 
     A record without credited artists is credited to its display string.
     """
@@ -54,7 +54,7 @@ NAME_SCHEMA = pl.Schema(
 
 
 def build_name_table(names: pl.DataFrame) -> pl.DataFrame:
-    """What each name of a build means, once for all rows that carry it.
+    """Return the meaning of each name of a build, once for all rows that carry it.
 
     Args:
         names: name, has_id (some platform gives this name an artist id); names may repeat.
@@ -80,7 +80,7 @@ def add_part_keys(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def find_cuts(table: pl.DataFrame) -> pl.DataFrame:
-    """Where joined strings are cut.
+    """Return the places at which joined strings are cut.
 
     Args:
         table: name (distinct), name_key, parts, has_id.
@@ -93,21 +93,21 @@ def find_cuts(table: pl.DataFrame) -> pl.DataFrame:
     joined = table.filter(~pl.col("has_id"), pl.col("parts").is_not_null(), ~pl.col("name_key").is_in(with_id)).select("name", "parts")
     parts = joined.with_columns(place=pl.int_ranges(pl.col("parts").list.len())).explode("parts", "place", empty_as_null=False)
     single = parts.select("name", "place", span=pl.lit(1, pl.Int64), part_key="parts", is_known=pl.col("parts").is_in(with_id))
-    runs = _known_runs(joined, known)
+    runs = _find_known_runs(joined, known)
     taken = (
         pl.concat([single, runs])
         .sort("name", "place", "span", descending=[False, False, True])
         .unique(["name", "place"], keep="first", maintain_order=True)
     )
     several = taken.filter(pl.col("name").is_in(runs["name"].unique().implode()))
-    taken = pl.concat([taken.join(several, on="name", how="anti"), _without_overlaps(several)]).sort("name", "place")
+    taken = pl.concat([taken.join(several, on="name", how="anti"), _drop_overlaps(several)]).sort("name", "place")
     begins_known = pl.col("is_known").first().over("name")
     is_artist = (pl.col("place") == 0) | pl.col("is_known") | ~pl.col("part_key").str.contains(ACCOMPANIMENT)
     return taken.filter(begins_known, is_artist).select("name", "place", "span", "part_key")
 
 
-def _known_runs(joined: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
-    """Parts in a row that are one known name, whatever joins them: name, place, span, part_key, is_known."""
+def _find_known_runs(joined: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
+    """Return runs of parts that are one known name, whatever joins them: name, place, span, part_key, is_known."""
     names = (
         known.drop_nulls("parts")
         .select(run=pl.col("parts").list.join(_CUT), part_key="name_key")
@@ -123,8 +123,8 @@ def _known_runs(joined: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
     return pl.concat(found)
 
 
-def _without_overlaps(taken: pl.DataFrame) -> pl.DataFrame:
-    """Rows (by name and place) that do not lie inside the run before them."""
+def _drop_overlaps(taken: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows (by name and place) that do not lie inside the run before them."""
     is_free, name_before, end = [], None, 0
     for name, place, span in taken.select("name", "place", "span").iter_rows():
         is_free.append(name != name_before or place >= end)
@@ -134,22 +134,22 @@ def _without_overlaps(taken: pl.DataFrame) -> pl.DataFrame:
 
 
 def derive_name_forms(names: pl.Series) -> pl.DataFrame:
-    """What distinct names mean by themselves: name, name_key, parts. FailingRowsError, which names the first that cannot be read."""
-    return run_on_rows(names.cast(pl.String).to_frame("name"), lambda rows: _forms(rows["name"]), ("name",))
+    """Return the forms of distinct names: name, name_key, parts. FailingRowsError names the first that cannot be read."""
+    return run_on_rows(names.cast(pl.String).to_frame("name"), lambda rows: _derive_forms(rows["name"]), ("name",))
 
 
-def _forms(names: pl.Series) -> pl.DataFrame:
+def _derive_forms(names: pl.Series) -> pl.DataFrame:
     folded = fold_series(names)
     keyed = pl.DataFrame({"name": names, "folded": folded, "name_key": name_key_series(names, folded)})
     keyed = keyed.with_columns(compact_expr(pl.col("name_key")))
     keyed = keyed.with_columns(name_key=pl.when(pl.col("name_key").is_in(PLACEHOLDERS)).then(pl.lit("")).otherwise("name_key"))
     spaced = keyed.with_columns(pl.col("folded").str.replace_all(TIGHT_COMMA, "${1}, ${2}"))
     joined = spaced.filter(pl.col("folded").str.contains(_JOINT))
-    return keyed.select("name", "name_key").join(_parts_of(joined), on="name", how="left")
+    return keyed.select("name", "name_key").join(_split_parts(joined), on="name", how="left")
 
 
-def _parts_of(joined: pl.DataFrame) -> pl.DataFrame:
-    """Joined strings (name, folded): name, parts."""
+def _split_parts(joined: pl.DataFrame) -> pl.DataFrame:
+    """Return name, parts of joined strings (name, folded)."""
     parts = joined.select("name", part=pl.col("folded").str.replace_all(_JOINT, _CUT).str.split(_CUT)).explode("part", empty_as_null=False)
     parts = parts.filter(pl.col("part").str.strip_chars(" ") != "").with_columns(part=compact_expr(name_key_expr(pl.col("part"))))
     return parts.group_by("name", maintain_order=True).agg(parts="part")
@@ -167,36 +167,36 @@ CREDITED_SCHEMA = pl.Schema(
     }
 )
 NO_ARTIST = 0
-"""Stands for the number of an artist whose id a credit does not give."""
+"""Artist number of a credit without an artist id."""
 
 
 def name_number(name: str = "name") -> pl.Expr:
-    """A number for a name as delivered."""
+    """Return a number for a name as delivered."""
     return pl.col(name).hash().reinterpret(signed=True)
 
 
 def artist_number() -> pl.Expr:
-    """A number for a platform's id of an artist, of columns platform and artist_id."""
+    """Return a number for a platform's artist, from columns platform and artist_id."""
     return hashed(("platform", "artist_id")).reinterpret(signed=True)
 
 
 def read_lead_artists(credits_: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFrame) -> pl.DataFrame:
-    """Lead and names of each row that is credited to someone.
+    """Return lead and names of each row with a credit.
 
     Args:
-        credits_: as `credits_of` gives: the credits of one row stand together.
-        names: as `name_table` gives, over all names of the build; or those of them that stand on these rows and artists.
+        credits_: as `list_credits` returns: the credits of one row stand together.
+        names: as `build_name_table` returns, over all names of the build; or its rows for these credits and artists.
         artists: `platform`, `artist_id`, `name` (rows of `source_artist`): the name behind a credited one (`L. Marlin` for Linda Marlin),
             which leads when it is known. May be empty.
 
     Returns:
         CREDITED_SCHEMA: row, artist_key (empty: none or a placeholder), lead (a number for the platform's id of that artist; null: none),
-        names (list of keys, sorted, distinct), credit_names and credit_artists (the credits as `credit_numbers` has them, the leading one
+        names (list of keys, sorted, distinct), credit_names and credit_artists (the credits as in `number_credits`, the leading one
         first), remixer_key (remixers joined; null: none).
     """
     if credits_.is_empty():
         return CREDITED_SCHEMA.to_frame()
-    order = _leaders_first(credits_)
+    order = _order_leaders_first(credits_)
     numbers = number_credits(credits_)[order]
     starts = find_run_starts(numbers["row"].to_numpy())
     ends = np.append(starts, len(order))
@@ -204,18 +204,18 @@ def read_lead_artists(credits_: pl.DataFrame, names: pl.DataFrame, artists: pl.D
     artist_id = credits_["artist_id"].gather(order[starts])
     found = read_credits(numbers, names, artists).with_columns(artist_id=artist_id, **listed)
     lead = pl.when(pl.col("artist_id").is_not_null()).then(pl.col("artist_id").hash().reinterpret(signed=True))
-    found = found.with_columns(lead=lead).join(_remixers(credits_, names), on="row", how="left", maintain_order="left")
+    found = found.with_columns(lead=lead).join(_read_remixers(credits_, names), on="row", how="left", maintain_order="left")
     return found.select(pl.col(name).cast(dtype) for name, dtype in CREDITED_SCHEMA.items())
 
 
 def number_credits(credits_: pl.DataFrame) -> pl.DataFrame:
-    """Credits as numbers: row, name (`name_number`), artist (`artist_number`, NO_ARTIST without an id)."""
+    """Return credits as numbers: row, name (`name_number`), artist (`artist_number`, NO_ARTIST without an id)."""
     artist = pl.when(pl.col("artist_id").is_not_null()).then(artist_number()).otherwise(NO_ARTIST)
     return credits_.select("row", name=name_number(), artist=artist)
 
 
-def _leaders_first(credits_: pl.DataFrame) -> Places:
-    """Places of the credits, in their order but for the one that leads each row, the first primary one if there is one: it comes first."""
+def _order_leaders_first(credits_: pl.DataFrame) -> Places:
+    """Return the places of the credits in their order, with the leading one of each row (its first primary one, if any) in front."""
     rows, behind = credits_["row"].to_numpy(), (credits_["role"] != "primary").to_numpy()
     order, starts = np.arange(len(rows)), find_run_starts(rows)
     sizes = np.diff(starts, append=len(rows))
@@ -228,11 +228,12 @@ def _leaders_first(credits_: pl.DataFrame) -> Places:
 
 
 def read_credits(numbers: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFrame) -> pl.DataFrame:
-    """What credits mean: row, artist_key, names (as for `credited`), in the order of the rows.
+    """Return the meaning of credits: row, artist_key, names (as for `read_lead_artists`), in the order of the rows.
 
-    `numbers`: as `credit_numbers` gives; credits of one row stand together, the leading one first. The others as for `credited`.
+    `numbers`: as `number_credits` returns; credits of one row stand together, the leading one first. The other arguments as for
+    `read_lead_artists`.
     """
-    # Keys are numbered in their order; what is compared, sorted and made distinct from here on are numbers.
+    # Keys are numbered in their order, so that from here on only numbers are compared and sorted.
     keys = pl.concat([names["name_key"], names["part_keys"].explode(empty_as_null=False).drop_nulls()]).unique().sort()
     number = pl.DataFrame({"name_key": keys}).with_row_index("number")
     key_of = names.select("name_key").join(number, on="name_key", how="left", maintain_order="left")["number"].to_numpy().astype(np.int64)
@@ -241,7 +242,7 @@ def read_credits(numbers: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFra
     first_part = np.full(names.height, _NONE)
     first_part[parts["place"].to_numpy()[::-1]] = parts["number"].to_numpy()[::-1]
 
-    place, own = _places(numbers, names, artists)
+    place, own = _find_name_places(numbers, names, artists)
     key, own_key = key_of[place], np.where(own == _NONE, _NONE, key_of[own])
     first = np.where(own_key != _NONE, own_key, np.where(first_part[place] != _NONE, first_part[place], key))
     rows = numbers["row"].to_numpy()
@@ -252,7 +253,7 @@ def read_credits(numbers: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFra
     others = own_key != _NONE
     listed = [run << _NUMBER_BITS | key, run[others] << _NUMBER_BITS | own_key[others]]
     everyone = np.sort(np.concatenate([*listed, joined["run"].to_numpy() << _NUMBER_BITS | joined["number"].to_numpy()]))
-    everyone = everyone[find_run_starts(everyone)]  # numpy.unique takes ten times as long: it hashes
+    everyone = everyone[find_run_starts(everyone)]  # numpy.unique hashes, which takes ten times as long
     if len(keys) and keys[0] == "":
         everyone = everyone[everyone & _NUMBER != 0]
     offsets = np.searchsorted(everyone, np.arange(len(starts) + 1) << _NUMBER_BITS)
@@ -260,8 +261,8 @@ def read_credits(numbers: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFra
     return pl.DataFrame({"row": rows[starts], "artist_key": keys.gather(first[starts]), "names": gathered})
 
 
-def _places(numbers: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFrame) -> tuple[Places, Places]:
-    """Of each credit the row of `names` that it names, and the row of the name that the platform keeps for its artist, or _NONE."""
+def _find_name_places(numbers: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFrame) -> tuple[Places, Places]:
+    """Return for each credit the row of `names` with its name, and the row with the platform's own name of its artist, or _NONE."""
     by_name = names.select(name=name_number(), place=pl.int_range(pl.len()))
     own = artists.select(artist=artist_number(), name=name_number()).join(by_name, on="name")
     flat = numbers.join(by_name, on="name", how="left", maintain_order="left")
@@ -269,8 +270,8 @@ def _places(numbers: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFrame) -
     return flat["place"].to_numpy(), flat["own"].fill_null(_NONE).to_numpy()
 
 
-def _remixers(credits_: pl.DataFrame, names: pl.DataFrame) -> pl.DataFrame:
-    """row, remixer_key of the rows that credit a remixer."""
+def _read_remixers(credits_: pl.DataFrame, names: pl.DataFrame) -> pl.DataFrame:
+    """Return row, remixer_key of the rows that credit a remixer."""
     remixers = credits_.filter(pl.col("role") == "remixer").select("row", "name")
     remixers = remixers.join(names.select("name", "name_key"), on="name", how="left", maintain_order="left")
     remixers = remixers.unique(["row", "name_key"], keep="first", maintain_order=True)

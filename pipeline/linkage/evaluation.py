@@ -1,8 +1,8 @@
-"""How well a linkage agrees with a known truth, pair by pair: precision, recall, mixed clusters, per platform.
+"""Evaluation of a linkage against a known truth, pair by pair: precision, recall, mixed clusters, per platform.
 
-A pair is two source records of one recording. Counts come from the contingency table (recording x true recording), never from listing
-pairs. Only records that both sides know are compared; how many were left out is part of the answer. Artists, releases and labels are
-measured alike: their source rows are the platforms' own artists, releases, labels.
+A pair is two source records of one recording. Counts come from the contingency table (recording x true recording); pairs are never listed.
+Only records that both sides know are compared, and the number left out is part of the answer. Artists, releases and labels are measured
+alike: their source rows are the platforms' own artists, releases, labels.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SOURCE = ["platform", "external_id"]
 
 
 def evaluate(member: pl.DataFrame, truth: pl.DataFrame) -> dict[str, object]:
-    """Figures of a linkage.
+    """Return the figures of a linkage.
 
     Args:
         member: platform, external_id, recording_id.
@@ -36,23 +36,23 @@ def evaluate(member: pl.DataFrame, truth: pl.DataFrame) -> dict[str, object]:
         `platforms[key]` with records, recall and precision of the pairs that have a record there.
     """
     both = member.select(*_SOURCE, "recording_id").join(truth.select(*_SOURCE, "true_recording_id"), on=_SOURCE)
-    cells = _cells(both, "recording")
+    cells = _count_cells(both, "recording")
     return {
-        **_counts(cells, "recording"),
+        **_count_all(cells, "recording"),
         "records": both.height,
         "recordings": cells["recording_id"].n_unique(),
         "true_recordings": cells["true_recording_id"].n_unique(),
-        "mixed_clusters": (mixed := _spread(cells, "recording_id")),
+        "mixed_clusters": (mixed := _count_spread(cells, "recording_id")),
         "mixed_per_million": round(mixed / both.height * 1e6, 1) if both.height else 0.0,
-        "split_recordings": _spread(cells, "true_recording_id"),
+        "split_recordings": _count_spread(cells, "true_recording_id"),
         "truth_missing_in_member": truth.height - both.height,
         "member_missing_in_truth": member.height - both.height,
-        "platforms": {platform: _platform(both, cells, platform) for platform in sorted(both["platform"].unique())},
+        "platforms": {platform: _evaluate_platform(both, cells, platform) for platform in sorted(both["platform"].unique())},
     }
 
 
 def evaluate_entities(source_rows: pl.DataFrame, truth: pl.DataFrame) -> dict[str, object]:
-    """Figures of artists, releases or labels.
+    """Return the figures of artists, releases or labels.
 
     Args:
         source_rows: platform, external_id, `<kind>_id` (rows of artist_source, release_source or label_source).
@@ -60,27 +60,27 @@ def evaluate_entities(source_rows: pl.DataFrame, truth: pl.DataFrame) -> dict[st
 
     Returns:
         precision, recall, f1, true_pairs, linked_pairs, right_pairs, source_rows (compared), entities, true_entities, mixed_entities
-        (with rows of several true ones), split_entities (true ones over several), truth_missing_in_sources (nothing of ours names them).
+        (with rows of several true ones), split_entities (true ones over several), truth_missing_in_sources (without a source row).
     """
     (kind,) = (name.removeprefix("true_").removesuffix("_id") for name in truth.columns if name.startswith("true_"))
     both = source_rows.select(*_SOURCE, f"{kind}_id").join(truth.select(*_SOURCE, f"true_{kind}_id"), on=_SOURCE)
-    cells = _cells(both, kind)
+    cells = _count_cells(both, kind)
     return {
-        **_counts(cells, kind),
+        **_count_all(cells, kind),
         "source_rows": both.height,
         "entities": cells[f"{kind}_id"].n_unique(),
         "true_entities": cells[f"true_{kind}_id"].n_unique(),
-        "mixed_entities": _spread(cells, f"{kind}_id"),
-        "split_entities": _spread(cells, f"true_{kind}_id"),
+        "mixed_entities": _count_spread(cells, f"{kind}_id"),
+        "split_entities": _count_spread(cells, f"true_{kind}_id"),
         "truth_missing_in_sources": truth.height - both.height,
     }
 
 
 def evaluate_build(catalog: Path, truth: Path) -> dict[str, object]:
-    """Figures of the last build below a catalog root against a simulated world (the folder that holds `truth`).
+    """Return the figures of the last build below a catalog root against a simulated world (the folder that holds `truth`).
 
-    Those of `evaluate`, those of `evaluate_entities` under `artists`, `releases` and `labels`, and, of a world with fingerprints, those of
-    `evaluate_fingerprints` under `fingerprints`.
+    These are the figures of `evaluate`, of `evaluate_entities` under `artists`, `releases` and `labels`, and of `evaluate_fingerprints`
+    under `fingerprints` if the world has fingerprints.
     """
     member = scan_table(TABLES["recording_member"], catalog / "work" / "linkage" / "recording_member").collect()
     true_records = pl.read_parquet(parts(truth / "truth" / "recording"))
@@ -98,7 +98,7 @@ def evaluate_build(catalog: Path, truth: Path) -> dict[str, object]:
 def evaluate_fingerprints(
     chosen: pl.DataFrame, member: pl.DataFrame, truth: pl.DataFrame, true_fingerprints: pl.DataFrame
 ) -> dict[str, object]:
-    """How many fingerprints stand for the right recording: the true one of most of its records.
+    """Return how many fingerprints stand for the right recording: the true one of most of its records.
 
     Args:
         chosen: recording_id, fingerprint_id (rows of recording_fingerprint that are not an operator's own).
@@ -130,41 +130,41 @@ def evaluate_fingerprints(
     }
 
 
-def _cells(both: pl.DataFrame, kind: str) -> pl.DataFrame:
+def _count_cells(both: pl.DataFrame, kind: str) -> pl.DataFrame:
     return both.group_by(f"{kind}_id", f"true_{kind}_id").agg(n=pl.len().cast(pl.Int64))
 
 
-def _counts(cells: pl.DataFrame, kind: str) -> dict[str, object]:
-    right, linked, true = (_pairs(frame) for frame in (cells, _sums(cells, f"{kind}_id"), _sums(cells, f"true_{kind}_id")))
-    return {**_rates(right, linked, true), "true_pairs": true, "linked_pairs": linked, "right_pairs": right}
+def _count_all(cells: pl.DataFrame, kind: str) -> dict[str, object]:
+    right, linked, true = (_count_pairs(frame) for frame in (cells, _sum_cells(cells, f"{kind}_id"), _sum_cells(cells, f"true_{kind}_id")))
+    return {**_compute_rates(right, linked, true), "true_pairs": true, "linked_pairs": linked, "right_pairs": right}
 
 
-def _spread(cells: pl.DataFrame, by: str) -> int:
-    """How many of `by` stand in several cells."""
+def _count_spread(cells: pl.DataFrame, by: str) -> int:
+    """Return how many values of `by` stand in several cells."""
     return int((cells.group_by(by).len()["len"] > 1).sum())
 
 
-def _sums(cells: pl.DataFrame, by: str) -> pl.DataFrame:
+def _sum_cells(cells: pl.DataFrame, by: str) -> pl.DataFrame:
     return cells.group_by(by).agg(pl.col("n").sum())
 
 
-def _pairs(counts: pl.DataFrame) -> int:
+def _count_pairs(counts: pl.DataFrame) -> int:
     n = counts["n"]
     return int((n * (n - 1) // 2).sum())
 
 
-def _rates(right: int, linked: int, true: int) -> dict[str, object]:
+def _compute_rates(right: int, linked: int, true: int) -> dict[str, object]:
     precision = right / linked if linked else 1.0
     recall = right / true if true else 1.0
     f1 = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
     return {"precision": round(precision, 7), "recall": round(recall, 7), "f1": round(f1, 7)}
 
 
-def _platform(both: pl.DataFrame, cells: pl.DataFrame, platform: str) -> dict[str, object]:
-    """Pairs with at least one record on `platform`: all pairs less those among the other platforms."""
+def _evaluate_platform(both: pl.DataFrame, cells: pl.DataFrame, platform: str) -> dict[str, object]:
+    """Return the figures of pairs with a record on `platform`: all pairs less those among the other platforms."""
     others = both.filter(pl.col("platform") != platform)
-    rest = _cells(others, "recording")
-    right = _pairs(cells) - _pairs(rest)
-    linked = _pairs(_sums(cells, "recording_id")) - _pairs(_sums(rest, "recording_id"))
-    true = _pairs(_sums(cells, "true_recording_id")) - _pairs(_sums(rest, "true_recording_id"))
-    return {"records": both.height - others.height, **_rates(right, linked, true)}
+    rest = _count_cells(others, "recording")
+    right = _count_pairs(cells) - _count_pairs(rest)
+    linked = _count_pairs(_sum_cells(cells, "recording_id")) - _count_pairs(_sum_cells(rest, "recording_id"))
+    true = _count_pairs(_sum_cells(cells, "true_recording_id")) - _count_pairs(_sum_cells(rest, "true_recording_id"))
+    return {"records": both.height - others.height, **_compute_rates(right, linked, true)}

@@ -1,7 +1,7 @@
-"""Golden pairs: pairs of real records that a person has judged, and how a linkage answers them.
+"""Golden pairs: pairs of real records that a person has judged, and the answers of a linkage.
 
 `golden/pairs.yaml` is reviewed data; its head says what a pair is and where each came from. All records of all pairs are linked at once,
-as in a catalog, where every pair has strangers around it. What must not live here: limits that stop a build (pipeline/build/gate.py).
+because in a catalog every pair has other records around it. What must not live here: limits that stop a build (pipeline/build/gate.py).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _STAGED = TABLES["source_recording"]
 
 
 class GoldenPairError(ValueError):
-    """The file cannot be used: the message names file, line and mend."""
+    """The file cannot be used: the message names file, line and remedy."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class GoldenPair:
 
 @dataclass(frozen=True)
 class GoldenResult:
-    """Counts and rates over the pairs; `wrong` maps each pair answered wrongly to what happened to it."""
+    """Counts and rates over the pairs; `wrong` maps the name of each wrong pair to the kind of error."""
 
     pairs: int
     precision: float
@@ -56,14 +56,14 @@ class GoldenResult:
 
 
 def load_golden_pairs(path: Path = PAIRS) -> tuple[GoldenPair, ...]:
-    """The pairs in the order of the file. GoldenPairError for anything that is not as the head of the file says."""
+    """Return the pairs in the order of the file. GoldenPairError for anything that the head of the file does not allow."""
     try:
-        document = _with_lines(read_document(path, path.name))
+        document = _add_lines(read_document(path, path.name))
     except DocumentError as error:
         raise GoldenPairError(str(error)) from error
     if not isinstance(document, dict) or not {"sources", "pairs"} <= set(document):
         raise GoldenPairError(f"{path.name}: needs `sources` and `pairs`")
-    pairs = tuple(_pair(path.name, row, document["sources"]) for row in document["pairs"])
+    pairs = tuple(_read_pair(path.name, row, document["sources"]) for row in document["pairs"])
     for name, count in Counter(pair.name for pair in pairs).items():
         if count > 1:
             line = [row[_LINE] for row in document["pairs"] if row["name"] == name][-1]
@@ -80,8 +80,8 @@ def judge(pairs: Iterable[GoldenPair], linker: Callable[[pl.DataFrame], pl.DataF
     right = sum(pair.is_same and joined[pair.name] for pair in pairs)
     return GoldenResult(
         pairs=len(pairs),
-        precision=_share(right, sum(joined.values())),
-        recall=_share(right, sum(pair.is_same for pair in pairs)),
+        precision=_divide(right, sum(joined.values())),
+        recall=_divide(right, sum(pair.is_same for pair in pairs)),
         wrong={
             pair.name: "is one recording, was kept apart" if pair.is_same else "is two recordings, was joined"
             for pair in pairs
@@ -91,7 +91,7 @@ def judge(pairs: Iterable[GoldenPair], linker: Callable[[pl.DataFrame], pl.DataF
 
 
 def build_golden_records(pairs: Iterable[GoldenPair]) -> pl.DataFrame:
-    """Rows of `source_recording`: two per pair, external ids `<pair>/a` and `<pair>/b`."""
+    """Return rows of `source_recording`: two for each pair, external ids `<pair>/a` and `<pair>/b`."""
     rows = [
         {**record, "external_id": f"{pair.name}/{side}", "link_id": f"{pair.name}/{side}"}
         for pair in pairs
@@ -100,21 +100,21 @@ def build_golden_records(pairs: Iterable[GoldenPair]) -> pl.DataFrame:
     return _STAGED.conform(pl.DataFrame(rows, schema={name: _STAGED.polars_schema[name] for name in rows[0]}))
 
 
-def _share(part: int, whole: int) -> float:
+def _divide(part: int, whole: int) -> float:
     return part / whole if whole else 1.0
 
 
-def _with_lines(node: Node) -> Any:  # noqa: ANN401 - a document has any shape until it is checked
+def _add_lines(node: Node) -> Any:  # noqa: ANN401 - a document has any shape until it is checked
     if node.entries is not None:
-        return {**{key: _with_lines(value) for key, value in node.entries.items()}, _LINE: node.line}
-    return [_with_lines(item) for item in node.items] if node.items is not None else node.plain()
+        return {**{key: _add_lines(value) for key, value in node.entries.items()}, _LINE: node.line}
+    return [_add_lines(item) for item in node.items] if node.items is not None else node.plain()
 
 
-def _pair(file: str, row: object, sources: dict[str, Any]) -> GoldenPair:
+def _read_pair(file: str, row: object, sources: dict[str, Any]) -> GoldenPair:
     if not isinstance(row, dict):
         raise GoldenPairError(f"{file}: {row!r} is no pair: write name, same, why, source, a and b")
     where = f"{file}:{row[_LINE]}"
-    _only(where, row, required={"name", "same", "why", "source", "a", "b"})
+    _require_keys(where, row, required={"name", "same", "why", "source", "a", "b"})
     if not isinstance(row["name"], str) or not _NAME.fullmatch(row["name"]):
         raise GoldenPairError(f"{where}: name {row['name']!r}: use lower-case words joined by hyphens")
     if not isinstance(row["same"], bool):
@@ -123,14 +123,14 @@ def _pair(file: str, row: object, sources: dict[str, Any]) -> GoldenPair:
         raise GoldenPairError(f"{where}: source {row['source']!r} is not described, with file and licence, under `sources`")
     if not row["why"]:
         raise GoldenPairError(f"{where}: say in a line why the pair is what it is")
-    records = (_record(file, row["a"]), _record(file, row["b"]))
+    records = (_read_record(file, row["a"]), _read_record(file, row["b"]))
     return GoldenPair(row["name"], row["same"], row["why"], row["source"], sources[row["source"]]["licence"], records)
 
 
-def _record(file: str, row: dict[str, Any]) -> dict[str, Any]:
+def _read_record(file: str, row: dict[str, Any]) -> dict[str, Any]:
     where = f"{file}:{row[_LINE]}"
     lists = {"artists", "featured", "remixers", "traits"}
-    _only(where, row, required={"platform", "title", "artists"}, optional={"seconds", "version", "isrc", "bare", *lists})
+    _require_keys(where, row, required={"platform", "title", "artists"}, optional={"seconds", "version", "isrc", "bare", *lists})
     if row["platform"] not in CATALOG_PLATFORMS:
         raise GoldenPairError(f"{where}: {row['platform']!r} is no platform: use one of {', '.join(CATALOG_PLATFORMS)}")
     for name in sorted(lists & set(row)):
@@ -147,7 +147,7 @@ def _record(file: str, row: dict[str, Any]) -> dict[str, Any]:
         "platform": row["platform"],
         "title": row["title"],
         "version": row.get("version"),
-        "artists": list(_credits(row)),
+        "artists": list(_list_credits(row)),
         "artist_credit": ", ".join(row["artists"]),
         "isrcs": [code] if code else [],
         "duration_ms": round(row["seconds"] * 1000) if "seconds" in row else None,
@@ -156,14 +156,14 @@ def _record(file: str, row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _credits(row: dict[str, Any]) -> Iterator[dict[str, str | None]]:
-    """`bare: true` says that the platform gives a joined display name and no artist ids."""
+def _list_credits(row: dict[str, Any]) -> Iterator[dict[str, str | None]]:
+    """Yield the credits of a record. `bare: true`: the platform gives a joined display name and no artist ids."""
     for role, key in (("primary", "artists"), ("featured", "featured"), ("remixer", "remixers")):
         for name in row.get(key, []):
             yield {"artist_id": None if row.get("bare") else f"id {name}", "name": name, "role": role}
 
 
-def _only(where: str, row: dict[str, Any], required: set[str], optional: frozenset[str] | set[str] = frozenset()) -> None:
+def _require_keys(where: str, row: dict[str, Any], required: set[str], optional: frozenset[str] | set[str] = frozenset()) -> None:
     missing, unknown = sorted(required - set(row)), sorted(set(row) - required - optional - {_LINE})
     if missing or unknown:
         raise GoldenPairError(f"{where}: missing {missing}, not known {unknown}")

@@ -1,7 +1,7 @@
-"""What two atoms must agree in before evidence may join them: named limits and vectorised comparisons over frames of pairs.
+"""Guards: limits that two atoms must keep before evidence may join them, as vectorised comparisons over frames of pairs.
 
-Pairs are frames with `a_` and `b_` columns of the atom table. Every limit carries its reason; nothing else in linkage holds a threshold.
-Without these guards many times more clusters mix recordings; a test builds a small world both ways.
+Pairs are frames with `a_` and `b_` columns of the atom table. Every limit states its reason; no other module of linkage has thresholds for
+pairs. Without the guards many times more clusters mix recordings; a test builds a small world both ways.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from rapidfuzz.distance import OSA
 
 from catalog_store.name_keys import variants_agree
 from pipeline.linkage.failing_rows import run_on_rows
-from pipeline.linkage.writing_systems import in_latin, share_no_script
+from pipeline.linkage.writing_systems import share_no_script, transliterate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,36 +25,36 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 DURATION_MS = 8_000
-"""Two masters of one recording; beyond lie edits that nobody marked."""
+"""Two masters of one recording; larger gaps are unmarked edits."""
 SAME_KEY_DURATION_MS = 15_000
 SAME_KEY_DURATION_SHARE = 0.12
-"""Same code and same names outweigh a wrong duration up to here; more is another edit under a reused code."""
+"""Up to here the same code and names outweigh a wrong duration; a larger gap is another edit under a reused code."""
 LONE_DURATION_MS, LONE_DURATION_SHARE = 45_000, 0.25
-"""A single record against an atom of several, same code, same names: its duration is wrong (silence, hidden track), not its code."""
+"""A single record against an atom of several, same code and names: its duration is wrong (silence, hidden track), not its code."""
 TYPO_DURATION_MS = 4_000
-"""Without a shared code the duration must carry more."""
+"""Without a shared code the duration must be stronger evidence."""
 OTHER_SCRIPT_DURATION_MS = 2_000
-"""For titles of which no letter can be compared, `夜に駆ける` and `Racing into the Night`: code, artist and length must carry all."""
+"""For titles without a common script, `夜に駆ける` and `Racing into the Night`: code, artist and length are the only evidence."""
 SOUND_SIMILARITY = 0.6
-"""Where no artist is the same to the letter, such titles must sound alike: `嘘` by SID and `Astronaut` by Sido share a wrong code."""
+"""Without an equal artist name, such titles must sound alike: `嘘` by SID and `Astronaut` by Sido share a wrong code."""
 LENGTH_KINDS = frozenset({"radio", "edit", "short", "extended"})
 LENGTH_DURATION_MS = 3_000
-"""Variants that are nothing but another length of the song: at one length and under one code, one side has left the words out. Of nine real
+"""For variants that are only another length of the song: at one length and under one code, one side has left the words out. Of nine real
 codes with two variants six are `Radio Edit` or `Short Version` beside nothing."""
 TITLE_SIMILARITY = 0.72
 ARTIST_SIMILARITY = 0.75
-"""Share of characters that agree, for names that already share an ISRC or a cross-link."""
+"""Share of equal characters, for names that already share an ISRC or a cross-link."""
 NAME_IN_VARIANT_SIMILARITY = 0.75
 CONTAINED_CHARACTERS = 4
 """A name inside a longer one counts from this length on: `drake` in `drakeand21savage`, not `u` in `u2`."""
 EDITS_BY_LENGTH = ((5, 1), (11, 2), (24, 3))
-"""Typing errors allowed from this many characters on; below, one letter makes another word."""
+"""(characters, typing errors allowed from there on). In shorter names one letter makes another word."""
 
 TURNED_CHARACTERS = 6
-"""`Utada Hikaru` and `Hikaru Utada`, `Dylan, Bob`: a name turned about is the same name from this length on."""
+"""`Utada Hikaru` and `Hikaru Utada`, `Dylan, Bob`: from this length on a rotated name is the same name."""
 
 UNTIMED_CHARACTERS = 10
-"""Without durations to compare a typing error must leave at least this much in agreement: `Fever` and `Never` are two songs."""
+"""Shortest name with a typing error if a duration is missing: `Fever` and `Never` are two songs."""
 
 COMPARED = ("artist_key", "title_key", "stem_key", "number_key", "variant", "duration_ms", "names", "record_count")
 
@@ -63,7 +63,7 @@ _GUARDED = ContextVar("guarded", default=True)
 
 @contextmanager
 def disable_guards() -> Iterator[None]:
-    """Within the block, in this thread and process, every comparison passes and no cluster is cut: to measure what the guards hold."""
+    """Let every comparison pass and cut no cluster within the block, in this thread and process: to measure the effect of the guards."""
     token = _GUARDED.set(False)
     try:
         yield
@@ -72,12 +72,12 @@ def disable_guards() -> Iterator[None]:
 
 
 def are_guards_on() -> bool:
-    """False within `guards_off`."""
+    """Return False within `disable_guards`."""
     return _GUARDED.get()
 
 
 def add_compared_columns(pairs: pl.DataFrame, atoms: pl.DataFrame) -> pl.DataFrame:
-    """Pairs (a, b: atom ids, further columns kept) with the compared columns of both, prefixed `a_` and `b_`."""
+    """Return pairs (a, b: atom ids, further columns kept) with the compared columns of both, prefixed `a_` and `b_`."""
     involved = pl.concat([pairs["a"], pairs["b"]]).unique().implode()
     columns = atoms.filter(pl.col("atom_id").is_in(involved)).select("atom_id", *COMPARED)
     for side in ("a", "b"):
@@ -87,13 +87,13 @@ def add_compared_columns(pairs: pl.DataFrame, atoms: pl.DataFrame) -> pl.DataFra
 
 
 def measure_similarity(one: pl.Series, other: pl.Series) -> pl.Series:
-    """1 - edit distance (a transposition counts one) / longer length; 1.0 for equal values."""
+    """Return 1 - edit distance (a transposition counts one) / longer length; 1.0 for equal values."""
     found = process.cpdist(one.to_list(), other.to_list(), scorer=OSA.normalized_similarity, dtype=np.float64)
     return pl.Series(found, dtype=pl.Float64)
 
 
 class Letters(NamedTuple):
-    """What tells at little cost that texts are no typing errors of one another.
+    """Numbers that rule out typing errors between texts at little cost.
 
     `lengths` in characters, and `sets`: which characters occur, one bit for each of 64 classes.
     """
@@ -103,7 +103,7 @@ class Letters(NamedTuple):
 
     @classmethod
     def of(cls, texts: pl.Series) -> Letters:
-        """Lengths and sets of texts without null."""
+        """Return lengths and sets of texts without null."""
         lengths = texts.str.len_chars().to_numpy().astype(np.int64)
         letters = np.frombuffer((texts.str.join("").item() or "").encode("utf-32-le"), dtype=np.uint32)
         bits = np.uint64(1) << (letters & 63).astype(np.uint64)
@@ -113,9 +113,9 @@ class Letters(NamedTuple):
         return cls(lengths, sets)
 
     def may_be_typos(self, one: npt.NDArray[np.int64], other: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-        """False where the texts at these places differ in more letters than `is_typo` allows.
+        """Return False for pairs of places whose texts differ in more letters than `is_typo` allows.
 
-        An edit changes a length by one at most, and takes away one character and brings another at most.
+        An edit changes the length by one at most, and removes and adds one character at most.
         """
         lengths, others = self.lengths[one], self.lengths[other]
         starts, counts = zip((0, 0), *EDITS_BY_LENGTH, strict=True)
@@ -126,7 +126,7 @@ class Letters(NamedTuple):
 
 
 def is_typo(one: pl.Series, other: pl.Series) -> pl.Series:
-    """Whether two values differ by no more letters than their shorter length allows."""
+    """Return whether two values differ by no more letters than their shorter length allows."""
     found = process.cpdist(one.to_list(), other.to_list(), scorer=OSA.distance, dtype=np.int64)
     shorter = pl.min_horizontal(pl.col("one").str.len_chars(), pl.col("other").str.len_chars())
     allowed = pl.lit(0)
@@ -136,7 +136,7 @@ def is_typo(one: pl.Series, other: pl.Series) -> pl.Series:
 
 
 def variants_match(pairs: pl.DataFrame) -> pl.Series:
-    """Whether a_variant and b_variant can name one recording; names of remixers may hold typing errors."""
+    """Return whether a_variant and b_variant can name one recording; names of remixers may have typing errors."""
     if not are_guards_on():
         return pl.repeat(value=True, n=pairs.height, eager=True)
     distinct = pairs.select("a_variant", "b_variant").unique()
@@ -148,7 +148,7 @@ def variants_match(pairs: pl.DataFrame) -> pl.Series:
 
 
 def can_be_one_recording(one: str, other: str) -> bool:
-    """As `variants_agree`, names within a kind compared with tolerance for typing errors."""
+    """Return `variants_agree`, with tolerance for typing errors in the names within a kind."""
     if variants_agree(one, other):
         return True
     ones, others = one.split("+"), other.split("+")
@@ -162,29 +162,29 @@ def can_be_one_recording(one: str, other: str) -> bool:
 
 
 def differ_in_length_only(one: str, other: str) -> bool:
-    """Whether two variants, if not the same, name nothing but lengths of the song: `radio` and nothing, `edit` and `radio`."""
+    """Return whether two variants name only lengths of the song: `radio` and nothing, `edit` and `radio`."""
     return all(LENGTH_KINDS.issuperset(variant.split("+")) for variant in (one, other) if variant)
 
 
-def _marked_by_one_side(pairs: pl.DataFrame) -> pl.Expr:
+def _differ_in_length_words(pairs: pl.DataFrame) -> pl.Expr:
     lengths = pairs.select("a_variant", "b_variant").unique()
-    lengths = lengths.with_columns(told=pl.Series([differ_in_length_only(*row) for row in lengths.iter_rows()], dtype=pl.Boolean))
-    told = pairs.select("a_variant", "b_variant").join(lengths, on=["a_variant", "b_variant"], how="left", maintain_order="left")
-    return pl.lit(told["told"]) & (duration_gap() <= LENGTH_DURATION_MS).fill_null(value=False)
+    lengths = lengths.with_columns(is_length_only=pl.Series([differ_in_length_only(*row) for row in lengths.iter_rows()], dtype=pl.Boolean))
+    matched = pairs.select("a_variant", "b_variant").join(lengths, on=["a_variant", "b_variant"], how="left", maintain_order="left")
+    return pl.lit(matched["is_length_only"]) & (duration_gap() <= LENGTH_DURATION_MS).fill_null(value=False)
 
 
 def duration_gap() -> pl.Expr:
-    """Milliseconds between the two durations; null when one is unknown."""
+    """Return the milliseconds between the two durations; null when one is unknown."""
     return (pl.col("a_duration_ms") - pl.col("b_duration_ms")).abs()
 
 
 def same_key() -> pl.Expr:
-    """Artist, title and variant agree to the letter: the atoms differ in duration only."""
+    """Return whether artist, title and variant are equal: the atoms differ in duration only."""
     return pl.all_horizontal(pl.col(f"a_{name}") == pl.col(f"b_{name}") for name in ("artist_key", "title_key", "variant"))
 
 
 def durations_match() -> pl.Expr:
-    """Close enough for a shared code; unknown passes."""
+    """Return whether durations are close enough for a shared code; unknown passes."""
     longer = pl.max_horizontal("a_duration_ms", "b_duration_ms")
     fewer, more = pl.min_horizontal("a_record_count", "b_record_count"), pl.max_horizontal("a_record_count", "b_record_count")
     same_code_and_names = duration_gap() <= pl.max_horizontal(pl.lit(SAME_KEY_DURATION_MS), longer * SAME_KEY_DURATION_SHARE)
@@ -193,7 +193,7 @@ def durations_match() -> pl.Expr:
 
 
 def titles_match() -> pl.Expr:
-    """Column `title_similarity` is high, or one lacks a subtitle only, or the scripts are unlike at one length; parts must be the same."""
+    """Return whether `title_similarity` is high, or a subtitle is missing, or scripts differ at one length; numbers must agree."""
     one, other = pl.col("a_title_key"), pl.col("b_title_key")
     stems = (pl.col("a_stem_key") == pl.col("b_stem_key")) | (pl.col("a_stem_key") == other) | (one == pl.col("b_stem_key"))
     contained = _contains(one, other) | _contains(other, one)
@@ -203,25 +203,25 @@ def titles_match() -> pl.Expr:
 
 
 def artists_match() -> pl.Expr:
-    """A name in common, inside a joined one, turned about, or in another script, or column `artist_similarity` is high; unknown passes."""
+    """Return whether a name is shared, contained, rotated or in another script, or `artist_similarity` is high; unknown passes."""
     one, other = pl.col("a_artist_key"), pl.col("b_artist_key")
     unknown = (one == "") | (other == "")
     turned = (one.str.len_chars() == other.str.len_chars()) & _contains(one, pl.concat_str(other, other), TURNED_CHARACTERS)
     alike = (pl.col("artist_similarity") >= ARTIST_SIMILARITY) | _contains(one, other) | _contains(other, one) | turned
-    return unknown | _names_shared() | alike | pl.col("artists_are_unlike")
+    return unknown | _do_names_overlap() | alike | pl.col("artists_are_unlike")
 
 
-def _names_shared() -> pl.Expr:
+def _do_names_overlap() -> pl.Expr:
     return pl.col("a_names").list.set_intersection("b_names").list.len() > 0
 
 
-def _exchanged() -> pl.Expr:
-    """Title and artist stand in each other's field."""
+def _are_fields_swapped() -> pl.Expr:
+    """Return whether title and artist stand in each other's field."""
     return (pl.col("a_title_key") == pl.col("b_artist_key")) & (pl.col("b_title_key") == pl.col("a_artist_key"))
 
 
-def _sound_alike(pairs: pl.DataFrame) -> pl.Series:
-    one, other = (pairs.select(in_latin(pl.col(f"{side}_title_key"))).to_series() for side in "ab")
+def _do_sound_alike(pairs: pl.DataFrame) -> pl.Series:
+    one, other = (pairs.select(transliterate(pl.col(f"{side}_title_key"))).to_series() for side in "ab")
     return measure_similarity(one, other) >= SOUND_SIMILARITY
 
 
@@ -240,25 +240,25 @@ def add_similarities(pairs: pl.DataFrame) -> pl.DataFrame:
 def add_verdict(pairs: pl.DataFrame) -> pl.DataFrame:
     """Add `reason` (null: may be one recording; else variant, title, artist or duration) and `score` 0..1 to compared pairs.
 
-    FailingRowsError, which names the first pair that cannot be compared.
+    FailingRowsError names the first pair that cannot be compared.
     """
-    return run_on_rows(pairs, _judged, ("a", "b"))
+    return run_on_rows(pairs, _judge_pairs, ("a", "b"))
 
 
-def _judged(pairs: pl.DataFrame) -> pl.DataFrame:
+def _judge_pairs(pairs: pl.DataFrame) -> pl.DataFrame:
     pairs = add_similarities(pairs).with_columns(
-        variants_match=pl.lit(variants_match(pairs)) | _marked_by_one_side(pairs),
+        variants_match=pl.lit(variants_match(pairs)) | _differ_in_length_words(pairs),
         titles_are_unlike=share_no_script(pairs["a_title_key"], pairs["b_title_key"]),
         artists_are_unlike=share_no_script(pairs["a_artist_key"], pairs["b_artist_key"]),
     )
     if (unlike := pairs["titles_are_unlike"]).any():
-        pairs = pairs.with_columns(titles_are_unlike=unlike & (pairs.select(_names_shared()).to_series() | _sound_alike(pairs)))
+        pairs = pairs.with_columns(titles_are_unlike=unlike & (pairs.select(_do_names_overlap()).to_series() | _do_sound_alike(pairs)))
     reason = (
         pl.when(~pl.col("variants_match"))
         .then(pl.lit("variant"))
-        .when(~(titles_match() | _exchanged()))
+        .when(~(titles_match() | _are_fields_swapped()))
         .then(pl.lit("title"))
-        .when(~(artists_match() | _exchanged()))
+        .when(~(artists_match() | _are_fields_swapped()))
         .then(pl.lit("artist"))
         .when(~durations_match())
         .then(pl.lit("duration"))

@@ -1,21 +1,21 @@
-"""The rules by which ids last: which group of source entities gets which id, and what becomes of ids that go.
+"""Rules of stable ids: which group of source entities gets which id, and what becomes of ids that are no longer in use.
 
-One implementation for all kinds (recording, artist, release, label). A *group* is what a build says is one entity; its members are named by
-source keys (`<platform>:<external id>`, or `name:<key>`). The rules, in this order:
+One implementation for all kinds (recording, artist, release, label). A *group* holds the source entities that a build takes for one entity;
+its members are named by source keys (`<platform>:<external id>`, or `name:<key>`). The rules, in this order:
 
 1. An id belongs to the group that holds most of its former members (a split keeps the id on the larger part).
 2. A group to which several ids belong keeps the one with most members there; the others are merged into it.
-3. A group without an id takes back one that was merged away before, if it holds most of what was that id's own (a merge undone).
-4. Groups that are still without get new ids, in the order of their smallest source key. No id is ever given to anything else.
+3. A group without an id takes back one that was merged away before, if it holds most of that id's own members (a merge undone).
+4. The remaining groups get new ids, in the order of their smallest source key. No id is ever given to anything else.
 
 Ties fall to the smallest id, then to the group with the smallest source key, so neither the order of rows nor the numbering of groups
 matters.
 
-What is remembered: the *home* of every source key ever seen, the id that it last had as its own, and a *link* from every id that was merged
-away to the one it went into. A key's id is its home with links followed, so a merge changes one link and no key, and can be undone. Keys
-that are absent from a build keep their home: a platform that returns finds its ids again. Redirects are never remembered but read off: an
-id that nothing carries now leads to the end of its links if that is in use, else to nothing. So a redirect whose end is gone for a while
-comes back with it.
+The registry remembers the *home* of every source key ever seen, the id that it last had as its own, and a *link* from every id that was
+merged away to the id that it went into. The id of a key is its home with links followed. So a merge changes one link and no key, and can be
+undone. Keys that are absent from a build keep their home: a platform that returns finds its ids again. Redirects are derived and never
+stored: an unused id leads to the end of its links if that is in use, else to nothing. So a redirect whose end is gone for a while comes
+back with it.
 
 What must not live here: what is one entity; where the registry lies on disk (registry.py); ids of changed groups only
 (incremental/id_changes.py).
@@ -44,10 +44,10 @@ def _no_links() -> pl.DataFrame:
 
 @dataclass(frozen=True)
 class Registry:
-    """What is remembered of one kind.
+    """The memory of one kind.
 
     `keys`: source_key, entity_id (its home), sorted by source_key, each key once. `links`: old_id, new_id, sorted by old_id; an id that
-    leads to itself is one of which nothing else is known.
+    leads to itself is known and has no other link.
     """
 
     keys: pl.DataFrame = field(default_factory=_no_keys)
@@ -60,7 +60,7 @@ class Registry:
         return max((value for value in named if isinstance(value, int)), default=0)
 
     def current(self) -> pl.DataFrame:
-        """source_key, entity_id: the id that each key has by now, links followed."""
+        """Return source_key, entity_id: the id of each key, links followed."""
         return self.keys.with_columns(entity_id=follow_links("entity_id", self.links))
 
 
@@ -71,8 +71,8 @@ NO_REGISTRY = Registry()
 class Assignment:
     """Ids of one kind in one build.
 
-    `ids`: group, entity_id, a row per group, sorted by entity_id. `registry`: what to remember. `redirects`: old_id, new_id (null: nothing
-    stands for it now) of every known id that is not in use, sorted by old_id. `next_id`: the first id that no build has given out.
+    `ids`: group, entity_id, a row per group, sorted by entity_id. `registry`: the new memory. `redirects`: old_id, new_id (null: no id
+    replaces it now) of every known id that is not in use, sorted by old_id. `next_id`: the first id that no build has given out.
     """
 
     ids: pl.DataFrame
@@ -83,7 +83,7 @@ class Assignment:
 
 @dataclass(frozen=True)
 class Resolution:
-    """What `resolve` decides. `ids`: group, entity_id, sorted by entity_id; `links` as in Registry; `next_id`."""
+    """The decision of `resolve`. `ids`: group, entity_id, sorted by entity_id; `links` as in Registry; `next_id`."""
 
     ids: pl.DataFrame
     links: pl.DataFrame
@@ -94,7 +94,7 @@ class Resolution:
         return self.ids.sort("group")
 
     def id_of(self, groups: pl.Series) -> pl.Series:
-        """The id of each group, null for null. A search, not a join: a join would hash all groups anew for every range of keys."""
+        """Return the id of each group, null for null, by binary search: a join would hash all groups again for every range of keys."""
         if not self.ids.height:
             return pl.Series("entity_id", [None], dtype=pl.Int64).new_from_index(0, len(groups))
         place = self._by_group["group"].search_sorted(groups.fill_null(strategy="zero"))
@@ -129,16 +129,16 @@ def assign_ids(members: pl.DataFrame, registry: Registry, next_id: int) -> Assig
 
 
 def require_free_id(registry: Registry, next_id: int) -> int:
-    """`next_id`, if it is free; ValueError when the registry names it or a larger one."""
+    """Return `next_id`; ValueError when the registry names it or a larger id."""
     if registry.largest_id >= next_id:
         raise ValueError(f"next_id {next_id} is not free: the registry holds id {registry.largest_id}")
     return next_id
 
 
 def match_members(members: pl.DataFrame, keys: pl.DataFrame) -> pl.DataFrame:
-    """Both sides by source key, one row each: source_key, group (null: absent), home (null: never seen); sorted.
+    """Return a row for each source key of both sides: source_key, group (null: absent), home (null: never seen); sorted.
 
-    `members` (source_key, group) and `keys` as in Registry, both sorted: a merge costs less than a join, and what it gives is in order.
+    `members` (source_key, group) and `keys` as in Registry, both sorted: a merge costs less than a join, and its result is in order.
     ValueError when a source key stands twice in `members`.
     """
     doubled = members.filter(pl.col("source_key") == pl.col("source_key").shift(1))
@@ -153,7 +153,7 @@ def match_members(members: pl.DataFrame, keys: pl.DataFrame) -> pl.DataFrame:
 
 
 def tally(rows: pl.DataFrame, first_rank: int = 0) -> pl.DataFrame:
-    """What `resolve` needs to know of matched rows: group, home (null: new keys), held, rank (of the smallest source key).
+    """Return the input of `resolve` out of matched rows: group, home (null: new keys), held, rank (of the smallest source key).
 
     Tallies of several ranges of keys, `first_rank` being the rows before each, can be concatenated.
     """
@@ -162,17 +162,17 @@ def tally(rows: pl.DataFrame, first_rank: int = 0) -> pl.DataFrame:
 
 
 def resolve(tallied: pl.DataFrame, links: pl.DataFrame, next_id: int) -> Resolution:
-    """The rules, on numbers alone: `tallied` as from `tally`, `links` as in Registry."""
+    """Apply the rules, to numbers alone. `tallied`: as from `tally`; `links`: as in Registry."""
     votes = tallied.group_by("group", "home").agg(pl.col("held").cast(pl.Int64).sum(), pl.col("rank").min())
     known = votes.drop_nulls("home").with_columns(root=follow_links("home", links))
-    # Most groups hold one id and most ids one group: they are settled without asking anybody, on any number of rows in little memory.
+    # Most groups hold one id and most ids one group. These are settled without a vote, in little memory for any number of rows.
     settled = (pl.col("home") == pl.col("root")) & ~pl.col("root").is_duplicated() & ~pl.col("group").is_duplicated()
     contested = known.filter(~settled)
     ranks = votes.join(contested, on="group", how="semi").group_by("group").agg(pl.col("rank").min())
-    owners = _owners(contested.group_by("group", id="root").agg(pl.col("held").sum()), ranks)
-    kept = _choice(owners)
-    own = _owners(contested.filter(pl.col("home") != pl.col("root")).select("group", "held", id="home"), ranks)
-    taken_back = _choice(own.join(kept, on="group", how="anti"))
+    owners = _choose_owners(contested.group_by("group", id="root").agg(pl.col("held").sum()), ranks)
+    kept = _choose_ids(owners)
+    own = _choose_owners(contested.filter(pl.col("home") != pl.col("root")).select("group", "held", id="home"), ranks)
+    taken_back = _choose_ids(own.join(kept, on="group", how="anti"))
     ids = pl.concat([known.filter(settled).select("group", entity_id="root"), kept, taken_back])
     unnamed = pl.concat([votes.filter(pl.col("home").is_null()).select("group", "rank"), ranks])
     fresh = unnamed.join(ids, on="group", how="anti").group_by("group").agg(pl.col("rank").min()).sort("rank")
@@ -184,30 +184,33 @@ def resolve(tallied: pl.DataFrame, links: pl.DataFrame, next_id: int) -> Resolut
     return Resolution(ids.sort("entity_id"), pl.concat([before, moved]).sort("old_id"), next_id + fresh.height)
 
 
-def _owners(shares: pl.DataFrame, ranks: pl.DataFrame) -> pl.DataFrame:
-    """Per id the group that holds most of it: group, id, held. `shares`: group, held, id."""
+def _choose_owners(shares: pl.DataFrame, ranks: pl.DataFrame) -> pl.DataFrame:
+    """Return for each id the group that holds most of it: group, id, held. `shares`: group, held, id."""
     several = pl.col("id").is_duplicated()
     contested = shares.filter(several).join(ranks, on="group").sort("id", -pl.col("held"), "rank")
     decided = contested.unique("id", keep="first", maintain_order=True).drop("rank")
     return pl.concat([shares.filter(~several), decided.select(shares.columns)]).select("group", "id", "held")
 
 
-def _choice(owners: pl.DataFrame) -> pl.DataFrame:
-    """Per group the id of which it holds most: group, entity_id."""
+def _choose_ids(owners: pl.DataFrame) -> pl.DataFrame:
+    """Return for each group the id of which it holds most: group, entity_id."""
     several = pl.col("group").is_duplicated()
     chosen = owners.filter(several).sort("group", -pl.col("held"), "id").unique("group", keep="first", maintain_order=True)
     return pl.concat([owners.filter(~several), chosen]).select("group", entity_id="id")
 
 
 def assign_homes(rows: pl.DataFrame, resolution: Resolution) -> pl.DataFrame:
-    """Matched rows after a decision: source_key, group, home, entity_id (null: absent). A key keeps a home that leads to its id."""
+    """Return matched rows after a decision: source_key, group, home, entity_id (null: absent). A key keeps a home that leads to its id."""
     rows = rows.with_columns(entity_id=resolution.id_of(rows["group"]))
     stays = pl.col("group").is_null() | (follow_links("home", resolution.links) == pl.col("entity_id")).fill_null(value=False)
     return rows.with_columns(home=pl.when(stays).then("home").otherwise("entity_id"))
 
 
 def find_redirects(doubtful: pl.Series, resolution: Resolution) -> pl.DataFrame:
-    """old_id, new_id of the ids that are known, as home (`doubtful`: those that may be out of use) or by a link, and not in use; sorted."""
+    """Return old_id, new_id of the known ids that are not in use, sorted.
+
+    `doubtful`: homes that may be out of use; ids of links are known too.
+    """
     in_use, links = resolution.ids["entity_id"], resolution.links
     known = pl.concat([doubtful.rename("old_id"), links["old_id"], links["new_id"].rename("old_id")]).unique().sort().to_frame()
     idle = known.join(in_use.to_frame("old_id"), on="old_id", how="anti", maintain_order="left")
@@ -217,7 +220,7 @@ def find_redirects(doubtful: pl.Series, resolution: Resolution) -> pl.DataFrame:
 
 
 def follow_links(name: str, links: pl.DataFrame) -> pl.Expr:
-    """The column `name` of ids, each replaced by the end of its links."""
+    """Return the column `name` of ids, each replaced by the end of its links."""
     ends = links.filter(pl.col("old_id") != pl.col("new_id"))
     while ends.height:
         further = pl.col("new_id").replace(ends["old_id"], ends["new_id"])

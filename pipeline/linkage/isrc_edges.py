@@ -1,7 +1,7 @@
 """Edges from shared ISRCs: each atom that claims a code is compared with the best-supported atom of that code.
 
-Best supported: most platforms, then most records, then the smallest atom id. What fails the guard keeps apart; those that failed are
-compared once more among themselves, because the best-supported claim can itself be the wrong one (a code on all tracks of a release).
+Best supported: most platforms, then most records, then the smallest atom id. Atoms that fail the guard stay apart and are compared once
+more among themselves, because the best-supported claim can be the wrong one (a code on all tracks of a release).
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from catalog_store.tables import TABLES
 from pipeline.linkage.guards import add_compared_columns, add_verdict
 
 ROUNDS = 3
-"""Claims left after three stars are all on codes that were sprayed over a release: nothing more to gain."""
+"""Claims left after three rounds are on codes that stand on a whole release: further rounds find nothing."""
 
 
 def find_isrc_edges(atoms: pl.DataFrame, claims: pl.DataFrame) -> pl.DataFrame:
-    """Guarded edges of kind `isrc`.
+    """Return the edges of kind `isrc` that pass the guards.
 
     Args:
         atoms: rows of `atom`, at least those that share a code.
@@ -28,7 +28,7 @@ def find_isrc_edges(atoms: pl.DataFrame, claims: pl.DataFrame) -> pl.DataFrame:
     claims = claims.filter(pl.col("isrc").hash().is_duplicated())
     found = []
     for _ in range(ROUNDS):
-        pairs = _stars(claims)
+        pairs = _pair_with_best(claims)
         if pairs.is_empty():
             break
         judged = add_verdict(add_compared_columns(pairs, atoms))
@@ -44,8 +44,8 @@ def find_isrc_edges(atoms: pl.DataFrame, claims: pl.DataFrame) -> pl.DataFrame:
     return TABLES["edge"].conform(edges)
 
 
-def _stars(claims: pl.DataFrame) -> pl.DataFrame:
-    """Pairs isrc, a (best-supported atom of the code), b (= other): one per further claim."""
+def _pair_with_best(claims: pl.DataFrame) -> pl.DataFrame:
+    """Return pairs isrc, a (best-supported atom of the code), b (= other): one for each further claim."""
     support = claims.sort("isrc", -pl.col("platforms").list.len().cast(pl.Int64), -pl.col("record_count"), "atom_id")
     support = support.with_columns(a=pl.col("atom_id").first().over("isrc"))
     return support.filter(pl.col("a") != pl.col("atom_id")).select("isrc", "a", b="atom_id", other="atom_id")

@@ -1,7 +1,7 @@
-"""Which recording carries a code when several claim it, and what kept the others from being that recording.
+"""Owners of codes that several recordings claim, and the guard that kept the other claimants apart.
 
-Support decides: platforms, then records, then the smallest recording id. The losers stand in `isrc_conflict` with the first guard that they
-failed against the owner; `outvoted` when none did (no chain of evidence joined them all the same).
+Support decides: platforms, then records, then the smallest recording id. The other claimants stand in `isrc_conflict` with the first guard
+that they failed against the owner; `outvoted` if they failed none and yet no chain of evidence joined them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pipeline.linkage.guards import add_compared_columns, add_verdict
 
 
 def assign_isrc_owners(claims: pl.DataFrame, atoms: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Tables `isrc_owner` and `isrc_conflict`.
+    """Return tables `isrc_owner` and `isrc_conflict`.
 
     Args:
         claims: isrc, atom_id, platforms, record_count (rows of `atom_isrc`) with the recording_id of each atom.
@@ -21,7 +21,7 @@ def assign_isrc_owners(claims: pl.DataFrame, atoms: pl.DataFrame) -> tuple[pl.Da
     """
     is_contested = claims["isrc"].is_duplicated()
     contested = claims.filter(is_contested)
-    support = _support(contested)
+    support = _rank_claims(contested)
     is_owner = (pl.col("isrc") != pl.col("isrc").shift(1)).fill_null(value=True)
     support = support.with_columns(owner_recording_id=pl.when(is_owner).then("recording_id").forward_fill())
     lost = support.filter(pl.col("recording_id") != pl.col("owner_recording_id"))
@@ -29,11 +29,11 @@ def assign_isrc_owners(claims: pl.DataFrame, atoms: pl.DataFrame) -> tuple[pl.Da
     columns = TABLES["isrc_owner"].column_names
     owners = [alone.select(columns), support.filter(pl.col("recording_id") == pl.col("owner_recording_id")).select(columns)]
     owner = pl.concat([TABLES["isrc_owner"].conform(frame) for frame in owners]).sort("isrc")
-    return owner, _conflicts(lost.drop("platform_count"), contested, atoms)
+    return owner, _explain_conflicts(lost.drop("platform_count"), contested, atoms)
 
 
-def _support(claims: pl.DataFrame) -> pl.DataFrame:
-    """One row per code and recording, best supported first: isrc, recording_id, record_count, platforms, platform_count."""
+def _rank_claims(claims: pl.DataFrame) -> pl.DataFrame:
+    """Return a row for each code and recording, best supported first: isrc, recording_id, record_count, platforms, platform_count."""
     voices = claims.select("isrc", "recording_id", platform="platforms").explode("platform", empty_as_null=False).unique()
     platforms = voices.group_by("isrc", "recording_id").agg(platforms=pl.col("platform").sort())
     support = claims.group_by("isrc", "recording_id").agg(pl.col("record_count").sum()).join(platforms, on=["isrc", "recording_id"])
@@ -41,12 +41,14 @@ def _support(claims: pl.DataFrame) -> pl.DataFrame:
     return support.sort("isrc", -pl.col("platform_count"), -pl.col("record_count").cast(pl.Int64), "recording_id")
 
 
-def _conflicts(lost: pl.DataFrame, claims: pl.DataFrame, atoms: pl.DataFrame) -> pl.DataFrame:
+def _explain_conflicts(lost: pl.DataFrame, claims: pl.DataFrame, atoms: pl.DataFrame) -> pl.DataFrame:
     contested = claims.join(lost.select("isrc").unique(), on="isrc", how="semi")
     most = (-pl.col("platforms").list.len().cast(pl.Int64), -pl.col("record_count").cast(pl.Int64))
-    speakers = contested.sort("isrc", "recording_id", *most, "atom_id").unique(["isrc", "recording_id"], keep="first", maintain_order=True)
-    speakers = speakers.select("isrc", "recording_id", "atom_id")
-    pairs = lost.join(speakers.rename({"atom_id": "a"}), on=["isrc", "recording_id"])
-    pairs = pairs.join(speakers.rename({"atom_id": "b", "recording_id": "owner_recording_id"}), on=["isrc", "owner_recording_id"])
+    representatives = contested.sort("isrc", "recording_id", *most, "atom_id").unique(
+        ["isrc", "recording_id"], keep="first", maintain_order=True
+    )
+    representatives = representatives.select("isrc", "recording_id", "atom_id")
+    pairs = lost.join(representatives.rename({"atom_id": "a"}), on=["isrc", "recording_id"])
+    pairs = pairs.join(representatives.rename({"atom_id": "b", "recording_id": "owner_recording_id"}), on=["isrc", "owner_recording_id"])
     judged = add_verdict(add_compared_columns(pairs, atoms)).with_columns(pl.col("reason").fill_null("outvoted"))
     return TABLES["isrc_conflict"].conform(judged.select(TABLES["isrc_conflict"].column_names).sort("isrc", "recording_id"))

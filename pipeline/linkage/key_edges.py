@@ -1,7 +1,7 @@
-"""Edges for records without duration whose key left a choice: joined once other evidence has left only one recording of that key.
+"""Edges for atoms without duration whose key left a choice: they join when other evidence leaves one recording of that key.
 
-Atoms are made before anything is known of codes; an atom of several durations may since have become one cluster (a wrong duration under the
-same ISRC), or one cluster may outweigh the others so far that the choice is none.
+Atoms are made before codes are compared. Since then, atoms of several durations may have become one cluster (a wrong duration under the
+same ISRC), or one cluster may outweigh the others so far that no choice is left.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from catalog_store.tables import TABLES
 from pipeline.linkage.atoms import DOMINANCE, KEY
 
 KEY_COLUMNS = ["atom_id", *KEY, "duration_ms", "record_count"]
-"""Columns of `atom` that are looked at."""
+"""Columns of `atom` that are read."""
 
 
 def find_key_edges(atoms: pl.DataFrame, components: pl.DataFrame) -> pl.DataFrame:
-    """Edges of kind `key`.
+    """Return the edges of kind `key`.
 
     Args:
         atoms: KEY_COLUMNS of `atom`, all atoms of each artist among them.
@@ -26,14 +26,14 @@ def find_key_edges(atoms: pl.DataFrame, components: pl.DataFrame) -> pl.DataFram
     untimed = atoms.filter(pl.col("duration_ms").is_null(), pl.col("artist_key") != "")
     waiting = untimed.select(hashed(KEY)).to_series().unique().implode()
     timed = atoms.filter(pl.col("duration_ms").is_not_null(), hashed(KEY).is_in(waiting)).join(untimed, on=KEY, how="semi")
-    timed = _placed(timed, components)
+    timed = _add_clusters(timed, components)
     held = timed.group_by(*KEY, "cluster_id").agg(
         records=pl.col("record_count").sum(),
         nearest=pl.col("atom_id").sort_by(["record_count", "atom_id"], descending=[True, False]).first(),
     )
     share = (pl.col("records") / pl.col("records").sum()).over(KEY)
     chosen = held.filter(share >= DOMINANCE).select(*KEY, "nearest", target="cluster_id")
-    pairs = _placed(untimed, components).join(chosen, on=KEY).filter(pl.col("cluster_id") != pl.col("target"))
+    pairs = _add_clusters(untimed, components).join(chosen, on=KEY).filter(pl.col("cluster_id") != pl.col("target"))
     ends = (pl.min_horizontal("atom_id", "nearest"), pl.max_horizontal("atom_id", "nearest"))
     described = pl.concat_str("artist_key", pl.lit(" / "), "title_key", pl.lit(" / "), "variant")
     return TABLES["edge"].conform(
@@ -41,6 +41,6 @@ def find_key_edges(atoms: pl.DataFrame, components: pl.DataFrame) -> pl.DataFram
     )
 
 
-def _placed(atoms: pl.DataFrame, components: pl.DataFrame) -> pl.DataFrame:
+def _add_clusters(atoms: pl.DataFrame, components: pl.DataFrame) -> pl.DataFrame:
     placed = atoms.join(components, on="atom_id", how="left")
     return placed.with_columns(cluster_id=pl.coalesce("cluster_id", "atom_id"))

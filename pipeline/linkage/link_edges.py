@@ -1,4 +1,4 @@
-"""Edges from what records say of themselves: a record of one platform that names a record of another (`source_link`)."""
+"""Edges from cross-links: a record of one platform that names a record of another (`source_link`)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pipeline.linkage.guards import add_compared_columns, add_verdict
 
 
 def find_link_edges(atoms: pl.DataFrame, members: pl.DataFrame, links: pl.DataFrame) -> pl.DataFrame:
-    """Guarded edges of kind `link`.
+    """Return the edges of kind `link` that pass the guards.
 
     Args:
         atoms: rows of `atom`, at least those of the members.

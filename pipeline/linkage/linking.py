@@ -1,4 +1,4 @@
-"""Linkage of frames in memory: the stages' pure functions, one after the other, without tables on disk."""
+"""Linkage of frames in memory: the pure functions of the stages in order, without tables on disk."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from pipeline.linkage.overrides import Overrides
 
-NEEDED = ("platform", "external_id", "title")
-"""Columns that `link` cannot do without."""
+REQUIRED = ("platform", "external_id", "title")
+"""Columns that `link` requires."""
 
 
 def link(
@@ -42,29 +42,29 @@ def link(
     overrides: Overrides = NO_OVERRIDES,
     buckets: int = 1,
 ) -> pl.DataFrame:
-    """Which record is which recording.
+    """Return which record is which recording.
 
     Args:
-        records: rows of `source_recording` of any platforms; columns besides NEEDED may be missing and are taken as unknown.
-        artists: rows of `source_artist` (platform, artist_id, name), if at hand: the names behind credited ones.
-        links: rows of `source_link`, if at hand: records that name records of other platforms.
-        releases: rows of `source_release`, if at hand with tracks: the barcodes.
-        tracks: rows of `source_release_track`: what stands where on a release.
-        overrides: what people have decided.
-        buckets: into how many parts the work is cut; the answer is the same for any number.
+        records: rows of `source_recording` of any platforms; columns besides REQUIRED may be missing and count as unknown.
+        artists: rows of `source_artist` (platform, artist_id, name): the names behind credited ones.
+        links: rows of `source_link`: records that name records of other platforms.
+        releases: rows of `source_release`, used with `tracks`: the barcodes.
+        tracks: rows of `source_release_track`: the position of each record on a release.
+        overrides: reviewed decisions.
+        buckets: number of parts of the work; the answer is the same for any number.
 
     Returns:
         platform, external_id, recording_id (numbered from 1 by the smallest source key of each recording), sorted by platform, external_id.
 
     Raises:
-        ValueError: when a needed column is missing or a record stands twice.
+        ValueError: when a required column is missing or a record stands twice.
     """
-    records = _complete(records)
+    records = _complete_columns(records)
     if records.is_empty():
         return TABLES["recording_member"].empty()
     artists = TABLES["source_artist"].empty() if artists is None else artists
     normal = normalise(records, build_name_table(collect_names(records, artists)), artists)
-    grouped = cluster_records(_atoms(normal, overrides, buckets), links=links, releases=releases, tracks=tracks, overrides=overrides)
+    grouped = cluster_records(_make_atoms(normal, overrides, buckets), links=links, releases=releases, tracks=tracks, overrides=overrides)
     ids = assign_ids(grouped.select(group="cluster_id", source_key=source_key()), NO_REGISTRY, FIRST_ID).ids
     member = grouped.join(ids, left_on="cluster_id", right_on="group", how="left").rename({"entity_id": "recording_id"})
     return member.select("platform", "external_id", "recording_id").sort("platform", "external_id")
@@ -78,22 +78,22 @@ def cluster_records(
     tracks: pl.DataFrame | None = None,
     overrides: Overrides = NO_OVERRIDES,
 ) -> pl.DataFrame:
-    """platform, external_id and `cluster_id` of the records of all atoms. The others as for `link`."""
-    edges = _edges(atoms, links, releases, tracks, overrides)
+    """Return platform, external_id and `cluster_id` of the records of all atoms. The other arguments as for `link`."""
+    edges = _find_edges(atoms, links, releases, tracks, overrides)
     cluster = build_clusters(atoms.atom, edges, find_cannot_pairs(overrides, atoms.member))
     return atoms.member.select("platform", "external_id", "atom_id").join(cluster, on="atom_id", how="left").drop("atom_id")
 
 
 def make_atoms_of_buckets(buckets: Iterable[pl.DataFrame], moves: pl.DataFrame | None = None) -> Atoms:
-    """The atoms of normalised records, bucket by bucket (`hash_bucket`), of which one is held at a time; `moves` as for `make_atoms`."""
+    """Return the atoms of normalised records, one bucket (`hash_bucket`) at a time. `moves` as for `make_atoms`."""
     made = [make_atoms(records.rechunk(), moves) for records in buckets]
     return Atoms(*(pl.concat(tables) for tables in zip(*made, strict=True)))
 
 
-def _complete(records: pl.DataFrame) -> pl.DataFrame:
-    """The rows as the table has them: missing and unknown values null, missing lists empty."""
+def _complete_columns(records: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows with all columns of the table: missing and unknown values null, missing lists empty."""
     table = TABLES["source_recording"]
-    missing = [name for name in NEEDED if name not in records.columns]
+    missing = [name for name in REQUIRED if name not in records.columns]
     if missing:
         raise ValueError(f"records lack {', '.join(missing)}: link takes rows of table source_recording (docs/reference/tables.md)")
     schema = table.polars_schema
@@ -103,14 +103,14 @@ def _complete(records: pl.DataFrame) -> pl.DataFrame:
     return known.with_columns(pl.col(name).fill_null([]) for name, dtype in schema.items() if isinstance(dtype, pl.List))
 
 
-def _atoms(normal: pl.DataFrame, overrides: Overrides, buckets: int) -> Atoms:
+def _make_atoms(normal: pl.DataFrame, overrides: Overrides, buckets: int) -> Atoms:
     by_bucket = normal.with_columns(bucket=hash_bucket(buckets)).partition_by("bucket", as_dict=True, include_key=False)
     made = make_atoms_of_buckets(by_bucket[key] for key in sorted(by_bucket))
     moves = find_moves(overrides, made.member)
     return make_atoms_of_buckets((by_bucket[key] for key in sorted(by_bucket)), moves) if moves.height else made
 
 
-def _edges(
+def _find_edges(
     atoms: Atoms, links: pl.DataFrame | None, releases: pl.DataFrame | None, tracks: pl.DataFrame | None, overrides: Overrides
 ) -> pl.DataFrame:
     candidates = pl.concat([find_same_artist_edges(atoms.atom), find_same_title_edges(atoms.atom)]).sort("a", "b", "evidence")

@@ -1,12 +1,13 @@
-"""Namesakes in one atom: two artists of one name who have a song of one title and length, or one artist's two songs of one title.
+"""Namesakes in one atom: two artists of one name with songs of one title and length, or two songs of one title by one artist.
 
-An atom knows artists by name. What tells namesakes apart is a platform that keeps them under two ids, together with codes: records whose
-codes are linked to one another are one body, and two bodies are two recordings when some platform credits them to different artists. One of
-both alone proves nothing: platforms keep artists twice, and a recording has several codes. So are two bodies that stand on one release (two
-of one `Interlude`: a release holds a recording once), and two whose other artists a platform names and none is the same (one symphony,
-played by two orchestras, led by its composer).
+An atom knows artists by name. Records whose codes overlap are one body. Two bodies are two recordings in three cases:
 
-What must not live here: who is who among artists (that is for the build, which sees all their works).
+- A platform credits them to different lead artists (ids). Ids alone prove nothing, because platforms keep artists twice; codes alone prove
+  nothing, because a recording has several.
+- They stand on one release, which holds a recording once (two of one `Interlude`).
+- A platform names their other artists and none is the same (one symphony by two orchestras, led by its composer).
+
+What must not live here: which artists are one (the build decides that, from all their works).
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 PARTED = 1 << 41
-"""Numbers of new parts start here, below zero; those of records that people have moved lie above."""
+"""Numbers of new parts start here, below zero; those of reviewed decisions lie above."""
 
 
 def part_namesakes(placed: pl.DataFrame, records: pl.DataFrame) -> pl.DataFrame:
@@ -32,16 +33,16 @@ def part_namesakes(placed: pl.DataFrame, records: pl.DataFrame) -> pl.DataFrame:
         placed: row, part, name_hash; rows of one part are one atom, and those with a duration come together.
         records: platform, lead (a number for the lead artist's id; null: none), credit_artists, release_id, isrcs; by `row`.
     """
-    moved = [(row, -PARTED - number) for number, rows in enumerate(_others(placed, records)) for row in rows]
+    moved = [(row, -PARTED - number) for number, rows in enumerate(_find_leaving_rows(placed, records)) for row in rows]
     if not moved:
         return placed
     moves = pl.DataFrame(moved, schema={"row": placed.schema["row"], "own": pl.Int64}, orient="row")
     return placed.join(moves, on="row", how="left", maintain_order="left").with_columns(part=pl.coalesce("own", "part")).drop("own")
 
 
-def _others(placed: pl.DataFrame, records: pl.DataFrame) -> Iterator[list[int]]:
-    """Rows that leave their part together, in the order of parts and sides."""
-    rows = _with_several_codes(placed, records["isrcs"])
+def _find_leaving_rows(placed: pl.DataFrame, records: pl.DataFrame) -> Iterator[list[int]]:
+    """Yield the rows that leave their part together, in the order of parts and sides."""
+    rows = _filter_mixed_codes(placed, records["isrcs"])
     rows = rows.with_columns(records[name].gather(rows["row"]) for name in ("lead", "platform", "release_id", "credit_artists"))
     credited = rows.drop_nulls("lead").select("part", "platform", listed=pl.col("credit_artists").hash())
     shapes = credited.group_by("part", "platform").agg(one=pl.col("listed").min(), other=pl.col("listed").max())
@@ -51,11 +52,11 @@ def _others(placed: pl.DataFrame, records: pl.DataFrame) -> Iterator[list[int]]:
     rows = rows.join(doubtful, on="part", how="semi").sort("part", "name_hash")
     rows = rows.with_columns(records["isrcs"].gather(rows["row"]))
     for _, members in rows.group_by("part", maintain_order=True):
-        yield from _sides(members)[1:]
+        yield from _split_sides(members)[1:]
 
 
-def _with_several_codes(placed: pl.DataFrame, isrcs: pl.Series) -> pl.DataFrame:
-    """row, part, name_hash of the parts whose records do not all carry the same codes; neighbours are compared, parts come together."""
+def _filter_mixed_codes(placed: pl.DataFrame, isrcs: pl.Series) -> pl.DataFrame:
+    """Return row, part, name_hash of the parts whose records do not all carry the same codes. Rows of a part stand together."""
     rows = placed.select("row", "part", "name_hash")
     codes = pl.DataFrame({"code": isrcs.hash(), "is_coded": isrcs.list.len() > 0})[rows["row"]]
     coded = pl.concat([rows.select("part"), codes], how="horizontal").filter("is_coded")
@@ -63,61 +64,61 @@ def _with_several_codes(placed: pl.DataFrame, isrcs: pl.Series) -> pl.DataFrame:
     return rows.join(coded.filter(differ).select("part").unique(), on="part", how="semi")
 
 
-def _sides(members: pl.DataFrame) -> list[list[int]]:
-    """The rows of one part by namesake, the largest side first."""
-    bodies = _bodies(members)
+def _split_sides(members: pl.DataFrame) -> list[list[int]]:
+    """Return the rows of one part by namesake, the largest side first."""
+    bodies = _find_bodies(members)
     sides: list[list[int]] = []
-    said: list[_Said] = []
+    claims: list[_Claims] = []
     for body in bodies:
         rows = members[body]
-        own = _Said.of(rows)
-        place = next((side for side, known in enumerate(said) if not known.is_at_odds_with(own)), None)
+        own = _Claims.of(rows)
+        place = next((side for side, known in enumerate(claims) if not known.contradicts(own)), None)
         if place is None:
             sides.append([])
-            said.append(own)
+            claims.append(own)
             place = len(sides) - 1
         else:
-            said[place].absorb(own)
+            claims[place].absorb(own)
         sides[place] += rows["row"].to_list()
     settled = {number for body in bodies for number in body}
     for number, (row, platform, lead) in enumerate(members.select("row", "platform", "lead").iter_rows()):
         if number not in settled:
-            known = [side for side, known in enumerate(said) if lead in known.leads[platform]]
+            known = [side for side, known in enumerate(claims) if lead in known.leads[platform]]
             (sides[known[0] if known else 0] if sides else []).append(row)
     return sides
 
 
-class _Said(NamedTuple):
-    """What the records of a side say: ids of leading and of other artists, and releases, each by platform."""
+class _Claims(NamedTuple):
+    """Claims of the records of a side: ids of lead artists, of other artists, and releases, each by platform."""
 
     leads: defaultdict[str, set[int]]
     others: defaultdict[str, set[int]]
     releases: defaultdict[str, set[str]]
 
     @classmethod
-    def of(cls, rows: pl.DataFrame) -> _Said:
-        said = cls(defaultdict(set), defaultdict(set), defaultdict(set))
+    def of(cls, rows: pl.DataFrame) -> _Claims:
+        claims = cls(defaultdict(set), defaultdict(set), defaultdict(set))
         for platform, lead, artists, release in rows.select("platform", "lead", "credit_artists", "release_id").iter_rows():
             if lead is not None:
-                said.leads[platform].add(lead)
-                said.others[platform].update(artist for artist in artists[1:] if artist != NO_ARTIST)
+                claims.leads[platform].add(lead)
+                claims.others[platform].update(artist for artist in artists[1:] if artist != NO_ARTIST)
             if release is not None:
-                said.releases[platform].add(release)
-        return said
+                claims.releases[platform].add(release)
+        return claims
 
-    def is_at_odds_with(self, other: _Said) -> bool:
-        names = (_disjoint(self.leads, other.leads), _disjoint(self.others, other.others))
+    def contradicts(self, other: _Claims) -> bool:
+        names = (_has_disjoint_ids(self.leads, other.leads), _has_disjoint_ids(self.others, other.others))
         return any(names) or any(not there.isdisjoint(other.releases[platform]) for platform, there in self.releases.items())
 
-    def absorb(self, other: _Said) -> None:
+    def absorb(self, other: _Claims) -> None:
         pairs: Iterator[tuple[defaultdict[str, set[Any]], defaultdict[str, set[Any]]]] = zip(self, other, strict=True)
         for mine, theirs in pairs:
             for platform, ids in theirs.items():
                 mine[platform] |= ids
 
 
-def _bodies(members: pl.DataFrame) -> list[list[int]]:
-    """Positions of the records with codes, those joined by codes together; the largest first, then in the order of the rows."""
+def _find_bodies(members: pl.DataFrame) -> list[list[int]]:
+    """Return the places of the records with codes, by body: the largest first, then in the order of the rows."""
     body_of: dict[str, int] = {}
     bodies: dict[int, list[int]] = {}
     for position, isrcs in enumerate(members["isrcs"].to_list()):
@@ -133,5 +134,5 @@ def _bodies(members: pl.DataFrame) -> list[list[int]]:
     return sorted((sorted(body) for body in bodies.values()), key=lambda body: (-len(body), body))
 
 
-def _disjoint(one: dict[str, set[int]], other: dict[str, set[int]]) -> bool:
+def _has_disjoint_ids(one: dict[str, set[int]], other: dict[str, set[int]]) -> bool:
     return any(ids and other.get(platform) and ids.isdisjoint(other[platform]) for platform, ids in one.items())

@@ -1,7 +1,7 @@
-"""Source records -> the keys they are linked by. The only stage that reads titles and names as delivered.
+"""Source records -> normal forms: the keys by which records are linked. Only this module reads titles and names as delivered.
 
-Everything costly runs on the distinct strings of a slice of rows. Add a column here when a later stage compares it; thresholds live in
-`guards.py`.
+Costly work runs on the distinct strings of a slice of rows. Add a column here when a later stage compares it. What must not live here:
+limits (guards.py).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pipeline.linkage.sorted_runs import Places
 
 RECORD_COLUMNS = (*LINKED_COLUMNS, "content_hash")
-"""What linkage reads of `source_recording`."""
+"""Columns of `source_recording` that linkage reads."""
 
 NORMAL_SCHEMA = pl.Schema(
     {
@@ -53,25 +53,26 @@ _NUMBERS = (
 
 
 def normalise(records: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFrame) -> pl.DataFrame:
-    """Keys of each record.
+    """Return the normal form of each record.
 
     Args:
         records: rows of `source_recording`, at least RECORD_COLUMNS.
-        names: `credits.name_table` over ALL records and artists, or joined names are cut differently in different slices.
+        names: `credits.build_name_table` over ALL records and artists; otherwise slices cut joined names differently.
         artists: `platform`, `artist_id`, `name` of `source_artist`; may be empty.
 
     Returns:
         NORMAL_SCHEMA, in the order of the rows.
 
-    FailingRowsError, which names the first record that cannot be read.
+    Raises:
+        FailingRowsError: names the first record that cannot be read.
     """
-    return run_on_rows(records, lambda rows: _normalised(rows, names, artists), ("platform", "external_id"))
+    return run_on_rows(records, lambda rows: _normalise_rows(rows, names, artists), ("platform", "external_id"))
 
 
-def _normalised(records: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFrame) -> pl.DataFrame:
+def _normalise_rows(records: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFrame) -> pl.DataFrame:
     records = with_content_hash(records.select(column for column in RECORD_COLUMNS if column in records.columns)).with_row_index("row")
     records = records.with_columns(shown=display_title_expr(pl.col("title"), pl.col("version")))
-    first, inverse = _distinct(records["shown"])
+    first, inverse = _find_distinct(records["shown"])
     keys = title_keys_frame(records["shown"].gather(first)).with_columns(
         number_key=pl.col("core").str.extract_all(_NUMBERS).list.join(" "),
         title_key=compact_expr(pl.col("core")),
@@ -82,7 +83,7 @@ def _normalised(records: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFram
     rows = rows.with_columns(
         pl.col("artist_key", "remixer_key").fill_null(""), pl.col("names", "credit_names", "credit_artists").fill_null([])
     )
-    rows = rows.with_columns(variant=_with_flags(pl.col("variant"), pl.col("remixer_key"), pl.col("traits")))
+    rows = rows.with_columns(variant=_add_flags(pl.col("variant"), pl.col("remixer_key"), pl.col("traits")))
     return add_artist_hash(rows)
 
 
@@ -93,20 +94,20 @@ def add_artist_hash(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.select(pl.col(name).cast(dtype) for name, dtype in NORMAL_SCHEMA.items())
 
 
-def _distinct(texts: pl.Series) -> tuple[Places, Places]:
-    """Where each distinct text stands first, and of each text the place of its first among those: numbers sort faster than texts join."""
+def _find_distinct(texts: pl.Series) -> tuple[Places, Places]:
+    """Return the first place of each distinct text, and for each text its place among those. Hashes sort faster than texts join."""
     hashes = texts.hash()
     order = hashes.arg_sort().to_numpy()
     starts = find_run_starts(hashes.to_numpy()[order])
     first, inverse = order[starts], np.empty(len(texts), dtype=np.int64)
     inverse[order] = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(texts)))
-    if not texts.gather(first[inverse]).equals(texts):  # two texts have one hash
+    if not texts.gather(first[inverse]).equals(texts):  # two texts share a hash
         first = inverse = np.arange(len(texts))
     return first, inverse
 
 
 def collect_names(records: pl.DataFrame, artists: pl.DataFrame | None = None) -> pl.DataFrame:
-    """Distinct names credited on records (and names of artists): name, has_id; what `credits.name_table` is made of."""
+    """Return the distinct names credited on records, and the names of artists, for `credits.build_name_table`: name, has_id."""
     listed = records["artists"].explode(empty_as_null=False).drop_nulls().struct
     found = pl.DataFrame({"name": listed.field("name"), "has_id": listed.field("artist_id").is_not_null()}).unique()
     shown = records.filter(pl.col("artists").list.len() == 0).select(name="artist_credit", has_id=pl.lit(value=False)).unique()
@@ -114,10 +115,10 @@ def collect_names(records: pl.DataFrame, artists: pl.DataFrame | None = None) ->
     return pl.concat([found, shown, *own]).drop_nulls("name")
 
 
-def _with_flags(variant: pl.Expr, remixer: pl.Expr, traits: pl.Expr) -> pl.Expr:
-    """A bare `Remix` gets its remixer from the platform's own field; a karaoke flag counts although the title hides it.
+def _add_flags(variant: pl.Expr, remixer: pl.Expr, traits: pl.Expr) -> pl.Expr:
+    """Return the variant with the remixer of the platform's own field after a bare `Remix`, and with a karaoke flag.
 
-    Other flags do not: platforms flag live albums whose titles no one else marks.
+    Other flags do not count: platforms flag live albums whose titles no other platform marks.
     """
     named = pl.when((remixer != "") & variant.str.contains(r"(?:^|\+)remix(?:$|\+)")).then(
         variant.str.replace(r"(^|\+)remix($|\+)", pl.concat_str(pl.lit("${1}remix:"), remixer, pl.lit("${2}")))
@@ -128,11 +129,11 @@ def _with_flags(variant: pl.Expr, remixer: pl.Expr, traits: pl.Expr) -> pl.Expr:
 
 
 def hash_texts(texts: pl.Series, key: str, name: str) -> pl.DataFrame:
-    """Distinct texts with a 32-bit hash that no engine or version can change: columns `key`, `name`."""
+    """Return distinct texts with a CRC-32, which no engine or version can change: columns `key`, `name`."""
     distinct = texts.unique()
     return pl.DataFrame({key: distinct, name: pl.Series([zlib.crc32(text.encode()) for text in distinct], dtype=pl.UInt32)})
 
 
 def hash_bucket(buckets: int, hashed: str = "artist_hash") -> pl.Expr:
-    """Bucket 0..buckets-1 of a column of 32-bit hashes: ranges of the hash, as `atoms.bucket_range` cuts the ids of atoms."""
+    """Return the bucket 0..buckets-1 of a column of 32-bit hashes: ranges of the hash, as in `atoms.bucket_range`."""
     return (pl.col(hashed) // (1 << 16) * buckets // (1 << 16)).cast(pl.UInt32)

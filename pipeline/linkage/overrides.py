@@ -1,4 +1,4 @@
-"""What people have reviewed and decided about single source records: these are one recording, those are not. It outlives every build.
+"""Reviewed decisions about single source records: these are one recording, those are not. They hold in every build.
 
 The file is a list of entries, each with a sense, a reason, a name and a day:
 
@@ -11,12 +11,12 @@ The file is a list of entries, each with a sense, a reason, a name and a day:
       by: m.keller
       on: 2026-03-02
 
-A record is `<platform>:<external id>`; three and more records in one entry mean every two of them. Must-links are transitive, also through
-a record that no dump holds tonight: all that is linked makes a *body*, and a cannot-link holds between bodies. Nothing here may contradict
-itself; what the dumps do not hold is reported, not refused, because dumps come and go.
+A record is `<platform>:<external id>`; an entry with three or more records means every two of them. Must-links are transitive, also through
+a record that no dump holds tonight: linked records form a *body*, and a cannot-link holds between bodies. A file that contradicts itself is
+rejected. Records that no dump holds are reported and not rejected, because dumps come and go.
 
-How decisions reach the clusters: `apart` says which records have to leave their atom, `must_edges` are the strongest edges, `cannot_atoms`
-are the pairs that `clusters` keeps apart. What must not live here: deciding anything that a person has not.
+Decisions reach the clusters in three ways: `find_moves` returns the records that leave their atom, `build_must_edges` the strongest edges,
+`find_cannot_pairs` the pairs that clustering keeps apart. What must not live here: decisions that no person made.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ PAIR_SCHEMA = pl.Schema({"atom_id_a": pl.Int64, "atom_id_b": pl.Int64})
 
 
 class OverridesError(ValueError):
-    """The file cannot be used: every line of the message names file, line and entry, and what to do."""
+    """The file cannot be used: every line of the message names file, line, entry and remedy."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One decision, as it stands in the file: entry `number` (from 1) at `line`."""
+    """A decision of the file: entry `number` (from 1) at `line`."""
 
     number: int
     line: int
@@ -68,7 +68,7 @@ class Entry:
         return list(combinations(self.records, 2))
 
     def __str__(self) -> str:
-        """The decision for a reader of the edge table."""
+        """Return the decision as evidence in table `edge`."""
         return f"{' = '.join(self.records)}: {self.why} ({self.by}, {self.on})"
 
 
@@ -81,7 +81,7 @@ class Overrides:
 
     @property
     def foes(self) -> dict[int, set[int]]:
-        """Body -> the bodies that it must stay apart from."""
+        """Body -> the bodies with which it shares no recording."""
         found: dict[int, set[int]] = defaultdict(set)
         for entry in self.entries:
             for one, other in entry.pairs if entry.sense == CANNOT else ():
@@ -100,7 +100,7 @@ NO_OVERRIDES = Overrides()
 
 
 class _Groups:
-    """Union-find that keeps, per group, the first element in `order`."""
+    """Union-find whose roots are the elements that were joined to."""
 
     def __init__(self) -> None:
         self._root: dict[Hashable, Hashable] = {}
@@ -116,7 +116,7 @@ class _Groups:
 
 
 def load_overrides(path: Path) -> Overrides:
-    """The decisions of a file. OverridesError names everything that is wrong with it: its form, records twice, contradictions."""
+    """Return the decisions of a file. OverridesError names all problems: form, repeated records, contradictions."""
     try:
         document = read_document(path)
     except FileNotFoundError:
@@ -130,17 +130,17 @@ def load_overrides(path: Path) -> Overrides:
     for number, node in enumerate(document.items or (), start=1):
         place = f"{path}:{node.line}: entry {number}"
         try:
-            entries.append(_entry(node, number))
+            entries.append(_read_entry(node, number))
         except OverridesError as error:
             problems.append(f"{place}: {error}")
-    overrides = Overrides(tuple(entries), _bodies(entries))
-    problems += [f"{path}:{entry.line}: entry {entry.number}: {problem}" for entry, problem in _contradictions(overrides)]
+    overrides = Overrides(tuple(entries), _number_bodies(entries))
+    problems += [f"{path}:{entry.line}: entry {entry.number}: {problem}" for entry, problem in _find_contradictions(overrides)]
     if problems:
         raise OverridesError("\n".join(problems))
     return overrides
 
 
-def _entry(node: Node, number: int) -> Entry:
+def _read_entry(node: Node, number: int) -> Entry:
     known = [MUST, CANNOT, *_FACTS]
     values = node.entries
     if values is None:
@@ -150,23 +150,23 @@ def _entry(node: Node, number: int) -> Entry:
     senses = [sense for sense in (MUST, CANNOT) if sense in values]
     if len(senses) != 1:
         raise OverridesError(f"needs exactly one of {MUST} and {CANNOT}")
-    facts = {name: _text(values.get(name), name) for name in _FACTS}
+    facts = {name: _read_text(values.get(name), name) for name in _FACTS}
     try:
         on = date.fromisoformat(facts["on"])
     except ValueError:
         raise OverridesError(f"on: {facts['on']!r} is not a day; write it as 2026-03-01") from None
-    records = _records(values[senses[0]], senses[0])
+    records = _read_records(values[senses[0]], senses[0])
     return Entry(number, node.line, senses[0], records, facts["why"], facts["by"], on)
 
 
-def _text(node: Node | None, name: str) -> str:
+def _read_text(node: Node | None, name: str) -> str:
     text = (node.text or "").strip() if node is not None and not node.is_empty else ""
     if not text:
         raise OverridesError(f"needs `{name}:`; every decision says why, by whom and on which day")
     return " ".join(text.split())
 
 
-def _records(node: Node, sense: str) -> tuple[str, ...]:
+def _read_records(node: Node, sense: str) -> tuple[str, ...]:
     items = node.items or []
     if len(items) < 2:  # noqa: PLR2004 - a pair
         raise OverridesError(f"{sense}: expected a list of two or more records `<platform>:<external id>`")
@@ -183,7 +183,7 @@ def _records(node: Node, sense: str) -> tuple[str, ...]:
     return tuple(records)
 
 
-def _bodies(entries: list[Entry]) -> dict[str, int]:
+def _number_bodies(entries: list[Entry]) -> dict[str, int]:
     groups = _Groups()
     for entry in entries:
         for one, other in entry.pairs if entry.sense == MUST else ():
@@ -192,8 +192,8 @@ def _bodies(entries: list[Entry]) -> dict[str, int]:
     return {record: numbers.setdefault(groups.find(record), len(numbers)) for entry in entries for record in entry.records}
 
 
-def _contradictions(overrides: Overrides) -> Iterator[tuple[Entry, str]]:
-    """Entries that say again, or deny, what others say."""
+def _find_contradictions(overrides: Overrides) -> Iterator[tuple[Entry, str]]:
+    """Yield the entries that repeat or contradict others, with the problem."""
     known: dict[tuple[str, frozenset[str]], Entry] = {}
     for entry in overrides.entries:
         first = known.setdefault((entry.sense, frozenset(entry.records)), entry)
@@ -201,12 +201,12 @@ def _contradictions(overrides: Overrides) -> Iterator[tuple[Entry, str]]:
             yield entry, f"says the same as entry {first.number} (line {first.line}): take one of them out"
         for one, other in entry.pairs if entry.sense == CANNOT else ():
             if overrides.bodies[one] == overrides.bodies[other]:
-                chain = " and ".join(f"entry {link.number} (line {link.line})" for link in _chain(overrides.entries, one, other))
+                chain = " and ".join(f"entry {link.number} (line {link.line})" for link in _find_chain(overrides.entries, one, other))
                 yield entry, f"{CANNOT} of {one} and {other} contradicts {MUST} in {chain}: take one of them out"
 
 
-def _chain(entries: tuple[Entry, ...], one: str, other: str) -> list[Entry]:
-    """The shortest chain of must-links from one record to the other, in file order."""
+def _find_chain(entries: tuple[Entry, ...], one: str, other: str) -> list[Entry]:
+    """Return the shortest chain of must-links between two records, in file order."""
     links = [entry for entry in entries if entry.sense == MUST]
     came_by: dict[str, list[Entry]] = {one: []}
     frontier = [one]
@@ -221,25 +221,30 @@ def _chain(entries: tuple[Entry, ...], one: str, other: str) -> list[Entry]:
 
 
 def find_absent_records(overrides: Overrides, members: pl.DataFrame) -> pl.DataFrame:
-    """What the file names and no dump holds: platform, external_id, entry (number), line. `members`: platform, external_id."""
+    """Return the records that no dump holds: platform, external_id, entry (number), line. `members`: platform, external_id."""
     rows = [(*record.split(":", 1), entry.number, entry.line) for entry in overrides.entries for record in entry.records]
     named = pl.DataFrame(rows, schema={"platform": pl.String, "external_id": pl.String, "entry": pl.Int64, "line": pl.Int64}, orient="row")
     return named.join(members, on=["platform", "external_id"], how="anti").sort("entry", "platform", "external_id")
 
 
 def find_moves(overrides: Overrides, members: pl.DataFrame) -> pl.DataFrame:
-    """Which records have to leave their atom, because an atom is one recording and people say that it is not.
+    """Return the records that leave their atom because a decision says that the atom is not one recording.
 
-    Records of an atom that cannot be one recording are parted, and so are those that would bring foes together over a chain of atoms and
-    must-links. The body that the file names first stays with the rest of the atom; the other leaves, with all that is must-linked to it.
+    Records with a cannot-link are separated, and so are records that would join both sides of one over a chain of atoms and must-links. The
+    body that the file names first stays with the rest of the atom. The other body leaves, with all records must-linked to it.
 
-    `members`: platform, external_id, atom_id; at least of the records that the file names. Returns platform, external_id, atom_id (that the
-    record leaves), part; sorted. Records that agree in atom_id and part make one new atom; the others of the atom stay as they are.
+    Args:
+        overrides: the decisions.
+        members: platform, external_id, atom_id, at least of the records that the file names.
+
+    Returns:
+        platform, external_id, atom_id (which the record leaves), part; sorted. Records with equal atom_id and part make one new atom; the
+        other records of the atom stay.
     """
     foes = overrides.foes
     named = members.select("platform", "external_id", "atom_id").join(overrides.records, on=["platform", "external_id"])
     places = named.group_by("body", "atom_id").agg(first=pl.concat_str("platform", pl.lit(":"), "external_id").min())
-    # Bodies without foes bind atoms whatever happens: they come first, so that what conflicts is seen wherever it lies.
+    # Bodies without a cannot-link bind atoms in any case. They come first, so that a conflict is found wherever it lies.
     places = places.with_columns(has_foes=pl.col("body").is_in(list(foes))).sort("has_foes", "body", "first")
     groups, bodies = _Groups(), defaultdict[object, set[int]](set)
     leaving = []
@@ -257,11 +262,11 @@ def find_moves(overrides: Overrides, members: pl.DataFrame) -> pl.DataFrame:
 
 
 def build_must_edges(overrides: Overrides, members: pl.DataFrame) -> pl.DataFrame:
-    """The must-links as rows of `edge`: kind `override`, score 1, the decision as evidence.
+    """Return the must-links as rows of `edge`: kind `override`, score 1, the decision as evidence.
 
-    A body is joined although a record between two others is in no dump. `members`: platform, external_id, atom_id, after `apart`.
+    A body is joined even if a record between two others is in no dump. `members`: platform, external_id, atom_id, after `find_moves`.
     """
-    atoms = _atoms(overrides, members)
+    atoms = _map_atoms(overrides, members)
     joined = _Groups()
     rows = []
     for entry in overrides.entries:
@@ -287,28 +292,29 @@ def build_must_edges(overrides: Overrides, members: pl.DataFrame) -> pl.DataFram
 
 
 def find_cannot_pairs(overrides: Overrides, members: pl.DataFrame) -> pl.DataFrame:
-    """Pairs of atoms that never are one recording: atom_id_a < atom_id_b, sorted.
+    """Return the pairs of atoms that never are one recording: atom_id_a < atom_id_b, sorted.
 
-    `members` as for `must_edges`. ValueError when foes are in one atom: then `apart` was not heeded.
+    `members` as for `build_must_edges`. ValueError when one atom holds both sides of a cannot-link: the records of `find_moves` must leave
+    their atoms first.
     """
     held: dict[int, set[int]] = defaultdict(set)
-    for record, atom in _atoms(overrides, members).items():
+    for record, atom in _map_atoms(overrides, members).items():
         held[overrides.bodies[record]].add(atom)
     pairs = set()
     for body, foes in overrides.foes.items():
         for atom, foe in product(held[body], set().union(*(held[foe] for foe in foes))):
             if atom == foe:
-                raise ValueError(f"atom {atom} holds records that must stay apart: move the records that `apart` names before")
+                raise ValueError(f"atom {atom} holds both sides of a cannot-link: move the records of `find_moves` before")
             pairs.add((min(atom, foe), max(atom, foe)))
     return pl.DataFrame(sorted(pairs), schema=PAIR_SCHEMA, orient="row")
 
 
 def find_ignored_pairs(overrides: Overrides, recordings: pl.DataFrame) -> pl.DataFrame:
-    """Pairs of records that a linkage does not treat as the file says: entry (number), line, sense, record_a, record_b.
+    """Return the pairs of records that a linkage treats otherwise than the file: entry (number), line, sense, record_a, record_b.
 
-    `recordings`: platform, external_id, recording_id. Pairs with a record in no dump are not judged.
+    `recordings`: platform, external_id, recording_id. Pairs with a record in no dump are left out.
     """
-    placed = _column_of(overrides, recordings, "recording_id")
+    placed = _map_column(overrides, recordings, "recording_id")
     rows = [
         (entry.number, entry.line, entry.sense, one, other)
         for entry in overrides.entries
@@ -320,9 +326,9 @@ def find_ignored_pairs(overrides: Overrides, recordings: pl.DataFrame) -> pl.Dat
 
 
 def report_overrides(path: Path, catalog: Path | None) -> Iterator[dict[str, object]]:
-    """What there is to say of a usable file: its size, then what a catalog's live snapshot lacks of it or treats otherwise.
+    """Yield a report of a usable file: its size, then the records and pairs that a catalog's live snapshot lacks or treats otherwise.
 
-    OverridesError as `load_overrides`; FileNotFoundError when nothing is published below `catalog`.
+    OverridesError as for `load_overrides`; FileNotFoundError when nothing is published below `catalog`.
     """
     overrides = load_overrides(path)
     senses = [entry.sense for entry in overrides.entries]
@@ -337,12 +343,12 @@ def report_overrides(path: Path, catalog: Path | None) -> Iterator[dict[str, obj
         yield {"remark": "the catalog does not follow this", **row}
 
 
-def _atoms(overrides: Overrides, members: pl.DataFrame) -> dict[str, int]:
-    return _column_of(overrides, members, "atom_id")
+def _map_atoms(overrides: Overrides, members: pl.DataFrame) -> dict[str, int]:
+    return _map_column(overrides, members, "atom_id")
 
 
-def _column_of(overrides: Overrides, rows: pl.DataFrame, name: str) -> dict[str, int]:
-    """Record -> what stands in that column, for the named records that are in a dump; in file order."""
+def _map_column(overrides: Overrides, rows: pl.DataFrame, name: str) -> dict[str, int]:
+    """Return record -> value of that column, for the named records that are in a dump, in file order."""
     found = rows.join(overrides.records, on=["platform", "external_id"])
     placed = dict(found.select(pl.concat_str("platform", pl.lit(":"), "external_id"), name).iter_rows())
     return {record: placed[record] for record in overrides.bodies if record in placed}

@@ -1,9 +1,9 @@
-"""Ids of all source records, a range of source keys at a time: the rules of id_rules.py, in memory that does not grow with the catalog.
+"""Ids of all source records, a range of source keys at a time, in memory that does not grow with the catalog.
 
-Records come in any order; they are spilled into ranges of (platform, external id), each of which is sorted, held against its range of the
-last registry and spilled again. The rules see tallies only, numbers of groups and ids. Then the ranges are written, in order, as tables
-`recording_member` and `id_registry`. Where the ranges are cut changes nothing. What must not live here: the rules; a night that builds on a
-snapshot (stages/recordings.py), which touches few records.
+Records come in any order. They are spilled into ranges of (platform, external id); each range is sorted, matched with its range of the last
+registry and spilled again. The rules see only tallies: numbers of groups and ids. Then the ranges are written in order as tables
+`recording_member` and `id_registry`. The limits of the ranges do not change the tables. What must not live here: the rules (id_rules.py);
+ids of a night that builds on a snapshot (incremental/recording_changes.py).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _PREFIX = 16
 
 
 class RecordIds(NamedTuple):
-    """What was assigned: `ids` (group, entity_id, a row per group), how many ids are new, how many ids are redirects by now."""
+    """Assigned ids: `ids` (group, entity_id, a row per group), the number of new ids, the number of redirects."""
 
     ids: pl.DataFrame
     new_ids: int
@@ -61,26 +61,26 @@ def assign_records(paths: BuildPaths, groups: pl.DataFrame) -> RecordIds:
     spill.mkdir(parents=True)
     stored = StoredRegistry(paths, KIND)
     members = parts(paths.table("atom_member"))
-    ranges = _ranges(members)
-    _spread(members, groups, ranges, spill)
+    ranges = _cut_ranges(members)
+    _spill_records(members, groups, ranges, spill)
     tallies, rows = [], 0
     for number, place in enumerate(ranges):
-        found = match_members(_sorted_members(spill / f"{number:05d}", place.platform), stored.keys(place.start, place.end))
+        found = match_members(_read_sorted_members(spill / f"{number:05d}", place.platform), stored.keys(place.start, place.end))
         tallies.append(tally(found, rows))
         rows += found.height
-        found.write_parquet(_matched(spill, number), compression="lz4")
+        found.write_parquet(_matched_file(spill, number), compression="lz4")
     resolution = resolve(pl.concat(tallies), stored.links, stored.next_id)
-    written = _write(paths, ranges, spill, resolution)
+    written = _write_tables(paths, ranges, spill, resolution)
     shutil.rmtree(spill)
     return RecordIds(resolution.ids, resolution.next_id - stored.next_id, written.height)
 
 
-def _matched(spill: Path, number: int) -> Path:
+def _matched_file(spill: Path, number: int) -> Path:
     return spill / f"{number:05d}.parquet"
 
 
-def _ranges(members: list[Path]) -> list[_Range]:
-    """The whole space of keys, cut so that each range holds ROWS_PER_RANGE at most, about; every platform begins one."""
+def _cut_ranges(members: list[Path]) -> list[_Range]:
+    """Cut the space of keys into ranges of about ROWS_PER_RANGE at most; every platform begins one."""
     step = max(1, min(ROWS_PER_RANGE, sum(map(row_count_of, members))) // _SAMPLES_PER_RANGE)
     samples = pl.concat([pl.read_parquet(part, columns=["platform", "external_id"]).gather_every(step) for part in members])
     found = []
@@ -93,7 +93,7 @@ def _ranges(members: list[Path]) -> list[_Range]:
     return [_Range(platform, start, end) for (platform, start), end in zip(found, [*ends, None], strict=True)]
 
 
-def _spread(members: list[Path], groups: pl.DataFrame, ranges: list[_Range], spill: Path) -> None:
+def _spill_records(members: list[Path], groups: pl.DataFrame, ranges: list[_Range], spill: Path) -> None:
     """Spill the records of each range into a folder of its own."""
     groups = groups.sort("atom_id")
     starts = {platform: [place.start for place in ranges if place.platform == platform] for platform in CATALOG_PLATFORMS}
@@ -111,8 +111,8 @@ def _spread(members: list[Path], groups: pl.DataFrame, ranges: list[_Range], spi
                 held.write_parquet(folder / f"{number:06d}.parquet", compression="lz4")
 
 
-def _sorted_members(folder: Path, platform: str) -> pl.DataFrame:
-    """source_key, group, sorted."""
+def _read_sorted_members(folder: Path, platform: str) -> pl.DataFrame:
+    """Return source_key, group, sorted."""
     files = sorted(folder.glob("*.parquet"))
     if not files:
         return pl.DataFrame(schema={"source_key": pl.String, "group": pl.Int64})
@@ -121,22 +121,22 @@ def _sorted_members(folder: Path, platform: str) -> pl.DataFrame:
 
 
 def sort_by_external_id(rows: pl.DataFrame) -> pl.DataFrame:
-    """`rows` sorted by `external_id`, in a fifth of the time that comparing strings takes."""
+    """Return `rows` sorted by `external_id`, in a fifth of the time of a string sort."""
     padded = pl.col("external_id").str.pad_end(_PREFIX, "\0").cast(pl.Binary).bin.slice(0, _PREFIX)
     rows = rows.with_columns(prefix=padded.bin.reinterpret(dtype=pl.UInt128, endianness="big")).sort("prefix")
     tied = (rows["prefix"] == rows["prefix"].shift(1)) | (rows["prefix"] == rows["prefix"].shift(-1))
     tied = tied.fill_null(value=False)
     rows = rows.drop("prefix").with_row_index("_place")
     if tied.any():
-        # Rows whose first bytes agree stand together: sorted among themselves they fill the same places.
+        # Rows with equal first bytes stand together: sorted among themselves they fill the same places.
         mended = rows.filter(tied)
         mended = mended.drop("_place").sort("external_id").with_columns(mended["_place"])
         rows = pl.concat([rows.filter(~tied), mended.select(rows.columns)]).sort("_place")
     return rows.drop("_place")
 
 
-def _write(paths: BuildPaths, ranges: list[_Range], spill: Path, resolution: Resolution) -> pl.DataFrame:
-    """Write `recording_member`, a part for each platform, and what the registry remembers; the redirects."""
+def _write_tables(paths: BuildPaths, ranges: list[_Range], spill: Path, resolution: Resolution) -> pl.DataFrame:
+    """Write `recording_member`, a part for each platform, and the registry; return the redirects."""
     doubtful = [pl.Series("home", dtype=pl.Int64)]
     folder, links = work_folder(paths, KIND), resolution.links
     with TableWriter(TABLES["recording_member"], paths.table("recording_member")) as member, RegistryWriter(folder / "id_registry") as keys:
@@ -144,7 +144,7 @@ def _write(paths: BuildPaths, ranges: list[_Range], spill: Path, resolution: Res
             present = [TABLES["recording_member"].empty()]
             keys.write(KIND, _NO_KEYS, links if platform == _FIRST_AFTER_LINKS else None)
             for number in (number for number, place in enumerate(ranges) if place.platform == platform):
-                rows = assign_homes(pl.read_parquet(_matched(spill, number)), resolution)
+                rows = assign_homes(pl.read_parquet(_matched_file(spill, number)), resolution)
                 doubtful.append(rows.filter(pl.col("entity_id").ne_missing(pl.col("home")))["home"].unique())
                 keys.write(KIND, rows.filter(is_exception()).select("source_key", entity_id="home"))
                 external_id = pl.col("source_key").str.slice(len(platform) + 1)

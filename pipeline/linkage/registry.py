@@ -1,14 +1,15 @@
-"""The memory between builds that keeps ids, on disk: read from the live snapshot, laid down by each stage, gathered for the next one.
+"""The id registry on disk: read from the live snapshot, laid down by each stage, collected for the next snapshot.
 
-Between builds: tables `id_registry` and `redirect` of the live snapshot, and `next_ids` in the manifests of all snapshots, because after
-a rollback the live snapshot does not know of ids that a later one gave out. Rows of `id_registry` are the homes of source keys and, as
-`id:<old id>`, the links of id_rules.py. The home of a record is its id in `recording_member` of the same snapshot unless `id_registry` says
-otherwise: that holds the few that are absent, or whose home was merged into the id that they carry. Between the stages of one build:
-`<root>/work/registry/<kind>/{id_registry,redirect}/` and `next_id.json` (`{"next_id": n}`).
+Between builds it consists of tables `id_registry` and `redirect` of the live snapshot, and of `next_ids` in the manifests of all snapshots:
+after a rollback the live snapshot does not know the ids that a later one gave out. Rows of `id_registry` are the homes of source keys and,
+as `id:<old id>`, the links of id_rules.py. The home of a record is its id in `recording_member` of the same snapshot, unless `id_registry`
+has a row for it: records that are absent, or whose home was merged into the id that they carry.
 
-Ids never start anew while there is a snapshot: a live snapshot whose registry is lost or damaged stops the build, until
-`rebuild_registry` has read it off the snapshot's other tables into `<root>/work/registry/rebuilt/<snapshot id>/id_registry/` (a snapshot
-itself is never written to). What a rebuilt one cannot know: keys that were absent from that snapshot, and merges to be undone.
+Between the stages of one build it lies in `<root>/work/registry/<kind>/{id_registry,redirect}/` and `next_id.json` (`{"next_id": n}`).
+
+Ids never start anew while there is a snapshot. A lost or damaged registry stops the build until `rebuild_registry` has derived it from the
+snapshot's other tables, into `<root>/work/registry/rebuilt/<snapshot id>/id_registry/`; a snapshot itself is never written to. A rebuilt
+registry does not know keys that were absent from that snapshot, nor merges that could be undone.
 
 What must not live here: who gets which id (id_rules.py).
 """
@@ -36,24 +37,24 @@ if TYPE_CHECKING:
 
 KINDS = ("artist", "label", "recording", "release")
 MEMBERS = {"artist": "artist_source", "label": "label_source", "recording": "recording_member", "release": "release_source"}
-"""The table that says which source entity has which id."""
+"""The table of each kind with the id of every source entity."""
 
 LINK = "id:"
-"""Begins the rows of `id_registry` that are links."""
+"""Prefix of the rows of `id_registry` that are links."""
 _AFTER_LINKS = "id;"
-"""The smallest string behind all that begin with `id:`."""
+"""The smallest string after all that begin with `id:`."""
 _ROWS_PER_PART = 1_000_000
 SOURCE_KEY = pl.concat_str("platform", pl.lit(":"), "external_id")
 _NO_MEMBERS = TABLES["recording_member"].empty().lazy()
 
 
 class RegistryError(ValueError):
-    """The memory of ids cannot be used; the message says what to run. To go on would give every entity a new id."""
+    """The registry cannot be used; the message says what to run. A build without it would give every entity a new id."""
 
 
 def require_registry(paths: BuildPaths) -> None:
-    """Read every byte of the live snapshot's registry; RegistryError when it cannot be used. Costs a second per gigabyte: once a build."""
-    _registry_folder(paths, contents=True)
+    """Read every byte of the live snapshot's registry; RegistryError when it cannot be used. Once a build: a second per gigabyte."""
+    _find_registry_folder(paths, contents=True)
 
 
 class StoredRegistry:
@@ -63,12 +64,12 @@ class StoredRegistry:
     """
 
     def __init__(self, paths: BuildPaths, kind: str, members: pl.DataFrame | None = None) -> None:
-        """Read the links and the largest ids, not the keys. `members`: table `recording_member` of the live snapshot, if it is at hand."""
-        folder = _registry_folder(paths, contents=False)
+        """Read the links and the largest ids, not the keys. `members`: table `recording_member` of the live snapshot, if already read."""
+        folder = _find_registry_folder(paths, contents=False)
         table = TABLES["id_registry"]
         rows = table.empty().lazy() if folder is None else scan_table(table, folder)
         self._rows = rows.filter(pl.col("kind") == kind).select(KEY_SCHEMA.names())
-        held = _live_members(paths) if members is None else members.lazy()
+        held = _scan_live_members(paths) if members is None else members.lazy()
         self._members = held if kind == "recording" else _NO_MEMBERS
         stored = self._rows.filter(pl.col("source_key").is_between(pl.lit(LINK), pl.lit(_AFTER_LINKS))).collect()
         links = stored.select(old_id=pl.col("source_key").str.strip_prefix(LINK).cast(pl.Int64), new_id="entity_id")
@@ -78,15 +79,15 @@ class StoredRegistry:
         self.next_id = max([FIRST_ID, *(number + 1 for number in largest), Registry(links=self.links).largest_id + 1, given])
 
     def keys(self, start: str = "", end: str | None = None) -> pl.DataFrame:
-        """Keys as in Registry, from `start` on, up to `end`."""
-        rows = _between(self._rows, start, end).collect()
+        """Return keys as in Registry, from `start` on, up to `end`."""
+        rows = _filter_between(self._rows, start, end).collect()
         first, last = (rows["source_key"].search_sorted(key) for key in (LINK, _AFTER_LINKS))
         rows = pl.concat([rows[:first], rows[last:]])
         platforms = pl.col("platform") >= start.partition(":")[0]
         if end is not None:
             platforms &= pl.col("platform") <= end.partition(":")[0]
         members = self._members.filter(platforms).select(source_key=SOURCE_KEY, entity_id="recording_id")
-        return overlay(_between(members, start, end).collect(), rows)
+        return overlay(_filter_between(members, start, end).collect(), rows)
 
     def exceptions(self) -> pl.DataFrame:
         """Return the keys that table `id_registry` itself holds, as in Registry."""
@@ -96,7 +97,7 @@ class StoredRegistry:
         return [(self._rows, "entity_id"), (self._members, "recording_id")]
 
     def _links_of_redirects(self, redirects: pl.DataFrame, links: pl.DataFrame) -> pl.DataFrame:
-        """Redirects of ids that the registry does not know (it was rebuilt, or written before links were remembered), as links."""
+        """Return redirects of ids that the registry does not know, as links: it was rebuilt, or is older than links."""
         unknown = redirects.join(links, on="old_id", how="anti")
         if unknown.is_empty():
             return unknown
@@ -105,11 +106,11 @@ class StoredRegistry:
 
 
 def is_exception() -> pl.Expr:
-    """Of rows as from `id_rules.rehomed`: what `recording_member` does not say."""
+    """Return whether `id_registry` needs a row of `id_rules.assign_homes`, because `recording_member` does not imply it."""
     return pl.col("group").is_null() | (pl.col("home") != pl.col("entity_id"))
 
 
-def _between(rows: pl.LazyFrame, start: str, end: str | None) -> pl.LazyFrame:
+def _filter_between(rows: pl.LazyFrame, start: str, end: str | None) -> pl.LazyFrame:
     here = pl.col("source_key") >= start
     return rows.filter(here if end is None else here & (pl.col("source_key") < end))
 
@@ -123,20 +124,20 @@ def overlay(members: pl.DataFrame, rows: pl.DataFrame, everywhere: pl.DataFrame 
     return others.merge_sorted(rows, key="source_key")
 
 
-def _live_members(paths: BuildPaths) -> pl.LazyFrame:
+def _scan_live_members(paths: BuildPaths) -> pl.LazyFrame:
     table = TABLES["recording_member"]
     folder = paths.current / "tables" / table.name
     return scan_table(table, folder) if folder.is_dir() else _NO_MEMBERS
 
 
 def read_previous_registry(paths: BuildPaths, kind: str) -> tuple[Registry, int]:
-    """The registry of `kind` as last published and the first free id; empty and 1 before the first publish. RegistryError when lost."""
+    """Return the last published registry of `kind` and the first free id; empty and 1 before the first publish. RegistryError if lost."""
     stored = StoredRegistry(paths, kind)
     return Registry(stored.keys(), stored.links), stored.next_id
 
 
 def read_published_redirects(paths: BuildPaths, kind: str) -> pl.DataFrame:
-    """The redirects of `kind` in the live snapshot: old_id, new_id."""
+    """Return the redirects of `kind` in the live snapshot: old_id, new_id."""
     table = TABLES["redirect"]
     folder = paths.current / "tables" / table.name
     if not folder.is_dir():
@@ -156,13 +157,13 @@ def _save(folder: Path, kind: str, assignment: Assignment) -> None:
 
 
 def write_redirects_and_next_id(folder: Path, kind: str, redirects: pl.DataFrame, next_id: int) -> None:
-    """Lay down what stands beside the registry of a kind in its `work_folder`: redirects (old_id, new_id) and the first free id."""
+    """Write the files beside the registry of a kind in its `work_folder`: redirects (old_id, new_id) and the first free id."""
     write_table(TABLES["redirect"], folder / "redirect", redirects.with_columns(kind=pl.lit(kind)))
     (folder / "next_id.json").write_text(json.dumps({"next_id": next_id}) + "\n")
 
 
 class RegistryWriter:
-    """Writes table `id_registry` out of keys that come in order, in parts of equal size, whatever the size of the frames they come in."""
+    """A writer of table `id_registry`: keys come in order, in frames of any size, and leave in parts of equal size."""
 
     def __init__(self, folder: Path) -> None:
         """`folder` is that of the table."""
@@ -176,7 +177,7 @@ class RegistryWriter:
         return self
 
     def write(self, kind: str, keys: pl.DataFrame, links: pl.DataFrame | None = None) -> None:
-        """Append keys, and the links whose place is among or behind them: give them with the last keys before `id:` or the first after."""
+        """Append keys, and all links at the place of `id:`: give the links with the last keys before it or the first keys after it."""
         if links is not None:
             named = links.select(source_key=pl.lit(LINK) + pl.col("old_id").cast(pl.String), entity_id="new_id").sort("source_key")
             place = keys["source_key"].search_sorted(LINK)
@@ -192,7 +193,7 @@ class RegistryWriter:
         self._waiting, self._rows = [waiting[rows:]], max(0, self._rows - rows)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """Write what is left and publish the table, or throw it away when the block failed."""
+        """Write the remaining rows and publish the table, or discard it when the block failed."""
         if kind is None and self._waiting:
             self._flush(self._rows)
         self._writer.__exit__(kind, error, trace)
@@ -206,47 +207,47 @@ def collect_registry(paths: BuildPaths) -> dict[str, int]:
     for kind in KINDS:
         if not (work_folder(paths, kind) / "next_id.json").is_file():
             registry, next_id = read_previous_registry(paths, kind)
-            _save(_kept(paths, kind), kind, Assignment(pl.DataFrame(), registry, read_published_redirects(paths, kind), next_id))
-    folders = [_collected(paths, kind) for kind in KINDS]
+            _save(_kept_folder(paths, kind), kind, Assignment(pl.DataFrame(), registry, read_published_redirects(paths, kind), next_id))
+    folders = [_collected_folder(paths, kind) for kind in KINDS]
     join_tables(TABLES["id_registry"], paths.table("id_registry"), [folder / "id_registry" for folder in folders])
     join_tables(TABLES["redirect"], paths.table("redirect"), [folder / "redirect" for folder in folders])
     return read_next_ids(paths)
 
 
 def read_next_ids(paths: BuildPaths) -> dict[str, int]:
-    """The next free id of each kind, as `collect_registry` has said last."""
-    return {kind: json.loads((_collected(paths, kind) / "next_id.json").read_text())["next_id"] for kind in KINDS}
+    """Return the next free id of each kind, as `collect_registry` found it last."""
+    return {kind: json.loads((_collected_folder(paths, kind) / "next_id.json").read_text())["next_id"] for kind in KINDS}
 
 
-def _kept(paths: BuildPaths, kind: str) -> Path:
-    """In the place of `work_folder`, for a kind to which this build gave no ids."""
+def _kept_folder(paths: BuildPaths, kind: str) -> Path:
+    """Return the folder that replaces `work_folder` for a kind to which this build gave no ids."""
     return work_folder(paths, kind).with_name(f"{kind}.kept")
 
 
-def _collected(paths: BuildPaths, kind: str) -> Path:
+def _collected_folder(paths: BuildPaths, kind: str) -> Path:
     folder = work_folder(paths, kind)
-    return folder if (folder / "next_id.json").is_file() else _kept(paths, kind)
+    return folder if (folder / "next_id.json").is_file() else _kept_folder(paths, kind)
 
 
 def rebuild_registry(paths: BuildPaths) -> dict[str, object]:
-    """Read a lost registry off the live snapshot's other tables, so that the next build can go on; facts about it.
+    """Derive a lost registry from the live snapshot's other tables, so that the next build can run, and return facts about it.
 
     RegistryError when nothing is live, or a table that it needs is gone too. A registry that can be used is left alone.
     """
-    live = _live(paths)
+    live = _find_live(paths)
     if live is None:
         raise RegistryError(f"nothing is published under {paths.root}: a first build needs no registry")
-    fault = _fault(live, contents=True)
+    fault = _find_fault(live, contents=True)
     if fault is None:
         return {"snapshot": live.name, "rebuilt": False, "why": "its registry is whole"}
-    found = [(kind, Registry(_keys_of_members(live, kind))) for kind in KINDS]
-    with RegistryWriter(_rebuilt(paths, live)) as writer:
+    found = [(kind, Registry(_read_member_keys(live, kind))) for kind in KINDS]
+    with RegistryWriter(_rebuilt_folder(paths, live)) as writer:
         for kind, registry in found:
             writer.write(kind, registry.keys if kind != "recording" else registry.keys.clear())
     return {"snapshot": live.name, "rebuilt": True, "why": fault, **{kind: registry.keys.height for kind, registry in found}}
 
 
-def _keys_of_members(live: Path, kind: str) -> pl.DataFrame:
+def _read_member_keys(live: Path, kind: str) -> pl.DataFrame:
     name = MEMBERS[kind]
     key = pl.concat_str("platform", pl.lit(":"), "external_id")
     if kind == "artist":  # known by name only: one entity, whichever platforms name it
@@ -258,23 +259,23 @@ def _keys_of_members(live: Path, kind: str) -> pl.DataFrame:
     return rows.sort("source_key")
 
 
-def _registry_folder(paths: BuildPaths, *, contents: bool) -> Path | None:
-    """Where the registry to go on from lies; None before the first publish."""
-    live = _live(paths)
+def _find_registry_folder(paths: BuildPaths, *, contents: bool) -> Path | None:
+    """Return the folder of the last registry; None before the first publish."""
+    live = _find_live(paths)
     if live is None:
         return None
-    fault = _fault(live, contents=contents)
+    fault = _find_fault(live, contents=contents)
     if fault is None:
         return live / "tables" / "id_registry"
-    if _rebuilt(paths, live).is_dir():
-        return _rebuilt(paths, live)
+    if _rebuilt_folder(paths, live).is_dir():
+        return _rebuilt_folder(paths, live)
     raise RegistryError(
         f"snapshot {live.name} has no usable id registry ({fault}), and without it every id would be given anew: "
         f"run `python -m pipeline registry rebuild --catalog {paths.root}`, or roll back to another snapshot"
     )
 
 
-def _live(paths: BuildPaths) -> Path | None:
+def _find_live(paths: BuildPaths) -> Path | None:
     if paths.current.is_dir():
         return paths.current.resolve()
     published = snapshots(paths.root)
@@ -291,8 +292,8 @@ def _live(paths: BuildPaths) -> Path | None:
     return None
 
 
-def _fault(live: Path, *, contents: bool) -> str | None:
-    """What is wrong with the registry of a snapshot, or with the table that it leaves most to."""
+def _find_fault(live: Path, *, contents: bool) -> str | None:
+    """Return what is wrong with the registry of a snapshot, or with its table `recording_member`; None if nothing is."""
     folder = live / "tables" / "id_registry"
     try:
         parts(folder)
@@ -311,12 +312,12 @@ def _fault(live: Path, *, contents: bool) -> str | None:
     return None
 
 
-def _rebuilt(paths: BuildPaths, live: Path) -> Path:
+def _rebuilt_folder(paths: BuildPaths, live: Path) -> Path:
     return paths.root / "work" / "registry" / "rebuilt" / live.name / "id_registry"
 
 
 def work_folder(paths: BuildPaths, kind: str) -> Path:
-    """Where the stages of one build lay down the ids of a kind; ValueError for an unknown one."""
+    """Return the folder for the ids of a kind between the stages of one build; ValueError for an unknown kind."""
     if kind not in KINDS:
         raise ValueError(f"no ids of kind {kind!r}: one of {', '.join(KINDS)}")
     return paths.root / "work" / "registry" / kind

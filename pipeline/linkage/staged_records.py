@@ -1,6 +1,6 @@
-"""What linkage reads of staging, a bounded slice at a time: records, the names that stand on them, content hashes.
+"""Reads of staging tables, a bounded slice at a time: records, names, content hashes, barcodes, tracks.
 
-The one place of linkage that opens staging tables. What must not live here: what a title or a name means.
+No other module of linkage opens staging tables. What must not live here: the meaning of a title or a name.
 """
 
 from __future__ import annotations
@@ -28,33 +28,33 @@ ROWS_PER_SLICE = 250_000
 
 
 class Slice(NamedTuple):
-    """Some rows of one part of `source_recording`."""
+    """Rows of one part of `source_recording`."""
 
     part: Path
     start: int
     rows: int
 
     def read(self) -> pl.DataFrame:
-        """LINKED_COLUMNS and content_hash."""
+        """Return LINKED_COLUMNS and content_hash."""
         return with_content_hash(self.columns(*LINKED_COLUMNS, "content_hash"))
 
     def columns(self, *names: str) -> pl.DataFrame:
-        """Some columns of the table."""
+        """Return these columns of the table."""
         return pl.scan_parquet(self.part).select(names).slice(self.start, self.rows).collect()
 
 
 def list_record_parts(paths: BuildPaths) -> list[Path]:
-    """Every part of `source_recording`, in the fixed order of platforms."""
+    """Return every part of `source_recording`, in the fixed order of platforms."""
     return [part for folder in paths.staged("source_recording", CATALOG_PLATFORMS) for part in parts(folder)]
 
 
 def count_records(paths: BuildPaths) -> int:
-    """Staged records of all platforms."""
+    """Return the number of staged records of all platforms."""
     return sum(row_count(folder) for folder in paths.staged("source_recording", CATALOG_PLATFORMS))
 
 
 def cut_slices(paths: BuildPaths) -> Iterator[Slice]:
-    """All staged records, cut into slices."""
+    """Yield all staged records in slices."""
     for part in list_record_parts(paths):
         rows: int = pl.scan_parquet(part).select(pl.len()).collect().item()
         for start in range(0, rows, ROWS_PER_SLICE):
@@ -62,32 +62,37 @@ def cut_slices(paths: BuildPaths) -> Iterator[Slice]:
 
 
 def read_content_hashes(paths: BuildPaths) -> pl.Series:
-    """The content hash of every staged record."""
+    """Return the content hash of every staged record."""
     found = [pl.Series("content_hash", [], dtype=pl.Int64)]
-    found += [_hashes_of(part) for part in list_record_parts(paths)]
+    found += [_read_hashes(part) for part in list_record_parts(paths)]
     return pl.concat(found)
 
 
 def read_records_with(paths: BuildPaths, hashes: pl.Series) -> pl.DataFrame:
-    """LINKED_COLUMNS and content_hash of the staged records that have one of these content hashes.
+    """Return LINKED_COLUMNS and content_hash of the staged records that have one of these content hashes.
 
-    Costs nearly a look at all records, half of it for the nested credits, unless staging laid all of these aside (new_records.py).
+    Reads nearly all records, half of the time for nested credits, unless staging laid all of these aside (new_records.py).
     """
     laid_aside = [new_records(paths.staging(platform)) for platform in CATALOG_PLATFORMS]
-    found = [_no_records(), *(rows.filter(_has(hashes)) for rows in laid_aside if rows is not None)]
+    found = [_no_records(), *(rows.filter(_is_one_of(hashes)) for rows in laid_aside if rows is not None)]
     rest = hashes.filter(~hashes.is_in(pl.concat([rows["content_hash"] for rows in found]).implode()))
     for part in list_record_parts(paths) if len(rest) else []:
-        rows = pl.scan_parquet(part).select(*LINKED_COLUMNS, "content_hash").filter(_has(rest) | pl.col("content_hash").is_null()).collect()
-        found.append(with_content_hash(rows).filter(_has(rest)))
+        rows = (
+            pl.scan_parquet(part)
+            .select(*LINKED_COLUMNS, "content_hash")
+            .filter(_is_one_of(rest) | pl.col("content_hash").is_null())
+            .collect()
+        )
+        found.append(with_content_hash(rows).filter(_is_one_of(rest)))
     return pl.concat(found)
 
 
-def _has(hashes: pl.Series) -> pl.Expr:
+def _is_one_of(hashes: pl.Series) -> pl.Expr:
     return pl.col("content_hash").is_in(hashes.unique().implode())
 
 
-def _hashes_of(part: Path) -> pl.Series:
-    """Of rows that were staged without one it costs a look at all they hold."""
+def _read_hashes(part: Path) -> pl.Series:
+    """Return the hashes of a part; rows that were staged without one are read whole."""
     hashes = pl.read_parquet(part, columns=["content_hash"])["content_hash"]
     if hashes.null_count():
         hashes = with_content_hash(pl.read_parquet(part, columns=[*LINKED_COLUMNS, "content_hash"]))["content_hash"]
@@ -95,7 +100,7 @@ def _hashes_of(part: Path) -> pl.Series:
 
 
 def read_artist_names(paths: BuildPaths) -> pl.DataFrame:
-    """Rows of table `artist_name`, as they come: the name under which a platform keeps each of its artists."""
+    """Return rows of table `artist_name`, unsorted: the name under which a platform keeps each of its artists."""
     folders = paths.staged("source_artist", CATALOG_PLATFORMS)
     columns = TABLES["artist_name"].column_names
     found = [scan_table(TABLES["source_artist"], folder).select(columns).collect() for folder in folders]
@@ -103,7 +108,7 @@ def read_artist_names(paths: BuildPaths) -> pl.DataFrame:
 
 
 def find_records_crediting(paths: BuildPaths, names: pl.Series, most: int) -> pl.DataFrame:
-    """platform, external_id of the first staged records that credit one of these names, or an artist whom its platform keeps under one."""
+    """Return platform, external_id of the first `most` staged records that credit one of these names, as text or by artist id."""
     known = read_artist_names(paths).filter(pl.col("name").is_in(names.implode()))
     found = TABLES["source_recording"].empty().select("platform", "external_id")
     for records in cut_slices(paths):
@@ -119,20 +124,20 @@ def find_records_crediting(paths: BuildPaths, names: pl.Series, most: int) -> pl
 
 
 def read_barcodes(paths: BuildPaths) -> Iterator[pl.DataFrame]:
-    """release, gtin, platform of all releases with a barcode, as `contested_places` wants them."""
+    """Yield release, gtin, platform of all releases with a barcode, for `release_positions.find_positions`."""
     for platform in CATALOG_PLATFORMS:
         for folder in paths.staged("source_release", (platform,)):
             yield from (rows.with_columns(platform=pl.lit(platform, PLATFORM)) for rows in place_numbers(folder.parent, folder.name))
 
 
 def read_tracks(paths: BuildPaths) -> Iterator[pl.DataFrame]:
-    """release, record, spot of all tracks, as `contested_places` wants them."""
+    """Yield release, record, spot of all tracks, for `release_positions.find_positions`."""
     for folder in paths.staged("source_release_track", CATALOG_PLATFORMS):
         yield from place_numbers(folder.parent, folder.name)
 
 
 def count_tracks(paths: BuildPaths) -> int:
-    """Staged tracks of all platforms."""
+    """Return the number of staged tracks of all platforms."""
     return sum(row_count(folder) for folder in paths.staged("source_release_track", CATALOG_PLATFORMS))
 
 

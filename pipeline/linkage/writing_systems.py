@@ -1,8 +1,8 @@
 # ruff: noqa: RUF001 - letters of other scripts look like Latin ones, on purpose
-"""Names in different scripts: `Кино` and `kino` have no letter to compare, so that they differ says nothing.
+"""Writing systems of names: `Кино` and `kino` share no letter, so a difference between them proves nothing.
 
-Add a script to SCRIPTS when the platforms of a market write it, letters to `in_latin` when most of them have one sound. What must not live
-here: limits (see `guards.py`).
+Add a script to SCRIPTS when platforms of a market write it, and letters to `transliterate` when most of them have one sound. What must not
+live here: limits (guards.py).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SCRIPTS = (
     r"\p{Hangul}",
     r"\p{Han}\p{Hiragana}\p{Katakana}",
 )
-"""Letters of folded text, as the inside of character classes; scripts that are written together count as one."""
+"""Letters of folded text, as contents of character classes. Scripts that one text mixes count as one."""
 
 
 _CYRILLIC = dict(zip("абвгдезиклмнопрстуфыэіє", "abvgdeziklmnoprstufyeie", strict=True)) | {"ж": "zh", "х": "kh", "ц": "ts", "ч": "ch"}
@@ -31,21 +31,21 @@ _GREEK = dict(zip("αβγδεζηικλμνξοπρστυφωθχψ", "avgdeziik
 _SOUNDS = _CYRILLIC | _GREEK
 
 
-def in_latin(text: pl.Expr) -> pl.Expr:
-    """Folded Cyrillic and Greek letters as they sound, roughly: platforms follow no standard. Other letters stay."""
+def transliterate(text: pl.Expr) -> pl.Expr:
+    """Return the text with folded Cyrillic and Greek letters as they roughly sound: platforms follow no standard. Other letters stay."""
     return text.str.replace_many(_SOUNDS)
 
 
 def share_no_script(one: pl.Series, other: pl.Series) -> pl.Series:
-    """Whether both have letters and none of one script; false where a text is only digits and signs. No nulls."""
+    """Mark the pairs in which both texts have letters, but none of a common script. A text of digits and signs has no script. No nulls."""
     pairs = pl.DataFrame({"one": one, "other": other})
     has_other_letters = pl.col("one").str.len_bytes() + pl.col("other").str.len_bytes() > (
         pl.col("one").str.len_chars() + pl.col("other").str.len_chars()
     )
-    is_looked_at = pairs.select(has_other_letters).to_series()
-    few = pairs.filter(is_looked_at)
+    is_candidate = pairs.select(has_other_letters).to_series()
+    few = pairs.filter(is_candidate)
     ones, others = ([few[name].str.contains(f"[{letters}]") for letters in SCRIPTS] for name in ("one", "other"))
     shared = pl.select(pl.any_horizontal(a & b for a, b in zip(ones, others, strict=True))).to_series()
     lettered = pl.select(pl.any_horizontal(ones) & pl.any_horizontal(others)).to_series()
-    places = is_looked_at.arg_true()
+    places = is_candidate.arg_true()
     return pl.repeat(value=False, n=pairs.height, dtype=pl.Boolean, eager=True).scatter(places, lettered & ~shared)

@@ -183,7 +183,7 @@ def test_a_cannot_link_holds_for_all_that_is_must_linked_to_either_side(load) ->
 
 
 def test_foes_left_in_one_atom_are_a_mistake(load) -> None:  # noqa: ANN001
-    with pytest.raises(ValueError, match="atom 4 holds records that must stay apart"):
+    with pytest.raises(ValueError, match="atom 4 holds both sides of a cannot-link"):
         find_cannot_pairs(load(entries((CANNOT, "ab"))), members({4: "ab"}))
 
 
