@@ -1,7 +1,7 @@
-"""Builds the catalog: dumps -> staging -> linkage -> catalog tables -> snapshot. Inside: defs > build > linkage > dumps.
+"""Builds of the catalog: dumps -> staging -> linkage -> catalog tables -> snapshot. Inside: defs > build > linkage > dumps.
 
-The first import of anything here tells the allocator of Polars, before it is loaded, to keep freed pages two seconds: a night asks again
-for the memory that it gave back a moment ago, and page faults were a quarter of its processor time. What the environment says goes first.
+The import of this package sets the allocator of Polars, before it is loaded, to keep freed pages for two seconds. A night soon asks again
+for memory that it freed, and page faults were a quarter of its processor time. The environment overrides this setting.
 """
 
 import os

@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 log = logging.getLogger("pipeline")
 
 _SIGNALS = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-"""Where Python notes each signal that it handles: libraries install handlers of their own, and turn what they raise into other errors."""
+"""Pipe to which Python writes each signal: libraries install their own handlers and turn KeyboardInterrupt into other errors."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; the exit code."""
+    """Run one command and return the exit code."""
     options = _parser().parse_args(arguments)
     _log_progress()
     if threading.current_thread() is threading.main_thread():
@@ -51,14 +51,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def build(options: argparse.Namespace) -> int:
-    """Materialise the nightly job in this process and say which snapshot is live."""
+    """Materialise the nightly job in this process and print which snapshot is live."""
     settings = replace(Settings.from_environment(), root=options.catalog.resolve())
     if options.dumps:
         settings = replace(settings, dumps=options.dumps.resolve())
     if options.sources:
         settings = replace(settings, sources=options.sources.resolve())
     try:
-        named_sources(settings.dumps, settings.sources)  # a slip of the pen is told at once, not by every platform's step
+        named_sources(settings.dumps, settings.sources)  # one message about a mistake in the file, before every platform's step repeats it
     except SourcesError as error:
         return _fail(str(error))
     require_usable(settings)
@@ -73,7 +73,7 @@ def build(options: argparse.Namespace) -> int:
 
 
 def reclassify(options: argparse.Namespace) -> int:
-    """Classify anew by changed genre rules or suggestions, without linking anew, and publish."""
+    """Classify again by changed genre rules or suggestions, without staging or linkage, and publish."""
     from pipeline.run import BuildFailedError, run_reclassify  # noqa: PLC0415 - as above
 
     settings = replace(Settings.from_environment(), root=options.catalog.resolve())
@@ -90,9 +90,9 @@ def reclassify(options: argparse.Namespace) -> int:
 
 
 def require_usable(settings: Settings) -> None:
-    """Read what people have written, and try to write into the catalog: an hour of build comes before either is needed.
+    """Read the files that people write, and try to write into the catalog, before an hour of build needs either.
 
-    ValueError and OSError say what cannot be used.
+    ValueError and OSError name what cannot be used.
     """
     from genre_rules.documents import RuleError  # noqa: PLC0415 - the other commands need none of these
     from genre_rules.load import load_book  # noqa: PLC0415
@@ -128,22 +128,22 @@ def evaluate(options: argparse.Namespace) -> int:
 
 
 def explain(options: argparse.Namespace) -> int:
-    """Tell why a recording of the live snapshot is one, what was kept out of it, and who gave each of its fields."""
+    """Print why a recording of the live snapshot is one, what was kept out of it, and the source of each field."""
     from catalog_store.errors import CatalogError  # noqa: PLC0415
-    from pipeline.explain import as_json, as_text  # noqa: PLC0415
     from pipeline.explain import explain as explained  # noqa: PLC0415
+    from pipeline.explain import format_json, format_text  # noqa: PLC0415
     from pipeline.paths import BuildPaths  # noqa: PLC0415
 
     try:
-        told = explained(BuildPaths(options.catalog, Settings.from_environment().overrides), options.key)
+        explanation = explained(BuildPaths(options.catalog, Settings.from_environment().overrides), options.key)
     except CatalogError as error:
         return _fail(str(error))
-    print(as_json(told) if options.json else as_text(told))
+    print(format_json(explanation) if options.json else format_text(explanation))
     return 0
 
 
 def snapshots(options: argparse.Namespace) -> int:
-    """List published snapshots in the order in which they were published, the live one and damaged ones marked."""
+    """Print published snapshots in the order of publication; the live one and damaged ones are marked."""
     from catalog_store.publisher import damaged_snapshots  # noqa: PLC0415
     from catalog_store.publisher import snapshots as published  # noqa: PLC0415
     from catalog_store.snapshot import SNAPSHOTS  # noqa: PLC0415
@@ -158,12 +158,12 @@ def snapshots(options: argparse.Namespace) -> int:
 
 
 def rollback(options: argparse.Namespace) -> int:
-    """Make an earlier snapshot the live one, after reading all its files through: some two seconds a gigabyte."""
+    """Make an earlier snapshot the live one, after a read of all its files: some two seconds a gigabyte."""
     from catalog_store.errors import CatalogError  # noqa: PLC0415
     from catalog_store.publisher import rollback as switch_back  # noqa: PLC0415
 
     try:
-        with _claimed(options.catalog, "rollback"):
+        with _claim_catalog(options.catalog, "rollback"):
             live = switch_back(options.catalog, options.to, contents=not options.sizes_only, report=log.info)
     except CatalogError as error:
         return _fail(f"{error}\nThe catalog that was live before is still live.")
@@ -199,18 +199,18 @@ def overrides(options: argparse.Namespace) -> int:
 
 
 def registry(options: argparse.Namespace) -> int:
-    """Read the lost registry of ids of the live snapshot off its other tables, for the next build to go on from."""
+    """Derive the lost id registry of the live snapshot from its other tables, for the next build."""
     from pipeline.linkage.registry import rebuild_registry  # noqa: PLC0415
     from pipeline.paths import BuildPaths  # noqa: PLC0415
 
-    with _claimed(options.catalog, "registry rebuild"):
+    with _claim_catalog(options.catalog, "registry rebuild"):
         print(json.dumps(rebuild_registry(BuildPaths(options.catalog))))
     return 0
 
 
 @contextmanager
-def _claimed(catalog: Path, command: str) -> Iterator[None]:
-    """Hold the catalog for a command that changes it; CatalogBusyError when a build does."""
+def _claim_catalog(catalog: Path, command: str) -> Iterator[None]:
+    """Claim the catalog for a command that changes it; CatalogBusyError when a build holds it."""
 
     def has_ended(record: ClaimRecord) -> bool:
         from pipeline.defs.resources import has_ended as ask_dagster  # noqa: PLC0415 - as for build: rarely needed, and slow to import
@@ -222,7 +222,7 @@ def _claimed(catalog: Path, command: str) -> Iterator[None]:
 
 
 def _require_catalog(options: argparse.Namespace) -> None:
-    """FileNotFoundError when --catalog names no folder; `build` makes one, and says itself what it cannot use."""
+    """Raise FileNotFoundError when --catalog names no folder. `build` makes one and reports its own problems."""
     catalog: Path | None = getattr(options, "catalog", None)
     if catalog is None or options.run is build or catalog.is_dir():
         return
@@ -231,16 +231,16 @@ def _require_catalog(options: argparse.Namespace) -> None:
 
 
 def _fail(message: str) -> int:
-    """Say why the command ends without its work done; the exit code. After Ctrl-C that is what it says: 128 + SIGINT, as in shells."""
-    if caught := _caught_signal():
+    """Print why the command failed and return the exit code; after Ctrl-C 128 + SIGINT, as in shells."""
+    if caught := _read_caught_signal():
         print("interrupted", file=sys.stderr)
         return 128 + caught
     print(f"error: {message}", file=sys.stderr)
     return 1
 
 
-def _caught_signal() -> int | None:
-    """Ctrl-C or SIGTERM, if one of them came."""
+def _read_caught_signal() -> int | None:
+    """Return SIGINT or SIGTERM, if one of them came."""
     try:
         received = os.read(_SIGNALS[0], 4096)
     except BlockingIOError:

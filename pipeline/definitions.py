@@ -1,4 +1,4 @@
-"""What Dagster loads: assets, checks, the nightly job and its schedule, bound to an operator's settings."""
+"""The code location of Dagster: assets, checks, jobs and schedules, bound to an operator's settings."""
 
 from collections.abc import Mapping
 
@@ -22,7 +22,7 @@ def build_definitions(
     schedule: str = Settings.schedule,
     executor: dg.ExecutorDefinition = dg.in_process_executor,
 ) -> dg.Definitions:
-    """The definitions over given resources (`catalog`: a CatalogResource); tests hand in their own paths.
+    """Return the definitions over given resources (`catalog`: a CatalogResource); tests pass their own paths.
 
     A step uses all processors itself, and a process for each step would cost seconds of imports: steps run in one process.
     """

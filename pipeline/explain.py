@@ -29,7 +29,7 @@ _STAGED = ("platform", "external_id", "title", "version", "artist_credit", "arti
 
 @dataclass(frozen=True)
 class Explanation:
-    """Evidence of one snapshot; `staged` holds what source records said, by (platform, external id)."""
+    """Evidence of one snapshot; `staged` holds the source records as staged, by (platform, external id)."""
 
     snapshot_id: str
     found: Found
@@ -42,7 +42,7 @@ class Explanation:
 def explain(paths: BuildPaths, key: str) -> Explanation:
     """Explain the recording behind a track id, an ISRC or `platform:external id` in the live snapshot of the catalog.
 
-    NoSnapshotError before the first publish; ValueError for a key that means nothing or that nothing is known of, and for overrides that
+    NoSnapshotError before the first publish; ValueError for a malformed or unknown key, and for overrides that
     cannot be read.
     """
     snapshot = live_snapshot(paths.root)
@@ -51,10 +51,10 @@ def explain(paths: BuildPaths, key: str) -> Explanation:
     known = evidence(tables, found.recording_id) if found else None
     if found is None or known is None:
         raise ValueError(f"snapshot {snapshot.id} knows no recording {key!r}")
-    return Explanation(snapshot.id, found, known, _staged(paths, known), _decisions(paths, known))
+    return Explanation(snapshot.id, found, known, _read_staged(paths, known), _read_decisions(paths, known))
 
 
-def _decisions(paths: BuildPaths, known: Evidence) -> tuple[str, ...]:
+def _read_decisions(paths: BuildPaths, known: Evidence) -> tuple[str, ...]:
     if not paths.has_overrides:
         return ()
     records = {f"{member.platform}:{member.external_id}" for member in known.members}
@@ -66,45 +66,50 @@ def _decisions(paths: BuildPaths, known: Evidence) -> tuple[str, ...]:
     )
 
 
-def _staged(paths: BuildPaths, known: Evidence) -> dict[tuple[str, str], dict[str, Any]]:
-    """What the members said when they were staged last."""
-    told: dict[tuple[str, str], dict[str, Any]] = {}
+def _read_staged(paths: BuildPaths, known: Evidence) -> dict[tuple[str, str], dict[str, Any]]:
+    """Return the members as they were staged last."""
+    explanation: dict[tuple[str, str], dict[str, Any]] = {}
     for platform in sorted({member.platform for member in known.members}):
         folder = paths.staging(platform) / "source_recording"
         if folder.is_dir():
             ids = pl.Series([member.external_id for member in known.members if member.platform == platform])
             rows = scan_table(TABLES["source_recording"], folder).filter(pl.col("external_id").is_in(ids.implode())).select(_STAGED)
-            told |= {(row["platform"], row["external_id"]): row for row in rows.collect().iter_rows(named=True)}
-    return told
+            explanation |= {(row["platform"], row["external_id"]): row for row in rows.collect().iter_rows(named=True)}
+    return explanation
 
 
-def as_json(told: Explanation) -> str:
-    """Everything, indented; `members` carry what was staged under `said`."""
+def format_json(explanation: Explanation) -> str:
+    """Return the explanation as indented JSON; `said` holds the staged record of a member."""
     members = [
-        {**msgspec.to_builtins(member), "said": told.staged.get((member.platform, member.external_id))} for member in told.evidence.members
+        {**msgspec.to_builtins(member), "said": explanation.staged.get((member.platform, member.external_id))}
+        for member in explanation.evidence.members
     ]
-    about = {"snapshot_id": told.snapshot_id, "steps": told.found.steps, "decisions": told.decisions}
-    whole = {**about, **msgspec.to_builtins(told.evidence), "members": members}
+    about = {"snapshot_id": explanation.snapshot_id, "steps": explanation.found.steps, "decisions": explanation.decisions}
+    whole = {**about, **msgspec.to_builtins(explanation.evidence), "members": members}
     return msgspec.json.format(msgspec.json.encode(whole), indent=1).decode()
 
 
-def as_text(told: Explanation) -> str:
-    """The same for a reader: one section per question, empty ones left out."""
-    known = told.evidence
-    letters = {atom.atom_id: _letter(place) for place, atom in enumerate(known.atoms)}
+def format_text(explanation: Explanation) -> str:
+    """Return the explanation as text: a section for each question, without empty ones."""
+    known = explanation.evidence
+    letters = {atom.atom_id: _name_letter(place) for place, atom in enumerate(known.atoms)}
     fields = {field.name: field.value for field in known.fields}
-    lines = [f"track {known.recording_id}: {fields['title']} / {fields['artists']}", f"snapshot {told.snapshot_id}", *told.found.steps]
+    lines = [
+        f"track {known.recording_id}: {fields['title']} / {fields['artists']}",
+        f"snapshot {explanation.snapshot_id}",
+        *explanation.found.steps,
+    ]
     if known.former_ids:
         lines.append(f"carries on for the former ids {', '.join(map(str, known.former_ids))}")
     sections = {
-        "Fields: value, source, reason": _field_lines(known),
-        f"Source records: {len(known.members)}": _member_lines(told, letters),
-        "Atoms: records that agree on artist, title, variant and duration": _atom_lines(known, letters),
-        "Evidence that joined the atoms": _edge_lines(known, letters),
-        "Reviewed decisions that name these records": list(told.decisions),
-        "Codes claimed by another recording too": _conflict_lines(known),
-        "Evidence that was not followed: together they would span too much": _cut_lines(known),
-        "Other recordings under the same names": _lookalike_lines(known),
+        "Fields: value, source, reason": _format_fields(known),
+        f"Source records: {len(known.members)}": _format_members(explanation, letters),
+        "Atoms: records that agree on artist, title, variant and duration": _format_atoms(known, letters),
+        "Evidence that joined the atoms": _format_edges(known, letters),
+        "Reviewed decisions that name these records": list(explanation.decisions),
+        "Codes claimed by another recording too": _format_conflicts(known),
+        "Evidence that was not followed: together they would span too much": _format_cuts(known),
+        "Other recordings under the same names": _format_lookalikes(known),
     }
     for heading, body in sections.items():
         if body:
@@ -112,57 +117,59 @@ def as_text(told: Explanation) -> str:
     return "\n".join(lines)
 
 
-def _letter(place: int) -> str:
-    """A, B ... Z, AA, AB ..."""
-    return (_letter(place // 26 - 1) if place >= 26 else "") + chr(ord("A") + place % 26)  # noqa: PLR2004 - the alphabet
+def _name_letter(place: int) -> str:
+    """Return A, B ... Z, AA, AB ..."""
+    return (_name_letter(place // 26 - 1) if place >= 26 else "") + chr(ord("A") + place % 26)  # noqa: PLR2004 - the alphabet
 
 
-def _time(milliseconds: int | None) -> str:
+def _format_time(milliseconds: int | None) -> str:
     if milliseconds is None:
         return "-:--"
     seconds, rest = divmod(milliseconds, 1000)
     return f"{seconds // 60}:{seconds % 60:02}.{rest:03}"
 
 
-def _columns(rows: Iterable[Iterable[str]]) -> list[str]:
-    """Rows as lines, their cells padded to the widest of each column."""
+def _align_columns(rows: Iterable[Iterable[str]]) -> list[str]:
+    """Return rows as lines, with cells padded to the widest of each column."""
     cells = [list(row) for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells]
 
 
-def _field_lines(known: Evidence) -> list[str]:
+def _format_fields(known: Evidence) -> list[str]:
     rows = []
     for field in known.fields:
-        value = _time(int(field.value)) if field.name == "duration" and field.value is not None else str(field.value)
+        value = _format_time(int(field.value)) if field.name == "duration" and field.value is not None else str(field.value)
         source = f"{field.platform}:{field.external_id}" if field.platform else "-"
         of = " (release)" if field.entity == "release" else ""
         agreed = "" if field.agreed is None else f"{field.agreed} agree"
         rows.append([field.name, value if field.value not in {None, ""} else "-", source + of, field.reason or "-", agreed])
-    return _columns(rows)
+    return _align_columns(rows)
 
 
-def _member_lines(told: Explanation, letters: dict[int, str]) -> list[str]:
+def _format_members(explanation: Explanation, letters: dict[int, str]) -> list[str]:
     rows = []
-    for member in told.evidence.members:
-        said = told.staged.get((member.platform, member.external_id))
+    for member in explanation.evidence.members:
+        said = explanation.staged.get((member.platform, member.external_id))
         atom = letters.get(member.atom_id, "-") if member.atom_id is not None else "-"
-        rows.append([atom, f"{member.platform}:{member.external_id}", *(_said(said) if said else ["(no longer staged)", "", "", ""])])
-    return _columns(sorted(rows))
+        rows.append(
+            [atom, f"{member.platform}:{member.external_id}", *(_format_record(said) if said else ["(no longer staged)", "", "", ""])]
+        )
+    return _align_columns(sorted(rows))
 
 
-def _said(row: dict[str, Any]) -> list[str]:
+def _format_record(row: dict[str, Any]) -> list[str]:
     title = row["title"] + (f" [{row['version']}]" if row["version"] else "")
     artists = ", ".join(f"{a['name']}" + (f" ({a['role']})" if a["role"] != "primary" else "") for a in row["artists"])
-    return [title, artists or row["artist_credit"] or "-", _time(row["duration_ms"]), " ".join(row["isrcs"]) or "no code"]
+    return [title, artists or row["artist_credit"] or "-", _format_time(row["duration_ms"]), " ".join(row["isrcs"]) or "no code"]
 
 
-def _atom_lines(known: Evidence, letters: dict[int, str]) -> list[str]:
-    return _columns(
+def _format_atoms(known: Evidence, letters: dict[int, str]) -> list[str]:
+    return _align_columns(
         [
             letters[atom.atom_id],
             f"{atom.artist_key} / {atom.title_key}" + (f" / {atom.variant}" if atom.variant else ""),
-            _time(atom.duration_ms),
+            _format_time(atom.duration_ms),
             f"{atom.record_count} records",
             " ".join(atom.isrcs),
         ]
@@ -170,10 +177,10 @@ def _atom_lines(known: Evidence, letters: dict[int, str]) -> list[str]:
     )
 
 
-def _edge_lines(known: Evidence, letters: dict[int, str]) -> list[str]:
-    """Each edge, with the values of both atoms that differ."""
+def _format_edges(known: Evidence, letters: dict[int, str]) -> list[str]:
+    """Return a line for each edge, with the values in which its atoms differ."""
     atoms = {atom.atom_id: atom for atom in known.atoms}
-    return _columns(
+    return _align_columns(
         [
             f"{letters[edge.atom_id_a]} - {letters[edge.atom_id_b]}",
             edge.kind,
@@ -190,19 +197,24 @@ def _differences(one: Any, other: Any) -> Iterator[str]:  # noqa: ANN401 - atoms
         if getattr(one, name) != getattr(other, name):
             yield f"{name} {getattr(one, name)!r} ~ {getattr(other, name)!r}"
     if one.duration_ms != other.duration_ms:
-        yield f"{_time(one.duration_ms)} ~ {_time(other.duration_ms)}"
+        yield f"{_format_time(one.duration_ms)} ~ {_format_time(other.duration_ms)}"
 
 
-def _shown(other: Other) -> list[str]:
-    return [f"track {other.recording_id}", f"{other.title} / {other.artist_credit}", _time(other.duration_ms), other.isrc or "no code"]
+def _format_other(other: Other) -> list[str]:
+    return [
+        f"track {other.recording_id}",
+        f"{other.title} / {other.artist_credit}",
+        _format_time(other.duration_ms),
+        other.isrc or "no code",
+    ]
 
 
-def _conflict_lines(known: Evidence) -> list[str]:
-    return _columns(
+def _format_conflicts(known: Evidence) -> list[str]:
+    return _align_columns(
         [
             conflict.isrc,
             "kept here, claimed by" if conflict.is_kept else "lost to",
-            *_shown(conflict.other),
+            *_format_other(conflict.other),
             f"kept apart by {conflict.reason}",
             f"{conflict.record_count} records of {', '.join(conflict.platforms)}",
         ]
@@ -210,13 +222,13 @@ def _conflict_lines(known: Evidence) -> list[str]:
     )
 
 
-def _cut_lines(known: Evidence) -> list[str]:
-    return _columns([edge.kind, f"{edge.score:.2f}", edge.evidence, *_shown(edge.other)] for edge in known.cut_edges)
+def _format_cuts(known: Evidence) -> list[str]:
+    return _align_columns([edge.kind, f"{edge.score:.2f}", edge.evidence, *_format_other(edge.other)] for edge in known.cut_edges)
 
 
-def _lookalike_lines(known: Evidence) -> list[str]:
+def _format_lookalikes(known: Evidence) -> list[str]:
     why = {"nothing": "no evidence joined them"}
-    return _columns(
-        [*_shown(alike.other), why.get(alike.differs_in, f"differs in {alike.differs_in}"), alike.other.variant or "plain"]
+    return _align_columns(
+        [*_format_other(alike.other), why.get(alike.differs_in, f"differs in {alike.differs_in}"), alike.other.variant or "plain"]
         for alike in known.lookalikes
     )

@@ -1,13 +1,13 @@
-"""Where a catalog keeps its things: the one place that knows the folders of a build.
+"""Folders of a catalog. No other module knows where a build keeps its files.
 
 <root>/landing/<platform>/<date>/       dumps as delivered, immutable
 <root>/work/staging/<platform>/<table>/ conformed records of one platform
 <root>/work/staging/<platform>/<date>/<table>/  the same of a platform that delivers day by day
-<root>/work/linkage/<table>/            how records became recordings
-<root>/work/linkage/mapped/             the tables of atoms once more, for a night to look up (see pipeline/linkage/mapped_atoms.py)
+<root>/work/linkage/<table>/            the tables of linkage
+<root>/work/linkage/mapped/             memory-mapped copies of the tables of atoms (see pipeline/linkage/mapped_atoms.py)
 <root>/work/catalog/<table>/            the tables that are published
-<root>/work/report/index.html           what the last build says of itself, for people
-<root>/work/state/<layer>/<table>.json  what each table was made from (see pipeline/build/work_state.py)
+<root>/work/report/index.html           the report of the last build
+<root>/work/state/<layer>/<table>.json  the inputs of each table (see pipeline/build/work_state.py)
 <root>/.build.lock, .claim.*            which run holds the catalog (see pipeline/build/claim.py)
 <root>/snapshots/<id>/                  published, immutable (see catalog_store/snapshot.py)
 <root>/current                          link to the live snapshot
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 DAILY = (FINGERPRINTS,)
-"""Platforms whose dump comes day by day, each day on top of those before: their staging is a folder of tables per day."""
+"""Platforms that deliver day by day, each day in addition to those before: their staging has a folder of tables for each day."""
 
 
 @dataclass(frozen=True)
@@ -35,12 +35,12 @@ class BuildPaths:
 
     root: Path
     overrides_file: Path | None = None
-    """Where the reviewed overrides of linkage lie, when not in the root."""
+    """The file of reviewed overrides; None: `overrides.yaml` in the root."""
     rules: Path | None = None
-    """The folder of the genre rules, when not the shipped one."""
+    """The folder of the genre rules; None: the shipped one."""
 
     def require_writable(self) -> None:
-        """Make the root and write into it and its folders. OSError names the folder that cannot be written, and why."""
+        """Make the root, and try to write into it and its folders. OSError names the folder that cannot be written, and the reason."""
         for folder in (self.root, self.root / "landing", self.root / "work", self.snapshots):
             try:
                 if folder == self.root:
@@ -55,7 +55,7 @@ class BuildPaths:
                 ) from error
 
     def landing(self, platform: str) -> Path:
-        """Landed dumps of one platform, a dated folder each."""
+        """Return the folder of landed dumps of one platform, a dated folder each."""
         return self.root / "landing" / platform
 
     @property
@@ -64,18 +64,18 @@ class BuildPaths:
         return self.root / "work" / "staging"
 
     def staging(self, platform: str) -> Path:
-        """All staging tables of one platform."""
+        """Return the folder of all staging tables of one platform."""
         return self.staging_root / platform
 
     def table(self, name: str) -> Path:
-        """The folder of a linkage or catalog table; ValueError for a staging table, which has one folder per platform."""
+        """Return the folder of a linkage or catalog table; ValueError for a staging table, which has a folder for each platform."""
         layer = TABLES[name].layer
         if layer == "staging":
             raise ValueError(f"staging table {name!r} has one folder per platform: use staged()")
         return self.root / "work" / layer / name
 
     def staged(self, name: str, platforms: tuple[str, ...] = INPUTS) -> list[Path]:
-        """Folders of one staging table over the platforms that are staged, in the fixed platform order."""
+        """Return the folders of one staging table, of all staged platforms in their fixed order."""
         folders: list[Path] = []
         for platform in platforms:
             staging = self.staging(platform)
@@ -94,7 +94,7 @@ class BuildPaths:
 
     @property
     def genre_report(self) -> Path:
-        """The page about what the genre rules cover."""
+        """The page about the coverage of the genre rules."""
         return self.root / "work" / "report" / "genres.html"
 
     @property
@@ -104,16 +104,16 @@ class BuildPaths:
 
     @property
     def has_overrides(self) -> bool:
-        """Whether there are reviewed overrides; a file that somebody named has to be there."""
+        """Whether there are reviewed overrides; a file that an operator names must exist."""
         return self.overrides_file is not None or self.overrides.exists()
 
     @property
     def relink(self) -> Path:
-        """A file whose being there asks the next build to link everything anew."""
+        """A file that makes the next build link everything anew, if it exists."""
         return self.root / "work" / "relink"
 
     def ask_for_relink(self) -> None:
-        """Let the next build link everything anew, also if it has to be started again."""
+        """Make the next build link everything anew, also if it has to be started again."""
         self.relink.parent.mkdir(parents=True, exist_ok=True)
         self.relink.touch()
 

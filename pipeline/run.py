@@ -1,4 +1,4 @@
-"""Runs a job in this process: what `python -m pipeline build` and `reclassify` do. The same assets and checks as under `dagster dev`."""
+"""Runs of a job in this process, for `python -m pipeline build` and `reclassify`: the same assets and checks as under `dagster dev`."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 
 
 class BuildFailedError(Exception):
-    """A step or a blocking check failed; the message names it and says why. Nothing was published."""
+    """A step or a blocking check failed; the message names it and the reason. Nothing was published."""
 
 
 def run_build(settings: Settings, *, relink: bool = False) -> dict[str, object]:
-    """Materialise everything from dumps to the live snapshot; facts about that snapshot. BuildFailedError when a step fails.
+    """Materialise everything from dumps to the live snapshot, and return facts about it. BuildFailedError when a step fails.
 
-    With `relink` every record is linked anew, also by the next build if this one does not come to its end.
+    With `relink` every record is linked anew, also by the next build if this one fails.
     """
-    with _run_of("build", settings, NIGHTLY) as run_id:
+    with _claim_run("build", settings, NIGHTLY) as run_id:
         if relink:
             BuildPaths(settings.root).ask_for_relink()
         stages = _materialise(settings, run_id)
@@ -42,22 +42,22 @@ def run_build(settings: Settings, *, relink: bool = False) -> dict[str, object]:
 
 
 def run_reclassify(settings: Settings) -> dict[str, object]:
-    """Genres anew by the rules and suggestions of now, over the tables of the live snapshot; facts about the new one.
+    """Classify the tables of the live snapshot by the current rules and suggestions, publish, and return facts about the new snapshot.
 
-    Suggestions are read anew where their source is named, else those of the last build count. BuildFailedError when a step fails or the
+    Suggestions are read again if their source is named; otherwise those of the last build count. BuildFailedError when a step fails or the
     work folder is not that of the live snapshot.
     """
     if not settings.root.is_dir():
         raise BuildFailedError(f"no catalog at {settings.root}: build one first")
-    with _run_of("reclassify", settings, RECLASSIFY) as run_id:
+    with _claim_run("reclassify", settings, RECLASSIFY) as run_id:
         has_sources = settings.dumps is not None or settings.sources.is_file()
         stages = _materialise(settings, run_id, RECLASSIFY, [*(SUGGESTION_KEYS if has_sources else ()), *REMADE_KEYS])
     return {**live_snapshot(settings.root).summary(), "report": str(BuildPaths(settings.root).report), "stages": stages}
 
 
 @contextmanager
-def _run_of(command: str, settings: Settings, job: str) -> Iterator[str]:
-    """Claim the catalog for a run and look it over, as the run's first step would: a refusal comes before any work. The run's id."""
+def _claim_run(command: str, settings: Settings, job: str) -> Iterator[str]:
+    """Claim the catalog for a run, check it as the run's first step would, and yield the run's id. A refusal comes before any work."""
     run_id = str(uuid.uuid4())
     try:
         with claimed(settings.root, Holder(run_id, f"python -m pipeline {command}"), has_ended) as claim:
@@ -79,18 +79,18 @@ def _materialise(settings: Settings, run_id: str, job: str = NIGHTLY, keys: Sequ
             run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
         )
     if not result.success:
-        raise BuildFailedError("\n".join([*_failures(result), *_report_of(result, settings)]) or "the build failed")
-    return _stages(result)
+        raise BuildFailedError("\n".join([*_list_failures(result), *_find_report(result, settings)]) or "the build failed")
+    return _list_costs(result)
 
 
-def _report_of(result: dg.ExecuteInProcessResult, settings: Settings) -> list[str]:
-    """Where to read on, when the build came as far as the gate."""
-    told = any(event.materialization.asset_key == FIGURES_KEY for event in result.get_asset_materialization_events())
-    return [f"The report tells more: {BuildPaths(settings.root).report}"] if told else []
+def _find_report(result: dg.ExecuteInProcessResult, settings: Settings) -> list[str]:
+    """Return the line that names the report, if the build reached the gate."""
+    has_report = any(event.materialization.asset_key == FIGURES_KEY for event in result.get_asset_materialization_events())
+    return [f"The report tells more: {BuildPaths(settings.root).report}"] if has_report else []
 
 
-def _stages(result: dg.ExecuteInProcessResult) -> list[dict[str, object]]:
-    """What each step cost, in the order in which they ran."""
+def _list_costs(result: dg.ExecuteInProcessResult) -> list[dict[str, object]]:
+    """Return the cost of each step, in the order in which they ran."""
     stages: dict[str, dict[str, object]] = {}
     for event in result.get_asset_materialization_events():
         metadata = event.materialization.metadata
@@ -99,8 +99,8 @@ def _stages(result: dg.ExecuteInProcessResult) -> list[dict[str, object]]:
     return list(stages.values())
 
 
-def _failures(result: dg.ExecuteInProcessResult) -> list[str]:
-    """One line per failed blocking check and per failed step, innermost cause last."""
+def _list_failures(result: dg.ExecuteInProcessResult) -> list[str]:
+    """Return a line for each failed blocking check and each failed step, with the innermost cause."""
     lines = [
         f"check {check.check_name} of {check.asset_key.to_user_string()} failed: {check.description or ''}"
         for check in result.get_asset_check_evaluations()

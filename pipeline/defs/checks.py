@@ -1,8 +1,7 @@
-"""Data checks as Dagster asset checks, run in the step that wrote the table: one for the spec of each table, one for each named invariant.
+"""Data checks as Dagster asset checks, run in the step that writes the table: one for each table spec, one for each named invariant.
 
-What became of every rule of a spec stands in the metadata of its table's check. (A Dagster check for each rule was tried: 1,400 of them
-cost a small build as much time again as all its work.) All are blocking: when one fails nothing downstream runs and the catalog of
-yesterday stays live.
+The metadata of a table's check holds the result of every rule of its spec. A Dagster check for each rule was tried: 1,400 of them doubled
+the time of a small build. All checks are blocking: when one fails, nothing downstream runs and yesterday's catalog stays live.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -16,12 +15,12 @@ from catalog_store.tables import Table
 from catalog_store.tables.checks import Finding, TableCheck, run_checks, table_checks
 
 MEMORY_LIMIT = "2GB"
-"""For DuckDB while it checks; larger sorts go to a temporary folder beside the tables."""
+"""Of DuckDB during checks; larger sorts go to a temporary folder beside the tables."""
 
 
 @dataclass(frozen=True)
 class AssetCheck:
-    """One Dagster check of `asset`: it holds when no row breaks any of `rules`."""
+    """A Dagster check of `asset`: it passes when no row breaks any of `rules`."""
 
     name: str
     asset: dg.AssetKey
@@ -30,32 +29,32 @@ class AssetCheck:
 
     @property
     def spec(self) -> dg.AssetCheckSpec:
-        """What Dagster knows of it before it has run."""
+        """The spec that Dagster loads."""
         return dg.AssetCheckSpec(self.name, asset=self.asset, description=self.description, blocking=True)
 
 
 def spec_check(table: Table, asset: dg.AssetKey, place: Callable[[str], Path]) -> AssetCheck:
-    """All rules that the spec of `table` states; `place` as for `table_checks`."""
+    """Return the check of all rules in the spec of `table`; `place` as for `table_checks`."""
     rules = tuple(table_checks(table, place))
     return AssetCheck(f"{table.name}_keeps_its_spec", asset, f"{table.name}: {len(rules)} rules of its columns and its key", rules)
 
 
 def invariant_check(rule: TableCheck, asset: dg.AssetKey) -> AssetCheck:
-    """A named invariant."""
+    """Return the check of a named invariant."""
     return AssetCheck(rule.name, asset, rule.description, (rule,))
 
 
 def run_asset_checks(checks: Sequence[AssetCheck], scratch: Path) -> Iterator[dg.AssetCheckResult]:
-    """Run the checks over what is on disk; `scratch` takes what does not fit in memory."""
+    """Run the checks on the tables on disk; `scratch` holds sorts that do not fit in memory."""
     yield from run_asset_checks_over([checks], checks, scratch)
 
 
 def run_asset_checks_over(
     folders: Iterable[Sequence[AssetCheck]], checks: Sequence[AssetCheck], scratch: Path
 ) -> Iterator[dg.AssetCheckResult]:
-    """Each of `checks` once, over several folders of the same tables together: `folders` has the same checks for each folder.
+    """Run each of `checks` once over several folders of the same tables: `folders` has the same checks for each folder.
 
-    Without a folder every check holds. Of a rule that several folders break, the first is shown.
+    Without a folder every check passes. Of a rule that several folders break, the first example is shown.
     """
     found = [{rule.name: Finding(rule, 0) for rule in check.rules} for check in checks]
     scratch.mkdir(parents=True, exist_ok=True)
@@ -65,10 +64,10 @@ def run_asset_checks_over(
                 for finding in run_checks(connection, check.rules):
                     known[finding.check.name] = known[finding.check.name].plus(finding)
     for check, findings in zip(checks, found, strict=True):
-        yield _result(check, list(findings.values()))
+        yield _build_result(check, list(findings.values()))
 
 
-def _result(check: AssetCheck, findings: list[Finding]) -> dg.AssetCheckResult:
+def _build_result(check: AssetCheck, findings: list[Finding]) -> dg.AssetCheckResult:
     broken = [finding for finding in findings if finding.rows]
     queries = "\n".join(f"-- {finding.check.description}\n{finding.check.faults or finding.check.sql};" for finding in broken)
     return dg.AssetCheckResult(
@@ -78,14 +77,14 @@ def _result(check: AssetCheck, findings: list[Finding]) -> dg.AssetCheckResult:
         description="; ".join(map(str, broken)) or None,
         metadata={
             "rows_at_fault": sum(finding.rows for finding in broken),
-            "rules": dg.MetadataValue.md(_rule_table(findings)),
+            "rules": dg.MetadataValue.md(_format_rules(findings)),
             **({"queries": dg.MetadataValue.md(f"```sql\n{queries}\n```")} if broken else {}),
         },
     )
 
 
-def _rule_table(findings: list[Finding]) -> str:
-    """Every rule with its rows at fault and the first of them, the broken ones on top."""
+def _format_rules(findings: list[Finding]) -> str:
+    """Return every rule with its rows at fault and the first of them, broken rules on top."""
     rows = [
         (finding.check.description, f"{finding.rows:,}", "; ".join(finding.examples))
         for finding in sorted(findings, key=lambda finding: not finding.rows)

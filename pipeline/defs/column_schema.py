@@ -1,4 +1,4 @@
-"""Table specs -> Dagster's column schema, so that the asset catalog shows the columns that the code writes."""
+"""Table specs as Dagster's column schema, which the asset catalog shows."""
 
 import dagster as dg
 
@@ -6,7 +6,7 @@ from catalog_store.tables import Table
 
 
 def column_schema(table: Table) -> dg.TableSchema:
-    """Name, type, description and constraints of every column."""
+    """Return name, type, description and constraints of every column."""
     return dg.TableSchema(
         columns=[
             dg.TableColumn(

@@ -1,4 +1,4 @@
-"""Dumps and staging: per platform one asset that fetches the newest dump and one that turns it into staging tables."""
+"""Landing and staging: for each platform an asset that fetches the newest dump and one that turns it into staging tables."""
 
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -27,7 +27,7 @@ from pipeline.engine.usage import measured
 from pipeline.paths import DAILY
 
 Written = Generator[dg.MaterializeResult | dg.AssetCheckResult, None, list[dg.AssetCheckResult]]  # type: ignore[type-arg]
-"""What a step yields, and the blocking checks that it returns."""
+"""A step yields results and returns its blocking checks."""
 
 FRESH = "dump_is_fresh"
 IN_USE = "newest_dump_is_in_use"
@@ -36,12 +36,12 @@ UNNAMED = "no source is named"
 
 
 def landing_key(platform: str) -> dg.AssetKey:
-    """The asset key of a platform's landed dump."""
+    """Return the asset key of a platform's landed dump."""
     return dg.AssetKey(["landing", platform])
 
 
 def staging_key(platform: str) -> dg.AssetKey:
-    """The asset key of a platform's staging tables."""
+    """Return the asset key of a platform's staging tables."""
     return dg.AssetKey(["staging", platform])
 
 
@@ -49,7 +49,7 @@ STAGING_KEYS = tuple(staging_key(platform) for platform in INPUTS)
 
 
 def landing_asset(platform: str) -> dg.AssetsDefinition:
-    """Fetches the platform's newest dump; keeps the last good one when there is none, and says so."""
+    """Return the asset that fetches the platform's newest dump; without one it keeps the last good dump and says so."""
 
     @dg.asset(
         key=landing_key(platform),
@@ -81,7 +81,7 @@ def landing_asset(platform: str) -> dg.AssetsDefinition:
 
 
 def fetch(catalog: CatalogResource, source: Source) -> Landing:
-    """Bring over what the source shows, in the way in which its platform delivers."""
+    """Fetch the dump that the source shows, in the way in which its platform delivers."""
     zone = catalog.paths.landing(source.platform)
     if source.platform in DAILY:
         return land_days(source, zone, catalog.paths.staging(source.platform), catalog.fingerprint_days, catalog.report)
@@ -89,7 +89,7 @@ def fetch(catalog: CatalogResource, source: Source) -> Landing:
 
 
 def prune(catalog: CatalogResource, platform: str) -> list[Path]:
-    """Remove landed dumps that nothing needs any more."""
+    """Remove landed dumps that are no longer needed, and return their folders."""
     zone = catalog.paths.landing(platform)
     if platform in DAILY:
         return prune_days(zone, catalog.keep_dumps, catalog.paths.staging(platform))
@@ -97,7 +97,7 @@ def prune(catalog: CatalogResource, platform: str) -> list[Path]:
 
 
 def stage(catalog: CatalogResource, platform: str) -> Intake:
-    """Read what has landed into the staging tables."""
+    """Read the landed dump into the staging tables."""
     zone, folder = catalog.paths.landing(platform), catalog.paths.staging(platform)
     if platform in DAILY:
         return stage_days(platform, zone, folder, catalog.fingerprint_days, catalog.report)
@@ -107,14 +107,14 @@ def stage(catalog: CatalogResource, platform: str) -> Intake:
 
 
 def staging_checks(platform: str, folder: Path) -> list[AssetCheck]:
-    """Checks of one platform's staging tables: the specs' and the books of the intake."""
+    """Return the checks of one platform's staging tables: their specs, and rows read = rows staged + rows rejected."""
     key = staging_key(platform)
     specs = [spec_check(table, key, lambda name: folder / name) for table in STAGED_TABLES[platform]]
     return [*specs, *(invariant_check(rule, key) for rule in staging_invariants(platform, folder))]
 
 
 def warning_specs(key: dg.AssetKey) -> list[dg.AssetCheckSpec]:
-    """Checks that stop nothing: the build goes on, and somebody has to look."""
+    """Return the specs of checks that warn and do not stop the build."""
     return [
         dg.AssetCheckSpec(IN_USE, asset=key, description="the newest landed dump can be read and holds as much as the one before"),
         dg.AssetCheckSpec(AS_KNOWN, asset=key, description="the dump has the files, columns and members that are known, and no others"),
@@ -122,7 +122,7 @@ def warning_specs(key: dg.AssetKey) -> list[dg.AssetCheckSpec]:
 
 
 def warning_results(key: dg.AssetKey, intake: Intake) -> Iterator[dg.AssetCheckResult]:
-    """What became of the checks of `warning_specs`."""
+    """Yield the results of the checks of `warning_specs`."""
     for name, said in ((IN_USE, [intake.problem] if intake.problem else []), (AS_KNOWN, list(intake.warnings))):
         yield dg.AssetCheckResult(
             check_name=name,
@@ -135,7 +135,7 @@ def warning_results(key: dg.AssetKey, intake: Intake) -> Iterator[dg.AssetCheckR
 
 
 def staging_asset(platform: str) -> dg.AssetsDefinition:
-    """Reads the platform's dump into the staging tables."""
+    """Return the asset that reads the platform's dump into the staging tables."""
     key = staging_key(platform)
 
     @dg.asset(
@@ -148,17 +148,17 @@ def staging_asset(platform: str) -> dg.AssetsDefinition:
     )
     def staged(catalog: CatalogResource) -> Iterator[dg.MaterializeResult | dg.AssetCheckResult]:  # type: ignore[type-arg]
         with catalog.writing([key]) as working:
-            results = yield from written(catalog)
+            results = yield from write_staging(catalog)
             working.finish(results)
         yield from results
 
-    def written(catalog: CatalogResource) -> Written:
+    def write_staging(catalog: CatalogResource) -> Written:
         folder = catalog.paths.staging(platform)
         with measured() as usage:
             try:
                 intake = stage(catalog, platform)
             except DumpError as error:
-                if current_folder(catalog.paths.root) is None:  # a first catalog without a platform that was named would look whole
+                if current_folder(catalog.paths.root) is None:  # a first catalog without a named platform would look complete
                     raise dg.Failure(str(error), allow_retries=False) from error
                 intake = Intake(platform, "kept_last_good" if folder.is_dir() else "missing", None, str(error))
         for line in [*([intake.problem] if intake.problem else []), *(intake.warnings if intake.is_new else ())]:
@@ -185,7 +185,7 @@ def staging_asset(platform: str) -> dg.AssetsDefinition:
                 "rejects": rejects,
                 "bytes": size_bytes(folder),
                 "rows": dg.MetadataValue.json(rows),
-                "rejects_by_reason": dg.MetadataValue.md(reject_table(catalog.paths.staged("reject", (platform,)))),
+                "rejects_by_reason": dg.MetadataValue.md(format_rejects(catalog.paths.staged("reject", (platform,)))),
                 "rows_plot": dg.MetadataValue.md(bar_chart(f"Rows staged from {platform}", rows)),
                 **usage_metadata(usage),
             },
@@ -202,17 +202,17 @@ def staging_asset(platform: str) -> dg.AssetsDefinition:
 
 
 def require_dumps(catalog: CatalogResource) -> None:
-    """dagster.Failure when no catalog platform has staging tables: says what was looked for, and where."""
+    """Raise dagster.Failure when no catalog platform has staging tables; the message names the places that were searched."""
     if catalog.paths.staged("source_recording", CATALOG_PLATFORMS):
         return
     sources = [source for platform in CATALOG_PLATFORMS if (source := catalog.source(platform))]
-    told = "; ".join(why_nothing(source) for source in sources) or f"none of {', '.join(CATALOG_PLATFORMS)} is named"
-    error = DumpError(f"no dump: there is nothing to build from. {told}")
+    searched = "; ".join(why_nothing(source) for source in sources) or f"none of {', '.join(CATALOG_PLATFORMS)} is named"
+    error = DumpError(f"no dump: there is nothing to build from. {searched}")
     raise dg.Failure(str(error), allow_retries=False) from error
 
 
-def reject_table(folders: list[Path]) -> str:
-    """Rejects by kind, reason and field as a Markdown table, most frequent first."""
+def format_rejects(folders: list[Path]) -> str:
+    """Return rejects by kind, reason and field as a Markdown table, most frequent first."""
     rows = duckdb.execute(
         "SELECT entity, severity, reason, coalesce(field, ''), count(*) AS n, any_value(place ORDER BY place) "
         f"FROM {sql_source(*folders)} GROUP BY ALL ORDER BY n DESC, 1, 2, 3, 4 LIMIT 30"
@@ -222,5 +222,5 @@ def reject_table(folders: list[Path]) -> str:
 
 
 def dump_assets() -> list[dg.AssetsDefinition]:
-    """Landing and staging of every source."""
+    """Return landing and staging of every source."""
     return [make(platform) for platform in INPUTS for make in (landing_asset, staging_asset)]

@@ -1,4 +1,4 @@
-"""The jobs: everything from the newest dumps to the live snapshot, and only what a changed genre rule or suggestion changes."""
+"""The jobs: a nightly build from dumps to the live snapshot, and a build of only what genre rules and suggestions change."""
 
 import dagster as dg
 

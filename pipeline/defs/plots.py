@@ -1,4 +1,4 @@
-"""Plots for asset metadata: the bars of the build's report as an image, embedded as data so that it travels with the event log."""
+"""Plots for asset metadata: bars as an image, embedded as data so that the event log contains it."""
 
 import base64
 from collections.abc import Mapping
@@ -7,6 +7,6 @@ from pipeline.report.charts import bar_image
 
 
 def bar_chart(title: str, values: Mapping[str, float]) -> str:
-    """Horizontal bars, one per value in the order given, as a Markdown image."""
+    """Return horizontal bars, one for each value in the given order, as a Markdown image."""
     image = bar_image(title, [(name, value, None) for name, value in values.items()])
     return f"**{title}**\n\n![{title}](data:image/svg+xml;base64,{base64.b64encode(image.encode()).decode()})"

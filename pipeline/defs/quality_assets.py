@@ -1,6 +1,6 @@
-"""The gate before the snapshot: figures of the build, one blocking check per question, and the report that tells them.
+"""The gate before the snapshot: figures of the build, a blocking check for each question, and the report.
 
-Report and figures are written whatever the checks say: a page about a build that failed is what somebody needs at night.
+Report and figures are written even if a check fails, because the operator of a failed build needs them.
 """
 
 from collections.abc import Generator, Iterator, Mapping
@@ -29,11 +29,11 @@ from pipeline.report.page import BuildStory, Cost, Source, write_report
 FIGURES = TABLES["build_figure"]
 FIGURES_KEY = table_key(FIGURES)
 JUDGED = tuple(table_key(table) for table in (*LINKAGE_TABLES, *CATALOG_TABLES))
-"""Everything that is about to be published."""
+"""Asset keys of all tables that are about to be published."""
 
 
 def figure_check(paths: BuildPaths) -> AssetCheck:
-    """The spec check of the table of figures."""
+    """Return the spec check of the table of figures."""
     return spec_check(FIGURES, FIGURES_KEY, paths.table)
 
 
@@ -50,20 +50,22 @@ def figure_check(paths: BuildPaths) -> AssetCheck:
     ],
 )
 def gate(context: dg.AssetExecutionContext, catalog: CatalogResource) -> Iterator[dg.MaterializeResult | dg.AssetCheckResult]:  # type: ignore[type-arg]
-    """Count, compare with the live snapshot, tell it in a page, and say whether the build may be published."""
+    """Count, compare with the live snapshot, write the report, and decide whether the build may be published."""
     with catalog.writing([FIGURES_KEY], JUDGED) as working:
-        results = yield from judged(context, catalog)
+        results = yield from write_report_and_judge(context, catalog)
         working.finish(results)
     yield from results
 
 
-def judged(context: dg.AssetExecutionContext, catalog: CatalogResource) -> Generator[dg.MaterializeResult, None, list[dg.AssetCheckResult]]:  # type: ignore[type-arg]
-    """Write figures and report; the answers to return."""
+def write_report_and_judge(
+    context: dg.AssetExecutionContext, catalog: CatalogResource
+) -> Generator[dg.MaterializeResult, None, list[dg.AssetCheckResult]]:  # type: ignore[type-arg]
+    """Write figures and report, and return the check results."""
     paths = catalog.paths
     with measured() as usage:
         before, drift = published_figures(paths), id_drift(paths)
         now = build_figures(paths, catalog.truth)
-        said = materializations(context.instance)
+        events = read_materializations(context.instance)
         answers = verdicts(now, before, drift, catalog.gate_limits, code_losses(paths))
         live = current_folder(paths.root)
         story = BuildStory(
@@ -74,8 +76,8 @@ def judged(context: dg.AssetExecutionContext, catalog: CatalogResource) -> Gener
             drift=drift,
             verdicts=answers,
             examples=examples(paths),
-            sources=sources(said),
-            costs=costs(said),
+            sources=read_sources(events),
+            costs=read_costs(events),
         )
         write_report(story, paths.report)
     catalog.report(f"gate: {usage.seconds:.1f} s, report {paths.report}")
@@ -98,8 +100,8 @@ def judged(context: dg.AssetExecutionContext, catalog: CatalogResource) -> Gener
     ]
 
 
-def sources(events: Mapping[dg.AssetKey, dg.EventLogEntry]) -> list[Source]:
-    """What the newest staging of each source said."""
+def read_sources(events: Mapping[dg.AssetKey, dg.EventLogEntry]) -> list[Source]:
+    """Return the newest staging result of each source."""
     found = []
     for platform in INPUTS:
         said = _metadata(events.get(staging_key(platform)))
@@ -109,8 +111,8 @@ def sources(events: Mapping[dg.AssetKey, dg.EventLogEntry]) -> list[Source]:
     return found
 
 
-def costs(events: Mapping[dg.AssetKey, dg.EventLogEntry]) -> list[Cost]:
-    """What each step of the line took when it last ran, in the order in which they ran."""
+def read_costs(events: Mapping[dg.AssetKey, dg.EventLogEntry]) -> list[Cost]:
+    """Return the cost of the last run of each step, in the order in which they ran."""
     steps: dict[str, tuple[float, Cost]] = {}
     for key in (*(landing_key(platform) for platform in INPUTS), *STAGING_KEYS, *JUDGED):
         event, said = events.get(key), _metadata(events.get(key))
@@ -122,8 +124,8 @@ def costs(events: Mapping[dg.AssetKey, dg.EventLogEntry]) -> list[Cost]:
     return [cost for _, cost in sorted(steps.values(), key=lambda found: found[0])]
 
 
-def materializations(instance: dg.DagsterInstance) -> dict[dg.AssetKey, dg.EventLogEntry]:
-    """The newest of everything before the gate, asked for at once: one by one they took longer than the figures."""
+def read_materializations(instance: dg.DagsterInstance) -> dict[dg.AssetKey, dg.EventLogEntry]:
+    """Return the newest materialization of every asset before the gate, in one query: single queries took longer than the figures."""
     keys = [*(landing_key(platform) for platform in INPUTS), *STAGING_KEYS, *JUDGED]
     entries = [record.asset_entry for record in instance.get_asset_records(keys)]
     return {entry.asset_key: entry.last_materialization for entry in entries if entry.last_materialization}

@@ -1,7 +1,7 @@
-"""The one resource of the assets: where the catalog lies, where its dumps come from, and whether a step may work on it.
+"""The resource of the assets: the folders of the catalog, the sources of its dumps, and the claim that lets a step write.
 
-Every step that writes does so within `CatalogResource.writing`, whoever started its run: the run claims the catalog with its first step
-and lets go when Dagster is done with the resource. What a step builds on is checked there, too.
+Every step writes within `CatalogResource.writing`, whoever started its run. The run claims the catalog with its first step and releases it
+when Dagster closes the resource. The inputs of a step are checked there, too.
 """
 
 import logging
@@ -21,7 +21,7 @@ from pipeline.build.claim import CatalogBusyError, Claim, ClaimRecord, Holder, P
 from pipeline.build.gate import Limits
 from pipeline.build.live_work import StaleWorkError, require_live_work
 from pipeline.build.work_state import Started, WorkState
-from pipeline.defs.run_processes import process_ids
+from pipeline.defs.run_processes import read_process_ids
 from pipeline.dumps.landing.sources import Source, named_sources
 from pipeline.dumps.staging.data_drift import DriftLimits
 from pipeline.linkage.registry import RegistryError, require_registry
@@ -30,15 +30,15 @@ from pipeline.settings import Settings
 
 RECLASSIFY = "reclassify"
 REMADE_TABLES = (*GENRE_TABLES, TABLES["track"], *QUALITY_TABLES)
-"""What depends on the genre rules."""
+"""Tables that depend on the genre rules."""
 _MATERIALISATION = "__ASSET_JOB"
-"""Dagster's name for the job of a run that was not started as a job of ours."""
+"""Prefix of Dagster's job name for a run that was not started as one of our jobs."""
 
 log = logging.getLogger("pipeline")
 
 
 class Working:
-    """A step at work: `finish` says that its tables are written and its checks have passed."""
+    """A step that writes: `finish` records that its tables are written and its checks have passed."""
 
     def __init__(self, state: WorkState, started: Started | None) -> None:
         """`started` is None for a step that writes no table."""
@@ -47,21 +47,21 @@ class Working:
 
     @property
     def versions(self) -> dict[str, str]:
-        """Of the tables that the step reads."""
+        """Versions of the tables that the step reads."""
         return self._started.made_from if self._started else {}
 
     def finish(self, results: Sequence[dg.AssetCheckResult] = ()) -> None:
-        """Let later steps build on what was written, unless a check failed."""
+        """Let later steps build on the written tables, unless a check failed."""
         if self._started and all(result.passed for result in results):
             self._state.finish(self._started)
 
     def write_attachment(self) -> Path:
-        """What a snapshot of the tables that the step reads says of them."""
+        """Write the versions of the tables that the step reads, for the snapshot, and return the file."""
         return self._state.write_attachment(self.versions)
 
 
 class CatalogResource(dg.ConfigurableResource):  # type: ignore[type-arg]
-    """Folders and limits of a build; see `pipeline.settings.Settings` for what each means."""
+    """Folders and limits of a build; `pipeline.settings.Settings` explains each."""
 
     root: str
     sources: str = "sources.yaml"
@@ -81,7 +81,7 @@ class CatalogResource(dg.ConfigurableResource):  # type: ignore[type-arg]
 
     @classmethod
     def of(cls, settings: Settings) -> "CatalogResource":
-        """The resource for an operator's settings."""
+        """Return the resource for an operator's settings."""
         return cls(
             root=str(settings.root),
             sources=str(settings.sources),
@@ -114,30 +114,30 @@ class CatalogResource(dg.ConfigurableResource):  # type: ignore[type-arg]
 
     @property
     def gate_limits(self) -> Limits:
-        """What a build may do to the live catalog."""
+        """Limits of the changes that a build may make to the live catalog."""
         return Limits(**self.limits)
 
     @property
     def drift_limits(self) -> DriftLimits:
-        """How much less than the one before a platform's dump may hold."""
+        """Limits of the rows and values that a platform's next dump may lack."""
         return DriftLimits(self.lowest_rows, self.largest_loss)
 
     @property
     def truth(self) -> Path | None:
-        """The simulated world behind the dumps, if they are one and carry their truth."""
+        """The simulated world behind the dumps, if they have a known truth."""
         world = Path(self.dumps) if self.dumps else None
         return world if world and (world / "truth" / "recording").is_dir() else None
 
     def source(self, platform: str) -> Source | None:
-        """Where the platform's dump lies, or None when nobody named a place."""
+        """Return the source of the platform's dump, or None when no source is named."""
         return named_sources(Path(self.dumps) if self.dumps else None, Path(self.sources)).get(platform)
 
     @contextmanager
     def yield_for_execution(self, context: dg.InitResourceContext) -> "Iterator[CatalogResource]":
-        """Learn whose run it is; let go of the catalog at its end."""
+        """Record whose run it is, and release the catalog at its end."""
         if context.run is not None:
             self._job = context.run.job_name
-            self._holder = holder_of(context.run, context.instance)
+            self._holder = build_holder(context.run, context.instance)
         try:
             yield self
         finally:
@@ -145,12 +145,12 @@ class CatalogResource(dg.ConfigurableResource):  # type: ignore[type-arg]
 
     @contextmanager
     def writing(self, tables: Sequence[dg.AssetKey] = (), inputs: Sequence[dg.AssetKey] = ()) -> Iterator[Working]:
-        """Around the work of a step: claim the catalog, and check what the step builds on if it makes tables.
+        """Claim the catalog around the work of a step, and check the inputs of a step that makes tables.
 
-        dg.Failure, which is not retried, when another run holds the catalog or something upstream does not hold.
+        dg.Failure, which is not retried, when another run holds the catalog or an input is not usable.
         """
         try:
-            holder = self._claimed()
+            holder = self._ensure_claim()
             state = WorkState(self.paths, holder.run_id)
             names = [[key.to_user_string() for key in keys] for keys in (tables, inputs)]
             working = Working(state, state.begin(*names) if tables or inputs else None)
@@ -159,10 +159,10 @@ class CatalogResource(dg.ConfigurableResource):  # type: ignore[type-arg]
         try:
             yield working
         finally:
-            if self._holder is None:  # called by hand, outside of a run
+            if self._holder is None:  # called outside of a run
                 self._release()
 
-    def _claimed(self) -> Holder:
+    def _ensure_claim(self) -> Holder:
         holder = self._holder or Holder(uuid.uuid4().hex, f"process {os.getpid()}")
         if self._claim is None:
             self._claim = claim(Path(self.root), holder, has_ended)
@@ -177,18 +177,18 @@ class CatalogResource(dg.ConfigurableResource):  # type: ignore[type-arg]
             self._claim = None
 
     def report(self, line: str) -> None:
-        """Say how long work is getting on."""
+        """Log a line of progress."""
         log.info(line)
 
     def warn(self, line: str) -> None:
-        """Say what somebody should look at, though the build goes on."""
+        """Log a warning that needs a look; the build goes on."""
         log.warning("warning: %s", line)
 
 
 def require_sound(paths: BuildPaths, job: str | None) -> None:
-    """Check once a run that the catalog can be built upon.
+    """Check once a run that the catalog is a sound base.
 
-    Ids need the registry of the live snapshot; `reclassify` takes over what it does not make itself, and promises that it is what is live.
+    Ids need the registry of the live snapshot. `reclassify` publishes tables that it does not make, so these must be the live ones.
     """
     require_registry(paths)
     if job == RECLASSIFY:
@@ -197,24 +197,24 @@ def require_sound(paths: BuildPaths, job: str | None) -> None:
         require_live_work(paths, [table for table in PUBLISHED if table not in REMADE_TABLES])
 
 
-def holder_of(run: dg.DagsterRun, instance: dg.DagsterInstance | None) -> Holder:
-    """Who claims the catalog for a run of Dagster."""
+def build_holder(run: dg.DagsterRun, instance: dg.DagsterInstance | None) -> Holder:
+    """Return the holder of the claim for a run of Dagster."""
     job = "a materialisation of assets" if run.job_name.startswith(_MATERIALISATION) else f"job {run.job_name}"
     home = None if instance is None or instance.is_ephemeral else instance.root_directory
-    return Holder(run.run_id, f"Dagster's {job}", _executor(run.run_id, instance), home)
+    return Holder(run.run_id, f"Dagster's {job}", _find_executor(run.run_id, instance), home)
 
 
-def _executor(run_id: str, instance: dg.DagsterInstance | None) -> Process | None:
-    """The process that starts the steps of the run, when that is not this one."""
+def _find_executor(run_id: str, instance: dg.DagsterInstance | None) -> Process | None:
+    """Return the process that starts the steps of the run, if that is not this one."""
     if instance is None:
         return None
     own, line = os.getpid(), set(ancestors(os.getpid()))
-    pid = next((pid for pid, _ in process_ids(run_id, instance) if pid != own and pid in line), None)
+    pid = next((pid for pid, _ in read_process_ids(run_id, instance) if pid != own and pid in line), None)
     return Process.find(pid) if pid else None
 
 
 def has_ended(record: ClaimRecord) -> bool:
-    """Whether Dagster remembers that the run of this claim is over."""
+    """Return whether Dagster knows that the run of this claim is over."""
     if record.dagster_home is None or not Path(record.dagster_home).is_dir():
         return False
     with dg.DagsterInstance.from_config(record.dagster_home) as instance:

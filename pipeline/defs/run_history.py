@@ -1,4 +1,4 @@
-"""What Dagster remembers of runs, bounded: nothing else ever removes its events and logs."""
+"""Retention of Dagster's runs: Dagster itself never removes events and logs."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -9,32 +9,32 @@ from pipeline.defs.resources import CatalogResource
 FORGET = "forget_old_runs"
 _ENDED = [dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED]
 _MOST_AT_ONCE = 1000
-"""Runs removed by one run of the job; the rest is the next one's."""
+"""Runs removed by one run of the job; the next run removes the others."""
 
 
-@dg.op(description="Remove ended runs that are older than CATALOG_KEEP_RUN_DAYS, but for those that made what there is of an asset.")
+@dg.op(description="Remove ended runs that are older than CATALOG_KEEP_RUN_DAYS, except those that made the current version of an asset.")
 def forget_runs(context: dg.OpExecutionContext, catalog: CatalogResource) -> int:
-    """Remove old runs with their events and captured logs; how many."""
+    """Remove old runs with their events and captured logs, and return their number."""
     instance = context.instance
     oldest = datetime.now(UTC) - timedelta(days=catalog.keep_run_days)
     needed = {record.asset_entry.last_run_id for record in instance.get_asset_records()}
     old = instance.get_run_ids(filters=dg.RunsFilter(statuses=_ENDED, created_before=oldest), limit=_MOST_AT_ONCE)
-    doomed = [run_id for run_id in old if run_id not in needed]
-    for run_id in doomed:
+    expired = [run_id for run_id in old if run_id not in needed]
+    for run_id in expired:
         instance.delete_run(run_id)
         instance.compute_log_manager.delete_logs(prefix=[run_id])
-    catalog.report(f"forgot {len(doomed)} runs from before {oldest:%Y-%m-%d}")
-    return len(doomed)
+    catalog.report(f"forgot {len(expired)} runs from before {oldest:%Y-%m-%d}")
+    return len(expired)
 
 
-@dg.job(name=FORGET, description="Bounds what Dagster remembers; writes to no catalog.")
+@dg.job(name=FORGET, description="Bounds the run history of Dagster; writes to no catalog.")
 def forget_old_runs() -> None:
     """Remove old runs."""
     forget_runs()
 
 
 def forgetting_schedule() -> dg.ScheduleDefinition:
-    """Every Sunday, long after the nightly build; on from the start."""
+    """Return the schedule: every Sunday, long after the nightly build, and running by default."""
     return dg.ScheduleDefinition(
         name=FORGET,
         job=forget_old_runs,

@@ -1,7 +1,7 @@
-"""How Dagster's daemon learns that a run is over whose process died: in a reboot, by the kernel's memory killer, by `kill -9`.
+"""A run launcher that reports dead processes: after a reboot, the kernel's out-of-memory killer, or `kill -9`.
 
-Dagster's own launcher starts runs as processes of this machine and never looks at them again: a run whose process died stays STARTED, and
-with one run at a time the next one is QUEUED for ever. This launcher answers what run monitoring asks; `dagster.yaml` names it.
+Dagster's own launcher starts runs as processes of this machine and does not watch them. A run whose process died stays STARTED, and with
+one run at a time the next one stays QUEUED for ever. This launcher answers Dagster's run monitoring; `dagster.yaml` names it.
 """
 
 import os
@@ -12,33 +12,33 @@ import dagster as dg
 from dagster._core.launcher import CheckRunHealthResult, DefaultRunLauncher, WorkerStatus
 
 from pipeline.build.claim import Process
-from pipeline.defs.run_processes import process_ids
+from pipeline.defs.run_processes import read_process_ids
 
 _CLOCK_SLACK_SECONDS = 60.0
-"""How far the clock may have been set between the start of a process and now, without the process being taken for another one."""
+"""Largest change of the clock since the start of a process at which it still counts as the same process."""
 
 
 class LocalRunLauncher(DefaultRunLauncher):
-    """Dagster's default launcher, which also tells whether the process of a run lives."""
+    """Dagster's default launcher, which also reports whether the process of a run lives."""
 
     @property
     def supports_check_run_worker_health(self) -> bool:
-        """Run monitoring asks."""
+        """True: run monitoring may ask."""
         return True
 
     def check_run_worker_health(self, run: dg.DagsterRun) -> CheckRunHealthResult:
-        """RUNNING while the process lives, or when nothing is known of one."""
-        told = next(process_ids(run.run_id, self._instance), None)
-        if told is None:
+        """Return RUNNING while the process lives, or when no process is known."""
+        found = next(read_process_ids(run.run_id, self._instance), None)
+        if found is None:
             return CheckRunHealthResult(WorkerStatus.RUNNING)
-        pid, since = told
+        pid, since = found
         if is_alive(pid, since):
             return CheckRunHealthResult(WorkerStatus.RUNNING)
-        return CheckRunHealthResult(WorkerStatus.FAILED, f"process {pid} of this run is gone: killed, or the machine was started anew")
+        return CheckRunHealthResult(WorkerStatus.FAILED, f"process {pid} of this run is gone: killed, or the machine was restarted")
 
 
 def is_alive(pid: int, since: float) -> bool:
-    """Whether a process of that number lives and was there at that time: after a reboot another one may have the number."""
+    """Return whether the process with this number lives since that time: after a reboot another process may have the number."""
     found = Process.find(pid)
     if found is None:
         return False

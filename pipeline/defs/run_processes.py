@@ -1,16 +1,16 @@
-"""Which processes carry a run of Dagster, as the events of its executor and launcher tell."""
+"""Processes of a run of Dagster, from the events of its executor and launcher."""
 
 from collections.abc import Iterator
 
 import dagster as dg
 
 _PID = "pid"
-"""In the metadata of the first events of a run: the process that its executor works in."""
+"""Metadata entry of the first events of a run: the process of its executor."""
 _FIRST_EVENTS = 20
 
 
-def process_ids(run_id: str, instance: dg.DagsterInstance) -> Iterator[tuple[int, float]]:
-    """Process ids, and when each was told (seconds since the epoch), the first one told first."""
+def read_process_ids(run_id: str, instance: dg.DagsterInstance) -> Iterator[tuple[int, float]]:
+    """Yield process ids with the time of their event (seconds since the epoch), oldest first."""
     records = instance.get_records_for_run(run_id, of_type=dg.DagsterEventType.ENGINE_EVENT, limit=_FIRST_EVENTS).records
     for entry in (record.event_log_entry for record in records):
         event = entry.dagster_event

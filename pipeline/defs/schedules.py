@@ -1,4 +1,4 @@
-"""When the nightly job runs."""
+"""The schedule of the nightly job."""
 
 import dagster as dg
 
@@ -6,5 +6,5 @@ from pipeline.defs.jobs import nightly_job
 
 
 def nightly_schedule(cron: str) -> dg.ScheduleDefinition:
-    """The nightly build at `cron` (UTC). Stopped until an operator switches it on."""
+    """Return the schedule of the nightly build at `cron` (UTC). It is stopped until an operator switches it on."""
     return dg.ScheduleDefinition(name="nightly", job=nightly_job, cron_schedule=cron, execution_timezone="UTC")

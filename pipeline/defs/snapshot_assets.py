@@ -24,7 +24,7 @@ FINGERPRINT = table_key(TABLES["recording_fingerprint"])
 SNAPSHOT = dg.AssetKey(["snapshot", "live"])
 PUBLISHED = (*LINKAGE_TABLES, *CATALOG_TABLES, *QUALITY_TABLES)
 PARTS = (*(table_key(table) for table in PUBLISHED), RECOGNITION)
-"""Of a snapshot."""
+"""Asset keys of the contents of a snapshot."""
 
 
 @dg.asset(
@@ -35,7 +35,7 @@ PARTS = (*(table_key(table) for table in PUBLISHED), RECOGNITION)
     check_specs=[dg.AssetCheckSpec("index_holds_every_fingerprint", asset=RECOGNITION, blocking=True)],
 )
 def recognition_index(catalog: CatalogResource) -> Iterator[dg.MaterializeResult | dg.AssetCheckResult]:  # type: ignore[type-arg]
-    """Take the segments of the live snapshot over, index what is new."""
+    """Reuse the segments of the live snapshot and index new fingerprints."""
     paths = catalog.paths
     with catalog.writing([RECOGNITION], [FINGERPRINT]) as working:
         with measured() as usage:
@@ -76,7 +76,7 @@ def published_snapshot(catalog: CatalogResource) -> Iterator[dg.MaterializeResul
             attachments={"report.html": paths.report, "genres.html": paths.genre_report, STATE_FILE: working.write_attachment()},
             report=catalog.report,
         )
-        pruned = _prune(catalog)
+        pruned = _prune_snapshots(catalog)
         paths.relink.unlink(missing_ok=True)
     rows = {name: table.rows for name, table in snapshot.manifest.tables.items()}
     platforms = dict(
@@ -101,8 +101,8 @@ def published_snapshot(catalog: CatalogResource) -> Iterator[dg.MaterializeResul
     yield dg.AssetCheckResult(check_name="live_snapshot_is_this_build", asset_key=SNAPSHOT, passed=live_snapshot(root).id == snapshot_id)
 
 
-def _prune(catalog: CatalogResource) -> list[str]:
-    """Old snapshots that cannot be removed do not fail a build that is live; the next one tries again."""
+def _prune_snapshots(catalog: CatalogResource) -> list[str]:
+    """Remove old snapshots. A failure does not fail the build, which is live already; the next build tries again."""
     try:
         return prune(Path(catalog.root), catalog.keep_snapshots, report=catalog.report)
     except OSError as error:

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from catalog_store.errors import NoSnapshotError
-from pipeline.explain import as_json, as_text, explain
+from pipeline.explain import explain, format_json, format_text
 from pipeline.paths import BuildPaths
 from tests.conftest import BuiltWorld, run_module
 
@@ -45,8 +45,8 @@ def test_every_recording_can_be_explained_and_every_value_has_a_source(built_wor
         for field in told.evidence.fields:
             if field.value is not None and field.reason != "breadth":
                 assert field.entity == "release" or (field.platform, field.external_id) in mine, field
-        assert json.loads(as_json(told))["members"][0]["said"]["title"]
-        assert str(recording_id) in as_text(told)
+        assert json.loads(format_json(told))["members"][0]["said"]["title"]
+        assert str(recording_id) in format_text(told)
 
 
 def test_provenance_repeats_what_its_sources_said(built_world: BuiltWorld) -> None:
@@ -80,7 +80,7 @@ def test_without_staging_the_keys_of_the_records_remain(built_world: BuiltWorld,
     (tmp_path / "current").symlink_to((built_world.catalog / "current").readlink())
     told = explain(BuildPaths(tmp_path), "1")
     assert told.staged == {}
-    assert "(no longer staged)" in as_text(told)
+    assert "(no longer staged)" in format_text(told)
 
 
 def test_reviewed_decisions_about_its_records_are_told(built_world: BuiltWorld, tmp_path: Path) -> None:
@@ -93,8 +93,8 @@ def test_reviewed_decisions_about_its_records_are_told(built_world: BuiltWorld, 
     )
     told = explain(BuildPaths(built_world.catalog, file), mine)
     assert told.decisions == (f"cannot_link: {mine}, store_a:1: two takes (m.keller, 2026-03-01)",)
-    assert told.decisions[0] in as_text(told)
-    assert json.loads(as_json(told))["decisions"] == list(told.decisions)
+    assert told.decisions[0] in format_text(told)
+    assert json.loads(format_json(told))["decisions"] == list(told.decisions)
 
 
 def test_nothing_published_is_said_on_the_command_line(tmp_path: Path) -> None:
