@@ -73,7 +73,7 @@ class Cast:
 
 @lru_cache(maxsize=1)
 def cast_of(settings: SimulationSettings) -> Cast:
-    """The cast of a world; kept, because every block asks for it."""
+    """Return the cast of a world; cached, because every block asks for it."""
     rng = generator(settings.seed, "cast")
     count = settings.block_count * artists_per_block(settings)
     scripts = weighted(rng, SHARES, count)
@@ -114,12 +114,12 @@ def cast_of(settings: SimulationSettings) -> Cast:
 
 
 def bit_of(platform: str) -> int:
-    """The platform's bit in `Cast.carried`."""
+    """Return the platform's bit in `Cast.carried`."""
     return 1 << CATALOG_PLATFORMS.index(platform)
 
 
 def _bearers(names: pl.Series, counted: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
-    """Which bearer of its name each is among those that are counted, from 1."""
+    """Return which bearer of its name each is among the counted ones, from 1."""
     frame = pl.DataFrame({"name": names, "counted": counted})
     return frame.select(pl.col("counted").cast(pl.Int64).cum_sum().over("name").clip(lower_bound=1)).to_series().to_numpy()
 
@@ -127,7 +127,7 @@ def _bearers(names: pl.Series, counted: npt.NDArray[np.bool_]) -> npt.NDArray[np
 def _namesakes(
     settings: SimulationSettings, namesakes: npt.NDArray[np.int64], origin: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
-    """`carried` and `twins`: a share of the namesakes lives on some platforms and the one they are named after on the others alone."""
+    """Return `carried` and `twins`: some namesakes live on some platforms, and the artist of the same name only on the others."""
     rng = generator(settings.seed, "namesakes")
     carried = np.full(len(origin), EVERYWHERE, dtype=np.uint8)
     some = rng.integers(1, EVERYWHERE, len(namesakes)).astype(np.uint8)
@@ -157,25 +157,25 @@ def _label_names(settings: SimulationSettings, count: int, rng: np.random.Genera
 
 
 def artists_per_block(settings: SimulationSettings) -> int:
-    """Artists whose own recordings lie in one block."""
+    """Return how many artists have their own recordings in one block."""
     return max(2, int(min(settings.recordings, settings.recordings_per_block) / settings.recordings_per_artist))
 
 
 def block_artists(settings: SimulationSettings, block: int) -> npt.NDArray[np.int64]:
-    """Numbers of the artists of one block."""
+    """Return the numbers of the artists of one block."""
     per_block = artists_per_block(settings)
     return np.arange(block * per_block, (block + 1) * per_block)
 
 
 def listed_artists(settings: SimulationSettings, platform: str, block: int) -> npt.NDArray[np.int64]:
-    """Numbers of the artists of one block that a platform has."""
+    """Return the numbers of the artists of one block that a platform has."""
     numbers = block_artists(settings, block)
     return numbers[(cast_of(settings).carried[numbers] & bit_of(platform)) > 0]
 
 
 @lru_cache(maxsize=8)
 def platform_names(settings: SimulationSettings, platform: str) -> pl.Series:
-    """How one platform spells the artists: mostly alike, now and then by a former name, in Latin letters, surname first, misspelt."""
+    """Return one platform's spelling of the artists: now and then a former name, Latin letters, surname first, a typo."""
     cast = cast_of(settings)
     rng = generator(settings.seed, f"other names/{platform}")
     count, name = len(cast.names), pl.col("name")
@@ -194,7 +194,7 @@ def platform_names(settings: SimulationSettings, platform: str) -> pl.Series:
 
 
 def other_names(settings: SimulationSettings, platform: str, numbers: npt.NDArray[np.int64]) -> pl.DataFrame:
-    """What a platform lists besides the name it keeps: artist, other; renamed and romanised artists only, most of them."""
+    """Return artist, other: further names that a platform lists, for most of the renamed and romanised artists."""
     cast = cast_of(settings)
     own = platform_names(settings, platform).gather(pl.Series(numbers))
     frame = pl.DataFrame({"artist": numbers, "own": own, "name": cast.names.gather(numbers), "former": cast.former_names.gather(numbers)})
@@ -208,7 +208,7 @@ def other_names(settings: SimulationSettings, platform: str, numbers: npt.NDArra
 
 @lru_cache(maxsize=8)
 def platform_labels(settings: SimulationSettings, platform: str) -> pl.Series:
-    """How one platform writes the labels: a share without `Records` at the end, or in capitals."""
+    """Return one platform's spelling of the labels: a share without `Records` at the end, or in capitals."""
     form = pl.col("form")
     return (
         pl.DataFrame({"name": cast_of(settings).label_names})

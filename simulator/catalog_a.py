@@ -69,28 +69,28 @@ KINDS = ("releases", "artists", "labels", "masters")
 
 
 def file_name(settings: SimulationSettings, kind: str) -> str:
-    """`discogs_YYYYMMDD_<kind>.xml.gz`."""
+    """Return `discogs_YYYYMMDD_<kind>.xml.gz`."""
     return f"discogs_{settings.dump_date:%Y%m%d}_{kind}.xml.gz"
 
 
 def openings(settings: SimulationSettings) -> dict[str, bytes]:
-    """The root elements' start tags; there is no XML declaration."""
+    """Return the start tags of the root elements; there is no XML declaration."""
     return {file_name(settings, kind): f"<{kind}>\n".encode() for kind in KINDS}
 
 
 def closings(settings: SimulationSettings) -> dict[str, Closing]:
-    """The root elements' end tags."""
+    """Return the end tags of the root elements."""
     return {file_name(settings, kind): (lambda _lines, kind=kind: f"</{kind}>\n".encode()) for kind in KINDS}  # type: ignore[misc]
 
 
 def release_ids(settings: SimulationSettings, block: int) -> pl.DataFrame:
-    """Release (position in the block), id: for the links of other platforms."""
+    """Return release (position in the block) and id, for links of other platforms."""
     releases = platform_rows(settings, CATALOG_A, block).releases
     return releases.select("release", id=pl.col("release") + FIRST_RELEASE_ID + first_number(settings, block))
 
 
 def part(settings: SimulationSettings, block: int) -> Part:
-    """Releases, artists, labels and masters of one block."""
+    """Return releases, artists, labels and masters of one block."""
     of = platform_rows(settings, CATALOG_A, block)
     rates, rng, first = settings.platform(CATALOG_A), of.rng, first_number(settings, block)
     cast = cast_of(settings)
@@ -136,13 +136,13 @@ def part(settings: SimulationSettings, block: int) -> Part:
 
 
 def label_names(settings: SimulationSettings) -> pl.Series:
-    """Every label as it is called here: `Name (2)` for the second bearer of a name."""
+    """Return every label as this platform calls it: `Name (2)` for the second bearer of a name."""
     frame = pl.DataFrame({"name": platform_labels(settings, CATALOG_A), "n": cast_of(settings).label_numbers})
     return frame.select(pl.when(pl.col("n") > 1).then(pl.format("{} ({})", "name", "n")).otherwise("name")).to_series()
 
 
 def _numbered(settings: SimulationSettings, frame: pl.DataFrame, credit: str) -> pl.Series:
-    """`Name (2)` for the second bearer of a name; the printed name is without."""
+    """Return `Name (2)` for the second bearer of a name; the printed name has no number."""
     numbers = pl.Series(cast_of(settings).numbers).gather(frame[credit].clip(lower_bound=0))
     name = pl.col(f"{credit}_name")
     return (
@@ -173,7 +173,7 @@ def _files(
 
 
 def _broken(settings: SimulationSettings, rng: np.random.Generator, first_id: int, rows: int) -> list[bytes]:
-    """Records no parser can read: a bare ampersand, a wrong end tag, a control character, bytes that are no UTF-8."""
+    """Return records that no parser can read: a bare ampersand, a wrong end tag, a control character, invalid UTF-8."""
     forms = (b"<title>Salt & Pepper</title>", b"<title>Half</titel>", b"<title>Bell \x07</title>", b"<title>Caf\xe9</title>")
     count = malformed_count(settings, rng, rows)
     return [
@@ -185,7 +185,7 @@ def _broken(settings: SimulationSettings, rng: np.random.Generator, first_id: in
 
 
 def _artist(credit: str, join: pl.Expr, *, old: bool, anv: pl.Expr | None = None, role: str = "") -> pl.Expr:
-    """One `<artist>` of a credit: id, name, printed name, joining word, role; the old shape writes empty elements, too."""
+    """Return one `<artist>` of a credit: id, name, printed name, joining word, role; the old shape writes empty elements, too."""
     none = pl.lit(None, dtype=pl.String)
     return pl.concat_str(
         pl.lit("<artist>"),
@@ -200,7 +200,7 @@ def _artist(credit: str, join: pl.Expr, *, old: bool, anv: pl.Expr | None = None
 
 
 def _track_elements(rows: pl.DataFrame, *, old: bool) -> pl.DataFrame:
-    """release, xml: the tracks of each release, with headings and suites, in order."""
+    """Return release, xml: the tracks of each release, with headings and suites, in order."""
     side, number = pl.col("n") - 1, pl.col("n")
     position = (
         pl.when((pl.col("draw") < NO_POSITION) & pl.col("duration_ms").is_not_null())
@@ -420,6 +420,6 @@ def _master_records(releases: pl.DataFrame) -> pl.Series:
 
 
 def checksum_file(settings: SimulationSettings, digests: Mapping[str, str]) -> tuple[str, bytes]:
-    """Name and text of the CHECKSUM file, which is written last: SHA-256, one space, file name."""
+    """Return name and text of the CHECKSUM file, which is written last: SHA-256, one space, file name."""
     lines = "".join(f"{digest} {name}\n" for name, digest in sorted(digests.items()))
     return f"discogs_{settings.dump_date:%Y%m%d}_CHECKSUM.txt", lines.encode()

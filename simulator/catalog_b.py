@@ -49,17 +49,17 @@ UNKNOWN_COUNTRY, NO_DATE, NO_CATALOG_NUMBER = 0.08, 0.06, 0.03
 
 
 def openings(_settings: SimulationSettings) -> dict[str, bytes]:
-    """COPY text has no header."""
+    """Return nothing: COPY text has no header."""
     return {}
 
 
 def closings(_settings: SimulationSettings) -> dict[str, Closing]:
-    """Nor a last line."""
+    """Return nothing: COPY text has no last line."""
     return {}
 
 
 def part(settings: SimulationSettings, block: int) -> Part:
-    """The tables' rows of one block; names are `core/<table>` and `derived/<table>`, spooled until the archives are packed."""
+    """Return the table rows of one block; names are `core/<table>` and `derived/<table>`, spooled until the archives are packed."""
     of = platform_rows(settings, CATALOG_B, block)
     rng, first = of.rng, first_number(settings, block)
     rows = _titles(settings, of)
@@ -120,7 +120,7 @@ def _titles(settings: SimulationSettings, of: PlatformRows) -> pl.DataFrame:
 
 
 def _credit(shared: pl.Expr) -> pl.Expr:
-    """Row id of the artist credit: the artist's own, or a shared one numbered like its recording."""
+    """Return the row id of the artist credit: the artist's own, or a shared one with the number of its recording."""
     several = (pl.col("second_artist") != NOBODY) | (pl.col("guest") != NOBODY)
     return pl.when(several).then(shared + FIRST_SHARED_CREDIT).otherwise(pl.col("artist") + FIRST_ARTIST_ID)
 
@@ -298,7 +298,7 @@ def _release_tables(of: PlatformRows, releases: pl.DataFrame, rows: pl.DataFrame
 
 
 def _artist_tables(settings: SimulationSettings, block: int) -> dict[str, bytes]:
-    """Every artist of the block with the credit of the artist alone; Various Artists in the first block."""
+    """Return every artist of the block with its own credit; Various Artists is in the first block."""
     numbers = listed_artists(settings, CATALOG_B, block)
     own = pl.DataFrame(
         {"id": numbers + FIRST_ARTIST_ID, "gid": uuids(numbers, "catalog_b artist"), "name": named(settings, CATALOG_B, pl.Series(numbers))}
@@ -373,7 +373,7 @@ def _artist_tables(settings: SimulationSettings, block: int) -> dict[str, bytes]
 
 
 def _work_tables(settings: SimulationSettings, block: int, good: pl.DataFrame, of: PlatformRows) -> dict[str, bytes]:
-    """Works, their ISWCs (a few with a wrong check digit) and which recording performs which."""
+    """Return works, their ISWCs (a few with a wrong check digit) and the recordings that perform them."""
     songs = (
         world_of(settings, block)
         .made.songs.select(number="work", work_title="title", iswc="iswc", second_iswc="second_iswc")
@@ -427,7 +427,7 @@ def _work_tables(settings: SimulationSettings, block: int, good: pl.DataFrame, o
 
 
 def _tag_tables(settings: SimulationSettings, of: PlatformRows, good: pl.DataFrame, releases: pl.DataFrame) -> dict[str, bytes]:
-    """Tags with votes on release groups (dense) and recordings (sparse): the genre, often its umbrella, now and then no genre at all."""
+    """Return tags with votes on release groups (dense) and recordings (sparse): the genre, often its umbrella, rarely no genre."""
     rng = of.rng
     umbrella = pl.Series([TAGS.index(UMBRELLAS[main]) + 1 if main in UMBRELLAS else None for main, _ in MAINS], dtype=pl.Int64)
 

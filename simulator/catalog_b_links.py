@@ -32,7 +32,7 @@ SHARES = {STREAMSVC_A: 0.4, STREAMSVC_B: 0.2, STREAMSVC_C: 0.15, STORE_A: 0.25, 
 
 
 def _address(settings: SimulationSettings, platform: str, block: int) -> pl.DataFrame:
-    """recording, url: one address per recording that the platform carries in this block."""
+    """Return recording, url: one address for each recording that the platform carries in this block."""
     rows = platform_rows(settings, platform, block).rows.select("recording", "release", "title").with_row_index("n")
     number = pl.col("n").cast(pl.Int64) + first_number(settings, block)
     if platform == STREAMSVC_A:
@@ -48,7 +48,7 @@ def _address(settings: SimulationSettings, platform: str, block: int) -> pl.Data
 
 
 def _artist_pages(settings: SimulationSettings, block: int) -> pl.DataFrame:
-    """Id (row of the artist), url, link: pages of artists on streamsvc_a and catalog_a."""
+    """Return id (row of the artist), url, link: pages of artists on streamsvc_a and catalog_a."""
     listed = listed_artists(settings, CATALOG_B, block)
     listed = listed[chosen(generator(settings.seed, "catalog_b artist pages", block), len(listed), settings.catalog_b_artist_links)]
     pages = []
@@ -66,7 +66,7 @@ def _artist_pages(settings: SimulationSettings, block: int) -> pl.DataFrame:
 def links_of(
     settings: SimulationSettings, block: int, good: pl.DataFrame, releases: pl.DataFrame, rng: np.random.Generator
 ) -> dict[str, bytes]:
-    """The tables url, l_recording_url, l_release_url, l_artist_url, l_artist_recording of one block."""
+    """Return the tables url, l_recording_url, l_release_url, l_artist_url, l_artist_recording of one block."""
     linked = good.filter(chosen(rng, len(good), settings.catalog_b_links)).select("id", "recording")
     parts: list[pl.DataFrame] = []
     for platform, share in SHARES.items():

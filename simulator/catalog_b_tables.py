@@ -111,7 +111,7 @@ def member(table: str, archive: str | None = None) -> str:
 
 
 def copy_text(frame: pl.DataFrame) -> bytes:
-    r"""Rows in COPY text format: tab between fields, `\N` for null, backslash escapes, nothing quoted."""
+    r"""Return rows in COPY text format: tab between fields, `\N` for null, backslash escapes, nothing quoted."""
     columns = [
         (pl.col(name).str.replace_many(_ESCAPES) if kind == pl.String else pl.col(name).cast(pl.String))
         .fill_null("\\N")
@@ -123,12 +123,12 @@ def copy_text(frame: pl.DataFrame) -> bytes:
 
 
 def printed(code: pl.Expr) -> pl.Expr:
-    """ISWC as the database prints it."""
+    """Return an ISWC as the database prints it."""
     return printed_iswcs(code)
 
 
 def heading(archive: str, stamp: str) -> dict[str, bytes]:
-    """The five members that head an archive, in their fixed order."""
+    """Return the first five members of an archive, in their fixed order."""
     return {
         "TIMESTAMP": f"{stamp}\n".encode(),
         "COPYING": LICENCES[archive].encode(),
@@ -143,7 +143,7 @@ def _gid(kind: str, numbers: list[int]) -> pl.Series:
 
 
 def constant_tables(tags: tuple[str, ...], genres: tuple[str, ...], stamp: str) -> dict[str, bytes]:
-    """Tables that are the same in every world of this seed."""
+    """Return the tables that are equal in every world of this seed."""
     out: dict[str, bytes] = {}
     for table, entries in LOOKUPS.items():
         frame = pl.DataFrame(entries, schema=["id", "name", "gid"], orient="row")

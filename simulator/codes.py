@@ -48,7 +48,7 @@ _ZERO = ord("0")
 
 
 def registrants(count: int, numbers: npt.NDArray[np.int64], labels: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The registrant of each of the running numbers below `count`: every label has its own, as far as they go round."""
+    """Return the registrant of each running number below `count`: a different one for every label, as long as there are enough."""
     rounds = count // _DESIGNATIONS + 1
     return numbers // _DESIGNATIONS + rounds * (labels % max(1, _REGISTRANTS // rounds))
 
@@ -56,7 +56,7 @@ def registrants(count: int, numbers: npt.NDArray[np.int64], labels: npt.NDArray[
 def isrcs(
     numbers: npt.NDArray[np.int64], countries: npt.NDArray[np.int64], registrants: npt.NDArray[np.int64], years: npt.NDArray[np.int64]
 ) -> pl.Series:
-    """An ISRC per running number, distinct for distinct numbers; `countries` are positions in ISRC_COUNTRIES, `registrants` as above."""
+    """Return an ISRC for each running number, distinct for distinct numbers; `countries` are positions in ISRC_COUNTRIES."""
     holders = digits_in_base((registrants + _FIRST_REGISTRANT).astype(np.uint64), 36, 3)
     designations = digits_in_base((numbers % _DESIGNATIONS + 1).astype(np.uint64), 10, 5)
     prefixes = np.array([list(country.encode()) for country in ISRC_COUNTRIES], dtype=np.uint8)[countries]
@@ -65,14 +65,14 @@ def isrcs(
 
 
 def iswcs(numbers: npt.NDArray[np.int64]) -> pl.Series:
-    """A bare ISWC (`T`, nine digits, check digit) per running number."""
+    """Return a bare ISWC (`T`, nine digits, check digit) for each running number."""
     digits = digits_in_base((numbers * _WORK_STEP % _WORK_NUMBERS).astype(np.uint64), 10, 9)
     check = (10 - (1 + digits @ np.arange(1, 10)) % 10) % 10
     return fixed_text(np.hstack([np.full((len(numbers), 1), ord("T")), digits + _ZERO, (check + _ZERO)[:, None]]).astype(np.uint8))
 
 
 def printed_iswcs(codes: pl.Expr) -> pl.Expr:
-    """Bare ISWCs in the printed form `T-034.524.680-1`."""
+    """Return bare ISWCs in the printed form `T-034.524.680-1`."""
     return pl.concat_str(
         pl.lit("T-"),
         codes.str.slice(1, 3),
@@ -86,7 +86,7 @@ def printed_iswcs(codes: pl.Expr) -> pl.Expr:
 
 
 def gtins(numbers: npt.NDArray[np.int64]) -> pl.Series:
-    """A GTIN-14 per running number; every second one fits into a 12-digit UPC."""
+    """Return a GTIN-14 for each running number; every second one fits into a 12-digit UPC."""
     payload = np.where(numbers % 2 == 0, 19_000_000_000, 400_000_000_000) + numbers
     digits = digits_in_base(payload.astype(np.uint64), 10, 13)
     check = (10 - digits @ np.tile([3, 1], 7)[:13] % 10) % 10

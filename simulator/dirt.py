@@ -29,7 +29,7 @@ _NEIGHBOURS = "esairtonlducmpghvfbqjxyzkw"
 
 
 def _mistyped(text: str, kind: int, place: float, letter: int) -> str:
-    """One edit: 0 substitutes, 1 deletes, 2 inserts, 3 transposes; texts of other scripts get a letter of their own."""
+    """Apply one edit: 0 substitutes, 1 deletes, 2 inserts, 3 transposes; other scripts get a letter of their own."""
     position = 1 + int(place * (len(text) - 2))
     other = _NEIGHBOURS[letter % len(_NEIGHBOURS)] if text.isascii() else text[letter % len(text)]
     if kind == 0:
@@ -54,7 +54,7 @@ def _with_typos(texts: pl.Series, rng: np.random.Generator, share: float) -> pl.
 
 
 def dirty_titles(texts: pl.Series, rng: np.random.Generator, settings: SimulationSettings) -> pl.Series:
-    """Titles with typing errors, other case, other unicode forms and other punctuation, each at its rate; null stays null."""
+    """Return titles with typing errors, other case, other Unicode forms and other punctuation, each at its rate; null stays null."""
     count = len(texts)
     texts = _reworded(_with_typos(texts, rng, settings.typos), rng, settings)
     casing, form, marks = rng.random(count), rng.random(count), rng.random(count)
@@ -92,7 +92,7 @@ def dirty_titles(texts: pl.Series, rng: np.random.Generator, settings: Simulatio
 
 
 def _reworded(texts: pl.Series, rng: np.random.Generator, settings: SimulationSettings) -> pl.Series:
-    """Titles in Latin letters, with a word made unreadable for the sake of decency, or marked as records for DJs are."""
+    """Return titles in Latin letters, with a censored word, or with a mark of DJ records."""
     fate, text = pl.col("fate"), pl.col("text")
     censored = settings.romanised_titles + settings.censored_titles
     pool = censored + settings.pool_titles
@@ -118,7 +118,7 @@ def _reworded(texts: pl.Series, rng: np.random.Generator, settings: SimulationSe
 
 
 def spelled(names: pl.Series, rng: np.random.Generator, settings: SimulationSettings) -> pl.Series:
-    """Artist names as a platform spells them: a share with a typo or other case, `&` written out in some."""
+    """Return artist names as a platform spells them: a share with a typo or other case, some with `&` written out."""
     count = len(names)
     names = _with_typos(names, rng, settings.artist_spelling / 2)
     text = pl.col("text")
@@ -138,7 +138,7 @@ def spelled(names: pl.Series, rng: np.random.Generator, settings: SimulationSett
 def dirty_durations(
     milliseconds: npt.NDArray[np.int64], rng: np.random.Generator, settings: SimulationSettings, jitter_ms: float
 ) -> npt.NDArray[np.int64]:
-    """Durations as another encoder measured them, a few of them far off (fade-outs, silence, another master)."""
+    """Return durations as measured by another encoder, a few of them far off (fade-outs, silence, another master)."""
     count = len(milliseconds)
     off = rng.uniform(*OUTLIER_SECONDS, count) * 1000 * rng.choice([-1, 1], count)
     moved = milliseconds + rng.normal(0, jitter_ms, count) + np.where(chosen(rng, count, settings.duration_outliers), off, 0)
@@ -153,7 +153,7 @@ def dirty_isrcs(
     settings: SimulationSettings,
     missing: float,
 ) -> pl.Series:
-    """The code a row carries: the true one, a second, a stranger's, a neighbour's, the release's first, a broken one, none."""
+    """Return the code of each row: the true one, a second, a stranger's, a neighbour's, the release's first, a broken one, none."""
     count = len(true)
     if not count:
         return true
@@ -209,7 +209,7 @@ def dirty_isrcs(
 
 
 def dirty_gtins(codes: pl.Series, rng: np.random.Generator, settings: SimulationSettings) -> pl.Series:
-    """Barcodes (GTIN-14), some missing, some another release's, some with a wrong check digit or cut."""
+    """Return barcodes (GTIN-14): some missing, some of another release, some with a wrong check digit or cut."""
     count = len(codes)
     reused = np.where(chosen(rng, count, settings.reused_gtin), rng.integers(0, max(1, count), count), np.arange(count))
     frame = pl.DataFrame({"code": codes.gather(pl.Series(reused)), "fate": rng.random(count), "form": rng.random(count)})
@@ -225,7 +225,7 @@ def dirty_gtins(codes: pl.Series, rng: np.random.Generator, settings: Simulation
 
 
 def dirty_dates(dates: pl.DataFrame, rng: np.random.Generator, settings: SimulationSettings) -> pl.DataFrame:
-    """Columns year, month, day (true) -> text, precision (day|month|year), year, month, day as the platform knows them.
+    """Turn year, month, day (true) into text, precision (day, month or year), year, month, day as the platform knows them.
 
     A share is moved by up to a month (on-store date against release date), a share loses its day or month, a share is impossible; of the
     partial ones half pretend to be exact (`-01-01`).

@@ -148,7 +148,7 @@ GENRE_IDS = {
 
 
 def openings(_settings: SimulationSettings) -> dict[str, bytes]:
-    """Column names, primary key, types and export mode of every table."""
+    """Return column names, primary key, types and export mode of every table."""
     return {
         table: RECORD.join(
             [
@@ -165,7 +165,7 @@ def openings(_settings: SimulationSettings) -> dict[str, bytes]:
 
 
 def closings() -> dict[str, Closing]:
-    """The last line of every table counts its records."""
+    """Return the last line of every table, which counts its records."""
     return dict.fromkeys(TABLES, lambda lines: f"#recordsWritten:{lines - HEADER_LINES}{RECORD}".encode())
 
 
@@ -181,7 +181,7 @@ def _text(table: str, frame: pl.DataFrame) -> bytes:
 def files(
     settings: SimulationSettings, block: int, albums: pl.DataFrame, songs: pl.DataFrame, artists: pl.DataFrame, of: PlatformRows
 ) -> dict[str, Content]:
-    """The tables' records of one block; a few song rows cut off, a few with a placeholder in a numeric column."""
+    """Return the records of the tables of one block; a few song rows are cut off, a few have a placeholder in a numeric column."""
     display = pl.concat_str("artist_name", "second_artist_name", separator=" & ", ignore_nulls=True)
     date = pl.col("text").str.replace_all("-", " ", literal=True)
     song = songs.with_columns(

@@ -85,7 +85,7 @@ class ParquetSink:
     """A Parquet file; rows wait until they fill a row group. `.gz.parquet` is compressed by gzip inside, others by zstd."""
 
     def __init__(self, path: Path) -> None:
-        """Nothing is written before the first rows are there: they bring the schema."""
+        """Write nothing yet: the first rows bring the schema."""
         self._path = path
         self._codec: Literal["gzip", "zstd"] = "gzip" if path.name.endswith(".gz.parquet") else "zstd"
         self._writer: pq.ParquetWriter | None = None
@@ -151,7 +151,7 @@ class Dump:
 
 
 def digested(path: Path, lines: int = 0) -> Written:
-    """The digests of a finished file."""
+    """Return the digests of a finished file."""
     sha256, md5 = hashlib.sha256(), hashlib.md5(usedforsecurity=False)
     with path.open("rb") as file:
         while block := file.read(1 << 20):
@@ -176,7 +176,7 @@ def pack_tar(archive: Path, members: Iterable[tuple[str, Path]]) -> None:
 
 
 def woven(lines: pl.Series, broken: list[bytes], rng: random.Generator) -> bytes:
-    """Lines joined, with the broken ones strewn among them. Broken lines are bytes: they may not be UTF-8."""
+    """Return the lines joined, with the broken ones among them. Broken lines are bytes: they may not be UTF-8."""
     places = [0, *sorted(rng.integers(0, len(lines) + 1, len(broken)).tolist()), len(lines)]
     pieces: list[bytes] = []
     for number, (start, stop) in enumerate(pairwise(places)):
@@ -188,7 +188,7 @@ def woven(lines: pl.Series, broken: list[bytes], rng: random.Generator) -> bytes
 
 
 def broken_lines(lines: list[str], rng: random.Generator) -> list[bytes]:
-    """Good JSON lines -> bad ones: cut off, with bytes that are no UTF-8, or an error page in the place of a record."""
+    """Turn good JSON lines into bad ones: cut off, with invalid UTF-8, or an error page instead of a record."""
     out: list[bytes] = []
     for line in lines:
         raw, kind = line.encode(), int(rng.integers(0, 3))

@@ -18,7 +18,7 @@ FEWEST_ITEMS = 24
 
 
 def walks(rng: np.random.Generator, count: int) -> npt.NDArray[np.uint32]:
-    """Items of `count` recordings, shape (count, MOST_ITEMS): four bits in 32 change from one item to the next, as with music."""
+    """Return items of `count` recordings, shape (count, MOST_ITEMS): four bits in 32 change between items, as in music."""
     words = rng.integers(0, 2**32, (3, count, MOST_ITEMS), dtype=np.uint32)
     steps = words[0] & words[1] & words[2]
     steps[:, :1] = words[0][:, :1]
@@ -27,12 +27,12 @@ def walks(rng: np.random.Generator, count: int) -> npt.NDArray[np.uint32]:
 
 
 def copied(items: npt.NDArray[np.uint32], rng: np.random.Generator) -> npt.NDArray[np.uint32]:
-    """Another copy of the same recording: one bit in 64 is otherwise."""
+    """Return another copy of the same recording: one bit in 64 differs."""
     flips: npt.NDArray[np.uint32] = np.bitwise_and.reduce(rng.integers(0, 2**32, (6, len(items)), dtype=np.uint32), axis=0)
     return items ^ flips
 
 
 def item_counts(seconds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Items of so many seconds of audio, of the first 120 at most."""
+    """Return the number of items of so many seconds of audio, of the first 120 at most."""
     counts: npt.NDArray[np.int64] = np.clip((seconds * 11_025 - 4_096) // 1_365 - 18, FEWEST_ITEMS, MOST_ITEMS)
     return counts

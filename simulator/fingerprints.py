@@ -57,7 +57,7 @@ class Fingerprints:
 
 
 def fingerprints(settings: SimulationSettings, block: int, catalog_b: Part) -> Fingerprints:
-    """What the database says of one block of the world, of which `catalog_b` is that platform's part."""
+    """Return the rows of the database for one block of the world; `catalog_b` is that platform's part of it."""
     rng = generator(settings.seed, FINGERPRINTS, block)
     tracks = _tracks(settings, block, catalog_b, rng)
     prints = _prints(tracks, rng).with_columns(id=_ids(settings, block))
@@ -87,7 +87,7 @@ def _ids(settings: SimulationSettings, block: int) -> pl.Expr:
 
 
 def _text(rows: pl.DataFrame, day: date, settings: SimulationSettings, rng: np.random.Generator) -> bytes:
-    """One JSON object per row, absent keys for nulls, and malformed lines among them."""
+    """Return one JSON object for each row, without keys of nulls, and malformed lines among them."""
     created = f'"created":"{day}T00:00:18.312881+00:00"}}'
     lines = [
         "{"
@@ -131,7 +131,7 @@ def _tracks(settings: SimulationSettings, block: int, catalog_b: Part, rng: np.r
 
 
 def _track_rows(tracks: pl.DataFrame) -> pl.DataFrame:
-    """Each track on its day, and again when it has been merged."""
+    """Return each track on its day, and again on the day of its merge."""
     came = tracks.select("day", id="track", gid=uuids(tracks["track"].to_numpy(), "fingerprint track"), new_id="into")
     merged = came.drop_nulls("new_id").with_columns(pl.col("day") + 2)
     return pl.concat([came.with_columns(new_id=pl.lit(None, dtype=pl.Int64)), merged])
@@ -143,7 +143,7 @@ def _meta_rows(tracks: pl.DataFrame, rng: np.random.Generator) -> pl.DataFrame:
 
 
 def _prints(tracks: pl.DataFrame, rng: np.random.Generator) -> pl.DataFrame:
-    """track, true_id, seconds, day, count of each fingerprint."""
+    """Return track, true_id, seconds, day, count of each fingerprint."""
     real = tracks.filter("is_real").select("track", "true_id", "seconds", "day")
     further = [real.filter(chosen(rng, len(real), share)).with_columns(pl.col("day") + 1) for share in (SECOND, THIRD)]
     prints = pl.concat([real, *further])
@@ -152,7 +152,7 @@ def _prints(tracks: pl.DataFrame, rng: np.random.Generator) -> pl.DataFrame:
 
 
 def _item_rows(settings: SimulationSettings, prints: pl.DataFrame) -> pl.DataFrame:
-    """The items of a recording do not depend on the days that are written, so that more days leave the files of the first as they are."""
+    """Return the items. They do not depend on the days written, so more days leave the files of the first days unchanged."""
     counts = item_counts(prints["seconds"].cast(pl.Int64).to_numpy())
     texts = []
     for number, true_id, count in zip(prints["id"].to_list(), prints["true_id"].to_list(), counts.tolist(), strict=True):
@@ -163,7 +163,7 @@ def _item_rows(settings: SimulationSettings, prints: pl.DataFrame) -> pl.DataFra
 
 
 def _links(tracks: pl.DataFrame, catalog_b: Part, rng: np.random.Generator) -> pl.DataFrame:
-    """track, mbid, count, day, is_taken_back (a day later), disabled of each link."""
+    """Return track, mbid, count, day, is_taken_back (a day later), disabled of each link."""
     real = tracks.filter("is_real")
     old = _old_ids(catalog_b)
     mbids = [old.get(mbid, mbid) if is_old else mbid for mbid, is_old in zip(real["mbid"], chosen(rng, len(real), OLD_IDS), strict=True)]
@@ -179,7 +179,7 @@ def _links(tracks: pl.DataFrame, catalog_b: Part, rng: np.random.Generator) -> p
 
 
 def _old_ids(catalog_b: Part) -> dict[str, str]:
-    """Id of a recording -> one that catalog_b has merged into it."""
+    """Return a recording's id -> an id that catalog_b has merged into it."""
 
     def cells(table: str) -> list[list[str]]:
         content = catalog_b.files.get(member(table), b"")

@@ -78,7 +78,7 @@ def _filled(pattern: str, drawn: dict[str, list[str]], *, is_spaced: bool) -> pl
 def composed(
     rng: np.random.Generator, seed: int, use: str, scripts: npt.NDArray[np.int64], patterns: tuple[tuple[float, str], ...], fall: float
 ) -> pl.Series:
-    """One text per row, in the row's script. `patterns` serve the Latin script; the others have no articles or joining words."""
+    """Return one text for each row, in its script. `patterns` serve the Latin script; others have no articles or joining words."""
     vocabulary = words(seed, use)
     plain = PLAIN_PATTERNS if use == "title" else PLAIN_ARTISTS
     parts = [pl.DataFrame(schema={"row": pl.Int64, "text": pl.String})]
@@ -99,21 +99,21 @@ def composed(
 
 
 def titles(rng: np.random.Generator, seed: int, scripts: npt.NDArray[np.int64]) -> pl.Series:
-    """A song or album title per row."""
+    """Return a song or album title for each row."""
     return composed(rng, seed, "title", scripts, TITLE_PATTERNS, FALL)
 
 
 def artist_names(rng: np.random.Generator, seed: int, scripts: npt.NDArray[np.int64]) -> pl.Series:
-    """An artist name per row; equal names are rare but happen."""
+    """Return an artist name for each row; equal names are rare but happen."""
     return composed(rng, seed, "name", scripts, ARTIST_PATTERNS, 1.0)
 
 
 def label_names(rng: np.random.Generator, seed: int, count: int) -> pl.Series:
-    """`count` label names in the Latin script."""
+    """Return `count` label names in the Latin script."""
     return composed(rng, seed, "name", np.zeros(count, dtype=np.int64), LABEL_PATTERNS, 1.0)
 
 
 def places(rng: np.random.Generator, seed: int, count: int) -> pl.Series:
-    """Where a concert was: one word per row."""
+    """Return the place of a concert for each row, one word."""
     known = words(seed, "name")[0]
     return pl.Series(known[rng.integers(0, len(known), count)].tolist(), dtype=pl.String)

@@ -22,7 +22,7 @@ Entry = TypeVar("Entry")
 
 
 def credit_list(credit_columns: Sequence[str], entry: Callable[[str], pl.Expr]) -> pl.Expr:
-    """List of `entry(credit)` over the credits that are not empty; `<credit>` holds the artist's number, `<credit>_name` the name."""
+    """Return a list of `entry(credit)` over the credits of a row; `<credit>` is the artist's number, `<credit>_name` the name."""
     return pl.concat_list([pl.when(pl.col(credit) != NOBODY).then(entry(credit)) for credit in credit_columns]).list.drop_nulls()
 
 
@@ -51,7 +51,7 @@ def main_positions(
 
 
 def iso_duration(milliseconds: pl.Expr) -> pl.Expr:
-    """`PT4M12S`, `PT1H2M3S`, whole seconds; null stays null."""
+    """Return `PT4M12S`, `PT1H2M3S`, in whole seconds; null stays null."""
     seconds = (milliseconds / 1000).round().cast(pl.Int64)
     hours, minutes = seconds // 3600, seconds % 3600 // 60
     return pl.concat_str(
@@ -64,7 +64,7 @@ def iso_duration(milliseconds: pl.Expr) -> pl.Expr:
 
 
 def clock_duration(milliseconds: pl.Expr) -> pl.Expr:
-    """`M:SS` or `H:MM:SS`, whole seconds; null stays null."""
+    """Return `M:SS` or `H:MM:SS`, in whole seconds; null stays null."""
     seconds = (milliseconds / 1000).round().cast(pl.Int64)
     two = (seconds % 60).cast(pl.String).str.zfill(2)
     minutes = seconds // 60
@@ -76,7 +76,7 @@ def clock_duration(milliseconds: pl.Expr) -> pl.Expr:
 
 
 def slug(text: pl.Expr) -> pl.Expr:
-    """Lower-case words joined by hyphens; `-` when no Latin letter remains."""
+    """Return lower-case words joined by hyphens; `-` when no Latin letter remains."""
     plain = (
         text.str.normalize("NFKD").str.replace_all(r"\p{M}", "").str.to_lowercase().str.replace_all(r"[^a-z0-9]+", "-").str.strip_chars("-")
     )

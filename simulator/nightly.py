@@ -116,7 +116,7 @@ def _rename_artists(before: Path, after: Path, night: int, share: float) -> dict
 
 
 def _changed(rows: pl.DataFrame, new_names: dict[str, str], night: int, share: float) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The rows that stay; with `change` the rows that are new or stand in the place of others."""
+    """Return the rows that stay; with `change` the rows that are new or replace others."""
     hashes = _hashes(rows, "external_id")
     kinds = _kinds(rows, hashes, list(new_names), night, share)
     touched = kinds != ""
@@ -133,7 +133,7 @@ def _changed(rows: pl.DataFrame, new_names: dict[str, str], night: int, share: f
 
 
 def _kinds(rows: pl.DataFrame, hashes: npt.NDArray[np.int64], renamed: list[str], night: int, share: float) -> npt.NDArray[np.str_]:
-    """The change of each row; empty for nearly all."""
+    """Return the kind of change of each row; empty for nearly all."""
     limits = np.cumsum(list(DRAWN.values()))
     kinds = np.array([*DRAWN, ""])[np.searchsorted(limits, _draws(hashes, f"night {night}") / share, side="right")]
     is_renamed = rows.select(pl.col("artists").list.eval(pl.element().struct.field("artist_id").is_in(renamed)).list.any())
@@ -157,7 +157,7 @@ def _hashes(rows: pl.DataFrame, key: str) -> npt.NDArray[np.int64]:
 
 
 def _draws(hashes: npt.NDArray[np.int64], purpose: str) -> npt.NDArray[np.float64]:
-    """A number in [0, 1) for each hash."""
+    """Return a number in [0, 1) for each hash."""
     drawn: npt.NDArray[np.float64] = mixed(hashes, purpose) / 2.0**64
     return drawn
 
@@ -179,7 +179,7 @@ class Change:
     new_names: Mapping[str, str]
 
     def retitled(self) -> list[Row]:
-        """A typing error made or mended, cosmetic words, or another title."""
+        """Make or correct a typing error, add cosmetic words, or give another title."""
         title = self.row["title"]
         if self.choice < 1 / 3 and len(title) >= MISTYPED_CHARACTERS:
             middle = 1 + int(self.amount * (len(title) - 2))
@@ -187,7 +187,7 @@ class Change:
         return [{**self.row, "title": title + (" (Remastered 2019)" if self.choice < 2 / 3 else " Revisited")}]
 
     def recoded(self) -> list[Row]:
-        """A code given, taken back, replaced, or corrected to its neighbour (another track's)."""
+        """Add, remove or replace a code, or correct it to that of the next track."""
         codes = self.row["isrcs"]
         if not codes:
             return [{**self.row, "isrcs": [self._new_code()]}]
@@ -195,7 +195,7 @@ class Change:
         return [{**self.row, "isrcs": ([], [self._new_code()], [neighbour])[int(self.choice * 3)]}]
 
     def retimed(self) -> list[Row]:
-        """A duration given, taken back, or moved either way."""
+        """Add, remove or change a duration."""
         known = self.row["duration_ms"]
         if known is None:
             return [{**self.row, "duration_ms": 120_000 + int(self.amount * 240_000)}]
@@ -203,38 +203,38 @@ class Change:
         return [{**self.row, "duration_ms": None if self.choice < 1 / 4 else moved}]
 
     def removed(self) -> list[Row]:
-        """The record is gone."""
+        """Remove the record."""
         return []
 
     def added(self) -> list[Row]:
-        """The recording once more, outside of its release; half of the time without code."""
+        """Add the recording once more, outside of its release, half of the time without code."""
         return [self._beside(f"again{self.night}", isrcs=self.row["isrcs"] if self.choice < 1 / 2 else [])]
 
     def twinned(self) -> list[Row]:
-        """A twin: the same names, another code, and a duration that keeps it apart."""
+        """Add a twin: the same names, another code, and a duration that keeps it apart."""
         gap = TWIN_GAP_MS + int(self.amount * TWIN_GAP_RANGE_MS)
         return [self._beside("twin", isrcs=[self.code], duration_ms=self.row["duration_ms"] + gap)]
 
     def joined(self) -> list[Row]:
-        """The row carries its twin's code too. On the eve there was no night to make the twin."""
+        """Give the row its twin's code too. Before the first night there is no twin."""
         coded = {**self.row, "isrcs": sorted({*self.row["isrcs"], self.code})}
         return [coded, *(self.twinned() if self.night == 0 else [])]
 
     def parted(self) -> list[Row]:
-        """The twin's code is taken back."""
+        """Take the twin's code back."""
         return [{**self.row, "isrcs": [code for code in self.row["isrcs"] if code != self.code]}]
 
     def obscured(self) -> list[Row]:
-        """The song by somebody new, credited by a joined string that nobody can take apart yet."""
+        """Credit the song to a new artist, in a joined string that cannot be split yet."""
         return [self._beside("obscured", isrcs=[], artists=[], artist_credit=f"New {self._lead()['name']} & Guests")]
 
     def explained(self) -> list[Row]:
-        """The somebody of `obscured` gets an id on a record of the same song: the joined string of the other can be read now."""
+        """Give the artist of `obscured` an id on a record of the same song, so that the joined string can be split."""
         somebody = {**self._lead(), "artist_id": f"new-{self._lead()['artist_id']}", "name": f"New {self._lead()['name']}"}
         return [self._beside("explained", isrcs=[], artists=[somebody], artist_credit=somebody["name"])]
 
     def renamed(self) -> list[Row]:
-        """Credits of an artist whose name changed."""
+        """Return the credits of an artist whose name changed."""
         credits_ = [{**credit, "name": self.new_names.get(credit["artist_id"], credit["name"])} for credit in self.row["artists"]]
         return [{**self.row, "artists": credits_}]
 

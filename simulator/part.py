@@ -33,20 +33,20 @@ class Part:
 
 
 def truth_of(external_ids: pl.Series, rows: pl.DataFrame) -> pl.DataFrame:
-    """Truth of rows in row order: external_id, true_recording_id, variant."""
+    """Return the truth of rows, in their order: external_id, true_recording_id, variant."""
     return pl.DataFrame({"external_id": external_ids, "true_recording_id": rows["true_id"], "variant": rows["kind"]})
 
 
 def entity_truth(kind: str, external_ids: pl.Series, true_ids: pl.Series) -> pl.DataFrame:
-    """Truth of a platform's artists, releases or labels, in the given order: external_id, true_<kind>_id (the world's number, from 1)."""
+    """Return the truth of a platform's artists, releases or labels, in order: external_id, true_<kind>_id (the world's number)."""
     return pl.DataFrame({"external_id": external_ids.cast(pl.String), f"true_{kind}_id": true_ids.cast(pl.Int64) + 1})
 
 
 def first_number(settings: SimulationSettings, block: int) -> int:
-    """The first running number of a block's rows on a platform."""
+    """Return the first running number of a block's rows on a platform."""
     return block * settings.recordings_per_block * ROWS_PER_RECORDING
 
 
 def malformed_count(settings: SimulationSettings, rng: np.random.Generator, rows: int) -> int:
-    """How many malformed rows a block gets beside its `rows` good ones; small worlds get one now and then, too."""
+    """Return how many malformed rows a block gets beside its `rows` good ones; small worlds sometimes get one, too."""
     return int(rng.binomial(rows, settings.malformed_rows)) if rows else 0

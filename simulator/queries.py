@@ -77,14 +77,14 @@ def queries(names: pl.DataFrame | pl.LazyFrame, per_class: int, seed: int) -> pl
 
 
 def found_names(artists: Sequence[str], title: str, *, absorbs_edits: bool) -> tuple[tuple[str, ...], str, str]:
-    """What recordings share that count as one answer: keys of the primary artists in any order, of the song, and the variant."""
+    """Return the names that recordings of one answer share: primary artists in any order, song, and variant."""
     keys = title_keys(title)
     tags = [tag for tag in keys.variant.split("+") if not (absorbs_edits and tag.partition(":")[0] in EDIT_KINDS)]
     return tuple(sorted({name_key(artist) for artist in artists})), keys.core, "+".join(tags)
 
 
 def _drawn(names: pl.LazyFrame, per_class: int, seed: int) -> list[Song]:
-    """Recordings in an order that depends on seed and id alone."""
+    """Return recordings in an order that depends on seed and id alone."""
     ids = names.select("recording_id").collect().to_series().to_numpy()
     rank = mixed(ids, f"queries/{seed}")
     chosen = pl.Series("recording_id", ids[np.argsort(rank, kind="stable")[: per_class * _DRAWN_PER_QUERY]])
@@ -100,7 +100,7 @@ def _song(row: dict[str, Any]) -> Song:
 
 
 def _made(kind: str, make: _Maker, songs: Sequence[Song], seed: int) -> Iterator[_Row]:
-    """One query per recording that the class can be made of; each class begins elsewhere in the drawn recordings."""
+    """Return a query for each recording of which the class can be made; each class begins at another recording."""
     first = (CLASSES.index(kind) * len(songs)) // len(CLASSES)
     for song in (*songs[first:], *songs[:first]):
         made = make(Random(f"{seed}/{kind}/{song.recording_id}"), song) if song.artists else None  # noqa: S311 - no secret
@@ -109,7 +109,7 @@ def _made(kind: str, make: _Maker, songs: Sequence[Song], seed: int) -> Iterator
 
 
 def _credit(rng: Random, song: Song) -> str:
-    """The primary artists as one field."""
+    """Return the primary artists as one field."""
     if len(song.artists) == 1:
         return song.artists[0]
     last = rng.choice((" & ", ", ", " and ", " x "))
@@ -143,7 +143,7 @@ def _cosmetic_typo(rng: Random, song: Song) -> _Names | None:
 
 
 def _mistyped(rng: Random, artist: str, title: str, edits: int) -> _Names | None:
-    """Longer fields are hit more often."""
+    """Return the query with a typing error; longer fields get it more often."""
     made = [artist, title]
     for _ in range(edits):
         lengths = [len(name) if sum(map(str.isalnum, name)) >= _SHORTEST_TYPO else 0 for name in made]
@@ -166,7 +166,7 @@ def _missing(rng: Random, song: Song) -> _Names | None:
 
 
 def _one_field(rng: Random, song: Song, change: Callable[[Random, list[str]], list[str]]) -> _Names | None:
-    """`change` on the words of the artist or of the title, whichever has several; the title without its version note."""
+    """Apply `change` to the words of artist or title, whichever has several; the title without its version note."""
     artist, title = _exact(rng, song)
     base = title_keys(song.title)
     fields = [artist.split(), title.split()]
@@ -182,7 +182,7 @@ def _one_field(rng: Random, song: Song, change: Callable[[Random, list[str]], li
 
 
 def _shuffled(rng: Random, words: list[str]) -> list[str]:
-    """Two neighbours, or the words of both ends."""
+    """Swap two neighbours, or the words at both ends."""
     place = rng.randrange(len(words) - 1)
     other = place + 1 if rng.random() < _NEIGHBOURS_SWAPPED else len(words) - 1
     words = list(words)
@@ -217,7 +217,7 @@ _MAKERS: dict[str, _Maker] = {
 
 
 def _absent(names: pl.LazyFrame, songs: Sequence[Song], per_class: int, seed: int) -> Iterator[_Names]:
-    """Names that no recording bears: by name keys of every artist and core titles, whatever the variant."""
+    """Return names that no recording bears, by name keys of all artists and core titles, whatever the variant."""
     sung = [song for song in songs if song.artists]
     made = [_invented(Random(f"{seed}/{ABSENT}/{one.recording_id}"), one, sung) for one in sung[: 2 * per_class]]  # noqa: S311 - no secret
     asked = pl.DataFrame({"name": sorted({artist for artist, _ in made})})
@@ -228,7 +228,7 @@ def _absent(names: pl.LazyFrame, songs: Sequence[Song], per_class: int, seed: in
 
 
 def _invented(rng: Random, song: Song, others: Sequence[Song]) -> _Names:
-    """An artist's name over a stranger's title, mostly; else names put together from the words of two."""
+    """Return mostly an artist's name with a stranger's title; else names made of the words of two."""
     one, other = rng.choice(others), rng.choice(others)
     artist = song.artists[0] if rng.random() < _REAL_ARTIST else _spliced(song.artists[0], one.artists[0])
     title = other.title if rng.random() < _REAL_TITLE else _spliced(one.title, other.title)
@@ -236,7 +236,7 @@ def _invented(rng: Random, song: Song, others: Sequence[Song]) -> _Names:
 
 
 def _spliced(first: str, second: str) -> str:
-    """The first words of one and the last of another, both without brackets."""
+    """Return the first words of one and the last of another, both without brackets."""
     begin, end = _unbracketed(first), _unbracketed(second)
     return " ".join((*begin[: max(1, len(begin) // 2)], *end[len(end) // 2 :]))
 

@@ -22,12 +22,12 @@ _UUID_HYPHENS = (8, 13, 18, 23)
 
 
 def generator(seed: int, purpose: str, block: int = 0) -> np.random.Generator:
-    """The generator of one purpose in one block."""
+    """Return the generator of one purpose in one block."""
     return np.random.default_rng([seed, zlib.crc32(purpose.encode()), block])
 
 
 def mixed(keys: npt.NDArray[np.int64], salt: str) -> npt.NDArray[np.uint64]:
-    """A 64-bit hash of every key (the splitmix64 finaliser: a bijection, so distinct keys stay distinct under one salt)."""
+    """Return a 64-bit hash of every key (splitmix64, a bijection: distinct keys stay distinct under one salt)."""
     with np.errstate(over="ignore"):
         value = keys.astype(np.uint64) + np.uint64(zlib.crc32(salt.encode()) + 1) * np.uint64(0x9E3779B97F4A7C15)
         value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -36,7 +36,7 @@ def mixed(keys: npt.NDArray[np.int64], salt: str) -> npt.NDArray[np.uint64]:
 
 
 def fixed_text(characters: npt.NDArray[np.uint8]) -> pl.Series:
-    """A matrix of ASCII codes, one row per text, as a text column without a Python string in between."""
+    """Return a matrix of ASCII codes, a row for each text, as a text column, without Python strings."""
     rows, width = characters.shape
     offsets = np.arange(rows + 1, dtype=np.int64) * width
     buffers = [None, pa.py_buffer(offsets.tobytes()), pa.py_buffer(np.ascontiguousarray(characters).tobytes())]
@@ -44,7 +44,7 @@ def fixed_text(characters: npt.NDArray[np.uint8]) -> pl.Series:
 
 
 def digits_in_base(values: npt.NDArray[np.uint64], base: int, width: int) -> npt.NDArray[np.int64]:
-    """The last `width` digits of each value in `base`, most significant first: shape (rows, width)."""
+    """Return the last `width` digits of each value in `base`, most significant first: shape (rows, width)."""
     out = np.empty((len(values), width), dtype=np.int64)
     rest = values.copy()
     for column in range(width - 1, -1, -1):
@@ -54,13 +54,13 @@ def digits_in_base(values: npt.NDArray[np.uint64], base: int, width: int) -> npt
 
 
 def base62_ids(keys: npt.NDArray[np.int64], salt: str) -> pl.Series:
-    """22 base-62 characters per key."""
+    """Return 22 base-62 characters for each key."""
     halves = [digits_in_base(mixed(keys, f"{salt}{half}"), 62, _HALF_ID) for half in (0, 1)]
     return fixed_text(_BASE62[np.hstack(halves)])
 
 
 def uuids(keys: npt.NDArray[np.int64], salt: str) -> pl.Series:
-    """A version-4-shaped UUID per key, lower case with hyphens."""
+    """Return a version-4-shaped UUID for each key, lower case with hyphens."""
     nibbles = np.hstack([digits_in_base(mixed(keys, f"{salt}{half}"), 16, 16) for half in (0, 1)])
     nibbles[:, 12] = 4
     nibbles[:, 16] = 8 + nibbles[:, 16] % 4
@@ -70,11 +70,11 @@ def uuids(keys: npt.NDArray[np.int64], salt: str) -> pl.Series:
 
 
 def chosen(rng: np.random.Generator, count: int, share: float) -> npt.NDArray[np.bool_]:
-    """A coin of `share` per row."""
+    """Return true for a random `share` of the rows."""
     return rng.random(count) < share
 
 
 def weighted(rng: np.random.Generator, weights: npt.ArrayLike, count: int) -> npt.NDArray[np.int64]:
-    """`count` draws with replacement of positions in `weights`, proportional to them."""
+    """Draw `count` positions in `weights` with replacement, in proportion to the weights."""
     edges = np.cumsum(np.asarray(weights, dtype=np.float64))
     return np.searchsorted(edges / edges[-1], rng.random(count), side="right").clip(0, len(edges) - 1).astype(np.int64)

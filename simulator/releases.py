@@ -90,7 +90,7 @@ def make_releases(settings: SimulationSettings, block: int, made: Songs) -> Rele
 
 
 def _grouped(rng: np.random.Generator, artists: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """First release of each song's original (numbered from 0) and its kind: an artist's songs, in order, in runs of some length."""
+    """Return the first release of each song's original (from 0) and its kind: runs of an artist's songs, in order."""
     starts = (np.diff(artists, prepend=-1) != 0) | chosen(rng, len(artists), 1 / ALBUM_LENGTH)
     run = np.cumsum(starts) - 1
     size = np.bincount(run)[run]
@@ -130,7 +130,7 @@ class _Layers:
         self._placements.append(pl.DataFrame({"release": release, "recording": recordings}).with_columns(is_home=pl.lit(is_home)))
 
     def columns(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], pl.DataFrame]:
-        """Leading song and kind per release; placements in tracklist order."""
+        """Return leading song and kind of each release; placements in the order of the tracklist."""
         placements = pl.concat(self._placements).sort("release", maintain_order=True)
         placements = placements.with_columns(track=pl.int_range(1, pl.len() + 1).over("release"))
         return np.concatenate(self._heads), np.concatenate(self._kinds), placements
@@ -139,7 +139,7 @@ class _Layers:
 def _compilations(
     rng: np.random.Generator, originals: npt.NDArray[np.int64], mains: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Recordings and the compilation (from 0) each stands on: hits of one main genre, no recording twice on one compilation."""
+    """Return recordings and their compilation (from 0): hits of one main genre, no recording twice on one compilation."""
     count = int(len(originals) * COMPILED_SHARE / COMPILATION_LENGTH)
     by_main = {int(main): originals[mains == main] for main in np.unique(mains)}
     wanted = rng.choice(mains, count) if count else mains[:0]
@@ -164,7 +164,7 @@ def _release_columns(
     kinds: npt.NDArray[np.int64],
     named_after: npt.NDArray[np.int64],
 ) -> pl.DataFrame:
-    """`named_after`: the release whose title each bears (editions that of their album)."""
+    """Return the columns of releases. `named_after`: the release whose title each bears (an edition that of its album)."""
     cast = cast_of(settings)
     count = len(heads)
     head = made.songs.select("artist", "title", "main", "year", "month", "day").with_row_index("song")[heads]

@@ -21,5 +21,5 @@ _LATIN = _LETTERS | {letter.upper(): latin.capitalize() for letter, latin in _LE
 
 
 def romanised(text: pl.Expr) -> pl.Expr:
-    """The text with Cyrillic and Greek letters replaced; text without any is unchanged."""
+    """Return the text with Cyrillic and Greek letters replaced; text without any is unchanged."""
     return text.str.replace_many(_LATIN)

@@ -57,7 +57,7 @@ class PlatformRows:
 
 @lru_cache(maxsize=2)
 def world_of(settings: SimulationSettings, block: int) -> World:
-    """The true block; kept, because every platform asks for it."""
+    """Return the true block; cached, because every platform asks for it."""
     made = make_songs(settings, block)
     return World(block, made, make_releases(settings, block, made))
 
@@ -87,7 +87,7 @@ def _weights(platform: str, releases: pl.DataFrame, is_dance: npt.NDArray[np.boo
 
 
 def platform_rows(settings: SimulationSettings, platform: str, block: int) -> PlatformRows:
-    """Releases and rows of one platform in one block, dirty in all that does not depend on the platform's form."""
+    """Return releases and rows of one platform in one block, with all dirt that does not depend on the platform's form."""
     world, cast, rates = world_of(settings, block), cast_of(settings), settings.platform(platform)
     rng = generator(settings.seed, platform, block)
     releases = world.laid.releases.with_row_index("release").with_columns(pl.col("release").cast(pl.Int64))
@@ -140,7 +140,7 @@ def _has_artist(world: World, placements: pl.DataFrame, carried: npt.NDArray[np.
 
 
 def _without_duration(rng: np.random.Generator, platform: str, releases: npt.NDArray[np.int64], share: float) -> npt.NDArray[np.bool_]:
-    """On catalog_a a release has all its times or none; elsewhere they are missing here and there."""
+    """Return the rows without duration. On catalog_a a release has all durations or none; elsewhere single ones are missing."""
     if platform == CATALOG_A:
         return chosen(rng, int(releases.max(initial=0)) + 1, share)[releases]
     return chosen(rng, len(releases), share)
@@ -162,12 +162,12 @@ def _row_columns(world: World, placements: pl.DataFrame) -> pl.DataFrame:
 
 
 def label_truth(settings: SimulationSettings, block: int, first_id: int) -> pl.DataFrame:
-    """Truth of the labels of a platform that numbers them from `first_id`: all of them in the first block."""
+    """Return the truth of the labels of a platform that numbers them from `first_id`: all in the first block."""
     labels = pl.Series(np.arange(len(cast_of(settings).label_names) if block == 0 else 0))
     return entity_truth("label", labels + first_id, labels)
 
 
 def named(settings: SimulationSettings, platform: str, numbers: pl.Series) -> pl.Series:
-    """The platform's spelling of each artist; null for nobody."""
+    """Return the platform's spelling of each artist; null for none."""
     names = platform_names(settings, platform)
     return names.gather(pl.DataFrame({"n": numbers}).select(pl.when(pl.col("n") != NOBODY).then("n")).to_series())

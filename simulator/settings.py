@@ -162,7 +162,7 @@ class SimulationSettings:
     catalog_b_videos: float = 0.005
 
     def __post_init__(self) -> None:
-        """ValueError for sizes below one and shares outside 0..1."""
+        """Raise ValueError for sizes below one and shares outside 0..1."""
         if self.recordings < 1 or self.seed < 0:
             raise ValueError(f"a world needs at least one recording and a seed >= 0, not {self.recordings} and {self.seed}")
         if self.recordings_per_block < SMALLEST_BLOCK:
@@ -172,7 +172,7 @@ class SimulationSettings:
                 raise ValueError(f"{name} is a share between 0 and 1, not {value}")
 
     def platform(self, platform: str) -> PlatformRates:
-        """The rates of one of the six catalog platforms."""
+        """Return the rates of one of the six catalog platforms."""
         return {
             STREAMSVC_A: self.streamsvc_a,
             STREAMSVC_B: self.streamsvc_b,
@@ -183,7 +183,7 @@ class SimulationSettings:
         }[platform]
 
     def shares(self) -> Iterator[tuple[str, float]]:
-        """Every setting that is a share, as (name, value); `variant_scale` and `guest_scale` multiply and are not."""
+        """Yield every setting that is a share, as (name, value); `variant_scale` and `guest_scale` are factors."""
         for field in fields(self):
             value = getattr(self, field.name)
             if isinstance(value, float) and field.name not in {"recordings_per_artist", "variant_scale", "guest_scale"}:
@@ -193,7 +193,7 @@ class SimulationSettings:
                     yield f"{field.name}.{name}", getattr(value, name)
 
     def dirtier(self, factor: float) -> SimulationSettings:
-        """The same world with all rates of `DIRT` and `PLATFORM_DIRT` multiplied, at most to `DIRTIEST` (a rate that is above stays)."""
+        """Return the world with all rates of `DIRT` and `PLATFORM_DIRT` multiplied, up to `DIRTIEST` (a higher rate stays)."""
 
         def grown(rates: object, names: tuple[str, ...]) -> dict[str, float]:
             values = {name: float(getattr(rates, name)) for name in names}

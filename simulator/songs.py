@@ -88,7 +88,7 @@ class Songs:
 
 
 def _distinct_titles(artists: npt.NDArray[np.int64], texts: pl.Series) -> pl.Series:
-    """No artist gives one title twice: the second bearer gets a number, as serial pieces do."""
+    """Number the second bearer of a title, as in a series: no artist gives one title twice."""
     frame = pl.DataFrame({"artist": artists, "text": texts})
     number = pl.int_range(1, pl.len() + 1).over("artist", pl.col("text").str.to_lowercase().str.replace_all(r"[\W_]", ""))
     return frame.select(
@@ -97,7 +97,7 @@ def _distinct_titles(artists: npt.NDArray[np.int64], texts: pl.Series) -> pl.Ser
 
 
 def _twin_titles(settings: SimulationSettings, cast: Cast, texts: pl.Series, twins: npt.NDArray[np.int64]) -> pl.Series:
-    """Twins' first songs get one title, whatever blocks they lie in."""
+    """Give the first songs of twins one title, whatever blocks they lie in."""
     shared = np.unique(twins[twins != NOBODY])
     drawn = [titles(generator(settings.seed, "twin titles", int(twin)), settings.seed, cast.scripts[[twin]]) for twin in shared]
     known = pl.DataFrame({"twin": shared, "twin_title": pl.concat(drawn) if drawn else pl.Series([], dtype=pl.String)})
@@ -106,7 +106,7 @@ def _twin_titles(settings: SimulationSettings, cast: Cast, texts: pl.Series, twi
 
 
 def _variants_of(rng: np.random.Generator, is_dance: npt.NDArray[np.bool_], scale: float) -> npt.NDArray[np.bool_]:
-    """Which variants each song has: shape (songs, VARIANTS)."""
+    """Return which variants each song has: shape (songs, VARIANTS)."""
     dance = np.array([variant.dance_share for variant in VARIANTS])
     other = np.array([variant.other_share for variant in VARIANTS])
     shares = np.where(is_dance[:, None], dance, other)
@@ -115,7 +115,7 @@ def _variants_of(rng: np.random.Generator, is_dance: npt.NDArray[np.bool_], scal
 
 
 def make_songs(settings: SimulationSettings, block: int) -> Songs:
-    """Songs and recordings of one block; exactly `recordings_per_block` recordings except in the last one."""
+    """Return songs and recordings of one block; exactly `recordings_per_block` recordings except in the last one."""
     cast = cast_of(settings)
     first = block * settings.recordings_per_block
     wanted = min(settings.recordings_per_block, settings.recordings - first)
@@ -152,7 +152,7 @@ def _song_columns(settings: SimulationSettings, block: int, cast: Cast, artists:
     has_guest = rng.random(count) < (np.where(is_dance, DANCE_GUESTS, guest_shares) * settings.guest_scale)
 
     def pick(mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
-        """Guests out of the famous, the most famous most often."""
+        """Draw guests out of the famous, the most famous most often."""
         drawn = cast.guests[(len(cast.guests) * rng.random(count) ** 2).astype(np.int64)]
         return np.where(mask & (drawn != artists), drawn, NOBODY)
 
@@ -241,7 +241,7 @@ def _recording_columns(
 
 
 def _remixers(rng: np.random.Generator, cast: Cast, artists: npt.NDArray[np.int64], slot: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Remixers out of the famous dance artists; the two remix slots of a song draw from two halves, else they would be one variant."""
+    """Draw remixers out of famous dance artists. The two remix slots of a song draw from two halves, so that they differ."""
     pool = cast.remixers
     pairs = max(1, len(pool) // 2)
     position = 2 * (pairs * rng.random(len(artists)) ** 1.5).astype(np.int64) + slot

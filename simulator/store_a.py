@@ -56,17 +56,17 @@ UPDATED = "2026-10-30 22:05:50"
 
 
 def openings(_settings: SimulationSettings) -> dict[str, bytes]:
-    """The header lines of the CSV form."""
+    """Return the header lines of the CSV form."""
     return {name: header.encode() for name, header in CSV_TABLES.items()}
 
 
 def closings(_settings: SimulationSettings) -> dict[str, Closing]:
-    """Nothing stands behind the last block."""
+    """Return nothing: no text stands after the last block."""
     return {}
 
 
 def part(settings: SimulationSettings, block: int) -> Part:
-    """Tracks and releases of one block."""
+    """Return tracks and releases of one block."""
     of = platform_rows(settings, STORE_A, block)
     rates, rng, first = settings.platform(STORE_A), of.rng, first_number(settings, block)
     rows = titled(
@@ -192,7 +192,7 @@ def _track_lines(tracks: pl.DataFrame) -> pl.Series:
 
 
 def _release_lines(releases: pl.DataFrame, tracks: pl.DataFrame) -> bytes:
-    """`artists` gathers the artists of all tracks, `tracks` lists their addresses in reverse order, as the store does."""
+    """Return the releases. As in the store, `artists` has those of all tracks and `tracks` lists addresses in reverse order."""
     person = pl.struct(pl.col("artist") + FIRST_ARTIST_ID, pl.col("artist_name").alias("name")).struct.rename_fields(["id", "name"])
     gathered = tracks.group_by("release", maintain_order=True).agg(
         artists=person.unique(maintain_order=True),
@@ -233,7 +233,7 @@ def _csv(frame: pl.DataFrame) -> bytes:
 def _csv_tables(
     settings: SimulationSettings, block: int, releases: pl.DataFrame, tracks: pl.DataFrame, of: PlatformRows
 ) -> dict[str, Content]:
-    """The CSV set; artists and labels of the whole cast in the first block, because the tables hold each once."""
+    """Return the CSV set; the first block has all artists and labels, because the tables hold each once."""
     del of
     roles = [
         tracks.filter(pl.col(credit) != NOBODY).select(

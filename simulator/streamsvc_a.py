@@ -53,17 +53,17 @@ GENRES_PER_ARTIST = 3
 
 
 def openings(_settings: SimulationSettings) -> dict[str, bytes]:
-    """Nothing stands before the first block."""
+    """Return nothing: no text stands before the first block."""
     return {}
 
 
 def closings(_settings: SimulationSettings) -> dict[str, Closing]:
-    """Nothing stands behind the last block."""
+    """Return nothing: no text stands after the last block."""
     return {}
 
 
 def part(settings: SimulationSettings, block: int) -> Part:
-    """The tables' rows of one block."""
+    """Return the table rows of one block."""
     of = platform_rows(settings, STREAMSVC_A, block)
     rates = settings.platform(STREAMSVC_A)
     rows = titled(
@@ -156,7 +156,7 @@ def _tracks(rows: pl.DataFrame, of: PlatformRows) -> pl.DataFrame:
 
 
 def _broken_tracks(settings: SimulationSettings, of: PlatformRows, tracks: pl.DataFrame, number: int) -> pl.DataFrame:
-    """Rows beside the good ones: no name (a takedown), an id that is none, an id given a second time."""
+    """Return bad rows: no name (a takedown), an invalid id, a repeated id."""
     count = malformed_count(settings, of.rng, len(tracks))
     kind = pl.Series(of.rng.integers(0, 3, count))
     numbers = number + np.arange(count)
@@ -198,7 +198,7 @@ def _artists(settings: SimulationSettings, block: int) -> pl.DataFrame:
 
 
 def _track_artists(rows: pl.DataFrame) -> pl.DataFrame:
-    """Artist, co-artist, guests and remixer of each track, in this order and without roles."""
+    """Return artist, co-artist, guests and remixer of each track, in this order and without roles."""
     return (
         rows.select("rowid", credit_list(CREDITS, pl.col).alias("credits"))
         .explode("credits")
@@ -242,7 +242,7 @@ def _artist_genres(settings: SimulationSettings, block: int) -> pl.DataFrame:
 
 
 def _track_objects(settings: SimulationSettings, of: PlatformRows, rows: pl.DataFrame, albums: pl.DataFrame) -> bytes:
-    """Track objects of the web interface; a few lines broken, a few local files without id."""
+    """Return track objects of the web interface; a few lines are broken, a few are local files without id."""
     ids = base62_ids(np.arange(len(platform_names(settings, STREAMSVC_A))), "streamsvc_a artist")
     with_ids = rows.with_columns(ids.gather(rows[credit].clip(lower_bound=0)).alias(f"{credit}_id") for credit in CREDITS)
     album = albums.select(

@@ -45,23 +45,23 @@ MAPS = ("name", "titleVersion", "releaseDate")
 
 
 def openings(settings: SimulationSettings) -> dict[str, bytes]:
-    """Comment lines that head the flat files; the Parquet form has none."""
+    """Return the first comment lines of the flat files; the Parquet form has none."""
     return epf.openings(settings)
 
 
 def closings(_settings: SimulationSettings) -> dict[str, Closing]:
-    """Record counts that end the flat files; the Parquet form has none."""
+    """Return the last lines of the flat files, with record counts; the Parquet form has none."""
     return epf.closings()
 
 
 def export_path(settings: SimulationSettings, feed: str) -> str:
-    """Path of a feed's only part file below the dump folder."""
+    """Return the path of a feed's only part file below the dump folder."""
     number = np.array([settings.seed], dtype=np.int64)
     return f"{feed.capitalize()}/version=1/date={settings.dump_date}/time=16-01/part-00000-{uuids(number, feed)[0]}-c000.gz.parquet"
 
 
 def part(settings: SimulationSettings, block: int) -> Part:
-    """Songs, albums and artists of one block."""
+    """Return songs, albums and artists of one block."""
     of = platform_rows(settings, STREAMSVC_B, block)
     rates, rng, first = settings.platform(STREAMSVC_B), of.rng, first_number(settings, block)
     rows = titled(
@@ -125,7 +125,7 @@ def part(settings: SimulationSettings, block: int) -> Part:
 
 
 def _with_maps(frame: pl.DataFrame) -> pa.Table:
-    """The text columns of `MAPS` as map<locale, text> with the key `default`; null becomes an empty map."""
+    """Return the text columns of `MAPS` as map<locale, text> with the key `default`; null becomes an empty map."""
     table = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
     for name in MAPS:
         if name in frame.columns:
@@ -139,7 +139,7 @@ def _with_maps(frame: pl.DataFrame) -> pa.Table:
 
 
 def _genres(path: pl.Expr) -> pl.Expr:
-    """The genre with its path, then the root, as the feed lists them; only the root where the album tells none."""
+    """Return the genre with its path, then the root, as the feed lists them; only the root if the album names no genre."""
     root = pl.struct(pl.lit("Music").alias("name"), pl.concat_list(pl.lit("Music")).alias("path"))
     own = pl.when(path.is_not_null()).then(pl.struct(path.list.last().alias("name"), path.alias("path")))
     return pl.concat_list(own, root).list.drop_nulls()

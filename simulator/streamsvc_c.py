@@ -53,17 +53,17 @@ ABSENT_VERSION = 0.3
 
 
 def openings(_settings: SimulationSettings) -> dict[str, bytes]:
-    """Nothing stands before the first block."""
+    """Return nothing: no text stands before the first block."""
     return {}
 
 
 def closings(_settings: SimulationSettings) -> dict[str, Closing]:
-    """Nothing stands behind the last block."""
+    """Return nothing: no text stands after the last block."""
     return {}
 
 
 def part(settings: SimulationSettings, block: int) -> Part:
-    """The resources of one block."""
+    """Return the resources of one block."""
     of = platform_rows(settings, STREAMSVC_C, block)
     rates, rng, first = settings.platform(STREAMSVC_C), of.rng, first_number(settings, block)
     rows = titled(
@@ -137,7 +137,7 @@ def _reference(kind: str, number: pl.Expr) -> pl.Expr:
 
 
 def _to_one(kind: str, number: pl.Expr) -> pl.Expr:
-    """A relationship with one member, or none where the id is null."""
+    """Return a relationship with one member, or none for a null id."""
     return pl.struct(pl.concat_list(pl.when(number.is_not_null()).then(_reference(kind, number))).list.drop_nulls().alias("data")).alias(
         kind
     )
@@ -229,7 +229,7 @@ def _named_resources(kind: str, attribute: str, names: tuple[str, ...]) -> pl.Da
 
 
 def _flat_tracks(tracks: pl.DataFrame) -> pl.Series:
-    """Flat objects: the version in brackets at the end of the title and in a field of its own."""
+    """Return flat objects: the version in brackets at the end of the title, and in its own field."""
     version = pl.when(pl.col("version").is_not_null()).then(pl.concat_str(pl.lit("("), "version", pl.lit(")"))).otherwise(pl.lit(""))
 
     def person(credit: str, role: str = "Main") -> pl.Expr:

@@ -18,7 +18,7 @@ LOUDNESS = 8_000
 
 
 def tune(seed: int, seconds: float) -> npt.NDArray[np.int16]:
-    """Mono at RATE."""
+    """Return mono samples at RATE."""
     rng = np.random.default_rng(seed)
     times = np.arange(RATE // CHORDS_PER_SECOND) / RATE
     notes = 220.0 * 2.0 ** (rng.integers(0, 36, (int(seconds * CHORDS_PER_SECOND), 3, 1)) / 12)
@@ -28,7 +28,7 @@ def tune(seed: int, seconds: float) -> npt.NDArray[np.int16]:
 
 
 def write_wav(path: Path, samples: npt.NDArray[np.int16]) -> None:
-    """A WAV file of mono samples at RATE; its folder is made."""
+    """Write a WAV file of mono samples at RATE, and make its folder."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with wave.open(str(path), "wb") as file:
         file.setnchannels(1)

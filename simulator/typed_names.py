@@ -38,7 +38,7 @@ TAGS_SHARE = 0.6
 
 
 def with_typo(rng: Random, text: str) -> str:
-    """One edit: a letter wrong, missing, too many, or swapped with the next. All places are alike, the first letter and spaces too."""
+    """Apply one edit: a letter wrong, missing, too many, or swapped with the next. All places are equally likely."""
     key = _bare(text)
     if not key:
         return text
@@ -53,7 +53,7 @@ def with_typo(rng: Random, text: str) -> str:
 
 
 def _bare(text: str) -> str:
-    """What an edit must change: letters, digits and where words end."""
+    """Return what an edit must change: letters, digits and word ends."""
     return " ".join("".join(one if one.isalnum() else " " for one in fold(text)).split())
 
 
@@ -77,7 +77,7 @@ def _other_letter(rng: Random, text: str, here: str) -> str:
 
 
 def _beside(letter: str) -> str:
-    """Keys next to a key, rows above and below included."""
+    """Return the keys next to a key, rows above and below included."""
     for number, row in enumerate(_ROWS):
         place = row.find(letter)
         if place >= 0:
@@ -88,7 +88,7 @@ def _beside(letter: str) -> str:
 
 
 def dressed(rng: Random, artist: str, title: str, *, may_tag: bool) -> tuple[str, str]:
-    """Artist and title with one to three kinds of noise that leave both the same; `may_tag`: edit and pool tags among them."""
+    """Return artist and title with one to three kinds of noise that leave both the same; `may_tag` allows edit and pool tags."""
     changed = (artist, title)
     for _ in range(_ATTEMPTS):
         artist_now, title_now = artist, title
@@ -105,7 +105,7 @@ def dressed(rng: Random, artist: str, title: str, *, may_tag: bool) -> tuple[str
 
 
 def _renamed(rng: Random, artist: str) -> str:
-    """With a number that tells namesakes apart elsewhere, or with or without its article."""
+    """Return the name with a number that separates namesakes elsewhere, or with or without its article."""
     if rng.random() < 0.5:  # noqa: PLR2004 - a coin
         return f"{artist} ({rng.randint(2, 9)})"
     if artist.lower().startswith(_ARTICLE):
@@ -118,7 +118,7 @@ def _case(rng: Random, text: str) -> str:
 
 
 def _accents(_: Random, text: str) -> str:
-    """Latin letters without their marks; other scripts stay, where marks make letters."""
+    """Return Latin letters without their marks; other scripts stay, because there marks make letters."""
     return "".join(unicodedata.normalize("NFKD", one)[0] if "\u00c0" <= one <= "\u024f" else one for one in text)
 
 

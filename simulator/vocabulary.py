@@ -321,7 +321,7 @@ def _made_up(script: Script, rng: np.random.Generator, count: int) -> list[str]:
 
 @lru_cache(maxsize=4)
 def words(seed: int, use: str) -> tuple[np.ndarray[tuple[int], np.dtype[np.object_]], ...]:
-    """Distinct words per script, in order of falling frequency; `use` is `title` (common words first) or `name`."""
+    """Return distinct words for each script, most frequent first; `use` is `title` (common words first) or `name`."""
     count = TITLE_WORDS if use == "title" else NAME_WORDS
     out = []
     for script in SCRIPTS:

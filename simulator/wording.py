@@ -38,7 +38,7 @@ COSMETIC_SHARE = 0.015
 
 
 def version_words() -> pl.Expr:
-    """The words of a variant, with its remixer (`remixer_name`) or place where its wording has one."""
+    """Return the words of a variant, with its remixer (`remixer_name`) or place if its wording has one."""
     before = pl.col("before")
     subject = (
         pl.when(pl.col("kind") == "remix")
@@ -92,13 +92,13 @@ def with_versions(settings: SimulationSettings, platform: str, of: PlatformRows)
 
 
 def dance_originals(rows: pl.DataFrame, is_dance: pl.Series, share: float, of: PlatformRows) -> pl.DataFrame:
-    """`Original Mix` on a share of the plain originals of dance music."""
+    """Return `Original Mix` on a share of the plain originals of dance music."""
     hit = is_dance & pl.Series(chosen(of.rng, len(rows), share))
     return rows.with_columns(version=pl.when(hit & pl.col("version").is_null()).then(pl.lit("Original Mix")).otherwise("version"))
 
 
 def featured_text(rows: pl.DataFrame, of: PlatformRows) -> pl.Series:
-    """` (feat. X & Y)` and its other forms; null for rows without guests."""
+    """Return ` (feat. X & Y)` and its other forms; null for rows without guests."""
     guests = pl.concat_str("guest_name", "second_guest_name", separator=" & ", ignore_nulls=True)
     form = pl.Series(of.rng.random(len(rows)))
     names = rows.select(pl.when(pl.col("guest_name").is_not_null()).then(guests)).to_series()

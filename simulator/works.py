@@ -80,17 +80,17 @@ HEADINGS = {
 
 
 def openings(_settings: SimulationSettings) -> dict[str, bytes]:
-    """Heading lines of the 2.0 layout."""
+    """Return the heading lines of the 2.0 layout."""
     return {name: ("#" + "\t".join(cells) + "\n").encode() for name, cells in HEADINGS.items()}
 
 
 def closings(_settings: SimulationSettings) -> dict[str, Closing]:
-    """Nothing stands behind the last block."""
+    """Return nothing: no text stands after the last block."""
     return {}
 
 
 def part(settings: SimulationSettings, block: int) -> Part:
-    """Works, recordings and links of one block."""
+    """Return works, recordings and links of one block."""
     world, cast, rng = world_of(settings, block), cast_of(settings), generator(settings.seed, WORKS, block)
     songs = world.made.songs.with_row_index("song").with_columns(pl.col("song").cast(pl.Int64))
     listed = songs.unique("work", keep="first", maintain_order=True).filter(chosen(rng, songs["work"].n_unique(), settings.works_coverage))
@@ -141,7 +141,7 @@ def _blank(*names: str) -> list[pl.Expr]:
 
 
 def _broken(settings: SimulationSettings, rng: np.random.Generator, rows: int) -> bytes:
-    """Recording rows with too few cells or with bytes that are no UTF-8."""
+    """Return recording rows with too few cells or with invalid UTF-8."""
     kinds = (b"RX%d\tcut off\n", b"RX%d\t\tCaf\xe9\t\tNobody\t\t\t\t\t\t\t\t\tfalse\n")
     return b"".join(kinds[int(rng.integers(0, 2))] % number for number in range(malformed_count(settings, rng, rows)))
 
@@ -246,7 +246,7 @@ def _second_layout(works: pl.DataFrame, recordings: pl.DataFrame, links: pl.Data
 
 
 def manifest(settings: SimulationSettings, written: Mapping[str, Written]) -> tuple[str, bytes]:
-    """Name and text of the manifest: a header, one record per file (type, name, lines, MD5), a footer."""
+    """Return name and text of the manifest: a header, one record for each file (type, name, lines, MD5), a footer."""
     stamp = f"{settings.dump_date:%Y%m%d}000000000"
     created = f"{settings.dump_date}T00:00:00Z"
     lines = [f"HEAD\t1.1\t1\tSimulated Collective\tPADPIDA2015120100S\tCatalog\t{RECIPIENT}\t{created}"]

@@ -52,7 +52,7 @@ SPOOL = ".spool"
 
 
 def parts(settings: SimulationSettings, block: int) -> Block:
-    """Everything of one block: the platforms' parts, the truth tables, the files of fingerprints."""
+    """Return everything of one block: the platforms' parts, the truth tables, the files of fingerprints."""
     made = {platform: PLATFORMS[platform].part(settings, block) for platform in SOURCES}
     recording = pl.concat(
         [part.truth.select(pl.lit(platform).alias("platform"), pl.all()) for platform, part in made.items() if platform != WORKS]
@@ -73,7 +73,7 @@ def parts(settings: SimulationSettings, block: int) -> Block:
 
 
 def _entities(kind: str, made: Mapping[str, Part]) -> pl.DataFrame:
-    """platform, external_id, true_<kind>_id of all platforms."""
+    """Return platform, external_id, true_<kind>_id of all platforms."""
     empty = pl.DataFrame(schema={"platform": pl.String, "external_id": pl.String, f"true_{kind}_id": pl.Int64})
     told = {platform: part.entities[kind] for platform, part in made.items() if kind in part.entities}
     return pl.concat([empty, *(rows.select(pl.lit(platform).alias("platform"), pl.all()) for platform, rows in told.items())])
@@ -132,7 +132,7 @@ def _dump(settings: SimulationSettings, platform: str, folder: Path) -> Dump:
 
 
 def _finish(settings: SimulationSettings, platform: str, folder: Path, written: dict[str, Written]) -> None:
-    """What publishers write last: checksums, manifest, archives."""
+    """Write the last files of publishers: checksums, manifest, archives."""
     if platform == CATALOG_A and written:
         name, text = catalog_a.checksum_file(settings, {file: digest.sha256 for file, digest in written.items()})
         (folder / name).write_bytes(text)

@@ -8,21 +8,21 @@ _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"}
 
 
 def escaped(value: pl.Expr) -> pl.Expr:
-    """Text with the four entities that the dumps use."""
+    """Return the text with the four entities that the dumps use."""
     return value.str.replace_many(_ENTITIES)
 
 
 def element(tag: str, value: pl.Expr, *, always: bool = False) -> pl.Expr:
-    """`<tag>value</tag>` around an escaped value; for null nothing, or `<tag/>` when `always`."""
+    """Return `<tag>value</tag>` around an escaped value; for null nothing, or `<tag/>` when `always`."""
     written = pl.concat_str(pl.lit(f"<{tag}>"), value, pl.lit(f"</{tag}>"))
     return pl.when(value.is_not_null()).then(written).otherwise(pl.lit(f"<{tag}/>" if always else ""))
 
 
 def attribute(name: str, value: pl.Expr) -> pl.Expr:
-    """` name="value"`, escaped here; null is written as an empty value."""
+    """Return ` name="value"`, with the value escaped; null is written as an empty value."""
     return pl.concat_str(pl.lit(f' {name}="'), escaped(value.fill_null("")), pl.lit('"'))
 
 
 def joined(records: pl.Series) -> bytes:
-    """Records, one after the other, each ending its line."""
+    """Return records one after the other, each ending its line."""
     return "".join(record + "\n" for record in records.to_list()).encode()
