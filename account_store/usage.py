@@ -1,4 +1,4 @@
-"""What an account used of a month, for `/v1/usage`, the dashboard and the operator's statement. Reads only."""
+"""Monthly statements of use, for `/v1/usage`, the dashboard and the operator. Reads only."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sqlalchemy import bindparam, func, select
 from account_store.clock import beginning_of_month, end_of_month, month_of
 from account_store.errors import InvalidValueError
 from account_store.schema import api_key, credit_day, credit_month
-from account_store.streams.heard import was_heard_in
+from account_store.streams.heard_months import is_heard_in
 from account_store.streams.tables import stream
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _MONTH = re.compile(r"^\d{4}-(0[1-9]|1[0-2])$")
 
 @dataclass(frozen=True, slots=True)
 class DayUse:
-    """What one key used on one UTC day."""
+    """The use of one key on one UTC day."""
 
     day: str
     key_id: int
@@ -47,20 +47,20 @@ class Statement:
     account: str
     month: str
     plan: str
-    """Of now, not of the month."""
+    """The present plan, not that of the month."""
     price_eur: Decimal
-    """What the plan of now costs in a month, or in a year when `is_yearly`."""
+    """Price of the present plan a month, or a year when `is_yearly`."""
     is_yearly: bool
     allowed: int
-    """Credits of the month: of the present one by the plan of now, of an earlier one as at its last charge."""
+    """Credits of the month: by the present plan for this month, as at its last charge for an earlier one."""
     used: int
     remaining: int
     resets_at: datetime
     stream_months: int
-    """Streams that were active at any moment of the month and heard in it, each counted once: what stream monitoring is billed by."""
+    """Streams that were active and heard in the month, each counted once: the basis of billing."""
     stream_month_price_eur: Decimal
     stream_price_eur: Decimal
-    """Of all stream-months, on top of the plan."""
+    """Price of all stream-months, added to the plan's."""
     days: list[DayUse]
     """Oldest first; their credits add up to `used`."""
 
@@ -69,18 +69,18 @@ class Usage:
     """Statements of one database."""
 
     def __init__(self, engine: Engine, account_of: Callable[[int], Account], stream_month_price_eur: Decimal, clock: Clock) -> None:
-        """`account_of` reads an account by id."""
+        """Read accounts by `account_of`."""
         self._engine = engine
         self._stream_month_price_eur = stream_month_price_eur
         self._account_of = account_of
         self._clock = clock
 
     async def month(self, account_id: int, month: str | None = None) -> Statement:
-        """As `month_now`, for an event loop."""
+        """Return the statement of a month, for an event loop."""
         return await asyncio.to_thread(self.month_now, account_id, month)
 
     def month_now(self, account_id: int, month: str | None = None) -> Statement:
-        """The statement of `month` (`2026-11`; the present one when not given). UnknownError: no such account."""
+        """Return the statement of `month` (`2026-11`; by default the present one). UnknownError: no such account."""
         present = month_of(self._clock())
         month = month or present
         if not _MONTH.match(month):
@@ -90,7 +90,7 @@ class Usage:
             query = select(credit_month).where(credit_month.c.account_id == account_id, credit_month.c.month == month)
             row = connection.execute(query).one_or_none()
             days = [DayUse(*day) for day in connection.execute(_DAYS, {"account_id": account_id, "start": month, "end": month + "-99"})]
-            stream_months = self._stream_months(connection, account_id, month)
+            stream_months = self._count_stream_months(connection, account_id, month)
         used = row.used if row else 0
         allowed = account.plan.credits if month == present or row is None else row.allowed
         price = account.plan.yearly_price_eur if account.is_yearly else account.plan.price_eur
@@ -98,13 +98,13 @@ class Usage:
         streams = (stream_months, self._stream_month_price_eur, stream_months * self._stream_month_price_eur)
         return Statement(account_id, account.name, month, account.plan.name, price, account.is_yearly, *credits_, *streams, days)
 
-    def _stream_months(self, connection: Connection, account_id: int, month: str) -> int:
-        """Heard ones. One that begins as the month ends counts for the next; one that is stopped as a month begins, for that one, too."""
+    def _count_stream_months(self, connection: Connection, account_id: int, month: str) -> int:
+        """Count heard streams. One that begins as the month ends counts for the next; one stopped as a month begins counts for it, too."""
         begins, ends = beginning_of_month(month), end_of_month(month)
         if begins > self._clock():
             return 0
         was_active = (stream.c.created_at < ends) & (stream.c.stopped_at.is_(None) | (stream.c.stopped_at >= begins))
-        counted = select(func.count()).select_from(stream).where(stream.c.account_id == account_id, was_active, was_heard_in(month))
+        counted = select(func.count()).select_from(stream).where(stream.c.account_id == account_id, was_active, is_heard_in(month))
         return connection.scalar(counted) or 0
 
 

@@ -10,9 +10,9 @@ from audio_recognition.chromaprint import SAMPLE_RATE
 from audio_recognition.matching import Matcher
 from benchmarks.recognition_damage import encoded
 from benchmarks.streams_truth import Aired, compare
-from stream_monitor.capture.sound import sound
+from stream_monitor.capture.sound import decode_sound
 from stream_monitor.clock import SampleClock
-from stream_monitor.ear import Ear
+from stream_monitor.fingerprint_buffer import FingerprintBuffer
 from stream_monitor.tracker import TICK_SECONDS, Tracker
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from audio_recognition.matching import Answer
     from benchmarks.streams_script import Show, World
     from benchmarks.streams_truth import Result
-    from stream_monitor.plays import Play
+    from stream_monitor.play import Play
 
 CODECS = {"mp3": ("mp3", 128), "opus": ("opus", 48)}
 
@@ -42,7 +42,7 @@ def rehearse(world: World, show: Show, form: str) -> tuple[Result, list[float], 
 
 
 class _Heard:
-    """Hears bytes at once, and notes what is written instead of writing it."""
+    """Hears bytes at once, and queue what is written instead of writing it."""
 
     def __init__(self, world: World) -> None:
         self._match = Matcher(world.index).match
@@ -55,20 +55,20 @@ class _Heard:
         self.asked += 1
         return self._match(fingerprints)
 
-    def post(self, write: Callable[[Connection, str], None], replaces: object = None) -> None:  # noqa: ARG002 -- as StreamNotes
+    def post(self, write: Callable[[Connection, str], None], replaces: object = None) -> None:  # noqa: ARG002 -- as WriteQueue
         play: Play = write.__self__  # type: ignore[attr-defined]
         self.plays.setdefault(play, self._tracker.listened_ms / 1000)
 
     def hear(self, data: bytes) -> None:
-        ear, clock, next_look = Ear(), SampleClock(), TICK_SECONDS * SAMPLE_RATE
-        self._tracker.connected()
-        for samples in sound(_Bytes(data)):
-            ear.feed(samples)
-            clock.arrived(ear.samples, round(ear.samples / SAMPLE_RATE * 1000))
-            if ear.samples >= next_look:
-                next_look = ear.samples + TICK_SECONDS * SAMPLE_RATE
-                self._tracker.look(ear, clock)
-        self._tracker.look(ear, clock)
+        buffer, clock, next_look = FingerprintBuffer(), SampleClock(), TICK_SECONDS * SAMPLE_RATE
+        self._tracker.begin_connection()
+        for samples in decode_sound(_Bytes(data)):
+            buffer.feed(samples)
+            clock.note_arrival(buffer.samples, round(buffer.samples / SAMPLE_RATE * 1000))
+            if buffer.samples >= next_look:
+                next_look = buffer.samples + TICK_SECONDS * SAMPLE_RATE
+                self._tracker.look(buffer, clock)
+        self._tracker.look(buffer, clock)
 
 
 class _Bytes:

@@ -1,1 +1,1 @@
-"""Listens to live streams and writes down what they play: capture, detections, airings. Knows nothing of HTTP routes."""
+"""Monitoring of live streams: capture, detection, airings. What must not live here: HTTP routes."""

@@ -1,7 +1,7 @@
-"""`python -m stream_monitor`: listens to the active streams that fall to this process, and writes down what they play, until stopped.
+"""`python -m stream_monitor`: monitors the share of active streams that falls to this process, until it is stopped.
 
-Any number may run over PostgreSQL, on any machines that have the catalog and a matcher; over SQLite any number on one. SIGTERM and SIGINT
-stop it in order: others take its streams over at once. Exit code 1: the options cannot be meant; 3: the database cannot be reached.
+Any number of workers may run: over PostgreSQL on any machines that have the catalog and a matcher, over SQLite on one machine. SIGTERM and
+SIGINT stop a worker in order: others take its streams over at once. Exit code 1: an option is wrong; 3: the database cannot be reached.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from catalog_store.log import log_json
 from outbound_http import InvalidAllowListError, Outbound, read_allow_list
 from stream_monitor.capture.decoders import Decoders
 from stream_monitor.catalog import LiveCatalog
-from stream_monitor.listener import Surroundings
+from stream_monitor.listener import SharedResources
 from stream_monitor.meters import Meters
 from stream_monitor.worker import Worker
 
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 METRICS_VARIABLE = "COMPANION_METRICS"
 """Set by the server's supervisor when it starts a monitor worker (catalog_api/server/companion_processes.py)."""
 CAPACITY = 150
-"""Streams of one worker: about what a core does."""
+"""Streams of one worker: about the load of one core."""
 REFUSED, UNREACHABLE = 1, 3
 _STACK_BYTES = 1024 * 1024
-"""Of each stream's thread; the system's default is eight times that."""
+"""Stack of each stream's thread; the system's default is eight times as large."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Monitor until stopped; the exit code."""
+    """Monitor until stopped; return the exit code."""
     options = _parser().parse_args(arguments)
     log_json(options.log_level)
     threading.stack_size(_STACK_BYTES)
@@ -59,9 +59,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     catalog, matcher = LiveCatalog(options.catalog), MatcherClient(str(options.matcher_socket))
     catalog.follow()
     decoders = Decoders()
-    around = Surroundings(outbound, catalog, matcher.match_now, Meters(), decoders)
+    shared = SharedResources(outbound, catalog, matcher.match_now, Meters(), decoders)
     try:
-        Worker(engine, around, options.capacity, lease_seconds=options.lease_seconds).run(stopping, options.metrics_file)
+        Worker(engine, shared, options.capacity, lease_seconds=options.lease_seconds).run(stopping, options.metrics_file)
     finally:
         decoders.close()
         matcher.close_now()
@@ -71,10 +71,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def stay_on_one_core(number: int) -> None:
-    """Run on the `number`-th, counted round, of the cores that this process may use.
+    """Restrict this process to one of its cores: the `number`-th, modulo their count.
 
-    The interpreter runs one thread at a time, and every packet that is decoded lets go of it: threads on two idle cores fight for it with
-    system calls. 100 streams cost 20.5 ms a stream-second so, 15 s behind time, and 5.3 on one core.
+    The interpreter runs one thread at a time, and every decoded packet releases it: threads on two idle cores compete for it with system
+    calls. 100 streams cost 20.5 ms a stream-second that way and fell 15 s behind; on one core they cost 5.3 ms.
     """
     cores = sorted(os.sched_getaffinity(0))
     os.sched_setaffinity(0, {cores[number % len(cores)]})
@@ -84,8 +84,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m stream_monitor", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    told = os.environ.get("CATALOG_API_ACCOUNTS_URL", "sqlite:///accounts.db")
-    parser.add_argument("--accounts", metavar="URL", default=told, help="database of the accounts (default: CATALOG_API_ACCOUNTS_URL)")
+    url = os.environ.get("CATALOG_API_ACCOUNTS_URL", "sqlite:///accounts.db")
+    parser.add_argument("--accounts", metavar="URL", default=url, help="database of the accounts (default: CATALOG_API_ACCOUNTS_URL)")
     parser.add_argument("--catalog", metavar="DIR", type=Path, required=True, help="catalog folder that `pipeline build` published into")
     parser.add_argument("--matcher-socket", metavar="FILE", type=Path, required=True, help="Unix socket of the matcher process")
     parser.add_argument("--capacity", metavar="N", type=_count, default=CAPACITY, help="streams at most (default %(default)s)")

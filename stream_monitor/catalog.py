@@ -1,6 +1,6 @@
-"""The live catalog, as far as monitoring needs it: a recording's fingerprint, and what it is called.
+"""The part of the live catalog that monitoring needs: fingerprints and names of recordings.
 
-Follows the published snapshot as the servers do. What must not live here: looking for a recording (the matcher process does).
+Follows the published snapshot as the servers do. What must not live here: searching for a recording (the matcher process does).
 """
 
 from __future__ import annotations
@@ -25,49 +25,49 @@ if TYPE_CHECKING:
 
 
 class OpenCatalog:
-    """One snapshot, opened."""
+    """One open snapshot."""
 
     def __init__(self, snapshot: Path) -> None:
-        """`snapshot` is its folder."""
+        """Open the snapshot in the folder `snapshot`."""
         self._catalog = open_catalog(snapshot)
         self._index: Index | None = Index.open(snapshot / SERVING_FOLDER / RECOGNITION_FOLDER)
 
     def close(self) -> None:
-        """Give files and memory maps back."""
+        """Close files and memory maps."""
         self._index = None
         self._catalog.close()
 
     def references(self, recording_id: int) -> list[Reference]:
-        """The recording's fingerprints; none when the index has none of it."""
+        """Return the recording's fingerprints; an empty list when the index has none."""
         return references_in(self._index, recording_id) if self._index else []
 
     def track(self, recording_id: int) -> PlayedTrack | None:
-        """What the catalog says of it; None when it has no such recording."""
+        """Return the recording's names; None when the catalog has no such recording."""
         current = self._catalog.resolve_id(recording_id)
         body = None if current is None else self._catalog.track_body(current)
         return None if body is None else _track(json.loads(body))
 
 
 class LiveCatalog(LiveSnapshot[OpenCatalog]):
-    """Hands out the open catalog; NoSnapshotError while there is none."""
+    """The open catalog; NoSnapshotError while nothing is published."""
 
     def __init__(self, root: Path, *, look_seconds: float = 1.0) -> None:
-        """`root` is a catalog root or a snapshot's folder. Only sizes are checked: matcher and servers read contents through."""
+        """Follow `root`, a catalog root or a snapshot's folder. Only sizes are checked: matcher and servers verify contents."""
         super().__init__(root, OpenCatalog, what="catalog of the monitor", contents=False, absent=_absent, look_seconds=look_seconds)
 
     def references(self, recording_id: int) -> list[Reference]:
-        """As OpenCatalog's, of the live one."""
+        """Call the method of the live `OpenCatalog`."""
         with self.hold() as catalog:
             return catalog.references(recording_id)
 
     def track(self, recording_id: int) -> PlayedTrack | None:
-        """As OpenCatalog's, of the live one."""
+        """Call the method of the live `OpenCatalog`."""
         with self.hold() as catalog:
             return catalog.track(recording_id)
 
 
 def references_in(index: Index, recording_id: int) -> list[Reference]:
-    """All fingerprints that an index has of a recording."""
+    """Return all fingerprints of a recording in an index."""
     return [_reference(segment, int(at)) for segment in index.segments for at in np.flatnonzero(segment.ids == recording_id)]
 
 

@@ -1,7 +1,7 @@
-"""Listens to one stream in a thread of its own: connects, hears, looks every few seconds, connects again when the connection is gone.
+"""Listens to one stream in a thread of its own: connects, decodes, has the tracker decide every few seconds, and reconnects.
 
     starting -> running -> reconnecting -> running ...      -> failed when it has not run for FAILED_AFTER_SECONDS, or cannot
-What must not live here: what plays (tracker.py), who listens to what (worker.py).
+What must not live here: the decision what plays (tracker.py), the share of streams (worker.py).
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ import structlog
 
 from account_store.clock import month_of
 from account_store.streams.gaps import MONITOR, SOURCE, close_gap, open_gap, record_gap
-from account_store.streams.heard import note_heard
+from account_store.streams.heard_months import record_heard_month
 from account_store.streams.registry import FAILED, RECONNECTING, RUNNING, STARTING
-from account_store.streams.runtime import State, tell
+from account_store.streams.runtime import State, update_runtime
 from audio_recognition.chromaprint import SAMPLE_RATE
 from audio_recognition.matcher_process.errors import MatcherFailedError, MatcherUnavailableError
 from catalog_store.errors import NoSnapshotError
 from stream_monitor.capture.errors import CaptureError, DecoderError
 from stream_monitor.capture.source import Source, open_source
 from stream_monitor.clock import AirClock
-from stream_monitor.ear import Ear
+from stream_monitor.fingerprint_buffer import FingerprintBuffer
 from stream_monitor.tracker import TICK_SECONDS, Tracker
 
 if TYPE_CHECKING:
@@ -43,27 +43,27 @@ if TYPE_CHECKING:
     from stream_monitor.capture.decoders import Decoders
     from stream_monitor.catalog import LiveCatalog
     from stream_monitor.meters import Meters
-    from stream_monitor.scribe import StreamNotes
     from stream_monitor.trace import Trace
+    from stream_monitor.write_queue import WriteQueue
 
 log = structlog.get_logger("stream_monitor")
 
 FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS = 1.0, 60.0
-"""Before a connection is tried anew: the first time, doubled to the longest, each a half less at random."""
+"""Waits before the next connection: doubled from the first to the longest, each shortened by up to a half at random."""
 LASTING_WAIT_SECONDS = 300.0
-"""After an error that time alone does not mend."""
+"""Wait after an error that time alone does not mend."""
 STEADY_SECONDS = 30.0
-"""A connection that ran so long is tried anew as if for the first time."""
+"""After a connection that ran so long, waits start from the first again."""
 FAILED_AFTER_SECONDS = 300.0
 SHORTEST_GAP_MS = 3000
-"""Servers send some seconds again to who connects anew: shorter gaps are none."""
+"""Servers repeat some seconds after a reconnect: shorter gaps do not count."""
 MOST_AHEAD_SECONDS = 60.0
-"""A server that sends faster than time (a file, not a stream) is read at the pace of time, so far ahead."""
+"""A server that sends faster than real time (a file, not a stream) is read so far ahead at most."""
 
 
 @dataclass(frozen=True)
-class Surroundings:
-    """What all listeners of a worker share."""
+class SharedResources:
+    """Everything that the listeners of a worker share."""
 
     outbound: Outbound
     catalog: LiveCatalog
@@ -75,47 +75,47 @@ class Surroundings:
 
 
 class Listener:
-    """One stream. `start` it; `stop` it, then `join`."""
+    """The listener of one stream. `start` it; `stop` it, then `join`."""
 
-    def __init__(self, lease: Lease, last: Airing | None, earlier: Trace | None, notes: StreamNotes, around: Surroundings) -> None:
-        """`last`: the airing that was written last of this stream; `earlier`: what was heard last by another worker."""
+    def __init__(self, lease: Lease, last: Airing | None, earlier: Trace | None, queue: WriteQueue, shared: SharedResources) -> None:
+        """Continue after `last`, the stream's last airing, and `earlier`, the trace of another worker."""
         self._lease = lease
         self._last = last
-        self._notes = notes
-        self._around = around
+        self._queue = queue
+        self._shared = shared
         listened_ms = lease.listened_ms or round(lease.created_at.timestamp() * 1000)
-        self._tracker = Tracker(around.catalog, self._ask, notes, listened_ms, earlier)
+        self._tracker = Tracker(shared.catalog, self._ask, queue, listened_ms, earlier)
         self._stopping = threading.Event()
         self._source: Source | None = None
         self._thread = threading.Thread(target=self._run, name=f"stream-{lease.stream_id}", daemon=True)
         self._has_heard = False
         self._heard_month = ""
-        """Which one `_heard_samples` are of; a second of them makes a month that is billed."""
+        """The month of `_heard_samples`; a second of sound makes it a billed month."""
         self._heard_samples = 0
         self._unmatched_ms: int | None = None
-        """Since when the matcher has not answered."""
+        """Since when the matcher does not answer; None while it does."""
         self.late_seconds = 0.0
-        """How far behind its time the sound is heard."""
+        """Delay of the sound behind its air time."""
         self.runtime_status = STARTING
 
     @property
     def listened_ms(self) -> int | None:
-        """Until when the stream was listened to, by this worker or one before; None while it never was."""
+        """End of listening so far, by this worker or one before; None while nobody has listened."""
         return self._tracker.listened_ms if self._has_heard or self._lease.listened_ms is not None else None
 
     def start(self) -> None:
-        """Begin to listen."""
+        """Start to listen."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Listen no longer; from any thread. It ends soon, at once when it reads."""
+        """Stop to listen, from any thread. The thread ends soon; at once when it reads."""
         self._stopping.set()
         source = self._source
         if source is not None:
             source.close()
 
     def join(self, seconds: float) -> bool:
-        """Wait for its end; whether it came."""
+        """Wait for the thread's end; return whether it has ended."""
         self._thread.join(seconds)
         return not self._thread.is_alive()
 
@@ -144,94 +144,94 @@ class Listener:
                 running_at = time.monotonic()
                 attempts = 0 if running_at - began > STEADY_SECONDS else attempts
             has_failed = failure.is_lasting or time.monotonic() - running_at > FAILED_AFTER_SECONDS
-            self._failed(failure, FAILED if has_failed else RECONNECTING)
+            self._report_failure(failure, FAILED if has_failed else RECONNECTING)
             wait = min(FIRST_WAIT_SECONDS * 2**attempts, LONGEST_WAIT_SECONDS)
             attempts += 1
-            self._rest(LASTING_WAIT_SECONDS if failure.is_lasting else wait * random.uniform(0.5, 1))  # noqa: S311 -- not to come all at once
+            self._rest(LASTING_WAIT_SECONDS if failure.is_lasting else wait * random.uniform(0.5, 1))  # noqa: S311 -- spreads reconnects
 
     def _rest(self, seconds: float) -> None:
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0 and not self._stopping.wait(min(left, TICK_SECONDS)):
-            self._tracker.disconnected(_now_ms())
+            self._tracker.end_overdue_play(_now_ms())
 
     def _listen(self) -> None:
-        """One connection, to its end."""
-        ear, clock = Ear(), self._around.new_clock()
+        """Listen to one connection, to its end."""
+        buffer, clock = FingerprintBuffer(), self._shared.new_clock()
         connected_at = time.monotonic()
-        next_look = next_note = TICK_SECONDS * SAMPLE_RATE
-        self._source = source = open_source(self._around.outbound, self._lease.url)
-        self._tracker.connected()
+        next_look = next_trace = TICK_SECONDS * SAMPLE_RATE
+        self._source = source = open_source(self._shared.outbound, self._lease.url)
+        self._tracker.begin_connection()
         before_ms = self._tracker.listened_ms
         try:
-            for samples in self._around.decoders.sound(source, self._tell_format):
+            for samples in self._shared.decoders.sound(source, self._set_format):
                 if self._stopping.is_set():
                     return
-                ear.feed(samples)
-                clock.arrived(ear.samples, now_ms := _now_ms())
-                self._around.meters.heard_seconds.inc(len(samples) / SAMPLE_RATE)
+                buffer.feed(samples)
+                clock.note_arrival(buffer.samples, now_ms := _now_ms())
+                self._shared.meters.heard_seconds.inc(len(samples) / SAMPLE_RATE)
                 self._count(len(samples), now_ms)
                 if self.runtime_status != RUNNING:
                     self._has_heard = True
-                    self._around.meters.connections.inc()
-                    self._tell(RUNNING)
-                if ear.samples >= next_look:
+                    self._shared.meters.connections.inc()
+                    self._set_status(RUNNING)
+                if buffer.samples >= next_look:
                     if next_look == TICK_SECONDS * SAMPLE_RATE:
                         self._end_gap(before_ms, clock.at(0))
-                    next_look = ear.samples + TICK_SECONDS * SAMPLE_RATE
-                    next_note = ear.samples + TICK_SECONDS * SAMPLE_RATE / 2
-                    self._look(ear, clock)
-                elif ear.samples >= next_note:
-                    next_note = next_look
-                    self._tracker.note(ear, clock)
-                    self._leave_trace()
-                self.late_seconds = max(0.0, (now_ms - clock.at(ear.samples)) / 1000)
-                ahead = ear.samples / SAMPLE_RATE - (time.monotonic() - connected_at)
-                if ahead > self._around.most_ahead_seconds:
-                    self._stopping.wait(ahead - self._around.most_ahead_seconds)
+                    next_look = buffer.samples + TICK_SECONDS * SAMPLE_RATE
+                    next_trace = buffer.samples + TICK_SECONDS * SAMPLE_RATE / 2
+                    self._look(buffer, clock)
+                elif buffer.samples >= next_trace:
+                    next_trace = next_look
+                    self._tracker.update_trace(buffer, clock)
+                    self._keep_trace()
+                self.late_seconds = max(0.0, (now_ms - clock.at(buffer.samples)) / 1000)
+                ahead = buffer.samples / SAMPLE_RATE - (time.monotonic() - connected_at)
+                if ahead > self._shared.most_ahead_seconds:
+                    self._stopping.wait(ahead - self._shared.most_ahead_seconds)
         finally:
             source.close()
-            if ear.samples > next_look - TICK_SECONDS * SAMPLE_RATE:
-                self._look(ear, clock)  # what came since the last look
+            if buffer.samples > next_look - TICK_SECONDS * SAMPLE_RATE:
+                self._look(buffer, clock)  # sound since the last decision
 
     def _count(self, samples: int, now_ms: int) -> None:
-        """Note the month in which a second of sound has come, whatever is in it."""
+        """Record the month once a second of its sound has come."""
         month = month_of(_moment(now_ms))
         if month != self._heard_month:
             self._heard_month, self._heard_samples = month, 0
         before = self._heard_samples
         self._heard_samples += samples
         if before < SAMPLE_RATE <= self._heard_samples:
-            self._notes.post(lambda connection, stream_id: note_heard(connection, stream_id, month))
+            self._queue.post(lambda connection, stream_id: record_heard_month(connection, stream_id, month))
 
-    def _look(self, ear: Ear, clock: AirClock) -> None:
+    def _look(self, buffer: FingerprintBuffer, clock: AirClock) -> None:
         before = self._tracker.play
         try:
-            self._tracker.look(ear, clock)
+            self._tracker.look(buffer, clock)
             if self._tracker.play is not before:
-                self._around.meters.airings.inc()
+                self._shared.meters.airings.inc()
         except (MatcherUnavailableError, MatcherFailedError, NoSnapshotError) as error:
-            self._around.meters.questions.labels("failed").inc()
+            self._shared.meters.questions.labels("failed").inc()
             if self._unmatched_ms is None:
                 self._unmatched_ms = self._tracker.listened_ms
-                self._notes.post(_gap_opener(MONITOR, self._unmatched_ms, "recognition did not answer"))
+                self._queue.post(_build_gap_write(MONITOR, self._unmatched_ms, "recognition did not answer"))
                 log.warning("what plays is not recognised for now", stream_id=self._lease.stream_id, reason=str(error))
-        self._leave_trace()
+        self._keep_trace()
 
-    def _leave_trace(self) -> None:
+    def _keep_trace(self) -> None:
         if (trace := self._tracker.trace) is not None:
-            self._notes.leave(trace)
+            self._queue.keep_trace(trace)
 
     def _ask(self, fingerprints: Sequence[NDArray[np.uint32]]) -> Answer:
-        answer = self._around.match(fingerprints)
-        self._around.meters.questions.labels(answer.reason or "matched").inc()
+        answer = self._shared.match(fingerprints)
+        self._shared.meters.questions.labels(answer.reason or "matched").inc()
         if self._unmatched_ms is not None:
             self._unmatched_ms = None
             ended = _moment(self._tracker.listened_ms)
-            self._notes.post(lambda connection, stream_id: close_gap(connection, stream_id, ended))
+            self._queue.post(lambda connection, stream_id: close_gap(connection, stream_id, ended))
         return answer
 
     def _end_gap(self, before_ms: int, first_ms: int) -> None:
-        """Sound has come back: what lies between is a gap, unless it is short."""
+        """End the gap that lies before new sound; drop it when it is short."""
         was_listened_to = self._lease.listened_ms is not None
         started, ended = _moment(before_ms), _moment(max(before_ms, first_ms))
         is_long = first_ms - before_ms > SHORTEST_GAP_MS
@@ -241,27 +241,27 @@ class Listener:
             if is_long and was_listened_to:
                 record_gap(connection, stream_id, MONITOR, started, ended)
 
-        self._notes.post(write)
+        self._queue.post(write)
 
-    def _failed(self, failure: CaptureError, runtime_status: str) -> None:
-        self._around.meters.failures.inc()
+    def _report_failure(self, failure: CaptureError, runtime_status: str) -> None:
+        self._shared.meters.failures.inc()
         if isinstance(failure, DecoderError):
-            self._around.meters.decoder_failures.inc()
+            self._shared.meters.decoder_failures.inc()
         log.info("a stream is not heard", stream_id=self._lease.stream_id, runtime_status=runtime_status, reason=str(failure))
-        self._notes.post(_gap_opener(SOURCE, self._tracker.listened_ms, str(failure)))
-        self._tell(runtime_status, str(failure))
+        self._queue.post(_build_gap_write(SOURCE, self._tracker.listened_ms, str(failure)))
+        self._set_status(runtime_status, str(failure))
 
-    def _tell(self, runtime_status: str, error: str | None = None) -> None:
+    def _set_status(self, runtime_status: str, error: str | None = None) -> None:
         self.runtime_status = runtime_status
         state, now = State(runtime_status, error), datetime.now(UTC)
-        self._notes.post(lambda connection, stream_id: tell(connection, stream_id, state, now))
+        self._queue.post(lambda connection, stream_id: update_runtime(connection, stream_id, state, now))
 
-    def _tell_format(self, audio_format: str) -> None:
+    def _set_format(self, audio_format: str) -> None:
         state, now = State(self.runtime_status, audio_format=audio_format), datetime.now(UTC)
-        self._notes.post(lambda connection, stream_id: tell(connection, stream_id, state, now))
+        self._queue.post(lambda connection, stream_id: update_runtime(connection, stream_id, state, now))
 
 
-def _gap_opener(cause: str, started_ms: int, detail: str) -> Callable[[Connection, str], None]:
+def _build_gap_write(cause: str, started_ms: int, detail: str) -> Callable[[Connection, str], None]:
     return lambda connection, stream_id: open_gap(connection, stream_id, cause, _moment(started_ms), detail)
 
 

@@ -1,4 +1,4 @@
-"""What a monitor worker counts, for Prometheus; each name stands in docs/reference/metrics.md."""
+"""The Prometheus metrics of a monitor worker; docs/reference/metrics.md describes each."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 
 class Meters:
-    """Of one process; from any thread."""
+    """The metrics of one process. Thread-safe."""
 
     def __init__(self) -> None:
-        """All at nought."""
+        """Start with zeroed metrics."""
         self._registry = registry = CollectorRegistry()
         self.streams = Gauge("monitor_streams", "Streams that this worker has, by how they go", ["runtime_status"], registry=registry)
         self.capacity = Gauge("monitor_capacity", "Streams that this worker can take", registry=registry)
@@ -28,8 +28,8 @@ class Meters:
         self.questions = Counter("monitor_questions", "Questions to the matcher, by what became of them", ["outcome"], registry=registry)
         self.lost_leases = Counter("monitor_lost_leases", "Streams that another worker took over", registry=registry)
         self.late_seconds = Gauge("monitor_late_seconds", "The most that a stream's sound is behind its time", registry=registry)
-        self.dropped_writes = Counter("monitor_dropped_writes", "Notes that could not be written, through a bug", registry=registry)
+        self.dropped_writes = Counter("monitor_dropped_writes", "WriteSink that could not be written, through a bug", registry=registry)
 
     def write(self, file: Path) -> None:
-        """All of them in Prometheus' text form, whole or not at all."""
+        """Write all metrics to a file in Prometheus' text format, atomically."""
         write_to_textfile(str(file), self._registry)

@@ -1,8 +1,8 @@
-"""A recording's own fingerprint, laid beside what is heard: does it still play, where did it begin, where did it stop.
+"""Comparison of a recording's own fingerprint with a stream: whether it still plays, where it began, where it stopped.
 
-The matcher names a recording in a window of audio; its fingerprint then tells item by item what is it and what is not. That is cheap (no
-search), finds ends to within a second, and follows a track through passages that no search would find (a voice over it).
-What must not live here: what an airing is (tracker.py).
+The matcher names a recording in a window of audio. The recording's fingerprint then tells item by item whether the sound is this recording.
+That needs no search, finds ends to within a second, and follows a track through passages that no search would find (a voice over it).
+What must not live here: the meaning of an airing (tracker.py).
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _BITS: Final = 32
-_RUN = 13
-"""Stored items, 3.2 s: what is judged together."""
-_LIKE = 0.28
-"""Share of differing bits in a run that is the recording: a voice over it makes .17, other music .4 and more."""
+_RUN_ITEMS = 13
+"""Stored items that are judged together: 3.2 s."""
+_MATCHING_RATE = 0.28
+"""Share of differing bits below which a run is the recording: a voice over it makes .17, other music .4 and more."""
 FEWEST_ITEMS = 40
-"""To find a place in a recording by comparing alone."""
+"""Items needed to find a place in a recording by comparison alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Item i heard at `phase` is item i + shift of the recording."""
+    """A match of positions: item i of the connection at `phase` is item i + shift of the recording."""
 
     phase: int
     shift: int
@@ -37,7 +37,7 @@ class Place:
 
     @property
     def origin(self) -> float:
-        """The sample of the connection at which the recording begins; below zero when that was before."""
+        """The connection's sample at which the recording begins; negative when it began before the connection."""
         return PHASES[self.phase] - self.shift * HOP_SAMPLES
 
 
@@ -49,20 +49,23 @@ class Reference:
     stored: NDArray[np.uint32]
     """Every STORE_STRIDE-th item."""
     seconds: float
-    """How long the recording lasts; its fingerprint may cover less."""
+    """Length of the recording; its fingerprint may cover less."""
 
     @property
     def items(self) -> int:
-        """How many items its fingerprint has, to within one."""
+        """Number of items of its fingerprint, to within one."""
         return len(self.stored) * STORE_STRIDE
 
     @property
     def covered_seconds(self) -> float:
-        """How much of the recording the fingerprint covers."""
+        """Seconds of the recording that the fingerprint covers."""
         return max(0, self.items - 1) * HOP_SAMPLES / SAMPLE_RATE + FIRST_ITEM_SECONDS
 
-    def place(self, heard: tuple[int, NDArray[np.uint32]], shifts: NDArray[np.int64]) -> Place | None:
-        """Where of `shifts` (int64 [k]) the heard items fit best; `heard` as of Ear.since. None when they lie outside of it everywhere."""
+    def find_place(self, heard: tuple[int, NDArray[np.uint32]], shifts: NDArray[np.int64]) -> Place | None:
+        """Return the best of `shifts` (int64 [k]) for the heard items; None when too few lie within the recording at all of them.
+
+        `heard` has the form of `FingerprintBuffer.read_since`.
+        """
         first, items = heard
         count = items.shape[1]
         in_recording = -(-(first + shifts) // STORE_STRIDE)
@@ -80,33 +83,33 @@ class Reference:
         phase, best = np.unravel_index(int(rates.argmin()), rates.shape)
         return Place(int(phase), int(shifts[best]), float(rates[phase, best]))
 
-    def everywhere(self, heard: tuple[int, NDArray[np.uint32]]) -> NDArray[np.int64]:
-        """All shifts at which enough of what was heard lies within the recording."""
+    def list_shifts(self, heard: tuple[int, NDArray[np.uint32]]) -> NDArray[np.int64]:
+        """Return all shifts at which enough of the heard items lie within the recording."""
         first, items = heard
         enough = min(items.shape[1], FEWEST_ITEMS)
         return np.arange(enough - items.shape[1] - first, self.items - enough - first + 1)
 
-    def like(self, place: Place, heard: tuple[int, NDArray[np.uint32]]) -> NDArray[np.int64]:
-        """Numbers of the heard items at which the recording plays: the middles of runs that are like it, ascending.
+    def find_matching_items(self, place: Place, heard: tuple[int, NDArray[np.uint32]]) -> NDArray[np.int64]:
+        """Return the numbers of the heard items at which the recording plays: the middles of matching runs, ascending.
 
-        Items at both ends of a stretch are told by the half of a run that is there.
+        At both ends of a stretch half a run decides.
         """
         first, items = heard
         last = first + items.shape[1]
         start = max(0, -(-(first + place.shift) // STORE_STRIDE))
         end = min(len(self.stored), -(-(last + place.shift) // STORE_STRIDE))
-        if end - start < _RUN // 2 + 1:
+        if end - start < _RUN_ITEMS // 2 + 1:
             return np.zeros(0, np.int64)
         numbers = np.arange(start, end) * STORE_STRIDE - place.shift
         rates = np.bitwise_count(self.stored[start:end] ^ items[place.phase, numbers - first]) / _BITS
         sums = np.concatenate([[0.0], np.cumsum(rates)])
         middles = np.arange(len(rates))
-        low, high = np.maximum(0, middles - _RUN // 2), np.minimum(len(rates), middles + _RUN // 2 + 1)
-        found: NDArray[np.int64] = numbers[(sums[high] - sums[low]) / (high - low) < _LIKE]
+        low, high = np.maximum(0, middles - _RUN_ITEMS // 2), np.minimum(len(rates), middles + _RUN_ITEMS // 2 + 1)
+        found: NDArray[np.int64] = numbers[(sums[high] - sums[low]) / (high - low) < _MATCHING_RATE]
         return found
 
-    def unlike(self, place: Place, heard: tuple[int, NDArray[np.uint32]]) -> float:
-        """Share of bits in which the heard items differ from the recording's there; 0 when there are none to compare."""
+    def measure_difference(self, place: Place, heard: tuple[int, NDArray[np.uint32]]) -> float:
+        """Return the share of bits in which the heard items differ from the recording at `place`; 0 when there are none to compare."""
         first, items = heard
         start = max(0, -(-(first + place.shift) // STORE_STRIDE))
         end = max(start, min(len(self.stored), -(-(first + items.shape[1] + place.shift) // STORE_STRIDE)))

@@ -1,5 +1,5 @@
-"""Live streams: which are monitored, by whom, and what was heard on them.
+"""Live streams: their registration, the leases of workers, and the airings.
 
-tables.py is the schema. registry.py is what an account does with its streams; leases.py how workers share them; airings.py and gaps.py what
-a worker writes, under its lease; history.py and report.py what is read of it. What must not live here: sound (`stream_monitor`), HTTP.
+tables.py is the schema. Accounts register streams (registry.py), workers share them (leases.py) and write airings and gaps under their
+leases (airings.py, gaps.py). history.py and report.py read. What must not live here: sound (`stream_monitor`), HTTP.
 """

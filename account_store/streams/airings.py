@@ -1,10 +1,10 @@
-"""Airings as a worker writes them: one row for one play of one recording, however often and by however many workers it was heard.
+"""Writes airings: one row for one play of one recording, however often and by however many workers it was heard.
 
     start ... extend ... extend ... close        one airing of a stream is open at a time (an index of the database holds it)
 
-Two rows never stand for one airing: `start` goes on with the row of the same recording whose anchor is within SAME_AIRING_MS, open or
-ended. The caller's transaction holds the stream's row (leases.hold, or the registry's lock), so two workers never look and write at once.
-What must not live here: when a detection is good enough (`stream_monitor`), reading for reports (history.py, report.py).
+Two rows never stand for one airing: `start` continues the row of the same recording whose anchor is within SAME_AIRING_MS, open or ended.
+The caller's transaction holds the stream's row (leases.hold, or the registry's lock), so two workers never read and write at once.
+What must not live here: the judgement of detections (`stream_monitor`), reading for reports (history.py, report.py).
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Row
 
 SAME_AIRING_MS = 3000
-"""Anchors of one airing differ by decoding, buffering and clocks; those of two plays of one recording by the time in between."""
+"""Anchors of one airing differ by decoding, buffering and clocks; anchors of two plays by the time in between."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlayedTrack:
-    """What the catalog says of a recording at the time of its airing: kept, whatever becomes of the recording."""
+    """The catalog's names of a recording at the time of its airing. They stay, whatever becomes of the recording."""
 
     recording_id: int
     title: str
@@ -40,13 +40,13 @@ class PlayedTrack:
 
 @dataclass(frozen=True, slots=True)
 class Hearing:
-    """What is known of one play so far. Times are Unix milliseconds, on the air."""
+    """One play so far. Times are Unix milliseconds on the air."""
 
     anchor_ms: int
-    """When the recording's first sample was or would have been on the air."""
+    """Air time of the recording's first sample, played or not."""
     started_ms: int
     heard_ms: int
-    """Until when."""
+    """End of the last detection."""
     confidence: float
     """The best of its detections, .5 to 1."""
     detection_count: int
@@ -54,7 +54,7 @@ class Hearing:
 
 @dataclass(frozen=True, slots=True)
 class Airing:
-    """A row, for the worker that goes on with it."""
+    """A row, for the worker that continues it."""
 
     airing_id: int
     stream_id: str
@@ -64,25 +64,25 @@ class Airing:
 
 
 def start(connection: Connection, stream_id: str, track: PlayedTrack, hearing: Hearing) -> int:
-    """The id of this airing's row: a new one, announced as `stream.track_started`, or the one that it goes on with.
+    """Return the id of this airing's row: a new row, announced as `stream.track_started`, or the row that it continues.
 
-    Another airing that is open ends where it was heard last.
+    Another open airing of the stream ends at its last detection.
     """
     same = _same(connection, stream_id, track.recording_id, hearing.anchor_ms)
     close_open(connection, stream_id, but=same.airing_id if same else None)
     if same is not None:
-        extend(connection, same.airing_id, replace(hearing, anchor_ms=same.anchor_ms))  # or it would creep away from later ones
+        extend(connection, same.airing_id, replace(hearing, anchor_ms=same.anchor_ms))  # the first anchor stays, or it would drift
         return int(same.airing_id)
     columns = {"stream_id": stream_id, "recording_id": track.recording_id, "title": track.title, "artist": track.artist, "isrc": track.isrc}
     values = {**columns, "track_seconds": track.seconds, "started_at": _moment(hearing.started_ms), **_columns(hearing)}
     airing_id = new_id(connection.execute(airing.insert().values(values)))
     _unpack(connection, stream_id, _moment(hearing.started_ms))
-    events.track_started(connection, _row(connection, airing_id))
+    events.emit_track_started(connection, _row(connection, airing_id))
     return airing_id
 
 
 def extend(connection: Connection, airing_id: int, hearing: Hearing) -> None:
-    """It was heard until later. An airing that had ended (a long talk-over) is open again; nothing is announced twice."""
+    """Extend an airing. One that had ended (a long talk-over) opens again; nothing is announced twice."""
     row = _row(connection, airing_id)
     heard_ms = max(hearing.heard_ms, row.heard_ms)
     confidence = max(hearing.confidence, row.confidence)
@@ -97,7 +97,7 @@ def extend(connection: Connection, airing_id: int, hearing: Hearing) -> None:
 
 
 def close_open(connection: Connection, stream_id: str, *, but: int | None = None) -> None:
-    """End the stream's open airing, if any, where it was heard last. `but`: an airing to leave open."""
+    """End the stream's open airing, if any, at its last detection. `but` names an airing to leave open."""
     is_open = (airing.c.stream_id == stream_id) & airing.c.ended_at.is_(None)
     row = connection.execute(select(airing).where(is_open)).one_or_none()
     if row is not None and row.airing_id != but:
@@ -105,7 +105,7 @@ def close_open(connection: Connection, stream_id: str, *, but: int | None = None
 
 
 def close(connection: Connection, airing_id: int, ended_ms: int) -> None:
-    """It ended then, and is announced as `stream.track_ended`; once more when another end was written before."""
+    """End an airing and announce `stream.track_ended`, once more when another end was written before."""
     row = _row(connection, airing_id)
     end = max(row.started_ms, ended_ms)
     duration = _seconds(end - row.started_ms)
@@ -114,17 +114,17 @@ def close(connection: Connection, airing_id: int, ended_ms: int) -> None:
         return
     connection.execute(airing.update().where(airing.c.airing_id == airing_id).values(values))
     _unpack(connection, row.stream_id, row.started_at)
-    events.track_ended(connection, _row(connection, airing_id))
+    events.emit_track_ended(connection, _row(connection, airing_id))
 
 
 def _unpack(connection: Connection, stream_id: str, started_at: datetime) -> None:
-    """Reports read the day anew: what was found while the database was away for long is written when the day is packed already."""
+    """Delete the packed day, so that reports read it anew: a monitor may write late, after the database was away for long."""
     is_its = (airplay_day.c.stream_id == stream_id) & (airplay_day.c.day == day_of(started_at))
     connection.execute(airplay_day.delete().where(is_its))
 
 
-def latest(connection: Connection, stream_id: str) -> Airing | None:
-    """The airing of the stream that was heard last, open or ended: what a worker that takes over goes on with."""
+def find_latest(connection: Connection, stream_id: str) -> Airing | None:
+    """Return the stream's last airing, open or ended, for the worker that takes over; None when there is none."""
     query = select(airing).where(airing.c.stream_id == stream_id).order_by(airing.c.started_at.desc(), airing.c.airing_id.desc()).limit(1)
     row = connection.execute(query).one_or_none()
     if row is None:
@@ -155,5 +155,5 @@ def _seconds(milliseconds: int) -> int:
 
 
 def _moment(milliseconds: int) -> datetime:
-    """To the nearest second: columns of times hold whole seconds."""
+    """Round to the nearest second: columns of times hold whole seconds."""
     return datetime.fromtimestamp(_seconds(milliseconds), UTC)

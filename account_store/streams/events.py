@@ -1,8 +1,8 @@
-"""What subscribers are told of streams: the payloads of `stream.track_started`, `stream.track_ended` and `stream.status_changed`.
+"""The events of streams: payloads of `stream.track_started`, `stream.track_ended` and `stream.status_changed`.
 
-Each goes into the outbox in the transaction that changes the row it tells of: none is lost, none tells of what did not happen. An airing
-that ended and then goes on (a long talk-over) is announced as ended once more: the later event with the same `airing_id` replaces the
-earlier. What must not live here: how events are delivered (account_store/webhooks).
+Each goes into the outbox in the transaction that changes its row: none is lost, and none reports a change that was rolled back. An airing
+that ended and then continues (a long talk-over) is announced as ended once more: the later event with the same `airing_id` replaces the
+earlier one. What must not live here: delivery (webhook_delivery).
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Row
 
 
-def track_started(connection: Connection, airing: Row[Any]) -> None:
-    """A row of `airing` is new."""
+def emit_track_started(connection: Connection, airing: Row[Any]) -> None:
+    """Emit the event of a new row of `airing`."""
     _emit(connection, airing.stream_id, TRACK_STARTED, _airing(airing), airing.started_at)
 
 
-def track_ended(connection: Connection, airing: Row[Any]) -> None:
-    """A row of `airing` has ended."""
+def emit_track_ended(connection: Connection, airing: Row[Any]) -> None:
+    """Emit the event of a row of `airing` that has ended."""
     payload = {**_airing(airing), "ended_at": rfc3339(airing.ended_at), "duration_seconds": airing.duration_seconds}
     _emit(connection, airing.stream_id, TRACK_ENDED, payload, airing.ended_at)
 
 
-def status_changed(connection: Connection, stream_id: str, before: str, changed_at: datetime) -> None:
-    """The stream's `runtime_status` is another than `before`."""
+def emit_status_changed(connection: Connection, stream_id: str, before: str, changed_at: datetime) -> None:
+    """Emit the change of a stream's `runtime_status` from `before`."""
     row = connection.execute(select(stream).where(stream.c.stream_id == stream_id)).one()
     payload = {"runtime_status": row.runtime_status, "previous_runtime_status": before, "status": row.status, "last_error": row.last_error}
     _emit(connection, stream_id, STATUS_CHANGED, payload, changed_at)

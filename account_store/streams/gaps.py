@@ -1,7 +1,7 @@
-"""Times at which an active stream was not listened to, for who reconciles the report: what aired then is not in it.
+"""Gaps: times at which nobody listened to an active stream. Airings of these times are missing in reports.
 
-One gap of a stream is open at a time. The caller's transaction holds the stream's row. What must not live here: why a source went away in
-detail (the stream's `last_error`).
+One gap of a stream is open at a time. The caller's transaction holds the stream's row. What must not live here: details of a source's fault
+(the stream's `last_error`).
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 SOURCE, MONITOR = CAUSES = ("source", "monitor")
-"""The stream was away, or refused us, or sent no sound; no worker had it, or its worker died."""
+"""`source`: the stream was away, refused us, or sent no sound. `monitor`: no worker had it, or its worker died."""
 
 
 def open_gap(connection: Connection, stream_id: str, cause: str, started_at: datetime, detail: str | None = None) -> None:
-    """A gap begins, unless one is open."""
+    """Begin a gap, unless one is open."""
     if _is_open(connection, stream_id):
         return
     row = {"stream_id": stream_id, "cause": cause, "started_at": started_at, "detail": detail}
@@ -30,7 +30,7 @@ def open_gap(connection: Connection, stream_id: str, cause: str, started_at: dat
 
 
 def close_gap(connection: Connection, stream_id: str, ended_at: datetime, *, drop: bool = False) -> None:
-    """The open gap, if any, ends; with `drop` it was too short to be one."""
+    """End the open gap, if any; with `drop` delete it, because it was too short."""
     is_open = (stream_gap.c.stream_id == stream_id) & stream_gap.c.ended_at.is_(None)
     if drop:
         connection.execute(stream_gap.delete().where(is_open))
@@ -39,7 +39,7 @@ def close_gap(connection: Connection, stream_id: str, ended_at: datetime, *, dro
 
 
 def record_gap(connection: Connection, stream_id: str, cause: str, started_at: datetime, ended_at: datetime) -> None:
-    """A gap that is over already, unless one is known that overlaps it."""
+    """Record a gap that is over, unless a recorded one overlaps it."""
     overlaps = (stream_gap.c.started_at < ended_at) & (stream_gap.c.ended_at.is_(None) | (stream_gap.c.ended_at > started_at))
     known = select(stream_gap.c.gap_id).where(stream_gap.c.stream_id == stream_id, overlaps).limit(1)
     if connection.execute(known).first() is None:

@@ -1,10 +1,10 @@
-"""What was heard on a stream, airing by airing: the running log, what is on now, when nobody listened. Reads only.
+"""Reads airings of streams: the log of a stream, the tracks that are on air now, and the gaps.
 
     accounts.history.page(stream_id, limit=20)          # newest first
-    accounts.history.on_air([stream_id, ...])           # by stream, what is heard at this moment
+    accounts.history.on_air([stream_id, ...])           # the present airing of each stream
 
-Titles are those that the catalog had when the track aired; what it calls it now is the API's to say. Whose stream it is was checked by
-registry.py. What must not live here: writing (airings.py, gaps.py), months of airings at once (report.py).
+Titles are those of the catalog at the time of the airing; the API adds present ones. The caller has checked the owner (registry.py). What
+must not live here: writing (airings.py, gaps.py), months of airings at once (report.py).
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from account_store.clock import Clock
 
 STILL_HEARD_SECONDS = 30
-"""How long ago an airing was heard that is on now: windows of 12 s are looked at every 5 s, so two that found nothing may lie between."""
+"""An airing that was heard so recently is on air. Windows of 12 s are matched every 5 s, so two may find nothing in between."""
 
 
 @dataclass(frozen=True, slots=True)
 class Airing:
-    """One play of one recording. `duration_seconds` is its length so far while `ended_at` is None."""
+    """One play of one recording. While `ended_at` is None, `duration_seconds` is its length so far."""
 
     airing_id: int
     stream_id: str
@@ -49,17 +49,17 @@ class Airing:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Time that nobody listened to; open while `ended_at` is None."""
+    """A time without listening; open while `ended_at` is None."""
 
     started_at: datetime
     ended_at: datetime | None
     cause: str
-    """`source`: the stream was away; `monitor`: we were."""
+    """`source`: the stream was away; `monitor`: no worker listened."""
     detail: str | None
 
 
 class Place(NamedTuple):
-    """Where a page of airings ended."""
+    """The end of a page of airings."""
 
     started_at: datetime
     airing_id: int
@@ -70,10 +70,10 @@ _GAP_COLUMNS = [stream_gap.c[field.name] for field in fields(Gap)]
 
 
 class History:
-    """What was heard on the streams of one database."""
+    """Reads the airings of one database."""
 
     def __init__(self, engine: Engine, clock: Clock) -> None:
-        """Over an open database."""
+        """Read an open database."""
         self._engine = engine
         self._clock = clock
 
@@ -86,7 +86,7 @@ class History:
         since: datetime | None = None,
         until: datetime | None = None,
     ) -> list[Airing]:
-        """Newest first, at most `limit`, those after the place `behind` in that order; that began from `since` and before `until`."""
+        """Return at most `limit` airings, newest first, after the place `behind`, that began from `since` to before `until`."""
         query = select(*_COLUMNS).where(airing.c.stream_id == stream_id)
         query = query.order_by(airing.c.started_at.desc(), airing.c.airing_id.desc()).limit(limit)
         if behind is not None:
@@ -99,7 +99,7 @@ class History:
             return [_airing(row) for row in connection.execute(query)]
 
     def on_air(self, stream_ids: Sequence[str]) -> dict[str, Airing]:
-        """By stream what is heard now; a stream that plays nothing known, or that nobody hears at the moment, is absent."""
+        """Return the present airing by stream. A stream that plays nothing known, or that is not running, is absent."""
         heard_since = int(self._clock().timestamp() * 1000) - STILL_HEARD_SECONDS * 1000
         query = select(*_COLUMNS).join(stream, stream.c.stream_id == airing.c.stream_id)
         query = query.where(airing.c.ended_at.is_(None), airing.c.heard_ms >= heard_since, stream.c.runtime_status == RUNNING)
@@ -108,7 +108,7 @@ class History:
         return {row.stream_id: _airing(row) for part in rows for row in part}
 
     def gaps(self, stream_id: str, since: datetime, until: datetime) -> list[Gap]:
-        """Oldest first, those that have a part in the time from `since` to before `until`."""
+        """Return the gaps that overlap the time from `since` to before `until`, oldest first."""
         query = select(*_GAP_COLUMNS).where(stream_gap.c.stream_id == stream_id, stream_gap.c.started_at < until)
         query = query.where(stream_gap.c.ended_at.is_(None) | (stream_gap.c.ended_at > since)).order_by(stream_gap.c.started_at)
         with reading(self._engine) as connection:
@@ -116,7 +116,7 @@ class History:
 
 
 _MOST_VALUES = 500
-"""In one statement."""
+"""Values in one statement."""
 
 
 def _slices(values: Sequence[str]) -> list[Sequence[str]]:
@@ -124,7 +124,7 @@ def _slices(values: Sequence[str]) -> list[Sequence[str]]:
 
 
 def _bound(place: Place) -> tuple[Any, Any]:
-    """The values with their columns' types: a bare tuple has none, and datetimes would reach SQLite in another spelling."""
+    """Return the values with their columns' types. A bare tuple has none, and SQLite would get datetimes in another format."""
     return literal(place.started_at, airing.c.started_at.type), literal(place.airing_id, airing.c.airing_id.type)
 
 

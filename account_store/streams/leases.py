@@ -1,15 +1,15 @@
-"""Who monitors which stream: workers claim streams for a while, renew, and take over what a dead worker held.
+"""Leases on streams: workers claim streams for a while, renew, and take over the streams of a dead worker.
 
     leases = Leases(engine, "host-4711", capacity=100)
-    mine = leases.claim()                       # streams that are free, up to this worker's share
-    lost = leases.renew(mine)                   # every few seconds; the lost ones belong to another by now
+    mine = leases.claim()                       # free streams, up to this worker's share
+    lost = leases.renew(mine)                   # every few seconds; another worker has the lost ones
     with engine.begin() as connection:
         hold(connection, lease)                 # LeaseLostError: write nothing
         airings.extend(connection, ...)
 
-Every claim counts the stream's `lease_token` up, and `hold` compares it under the row's lock: a worker that was away (suspended, cut off)
-and comes back can write nothing. Time is the database's, so that clocks of machines need not agree. Workers share by capacity: none takes
-more than its part of the active streams, so one that starts later gets some, too.
+Each claim increments the stream's `lease_token`, and `hold` compares it under the row's lock: a worker that comes back from a suspension or
+a network fault can write nothing. Time is the database's, so that the clocks of machines need not agree. Workers share by capacity: none
+takes more than its part of the active streams, so that one that starts later gets some, too.
 What must not live here: sound (`stream_monitor`).
 """
 
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
 LEASE_SECONDS = 10.0
-"""A worker that died is taken over from after so long; renew at a fifth of it."""
+"""The streams of a dead worker are free after so long. Renew at a fifth of it."""
 
 
 class LeaseLostError(AccountError):
-    """The stream was stopped, or another worker has it: whoever held it must write no more."""
+    """The stream was stopped, or another worker has it. The former holder must not write."""
 
     code = "lease_lost"
 
@@ -52,24 +52,24 @@ class Lease:
     token: int
     created_at: datetime
     listened_ms: int | None
-    """Until when an earlier worker listened, Unix milliseconds; None for a stream that was never heard."""
+    """End of an earlier worker's listening, Unix milliseconds; None for a stream that was never heard."""
 
 
 class Leases:
     """The leases of one worker. Calls come from one thread."""
 
     def __init__(self, engine: Engine, worker_id: str, capacity: int, seconds: float = LEASE_SECONDS) -> None:
-        """`worker_id` is this process's alone; `capacity`: how many streams it can take; `seconds`: how long a lease holds."""
+        """Hold leases of `seconds` on at most `capacity` streams. No other process has this `worker_id`."""
         self._engine = engine
         self._worker_id = worker_id
         self._capacity = capacity
         self._milliseconds = round(seconds * 1000)
 
     def claim(self, held: int = 0) -> list[Lease]:
-        """Free streams, longest waiting first, for a worker that has `held`: no more than its share. Tells that the worker lives."""
+        """Claim free streams, longest waiting first, up to the share of a worker that has `held`. Marks the worker as alive."""
         with self._engine.begin() as connection:
             now = now_ms(connection)
-            self._tell_alive(connection, now)
+            self._mark_alive(connection, now)
             wanted = self._share(connection, now) - held
             if wanted <= 0:
                 return []
@@ -84,16 +84,16 @@ class Leases:
         return [Lease(*row) for row in rows]
 
     def surplus(self, held: int) -> int:
-        """How many of `held` streams are more than this worker's share: others have room for them."""
+        """Return by how many `held` streams exceed this worker's share: other workers have room for them."""
         with self._engine.begin() as connection:
             return max(0, held - self._share(connection, now_ms(connection)))
 
     def renew(self, leases: Iterable[Lease], listened_ms: Mapping[str, int] | None = None) -> list[Lease]:
-        """Hold them for longer; those that are no longer this worker's. `listened_ms`: per stream until when it was listened to."""
+        """Extend the leases; return the lost ones. `listened_ms`: end of listening of each stream."""
         leases = list(leases)
         with self._engine.begin() as connection:
             now = now_ms(connection)
-            self._tell_alive(connection, now)
+            self._mark_alive(connection, now)
             is_mine = stream.c.worker_id == self._worker_id
             mine = connection.execute(select(stream.c.stream_id, stream.c.lease_token).where(is_mine))
             tokens = {row.stream_id: row.lease_token for row in mine}
@@ -106,17 +106,17 @@ class Leases:
         return [lease for lease in leases if lease not in kept]
 
     def release(self, leases: Iterable[Lease]) -> None:
-        """Give them up: another worker may take them at once."""
+        """End the leases: other workers may take the streams at once."""
         with self._engine.begin() as connection:
             for lease in leases:
                 connection.execute(stream.update().where(_is_held(lease)).values(worker_id=None, lease_ends_ms=None))
 
     def leave(self) -> None:
-        """This worker ends: it counts no longer when streams are shared."""
+        """Remove this worker from the workers that share the streams."""
         with self._engine.begin() as connection:
             connection.execute(monitor_worker.delete().where(monitor_worker.c.worker_id == self._worker_id))
 
-    def _tell_alive(self, connection: Connection, now: int) -> None:
+    def _mark_alive(self, connection: Connection, now: int) -> None:
         is_me = monitor_worker.c.worker_id == self._worker_id
         values = {"capacity": self._capacity, "alive_until_ms": now + self._milliseconds}
         if not connection.execute(monitor_worker.update().where(is_me).values(values)).rowcount:
@@ -133,14 +133,14 @@ class Leases:
 
 
 def hold(connection: Connection, lease: Lease) -> None:
-    """Lock the stream's row for this transaction and make sure that it is still the lease's; LeaseLostError when not."""
+    """Lock the stream's row for this transaction; LeaseLostError when the lease does not hold any more."""
     mine = select(stream.c.stream_id).where(_is_held(lease)).with_for_update()
     if connection.execute(mine).first() is None:
         raise LeaseLostError(f"stream {lease.stream_id} was stopped or is another worker's")
 
 
 def now_ms(connection: Connection) -> int:
-    """The database's time, Unix milliseconds."""
+    """Return the database's time in Unix milliseconds."""
     if connection.dialect.name == SQLITE:
         return int(connection.scalar(text("SELECT CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)")) or 0)
     return int(connection.scalar(text("SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)")) or 0)

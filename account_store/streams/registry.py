@@ -1,10 +1,10 @@
-"""The streams of accounts: registered, listed, stopped. What a worker tells of them is in leases.py, what was heard in airings.py.
+"""Registration of streams: create, list, stop. Workers' leases are in leases.py, airings in airings.py.
 
     made = accounts.streams.create(account_id, "https://radio.example.org/live.mp3", "Radio")
     accounts.streams.stop(account_id, made.stream_id)
 
-A new stream is monitored as soon as a worker looks (a second or so). A stopped one stays, with its airings, and is never monitored again.
-What must not live here: whether the account may have streams (a card), whether the address may be asked (outbound_http).
+A worker claims a new stream within a second or so. A stopped stream stays, with its airings, and is never monitored again. What must not
+live here: whether the account may have streams (a card), whether its address is allowed (outbound_http).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from account_store.errors import InvalidValueError, StateError, UnknownError
 from account_store.opaque_ids import new_opaque_id
 from account_store.schema import account
 from account_store.streams.airings import close_open
-from account_store.streams.events import status_changed
+from account_store.streams.events import emit_status_changed
 from account_store.streams.gaps import close_gap
 from account_store.streams.tables import stream
 from outbound_http import InvalidAddressError, parse_target
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 ACTIVE, STOPPED = "active", "stopped"
 STARTING, RUNNING, RECONNECTING, FAILED = "starting", "running", "reconnecting", "failed"
 RUNTIME_STATUSES = (STARTING, RUNNING, RECONNECTING, FAILED, STOPPED)
-"""Failed: it needs somebody; a worker still tries now and then (contract G2)."""
+"""Failed: somebody must act. A worker still tries now and then (contract G2)."""
 LONGEST_NAME = 200
 LONGEST_URL = 2000
 _ESCAPED = re.compile(r"%([0-9A-Fa-f]{2})")
@@ -47,13 +47,13 @@ class StreamExistsError(StateError):
     code = "stream_exists"
 
     def __init__(self, stream_id: str) -> None:
-        """`stream_id` does so."""
+        """Name the stream that does."""
         super().__init__(f"stream {stream_id} monitors this address already")
         self.stream_id = stream_id
 
 
 class TooManyStreamsError(StateError):
-    """The account has as many active streams as it may have."""
+    """The account has its largest number of active streams."""
 
     code = "stream_limit"
 
@@ -74,11 +74,11 @@ class Stream:
     runtime_status: str
     """One of RUNTIME_STATUSES."""
     last_error: str | None
-    """Why it is not running, or the last time was not."""
+    """The last reason why it was not running."""
     last_error_at: datetime | None
     last_recognized_at: datetime | None
     audio_format: str | None
-    """As found when it was last opened: `mp3, 44100 Hz, stereo`."""
+    """The format of the last connection: `mp3, 44100 Hz, stereo`."""
 
 
 _COLUMNS = [stream.c[field.name] for field in fields(Stream)]
@@ -88,27 +88,27 @@ class Streams:
     """The streams of one database."""
 
     def __init__(self, engine: Engine, clock: Clock) -> None:
-        """Over an open database."""
+        """Use an open database."""
         self._engine = engine
         self._clock = clock
 
     def create(self, account_id: int, url: str, name: str, *, most: int | None = None) -> Stream:
-        """A new, active stream that waits for a worker. InvalidValueError for a text that is blank or too long.
+        """Create an active stream, which waits for a worker. InvalidValueError: a text is blank or too long.
 
-        StreamExistsError: an active stream of the account has that address, in whatever spelling; TooManyStreamsError: it has `most`.
+        StreamExistsError: an active stream of the account has that address, in any spelling. TooManyStreamsError: the account has `most`.
         """
         if not name.strip() or len(name) > LONGEST_NAME:
             raise InvalidValueError(f"a stream's name has 1 to {LONGEST_NAME} characters")
         if not url.strip() or len(url) > LONGEST_URL:
             raise InvalidValueError(f"a stream's address has 1 to {LONGEST_URL} characters")
         row = {"stream_id": new_opaque_id(), "account_id": account_id, "url": url.strip(), "name": name.strip()}
-        key = address_key(url.strip())
+        key = build_address_key(url.strip())
         with self._engine.begin() as connection:
-            # Under the account's lock: two registrations at once are counted one after the other. On SQLite a transaction is alone.
+            # The account's lock makes registrations count one after the other. On SQLite a transaction has the database to itself.
             connection.execute(select(account.c.account_id).where(account.c.account_id == account_id).with_for_update())
             is_active = (stream.c.account_id == account_id) & (stream.c.status == ACTIVE)
             active = connection.execute(select(stream.c.stream_id, stream.c.url).where(is_active)).all()
-            same = next((one.stream_id for one in active if address_key(one.url) == key), None)
+            same = next((one.stream_id for one in active if build_address_key(one.url) == key), None)
             if same is not None:
                 raise StreamExistsError(same)
             if most is not None and len(active) >= most:
@@ -117,12 +117,12 @@ class Streams:
         return self.get(account_id, row["stream_id"])  # type: ignore[arg-type]
 
     def get(self, account_id: int, stream_id: str) -> Stream:
-        """One stream of the account, stopped or not; UnknownError when it has none of that id."""
+        """Return one stream of the account, stopped or not; UnknownError when it has none of that id."""
         with self._engine.connect() as connection:
             return _stream(_row(connection, account_id, stream_id))
 
     def page(self, account_id: int, *, status: str | None = None, limit: int = 100, after: str | None = None) -> list[Stream]:
-        """The account's streams, newest first, at most `limit`, those behind the stream `after` in that order."""
+        """Return at most `limit` streams of the account, newest first, after the stream `after`."""
         query = select(*_COLUMNS).where(stream.c.account_id == account_id)
         query = query.order_by(stream.c.created_at.desc(), stream.c.stream_id.desc()).limit(limit)
         if status is not None:
@@ -135,7 +135,7 @@ class Streams:
             return [_stream(row) for row in connection.execute(query)]
 
     def stop(self, account_id: int, stream_id: str) -> Stream:
-        """Monitor it no longer, from this moment on: its worker can write no more, its airing ends. Stopping twice changes nothing."""
+        """Stop monitoring at this moment: its worker can write no more, and its airing ends. Stopping twice changes nothing."""
         now = self._clock()
         with self._engine.begin() as connection:
             found = _row(connection, account_id, stream_id, lock=True)
@@ -145,12 +145,12 @@ class Streams:
                 fence = {"worker_id": None, "lease_ends_ms": None, "lease_token": stream.c.lease_token + 1}
                 values = {"status": STOPPED, "stopped_at": now, "runtime_status": STOPPED, **fence}
                 connection.execute(stream.update().where(stream.c.stream_id == stream_id).values(values))
-                status_changed(connection, stream_id, found.runtime_status, now)
+                emit_status_changed(connection, stream_id, found.runtime_status, now)
         return self.get(account_id, stream_id)
 
 
-def address_key(url: str) -> str:
-    """Equal for two spellings of one address: case of scheme and host, a usual port, a dot behind the host, what follows `#`, escapes."""
+def build_address_key(url: str) -> str:
+    """Return one key for all spellings of an address: case of scheme and host, default port, trailing dot, fragment, escapes."""
     try:
         target = parse_target(url)
     except InvalidAddressError:
@@ -159,7 +159,7 @@ def address_key(url: str) -> str:
 
 
 def _unescaped(found: re.Match[str]) -> str:
-    """RFC 3986, 6.2.2: letters, digits and `._~-` need no escape; others are written in capitals."""
+    """Normalise an escape after RFC 3986, 6.2.2: letters, digits and `._~-` need none, others are in capitals."""
     character = chr(int(found[1], 16))
     return character if _UNRESERVED.fullmatch(character) else found[0].upper()
 

@@ -1,16 +1,16 @@
-"""The airings of whole months, stream by stream, as arrays: what an airplay report is made of.
+"""The airings of whole months, stream by stream, as arrays: the data of an airplay report.
 
-A day that is settled is kept once more as one row of `airplay_day`, so that three months of a stream are 92 rows to read and not 36,800
-(docs/benchmarks/airplay_report.md says what that gains). `settle` packs days, in the background; a report that meets one that is not packed
-yet reads its airings (unpacked.py), and says by `is_behind` that there is something to pack. A row's `airings` hold three columns one after
-the other, little endian, ordered by start, then airing id:
+A settled day is stored once more as one row of `airplay_day`: three months of a stream are 92 rows to read instead of 36,800
+(docs/benchmarks/airplay_report.md has the gain). `settle` packs days in the background. A report that needs an unpacked day reads its
+airings (day_packing.py) and sets `is_behind`. `airings` of a row holds three columns one after the other, little endian, ordered by start,
+then airing id:
 
     0     8n bytes  int64   recording ids
     8n    4n bytes  int32   starts, in seconds since the day began (UTC)
     12n   4n bytes  int32   durations in seconds
 
-The rows can be deleted at any time: they are made again. What must not live here: what recordings are called now (the API knows the
-catalog), the forms of a report.
+The rows can be deleted at any time: they are rebuilt. What must not live here: present names of recordings (the API knows the catalog), the
+formats of a report.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from account_store.clock import day_of
 from account_store.database import IN_BINARY, POSTGRESQL, reading
-from account_store.streams import unpacked
+from account_store.streams import day_packing
+from account_store.streams.day_packing import DAY_SECONDS
 from account_store.streams.tables import airing, airplay_day, stream
-from account_store.streams.unpacked import DAY_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -40,16 +40,15 @@ if TYPE_CHECKING:
     from account_store.clock import Clock
 
 SETTLED_AFTER = timedelta(days=1)
-"""After its end, a day is settled: what began on it has been written, but for what a monitor could not write for as long; such an airing
-unpacks its day (airings.py)."""
+"""A day is settled so long after its end: its airings are written then. One that comes even later unpacks its day (airings.py)."""
 _BYTES = 16
-"""Of one airing in `airplay_day`."""
+"""Bytes of one airing in `airplay_day`."""
 _MOST_VALUES = 500
-"""In one statement."""
+"""Values in one statement."""
 
 
 class ReportedStream(NamedTuple):
-    """A stream that was active in the time of a report."""
+    """A stream that was active during a report's time."""
 
     stream_id: str
     name: str
@@ -57,8 +56,8 @@ class ReportedStream(NamedTuple):
     stopped_at: datetime | None
 
 
-class AiredAs(NamedTuple):
-    """What a recording was called when it aired."""
+class AiredNames(NamedTuple):
+    """The names of a recording at the time of its airing."""
 
     title: str
     artist: str
@@ -67,31 +66,31 @@ class AiredAs(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Airings:
-    """Airings of one stream, one array each, ordered by start."""
+    """The airings of one stream as arrays, ordered by start."""
 
     recording_ids: npt.NDArray[np.int64]
     started_unix: npt.NDArray[np.int64]
     """Seconds."""
     seconds: npt.NDArray[np.int32]
-    """Durations; of an airing that goes on, so far."""
+    """Durations; of an open airing, its length so far."""
 
 
 class Airplay:
-    """The airings of one database, for reports."""
+    """Reads the airings of one database for reports."""
 
     def __init__(self, engine: Engine, clock: Clock) -> None:
-        """Over an open database."""
+        """Read an open database."""
         self._engine = engine
         self._clock = clock
         self.is_behind = threading.Event()
-        """A report had to read settled days that are not packed: `settle` has something to do."""
+        """Set when a report had to read settled days that are not packed: `settle` has work to do."""
 
     def streams(self, account_id: int, since: datetime, until: datetime) -> list[ReportedStream]:
-        """The account's streams that were active at any moment from `since` to before `until`, oldest first."""
+        """Return the account's streams that were active at any moment from `since` to before `until`, oldest first."""
         return self._active(since, until, stream.c.account_id == account_id)
 
     def recordings(self, days: int) -> Iterator[npt.NDArray[np.int64]]:
-        """What aired in the last `days` on each of the streams of all accounts, a stream at a time, each recording once."""
+        """Yield for each stream of all accounts the recordings of the last `days`, each once."""
         until = self._clock()
         since = until - timedelta(days=days)
         for airings in self.airings(self._active(since, until), since, until):
@@ -104,7 +103,7 @@ class Airplay:
             return [ReportedStream(*row) for row in connection.execute(query.order_by(stream.c.created_at, stream.c.stream_id))]
 
     def airings(self, streams: Sequence[ReportedStream], since: datetime, until: datetime) -> Iterator[Airings]:
-        """What began on each of the streams from `since` to before `until`, in their order. Nothing is open between two."""
+        """Yield the airings of each stream that began from `since` to before `until`. No connection is open between two streams."""
         first, last = _day(since), _day(until - _ONE_SECOND)
         for start in range(0, len(streams), _TOGETHER):
             some = streams[start : start + _TOGETHER]
@@ -113,19 +112,19 @@ class Airplay:
             for name in spans:
                 yield _between(days.pop(name), since, until)
 
-    def aired_as(self, stream_id: str, recording_ids: Sequence[int]) -> dict[int, AiredAs]:
-        """What recordings were called when they last aired on the stream; those that never did are absent."""
-        found: dict[int, AiredAs] = {}
+    def aired_as(self, stream_id: str, recording_ids: Sequence[int]) -> dict[int, AiredNames]:
+        """Return the names of recordings when they last aired on the stream; recordings that never did are absent."""
+        found: dict[int, AiredNames] = {}
         columns = (airing.c.recording_id, airing.c.title, airing.c.artist, airing.c.isrc)
         with reading(self._engine) as connection:
             for start in range(0, len(recording_ids), _MOST_VALUES):
                 some = airing.c.recording_id.in_(recording_ids[start : start + _MOST_VALUES])
                 query = select(*columns).where(airing.c.stream_id == stream_id, some).order_by(airing.c.airing_id)
-                found |= {row.recording_id: AiredAs(row.title, row.artist, row.isrc) for row in connection.execute(query)}
+                found |= {row.recording_id: AiredNames(row.title, row.artist, row.isrc) for row in connection.execute(query)}
         return found
 
     def settle(self, most_days: int = 10_000) -> int:
-        """Pack settled days that are not packed yet, at most so many; how many were. Any number of processes may do so at once."""
+        """Pack settled days, at most `most_days`; return their number. Any number of processes may call it at once."""
         self.is_behind.clear()
         packed_days = select(func.count()).where(airplay_day.c.stream_id == stream.c.stream_id).scalar_subquery()
         with reading(self._engine) as connection:
@@ -157,13 +156,13 @@ class Airplay:
             return days
         if min(absent[0] for absent in missing.values()) < _day(self._clock() - SETTLED_AFTER):
             self.is_behind.set()
-        with unpacked.reading_many(self._engine) as connection:
-            for name, made in unpacked.read(connection, missing).items():
+        with day_packing.open_bulk_connection(self._engine) as connection:
+            for name, made in day_packing.read_days(connection, missing).items():
                 days[name] |= made
         return days
 
     def _pack(self, spans: dict[str, tuple[int, int]], most_days: int) -> int:
-        """Under the streams' locks: what is written of them meanwhile waits, and unpacks its day then (airings.py)."""
+        """Pack days under the streams' locks: an airing that waits for the lock unpacks its day afterwards (airings.py)."""
         is_one = stream.c.stream_id.in_(spans)
         opened = select(airing.c.stream_id, airing.c.started_at).where(airing.c.stream_id.in_(spans), airing.c.ended_at.is_(None))
         known = select(airplay_day.c.stream_id, airplay_day.c.day).where(airplay_day.c.stream_id.in_(spans))
@@ -178,7 +177,7 @@ class Airplay:
             chosen = sorted(one for one in days if one[::-1] not in packed)[:most_days]
             for day, name in chosen:
                 missing.setdefault(name, []).append(day)
-            made = unpacked.read(connection, missing) if missing else {}
+            made = day_packing.read_days(connection, missing) if missing else {}
             rows = [{"stream_id": name, "day": _text(day), "airings": made[name][day]} for day, name in chosen]
             if rows:
                 insert = postgresql.insert if connection.dialect.name == POSTGRESQL else sqlite.insert
@@ -188,7 +187,7 @@ class Airplay:
 
 _REPORTED = (stream.c.stream_id, stream.c.name, stream.c.created_at, stream.c.stopped_at)
 _TOGETHER = 16
-"""Streams that are read at once: of what is not packed, airings of one time lie together in the table. Some 10 MB for three months."""
+"""Streams read together: airings of one time lie together in the table. Some 10 MB for three months of unpacked days."""
 _ONE_SECOND = timedelta(seconds=1)
 _EPOCH = date(1970, 1, 1)
 
@@ -210,7 +209,7 @@ def _last_day(one: ReportedStream) -> int:
 
 
 def _day(moment: datetime) -> int:
-    """Days since 1970, UTC."""
+    """Return the days since 1970, UTC."""
     return int(moment.timestamp()) // DAY_SECONDS
 
 

@@ -1,4 +1,4 @@
-"""What a worker tells of a stream that it monitors: how it goes, what is wrong, what it sounds like. The caller holds the lease.
+"""The runtime state of a stream, written by the worker that monitors it: status, error, audio format. The caller holds the lease.
 
 What must not live here: airings, gaps, leases.
 """
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """How monitoring goes."""
+    """The state of monitoring."""
 
     runtime_status: str
     """One of registry.RUNTIME_STATUSES."""
     error: str | None = None
-    """What is wrong, in words that lead somewhere; None keeps the last one, which stays readable when all is well again."""
+    """The fault and its remedy. None keeps the last one, which stays readable after the fault is gone."""
     audio_format: str | None = None
-    """None: as before."""
+    """None keeps the last one."""
 
 
-def tell(connection: Connection, stream_id: str, state: State, now: datetime) -> None:
-    """Note the state; a change of `runtime_status` is announced."""
+def update_runtime(connection: Connection, stream_id: str, state: State, now: datetime) -> None:
+    """Write the state; emit an event when `runtime_status` changes."""
     before = connection.execute(select(stream.c.runtime_status).where(stream.c.stream_id == stream_id)).scalar_one()
     values: dict[str, Any] = {"runtime_status": state.runtime_status}
     if state.error is not None:
@@ -41,4 +41,4 @@ def tell(connection: Connection, stream_id: str, state: State, now: datetime) ->
         values["audio_format"] = state.audio_format
     connection.execute(stream.update().where(stream.c.stream_id == stream_id).values(values))
     if before != state.runtime_status:
-        events.status_changed(connection, stream_id, before, now)
+        events.emit_status_changed(connection, stream_id, before, now)

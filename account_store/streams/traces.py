@@ -1,10 +1,10 @@
-"""The trace of a stream: what was heard last and is of no airing yet, for the worker that takes over from one that died.
+"""Stored traces: the last fingerprints of a stream that belong to no airing yet, for the worker that takes the stream over.
 
-    leave(connection, [(lease, Trace(...)), ...])       every second or so, all streams of a worker at once
-    left(connection, stream_id)                         who takes over
+    save_traces(connection, [(lease, trace.stored), ...])     every second or so, all streams of a worker at once
+    load_trace(connection, stream_id)                         by the worker that takes over
 
-One row for each stream, the latest. It stays when its time is over: it says of what time it is. What must not live here: what a trace is
-good for (`stream_monitor/trace.py`), what is certain (airings.py).
+Each stream has one row, its latest trace. The row holds its own time, so that an old one does no harm. What must not live here: the use
+of a trace (`stream_monitor/trace.py`), airings (airings.py).
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
     from account_store.streams.leases import Lease
 
 
-class Left(NamedTuple):
-    """A trace as it is stored."""
+class StoredTrace(NamedTuple):
+    """A trace in its stored form."""
 
     first_ms: int
-    """When its first sample was on the air, Unix milliseconds."""
+    """Air time of its first sample, Unix milliseconds."""
     heard: bytes
     """Fingerprint items, uint32 little endian, phase by phase."""
 
 
-def leave(connection: Connection, traces: Iterable[tuple[Lease, Left]]) -> None:
-    """Instead of what was left before; nothing of a stream whose lease was lost meanwhile."""
-    rows = [{"one": lease.stream_id, "token": lease.token, "at": left.first_ms, "heard": left.heard} for lease, left in traces]
+def save_traces(connection: Connection, traces: Iterable[tuple[Lease, StoredTrace]]) -> None:
+    """Replace the stored traces; skip streams whose lease was lost meanwhile."""
+    rows = [{"one": lease.stream_id, "token": lease.token, "at": trace.first_ms, "heard": trace.heard} for lease, trace in traces]
     if not rows:
         return
     is_held = (stream.c.stream_id == bindparam("one", type_=String)) & (stream.c.lease_token == bindparam("token", type_=BigInteger))
@@ -49,8 +49,8 @@ def leave(connection: Connection, traces: Iterable[tuple[Lease, Left]]) -> None:
     connection.execute(upsert.on_conflict_do_update(index_elements=["stream_id"], set_=new), rows)
 
 
-def left(connection: Connection, stream_id: str) -> Left | None:
-    """What was left of the stream last; None when nothing ever was."""
+def load_trace(connection: Connection, stream_id: str) -> StoredTrace | None:
+    """Return the latest trace of the stream; None when there is none."""
     query = select(stream_trace.c.first_ms, stream_trace.c.heard).where(stream_trace.c.stream_id == stream_id)
     row = connection.execute(query).one_or_none()
-    return None if row is None else Left(row.first_ms, bytes(row.heard))
+    return None if row is None else StoredTrace(row.first_ms, bytes(row.heard))

@@ -1,7 +1,7 @@
-"""From an address to samples: connecting, redirects, playlists, ICY, decoding. One source at a time; blocks; never tries again by itself.
+"""Capture: from an address to samples, through redirects, playlists, ICY and decoding. One source at a time; blocks; never retries.
 
     source = open_source(outbound, url)                  # errors.py: CaptureError with what an operator can do about it
-    for samples in sound(source): ...                    # int16[n], mono, chromaprint.SAMPLE_RATE
+    for samples in decode_sound(source): ...             # int16[n], mono, chromaprint.SAMPLE_RATE
 
-What must not live here: when to try again (listener.py), what the sound is (ear.py and below).
+What must not live here: retries (listener.py), fingerprints and matching (fingerprint_buffer.py, tracker.py).
 """

@@ -1,8 +1,8 @@
 """`python -m stream_monitor.capture.decoder_server`: forks a confined decoding process for each stream of a worker. Started by decoders.py.
 
-The process for one stream is confined as those for uploads are (audio_recognition/uploads/confinement.py) before it reads a byte: it has
-one socket, to the worker, from which it gets the stream's bytes and to which it tells the sound. What must not live here: the decoding
-itself (sound.py), the worker's end (decoders.py).
+A stream's process is confined like those for uploads (audio_recognition/uploads/confinement.py) before it reads a byte. Its one socket
+leads to the worker, which sends the stream's bytes and receives the sound. What must not live here: decoding itself (sound.py), the
+worker's end (decoders.py).
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from stream_monitor.capture.decoder_messages import (
     LONGEST_MESSAGE,
     LONGEST_TEXT,
     MOST_SAMPLES,
+    BytesRequest,
     Ended,
     Format,
-    Heard,
-    Wanted,
-    packed,
+    Samples,
+    encode_message,
 )
 from stream_monitor.capture.errors import CaptureError
-from stream_monitor.capture.sound import sound
+from stream_monitor.capture.sound import decode_sound
 
 if TYPE_CHECKING:
     from audio_recognition.uploads.limits import Limits
@@ -47,15 +47,15 @@ class WorkerGoneError(Exception):
 
 
 class BytesOfWorker:
-    """The stream's bytes, asked of the worker. As `Source`, for `sound`."""
+    """A `BytesSource` that asks the worker for the stream's bytes."""
 
     def __init__(self, channel: socket.socket) -> None:
-        """`channel` is this process's end."""
+        """Ask over `channel`, this process's end."""
         self._channel = channel
 
     def read(self) -> bytes:
-        """What has come, at least a byte; empty at the end."""
-        self._channel.send(packed(Wanted()))
+        """Return at least a byte; empty at the end."""
+        self._channel.send(encode_message(BytesRequest()))
         packet = self._channel.recv(LONGEST_MESSAGE)
         if not packet:
             raise WorkerGoneError
@@ -63,10 +63,10 @@ class BytesOfWorker:
 
 
 def serve_one_stream(channel: socket.socket, limits: Limits) -> None:
-    """Confine this process for good, then decode what the worker sends until either end has had enough."""
+    """Confine this process for good, then decode the worker's bytes until either end stops."""
     process = os.pidfd_open(os.getpid())
     has_filter = confine(limits)
-    socket.send_fds(channel, [packed(Hello(has_filter))], [process])
+    socket.send_fds(channel, [encode_message(Hello(has_filter))], [process])
     try:
         decode(BytesOfWorker(channel), channel)
         ended = Ended()
@@ -76,27 +76,27 @@ def serve_one_stream(channel: socket.socket, limits: Limits) -> None:
         return
     except MemoryError:
         ended = Ended("the stream takes more memory than decoding may have")
-    except Exception as error:  # noqa: BLE001 - whatever a crafted stream makes a decoder raise, the worker is told
+    except Exception as error:  # noqa: BLE001 - a crafted stream may make a decoder raise anything: the worker must hear of it
         ended = Ended(f"decoding the stream failed ({type(error).__name__})")
-    channel.send(packed(ended))
+    channel.send(encode_message(ended))
 
 
 def decode(source: BytesOfWorker, channel: socket.socket) -> None:
-    """Tell the sound of the source as it comes. CaptureError."""
-    for piece in sound(source, lambda text: _tell(channel, Format(_CONTROL.sub(" ", text)[:LONGEST_FORMAT]))):
+    """Send the sound of the source as it comes. CaptureError."""
+    for piece in decode_sound(source, lambda text: _send(channel, Format(_CONTROL.sub(" ", text)[:LONGEST_FORMAT]))):
         for start in range(0, len(piece), MOST_SAMPLES):
-            _tell(channel, Heard(piece[start : start + MOST_SAMPLES].astype("<i2").tobytes()))
+            _send(channel, Samples(piece[start : start + MOST_SAMPLES].astype("<i2").tobytes()))
 
 
-def _tell(channel: socket.socket, message: Format | Heard) -> None:
+def _send(channel: socket.socket, message: Format | Samples) -> None:
     try:
-        channel.send(packed(message))
+        channel.send(encode_message(message))
     except ConnectionError:
         raise WorkerGoneError from None
 
 
 def warm_up() -> None:
-    """Decode some silence, so that a fork finds everything imported: it cannot open a file any more."""
+    """Decode some silence, so that everything is imported before a fork, which cannot open files any more."""
     file = io.BytesIO()
     with wave.open(file, "wb") as written:
         written.setnchannels(2)
@@ -104,14 +104,14 @@ def warm_up() -> None:
         written.setframerate(4 * SAMPLE_RATE)
         written.writeframes(bytes(4 * 4 * SAMPLE_RATE * 3))
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    with ours, theirs, suppress(CaptureError):  # what is left at the end is no whole link
-        for piece in sound(_Held(file.getvalue())):
-            _tell(ours, Heard(piece[:MOST_SAMPLES].astype("<i2").tobytes()))
+    with ours, theirs, suppress(CaptureError):  # the rest at the end is no whole link
+        for piece in decode_sound(_FixedBytes(file.getvalue())):
+            _send(ours, Samples(piece[:MOST_SAMPLES].astype("<i2").tobytes()))
             theirs.recv(LONGEST_MESSAGE)
 
 
-class _Held:
-    """Bytes that are here already, as a source."""
+class _FixedBytes:
+    """A source of fixed bytes."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data

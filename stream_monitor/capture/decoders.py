@@ -1,10 +1,10 @@
-"""The worker's end of decoding: a confined process for each stream, forked by decoder_server.py. Nothing that it says is trusted.
+"""The worker's end of decoding: a confined process for each stream, forked by decoder_server.py. Its messages are not trusted.
 
-    decoders = Decoders()                                       # one for a worker; from any thread
-    for samples in decoders.sound(source, tell_format): ...     # int16[n], mono, SAMPLE_RATE; CaptureError
+    decoders = Decoders()                                       # one for a worker, for all threads
+    for samples in decoders.sound(source, on_format): ...     # int16[n], mono, SAMPLE_RATE; CaptureError
 
-A process that crashes, hangs or is killed ends its stream's connection with a DecoderError, which is tried anew like any other failure; the
-worker and its other streams do not notice. What must not live here: what goes on inside (sound.py, decoder_server.py).
+A process that crashes, hangs or is killed ends its stream's connection with a DecoderError, and the stream reconnects as after any other
+failure. The worker and its other streams do not notice. What must not live here: decoding itself (sound.py, decoder_server.py).
 """
 
 from __future__ import annotations
@@ -25,7 +25,18 @@ from audio_recognition.uploads.fork_server import READY
 from audio_recognition.uploads.fork_server_process import DYING_SECONDS, START_SECONDS, STOP_SECONDS, end_process, start_fork_server
 from audio_recognition.uploads.limits import MEGABYTE, Limits
 from audio_recognition.uploads.messages import Hello
-from stream_monitor.capture.decoder_messages import DATA, END, LONGEST_MESSAGE, MOST_BYTES, Ended, Format, Heard, Wanted, packed, said
+from stream_monitor.capture.decoder_messages import (
+    DATA,
+    END,
+    LONGEST_MESSAGE,
+    MOST_BYTES,
+    BytesRequest,
+    Ended,
+    Format,
+    Samples,
+    decode_message,
+    encode_message,
+)
 from stream_monitor.capture.errors import CaptureError, DecoderError, LastingCaptureError
 
 if TYPE_CHECKING:
@@ -38,20 +49,20 @@ if TYPE_CHECKING:
 log = structlog.get_logger("stream_monitor")
 
 LIMITS: Final = Limits(cpu_seconds=3600, memory_bytes=128 * MEGABYTE)
-"""Of one stream's process. A second of a stream takes 2 ms: an hour of CPU is three weeks of it, then it connects anew."""
+"""Limits of one stream's process. A second of sound takes 2 ms: an hour of CPU lasts three weeks, then the stream reconnects."""
 SLOWEST_SECONDS: Final = 20.0
-"""A process may be so long busy beyond the sound that it gives: on a full core it falls behind a little, a crafted stream for good."""
+"""A process may be busy so much longer than its sound lasts. On a full core it falls behind a little, on a crafted stream for good."""
 MOST_SILENT_BYTES: Final = 4 * MEGABYTE
-"""Given to a process out of which no sound has come: above all that feed.py tries."""
+"""Bytes for a process without sound: more than feed.py ever tries."""
 _TRIES: Final = 3
-"""To have a process forked: a fork server that has just died may show it only when it is asked."""
+"""Attempts to fork: a dead fork server may show only when it is asked."""
 
 
 class Decoders:
-    """Decoding processes of one worker. Thread-safe; close it at the end."""
+    """The decoding processes of one worker. Thread-safe; close it at the end."""
 
     def __init__(self, limits: Limits = LIMITS, *, slowest_seconds: float = SLOWEST_SECONDS) -> None:
-        """Starts nothing yet; the first stream, or `start`, does."""
+        """Start nothing yet: the first stream does, or `start`."""
         self._limits = limits
         self._slowest_seconds = slowest_seconds
         self._lock = threading.Lock()
@@ -59,26 +70,26 @@ class Decoders:
         self._warned = False
 
     def start(self) -> None:
-        """Have the fork server ready. DecoderError."""
+        """Start the fork server unless it runs. DecoderError."""
         with self._lock:
             if self._server is None or not self._server.is_alive:
                 self._stop()
                 self._server = _ForkServer()
 
     def close(self) -> None:
-        """End the fork server, and with it all decoding."""
+        """Stop the fork server, and with it all decoding."""
         with self._lock:
             self._stop()
 
-    def sound(self, source: Source, tell_format: Callable[[str], None] = lambda _text: None) -> Iterator[NDArray[np.int16]]:
-        """`int16[n]` pieces until the source ends. CaptureError: the source's fault; DecoderError: its process ended or hung."""
-        decoder = self._forked()
+    def sound(self, source: Source, on_format: Callable[[str], None] = lambda _text: None) -> Iterator[NDArray[np.int16]]:
+        """Yield `int16[n]` pieces until the source ends. CaptureError: a fault of the source; DecoderError: its process ended or hung."""
+        decoder = self._fork_decoder()
         try:
-            yield from decoder.sound(source, tell_format)
+            yield from decoder.sound(source, on_format)
         finally:
             decoder.end()
 
-    def _forked(self) -> _Decoder:
+    def _fork_decoder(self) -> _Decoder:
         for _ in range(_TRIES):
             self.start()
             server = self._server
@@ -97,7 +108,7 @@ class Decoders:
 
 
 class _ForkServer:
-    """One process of decoder_server.py."""
+    """A process of decoder_server.py."""
 
     def __init__(self) -> None:
         """Start it and wait until it is ready. DecoderError."""
@@ -114,16 +125,16 @@ class _ForkServer:
 
     @property
     def is_alive(self) -> bool:
-        """Whether it has not ended yet."""
+        """The process runs."""
         return not self._is_gone and self._process.poll() is None
 
     def fork(self, limits: Limits) -> tuple[socket.socket, int, bool] | None:
-        """A confined process: the channel to it, its descriptor, whether its system calls are filtered; None if no process comes."""
+        """Fork a confined process; return its channel, its descriptor and whether its system calls are filtered. None: no process came."""
         channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         channel.settimeout(START_SECONDS)
         try:
             with theirs:
-                socket.send_fds(self._control, [packed(limits)], [theirs.fileno()])
+                socket.send_fds(self._control, [encode_message(limits)], [theirs.fileno()])
             message, descriptors, _, _ = socket.recv_fds(channel, LONGEST_MESSAGE, 1)
         except OSError as error:
             message, descriptors = b"", []
@@ -131,14 +142,14 @@ class _ForkServer:
             log.warning("no process for a stream", error=str(error))
         if message and descriptors:
             return channel, descriptors[0], msgspec.msgpack.decode(message, type=Hello).has_call_filter
-        # Who was to answer has ended: the fork, or the server, of which we hear a moment later.
+        # The fork or the server has ended; the exit code of the server comes a moment later.
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(DYING_SECONDS)
         channel.close()
         return None
 
     def stop(self) -> None:
-        """It goes when its socket closes; its forks go with it."""
+        """Close its socket, which ends it and its forks."""
         self._control.close()
         try:
             self._process.wait(STOP_SECONDS)
@@ -148,51 +159,51 @@ class _ForkServer:
 
 
 class _Decoder:
-    """One stream's process, and how much longer it may be busy."""
+    """One stream's process and its remaining busy time."""
 
     def __init__(self, channel: socket.socket, descriptor: int, slowest_seconds: float) -> None:
-        """`descriptor` refers to the process (a pidfd): a number could by now be another's."""
+        """Take a pidfd as `descriptor`: a process number could belong to another process by now."""
         self._channel = channel
         self._descriptor = descriptor
         self._slowest_seconds = self._left = slowest_seconds
-        self._unheard = 0
+        self._undecoded = 0
 
-    def sound(self, source: Source, tell_format: Callable[[str], None]) -> Iterator[NDArray[np.int16]]:
+    def sound(self, source: Source, on_format: Callable[[str], None]) -> Iterator[NDArray[np.int16]]:
         held = b""
         while True:
-            message = self._answer()
-            if isinstance(message, Wanted):
-                held = self._give(held or source.read())
-            elif isinstance(message, Heard):
+            message = self._receive()
+            if isinstance(message, BytesRequest):
+                held = self._send_bytes(held or source.read())
+            elif isinstance(message, Samples):
                 samples = np.frombuffer(message.samples, "<i2").astype(np.int16)
-                self._unheard = 0
+                self._undecoded = 0
                 self._left = min(self._slowest_seconds, self._left + len(samples) / SAMPLE_RATE)
                 yield samples
             elif isinstance(message, Format):
-                tell_format(message.text)
+                on_format(message.text)
             elif message.message:
                 raise (LastingCaptureError if message.is_lasting else CaptureError)(message.message)
             else:
                 return
 
     def end(self) -> None:
-        """Now, whatever it is at."""
+        """Kill the process."""
         end_process(self._descriptor)
         self._channel.close()
 
-    def _give(self, data: bytes) -> bytes:
-        """Give the first of it; the rest."""
+    def _send_bytes(self, data: bytes) -> bytes:
+        """Send the first bytes of `data`; return the rest."""
         piece = data[:MOST_BYTES]
-        self._unheard += len(piece)
-        if self._unheard > MOST_SILENT_BYTES:
+        self._undecoded += len(piece)
+        if self._undecoded > MOST_SILENT_BYTES:
             raise DecoderError("the decoder takes bytes and gives no sound")
         try:
             self._channel.send(DATA + piece if piece else END)
         except OSError as error:
-            raise _gone(error.strerror or str(error)) from None
+            raise _build_gone_error(error.strerror or str(error)) from None
         return data[MOST_BYTES:]
 
-    def _answer(self) -> Wanted | Format | Heard | Ended:
+    def _receive(self) -> BytesRequest | Format | Samples | Ended:
         began = time.monotonic()
         self._channel.settimeout(max(self._left, 0.001))
         try:
@@ -202,16 +213,16 @@ class _Decoder:
                 f"the decoder was busy for {self._slowest_seconds:.0f} s longer than the sound it gave, and was ended"
             ) from None
         except OSError as error:
-            raise _gone(error.strerror or str(error)) from None
+            raise _build_gone_error(error.strerror or str(error)) from None
         finally:
             self._left -= time.monotonic() - began
         if not packet:
-            raise _gone("it crashed, was killed, or took more memory or CPU than it may")
+            raise _build_gone_error("it crashed, was killed, or took more memory or CPU than it may")
         try:
-            return said(packet)
+            return decode_message(packet)
         except ValueError as error:
-            raise DecoderError(f"the decoder said what it may not: {error}") from None
+            raise DecoderError(f"the decoder broke the protocol: {error}") from None
 
 
-def _gone(why: str) -> DecoderError:
+def _build_gone_error(why: str) -> DecoderError:
     return DecoderError(f"the stream's decoder ended: {why}")

@@ -1,20 +1,20 @@
-"""What can go wrong with a source, in words that the stream's owner can act on. They become the stream's `last_error`."""
+"""Errors of a source. Their messages become the stream's `last_error`, so they tell its owner what to do."""
 
 from __future__ import annotations
 
 
 class CaptureError(Exception):
-    """The source gives no sound now; it may do so later."""
+    """The source gives no sound now, and may later."""
 
     is_lasting = False
-    """Whether trying again soon is pointless."""
+    """An early retry is pointless."""
 
 
 class LastingCaptureError(CaptureError):
-    """The address has to be changed, or the source: refused, forbidden, no audio stream. Still tried again, seldom."""
+    """The address or the source must change: refused, forbidden, no audio stream. Retries are rare."""
 
     is_lasting = True
 
 
 class DecoderError(CaptureError):
-    """The process that decodes the stream ended, hung, or said what it may not: the stream's doing, or the machine's."""
+    """The decoding process ended, hung, or broke the protocol: the fault of the stream or of the machine."""

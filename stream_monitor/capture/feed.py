@@ -1,7 +1,7 @@
-"""A source's bytes as a file that FFmpeg reads, which ends where another decoder has to go on.
+"""A source's bytes as a file for FFmpeg, which ends where another decoder must continue.
 
-It ends at the next link of an Ogg stream, and when much has been read without any sound coming out (the broadcaster changed the codec).
-`reopened` is the file of what follows. What must not live here: decoding.
+The file ends at the next link of an Ogg stream, and after many bytes without sound (the broadcaster changed the codec). `reopen` returns
+the next file. What must not live here: decoding.
 """
 
 from __future__ import annotations
@@ -14,81 +14,81 @@ from stream_monitor.capture.errors import CaptureError, LastingCaptureError
 from stream_monitor.capture.ogg import OggLinks
 
 SILENT_BYTES = 64 * 1024
-"""Read without a sample coming out, after there were some: four seconds of most streams."""
+"""Most bytes read without a sample, after the first sample: four seconds of most streams."""
 SILENT_HEAD_BYTES = 1024 * 1024
-"""The same, before the first sample: Ogg and FLAC may carry pictures."""
+"""Most bytes read before the first sample: Ogg and FLAC may carry pictures."""
 SILENT_SECONDS = 30.0
-"""Without a sample, though bytes keep coming."""
+"""Longest time without a sample while bytes arrive."""
 _FEWEST_BYTES = 2048
-"""To tell MPEG frames by: three in a row of most streams."""
+"""Bytes needed to recognise MPEG frames: three in a row of most streams."""
 _KNOWN = ("mp3", "aac", "ogg", "opus", "flac", "wav")
 
 
 class BytesSource(Protocol):
-    """Where bytes of sound come from."""
+    """A source of bytes of sound."""
 
     def read(self) -> bytes:
-        """At least a byte; empty at the end."""
+        """Return at least a byte; empty at the end."""
 
 
 class Feed:
-    """What PyAV takes for a file: `read(n)`, not seekable."""
+    """A file for PyAV: `read(n)`, not seekable."""
 
     def __init__(self, source: BytesSource, held: bytes = b"") -> None:
-        """`held`: bytes that come before those of the source."""
+        """Begin with the bytes `held`, before those of the source."""
         self._source = source
         self._held = held
-        """Fetched, and not looked at yet."""
+        """Fetched, and not split into links yet."""
         self._ready = b""
-        """Of this file, to be read."""
+        """Bytes of this file, ready to be read."""
         self._next = b""
-        """Behind where this file ends."""
+        """Bytes behind the end of this file."""
         self._links: OggLinks | None = None
-        self._unheard = bytearray()
-        """Read since the last sample: another decoder may make something of it."""
-        self._most_unheard = SILENT_HEAD_BYTES
-        self._heard_at = time.monotonic()
+        self._undecoded = bytearray()
+        """Read since the last sample: another decoder may be able to decode it."""
+        self._most_undecoded = SILENT_HEAD_BYTES
+        self._sound_at = time.monotonic()
         self._is_over = False
 
     def is_over(self) -> bool:
-        """Whether the source itself has ended."""
+        """Return whether the source itself has ended."""
         return self._is_over
 
     def sniff(self) -> str:
-        """The format of what follows, by its first bytes. LastingCaptureError when it is none that is taken."""
-        # Silence takes a few hundred bytes a second: what is known early must not wait for more.
-        while (found := self._told()) is None and len(self._held) < SNIFFED_BYTES and (piece := self._source.read()):
+        """Return the format of the next bytes. LastingCaptureError: it is not a supported one."""
+        # Silence takes a few hundred bytes a second: a format that is known early must not wait for more.
+        while (found := self._detect_format()) is None and len(self._held) < SNIFFED_BYTES and (piece := self._source.read()):
             self._held += piece
         if not self._held:
             raise CaptureError("the stream ended before any sound")
-        found = found or _adts(self._held) or sniff(self._held)
+        found = found or _detect_adts(self._held) or sniff(self._held)
         if found not in _KNOWN:
-            raise LastingCaptureError(_other(self._held))
+            raise LastingCaptureError(_explain_format(self._held))
         if found in ("ogg", "opus"):
             self._links = OggLinks()
         return found
 
-    def _told(self) -> str | None:
-        """The format, if enough has come to tell it."""
+    def _detect_format(self) -> str | None:
+        """Return the format; None while too few bytes have come."""
         if len(self._held) < _FEWEST_BYTES and not self._held.startswith(b"OggS"):
             return None
-        return _adts(self._held) or sniff(self._held)
+        return _detect_adts(self._held) or sniff(self._held)
 
     def read(self, size: int) -> bytes:
-        """At most `size` bytes; empty at the end of this file."""
-        if len(self._unheard) > self._most_unheard:
+        """Return at most `size` bytes; empty at the end of this file."""
+        if len(self._undecoded) > self._most_undecoded:
             return b""
         while not self._ready:
             if self._next or not self._fetch():
                 return b""
         data, self._ready = self._ready[:size], self._ready[size:]
-        self._unheard += data
+        self._undecoded += data
         return data
 
     def _fetch(self) -> bool:
-        """Read on; False at the end of the source."""
+        """Fetch more bytes; return False at the end of the source."""
         data, self._held = self._held or self._source.read(), b""
-        if time.monotonic() - self._heard_at > SILENT_SECONDS:
+        if time.monotonic() - self._sound_at > SILENT_SECONDS:
             raise CaptureError(f"bytes come, but no sound for {SILENT_SECONDS:.0f} s")
         self._is_over = not data
         if self._links is not None and data:
@@ -97,19 +97,19 @@ class Feed:
         self._ready = data
         return not self._is_over
 
-    def heard(self) -> None:
-        """Sound came out of what was read."""
-        self._unheard.clear()
-        self._most_unheard = SILENT_BYTES
-        self._heard_at = time.monotonic()
+    def note_sound(self) -> None:
+        """Note that the bytes read so far gave sound."""
+        self._undecoded.clear()
+        self._most_undecoded = SILENT_BYTES
+        self._sound_at = time.monotonic()
 
-    def reopened(self) -> Feed:
-        """The file of what follows: from the next link on, else from where the last sound came out."""
-        return Feed(self._source, self._next or bytes(self._unheard) + self._ready + self._held)
+    def reopen(self) -> Feed:
+        """Return the next file: from the next link on, else from behind the last sound."""
+        return Feed(self._source, self._next or bytes(self._undecoded) + self._ready + self._held)
 
 
-def _adts(head: bytes) -> str | None:
-    """`aac` when frames of ADTS follow each other in `head`."""
+def _detect_adts(head: bytes) -> str | None:
+    """Return `aac` when `head` holds consecutive ADTS frames; else None."""
     at = head.find(b"\xff")
     while at >= 0:
         place, frames = at, 0
@@ -118,14 +118,14 @@ def _adts(head: bytes) -> str | None:
             if length <= 7:  # noqa: PLR2004 -- no longer than its header
                 break
             place, frames = place + length, frames + 1
-        if frames == 3:  # noqa: PLR2004 -- in a row: no chance
+        if frames == 3:  # noqa: PLR2004 -- three in a row are no chance
             return "aac"
         at = head.find(b"\xff", at + 1)
     return None
 
 
-def _other(head: bytes) -> str:
-    """What is wrong with bytes that are no format of ours."""
+def _explain_format(head: bytes) -> str:
+    """Return what is wrong with bytes of no supported format."""
     start = head.lstrip()[:512].lower()
     if start.startswith((b"<!doctype", b"<html", b"<?xml")):
         return "this is a web page, not an audio stream; give the address that the page's player uses"

@@ -1,7 +1,7 @@
-"""A GET whose answer never ends, as radio servers understand it: HTTP/1.x or Shoutcast's `ICY 200 OK`, chunked or not.
+"""A GET with an endless answer, as radio servers understand it: HTTP/1.x or Shoutcast's `ICY 200 OK`, chunked or not.
 
-The request goes to an address that `outbound_http` has checked, as does each redirect. Standard clients refuse the ICY status
-line and resolve by themselves. What must not live here: what the body is.
+`outbound_http` checks the address of the request and of each redirect. Standard clients refuse the ICY status line and resolve names by
+themselves. What must not live here: the format of the body.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 MOST_REDIRECTS = 5
 OPEN_SECONDS = 10.0
-"""For each step: to connect, to agree on TLS, to answer with a head."""
+"""Limit of each step: connection, TLS handshake, head of the answer."""
 READ_SECONDS = 20.0
-"""Without a single byte: the source has stalled."""
+"""Limit without a single byte, after which the source has stalled."""
 _LARGEST_HEAD = 32 * 1024
 _PIECE = 16 * 1024
 _STATUS = re.compile(rb"(?:HTTP/1\.[01]|ICY) +(\d{3})(?: +([^\r\n]*))?", re.IGNORECASE)
@@ -39,7 +39,7 @@ _REQUEST = (
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """Of an answer; header names in lower case."""
+    """The head of an answer; header names in lower case."""
 
     status: int
     reason: str
@@ -47,59 +47,59 @@ class Head:
 
     @property
     def media_type(self) -> str:
-        """Without parameters, in lower case; empty when there is none."""
+        """The media type without parameters, in lower case; empty when there is none."""
         return self.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 class Response:
-    """An answer with its body to be read. Close it from any thread: a read under way then ends."""
+    """An answer with its unread body. Close it from any thread: a pending read ends."""
 
     def __init__(self, target: Target, connection: socket.socket, head: Head, rest: bytes) -> None:
-        """`rest`: what came with the head."""
+        """Begin the body with `rest`, which came with the head."""
         self.target = target
         self.head = head
         self._connection = connection
         self._rest = rest
         self._is_chunked = "chunked" in head.headers.get("transfer-encoding", "").lower()
         self._left = 0
-        """Of the present chunk."""
+        """Bytes left of the present chunk."""
         connection.settimeout(READ_SECONDS)
 
     def __enter__(self) -> Self:
-        """To be closed at the end."""
+        """Return itself."""
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """Close."""
+        """Close the connection."""
         self.close()
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         with suppress(OSError):
             self._connection.shutdown(socket.SHUT_RDWR)
         self._connection.close()
 
     def read(self) -> bytes:
-        """What has come, at least a byte; empty at the end. CaptureError when nothing comes, or the connection breaks."""
+        """Return at least a byte; empty at the end. CaptureError: nothing comes, or the connection breaks."""
         if not self._is_chunked:
-            return self._raw()
+            return self._read_raw()
         if self._left == 0 and not self._next_chunk():
             return b""
-        piece = self._raw()
+        piece = self._read_raw()
         self._rest = piece[self._left :] + self._rest
         piece = piece[: self._left]
         self._left -= len(piece)
         return piece
 
     def read_all(self, most: int) -> bytes:
-        """The body up to `most` bytes, within OPEN_SECONDS."""
+        """Return the body up to `most` bytes, within OPEN_SECONDS."""
         body = b""
         until = time.monotonic() + OPEN_SECONDS
         while len(body) < most and time.monotonic() < until and (piece := self.read()):
             body += piece
         return body[:most]
 
-    def _raw(self) -> bytes:
+    def _read_raw(self) -> bytes:
         if self._rest:
             piece, self._rest = self._rest, b""
             return piece
@@ -111,18 +111,18 @@ class Response:
             raise CaptureError(f"the connection to {self.target.authority} broke: {error.strerror or error}") from error
 
     def _next_chunk(self) -> bool:
-        """Read a chunk's length; False at the last."""
-        line = self._line() or self._line()  # each chunk ends with an empty line
+        """Read the length of the next chunk; return False after the last one."""
+        line = self._read_line() or self._read_line()  # each chunk ends with an empty line
         try:
             self._left = int(line.partition(b";")[0], 16)
         except ValueError:
             raise CaptureError(f"{self.target.authority} sent a broken answer (chunk length {line[:20]!r})") from None
         return self._left > 0
 
-    def _line(self) -> bytes:
+    def _read_line(self) -> bytes:
         held = b""
         while b"\n" not in held:
-            piece = self._raw()
+            piece = self._read_raw()
             if not piece or len(held) > _PIECE:
                 return b"0"
             held += piece
@@ -130,21 +130,21 @@ class Response:
         return line.strip()
 
 
-def get(outbound: Outbound, url: str) -> Response:
-    """The answer 200 of `url`, redirects followed, each address checked before it is asked. CaptureError says why there is none."""
+def request_stream(outbound: Outbound, url: str) -> Response:
+    """Request `url`, follow redirects, and return the answer 200. Each address is checked first. CaptureError tells why there is none."""
     for _hop in range(MOST_REDIRECTS + 1):
-        response = _ask(outbound, url)
+        response = _request(outbound, url)
         head, target = response.head, response.target
         if head.status == 200:  # noqa: PLR2004 -- OK
             return response
         response.close()
         if head.status not in _REDIRECTS or "location" not in head.headers:
-            raise _refusal(target.authority, head)
+            raise _build_refusal(target.authority, head)
         url = target.follow(head.headers["location"])
     raise LastingCaptureError(f"more than {MOST_REDIRECTS} redirects, the last to {url[:200]}")
 
 
-def _ask(outbound: Outbound, url: str) -> Response:
+def _request(outbound: Outbound, url: str) -> Response:
     try:
         resolved = outbound.check(url)
         connection = outbound.connect(resolved, OPEN_SECONDS)
@@ -167,7 +167,7 @@ def _ask(outbound: Outbound, url: str) -> Response:
 def _read_head(connection: socket.socket, authority: str) -> tuple[Head, bytes]:
     held = b""
     until = time.monotonic() + OPEN_SECONDS
-    while (end := _head_end(held)) is None:
+    while (end := _find_head_end(held)) is None:
         left = until - time.monotonic()
         if left <= 0 or len(held) > _LARGEST_HEAD:
             raise CaptureError(f"{authority} did not send the head of an answer within {OPEN_SECONDS:.0f} s and {_LARGEST_HEAD // 1024} kB")
@@ -185,13 +185,13 @@ def _read_head(connection: socket.socket, authority: str) -> tuple[Head, bytes]:
     return Head(int(status[1]), (status[2] or b"").decode("latin-1").strip(), headers), held[end[1] :]
 
 
-def _head_end(held: bytes) -> tuple[int, int] | None:
-    """Where the head ends and the body begins; some Shoutcast servers end lines with LF alone."""
+def _find_head_end(held: bytes) -> tuple[int, int] | None:
+    """Return the end of the head and the start of the body. Some Shoutcast servers end lines with LF alone."""
     ends = [(at, at + len(mark)) for mark in (b"\r\n\r\n", b"\n\n") if (at := held.find(mark)) >= 0]
     return min(ends, default=None)
 
 
-def _refusal(authority: str, head: Head) -> CaptureError:
+def _build_refusal(authority: str, head: Head) -> CaptureError:
     said = f"{authority} answered {head.status} {head.reason}".rstrip()
     if head.status in _LASTING:
         return LastingCaptureError(f"{said}: {_LASTING[head.status]}")

@@ -1,4 +1,4 @@
-"""Takes Shoutcast's titles out of a stream: every `icy-metaint` bytes stands one length byte (times 16) and that much text."""
+"""Removes Shoutcast's titles from a stream: after every `icy-metaint` bytes come a length byte (times 16) and that much text."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ _UNIT = 16
 
 
 class MetadataStripper:
-    """Feed it what arrives; it answers what is sound. Titles are dropped: they are the broadcaster's claim, not what is heard."""
+    """Separates sound from titles. It drops titles: they are the broadcaster's claim, not a detection."""
 
     def __init__(self, interval: int) -> None:
-        """`interval`: bytes of sound between titles."""
+        """Expect titles every `interval` bytes of sound."""
         self._interval = interval
         self._sound_left = interval
         self._text_left = 0
 
     def feed(self, data: bytes) -> bytes:
-        """The sound in `data`; possibly nothing."""
+        """Return the sound in `data`, which may be empty."""
         kept = []
         while data:
             if self._text_left:

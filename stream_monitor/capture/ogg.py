@@ -1,4 +1,4 @@
-"""Cuts an Ogg stream into its links: Icecast sources begin a new one with each title, and with another codec.
+"""Splits an Ogg stream into its links: Icecast sources begin a new link with each title and with another codec.
 
 Page layout (RFC 3533): "OggS", version, flags, granule (8), serial (4), sequence (4), checksum (4), segment count, that many lengths, data.
 """
@@ -12,17 +12,17 @@ _BEGINS = 0x02
 
 
 class OggLinks:
-    """Follows pages; knows when the next link begins. One object per link."""
+    """Follows the pages of one link and finds the beginning of the next one."""
 
     def __init__(self) -> None:
-        """At a page, or before one."""
+        """Start at a page, or before one."""
         self._left = 0
-        """Of the present page."""
+        """Bytes left of the present page."""
         self._held = b""
         self._has_sound = False
 
     def feed(self, data: bytes) -> tuple[bytes, bytes | None]:
-        """What of `data` belongs to this link, and what begins the next one (None: not yet)."""
+        """Return the part of `data` in this link, and the part that begins the next one (None: not yet)."""
         kept: list[bytes] = []
         data, self._held = self._held + data, b""
         while data:
@@ -32,7 +32,7 @@ class OggLinks:
                 if is_partial and start < 0:
                     self._held = data
                     break
-                self._left = start if start > 0 else len(data)  # lost: on to the next mark
+                self._left = start if start > 0 else len(data)  # out of step: skip to the next mark
             elif self._left == 0:
                 begins = bool(data[_FLAGS] & _BEGINS)
                 if begins and self._has_sound:

@@ -1,6 +1,6 @@
 """Playlists that lead to a stream: M3U and PLS, as broadcasters publish them.
 
-HLS (an M3U of media segments) is not followed: it is another protocol, and is told apart so that the error can say so.
+HLS (an M3U of media segments) is another protocol and not followed. `is_hls` detects it, so that the error can name it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _PLS_FILE = re.compile(r"^\s*File\d*\s*=\s*(\S.*?)\s*$", re.IGNORECASE | re.MULT
 
 
 def is_playlist(media_type: str, path: str, head: bytes) -> bool:
-    """Whether an answer is a playlist: by its type, its first bytes, or its name where the type says nothing."""
+    """Return whether an answer is a playlist: by its first bytes, its type, or its name where the type is vague."""
     if head.lstrip(b"\xef\xbb\xbf \t\r\n")[:10].lower().startswith((b"#extm3u", b"[playlist]")):
         return True
     if media_type in MEDIA_TYPES:
@@ -25,12 +25,12 @@ def is_playlist(media_type: str, path: str, head: bytes) -> bool:
 
 
 def is_hls(body: str) -> bool:
-    """Whether an M3U is one of HLS."""
+    """Return whether an M3U belongs to HLS."""
     return "#EXT-X-" in body
 
 
-def entries(body: str) -> list[str]:
-    """The addresses that a playlist names, in order, as they stand there."""
+def parse_entries(body: str) -> list[str]:
+    """Return the addresses of a playlist, in order, unchanged."""
     if "[playlist]" in body[:200].lower():
         return _PLS_FILE.findall(body)
     lines = (line.strip().lstrip("\ufeff") for line in body.splitlines())

@@ -1,29 +1,29 @@
-"""A stream's address to the bytes of its sound: playlists and redirects followed, ICY titles taken out."""
+"""Opens the source behind a stream's address: follows playlists and redirects, removes ICY titles."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from stream_monitor.capture.errors import CaptureError, LastingCaptureError
-from stream_monitor.capture.http import get
+from stream_monitor.capture.http import request_stream
 from stream_monitor.capture.icy import MetadataStripper
-from stream_monitor.capture.playlists import LARGEST_PLAYLIST, entries, is_hls, is_playlist
+from stream_monitor.capture.playlists import LARGEST_PLAYLIST, is_hls, is_playlist, parse_entries
 
 if TYPE_CHECKING:
     from outbound_http import Outbound
     from stream_monitor.capture.http import Response
 
 MOST_PLAYLISTS = 3
-"""Playlists that lead to playlists."""
+"""Playlists that lead to one another."""
 _MOST_ENTRIES = 8
 _LARGEST_INTERVAL = 1 << 20
 
 
 class Source:
-    """Bytes of sound, as they arrive."""
+    """The bytes of a stream's sound, as they arrive."""
 
     def __init__(self, response: Response, first: bytes) -> None:
-        """`first`: what was read of the body already."""
+        """Begin with `first`, the part of the body that was read already."""
         self._response = response
         self._first = first
         interval = response.head.headers.get("icy-metaint", "")
@@ -31,7 +31,7 @@ class Source:
         self._stripper = MetadataStripper(int(interval)) if is_known else None
 
     def read(self) -> bytes:
-        """At least a byte of sound; empty at the end. CaptureError."""
+        """Return at least a byte of sound; empty at the end. CaptureError."""
         while True:
             data, self._first = self._first or self._response.read(), b""
             sound = self._stripper.feed(data) if self._stripper else data
@@ -39,17 +39,17 @@ class Source:
                 return sound
 
     def close(self) -> None:
-        """Hang up; from any thread."""
+        """Close the connection, from any thread."""
         self._response.close()
 
 
 def open_source(outbound: Outbound, url: str) -> Source:
-    """The first stream behind an address that answers. CaptureError says what an operator can do."""
+    """Open the first stream behind an address that answers. The message of a CaptureError tells the remedy."""
     return _open(outbound, url, MOST_PLAYLISTS)
 
 
 def _open(outbound: Outbound, url: str, playlists_left: int) -> Source:
-    response = get(outbound, url)
+    response = request_stream(outbound, url)
     try:
         first = response.read()
         if not is_playlist(response.head.media_type, response.target.path, first):
@@ -64,7 +64,7 @@ def _open(outbound: Outbound, url: str, playlists_left: int) -> Source:
     if not playlists_left:
         raise LastingCaptureError(f"playlists lead to playlists more than {MOST_PLAYLISTS} times")
     failure: CaptureError = LastingCaptureError("the playlist names no address")
-    for entry in entries(body)[:_MOST_ENTRIES]:
+    for entry in parse_entries(body)[:_MOST_ENTRIES]:
         try:
             return _open(outbound, response.target.follow(entry), playlists_left - 1)
         except CaptureError as error:

@@ -22,7 +22,7 @@ from sqlalchemy import func, select
 from account_store.clock import month_of
 from account_store.streams import airings, gaps, runtime
 from account_store.streams.airings import Hearing, PlayedTrack
-from account_store.streams.heard import note_heard
+from account_store.streams.heard_months import record_heard_month
 from account_store.streams.tables import airplay_day, stream
 from catalog_api.airplay.report_formats import CSV, PARQUET
 from catalog_api.routes.streams import place_of_uuid
@@ -75,7 +75,7 @@ def began(caller: Api, stream_id: str, moment: datetime) -> None:
 
 def tell(caller: Api, stream_id: str, status: str, error: str | None = None) -> None:
     with caller.accounts.engine.begin() as connection:
-        runtime.tell(connection, stream_id, runtime.State(status, error), datetime.now(UTC))
+        runtime.update_runtime(connection, stream_id, runtime.State(status, error), datetime.now(UTC))
 
 
 def air(
@@ -548,10 +548,10 @@ def test_g7_the_report_is_the_accounts_own(server: Api, radio: Api) -> None:
 
 
 def heard(caller: Api, stream_id: str, *months: str) -> None:
-    """As its monitor worker notes it."""
+    """As its monitor worker queue it."""
     with caller.accounts.engine.begin() as connection:
         for month in months:
-            note_heard(connection, stream_id, month)
+            record_heard_month(connection, stream_id, month)
 
 
 def test_g7_a_stream_is_paid_for_in_every_month_that_it_is_active_and_heard_in(radio: Api) -> None:

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 from account_store import Accounts
-from account_store.streams.airings import latest
+from account_store.streams.airings import find_latest
 from account_store.streams.leases import Leases
 from account_store.streams.tables import airing
-from account_store.streams.traces import leave, left
+from account_store.streams.traces import load_trace, save_traces
 from audio_recognition.chromaprint import SAMPLE_RATE
 from audio_recognition.index.index import Index
 from audio_recognition.matching import Matcher
 from stream_monitor.catalog import references_in
 from stream_monitor.clock import SampleClock
-from stream_monitor.ear import Ear
+from stream_monitor.fingerprint_buffer import FingerprintBuffer
 from stream_monitor.trace import Trace
 from stream_monitor.tracker import TICK_SECONDS, Tracker
 from tests.stream_monitor.shows import index_of, track
@@ -85,41 +85,41 @@ class Heard:
         self.asked += 1
         return self.match(fingerprints)
 
-    def post(self, write: Callable[[Connection, str], None], replaces: object = None) -> None:  # noqa: ARG002 -- as StreamNotes
+    def post(self, write: Callable[[Connection, str], None], replaces: object = None) -> None:  # noqa: ARG002 -- as WriteQueue
         with self._engine.begin() as connection:
             write(connection, self.stream_id)
 
     def hear(self, samples: NDArray[np.int16], at: float, *, is_killed: bool = False) -> None:
         """A connection that gives these samples (11025 Hz) from second `at` on, and then ends; `is_killed`: so does its worker."""
-        ear, clock = Ear(), SampleClock()
-        self.tracker.connected()
+        buffer, clock = FingerprintBuffer(), SampleClock()
+        self.tracker.begin_connection()
         next_look = next_note = TICK_SECONDS * SAMPLE_RATE
         for start in range(0, len(samples), SAMPLE_RATE):
-            ear.feed(samples[start : start + SAMPLE_RATE])
-            clock.arrived(ear.samples, EPOCH_MS + round((at + ear.samples / SAMPLE_RATE) * 1000))
-            if ear.samples >= next_look:
+            buffer.feed(samples[start : start + SAMPLE_RATE])
+            clock.note_arrival(buffer.samples, EPOCH_MS + round((at + buffer.samples / SAMPLE_RATE) * 1000))
+            if buffer.samples >= next_look:
                 next_look, next_note = next_look + TICK_SECONDS * SAMPLE_RATE, next_look + TICK_SECONDS * SAMPLE_RATE / 2
-                self.tracker.look(ear, clock)
+                self.tracker.look(buffer, clock)
                 self._leave_trace()
-            elif ear.samples >= next_note:
+            elif buffer.samples >= next_note:
                 next_note = next_look
-                self.tracker.note(ear, clock)
+                self.tracker.update_trace(buffer, clock)
                 self._leave_trace()
         if not is_killed:
-            self.tracker.look(ear, clock)
+            self.tracker.look(buffer, clock)
             self._leave_trace()
 
     def _leave_trace(self) -> None:
         if self.tracker.trace is not None:
             with self._engine.begin() as connection:
-                leave(connection, [(self._lease, self.tracker.trace.left)])
+                save_traces(connection, [(self._lease, self.tracker.trace.stored)])
 
     def other_worker(self) -> None:
         """The worker dies; another one knows what was written and what was left, and until when was listened."""
         listened = (self.tracker.listened_ms - EPOCH_MS) / 1000
         with self._engine.begin() as connection:
-            last = latest(connection, self.stream_id)
-            self.tracker = self._tracker(listened, Trace.found(left(connection, self.stream_id)))
+            last = find_latest(connection, self.stream_id)
+            self.tracker = self._tracker(listened, Trace.load(load_trace(connection, self.stream_id)))
         if last is not None:
             self.tracker.resume(last)
 

@@ -43,12 +43,12 @@ SHOWS = {
 
 
 @pytest.mark.parametrize("parts", SHOWS.values(), ids=SHOWS.keys())
-def test_what_airs_is_one_row_each_and_nothing_else(heard: Heard, parts: list[Part]) -> None:
+def test_each_play_becomes_one_row_and_other_sound_none(heard: Heard, parts: list[Part]) -> None:
     heard.hear(samples(*parts, Part(TALK, 10)), 0)
     assert agrees(heard.aired(), parts), heard.aired()
 
 
-def test_a_track_that_plays_is_followed_without_asking_the_matcher(heard: Heard) -> None:
+def test_track_that_plays_is_followed_without_asking_the_matcher(heard: Heard) -> None:
     heard.hear(samples(SONG[3]), 0)
     assert agrees(heard.aired(), [SONG[3]])
     assert heard.asked <= 2
@@ -64,7 +64,7 @@ def test_quieter_and_under_a_voice_it_is_still_the_same_airing(heard: Heard) -> 
 
 
 @pytest.mark.parametrize("away", [2, 6, 12])
-def test_an_airing_survives_a_drop_out(heard: Heard, away: int) -> None:
+def test_airing_survives_a_drop_out(heard: Heard, away: int) -> None:
     whole = samples(Part(TALK, 10), SONG[3], Part(TALK, 15))
     cut = 24 * SAMPLE_RATE
     heard.hear(whole[:cut], 0)
@@ -72,14 +72,14 @@ def test_an_airing_survives_a_drop_out(heard: Heard, away: int) -> None:
     assert agrees(heard.aired(), [Part(TALK, 10), SONG[3]]), heard.aired()
 
 
-def test_a_server_that_repeats_its_last_seconds_to_who_connects_anew_does_not_lengthen_it(heard: Heard) -> None:
+def test_seconds_repeated_after_a_reconnect_do_not_lengthen_an_airing(heard: Heard) -> None:
     whole = samples(SONG[3], Part(TALK, 15))
     heard.hear(whole[: 20 * SAMPLE_RATE], 0)
     heard.hear(whole[16 * SAMPLE_RATE :], 17.2)  # what was on the air at 16 is taken for 17.2
     assert agrees(heard.aired(), [SONG[3]]), heard.aired()
 
 
-def test_a_player_that_stood_still_while_its_source_was_away_goes_on_with_the_same_airing(heard: Heard) -> None:
+def test_airing_continues_after_a_player_paused_with_its_source(heard: Heard) -> None:
     whole = samples(SONG[5], Part(TALK, 15))
     cut = 18 * SAMPLE_RATE
     heard.hear(whole[:cut], 0)
@@ -103,7 +103,7 @@ LATE = [Part(TALK, 12), Part(3, 28, 10), Part(TALK, 12)]
 
 @pytest.mark.parametrize("what", ["its worker is killed", "the stream is away"])
 @pytest.mark.parametrize("known_for", [7.6, 9, 11])
-def test_a_song_begun_late_that_nobody_knew_yet_began_where_it_was_first_heard(heard: Heard, known_for: float, what: str) -> None:
+def test_unrecognised_song_that_began_late_starts_at_its_first_sound(heard: Heard, known_for: float, what: str) -> None:
     whole, cut = samples(*LATE), round((12 + known_for) * SAMPLE_RATE)
     heard.hear(whole[:cut], 0, is_killed=what == "its worker is killed")
     if what == "its worker is killed":
@@ -112,7 +112,7 @@ def test_a_song_begun_late_that_nobody_knew_yet_began_where_it_was_first_heard(h
     assert agrees(heard.aired(), LATE), heard.aired()
 
 
-def test_a_repeat_that_nobody_knew_yet_when_the_worker_was_killed_is_an_airing_of_its_own(heard: Heard) -> None:
+def test_repeat_that_nobody_knew_yet_when_the_worker_was_killed_is_an_airing_of_its_own(heard: Heard) -> None:
     parts = [SONG[4], SONG[4], Part(TALK, 12)]
     whole = samples(*parts)
     heard.hear(whole[: 35 * SAMPLE_RATE], 0, is_killed=True)
@@ -131,14 +131,14 @@ def test_items_that_are_like_another_song_by_chance_while_one_plays_do_not_make_
     assert agrees(heard.aired(), parts), heard.aired()
 
 
-def test_what_another_worker_heard_is_nothing_to_a_stream_that_has_moved_on(heard: Heard) -> None:
+def test_trace_of_another_worker_is_ignored_when_the_stream_plays_something_else(heard: Heard) -> None:
     heard.hear(samples(*LATE)[: 21 * SAMPLE_RATE], 0, is_killed=True)
     heard.other_worker()
     heard.hear(samples(Part(5, 22, 11), Part(3, 25, 13), Part(TALK, 12)), 32)
     assert agrees(heard.aired(), [Part(TALK, 21), SONG[5], Part(3, 25, 13)]), heard.aired()
 
 
-def test_what_another_worker_heard_is_forgotten_after_a_while(heard: Heard, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_trace_of_another_worker_expires(heard: Heard, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tracker, "_TRACED_MS", 2_000)
     whole = samples(*LATE)
     heard.hear(whole[: 21 * SAMPLE_RATE], 0, is_killed=True)
@@ -148,7 +148,7 @@ def test_what_another_worker_heard_is_forgotten_after_a_while(heard: Heard, monk
     assert (song, abs(start - 12) > 2) == (3, True), "it is told by its anchor alone"
 
 
-def test_what_began_while_nobody_listened_began_where_its_anchor_is(heard: Heard) -> None:
+def test_play_that_began_while_nobody_listened_starts_at_its_anchor(heard: Heard) -> None:
     parts = [SONG[2], SONG[3], Part(TALK, 12)]
     whole = samples(*parts)
     heard.hear(whole[: 20 * SAMPLE_RATE], 0)
@@ -156,7 +156,7 @@ def test_what_began_while_nobody_listened_began_where_its_anchor_is(heard: Heard
     assert agrees(heard.aired(), parts), heard.aired()
 
 
-def test_nothing_is_claimed_of_the_time_before_a_stream_was_monitored(heard: Heard) -> None:
+def test_airing_claims_no_time_before_its_stream_was_monitored(heard: Heard) -> None:
     heard.hear(samples(Part(3, 18, 20), Part(TALK, 10)), 0)
     [(song, start, seconds)] = heard.aired()
     assert (song, abs(start) <= 2, abs(seconds - 18) <= 3) == (3, True, True)
@@ -170,7 +170,7 @@ def test_lost_sound_moves_the_place_but_makes_no_other_airing(heard: Heard) -> N
     assert (song, abs(start) <= 2, abs(seconds - 37) <= 3) == (3, True, True)
 
 
-def test_a_fingerprint_of_the_beginning_alone_is_enough_unless_something_else_begins(heard: Heard) -> None:
+def test_fingerprint_of_the_beginning_alone_is_enough_unless_something_else_begins(heard: Heard) -> None:
     def short(recording_id: int) -> list[Reference]:
         return [replace(one, stored=one.stored[: 9 * 8]) for one in whole_references(recording_id)]
 
@@ -194,34 +194,34 @@ def test_while_the_matcher_is_away_nothing_is_lost_but_what_ends_meanwhile(heard
     heard.match = failing
     whole, look = samples(SONG[5], Part(TALK, 10)), heard.tracker.look
 
-    def tolerant(ear: object, clock: object) -> None:
+    def tolerant(buffer: object, clock: object) -> None:
         with suppress(MatcherDownError):
-            look(ear, clock)  # type: ignore[arg-type]
+            look(buffer, clock)  # type: ignore[arg-type]
 
     heard.tracker.look = tolerant  # type: ignore[method-assign]
     heard.hear(whole, 0)
     assert agrees(heard.aired(), [SONG[5]]), heard.aired()
 
 
-def test_an_airing_ends_also_when_nothing_is_heard_any_more(heard: Heard) -> None:
+def test_airing_ends_also_when_nothing_is_heard_any_more(heard: Heard) -> None:
     heard.hear(samples(Part(3, 20)), 0)
     [row] = heard.rows()
     assert row.ended_at is None
-    heard.tracker.disconnected(heard.tracker.listened_ms + 10_000)
+    heard.tracker.end_overdue_play(heard.tracker.listened_ms + 10_000)
     assert heard.rows()[0].ended_at is None
-    heard.tracker.disconnected(heard.tracker.listened_ms + 60_000)
+    heard.tracker.end_overdue_play(heard.tracker.listened_ms + 60_000)
     [row] = heard.rows()
     assert row.ended_at is not None
     assert abs(row.duration_seconds - 20) <= 3
 
 
-def test_a_recording_that_the_catalog_does_not_know_is_no_airing(heard: Heard) -> None:
+def test_recording_that_the_catalog_does_not_know_is_no_airing(heard: Heard) -> None:
     heard.catalog.track = lambda _recording_id: None  # type: ignore[method-assign]
     heard.hear(samples(SONG[1]), 0)
     assert heard.rows() == []
 
 
-def test_what_is_written_is_the_track_as_it_was_then(heard: Heard) -> None:
+def test_airing_keeps_the_names_of_its_time(heard: Heard) -> None:
     heard.hear(samples(SONG[2], Part(TALK, 10)), 0)
     [row] = heard.rows()
     assert (row.title, row.artist, row.isrc, row.track_seconds) == ("Song 2", "Artist 2", "QZAAA2600002", 22)
@@ -239,13 +239,13 @@ def faded(first: Part, second: Part, seconds: float) -> NDArray[np.int16]:
 
 
 @pytest.mark.parametrize("second", [5, 3], ids=["another", "the same again"])
-def test_in_a_cross_fade_one_begins_before_the_other_ends(heard: Heard, second: int) -> None:
+def test_cross_fade_overlaps_two_airings(heard: Heard, second: int) -> None:
     heard.hear(faded(SONG[3], SONG[second], 6.5), 0)
     assert agrees(heard.aired()[:1], [SONG[3]]), heard.aired()
     assert agrees([(song, start - 31.5, seconds) for song, start, seconds in heard.aired()[1:]], [SONG[second]]), heard.aired()
 
 
-def test_what_is_begun_late_at_once_behind_another_begins_where_it_is_heard(heard: Heard) -> None:
+def test_play_that_begins_late_behind_another_starts_at_its_first_sound(heard: Heard) -> None:
     parts = [Part(3, 30), Part(5, 28, 5), Part(TALK, 12)]
     heard.hear(samples(*parts), 0)
     assert agrees(heard.aired(), parts), heard.aired()

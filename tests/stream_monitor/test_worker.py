@@ -12,19 +12,19 @@ from sqlalchemy import select
 from account_store.streams.leases import Leases
 from account_store.streams.registry import FAILED, RECONNECTING, RUNNING, STOPPED
 from account_store.streams.tables import airing, stream, stream_gap
-from account_store.streams.traces import leave, left
+from account_store.streams.traces import load_trace, save_traces
 from audio_recognition.matching import Matcher
 from outbound_http import Outbound
 from outbound_http.allow_list import parse_allow_list
 from stream_monitor import listener
 from stream_monitor.capture.decoders import Decoders
 from stream_monitor.clock import SampleClock
-from stream_monitor.ear import Ear
-from stream_monitor.listener import Surroundings
+from stream_monitor.fingerprint_buffer import FingerprintBuffer
+from stream_monitor.listener import SharedResources
 from stream_monitor.meters import Meters
-from stream_monitor.scribe import Scribe
 from stream_monitor.trace import Trace
 from stream_monitor.worker import Worker
+from stream_monitor.write_queue import BatchWriter
 from tests.conftest import run_module
 from tests.stream_monitor.conftest import EPOCH_MS, LENGTHS, Songs
 from tests.stream_monitor.servers import ok, serving
@@ -54,9 +54,9 @@ def show() -> bytes:
 def working(accounts: Accounts, songs: Index, *, lease_seconds: float = 1.0, allowed: str = "127.0.0.1:*") -> Iterator[Meters]:
     """A worker that reads as fast as it can, its time counted by samples."""
     meters, decoders = Meters(), Decoders()
-    around = Surroundings(Outbound(parse_allow_list(allowed)), Songs(songs), Matcher(songs).match, meters, decoders, SampleClock, 1e9)  # type: ignore[arg-type]
+    shared = SharedResources(Outbound(parse_allow_list(allowed)), Songs(songs), Matcher(songs).match, meters, decoders, SampleClock, 1e9)  # type: ignore[arg-type]
     stopping = threading.Event()
-    worker = Worker(accounts.engine, around, 50, lease_seconds=lease_seconds)
+    worker = Worker(accounts.engine, shared, 50, lease_seconds=lease_seconds)
     thread = threading.Thread(target=worker.run, args=(stopping,))
     thread.start()
     try:
@@ -95,7 +95,7 @@ def endless(data: bytes) -> Callable[[socket.socket, str], None]:
     return answer
 
 
-def test_what_a_stream_plays_is_written_down_as_it_goes(accounts: Accounts, songs: Index, show: bytes) -> None:
+def test_airing_is_written_while_it_plays(accounts: Accounts, songs: Index, show: bytes) -> None:
     with serving(endless(show)) as address, working(accounts, songs) as meters:
         account_id, stream_id = new_stream(accounts, address)
         until(lambda: len(rows(accounts, stream_id)) == 4)
@@ -114,7 +114,7 @@ def test_what_a_stream_plays_is_written_down_as_it_goes(accounts: Accounts, song
     assert row.listened_ms > 0
 
 
-def test_a_stopped_stream_is_left_at_once(accounts: Accounts, songs: Index, show: bytes) -> None:
+def test_stopped_stream_is_disconnected_at_once(accounts: Accounts, songs: Index, show: bytes) -> None:
     hung_up = threading.Event()
 
     def answer(connection: socket.socket, _path: str) -> None:
@@ -132,9 +132,7 @@ def test_a_stopped_stream_is_left_at_once(accounts: Accounts, songs: Index, show
     assert accounts.streams.get(account_id, stream_id).runtime_status == STOPPED
 
 
-def test_a_source_that_is_away_is_tried_again_and_the_time_is_a_gap(
-    accounts: Accounts, songs: Index, show: bytes, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lost_source_is_retried_and_leaves_a_gap(accounts: Accounts, songs: Index, show: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listener, "SHORTEST_GAP_MS", 100)
     attempts = []
 
@@ -165,7 +163,9 @@ def test_a_source_that_is_away_is_tried_again_and_the_time_is_a_gap(
         (ok(), "", "not allowed"),
     ],
 )
-def test_what_time_does_not_mend_is_failed_with_a_reason(accounts: Accounts, songs: Index, sent: bytes, allowed: str, told: str) -> None:
+def test_lasting_error_sets_the_stream_to_failed_with_a_reason(
+    accounts: Accounts, songs: Index, sent: bytes, allowed: str, told: str
+) -> None:
     with serving(lambda connection, _path: connection.sendall(sent)) as address, working(accounts, songs, allowed=allowed):
         account_id, stream_id = new_stream(accounts, address)
         until(lambda: accounts.streams.get(account_id, stream_id).runtime_status == FAILED)
@@ -189,19 +189,19 @@ def test_two_workers_share_and_the_one_that_is_left_takes_all(accounts: Accounts
         until(lambda: len(set(holders())) == 1 and "None" not in holders())
 
 
-def test_a_worker_takes_over_what_one_that_died_had_heard(accounts: Accounts, songs: Index) -> None:
+def test_worker_continues_from_the_trace_of_a_dead_one(accounts: Accounts, songs: Index) -> None:
     before, behind = sound([Part(None, 6), Part(3, 8, 10)], LENGTHS), sound([Part(3, 16, 22), Part(None, 12)], LENGTHS)
-    ear, clock = Ear(), SampleClock()
-    ear.feed(np.ascontiguousarray(before[::2]))
+    buffer, clock = FingerprintBuffer(), SampleClock()
+    buffer.feed(np.ascontiguousarray(before[::2]))
     with serving(endless(encoded(behind, "mp3", source_rate=RATE, rate=RATE))) as address:
         _, stream_id = new_stream(accounts, address)
         dead = Leases(accounts.engine, "dead", 1, 0.2)
         [lease] = dead.claim()
-        clock.arrived(ear.samples, died_ms := time.time_ns() // 1_000_000 - 4_000)
-        trace = Trace.of(ear, clock, 0)
+        clock.note_arrival(buffer.samples, died_ms := time.time_ns() // 1_000_000 - 4_000)
+        trace = Trace.of(buffer, clock, 0)
         assert trace is not None
         with accounts.engine.begin() as connection:
-            leave(connection, [(lease, trace.left)])
+            save_traces(connection, [(lease, trace.stored)])
         dead.renew([lease], {stream_id: died_ms})
         with working(accounts, songs):
             until(lambda: rows(accounts, stream_id) and rows(accounts, stream_id)[0][2] >= 22)
@@ -212,13 +212,13 @@ def test_a_worker_takes_over_what_one_that_died_had_heard(accounts: Accounts, so
     assert abs(seconds - 28) <= 3
 
 
-def test_a_scribe_writes_each_stream_under_its_lease_and_loses_no_others(accounts: Accounts) -> None:
+def test_writer_writes_each_stream_under_its_lease_and_loses_no_others(accounts: Accounts) -> None:
     account_id = accounts.create("radio").account_id
     ids = [accounts.streams.create(account_id, f"https://radio.example/{n}", "Radio").stream_id for n in range(3)]
-    leases = {one.stream_id: one for one in Leases(accounts.engine, "scribe", 10).claim()}
+    leases = {one.stream_id: one for one in Leases(accounts.engine, "writer", 10).claim()}
     meters = Meters()
-    scribe = Scribe(accounts.engine, meters)
-    good, broken, lost = (scribe.follow(leases[one]) for one in ids)
+    writer = BatchWriter(accounts.engine, meters)
+    good, broken, lost = (writer.open_queue(leases[one]) for one in ids)
     written = []
 
     def write(connection: Connection, stream_id: str) -> None:
@@ -230,24 +230,24 @@ def test_a_scribe_writes_each_stream_under_its_lease_and_loses_no_others(account
 
     accounts.streams.stop(account_id, ids[2])
     trace = Trace(EPOCH_MS, np.arange(4 * 20, dtype=np.uint32).reshape(4, 20))
-    for notes in (good, broken, lost):
-        notes.leave(trace)
-        notes.post(write, replaces="the same")
-        notes.post(write, replaces="the same")
+    for queue in (good, broken, lost):
+        queue.keep_trace(trace)
+        queue.post(write, replaces="the same")
+        queue.post(write, replaces="the same")
     broken.post(fail)
-    scribe.flush()
+    writer.flush()
     assert [accounts.streams.get(account_id, one).audio_format for one in ids] == ["written", None, None]
     assert (lost.is_lost, good.is_lost, sorted(written)) == (True, False, sorted(ids[:2]))
     assert meters.dropped_writes._value.get() == 2
     with accounts.engine.connect() as connection:
-        kept = [Trace.found(left(connection, one)) for one in ids]
+        kept = [Trace.load(load_trace(connection, one)) for one in ids]
     assert [None if one is None else (one.first_ms, one.items.tolist()) for one in kept] == [(EPOCH_MS, trace.items.tolist())] * 2 + [None]
     good.post(write)
-    scribe.flush()
+    writer.flush()
     assert written.count(ids[0]) == 2
 
 
-def test_the_command_says_what_is_wrong(tmp_path: Path) -> None:
+def test_command_prints_the_error(tmp_path: Path) -> None:
     arguments = ("stream_monitor", "--catalog", tmp_path, "--matcher-socket", tmp_path / "socket", "--accounts")
     wrong = run_module(*arguments, "mysql://host/name", check=False)
     assert (wrong.returncode, "no database for accounts" in wrong.stderr) == (1, True)

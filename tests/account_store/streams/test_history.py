@@ -22,7 +22,7 @@ def new_stream(accounts: Accounts) -> Stream:
 
 def run(accounts: Accounts, stream_id: str, status: str = "running") -> None:
     with accounts.engine.begin() as connection:
-        runtime.tell(connection, stream_id, runtime.State(status), accounts.clock())
+        runtime.update_runtime(connection, stream_id, runtime.State(status), accounts.clock())
 
 
 def test_pages_fit_together_newest_first(accounts: Accounts, clock: HandClock) -> None:
@@ -38,7 +38,7 @@ def test_pages_fit_together_newest_first(accounts: Accounts, clock: HandClock) -
     assert turned == whole
 
 
-def test_a_window_takes_what_began_in_it(accounts: Accounts, clock: HandClock) -> None:
+def test_window_takes_what_began_in_it(accounts: Accounts, clock: HandClock) -> None:
     one = new_stream(accounts)
     for hour in range(4):
         air(accounts, one.stream_id, track(hour), clock.now + timedelta(hours=hour), 10)
@@ -61,7 +61,7 @@ def test_on_air_is_what_was_heard_a_moment_ago_on_a_stream_that_runs(accounts: A
     assert accounts.history.on_air([]) == {}
 
 
-def test_what_has_ended_is_not_on_the_air(accounts: Accounts, clock: HandClock) -> None:
+def test_ended_airing_is_not_on_air(accounts: Accounts, clock: HandClock) -> None:
     one = new_stream(accounts)
     run(accounts, one.stream_id)
     air(accounts, one.stream_id, track(1), clock.now - timedelta(seconds=60), 60)

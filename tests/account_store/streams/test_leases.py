@@ -44,7 +44,7 @@ def ids(leases: list[Lease]) -> set[str]:
     return {one.stream_id for one in leases}
 
 
-def test_a_stream_is_one_workers_until_its_lease_ends(accounts: Accounts, account_id: int) -> None:
+def test_stream_is_one_workers_until_its_lease_ends(accounts: Accounts, account_id: int) -> None:
     [name] = streams(accounts, account_id, 1)
     first, second = worker(accounts, seconds=SHORT), worker(accounts)
     [lease] = first.claim()
@@ -57,7 +57,7 @@ def test_a_stream_is_one_workers_until_its_lease_ends(accounts: Accounts, accoun
     assert first.renew([lease]) == [lease]
 
 
-def test_a_worker_whose_lease_was_lost_can_write_no_more(accounts: Accounts, account_id: int) -> None:
+def test_worker_whose_lease_was_lost_can_write_no_more(accounts: Accounts, account_id: int) -> None:
     streams(accounts, account_id, 1)
     stale, heir = worker(accounts, seconds=SHORT), worker(accounts)
     [old] = stale.claim()
@@ -73,7 +73,7 @@ def test_a_worker_whose_lease_was_lost_can_write_no_more(accounts: Accounts, acc
     assert heir.renew([new]) == [], "a stale worker gives up nothing of another's"
 
 
-def test_a_released_stream_is_free_at_once(accounts: Accounts, account_id: int) -> None:
+def test_released_stream_can_be_claimed_at_once(accounts: Accounts, account_id: int) -> None:
     names = set(streams(accounts, account_id, 3))
     first = worker(accounts)
     leases = first.claim()
@@ -130,6 +130,6 @@ def test_workers_that_claim_at_once_never_get_the_same_stream(accounts: Accounts
     assert set(claimed) == names
 
 
-def test_the_time_is_the_databases(accounts: Accounts) -> None:
+def test_lease_time_is_the_databases(accounts: Accounts) -> None:
     with accounts.engine.begin() as connection:
         assert abs(now_ms(connection) - time.time() * 1000) < 5000

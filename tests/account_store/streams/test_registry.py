@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tests.account_store.conftest import HandClock
 
 
-def test_a_stream_belongs_to_its_account_and_waits_for_a_worker(accounts: Accounts, clock: HandClock) -> None:
+def test_stream_belongs_to_its_account_and_waits_for_a_worker(accounts: Accounts, clock: HandClock) -> None:
     mine, other = new_caller(accounts).account_id, new_caller(accounts).account_id
     made = accounts.streams.create(mine, " https://radio.example/live ", " Radio ")
     assert (made.url, made.name, made.status, made.runtime_status) == ("https://radio.example/live", "Radio", ACTIVE, STARTING)
@@ -35,7 +35,7 @@ def test_a_stream_belongs_to_its_account_and_waits_for_a_worker(accounts: Accoun
 @pytest.mark.parametrize(
     ("address", "name"), [("", "Radio"), ("https://radio.example", " "), ("https://radio.example/" + "x" * 2000, "Radio")]
 )
-def test_a_stream_has_an_address_and_a_name(accounts: Accounts, address: str, name: str) -> None:
+def test_stream_has_an_address_and_a_name(accounts: Accounts, address: str, name: str) -> None:
     with pytest.raises(InvalidValueError, match="has 1 to"):
         accounts.streams.create(new_caller(accounts).account_id, address, name)
 
@@ -81,7 +81,7 @@ def test_stopping_ends_airing_gap_and_lease_at_once_and_only_once(accounts: Acco
     assert made.stream_id not in {one.stream_id for one in leases.claim()}
 
 
-def test_a_state_is_told_when_it_changes_and_the_last_error_stays_readable(accounts: Accounts, clock: HandClock) -> None:
+def test_change_of_state_emits_an_event_and_keeps_the_last_error(accounts: Accounts, clock: HandClock) -> None:
     mine = new_caller(accounts).account_id
     accounts.webhooks.create(mine, "https://receiver.example/hook", event_types=["stream.status_changed"])
     made = accounts.streams.create(mine, "https://radio.example/live", "Radio")
@@ -93,7 +93,7 @@ def test_a_state_is_told_when_it_changes_and_the_last_error_stays_readable(accou
     ]
     for state in states:
         with accounts.engine.begin() as connection:
-            runtime.tell(connection, made.stream_id, state, clock.now)
+            runtime.update_runtime(connection, made.stream_id, state, clock.now)
     now = accounts.streams.get(mine, made.stream_id)
     assert (now.runtime_status, now.last_error, now.last_error_at) == (RUNNING, "still", clock.now)
     assert now.audio_format == "mp3, 44100 Hz, stereo"
@@ -101,7 +101,7 @@ def test_a_state_is_told_when_it_changes_and_the_last_error_stays_readable(accou
         assert len(connection.execute(webhook_event.select().where(webhook_event.c.account_id == mine)).all()) == 2
 
 
-def test_one_gap_is_open_at_a_time_and_short_or_known_ones_are_not_noted(accounts: Accounts, clock: HandClock) -> None:
+def test_one_gap_is_open_at_a_time_and_short_or_known_ones_are_dropped(accounts: Accounts, clock: HandClock) -> None:
     stream_id = accounts.streams.create(new_caller(accounts).account_id, "https://radio.example/live", "Radio").stream_id
     began = clock.now
     with accounts.engine.begin() as connection:
@@ -120,7 +120,7 @@ def hearing(anchor: int, start: int, heard: int, count: int = 1) -> Hearing:
     return Hearing(anchor, start, heard, 0.9, count)
 
 
-def test_an_airing_that_was_written_is_gone_on_with_and_a_repeat_is_another(accounts: Accounts) -> None:
+def test_written_airing_is_continued_and_a_repeat_is_another(accounts: Accounts) -> None:
     stream_id = accounts.streams.create(new_caller(accounts).account_id, "https://radio.example/live", "Radio").stream_id
     with accounts.engine.begin() as connection:
         first = airings.start(connection, stream_id, track(1), hearing(1_000_000, 1_000_000, 1_010_000))
@@ -129,7 +129,7 @@ def test_an_airing_that_was_written_is_gone_on_with_and_a_repeat_is_another(acco
         back = airings.start(connection, stream_id, track(1), hearing(999_000, 1_080_000, 1_090_400, 4))
         repeat = airings.start(connection, stream_id, track(1), hearing(1_180_000, 1_180_000, 1_190_000))
         rows = {row.airing_id: row for row in connection.execute(airing.select().where(airing.c.stream_id == stream_id))}
-        latest = airings.latest(connection, stream_id)
+        latest = airings.find_latest(connection, stream_id)
     assert first == again == back
     assert list(rows) == sorted({first, other, repeat})
     assert [rows[one].duration_seconds for one in (first, other, repeat)] == [90, 10, 10]
@@ -139,7 +139,7 @@ def test_an_airing_that_was_written_is_gone_on_with_and_a_repeat_is_another(acco
     assert (latest.airing_id, latest.track, latest.is_open) == (repeat, track(1), True)
 
 
-def test_the_database_holds_one_open_airing_a_stream_whatever_code_does(accounts: Accounts, clock: HandClock) -> None:
+def test_database_holds_one_open_airing_a_stream_whatever_code_does(accounts: Accounts, clock: HandClock) -> None:
     from sqlalchemy.exc import IntegrityError  # noqa: PLC0415 -- only here
 
     stream_id = accounts.streams.create(new_caller(accounts).account_id, "https://radio.example/live", "Radio").stream_id

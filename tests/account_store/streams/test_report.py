@@ -109,7 +109,7 @@ def _owner(accounts: Accounts, one: ReportedStream) -> int:
         return int(connection.execute(select(stream.c.account_id).where(stream.c.stream_id == one.stream_id)).scalar_one())
 
 
-def test_a_day_with_an_airing_that_goes_on_is_not_settled(accounts: Accounts, clock: HandClock) -> None:
+def test_day_with_an_airing_that_goes_on_is_not_settled(accounts: Accounts, clock: HandClock) -> None:
     one = new_stream(accounts, created_at=midnight(5))
     air(accounts, one.stream_id, track(1), midnight(4) + timedelta(hours=1), 100, ended=False)
     clock.move(days=3)
@@ -120,7 +120,7 @@ def test_a_day_with_an_airing_that_goes_on_is_not_settled(accounts: Accounts, cl
     assert [row[2] for row in rows(accounts, one, midnight(5), clock.now)] == [250]
 
 
-def test_what_is_written_late_is_in_the_report_all_the_same(accounts: Accounts) -> None:
+def test_late_airing_is_in_the_report(accounts: Accounts) -> None:
     one = new_stream(accounts, created_at=midnight(5))
     air(accounts, one.stream_id, track(1), midnight(4), 100)
     accounts.airplay.settle()
@@ -130,7 +130,7 @@ def test_what_is_written_late_is_in_the_report_all_the_same(accounts: Accounts) 
     assert [row[2] for row in rows(accounts, one, midnight(5), NOW)] == [100, 70]
 
 
-def test_a_packed_day_can_be_thrown_away(accounts: Accounts) -> None:
+def test_packed_day_can_be_thrown_away(accounts: Accounts) -> None:
     one = new_stream(accounts, created_at=midnight(5))
     air(accounts, one.stream_id, track(1), midnight(4), 100)
     accounts.airplay.settle()
@@ -143,7 +143,7 @@ def test_a_packed_day_can_be_thrown_away(accounts: Accounts) -> None:
     assert rows(accounts, one, midnight(5), NOW) == before
 
 
-def test_many_streams_at_once_are_told_apart_whatever_is_packed_of_each(accounts: Accounts, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_report_separates_streams_with_packed_and_unpacked_days(accounts: Accounts, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(report, "_TOGETHER", 4)
     streams = [new_stream(accounts, created_at=midnight(20 + number % 3)) for number in range(6)]
     for day in (1, 3, 18):
@@ -178,7 +178,7 @@ def test_streams_of_a_report_were_active_in_its_time(accounts: Accounts, clock: 
 
 
 @pytest.mark.parametrize("count", [1, 1200])
-def test_what_a_recording_was_called_is_that_of_its_last_airing(accounts: Accounts, count: int) -> None:
+def test_recording_has_the_names_of_its_last_airing(accounts: Accounts, count: int) -> None:
     one = new_stream(accounts)
     air(accounts, one.stream_id, track(5, isrc="GBAYE2600100"), midnight(3), 10)
     renamed = track(5)

@@ -247,8 +247,8 @@ def broadcast(accounts: Accounts, stream_id: str) -> int:
     heard = [(1, first, 60), (2, first + timedelta(seconds=61), 200), (HOSTILE_TRACK, first + timedelta(seconds=262), 30)]
     heard.append((1, now - timedelta(seconds=90), 90))
     with accounts.engine.begin() as connection:
-        runtime.tell(connection, stream_id, runtime.State("reconnecting", "HTTP 404 <b>not</b> found"), now)
-        runtime.tell(connection, stream_id, runtime.State("running", audio_format="mp3, 44100 Hz, stereo"), now)
+        runtime.update_runtime(connection, stream_id, runtime.State("reconnecting", "HTTP 404 <b>not</b> found"), now)
+        runtime.update_runtime(connection, stream_id, runtime.State("running", audio_format="mp3, 44100 Hz, stereo"), now)
         gaps.open_gap(connection, stream_id, gaps.SOURCE, first + timedelta(seconds=300), "HTTP 404")
         gaps.close_gap(connection, stream_id, first + timedelta(seconds=400))
         for number, start, seconds in heard:

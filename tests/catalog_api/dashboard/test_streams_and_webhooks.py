@@ -99,7 +99,7 @@ def test_a_day_is_drawn_and_another_day_can_be_asked_for(radio: Browser) -> None
 def test_what_is_on_is_told_and_why_nobody_listens(radio: Browser) -> None:
     stream_id = new_stream(radio, HOSTILE)
     with radio.accounts.engine.begin() as connection:
-        runtime.tell(connection, stream_id, runtime.State("running"), datetime.now(UTC))
+        runtime.update_runtime(connection, stream_id, runtime.State("running"), datetime.now(UTC))
     air(radio, stream_id, 1, datetime.now(UTC) - timedelta(seconds=60), ended=False)
     for path in ("/dashboard/streams", f"/dashboard/streams/{stream_id}"):
         page = radio.http.get(path).text
@@ -108,7 +108,7 @@ def test_what_is_on_is_told_and_why_nobody_listens(radio: Browser) -> None:
         assert 'http-equiv="refresh"' not in radio.http.get(path, params={"still": "1"}).text
         Page(page).check()
     with radio.accounts.engine.begin() as connection:
-        runtime.tell(connection, stream_id, runtime.State("failed", f"HTTP 404 {HOSTILE}"), datetime.now(UTC))
+        runtime.update_runtime(connection, stream_id, runtime.State("failed", f"HTTP 404 {HOSTILE}"), datetime.now(UTC))
     page = radio.http.get("/dashboard/streams").text
     assert "nobody listens" in page
     assert "HTTP 404" in page

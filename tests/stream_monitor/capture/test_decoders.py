@@ -15,10 +15,10 @@ import pytest
 
 from audio_recognition.chromaprint import SAMPLE_RATE
 from audio_recognition.uploads.limits import MEGABYTE, Limits
-from stream_monitor.capture.decoder_messages import Ended, Format, Heard, Wanted, packed, said
+from stream_monitor.capture.decoder_messages import BytesRequest, Ended, Format, Samples, decode_message, encode_message
 from stream_monitor.capture.decoders import Decoders, _Decoder
 from stream_monitor.capture.errors import CaptureError, DecoderError, LastingCaptureError
-from stream_monitor.capture.sound import sound
+from stream_monitor.capture.sound import decode_sound
 from tests.stream_monitor.capture.test_sound import FORMS, Bytes, made
 from tests.stream_monitor.hostile_bytes import HOSTILE
 
@@ -61,7 +61,7 @@ def _children(process: int) -> list[int]:
 def test_sound_of_a_confined_process_is_that_of_the_decoder(decoders: Decoders, form: str) -> None:
     told: list[list[str]] = [[], []]
     confined = np.concatenate(list(decoders.sound(Bytes(made(form)), told[0].append)))  # type: ignore[arg-type]
-    assert np.array_equal(confined, np.concatenate(list(sound(Bytes(made(form)), told[1].append))))
+    assert np.array_equal(confined, np.concatenate(list(decode_sound(Bytes(made(form)), told[1].append))))
     assert told[0] == told[1]
 
 
@@ -143,14 +143,14 @@ def test_fork_server_that_died_is_replaced(decoders: Decoders) -> None:
     assert sum(map(len, decoders.sound(Bytes(made("mp3"))))) > 7 * SAMPLE_RATE  # type: ignore[arg-type]
 
 
-def test_what_is_wrong_with_a_stream_is_told_by_its_decoder(decoders: Decoders) -> None:
+def test_decoder_reports_the_fault_of_a_stream(decoders: Decoders) -> None:
     with pytest.raises(LastingCaptureError, match="web page"):
         list(decoders.sound(Bytes(b"<!doctype html><html>" + b" " * 5000)))  # type: ignore[arg-type]
     with pytest.raises(CaptureError, match="ended before any sound"):
         list(decoders.sound(Bytes(b"")))  # type: ignore[arg-type]
 
 
-def test_failure_of_the_source_is_told_as_it_is(decoders: Decoders) -> None:
+def test_error_of_the_source_passes_through_the_decoder(decoders: Decoders) -> None:
     class Broken:
         def read(self) -> bytes:
             raise CaptureError("the connection broke")
@@ -165,18 +165,18 @@ def test_failure_of_the_source_is_told_as_it_is(decoders: Decoders) -> None:
     [
         b"\xff" * 100,
         b"",
-        packed(Heard(b"\0" * 3)),
-        packed(Heard(b"")),
-        packed(Heard(b"\0" * 60_000)),
-        packed(Format("x" * 101)),
-        packed(Format("mp3\n")),
-        packed(Ended("y" * 501)),
-        packed(Ended("a\0b")),
+        encode_message(Samples(b"\0" * 3)),
+        encode_message(Samples(b"")),
+        encode_message(Samples(b"\0" * 60_000)),
+        encode_message(Format("x" * 101)),
+        encode_message(Format("mp3\n")),
+        encode_message(Ended("y" * 501)),
+        encode_message(Ended("a\0b")),
     ],
 )
-def test_what_a_decoder_may_not_say_is_refused(packet: bytes) -> None:
+def test_message_of_a_decoder_that_breaks_the_protocol_is_refused(packet: bytes) -> None:
     with pytest.raises(ValueError, match=r".*"):
-        said(packet)
+        decode_message(packet)
 
 
 def test_decoder_that_takes_bytes_for_ever_and_gives_no_sound_is_ended() -> None:
@@ -187,7 +187,7 @@ def test_decoder_that_takes_bytes_for_ever_and_gives_no_sound_is_ended() -> None
     def take() -> None:
         while True:
             try:
-                theirs.send(packed(Wanted()))
+                theirs.send(encode_message(BytesRequest()))
                 theirs.recv(65_536)
             except OSError:
                 return

@@ -9,7 +9,7 @@ import pytest
 from audio_recognition.chromaprint import PHASES, SAMPLE_RATE, fingerprint
 from stream_monitor.capture.errors import CaptureError, LastingCaptureError
 from stream_monitor.capture.ogg import OggLinks
-from stream_monitor.capture.sound import sound
+from stream_monitor.capture.sound import decode_sound
 from tests.stream_monitor.shows import RATE, song
 from tests.stream_monitor.sounds import encoded
 
@@ -30,7 +30,7 @@ class Bytes:
 def heard(data: bytes, size: int = 1400) -> tuple[float, list[str], NDArray[np.int16]]:
     """Seconds, what was told of the format, the samples."""
     told: list[str] = []
-    pieces = list(sound(Bytes(data, size), told.append))
+    pieces = list(decode_sound(Bytes(data, size), told.append))
     samples = np.concatenate(pieces) if pieces else np.zeros(0, np.int16)
     return len(samples) / SAMPLE_RATE, told, samples
 
@@ -60,7 +60,7 @@ def _rate(items: NDArray[np.uint32], whole: NDArray[np.uint32]) -> float:
 
 
 @pytest.mark.parametrize("form", ["mp3", "aac"])
-def test_a_stream_may_be_entered_anywhere(form: str) -> None:
+def test_decoding_starts_anywhere_in_a_stream(form: str) -> None:
     data = made(form)
     seconds, told, _ = heard(data[len(data) // 3 + 7 :])
     assert seconds == pytest.approx(8 * 2 / 3, abs=0.3)
@@ -81,10 +81,10 @@ def test_another_rate_gets_another_resampler() -> None:
 
 
 @pytest.mark.parametrize("form", ["mp3", "aac", "ogg", "opus"])
-def test_silence_is_heard_at_once_though_it_takes_few_bytes(form: str) -> None:
+def test_silence_is_decoded_at_once_despite_few_bytes(form: str) -> None:
     data = encoded(np.zeros(60 * RATE, np.int16), form, source_rate=RATE, rate=RATE)
     source = Bytes(data, 100)
-    next(sound(source))
+    next(decode_sound(source))
     seconds = (1 - 100 * len(source.pieces) / len(data)) * 60
     assert seconds < 12
 
@@ -107,19 +107,19 @@ OTHER = {
 
 
 @pytest.mark.parametrize("told", OTHER)
-def test_what_is_no_sound_is_told_apart(told: str) -> None:
+def test_bytes_without_sound_get_an_error_of_their_own(told: str) -> None:
     with pytest.raises(LastingCaptureError, match=told):
         heard(OTHER[told])
 
 
-def test_an_empty_stream_and_a_picture_in_an_ogg_are_errors() -> None:
+def test_empty_stream_and_a_picture_in_an_ogg_are_errors() -> None:
     with pytest.raises(CaptureError, match="before any sound"):
         heard(b"")
     with pytest.raises(LastingCaptureError, match="none of them decodes"):
         heard(b"OggS\0\2" + bytes(8) + b"abcd" + bytes(8) + b"\1\x1e" + b"\x80theora" + bytes(23) + b"OggS" * 3000)
 
 
-def test_a_name_in_the_bytes_opens_no_other_file() -> None:
+def test_name_in_the_bytes_opens_no_other_file() -> None:
     """FFmpeg's own probing would take these for playlists and open what they name."""
     for data in (b"ffconcat version 1.0\nfile /etc/hostname\n", b"#EXTM3U\n#EXT-X-TARGETDURATION:5\n#EXTINF:5,\nfile:///etc/hostname\n"):
         with pytest.raises(LastingCaptureError):

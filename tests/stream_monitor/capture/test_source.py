@@ -127,7 +127,7 @@ REFUSALS = {
 
 
 @pytest.mark.parametrize("told", REFUSALS)
-def test_what_is_wrong_is_told_in_words_that_lead_somewhere(told: str) -> None:
+def test_error_of_a_source_names_the_remedy(told: str) -> None:
     sent, is_lasting = REFUSALS[told]
     with serving(always(sent)) as address, pytest.raises(CaptureError, match=told) as error:
         everything(address)
@@ -143,7 +143,7 @@ def test_nobody_there_and_a_name_that_does_not_resolve_may_pass() -> None:
         assert not error.value.is_lasting
 
 
-def test_a_stalled_server_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stalled_server_is_disconnected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http, "READ_SECONDS", 0.2)
     monkeypatch.setattr(http, "OPEN_SECONDS", 0.2)
     over = threading.Event()

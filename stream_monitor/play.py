@@ -1,6 +1,6 @@
-"""One play of one recording, as far as it was heard, and what is written of it.
+"""One play of one recording, as far as it was heard, and its writes.
 
-What must not live here: deciding what plays (tracker.py), when to write (scribe.py).
+What must not live here: deciding what plays (tracker.py), when to write (write_queue.py).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from stream_monitor.references import Place, Reference
 
 LONGEST_FADE_MS = 7_000
-"""For so long, at most, one track goes while the next one comes."""
+"""Two tracks overlap for so long at most while one fades into the next."""
 
 
 @dataclass(eq=False)
@@ -26,69 +26,69 @@ class Play:
     track: PlayedTrack
     references: list[Reference]
     anchor_ms: int
-    """When the recording began, or would have."""
+    """When the recording's first sample was on the air, or would have been."""
     started_ms: int
     heard_ms: int
-    """Until when it was heard, or is taken to have played."""
+    """Until when it was heard, or is presumed to have played."""
     confidence: float
     detections: int = 1
     is_open: bool = True
     airing_id: int | None = None
-    """Of its row, once that is written."""
+    """Id of its row; None until that is written."""
     place: Place | None = None
-    """Where it lies in the present connection; None until it is found there."""
+    """Its place in the present connection; None until it is found there."""
     reference: Reference | None = None
-    """Which of `references` that place is of."""
-    sure_ms: int = 0
+    """The one of `references` that `place` belongs to."""
+    confirmed_ms: int = 0
     """Until when it was heard for certain."""
-    plays_on: bool = False
-    """Heard to where its fingerprint ends, or into a gap: it is taken to play to its end, unless something else is heard."""
+    is_presumed: bool = False
+    """Heard to the end of its fingerprint, or into a gap: presumed to play to its end unless something else is heard."""
 
     @classmethod
     def of(cls, airing: Airing, references: list[Reference]) -> Play:
-        """Go on with what another worker wrote."""
+        """Continue an airing that another worker wrote."""
         known = airing.hearing
         times = (known.anchor_ms, known.started_ms, known.heard_ms, known.confidence, known.detection_count)
         play = cls(airing.track, references, *times, is_open=airing.is_open, airing_id=airing.airing_id)
         covered = max((one.covered_seconds for one in references), default=0.0)
-        play.sure_ms = min(known.heard_ms, known.anchor_ms + round(covered * 1000))
+        play.confirmed_ms = min(known.heard_ms, known.anchor_ms + round(covered * 1000))
         return play
 
     @property
     def end_ms(self) -> int:
-        """When the recording is over, played to its end."""
+        """When the recording is over if it plays to its end."""
         seconds = max((one.seconds for one in self.references), default=float(self.track.seconds or 0))
         return self.anchor_ms + round(seconds * 1000)
 
     def is_same(self, recording_id: int, anchor_ms: int) -> bool:
-        """Whether a detection with that anchor is of this play: a recording is not played anew while it still plays.
+        """Return whether a detection with that anchor belongs to this play: nobody plays a recording anew while it still plays.
 
-        A later anchor is one of an edited or looped version, or of a player that stood still while the source was away. One shortly before
-        the end of what was heard is a repeat that was faded in.
+        A later anchor comes from an edited or looped version, or from a player that paused while the source was away. An anchor shortly
+        before the end of what was heard is a repeat that was faded in.
         """
         is_near = abs(anchor_ms - self.anchor_ms) <= SAME_AIRING_MS
         return recording_id == self.track.recording_id and (is_near or anchor_ms < self.heard_ms - LONGEST_FADE_MS)
 
     def take(self, reference: Reference, place: Place, anchor_ms: int) -> None:
-        """It was found at that place. The first anchor stays, unless it is another one altogether."""
+        """Note that it was found at that place. The first anchor stays, unless the new one lies far from it."""
         self.reference, self.place = reference, place
         if abs(anchor_ms - self.anchor_ms) > SAME_AIRING_MS:
             self.anchor_ms = anchor_ms
 
     def hearing(self) -> Hearing:
-        """As it is written."""
+        """Return its present state in the form of the store."""
         return Hearing(self.anchor_ms, self.started_ms, max(self.heard_ms, self.started_ms), self.confidence, self.detections)
 
     def write_start(self, connection: Connection, stream_id: str) -> None:
-        """Its row, new or found."""
+        """Make its row, or find the one that it continues."""
         self.airing_id = start(connection, stream_id, self.track, self.hearing())
 
     def write_progress(self, connection: Connection, _stream_id: str) -> None:
-        """It was heard until later."""
+        """Extend its row to the last hearing."""
         if self.airing_id is not None:
             extend(connection, self.airing_id, self.hearing())
 
     def write_end(self, connection: Connection, _stream_id: str) -> None:
-        """It is over, or was over before what was written."""
+        """End its row, which may have been extended too far."""
         if self.airing_id is not None:
             close(connection, self.airing_id, self.heard_ms)

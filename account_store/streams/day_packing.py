@@ -1,7 +1,7 @@
-"""Days of airings that are not packed, read as they would be packed (report.py has the layout).
+"""Reads days of airings and packs them (report.py has the layout).
 
-Millions of rows, so how matters. SQLite hands over rows, out of an index that has all columns. PostgreSQL hands over whole columns: as rows
-they would cost the client as much again. What must not live here: which days those are, and what becomes of them (report.py).
+A report reads millions of rows, so the way matters. SQLite sends rows, from an index that has all columns. PostgreSQL sends whole columns:
+rows would cost the client twice as much. What must not live here: the choice of days, and storage (report.py).
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ if TYPE_CHECKING:
 
 DAY_SECONDS = 86_400
 _DAYS_AT_ONCE = 14
-"""On PostgreSQL, which holds the columns of so many days until it sends them."""
+"""PostgreSQL holds the columns of so many days in memory until it sends them."""
 _STARTED = (airing.c.started_ms + 500) // 1000
-"""`started_at` as a number: quicker to read."""
+"""`started_at` as a number, which is faster to read."""
 
 
 @contextmanager
-def reading_many(engine: Engine) -> Iterator[Connection]:
-    """A connection to `read` with."""
-    # SQLite's transactions take the lock of who writes; what is set for PostgreSQL must end with one.
+def open_bulk_connection(engine: Engine) -> Iterator[Connection]:
+    """Open a connection for `read_days`."""
+    # A transaction would take the write lock on SQLite; on PostgreSQL it ends the settings of `_columns`.
     with engine.begin() if engine.dialect.name == POSTGRESQL else reading(engine) as connection:
         yield connection
 
 
-def read(connection: Connection, days: Mapping[str, Sequence[int]]) -> dict[str, dict[int, bytes]]:
-    """By stream and day (since 1970, UTC, ascending) its airings, packed."""
+def read_days(connection: Connection, days: Mapping[str, Sequence[int]]) -> dict[str, dict[int, bytes]]:
+    """Return the packed airings by stream and day. `days`: by stream, ascending, counted from 1970 in UTC."""
     if connection.dialect.name != POSTGRESQL:
         return {name: _packed(_rows(connection, name, one[0], one[-1] + 1), one) for name, one in days.items()}
     made: dict[str, dict[int, bytes]] = {name: {} for name in days}
@@ -58,18 +58,18 @@ _NOTHING = (np.zeros(0, np.int64),) * 3
 
 
 def _rows(connection: Connection, stream_id: str, first: int, end: int) -> Columns:
-    """Recording ids, starts (Unix seconds), durations; ordered."""
+    """Return recording ids, starts (Unix seconds) and durations of one stream, in order."""
     query = select(airing.c.recording_id, _STARTED, airing.c.duration_seconds)
     query = query.where(airing.c.stream_id == stream_id, airing.c.started_at >= _moment(first), airing.c.started_at < _moment(end))
     rows: Any = connection.execute(query.order_by(airing.c.started_at, airing.c.airing_id)).cursor
-    # The driver's own: what is done to rows of numbers for a caller's comfort takes longer than reading them.
+    # The driver's own cursor: SQLAlchemy's row objects take longer than the reading.
     ids, unix, seconds = np.fromiter(chain.from_iterable(rows), np.int64).reshape(-1, 3).T
     return ids, unix, seconds
 
 
 def _columns(connection: Connection, stream_ids: Sequence[str], first: int, end: int) -> dict[str, Columns]:
-    """The same by stream; streams of which nothing aired are absent."""
-    # Rows of one time lie together, whosesoever they are. In the index's order each would be looked up by itself: three times the work.
+    """Return the same for several streams; streams without airings are absent."""
+    # Rows of one time lie together in the table, whatever their stream. An index scan would look each up by itself: three times the work.
     connection.execute(text("SET LOCAL enable_indexscan = off"))
     sent = [func.int8send(column) for column in (airing.c.recording_id, _STARTED, airing.c.duration_seconds, airing.c.airing_id)]
     query = select(airing.c.stream_id, *(func.string_agg(column, literal(b"", LargeBinary)) for column in sent))
