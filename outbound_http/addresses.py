@@ -1,7 +1,7 @@
-"""Which IP addresses are of the public internet. All others are refused: our own network is not to be reached through us.
+"""Classifies IP addresses: public, or of a range that callers must not reach through us.
 
-The ranges are written out after IANA's special-purpose registries, because Python's `is_private` and `is_global` differ between its
-releases and take site-local, IPv4-mapped and IPv4-compatible IPv6 addresses for public ones.
+The ranges follow IANA's special-purpose registries. Python's `is_private` and `is_global` differ between its releases and take site-local,
+IPv4-mapped and IPv4-compatible IPv6 addresses for public ones.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _REFUSED_4 = {
     IPv4Network("240.0.0.0/4"): "reserved or broadcast",
 }
 _PUBLIC_6 = IPv6Network("2000::/3")
-"""All that is given out as global unicast. What carries an IPv4 address inside (mapped, compatible, NAT64) lies outside of it, as do
-loopback, unique local, link-local, site-local and multicast."""
+"""Global unicast. Addresses that carry an IPv4 address (mapped, compatible, NAT64) lie outside, as do loopback, unique local, link-local,
+site-local and multicast."""
 _REFUSED_6 = {
     IPv6Network("2001::/23"): "reserved (Teredo and other protocols)",
     IPv6Network("2001:db8::/32"): "documentation",
@@ -49,11 +49,11 @@ _OTHER_6 = {
     IPv6Network("fec0::/10"): "private (site-local)",
     IPv6Network("ff00::/8"): "multicast",
 }
-"""Names for what lies outside of `_PUBLIC_6`; whatever has none is reserved."""
+"""Names of ranges outside `_PUBLIC_6`; the others are reserved."""
 
 
 def find_non_public_kind(address: IpAddress) -> str | None:
-    """Why the address is no public machine's: "loopback", "private" ...; None when it may be one."""
+    """Return the kind of an address that is not public ("loopback", "private" ...); None for a public one."""
     if isinstance(address, IPv4Address):
         return next((kind for network, kind in _REFUSED_4.items() if address in network), None)
     if address in _PUBLIC_6:

@@ -1,10 +1,10 @@
-"""What the operator allows beyond the public internet: receivers and streams inside their own network.
+"""The operator's allow list: receivers and streams inside their own network, beyond the public internet.
 
-A list of `host:port` and `network:port`, separated by commas or blanks; the port may be `*`:
+Entries are `host:port` or `network:port`, separated by commas or blanks; the port may be `*`:
 
     ACCOUNT_OUTBOUND_ALLOW="icecast.studio.lan:8000, 10.20.0.0/16:443, [fd00:20::]/64:*, 127.0.0.1:9000"
 
-A name is allowed wherever it resolves to; a network allows every name that resolves into it.
+A name is allowed wherever it resolves to. A network allows every name that resolves into it.
 """
 
 from __future__ import annotations
@@ -28,27 +28,27 @@ _ENTRY = re.compile(r"(?P<host>\[[0-9a-f:.]+\](?:/[0-9]{1,3})?|[^\[\]:]+):(?P<po
 
 @dataclass(frozen=True)
 class AllowList:
-    """Names and networks, each with a port or ANY_PORT."""
+    """The allowed names and networks, each with a port or ANY_PORT."""
 
     names: frozenset[tuple[str, int | None]] = frozenset()
     networks: tuple[tuple[IPv4Network | IPv6Network, int | None], ...] = ()
 
     def allows_name(self, host: str, port: int) -> bool:
-        """Whether this name is allowed with this port, wherever it resolves to."""
+        """Return whether this name is allowed with this port, wherever it resolves to."""
         return (host, port) in self.names or (host, ANY_PORT) in self.names
 
     def allows(self, address: IpAddress, port: int) -> bool:
-        """Whether this address is allowed with this port."""
+        """Return whether this address is allowed with this port."""
         return any(address in network and allowed in (port, ANY_PORT) for network, allowed in self.networks)
 
 
 def read_allow_list(environment: Mapping[str, str]) -> AllowList:
-    """The operator's list out of ALLOW_VARIABLE; empty when it is not set. InvalidAllowListError names an entry that cannot be read."""
+    """Return the operator's list from ALLOW_VARIABLE; empty when it is not set. InvalidAllowListError names a wrong entry."""
     return parse_allow_list(environment.get(ALLOW_VARIABLE, ""))
 
 
 def parse_allow_list(text: str) -> AllowList:
-    """As `read_allow_list`, out of a text."""
+    """Parse the text of an allow list. InvalidAllowListError names a wrong entry."""
     names: set[tuple[str, int | None]] = set()
     networks: list[tuple[IPv4Network | IPv6Network, int | None]] = []
     for entry in text.lower().replace(",", " ").split():

@@ -1,7 +1,7 @@
-"""Reads the addresses that callers give: one strict spelling, so that what is checked and what is connected to cannot be read differently.
+"""Parses the URLs of callers. The one strict spelling keeps a check and a connection from reading the same text differently.
 
-Refused are user names and passwords, ports that a public http service does not have, hosts that are not plain names, and IPv4 addresses in
-any spelling but four decimal numbers (2130706433, 0x7f.1, 0177.0.0.1, 127.1): libraries disagree about those.
+The parser refuses user names and passwords, hosts that are not plain names, and IPv4 addresses in any spelling but four decimal numbers
+(2130706433, 0x7f.1, 0177.0.0.1, 127.1): libraries disagree about those.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from outbound_http.errors import InvalidAddressError
 LONGEST_URL = 2_000
 DEFAULT_PORTS = {"http": 80, "https": 443}
 _FIRST_OPEN_PORT = 1024
-"""Ports below, but 80 and 443, are other services' (mail, shells): speaking http to them for a stranger is an attack on them."""
+"""Lower ports except 80 and 443 belong to other services (mail, shells): http to them for a stranger would attack them."""
 _URL = re.compile(
     r"(?P<scheme>https?)://(?:(?P<user>[^/?#]*)@)?(?P<host>\[[0-9A-Fa-f:.]+\]|[^\[\]/?#@:\\]+)(?::(?P<port>[0-9]{1,5}))?(?P<rest>[/?][!-~]*)?",
     re.IGNORECASE,
@@ -25,37 +25,37 @@ _NAME = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)(?:\.(?!-)[a-z0-9_-]{1,63}(?<!-)
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _LONGEST_NAME = 253
 _PRIVATE_DOMAINS = frozenset({"localhost", "local", "localdomain", "internal", "lan", "intranet", "home", "corp"})
-"""Never given out publicly (RFC 6761, 6762, ICANN's decisions of 2018 and 2024), or in use for nothing else."""
+"""Domains that are never public (RFC 6761, 6762, ICANN's decisions of 2018 and 2024) or used for local names only."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """An http address, taken apart. `host` is a lower-case name or an IP address (IPv6 without brackets)."""
+    """The parts of an http or https URL. `host` is a lower-case name or an IP address (IPv6 without brackets)."""
 
     scheme: str
     host: str
     port: int
     path: str
-    """With the query; begins with `/`."""
+    """Path and query; begins with `/`."""
 
     @property
     def authority(self) -> str:
-        """Host and port as the `Host` header writes them: the port only where it is not the scheme's own."""
+        """Host and port in the form of the `Host` header, without the scheme's default port."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
 
     @property
     def url(self) -> str:
-        """The address in its one spelling."""
+        """The URL in its one spelling."""
         return f"{self.scheme}://{self.authority}{self.path}"
 
     def follow(self, location: str) -> str:
-        """Where a redirect leads, absolute; to be checked like any other address."""
+        """Return the absolute URL of a redirect. Check it like any other address."""
         return urljoin(self.url, location.strip())
 
 
 def parse_target(url: str) -> Target:
-    """The address, taken apart; what follows a `#` is left out. InvalidAddressError says what is wrong with it, without its user part."""
+    """Parse a URL, without its fragment. The message of InvalidAddressError names the fault, never the user part."""
     if len(url) > LONGEST_URL:
         raise InvalidAddressError(f"an address has at most {LONGEST_URL} characters")
     match = _URL.fullmatch(url.partition("#")[0])
@@ -70,20 +70,20 @@ def parse_target(url: str) -> Target:
     if not 0 < port < 2**16:
         raise InvalidAddressError(f"there is no port {port}")
     rest = match["rest"] or "/"
-    return Target(scheme, _host(match["host"].lower()), port, rest if rest.startswith("/") else f"/{rest}")
+    return Target(scheme, _parse_host(match["host"].lower()), port, rest if rest.startswith("/") else f"/{rest}")
 
 
 def is_usual_port(port: int) -> bool:
-    """Whether a public http service may have this port."""
+    """Return whether a public http service may have this port."""
     return port in DEFAULT_PORTS.values() or port >= _FIRST_OPEN_PORT
 
 
 def is_private_name(host: str) -> bool:
-    """Whether the name, no IP address, can only be of somebody's own network: of one label, or under a domain kept for that."""
+    """Return whether a name (no IP address) can only belong to a private network: one label, or a domain kept for that."""
     return "." not in host or host.rpartition(".")[2] in _PRIVATE_DOMAINS or host.endswith(".home.arpa")
 
 
-def _host(text: str) -> str:
+def _parse_host(text: str) -> str:
     if text.startswith("["):
         try:
             return IPv6Address(text[1:-1]).compressed
@@ -92,7 +92,7 @@ def _host(text: str) -> str:
     name = text.removesuffix(".")
     if len(name) > _LONGEST_NAME or not _NAME.fullmatch(name):
         raise InvalidAddressError(f"{text[:60]!a} is no host name; names in other letters are written xn--...")
-    # As browsers do: a name that ends in a number is an IPv4 address or nothing.
+    # Browsers do the same: a name that ends in a number is an IPv4 address or invalid.
     if _NUMBER.fullmatch(name.rpartition(".")[2]):
         try:
             return str(IPv4Address(name))

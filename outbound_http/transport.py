@@ -1,6 +1,7 @@
-"""httpx over checked addresses: `guarded_client` makes a client that cannot reach anything else, whatever a name resolves to by then.
+"""httpx over checked addresses: the client of `open_guarded_client` reaches nothing else, whatever a name resolves to later.
 
-Every request is checked and connected to anew: no connection is kept, no redirect followed, no proxy or cookie taken from the environment.
+Each request is checked and gets a connection of its own. The client keeps no connection, follows no redirect, and takes no proxy or cookie
+from the environment.
 """
 
 from __future__ import annotations
@@ -17,21 +18,21 @@ if TYPE_CHECKING:
 
 
 class GuardedTransport(httpx.AsyncBaseTransport):
-    """Resolves and judges a request's address, then sends it to the very address that was judged."""
+    """Resolves and checks a request's address, then sends the request to that very IP address."""
 
     def __init__(self, outbound: Outbound, *, https_only: bool, lookups: int) -> None:
-        """`lookups`: names that may be resolved at once, each in a thread: a name server that hangs holds one."""
+        """Resolve at most `lookups` names at once, each in a thread: a name server that hangs blocks one."""
         self._check = partial(outbound.check, https_only=https_only)
         self._names = ThreadPoolExecutor(lookups, thread_name_prefix="names")
-        # No kept connections: one that was made for another name on the same machine was verified for that name.
+        # Connections are not reused: one made for another name on the same machine was verified for that name.
         self._inner = httpx.AsyncHTTPTransport(verify=outbound.tls, trust_env=False, limits=httpx.Limits(max_keepalive_connections=0))
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send it. The errors of `Outbound.check`, and httpx' own."""
+        """Send a request. Raises the errors of `Outbound.check` and those of httpx."""
         resolved = await asyncio.get_running_loop().run_in_executor(self._names, self._check, str(request.url))
         failure: httpx.TransportError = httpx.ConnectError("no address")
         for address in resolved.addresses:
-            # The Host header was made from the name; SNI and the certificate's name are the name, too.
+            # The Host header holds the name; SNI and certificate check use the name, too.
             direct = httpx.Request(
                 request.method,
                 httpx.URL(resolved.target.url).copy_with(host=address),
@@ -46,12 +47,12 @@ class GuardedTransport(httpx.AsyncBaseTransport):
         raise failure
 
     async def aclose(self) -> None:
-        """Let go."""
+        """Close threads and connections."""
         self._names.shutdown(wait=False, cancel_futures=True)
         await self._inner.aclose()
 
 
-def guarded_client(outbound: Outbound, *, timeout_seconds: float, https_only: bool = False, lookups: int = 8) -> httpx.AsyncClient:
-    """A client for callers' addresses; `timeout_seconds` holds for each step (bound the whole by `asyncio.timeout`)."""
+def open_guarded_client(outbound: Outbound, *, timeout_seconds: float, https_only: bool = False, lookups: int = 8) -> httpx.AsyncClient:
+    """Return a client for callers' addresses. `timeout_seconds` limits each step; bound the whole by `asyncio.timeout`."""
     transport = GuardedTransport(outbound, https_only=https_only, lookups=lookups)
     return httpx.AsyncClient(transport=transport, timeout=timeout_seconds, follow_redirects=False, trust_env=False)

@@ -1,7 +1,7 @@
-"""`python -m webhook_delivery`: sends webhooks, until stopped or, with --once, what is due now.
+"""`python -m webhook_delivery`: sends webhooks until it is stopped; with --once it sends what is due now, and ends.
 
-Over PostgreSQL any number may run, on any machines; over SQLite one is enough. SIGTERM and SIGINT end it when the attempts under way have
-ended. Exit code 1: the options or the environment cannot be meant; 3: the database cannot be reached.
+Over PostgreSQL any number may run, on any machines; over SQLite one is enough. SIGTERM and SIGINT end it after the pending attempts. Exit
+code 1: an option or the environment is wrong; 3: the database cannot be reached.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ REFUSED, UNREACHABLE = 1, 3
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Deliver until stopped; the exit code."""
+    """Deliver until stopped; return the exit code."""
     options = _parser().parse_args(arguments)
-    # httpx tells the whole address of every request, and receivers have been seen to keep tokens there.
+    # httpx logs the whole address of every request, and some receivers keep tokens in it.
     log_json(options.log_level, quiet=["httpx", "httpcore"])
     try:
         accounts = Accounts.open(options.accounts)
@@ -57,18 +57,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
 async def _deliver(accounts: Accounts, options: argparse.Namespace) -> None:
     meters, sender = Meters(), Sender(accounts.outbound, utc_now, at_once=options.at_once)
     deliverer = Deliverer(DeliveryQueue(accounts), sender, meters, at_once=options.at_once)
-    for one in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(one, deliverer.stop)
-    writing = asyncio.create_task(_write(meters, options.metrics_file))
+    for signal_number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(signal_number, deliverer.stop)
+    metrics_writer = asyncio.create_task(_write_metrics(meters, options.metrics_file))
     log.info("webhooks are delivered", at_once=options.at_once)
     await (deliverer.run_once() if options.once else deliverer.run())
-    writing.cancel()
-    await asyncio.gather(writing, return_exceptions=True)
+    metrics_writer.cancel()
+    await asyncio.gather(metrics_writer, return_exceptions=True)
     await sender.close()
     log.info("webhooks are delivered no longer")
 
 
-async def _write(meters: Meters, file: Path | None) -> None:
+async def _write_metrics(meters: Meters, file: Path | None) -> None:
     while file is not None:
         # A full disk must not stop the deliverer.
         with suppress(OSError):
@@ -80,17 +80,17 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m webhook_delivery", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    told = os.environ.get("CATALOG_API_ACCOUNTS_URL", "sqlite:///accounts.db")
-    parser.add_argument("--accounts", metavar="URL", default=told, help="database of the accounts (default: CATALOG_API_ACCOUNTS_URL)")
+    url = os.environ.get("CATALOG_API_ACCOUNTS_URL", "sqlite:///accounts.db")
+    parser.add_argument("--accounts", metavar="URL", default=url, help="database of the accounts (default: CATALOG_API_ACCOUNTS_URL)")
     metrics = os.environ.get(METRICS_VARIABLE)
     parser.add_argument("--metrics-file", metavar="FILE", type=Path, default=metrics, help="where metrics are written every second")
-    parser.add_argument("--at-once", metavar="N", type=_count, default=AT_ONCE, help="webhooks sent to together (default %(default)s)")
+    parser.add_argument("--at-once", metavar="N", type=_parse_count, default=AT_ONCE, help="webhooks served at once (default %(default)s)")
     parser.add_argument("--once", action="store_true", help="send what is due now, and end")
     parser.add_argument("--log-level", choices=["debug", "info", "warning", "error"], default="info")
     return parser
 
 
-def _count(text: str) -> int:
+def _parse_count(text: str) -> int:
     number = int(text)
     if number < 1:
         raise argparse.ArgumentTypeError("at least 1")

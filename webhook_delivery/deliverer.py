@@ -1,8 +1,8 @@
-"""The deliverer: claims endpoints with something due, sends to each in order, records what came of it, and goes on until told to stop.
+"""The deliverer: leases endpoints with due deliveries, sends to each in order, records the outcomes, and goes on until it is stopped.
 
-Many endpoints are sent to at once, each one message at a time: a slow or dead one holds up its own messages only. A message is recorded
-after it was answered: who dies in between sends it again, with the same id. What must not live here: which message is next (queue.py), how
-one is sent (sender.py), the process (__main__.py).
+It serves many endpoints at once, each with one message at a time: a slow or dead endpoint delays its own messages only. An outcome is
+recorded after the answer: a deliverer that dies in between leaves the message to be sent again, with the same id. What must not live here:
+the choice of messages (queue.py), an attempt (sender.py), the process (__main__.py).
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ if TYPE_CHECKING:
 log = structlog.get_logger("account_store")
 
 AT_ONCE = 64
-"""Endpoints that are sent to together."""
+"""Endpoints served at once."""
 POLL_SECONDS = 0.5
-"""How soon an event is noticed."""
+"""Delay until an event is noticed, at most."""
 TURN_SECONDS = 20.0
-"""An endpoint with much to be sent gives way to others after so long."""
+"""An endpoint with many deliveries makes room for others after so long."""
 REST_AFTER_TROUBLE = timedelta(minutes=1)
-"""Of an endpoint that cannot be sent to for a reason of ours."""
+"""Rest of an endpoint after a fault of ours."""
 UNAVAILABLE_SECONDS = 5.0
 SWEEP_SECONDS = 30.0
 BACKLOG_SECONDS = 10.0
 
 
 class Deliverer:
-    """One of any number. To be made and used in one event loop: `run` it, `stop` it."""
+    """One of any number of deliverers. Make and use it in one event loop: `run` it, `stop` it."""
 
     def __init__(self, queue: DeliveryQueue, sender: Sender, meters: Meters, *, at_once: int = AT_ONCE) -> None:
-        """`at_once`: endpoints that are sent to together."""
+        """Serve at most `at_once` endpoints at a time."""
         self._queue = queue
         self._sender = sender
         self._meters = meters
@@ -56,12 +56,12 @@ class Deliverer:
         self._stopping = asyncio.Event()
 
     def stop(self) -> None:
-        """Claim nothing more; `run` ends when the attempts under way have."""
+        """Claim nothing more; `run` ends after the pending attempts."""
         self._stopping.set()
 
     async def run(self) -> None:
         """Deliver until stopped."""
-        chores = [asyncio.create_task(chore) for chore in (_again(self._sweep, SWEEP_SECONDS), _again(self._watch, BACKLOG_SECONDS))]
+        chores = [asyncio.create_task(chore) for chore in (_repeat(self._sweep, SWEEP_SECONDS), _repeat(self._watch, BACKLOG_SECONDS))]
         while not self._stopping.is_set():
             try:
                 await self._claim()
@@ -74,16 +74,16 @@ class Deliverer:
         await asyncio.gather(*chores, *self._turns, return_exceptions=True)
 
     async def run_once(self) -> None:
-        """Deliver what is due now, and end. UnavailableError."""
+        """Deliver everything that is due now, and end. UnavailableError."""
         while await self._claim():
             await asyncio.gather(*self._turns)
 
     async def _claim(self) -> int:
-        """Begin turns; how many."""
+        """Start turns for free endpoints; return their number."""
         free = self._at_once - len(self._turns)
         claimed = await asyncio.to_thread(self._queue.claim, self._owner, free) if free else []
         for endpoint_id in claimed:
-            turn = asyncio.create_task(self._turn(endpoint_id))
+            turn = asyncio.create_task(self._run_turn(endpoint_id))
             self._turns.add(turn)
             turn.add_done_callback(self._turns.discard)
         self._meters.turns.set(len(self._turns))
@@ -93,8 +93,8 @@ class Deliverer:
         with suppress(TimeoutError):
             await asyncio.wait_for(self._stopping.wait(), seconds)
 
-    async def _turn(self, endpoint_id: str) -> None:
-        """Send to one endpoint until nothing is due, something fails, or its time is over."""
+    async def _run_turn(self, endpoint_id: str) -> None:
+        """Send to one endpoint until nothing is due, an attempt fails, or its time is over."""
         rest = timedelta(0)
         try:
             await self._send_all(endpoint_id)
@@ -106,7 +106,7 @@ class Deliverer:
         except Exception:
             log.exception("a webhook's turn ends", endpoint=endpoint_id)
             rest = REST_AFTER_TROUBLE
-        # Where the database does not answer the lease ends by itself.
+        # The lease expires by itself when the database does not answer.
         with suppress(AccountError):
             await asyncio.to_thread(self._queue.release, self._owner, endpoint_id, rest=rest)
 
@@ -118,11 +118,11 @@ class Deliverer:
                 return
             outcome = await self._sender.send(message)
             recorded = await asyncio.to_thread(self._queue.record, self._owner, message, outcome)
-            self._tell(message, outcome, recorded)
+            self._report(message, outcome, recorded)
             if not recorded.may_go_on:
                 return
 
-    def _tell(self, message: Message, outcome: Outcome, recorded: Recorded) -> None:
+    def _report(self, message: Message, outcome: Outcome, recorded: Recorded) -> None:
         self._meters.count(outcome)
         facts = {"endpoint": message.endpoint_id, "delivery": message.delivery_id, "status": outcome.status_code, "ms": outcome.duration_ms}
         if outcome.error is None:
@@ -140,12 +140,12 @@ class Deliverer:
         self._meters.show(await asyncio.to_thread(self._queue.backlog))
 
 
-async def _again(chore: Callable[[], Awaitable[None]], seconds: float) -> None:
+async def _repeat(chore: Callable[[], Awaitable[None]], seconds: float) -> None:
     while True:
         try:
             await chore()
         except UnavailableError:
-            log.debug("a chore of the webhooks waits for the database")  # told by `run`
+            log.debug("a chore of the webhooks waits for the database")  # `run` logs it
         except Exception:
             log.exception("a chore of the webhooks failed")
         await asyncio.sleep(seconds)

@@ -16,10 +16,10 @@ _SECONDS = (0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 15.0)
 
 
 class Meters:
-    """Of one process; to be used by its event loop."""
+    """The metrics of one process, for its event loop."""
 
     def __init__(self) -> None:
-        """All at nought."""
+        """Start with zeroed metrics."""
         self._registry = registry = CollectorRegistry()
         self._attempts = Counter(
             "webhook_attempts", "Messages sent: delivered, gone (410), answered (otherwise), unanswered", ["outcome"], registry=registry
@@ -32,23 +32,23 @@ class Meters:
         self._endpoints = Gauge("webhook_endpoints_down", "Endpoints that fail, or are disabled", ["state"], registry=registry)
 
     def count(self, outcome: Outcome) -> None:
-        """One attempt more."""
+        """Count an attempt."""
         self._seconds.observe(outcome.duration_ms / 1000)
-        self._attempts.labels(_kind(outcome)).inc()
+        self._attempts.labels(_classify(outcome)).inc()
 
     def show(self, backlog: Backlog) -> None:
-        """What waits now."""
+        """Set the gauges of the queue."""
         self._pending.set(backlog.pending)
         self._oldest.set(backlog.oldest_due_seconds)
         self._endpoints.labels("failing").set(backlog.failing_endpoints)
         self._endpoints.labels("disabled").set(backlog.disabled_endpoints)
 
     def write(self, file: Path) -> None:
-        """All of them in Prometheus' text form, whole or not at all."""
+        """Write all metrics to a file in Prometheus' text format, atomically."""
         write_to_textfile(str(file), self._registry)
 
 
-def _kind(outcome: Outcome) -> str:
+def _classify(outcome: Outcome) -> str:
     if outcome.error is None:
         return "delivered"
     if outcome.status_code is None:

@@ -1,13 +1,13 @@
-"""Which deliverer sends what next: endpoints are claimed by lease, their deliveries sent in order, one at a time.
+"""The queue of due deliveries: deliverers lease endpoints and send the deliveries of each in order, one at a time.
 
     for endpoint_id in queue.claim(owner, 8):
         while (message := queue.next(owner, endpoint_id)) and queue.record(owner, message, send(message)).may_go_on:
             ...
         queue.release(owner, endpoint_id)
 
-A lease is on the endpoint, so that any number of deliverers on any number of machines send to it one after the other, and one that hangs
-holds up nobody else. Who dies leaves a lease that ends by itself, and a delivery that is still due: it is sent again with the same id.
-Clocks of several machines may differ by a few seconds, not by a lease. What must not live here: HTTP.
+A lease covers an endpoint. Any number of deliverers on any number of machines send to it one after the other, and an endpoint that hangs
+delays no other. A deliverer that dies leaves a lease that expires and a delivery that is still due: another sends it again with the same id
+(at least once). The clocks of machines may differ by a few seconds, not by a lease. What must not live here: HTTP.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ if TYPE_CHECKING:
     from account_store.accounts import Accounts
 
 LEASE = timedelta(seconds=60)
-"""Far longer than an attempt may take; how long a dead deliverer's endpoint waits for another."""
+"""Far longer than an attempt may take. An endpoint of a dead deliverer waits so long for another."""
 RETENTION = timedelta(days=14)
-"""How long deliveries are kept, and can be replayed."""
+"""Deliveries are kept, and can be replayed, for so long."""
 SWEEP_ROWS = 5000
-"""Deleted in one transaction at the most, so that nobody waits long for it; every half minute that makes fourteen million a day."""
+"""Rows deleted in one transaction, so that it is short. One each half minute makes fourteen million a day."""
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A delivery to be sent now."""
+    """A delivery that is due."""
 
     delivery_id: int
     endpoint_id: str
@@ -48,12 +48,12 @@ class Message:
     event_id: str
     body: str
     secrets: tuple[str, ...] = field(repr=False)
-    """Each signs it."""
+    """Each of them signs it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of an attempt."""
+    """The result of an attempt."""
 
     duration_ms: int
     status_code: int | None = None
@@ -62,34 +62,34 @@ class Outcome:
     """Why it failed; None when it was delivered."""
     response_excerpt: str | None = None
     is_gone: bool = False
-    """The receiver wants nothing more, ever."""
+    """The receiver answered 410: it wants nothing more, ever."""
     asked_rest: timedelta = timedelta(0)
-    """For how long the receiver asked for nothing (`Retry-After`)."""
+    """The pause that the receiver asked for (`Retry-After`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What an outcome led to."""
+    """The consequences of an outcome."""
 
     may_go_on: bool
-    """The deliverer still holds the endpoint, which need not rest."""
+    """The deliverer still holds the endpoint, and the endpoint needs no rest."""
     disabled: str | None = None
-    """Why the endpoint is disabled from now on, if it is."""
+    """The reason why the endpoint is disabled from now on, if it is."""
 
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """What waits, for the metrics."""
+    """The state of the queue, for the metrics."""
 
     pending: int
     oldest_due_seconds: float
-    """How long the one that is due for longest has been so; 0 when none is due."""
+    """Age of the oldest due delivery; 0 when none is due."""
     disabled_endpoints: int
     failing_endpoints: int
 
 
 class DeliveryQueue:
-    """The deliveries of one database that are due. Thread-safe; every method blocks."""
+    """The due deliveries of one database. Thread-safe; every method blocks."""
 
     def __init__(self, accounts: Accounts) -> None:
         """Read and write the database that `accounts` has open."""
@@ -98,7 +98,7 @@ class DeliveryQueue:
         self._clock = accounts.clock
 
     def claim(self, owner: str, most: int) -> list[str]:
-        """Endpoints with something due that nobody holds, at most so many, those that wait longest first; held by `owner` from now on."""
+        """Lease at most `most` free endpoints with due deliveries, longest waiting first, to `owner`; return their ids."""
         now = self._clock()
         column = webhook_delivery.c
         due = select(func.min(column.due_at)).where(column.endpoint_id == webhook_endpoint.c.endpoint_id, column.due_at <= now)
@@ -106,10 +106,10 @@ class DeliveryQueue:
         found = select(webhook_endpoint.c.endpoint_id).where(_is_free(now), waits_since.is_not(None)).order_by(waits_since).limit(most)
         with self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
             candidates = connection.scalars(found).all()
-        return [endpoint_id for endpoint_id in candidates if self._claimed(owner, endpoint_id, now)]
+        return [endpoint_id for endpoint_id in candidates if self._lease(owner, endpoint_id, now)]
 
     def next(self, owner: str, endpoint_id: str) -> Message | None:
-        """The oldest event due for an endpoint that `owner` holds; None when there is none, or it is held no longer. SealedError."""
+        """Return the oldest due delivery of an endpoint; None when there is none, or `owner` lost the lease. SealedError."""
         now = self._clock()
         query = (
             select(webhook_delivery.c.delivery_id, webhook_endpoint, webhook_event.c.event_id, webhook_event.c.body)
@@ -124,30 +124,30 @@ class DeliveryQueue:
             row = connection.execute(query).one_or_none()
         if row is None:
             return None
-        return Message(row.delivery_id, endpoint_id, row.url, row.event_id, row.body, self._secrets(row, now))
+        return Message(row.delivery_id, endpoint_id, row.url, row.event_id, row.body, self._open_secrets(row, now))
 
     def record(self, owner: str, message: Message, outcome: Outcome) -> Recorded:
-        """Write what came of it, and when it is tried again."""
+        """Write an attempt's outcome and the time of the next one; extend the lease."""
         now = self._clock()
         with self._engine.begin() as connection:
-            endpoint = _locked(connection, webhook_endpoint, webhook_endpoint.c.endpoint_id == message.endpoint_id)
-            delivery = _locked(connection, webhook_delivery, webhook_delivery.c.delivery_id == message.delivery_id)
+            endpoint = _lock_row(connection, webhook_endpoint, webhook_endpoint.c.endpoint_id == message.endpoint_id)
+            delivery = _lock_row(connection, webhook_delivery, webhook_delivery.c.delivery_id == message.delivery_id)
             if endpoint is None or delivery is None:
                 return Recorded(may_go_on=False)
             _write_attempt(connection, message.delivery_id, outcome, now)
-            changes = _after(delivery, outcome, now)
+            changes = _change_delivery(delivery, outcome, now)
             connection.execute(webhook_delivery.update().where(webhook_delivery.c.delivery_id == message.delivery_id).values(changes))
             is_ours = endpoint.lease_owner == owner
             lease = {"lease_until": now + LEASE} if is_ours else {}
             changed = webhook_endpoint.update().where(webhook_endpoint.c.endpoint_id == message.endpoint_id)
-            connection.execute(changed.values({**_health(endpoint, outcome, now), **lease}))
-            reason = _to_disable(endpoint, outcome, now)
+            connection.execute(changed.values({**_change_endpoint(endpoint, outcome, now), **lease}))
+            reason = _find_disable_reason(endpoint, outcome, now)
             if reason is not None:
                 disable(connection, message.endpoint_id, reason, now)
         return Recorded(is_ours and outcome.error is None, reason)
 
     def release(self, owner: str, endpoint_id: str, *, rest: timedelta = timedelta(0)) -> None:
-        """Let others have the endpoint, after a `rest` if there is a reason for one."""
+        """End the lease; other deliverers may claim the endpoint after `rest`."""
         is_ours = (webhook_endpoint.c.endpoint_id == endpoint_id) & (webhook_endpoint.c.lease_owner == owner)
         values: dict[str, Any] = {"lease_owner": None, "lease_until": None}
         if rest:
@@ -156,7 +156,7 @@ class DeliveryQueue:
             connection.execute(webhook_endpoint.update().where(is_ours).values(values))
 
     def backlog(self) -> Backlog:
-        """What waits now."""
+        """Return the present state of the queue."""
         column, now = webhook_delivery.c, self._clock()
         live = webhook_endpoint.c.deleted_at.is_(None)
         is_disabled, is_failing = webhook_endpoint.c.disabled_at.is_not(None), webhook_endpoint.c.failing_since.is_not(None)
@@ -168,22 +168,22 @@ class DeliveryQueue:
         return Backlog(pending, max(0.0, (now - oldest).total_seconds()) if oldest else 0.0, disabled, failing)
 
     def sweep(self) -> int:
-        """Delete deliveries past their time and those of deleted endpoints, and what hangs on them; how many."""
+        """Delete expired deliveries and those of deleted endpoints, with their attempts and events; return their number."""
         column, endpoints = webhook_delivery.c, select(webhook_endpoint.c.endpoint_id)
         with self._engine.begin() as connection:
-            # An event may have been written while its endpoint was being disabled.
+            # An event may be written while its endpoint is being disabled.
             disabled = endpoints.where(webhook_endpoint.c.disabled_at.is_not(None))
             stray = webhook_delivery.update().where(column.due_at.is_not(None), column.endpoint_id.in_(disabled))
             connection.execute(stray.values(status=HELD, due_at=None))
         deleted = endpoints.where(webhook_endpoint.c.deleted_at.is_not(None))
         is_old = (column.created_at < self._clock() - RETENTION) & column.due_at.is_(None)
-        count = self._forget(is_old) + self._forget(column.endpoint_id.in_(deleted))
+        count = self._delete(is_old) + self._delete(column.endpoint_id.in_(deleted))
         with self._engine.begin() as connection:
             has_deliveries = exists().where(column.endpoint_id == webhook_endpoint.c.endpoint_id)
             connection.execute(delete(webhook_endpoint).where(webhook_endpoint.c.deleted_at.is_not(None), ~has_deliveries))
         return count
 
-    def _forget(self, condition: ColumnElement[bool]) -> int:
+    def _delete(self, condition: ColumnElement[bool]) -> int:
         column = webhook_delivery.c
         found = select(column.delivery_id, column.event_id).where(condition).limit(SWEEP_ROWS).with_for_update(skip_locked=True)
         with self._engine.begin() as connection:
@@ -191,17 +191,17 @@ class DeliveryQueue:
             ids = [row.delivery_id for row in rows]
             connection.execute(delete(webhook_attempt).where(webhook_attempt.c.delivery_id.in_(ids)))
             connection.execute(delete(webhook_delivery).where(column.delivery_id.in_(ids)))
-            is_told = exists().where(column.event_id == webhook_event.c.event_id)
-            connection.execute(delete(webhook_event).where(webhook_event.c.event_id.in_({row.event_id for row in rows}), ~is_told))
+            is_delivered = exists().where(column.event_id == webhook_event.c.event_id)
+            connection.execute(delete(webhook_event).where(webhook_event.c.event_id.in_({row.event_id for row in rows}), ~is_delivered))
         return len(rows)
 
-    def _claimed(self, owner: str, endpoint_id: str, now: datetime) -> bool:
+    def _lease(self, owner: str, endpoint_id: str, now: datetime) -> bool:
         values = {"lease_owner": owner, "lease_until": now + LEASE}
         with self._engine.begin() as connection:
             free = webhook_endpoint.update().where(webhook_endpoint.c.endpoint_id == endpoint_id, _is_free(now))
             return connection.execute(free.values(values)).rowcount == 1
 
-    def _secrets(self, row: Row[Any], now: datetime) -> tuple[str, ...]:
+    def _open_secrets(self, row: Row[Any], now: datetime) -> tuple[str, ...]:
         stored = [row.secret]
         if row.previous_secret and row.previous_secret_until > now:
             stored.append(row.previous_secret)
@@ -215,7 +215,7 @@ def _is_free(now: datetime) -> ColumnElement[bool]:
     return column.disabled_at.is_(None) & is_unheld & is_rested
 
 
-def _locked(connection: Connection, table: Any, condition: ColumnElement[bool]) -> Row[Any] | None:  # noqa: ANN401 -- a table
+def _lock_row(connection: Connection, table: Any, condition: ColumnElement[bool]) -> Row[Any] | None:  # noqa: ANN401 -- a table
     row: Row[Any] | None = connection.execute(select(table).where(condition).with_for_update()).one_or_none()
     return row
 
@@ -226,29 +226,29 @@ def _write_attempt(connection: Connection, delivery_id: int, outcome: Outcome, n
     connection.execute(webhook_attempt.insert().values(delivery_id=delivery_id, **values, **facts))
 
 
-def _after(delivery: Row[Any], outcome: Outcome, now: datetime) -> dict[str, Any]:
-    """What becomes of the delivery."""
+def _change_delivery(delivery: Row[Any], outcome: Outcome, now: datetime) -> dict[str, Any]:
+    """Return the changes of the delivery's row."""
     tries = delivery.tries + 1
     if outcome.error is None:
         return {"tries": tries, "status": DELIVERED, "due_at": None, "finished_at": now}
-    if delivery.status != PENDING:  # held meanwhile, or delivered by another whose lease began when ours ended
+    if delivery.status != PENDING:  # held meanwhile, or delivered under a later lease
         return {"tries": tries}
-    wait = None if outcome.is_gone else schedule.wait_after(tries)
+    wait = None if outcome.is_gone else schedule.compute_wait(tries)
     if wait is None:
         return {"tries": tries, "status": FAILED, "due_at": None, "finished_at": now}
     return {"tries": tries, "due_at": now + max(wait, outcome.asked_rest)}
 
 
-def _health(endpoint: Row[Any], outcome: Outcome, now: datetime) -> dict[str, Any]:
-    """What becomes of the endpoint."""
+def _change_endpoint(endpoint: Row[Any], outcome: Outcome, now: datetime) -> dict[str, Any]:
+    """Return the changes of the endpoint's row."""
     if outcome.error is None:
         return {"failing_since": None, "failure_count": 0, "rests_until": None}
     failures = endpoint.failure_count + 1
-    rest = max(schedule.rest_after(failures), outcome.asked_rest)
+    rest = max(schedule.compute_rest(failures), outcome.asked_rest)
     return {"failing_since": endpoint.failing_since or now, "failure_count": failures, "rests_until": now + rest}
 
 
-def _to_disable(endpoint: Row[Any], outcome: Outcome, now: datetime) -> str | None:
+def _find_disable_reason(endpoint: Row[Any], outcome: Outcome, now: datetime) -> str | None:
     if endpoint.disabled_at is not None or outcome.error is None:
         return None
     if outcome.is_gone:

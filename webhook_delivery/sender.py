@@ -1,8 +1,8 @@
-"""One attempt: a message is sent to its receiver, and what comes back is judged. A whole answer with a 2xx is success, nothing else is.
+"""One attempt: sends a message to its receiver and judges the answer. Only a whole answer with a 2xx is a success.
 
-A receiver may be slow, endless or lying: the attempt ends after DEADLINE_SECONDS whatever arrives, of an answer's body no more than
-MOST_READ bytes are taken, redirects are not followed, and an answer that breaks off proves nothing: the message is sent again, and the
-receiver knows it by its id. What must not live here: when that is (schedule.py).
+A receiver may be slow, endless or malicious. An attempt ends after DEADLINE_SECONDS; it reads MOST_READ bytes of a body at most and follows
+no redirect. After an answer that breaks off the message is sent again, and the receiver recognises it by its id. What must not live here:
+the time of retries (schedule.py).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import httpx
 
 from outbound_http import OutboundError
-from outbound_http.transport import guarded_client
+from outbound_http.transport import open_guarded_client
 from webhook_delivery import schedule
 from webhook_delivery.queue import Outcome
 from webhook_delivery.signing import sign_headers
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from webhook_delivery.queue import Message
 
 DEADLINE_SECONDS = 15.0
-"""From looking up the name to the end of the answer (Standard Webhooks: 15 to 30)."""
+"""From the name look-up to the end of the answer (Standard Webhooks: 15 to 30)."""
 MOST_READ = 65_536
-"""Bytes of an answer's body. Who sends more has answered all the same."""
+"""Bytes read of an answer's body. A longer answer counts all the same."""
 EXCERPT_CHARACTERS = 500
 LONGEST_ERROR = 300
 _THROTTLING = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
@@ -41,20 +41,20 @@ AGENT = "music-catalog-webhooks/1"
 
 
 class Sender:
-    """Sends messages to addresses that `outbound` lets pass. To be used in one event loop."""
+    """Sends messages to addresses that `outbound` allows. For one event loop."""
 
     def __init__(self, outbound: Outbound, clock: Clock, *, at_once: int, deadline_seconds: float = DEADLINE_SECONDS) -> None:
-        """`at_once`: attempts that may be under way together."""
-        self._client = guarded_client(outbound, timeout_seconds=deadline_seconds, https_only=True, lookups=at_once)
+        """Run at most `at_once` attempts at a time."""
+        self._client = open_guarded_client(outbound, timeout_seconds=deadline_seconds, https_only=True, lookups=at_once)
         self._clock = clock
         self._deadline_seconds = deadline_seconds
 
     async def close(self) -> None:
-        """Let go."""
+        """Close the client."""
         await self._client.aclose()
 
     async def send(self, message: Message) -> Outcome:
-        """Never raises for anything that a receiver, its address or its name server can do."""
+        """Send a message and return the outcome. Never raises for a fault of a receiver, its address or its name server."""
         began = time.monotonic()
         status: int | None = None
         excerpt = error = None
@@ -66,8 +66,8 @@ class Sender:
                 async with self._client.stream("POST", message.url, content=message.body.encode(), headers=headers) as answer:
                     status = answer.status_code
                     if status in _THROTTLING:
-                        asked_rest = _asked_rest(answer.headers.get("retry-after", ""), self._clock())
-                    excerpt = await _excerpt(answer)
+                        asked_rest = _parse_retry_after(answer.headers.get("retry-after", ""), self._clock())
+                    excerpt = await _read_excerpt(answer)
             error = None if answer.is_success else f"answered {status}" + (": redirects are not followed" if answer.is_redirect else "")
         except TimeoutError:
             error = f"no whole answer within {self._deadline_seconds:g} s"
@@ -79,20 +79,20 @@ class Sender:
         return Outcome(duration_ms, status, error and error[:LONGEST_ERROR], excerpt, status == HTTPStatus.GONE, asked_rest)
 
 
-async def _excerpt(answer: httpx.Response) -> str:
-    """The beginning of the body, which is read to its end or to MOST_READ."""
+async def _read_excerpt(answer: httpx.Response) -> str:
+    """Read the body to its end or to MOST_READ, and return its beginning."""
     parts, size = [], 0
     async for part in answer.aiter_raw():
         parts.append(part)
         size += len(part)
         if size >= MOST_READ:
             break
-    # The one character that PostgreSQL's text cannot hold.
+    # PostgreSQL's text cannot hold NUL.
     return b"".join(parts)[: 4 * EXCERPT_CHARACTERS].decode("utf-8", "replace").replace("\0", "\ufffd")[:EXCERPT_CHARACTERS]
 
 
-def _asked_rest(retry_after: str, now: datetime) -> timedelta:
-    """What `Retry-After` asks for (RFC 9110, 10.2.3): seconds or a date. None at all when it is neither, or past."""
+def _parse_retry_after(retry_after: str, now: datetime) -> timedelta:
+    """Return the pause in `Retry-After` (RFC 9110, 10.2.3): seconds or a date; 0 when it is neither, or past."""
     try:
         if retry_after.isascii() and retry_after.isdigit():
             asked = timedelta(seconds=int(retry_after))

@@ -1,10 +1,10 @@
-"""The log of what an endpoint was sent, and what its owner can do about it: send again, or send a test.
+"""The log of an endpoint's deliveries, and its owner's actions: replay and ping.
 
     accounts.deliveries.page(account_id, endpoint_id, status="failed")
-    accounts.deliveries.replay_since(account_id, endpoint_id, moment)          # all that did not arrive since then
+    accounts.deliveries.replay_since(account_id, endpoint_id, moment)          # everything that did not arrive since then
     accounts.deliveries.ping(account_id, endpoint_id)
 
-A replay begins the schedule anew with the same event id, so that a receiver knows what it has seen. What must not live here: sending
+A replay starts the schedule again with the same event id, so that a receiver recognises the event. What must not live here: sending
 (webhook_delivery).
 """
 
@@ -17,9 +17,9 @@ from sqlalchemy import func, select
 
 from account_store.clock import rfc3339
 from account_store.errors import InvalidValueError, StateError, UnknownError
-from account_store.webhooks.endpoints import endpoint_row
+from account_store.webhooks.endpoints import find_endpoint_row
 from account_store.webhooks.events import PING
-from account_store.webhooks.outbox import DELIVERY_STATUSES, FAILED, HELD, PENDING, write
+from account_store.webhooks.outbox import DELIVERY_STATUSES, FAILED, HELD, PENDING, write_event
 from account_store.webhooks.tables import webhook_attempt, webhook_delivery, webhook_event
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class DisabledError(StateError):
-    """The endpoint is disabled: nothing is sent to it."""
+    """The endpoint is disabled and receives nothing."""
 
     code = "disabled"
 
@@ -50,33 +50,33 @@ class Delivery:
     status: str
     """One of DELIVERY_STATUSES."""
     due_at: datetime | None
-    """The next attempt, while it is pending."""
+    """Time of the next attempt while it is pending."""
     finished_at: datetime | None
-    """When it was delivered or given up."""
+    """Time of delivery, or of the last failure."""
     attempt_count: int
-    """All attempts, those before a replay too."""
+    """All attempts, also those before a replay."""
     last_status_code: int | None
-    """Of the last attempt; None when there was no answer."""
+    """Status of the last attempt; None when there was no answer."""
     last_error: str | None
-    """Why the last attempt failed."""
+    """Reason of the last failure."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One time that a delivery was sent."""
+    """One attempt of a delivery."""
 
     attempted_at: datetime
     duration_ms: int
     status_code: int | None
     error: str | None
-    """Why it failed; None when it did not."""
+    """Reason of the failure; None after a success."""
     response_excerpt: str | None
-    """The beginning of the answer's body."""
+    """Beginning of the answer's body."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeliveryDetail:
-    """A delivery with what was sent and what came of it."""
+    """A delivery with its body and attempts."""
 
     delivery: Delivery
     body: str
@@ -88,14 +88,14 @@ class Deliveries:
     """The deliveries of one database. Thread-safe; every method blocks. UnknownError: no such endpoint of the account, or delivery."""
 
     def __init__(self, engine: Engine, clock: Clock) -> None:
-        """Over an open database."""
+        """Use an open database."""
         self._engine = engine
         self._clock = clock
 
     def page(
         self, account_id: int, endpoint_id: str, *, status: str | None = None, limit: int = 100, before: int | None = None
     ) -> list[Delivery]:
-        """Newest first, at most `limit`, with ids below `before`; of one status when given."""
+        """Return at most `limit` deliveries, newest first, with ids below `before`, of one status when given."""
         if status is not None and status not in DELIVERY_STATUSES:
             raise InvalidValueError(f"no status {status!r}; there are {', '.join(DELIVERY_STATUSES)}")
         wanted = _DELIVERY.where(webhook_delivery.c.endpoint_id == endpoint_id).order_by(webhook_delivery.c.delivery_id.desc()).limit(limit)
@@ -104,47 +104,47 @@ class Deliveries:
         if before is not None:
             wanted = wanted.where(webhook_delivery.c.delivery_id < before)
         with self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-            endpoint_row(connection, account_id, endpoint_id)
+            find_endpoint_row(connection, account_id, endpoint_id)
             rows = connection.execute(wanted).all()
-            return _with_attempts(connection, rows)
+            return _add_attempts(connection, rows)
 
     def one(self, account_id: int, endpoint_id: str, delivery_id: int) -> DeliveryDetail:
-        """One delivery with its body and attempts."""
+        """Return one delivery with its body and attempts."""
         with self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-            endpoint_row(connection, account_id, endpoint_id)
-            [delivery] = _with_attempts(connection, [_found(connection, endpoint_id, delivery_id)])
+            find_endpoint_row(connection, account_id, endpoint_id)
+            [delivery] = _add_attempts(connection, [_find_delivery(connection, endpoint_id, delivery_id)])
             body = connection.scalars(select(webhook_event.c.body).where(webhook_event.c.event_id == delivery.event_id)).one()
             made = select(*_ATTEMPT).where(webhook_attempt.c.delivery_id == delivery_id).order_by(webhook_attempt.c.attempt_id)
             return DeliveryDetail(delivery, body, [Attempt(*row) for row in connection.execute(made)])
 
     def ping(self, account_id: int, endpoint_id: str) -> Delivery:
-        """Send a test event, whatever the endpoint asks for. DisabledError."""
+        """Queue a test event, whatever the endpoint asks for. DisabledError."""
         now = self._clock()
         with self._engine.begin() as connection:
-            endpoint = _enabled(connection, account_id, endpoint_id)
+            endpoint = _lock_enabled(connection, account_id, endpoint_id)
             payload = {"webhook_id": endpoint_id, "requested_at": rfc3339(now)}
-            event_id = write(connection, account_id, PING, payload, now, [endpoint])
+            event_id = write_event(connection, account_id, PING, payload, now, [endpoint])
             [row] = connection.execute(_DELIVERY.where(webhook_delivery.c.event_id == event_id))
-            return _delivery(row, None)
+            return _build_delivery(row, None)
 
     def replay(self, account_id: int, endpoint_id: str, delivery_id: int) -> Delivery:
-        """Send it again now, whatever became of it. DisabledError."""
+        """Queue a delivery again for now, whatever its status. DisabledError."""
         with self._engine.begin() as connection:
-            _enabled(connection, account_id, endpoint_id)
-            _found(connection, endpoint_id, delivery_id)
-            connection.execute(webhook_delivery.update().where(webhook_delivery.c.delivery_id == delivery_id).values(self._anew()))
-            [delivery] = _with_attempts(connection, [_found(connection, endpoint_id, delivery_id)])
+            _lock_enabled(connection, account_id, endpoint_id)
+            _find_delivery(connection, endpoint_id, delivery_id)
+            connection.execute(webhook_delivery.update().where(webhook_delivery.c.delivery_id == delivery_id).values(self._restart()))
+            [delivery] = _add_attempts(connection, [_find_delivery(connection, endpoint_id, delivery_id)])
             return delivery
 
     def replay_since(self, account_id: int, endpoint_id: str, since: datetime) -> int:
-        """Send again all that failed or was held of what happened since then; how many. DisabledError."""
+        """Queue all failed and held deliveries since `since` again; return their number. DisabledError."""
         with self._engine.begin() as connection:
-            _enabled(connection, account_id, endpoint_id)
+            _lock_enabled(connection, account_id, endpoint_id)
             missed = webhook_delivery.c.status.in_((FAILED, HELD)) & (webhook_delivery.c.created_at >= since)
-            changed = webhook_delivery.update().where(webhook_delivery.c.endpoint_id == endpoint_id, missed).values(self._anew())
+            changed = webhook_delivery.update().where(webhook_delivery.c.endpoint_id == endpoint_id, missed).values(self._restart())
             return connection.execute(changed).rowcount
 
-    def _anew(self) -> dict[str, Any]:
+    def _restart(self) -> dict[str, Any]:
         return {"status": PENDING, "due_at": self._clock(), "tries": 0, "finished_at": None}
 
 
@@ -152,14 +152,14 @@ _DELIVERY = select(webhook_delivery, webhook_event.c.event_type, webhook_event.c
 _ATTEMPT = [webhook_attempt.c[name] for name in ("attempted_at", "duration_ms", "status_code", "error", "response_excerpt")]
 
 
-def _enabled(connection: Connection, account_id: int, endpoint_id: str) -> Row[Any]:
-    row = endpoint_row(connection, account_id, endpoint_id, lock=True)
+def _lock_enabled(connection: Connection, account_id: int, endpoint_id: str) -> Row[Any]:
+    row = find_endpoint_row(connection, account_id, endpoint_id, lock=True)
     if row.disabled_at is not None:
         raise DisabledError(f"webhook {endpoint_id} is disabled")
     return row
 
 
-def _found(connection: Connection, endpoint_id: str, delivery_id: int) -> Row[Any]:
+def _find_delivery(connection: Connection, endpoint_id: str, delivery_id: int) -> Row[Any]:
     is_it = (webhook_delivery.c.delivery_id == delivery_id) & (webhook_delivery.c.endpoint_id == endpoint_id)
     row = connection.execute(_DELIVERY.where(is_it)).one_or_none()
     if row is None:
@@ -167,16 +167,16 @@ def _found(connection: Connection, endpoint_id: str, delivery_id: int) -> Row[An
     return row
 
 
-def _with_attempts(connection: Connection, rows: Sequence[Row[Any]]) -> list[Delivery]:
+def _add_attempts(connection: Connection, rows: Sequence[Row[Any]]) -> list[Delivery]:
     ids = [row.delivery_id for row in rows]
     column = webhook_attempt.c
     count = func.count().over(partition_by=column.delivery_id).label("attempt_count")
     rank = func.row_number().over(partition_by=column.delivery_id, order_by=column.attempt_id.desc()).label("rank")
     made = select(column.delivery_id, column.status_code, column.error, count, rank).where(column.delivery_id.in_(ids)).subquery()
     last = {row.delivery_id: row for row in connection.execute(select(made).where(made.c.rank == 1))} if ids else {}
-    return [_delivery(row, last.get(row.delivery_id)) for row in rows]
+    return [_build_delivery(row, last.get(row.delivery_id)) for row in rows]
 
 
-def _delivery(row: Row[Any], last: Row[Any] | None) -> Delivery:
+def _build_delivery(row: Row[Any], last: Row[Any] | None) -> Delivery:
     facts = (row.delivery_id, row.endpoint_id, row.event_id, row.event_type, row.occurred_at, row.status, row.due_at, row.finished_at)
     return Delivery(*facts, 0, None, None) if last is None else Delivery(*facts, last.attempt_count, last.status_code, last.error)

@@ -1,9 +1,9 @@
-"""Who wants to be told: an account's webhook endpoints, what they ask for, their secrets.
+"""An account's webhook endpoints: addresses, event types, secrets.
 
-    made = accounts.webhooks.create(account_id, "https://example.org/hook", (TRACK_STARTED,))     # made.secret: the only time it is seen
+    made = accounts.webhooks.create(account_id, "https://example.org/hook", (TRACK_STARTED,))     # made.secret is shown only here
     accounts.webhooks.rotate(account_id, made.endpoint.endpoint_id)                               # two signatures for a day
 
-A disabled endpoint is sent nothing: what happens meanwhile is held for a replay. What must not live here: deliveries (deliveries.py).
+A disabled endpoint receives nothing; its events are held for a replay. What must not live here: deliveries (deliveries.py).
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ if TYPE_CHECKING:
     from account_store.webhooks.sealing import Seal
     from outbound_http import Outbound
 
-SECRET_LABEL = "whsec_"  # noqa: S105 -- what a secret begins with
+SECRET_LABEL = "whsec_"  # noqa: S105 -- the prefix of secrets
 _SECRET_BYTES = 32
 MOST_ENDPOINTS = 20
-"""Of one account."""
+"""Endpoints of one account."""
 LONGEST_DESCRIPTION = 500
 OVERLAP = timedelta(hours=24)
-"""How long the secret before a rotation goes on signing, unless said otherwise."""
+"""By default the old secret also signs for so long after a rotation."""
 LONGEST_OVERLAP = timedelta(days=7)
 BY_OWNER, GONE, FAILING = DISABLED_REASONS = ("owner", "gone", "failing")
-"""Why an endpoint is disabled: its owner's wish; it answered 410; it failed for days."""
+"""Why an endpoint is disabled: by its owner; it answered 410; it failed for days."""
 
 
 class TooManyEndpointsError(StateError):
@@ -54,32 +54,32 @@ class TooManyEndpointsError(StateError):
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """An endpoint as its owner sees it."""
+    """An endpoint in its owner's view."""
 
     endpoint_id: str
     account_id: int
     url: str
     description: str
     event_types: tuple[str, ...]
-    """Empty: all."""
+    """Empty for all types."""
     created_at: datetime
     disabled_at: datetime | None
     disabled_reason: str | None
     """One of DISABLED_REASONS while it is disabled."""
     failing_since: datetime | None
-    """The first attempt that failed after the last that did not."""
+    """The first failure after the last success."""
     previous_secret_until: datetime | None
-    """Ahead of now while the secret before a rotation signs, too."""
+    """The old secret signs, too, until then."""
 
     @property
     def is_enabled(self) -> bool:
-        """Whether it is sent anything."""
+        """The endpoint receives events."""
         return self.disabled_at is None
 
 
 @dataclass(frozen=True, slots=True)
 class NewSecret:
-    """An endpoint with a secret just made: the only time that it is seen."""
+    """An endpoint with a new secret, which is shown only here."""
 
     endpoint: Endpoint
     secret: str = field(repr=False)
@@ -89,7 +89,7 @@ class Endpoints:
     """The endpoints of one database. Thread-safe; every method blocks."""
 
     def __init__(self, engine: Engine, outbound: Outbound, seal: Seal, clock: Clock) -> None:
-        """`outbound` judges addresses, `seal` keeps secrets."""
+        """Check addresses by `outbound` and encrypt secrets by `seal`."""
         self._engine = engine
         self._outbound = outbound
         self._seal = seal
@@ -98,31 +98,33 @@ class Endpoints:
     def create(
         self, account_id: int, url: str, event_types: Sequence[str] = (), description: str = "", *, is_vetted: bool = False
     ) -> NewSecret:
-        """A new, enabled endpoint that asks for `event_types` (none: all). TooManyEndpointsError, and the errors of `Outbound.check`.
+        """Create an enabled endpoint for `event_types` (none: all). TooManyEndpointsError, and the errors of `Outbound.check`.
 
-        A name that does not resolve at the moment is taken: deliveries look again. `is_vetted`: the caller has checked the address.
+        A name that does not resolve now is accepted: each delivery resolves it again. `is_vetted`: the caller has checked the address.
         """
-        values = self._values(url, event_types, description, is_vetted=is_vetted)
+        values = self._build_values(url, event_types, description, is_vetted=is_vetted)
         secret = generate_secret()
         row = {"endpoint_id": new_opaque_id(), "account_id": account_id, "created_at": self._clock(), "secret": self._seal.close(secret)}
         with self._engine.begin() as connection:
-            # Two requests at once may pass this count together: a bound against floods, not a promise.
-            mine = select(func.count()).select_from(webhook_endpoint).where(_is_of(account_id))
+            # Two requests at once may pass this count together: it bounds floods and promises no exact number.
+            mine = select(func.count()).select_from(webhook_endpoint).where(_is_owned_by(account_id))
             if connection.scalars(mine).one() >= MOST_ENDPOINTS:
                 raise TooManyEndpointsError(f"an account has at most {MOST_ENDPOINTS} webhooks")
             connection.execute(webhook_endpoint.insert().values({**row, **values}))
-            return NewSecret(_endpoint(endpoint_row(connection, account_id, str(row["endpoint_id"]))), secret)
+            return NewSecret(_build_endpoint(find_endpoint_row(connection, account_id, str(row["endpoint_id"]))), secret)
 
     def all(self, account_id: int) -> list[Endpoint]:
-        """The account's, oldest first."""
-        query = select(webhook_endpoint).where(_is_of(account_id)).order_by(webhook_endpoint.c.created_at, webhook_endpoint.c.endpoint_id)
+        """Return the account's endpoints, oldest first."""
+        query = (
+            select(webhook_endpoint).where(_is_owned_by(account_id)).order_by(webhook_endpoint.c.created_at, webhook_endpoint.c.endpoint_id)
+        )
         with self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-            return [_endpoint(row) for row in connection.execute(query)]
+            return [_build_endpoint(row) for row in connection.execute(query)]
 
     def one(self, account_id: int, endpoint_id: str) -> Endpoint:
-        """One of the account's; UnknownError when it has none of that id."""
+        """Return one endpoint of the account; UnknownError when it has none of that id."""
         with self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-            return _endpoint(endpoint_row(connection, account_id, endpoint_id))
+            return _build_endpoint(find_endpoint_row(connection, account_id, endpoint_id))
 
     def change(
         self,
@@ -135,55 +137,55 @@ class Endpoints:
         is_enabled: bool | None = None,
         is_vetted: bool = False,
     ) -> Endpoint:
-        """Change what is given, as `create` takes it.
+        """Change the given members, in the form of `create`.
 
-        Disabling holds what is pending; enabling forgets past failures, and sends what was held on replay only.
+        Disabling holds pending deliveries. Enabling resets failures; held deliveries go out on a replay only.
         """
-        values = self._values(url, event_types, description, is_vetted=is_vetted)
+        values = self._build_values(url, event_types, description, is_vetted=is_vetted)
         with self._engine.begin() as connection:
-            found = endpoint_row(connection, account_id, endpoint_id, lock=True)
+            found = find_endpoint_row(connection, account_id, endpoint_id, lock=True)
             if is_enabled is False and found.disabled_at is None:
                 disable(connection, endpoint_id, BY_OWNER, self._clock())
             elif is_enabled and found.disabled_at is not None:
                 values |= {"disabled_at": None, "disabled_reason": None, "failing_since": None, "failure_count": 0, "rests_until": None}
             if values:
                 connection.execute(webhook_endpoint.update().where(webhook_endpoint.c.endpoint_id == endpoint_id).values(values))
-            return _endpoint(endpoint_row(connection, account_id, endpoint_id))
+            return _build_endpoint(find_endpoint_row(connection, account_id, endpoint_id))
 
     def rotate(self, account_id: int, endpoint_id: str, overlap: timedelta = OVERLAP) -> NewSecret:
-        """Another secret; the one before goes on signing beside it for `overlap`. A secret before that ends at once.
+        """Make another secret; the old one also signs for `overlap`. A still older one ends at once.
 
-        One that nobody can read any more, because its key is lost, ends at once too.
+        An old secret whose key is lost ends at once, too.
         """
         if not timedelta(0) <= overlap <= LONGEST_OVERLAP:
             raise InvalidValueError(f"an overlap lasts 0 to {LONGEST_OVERLAP // timedelta(hours=1)} hours")
         secret = generate_secret()
         with self._engine.begin() as connection:
-            found = endpoint_row(connection, account_id, endpoint_id, lock=True)
+            found = find_endpoint_row(connection, account_id, endpoint_id, lock=True)
             previous = {"previous_secret": found.secret, "previous_secret_until": self._clock() + overlap}
             if not overlap or not self._seal.can_open(found.secret):
                 previous = dict.fromkeys(previous)
             changed = webhook_endpoint.update().where(webhook_endpoint.c.endpoint_id == endpoint_id)
             connection.execute(changed.values(secret=self._seal.close(secret), **previous))
-            return NewSecret(_endpoint(endpoint_row(connection, account_id, endpoint_id)), secret)
+            return NewSecret(_build_endpoint(find_endpoint_row(connection, account_id, endpoint_id)), secret)
 
     def delete(self, account_id: int, endpoint_id: str) -> Endpoint:
-        """Forget it with its deliveries (they go little by little); what it was."""
+        """Delete an endpoint with its deliveries (in small steps); return its last state."""
         now = self._clock()
         with self._engine.begin() as connection:
-            found = endpoint_row(connection, account_id, endpoint_id, lock=True)
+            found = find_endpoint_row(connection, account_id, endpoint_id, lock=True)
             disable(connection, endpoint_id, BY_OWNER, now)
             values = {"deleted_at": now, "secret": "", "previous_secret": None, "previous_secret_until": None}
             connection.execute(webhook_endpoint.update().where(webhook_endpoint.c.endpoint_id == endpoint_id).values(values))
-        return _endpoint(found)
+        return _build_endpoint(found)
 
     def tell_all(self, occasion: str, event_type: str, payload: Mapping[str, Any]) -> bool:
-        """Tell the endpoints of all accounts, once for the occasion whoever else calls this; whether this call did."""
+        """Emit an event to the endpoints of all accounts, once for the occasion over all processes; return whether this call did."""
         with self._engine.begin() as connection:
             return announce(connection, occasion, event_type, payload, occurred_at=self._clock())
 
     def seal_all(self) -> int:
-        """Encrypt every secret anew by the first key; how many endpoints there are. SealedError: there is no key, or one is missing."""
+        """Encrypt every secret again by the first key; return the number of endpoints. SealedError: a key is missing."""
         with self._engine.begin() as connection:
             rows = connection.execute(select(webhook_endpoint).where(webhook_endpoint.c.deleted_at.is_(None)).with_for_update()).all()
             for row in rows:
@@ -192,7 +194,9 @@ class Endpoints:
                 connection.execute(webhook_endpoint.update().where(webhook_endpoint.c.endpoint_id == row.endpoint_id).values(values))
         return len(rows)
 
-    def _values(self, url: str | None, event_types: Sequence[str] | None, description: str | None, *, is_vetted: bool) -> dict[str, Any]:
+    def _build_values(
+        self, url: str | None, event_types: Sequence[str] | None, description: str | None, *, is_vetted: bool
+    ) -> dict[str, Any]:
         values: dict[str, Any] = {}
         if description is not None:
             if len(description) > LONGEST_DESCRIPTION:
@@ -215,9 +219,9 @@ def generate_secret() -> str:
     return SECRET_LABEL + base64.b64encode(secrets.token_bytes(_SECRET_BYTES)).decode()
 
 
-def endpoint_row(connection: Connection, account_id: int, endpoint_id: str, *, lock: bool = False) -> Row[Any]:
-    """The row of an endpoint of the account, locked for a change when asked; UnknownError when it has none of that id."""
-    query = select(webhook_endpoint).where(_is_of(account_id), webhook_endpoint.c.endpoint_id == endpoint_id)
+def find_endpoint_row(connection: Connection, account_id: int, endpoint_id: str, *, lock: bool = False) -> Row[Any]:
+    """Return the row of an endpoint, locked for a change with `lock`; UnknownError when the account has none of that id."""
+    query = select(webhook_endpoint).where(_is_owned_by(account_id), webhook_endpoint.c.endpoint_id == endpoint_id)
     row = connection.execute(query.with_for_update() if lock else query).one_or_none()
     if row is None:
         raise UnknownError(f"there is no webhook {endpoint_id!r}")
@@ -225,18 +229,18 @@ def endpoint_row(connection: Connection, account_id: int, endpoint_id: str, *, l
 
 
 def disable(connection: Connection, endpoint_id: str, reason: str, at: datetime) -> None:
-    """Send it nothing more; what is pending is held."""
+    """Disable an endpoint and hold its pending deliveries."""
     changed = webhook_endpoint.update().where(webhook_endpoint.c.endpoint_id == endpoint_id)
     connection.execute(changed.values(disabled_at=at, disabled_reason=reason))
     pending = (webhook_delivery.c.endpoint_id == endpoint_id) & webhook_delivery.c.due_at.is_not(None)
     connection.execute(webhook_delivery.update().where(pending).values(status=HELD, due_at=None))
 
 
-def _is_of(account_id: int) -> Any:  # noqa: ANN401 -- a condition
+def _is_owned_by(account_id: int) -> Any:  # noqa: ANN401 -- a condition
     return (webhook_endpoint.c.account_id == account_id) & webhook_endpoint.c.deleted_at.is_(None)
 
 
-def _endpoint(row: Row[Any]) -> Endpoint:
+def _build_endpoint(row: Row[Any]) -> Endpoint:
     return Endpoint(
         row.endpoint_id,
         row.account_id,

@@ -1,4 +1,4 @@
-"""The kinds of events that webhooks tell of, and the form in which they are told (Standard Webhooks 1.0: type, timestamp, data)."""
+"""The types of webhook events and the encoding of their bodies (Standard Webhooks 1.0: type, timestamp, data)."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ TRACK_STARTED, TRACK_ENDED, STATUS_CHANGED = "stream.track_started", "stream.tra
 CATALOG_PUBLISHED = "catalog.published"
 SUGGESTION_DECIDED = "suggestion.decided"
 EVENT_TYPES = (TRACK_STARTED, TRACK_ENDED, STATUS_CHANGED, CATALOG_PUBLISHED, SUGGESTION_DECIDED)
-"""What an endpoint can ask for (contract G8)."""
+"""The types that an endpoint can ask for (contract G8)."""
 PING = "webhook.ping"
-"""Sent on request only, to one endpoint, whatever it asks for."""
+"""Sent on request only, to one endpoint, whatever types it asks for."""
 
 
-def encoded(event_type: str, occurred_at: datetime, payload: Mapping[str, Any]) -> str:
-    """The body of a message: JSON without blanks. It is signed and sent to the letter as it comes out here."""
+def encode_event(event_type: str, occurred_at: datetime, payload: Mapping[str, Any]) -> str:
+    """Return the body of a message: JSON without blanks. Exactly these bytes are signed and sent."""
     body = {"type": event_type, "timestamp": rfc3339(occurred_at), "data": payload}
     return json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False)

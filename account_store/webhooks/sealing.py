@@ -1,7 +1,7 @@
-"""How secrets lie in the database: encrypted, never as they are.
+"""Encryption of secrets in the database.
 
-A secret must be readable to sign with, so a hash will not do. Keys are Fernet keys (AES-128 and HMAC-SHA256), separated by commas. The
-first encrypts, all decrypt. What must not live here: where keys come from (secret_keys.py).
+Signing needs the secret itself, so a hash is not enough. Keys are Fernet keys (AES-128 and HMAC-SHA256), separated by commas. The first one
+encrypts, all decrypt. What must not live here: the origin of keys (secret_keys.py).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ SEALED_LABEL = "sealed:"
 
 
 class SealedError(AccountError):
-    """A secret was encrypted by a key that this process was not given, or there is none to encrypt by."""
+    """A secret was encrypted by a key that this process lacks, or there is no key to encrypt by."""
 
     code = "sealed"
 
@@ -24,7 +24,7 @@ class Seal:
     """Encrypts and decrypts secrets."""
 
     def __init__(self, keys: str = "", *, refusal: str = "no key is named") -> None:
-        """`keys` as KEYS_VARIABLE holds them; without any, `refusal` says why. InvalidValueError: one that is none (it is not told)."""
+        """Use `keys` in the form of KEYS_VARIABLE; without any, `refusal` tells why. InvalidValueError: one is no key (never quoted)."""
         parts = split_keys(keys)
         self._refusal = refusal
         try:
@@ -33,13 +33,13 @@ class Seal:
             raise InvalidValueError(f"{KEYS_VARIABLE}: a key is 32 bytes in url-safe base64, as Fernet.generate_key() makes them") from None
 
     def close(self, secret: str) -> str:
-        """As it is to be stored. SealedError without a key: nothing is stored in the clear."""
+        """Encrypt a secret for storage. SealedError without a key: no secret is stored in the clear."""
         if self._fernet is None:
             raise SealedError(self._refusal)
         return SEALED_LABEL + self._fernet.encrypt(secret.encode()).decode()
 
     def open(self, stored: str) -> str:
-        """The secret. SealedError without the key."""
+        """Decrypt a stored secret. SealedError without its key."""
         if not stored.startswith(SEALED_LABEL):
             return stored
         try:
@@ -50,7 +50,7 @@ class Seal:
         raise SealedError(f"a stored secret is encrypted by a key that neither {KEYS_VARIABLE} nor the key's file holds")
 
     def can_open(self, stored: str) -> bool:
-        """Whether the key is here."""
+        """Return whether the key of a stored secret is here."""
         try:
             self.open(stored)
         except SealedError:
@@ -59,5 +59,5 @@ class Seal:
 
 
 def split_keys(keys: str) -> list[str]:
-    """Each of several keys."""
+    """Return the keys in a list separated by commas."""
     return [key.strip() for key in keys.split(",") if key.strip()]

@@ -1,10 +1,10 @@
-"""Which keys seal the secrets of webhooks: those that the operator names, else one in a file, which is made at the first start.
+"""The keys that seal webhook secrets: those of the operator's environment, else one in a file, which is made at the first start.
 
-    ACCOUNT_SECRET_KEYS        keys, as they are; no file is looked for
+    ACCOUNT_SECRET_KEYS        the keys themselves; no file is read
     ACCOUNT_SECRET_KEY_FILE    the file; by default `<database>-key` beside a SQLite file, else below XDG_STATE_HOME (~/.local/state)
 
-The database notes the fingerprint of the key, so that a key that was lost, or of another machine, is told before anything is sealed by a
-second one. Secrets that lie in the clear are sealed when the accounts are opened. What must not live here: how a secret is sealed.
+The database records the key's fingerprint, so that a lost key, or one of another machine, is noticed before a second one seals anything.
+Opening the accounts seals secrets that lie in the clear. What must not live here: encryption (sealing.py).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ log = logging.getLogger("account_store")
 
 KEY_FILE_VARIABLE = "ACCOUNT_SECRET_KEY_FILE"
 KEY_SUFFIX = "-key"
-"""Ends the name of the key file beside a SQLite database."""
+"""Suffix of the key file beside a SQLite database."""
 _LOCK = 7_418_529_002
 """Number of the PostgreSQL advisory lock under which one process at a time makes a key."""
 _PURPOSE = "webhooks"
@@ -45,7 +45,7 @@ _COLUMNS = ("secret", "previous_secret")
 
 
 def key_file(url: URL, environment: Mapping[str, str]) -> Path:
-    """Where the key lies when none is named."""
+    """Return the path of the key file."""
     named = environment.get(KEY_FILE_VARIABLE)
     if named:
         return Path(named)
@@ -57,38 +57,38 @@ def key_file(url: URL, environment: Mapping[str, str]) -> Path:
 
 
 def open_seal(engine: Engine, url: URL, environment: Mapping[str, str], clock: Clock) -> Seal:
-    """The seal of a database whose tables are there. InvalidValueError: what is named, or lies in the file, is no key.
+    """Return the seal of a migrated database. InvalidValueError: the environment or the file holds no valid key.
 
-    Where there is no key to be had the seal refuses to close, and the log says what to do.
+    Without any key the seal refuses to encrypt, and the log tells the remedy.
     """
     file = key_file(url, environment)
     named = environment.get(KEYS_VARIABLE, "").strip()
-    keys = named or _read(file)
+    keys = named or _read_keys(file)
     if keys:
         Seal(keys)
         with reading(engine) as connection:
-            if _recorded(connection) in _fingerprints(keys) and not _in_the_clear(connection):
+            if _read_fingerprint(connection) in _compute_fingerprints(keys) and not _has_unsealed(connection):
                 return Seal(keys)
     with engine.begin() as connection:
         _lock(connection)
-        keys = keys or _read(file)
+        keys = keys or _read_keys(file)
         if not keys:
-            if (lost := _why_lost(connection, file)) is not None:
+            if (lost := _explain_loss(connection, file)) is not None:
                 log.error("secrets of webhooks: %s", lost)
                 return Seal(refusal=lost)
             try:
-                keys = _made(file)
+                keys = _make_key(file)
             except OSError as error:
                 refusal = f"no key can be kept in {file} ({error}): name a file by {KEY_FILE_VARIABLE}, or keys by {KEYS_VARIABLE}"
-                log.error("secrets of webhooks: %s", refusal)  # noqa: TRY400 -- the trace tells an operator nothing
+                log.error("secrets of webhooks: %s", refusal)  # noqa: TRY400 -- a trace does not help an operator
                 return Seal(refusal=refusal)
         seal = Seal(keys)
-        if unreadable := _unreadable(connection, seal):
+        if unreadable := _count_unreadable(connection, seal):
             where = KEYS_VARIABLE if named else str(file)
             log.error("secrets of webhooks: %d are sealed by a key that %s does not hold: add that key behind a comma", unreadable, where)
         else:
-            _record(connection, keys, clock)
-        _seal_what_is_in_the_clear(connection, seal)
+            _record_fingerprint(connection, keys, clock)
+        _seal_unsealed(connection, seal)
         return seal
 
 
@@ -102,18 +102,18 @@ def replace_lost_key(engine: Engine, url: URL, environment: Mapping[str, str], c
         raise StateError(f"{KEYS_VARIABLE} names the keys: change them there")
     with engine.begin() as connection:
         _lock(connection)
-        if _read(file):
+        if _read_keys(file):
             raise StateError(f"{file} holds a key: move it away first, if it is the wrong one")
         try:
-            keys = _made(file)
+            keys = _make_key(file)
         except OSError as error:
             raise InvalidValueError(f"{file} cannot be written: {error}") from error
-        _record(connection, keys, clock)
-        return file, _unreadable(connection, Seal(keys))
+        _record_fingerprint(connection, keys, clock)
+        return file, _count_unreadable(connection, Seal(keys))
 
 
-def _read(file: Path) -> str:
-    """The keys in the file, as KEYS_VARIABLE holds them; empty when there is no file. InvalidValueError when it cannot be read."""
+def _read_keys(file: Path) -> str:
+    """Return the keys in the file, in the form of KEYS_VARIABLE; empty without a file. InvalidValueError: it cannot be read."""
     try:
         keys = ",".join(file.read_text(encoding="ascii").split())
     except (FileNotFoundError, NotADirectoryError):
@@ -126,8 +126,8 @@ def _read(file: Path) -> str:
     return keys
 
 
-def _made(file: Path) -> str:
-    """A new key in the file, whole or not at all, or the one that another process made meanwhile. OSError."""
+def _make_key(file: Path) -> str:
+    """Make a key in the file, atomically; return it, or the key that another process made meanwhile. OSError."""
     if not file.parent.exists():
         make_private_folder(file.parent)
     fresh = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
@@ -149,13 +149,13 @@ def _made(file: Path) -> str:
     finally:
         os.close(folder)
     log.info("a key for the secrets of webhooks is in %s: back it up with the database", file)
-    return _read(file)
+    return _read_keys(file)
 
 
-def _why_lost(connection: Connection, file: Path) -> str | None:
-    """Why no key may be made, if so: another sealed what is here, or another machine has one."""
-    sealed = len(_stored(connection, is_sealed=True))
-    is_shared = connection.dialect.name == POSTGRESQL and _recorded(connection) is not None
+def _explain_loss(connection: Connection, file: Path) -> str | None:
+    """Return why no key may be made: another key sealed secrets, or another machine has one. None when one may."""
+    sealed = len(_list_secrets(connection, is_sealed=True))
+    is_shared = connection.dialect.name == POSTGRESQL and _read_fingerprint(connection) is not None
     if not sealed and not is_shared:
         return None
     return (
@@ -169,46 +169,46 @@ def _lock(connection: Connection) -> None:
         connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
 
 
-def _fingerprints(keys: str) -> list[str]:
-    """A hash tells nothing of a key that is random."""
+def _compute_fingerprints(keys: str) -> list[str]:
+    """Return hashes of the keys, which reveal nothing of random keys."""
     return [hashlib.sha256(key.encode()).hexdigest()[:32] for key in split_keys(keys)]
 
 
-def _recorded(connection: Connection) -> str | None:
+def _read_fingerprint(connection: Connection) -> str | None:
     found: str | None = connection.scalar(select(secret_key.c.fingerprint).where(secret_key.c.purpose == _PURPOSE))
     return found
 
 
-def _record(connection: Connection, keys: str, clock: Clock) -> None:
-    """The first of several keys: it seals."""
-    values = {"fingerprint": _fingerprints(keys)[0], "noted_at": clock()}
-    if _recorded(connection) is None:
+def _record_fingerprint(connection: Connection, keys: str, clock: Clock) -> None:
+    """Record the fingerprint of the first key, which seals."""
+    values = {"fingerprint": _compute_fingerprints(keys)[0], "noted_at": clock()}
+    if _read_fingerprint(connection) is None:
         connection.execute(secret_key.insert().values(purpose=_PURPOSE, **values))
     else:
         connection.execute(secret_key.update().where(secret_key.c.purpose == _PURPOSE).values(**values))
 
 
-def _in_the_clear(connection: Connection) -> bool:
-    return connection.execute(select(webhook_endpoint.c.endpoint_id).where(_has_plain()).limit(1)).first() is not None
+def _has_unsealed(connection: Connection) -> bool:
+    return connection.execute(select(webhook_endpoint.c.endpoint_id).where(_is_unsealed()).limit(1)).first() is not None
 
 
-def _has_plain() -> ColumnElement[bool]:
-    """A condition: a secret that is there (those of deleted webhooks are empty) and not sealed."""
+def _is_unsealed() -> ColumnElement[bool]:
+    """Return a condition: the endpoint has a secret that is not sealed (those of deleted endpoints are empty)."""
     columns = [webhook_endpoint.c[name] for name in _COLUMNS]
     return or_(*[(column != "") & column.not_like(f"{SEALED_LABEL}%") for column in columns])
 
 
-def _stored(connection: Connection, *, is_sealed: bool) -> list[str]:
+def _list_secrets(connection: Connection, *, is_sealed: bool) -> list[str]:
     rows = connection.execute(select(*[webhook_endpoint.c[name] for name in _COLUMNS]))
     return [one for row in rows for one in row if one and one.startswith(SEALED_LABEL) == is_sealed]
 
 
-def _unreadable(connection: Connection, seal: Seal) -> int:
-    return sum(not seal.can_open(stored) for stored in _stored(connection, is_sealed=True))
+def _count_unreadable(connection: Connection, seal: Seal) -> int:
+    return sum(not seal.can_open(stored) for stored in _list_secrets(connection, is_sealed=True))
 
 
-def _seal_what_is_in_the_clear(connection: Connection, seal: Seal) -> None:
-    rows = connection.execute(select(webhook_endpoint).where(_has_plain()).with_for_update()).all()
+def _seal_unsealed(connection: Connection, seal: Seal) -> None:
+    rows = connection.execute(select(webhook_endpoint).where(_is_unsealed()).with_for_update()).all()
     for row in rows:
         stored = {name: getattr(row, name) for name in _COLUMNS}
         values = {name: seal.close(one) for name, one in stored.items() if one and not one.startswith(SEALED_LABEL)}

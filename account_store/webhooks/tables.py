@@ -10,7 +10,7 @@ from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, String, T
 from account_store.schema import UtcDateTime, metadata
 
 _ROW_NUMBER = BigInteger().with_variant(Integer, "sqlite")
-"""A key that the database counts up; SQLite does so for INTEGER only, which holds 64 bits there."""
+"""A key that the database generates. SQLite does so for INTEGER only, which holds 64 bits there."""
 _IS_DUE = text("due_at IS NOT NULL")
 
 webhook_endpoint = Table(
@@ -34,8 +34,8 @@ webhook_endpoint = Table(
     Column("lease_owner", String(64)),
     Column("lease_until", UtcDateTime),
 )
-"""`event_types`: separated by blanks; empty for all. `failing_since` and `failure_count`: attempts that failed since the last that did not.
-The lease: which deliverer sends to it, until when that holds."""
+"""`event_types`: separated by blanks; empty for all. `failing_since` and `failure_count` count failures since the last success. The lease
+names the deliverer that sends to it, and its end."""
 
 webhook_event = Table(
     "webhook_event",
@@ -46,7 +46,7 @@ webhook_event = Table(
     Column("body", Text, nullable=False),
     Column("occurred_at", UtcDateTime, nullable=False, index=True),
 )
-"""`event_id` is what receivers see as `webhook-id`; `body` is what is signed and sent, to the letter."""
+"""`event_id` is the `webhook-id` that receivers see; exactly `body` is signed and sent."""
 
 webhook_delivery = Table(
     "webhook_delivery",
@@ -83,7 +83,7 @@ secret_key = Table(
     Column("fingerprint", String(64), nullable=False),
     Column("noted_at", UtcDateTime, nullable=False),
 )
-"""Which key seals: a hash of it, by which a key that was lost or replaced is noticed."""
+"""A hash of the key that seals, to notice a lost or replaced key."""
 
 webhook_announcement = Table(
     "webhook_announcement",
@@ -91,4 +91,4 @@ webhook_announcement = Table(
     Column("occasion", String(200), primary_key=True),
     Column("announced_at", UtcDateTime, nullable=False),
 )
-"""What concerns all accounts and is told once, whoever notices it: `catalog.published <snapshot>`."""
+"""Occasions that all accounts hear of once, whichever process notices: `catalog.published <snapshot>`."""

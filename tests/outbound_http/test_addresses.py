@@ -76,7 +76,7 @@ PUBLIC = [
 
 
 @pytest.mark.parametrize(("address", "kind"), REFUSED.items())
-def test_what_is_not_of_the_public_internet_is_named(address: str, kind: str) -> None:
+def test_non_public_address_is_named_by_its_kind(address: str, kind: str) -> None:
     assert kind in str(find_non_public_kind(ip_address(address)))
 
 
@@ -94,6 +94,6 @@ def test_no_ipv4_address_passes_inside_an_ipv6_one(inner: IPv4Address) -> None:
 
 
 @given(st.one_of(st.ip_addresses(v=4), st.ip_addresses(v=6)))
-def test_what_python_calls_private_is_never_public(address: IPv4Address | IPv6Address) -> None:
+def test_address_that_python_calls_private_is_never_public(address: IPv4Address | IPv6Address) -> None:
     if address.is_private or address.is_loopback or address.is_link_local or address.is_multicast or address.is_unspecified:
         assert find_non_public_kind(address)

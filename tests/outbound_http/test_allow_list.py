@@ -21,14 +21,14 @@ def test_names_and_networks_are_allowed_with_their_port_only() -> None:
     assert [pair for pair in without if allowed.allows(ip_address(pair[0]), pair[1])] == []
 
 
-def test_nothing_is_allowed_unless_it_is_said() -> None:
+def test_empty_allow_list_allows_nothing() -> None:
     assert read_allow_list({}) == read_allow_list({ALLOW_VARIABLE: " "}) == parse_allow_list("")
 
 
 @pytest.mark.parametrize(
     "entry", ["10.0.0.0/8", "host", "::1:80", "10.0.0.1/8:80", "10.0.0.0/33:80", "host:http", "host:", "[::1]", "[::1]/129:1"]
 )
-def test_an_entry_that_cannot_be_meant_is_named(entry: str) -> None:
+def test_wrong_entry_is_named(entry: str) -> None:
     with pytest.raises(InvalidAllowListError) as raised:
         read_allow_list({ALLOW_VARIABLE: f"good.lan:80, {entry}"})
     assert repr(entry) in str(raised.value)

@@ -23,7 +23,7 @@ from cryptography.x509.oid import NameOID
 from outbound_http import Outbound, RefusedAddressError, UnreachableError
 from outbound_http.allow_list import parse_allow_list
 from outbound_http.errors import InvalidAddressError
-from outbound_http.transport import guarded_client
+from outbound_http.transport import open_guarded_client
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -105,7 +105,7 @@ def asked(connection: socket.socket, path: str = "/") -> bytes:
 
 
 async def got(outbound: Outbound, url: str, **options: bool) -> httpx.Response:
-    async with guarded_client(outbound, timeout_seconds=5, **options) as client:  # type: ignore[arg-type]
+    async with open_guarded_client(outbound, timeout_seconds=5, **options) as client:  # type: ignore[arg-type]
         return await client.get(url)
 
 
@@ -114,7 +114,7 @@ INSIDE = ["127.0.0.1", "10.1.2.3", "169.254.169.254", "::1", "fe80::1%eth0", "fd
 
 @pytest.mark.parametrize("inside", INSIDE)
 @pytest.mark.parametrize("others", [[], [PUBLIC]])
-def test_a_name_with_an_address_inside_is_refused_whole(inside: str, others: list[str]) -> None:
+def test_name_with_one_inner_address_is_refused(inside: str, others: list[str]) -> None:
     outbound = Outbound(resolver=Names(two_faces=[[*others, inside]]))
     with pytest.raises(RefusedAddressError, match=r"two\.faces is not a public address") as raised:
         outbound.check("http://two.faces/")
@@ -129,7 +129,7 @@ def test_addresses_inside_are_refused_without_asking_anyone(address: str) -> Non
     assert names.asked == 0
 
 
-def test_the_systems_own_names_are_refused() -> None:
+def test_systems_own_names_are_refused() -> None:
     with pytest.raises(RefusedAddressError):
         Outbound().check("http://localhost/")
 
@@ -145,7 +145,7 @@ def test_public_addresses_pass_with_usual_ports() -> None:
     assert outbound.check("https://radio.example/", https_only=True)
 
 
-def test_what_does_not_resolve_may_do_so_later() -> None:
+def test_name_that_does_not_resolve_may_resolve_later() -> None:
     names = Names(empty_example=[[]], late_example=[[], [PUBLIC]])
     outbound = Outbound(resolver=names)
     for name in ("unknown.example", "empty.example", "late.example"):
@@ -165,7 +165,7 @@ def test_names_of_private_networks_are_refused_though_they_do_not_resolve_here(n
             Outbound(parse_allow_list(allowed), Names()).check(f"http://{name}/")
 
 
-def test_what_a_name_may_never_have_is_refused_before_it_resolves() -> None:
+def test_name_that_is_never_allowed_is_refused_before_it_resolves() -> None:
     outbound = Outbound(resolver=Names())
     with pytest.raises(RefusedAddressError, match="https"):
         outbound.check("http://later.example/hook", https_only=True)
@@ -173,7 +173,7 @@ def test_what_a_name_may_never_have_is_refused_before_it_resolves() -> None:
         outbound.check("http://later.example:25/")
 
 
-def test_the_operator_allows_names_and_networks() -> None:
+def test_operator_allows_names_and_networks() -> None:
     names = Names(studio_lan=[["10.9.8.7"]], far_lan=[["192.168.7.7"]])
     outbound = Outbound(parse_allow_list("studio.lan:8000, 192.168.0.0/16:25"), names)
     assert outbound.check("http://studio.lan:8000/").addresses == ("10.9.8.7",)
@@ -183,7 +183,7 @@ def test_the_operator_allows_names_and_networks() -> None:
             outbound.check(url)
 
 
-def test_a_connection_goes_to_the_address_that_was_checked_whatever_the_name_says_by_then() -> None:
+def test_connection_goes_to_the_checked_address_despite_dns_rebinding() -> None:
     with receiving() as here, closing(socket.create_server(("127.0.0.2", here.server_port))) as elsewhere:
         elsewhere.settimeout(0.05)
         names = Names(moves_example=[["127.0.0.1"], ["127.0.0.2"]])
@@ -213,7 +213,7 @@ def test_httpx_resolves_once_a_request_and_goes_to_what_was_checked() -> None:
             elsewhere.accept()
 
 
-def test_a_redirect_is_another_address() -> None:
+def test_redirect_is_checked_like_an_address() -> None:
     with receiving() as here:
         outbound = Outbound(parse_allow_list(f"127.0.0.1:{here.server_port}"))
         for location in ("http://10.0.0.1/", "http://127.0.0.1:1/", "//[::1]/", "http://2130706433/", "file:///etc/passwd", "gopher://x/"):
@@ -229,7 +229,7 @@ def test_a_redirect_is_another_address() -> None:
         assert (answer.status_code, len(here.seen)) == (302, seen + 1), "httpx follows none"  # type: ignore[attr-defined]
 
 
-def test_the_environments_proxies_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environments_proxies_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     with receiving() as here, receiving() as proxy:
         for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
             monkeypatch.setenv(name, f"http://127.0.0.1:{proxy.server_port}")
@@ -260,7 +260,7 @@ def test_tls_is_for_the_name_although_the_address_is_connected_to(authority: tup
             strangers.connect(strangers.check(f"https://hooks.example:{port}/"), 5)
 
 
-def test_the_next_address_is_tried_where_one_does_not_answer() -> None:
+def test_next_address_is_tried_where_one_does_not_answer() -> None:
     with receiving() as here:
         names = Names(many_example=[["127.0.0.9", "127.0.0.1"]], deaf_example=[["127.0.0.9"]])
         outbound = Outbound(parse_allow_list("127.0.0.0/8:*"), names)

@@ -48,7 +48,7 @@ REFUSED = {
         ("http://a_b.example/%20", Target("http", "a_b.example", 80, "/%20")),
     ],
 )
-def test_an_address_is_taken_apart(url: str, target: Target) -> None:
+def test_address_is_parsed_into_its_parts(url: str, target: Target) -> None:
     assert parse_target(url) == target
     assert parse_target(target.url) == target
 
@@ -59,14 +59,14 @@ def test_any_other_spelling_is_refused(said: str, url: str) -> None:
         parse_target(url)
 
 
-def test_a_refusal_does_not_repeat_a_password() -> None:
+def test_refusal_does_not_repeat_a_password() -> None:
     with pytest.raises(InvalidAddressError) as raised:
         parse_target("http://me:hush@radio.example/")
     assert "hush" not in str(raised.value)
 
 
 @given(st.text(max_size=60))
-def test_whatever_is_sent_is_read_or_refused(text: str) -> None:
+def test_any_text_is_parsed_or_refused(text: str) -> None:
     for url in (text, f"http://{text}/", f"http://radio.example/{text}", f"http://radio.example:{text}"):
         try:
             target = parse_target(url)
@@ -87,7 +87,7 @@ def test_whatever_is_sent_is_read_or_refused(text: str) -> None:
         ("?a=1", "http://radio.example:8000/dir/live?a=1"),
     ],
 )
-def test_a_redirect_leads_to_an_absolute_address(location: str, leads_to: str) -> None:
+def test_redirect_leads_to_an_absolute_address(location: str, leads_to: str) -> None:
     assert parse_target("http://radio.example:8000/dir/live").follow(location) == leads_to
 
 

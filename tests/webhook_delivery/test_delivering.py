@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tests.account_store.conftest import HandClock
 
 
-def test_a_receiver_with_the_public_library_verifies_what_it_is_told(accounts: Accounts) -> None:
+def test_standard_library_of_receivers_verifies_our_messages(accounts: Accounts) -> None:
     with receiving() as receiver:
         made = hooked(accounts, receiver.url, [SUGGESTION_DECIDED])
         deaf = accounts.webhooks.create(made.endpoint.account_id, receiver.url, [TRACK_STARTED])
@@ -41,7 +41,7 @@ def test_a_receiver_with_the_public_library_verifies_what_it_is_told(accounts: A
     assert log_of(accounts, deaf.endpoint) == log_of(accounts, stranger.endpoint) == []
 
 
-def test_a_receiver_that_was_down_gets_everything_in_order_when_it_is_up(accounts: Accounts, clock: HandClock) -> None:
+def test_receiver_that_was_down_gets_everything_in_order_when_it_is_up(accounts: Accounts, clock: HandClock) -> None:
     port = unused_port()
     made = hooked(accounts, f"http://127.0.0.1:{port}/")
     decide(accounts, made.endpoint.account_id, "A", "B", "C")
@@ -60,7 +60,7 @@ def test_a_receiver_that_was_down_gets_everything_in_order_when_it_is_up(account
     assert accounts.webhooks.one(endpoint.account_id, endpoint.endpoint_id).failing_since is None
 
 
-def test_an_address_that_leads_inside_by_now_is_not_called(accounts: Accounts, url: str, clock: HandClock) -> None:
+def test_address_that_resolves_to_our_network_by_now_is_not_called(accounts: Accounts, url: str, clock: HandClock) -> None:
     with receiving() as receiver:
         made = hooked(accounts, receiver.url)
         decide(accounts, made.endpoint.account_id, "A")
@@ -125,7 +125,7 @@ def test_410_ends_it_until_its_owner_enables_it_again(accounts: Accounts, clock:
     assert [json.loads(one.body)["data"]["value"] for one in receiver.received] == ["A", "A", "B", "C"]
 
 
-def test_an_endpoint_that_fails_for_days_is_disabled_and_says_so(accounts: Accounts, clock: HandClock) -> None:
+def test_endpoint_that_fails_for_days_is_disabled_and_says_so(accounts: Accounts, clock: HandClock) -> None:
     with receiving(answers(500)) as receiver:
         made = hooked(accounts, receiver.url)
         for _day in range(7):
@@ -140,7 +140,7 @@ def test_an_endpoint_that_fails_for_days_is_disabled_and_says_so(accounts: Accou
         assert (changed.is_enabled, changed.disabled_reason, changed.failing_since) == (True, None, None)
 
 
-def test_a_slow_receiver_holds_up_only_itself(accounts: Accounts, clock: HandClock) -> None:
+def test_slow_receiver_delays_only_itself(accounts: Accounts, clock: HandClock) -> None:
     with receiving(waits(LATE, answers(200))) as slow, receiving() as good:
         endless = hooked(accounts, slow.url)
         decide(accounts, endless.endpoint.account_id, *"ABCDE")
@@ -176,7 +176,7 @@ def test_while_a_secret_is_replaced_both_sign(accounts: Accounts, clock: HandClo
         assert receiver.received[-1].verified(newest.secret)
 
 
-def test_a_ping_is_sent_whatever_the_endpoint_asks_for(accounts: Accounts) -> None:
+def test_ping_is_sent_whatever_the_endpoint_asks_for(accounts: Accounts) -> None:
     with receiving() as receiver:
         made = hooked(accounts, receiver.url, [TRACK_STARTED])
         pinged = accounts.deliveries.ping(made.endpoint.account_id, made.endpoint.endpoint_id)
@@ -188,7 +188,7 @@ def test_a_ping_is_sent_whatever_the_endpoint_asks_for(accounts: Accounts) -> No
     assert (message["type"], message["data"]["webhook_id"]) == ("webhook.ping", made.endpoint.endpoint_id)
 
 
-def test_a_deliverer_that_died_leaves_an_endpoint_that_others_take_when_its_lease_ends(accounts: Accounts, clock: HandClock) -> None:
+def test_endpoint_of_a_dead_deliverer_is_claimed_when_its_lease_ends(accounts: Accounts, clock: HandClock) -> None:
     with receiving() as receiver:
         made = hooked(accounts, receiver.url)
         endpoint_id = made.endpoint.endpoint_id

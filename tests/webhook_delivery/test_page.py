@@ -54,7 +54,7 @@ def posted(url: str, headers: dict[str, str], body: str) -> int:
     pytest.fail("the receiver did not start")
 
 
-def test_the_receiver_of_the_page_takes_our_messages_once_and_no_others(told: tuple[str, str, Path]) -> None:
+def test_receiver_of_the_page_takes_our_messages_once_and_no_others(told: tuple[str, str, Path]) -> None:
     url, secret, printed = told
     headers = sign_headers("msg_1", BODY, utc_now(), [generate_secret(), secret])
     assert posted(url, headers, BODY) == 204
@@ -63,7 +63,7 @@ def test_the_receiver_of_the_page_takes_our_messages_once_and_no_others(told: tu
     assert printed.read_text(encoding="utf-8") == "catalog.published {'build': 'ü'}\n"
 
 
-def test_the_check_by_hand_of_the_page_agrees_with_the_library() -> None:
+def test_check_by_hand_of_the_page_agrees_with_the_library() -> None:
     names: dict[str, Any] = {}
     exec(BY_HAND, names)  # noqa: S102 -- our own page
     is_ours, secret = names["is_ours"], generate_secret()

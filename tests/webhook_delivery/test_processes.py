@@ -121,7 +121,7 @@ def test_two_deliverers_share_the_work_and_keep_the_order(on_postgresql: Account
     assert len(re.findall(r'"event": ?"webhooks are delivered"', told)) == 2
 
 
-def test_told_to_stop_it_ends_what_is_under_way(on_sqlite: Accounts, tmp_path: Path) -> None:
+def test_stopped_deliverer_finishes_its_pending_attempts(on_sqlite: Accounts, tmp_path: Path) -> None:
     really, url = on_sqlite, url_of(on_sqlite)
     metrics = tmp_path / "metrics"
     with receiving(waits(1, answers(200))) as receiver:
@@ -146,7 +146,7 @@ def test_told_to_stop_it_ends_what_is_under_way(on_sqlite: Accounts, tmp_path: P
     assert "whsec_" not in log
 
 
-def test_once_it_sends_what_is_due_and_ends(on_sqlite: Accounts, tmp_path: Path) -> None:
+def test_deliverer_run_once_sends_due_messages_and_ends(on_sqlite: Accounts, tmp_path: Path) -> None:
     with receiving() as receiver:
         made = hooked(on_sqlite, receiver.url)
         decide(on_sqlite, made.endpoint.account_id, "A")
@@ -164,7 +164,7 @@ def test_once_it_sends_what_is_due_and_ends(on_sqlite: Accounts, tmp_path: Path)
         ("postgresql://me@127.0.0.1:1/accounts", ALLOW_VARIABLE, "", 3, "does not answer"),
     ],
 )
-def test_what_cannot_be_meant_is_told_with_an_exit_code(
+def test_wrong_option_ends_the_command_with_an_exit_code(
     url: str,
     variable: str,
     value: str,

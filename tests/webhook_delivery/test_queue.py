@@ -33,7 +33,7 @@ def test_old_deliveries_and_deleted_endpoints_are_swept(accounts: Accounts, cloc
         assert connection.exec_driver_sql(strays).scalar() == 0
 
 
-def test_an_event_written_while_its_endpoint_was_being_disabled_is_held(accounts: Accounts, clock: HandClock) -> None:
+def test_event_written_while_its_endpoint_was_being_disabled_is_held(accounts: Accounts, clock: HandClock) -> None:
     endpoint = hooked(accounts, NOWHERE).endpoint
     accounts.webhooks.change(endpoint.account_id, endpoint.endpoint_id, is_enabled=False)
     decide(accounts, endpoint.account_id, "A")
@@ -48,7 +48,7 @@ def test_an_event_written_while_its_endpoint_was_being_disabled_is_held(accounts
     assert accounts.deliveries.replay_since(endpoint.account_id, endpoint.endpoint_id, clock.now - timedelta(hours=1)) == 1
 
 
-def test_what_waits_is_counted(accounts: Accounts, clock: HandClock) -> None:
+def test_backlog_counts_waiting_deliveries(accounts: Accounts, clock: HandClock) -> None:
     before = DeliveryQueue(accounts).backlog()
     assert (before.pending, before.oldest_due_seconds) == (0, 0.0)
     endpoint = hooked(accounts, NOWHERE).endpoint

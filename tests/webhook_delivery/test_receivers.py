@@ -50,7 +50,7 @@ NO_SUCCESS: dict[str, tuple[Behaviour, int | None, str]] = {
 
 
 @pytest.mark.parametrize("kind", NO_SUCCESS)
-def test_whatever_is_no_whole_2xx_is_sent_again_with_the_same_id(accounts: Accounts, clock: HandClock, kind: str) -> None:
+def test_delivery_without_a_whole_2xx_is_sent_again_with_the_same_id(accounts: Accounts, clock: HandClock, kind: str) -> None:
     behaviour, status, error = NO_SUCCESS[kind]
     with receiving(behaviour) as receiver:
         made = hooked(accounts, receiver.url)
@@ -85,7 +85,7 @@ def test_whatever_is_no_whole_2xx_is_sent_again_with_the_same_id(accounts: Accou
     ],
     ids=["endless", "more than promised", "without a length", "not what it is called", "another 2xx"],
 )
-def test_a_2xx_counts_however_much_follows(accounts: Accounts, answer: Behaviour) -> None:
+def test_2xx_counts_whatever_the_length_of_its_body(accounts: Accounts, answer: Behaviour) -> None:
     with receiving(answer) as receiver:
         made = hooked(accounts, receiver.url)
         decide(accounts, made.endpoint.account_id, "A")
@@ -98,7 +98,7 @@ def test_a_2xx_counts_however_much_follows(accounts: Accounts, answer: Behaviour
     assert "\0" not in attempt.response_excerpt
 
 
-def test_a_redirect_is_not_followed_anywhere(accounts: Accounts) -> None:
+def test_redirect_is_not_followed_anywhere(accounts: Accounts) -> None:
     with receiving() as inside, receiving(answers(307, b"", f"Location: {inside.url}")) as receiver:
         made = hooked(accounts, receiver.url)
         decide(accounts, made.endpoint.account_id, "A")
@@ -122,7 +122,7 @@ RESTS: dict[str, tuple[int, str, float]] = {
 
 
 @pytest.mark.parametrize("kind", RESTS)
-def test_a_receiver_that_says_when_to_come_back_is_left_alone_until_then(accounts: Accounts, clock: HandClock, kind: str) -> None:
+def test_retry_after_of_a_receiver_delays_the_next_attempt(accounts: Accounts, clock: HandClock, kind: str) -> None:
     status, retry_after, rest = RESTS[kind]
     if retry_after == IN_AN_HOUR:
         retry_after = format_datetime(utc_now() + timedelta(hours=1), usegmt=True)

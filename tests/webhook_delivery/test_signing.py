@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from webhook_delivery.signing import sign_headers
 
 
-def test_a_signature_is_what_the_standard_says() -> None:
+def test_signature_follows_the_standard() -> None:
     key, body = bytes(range(32)), '{"type":"catalog.published","data":"ü"}'
     secrets = ["whsec_" + base64.b64encode(key).decode(), "whsec_" + base64.b64encode(key[::-1]).decode()]
     at = datetime(2026, 11, 21, 12, 0, 0, 999_999, tzinfo=UTC)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 NOWHERE = "http://127.0.0.1:9/hook"
 
 
-def test_an_endpoint_keeps_what_it_was_made_with(accounts: Accounts, clock: HandClock) -> None:
+def test_endpoint_keeps_what_it_was_made_with(accounts: Accounts, clock: HandClock) -> None:
     account_id = new_account(accounts)
     made = accounts.webhooks.create(account_id, "HTTP://127.0.0.1:9?x", [TRACK_ENDED, TRACK_STARTED, TRACK_ENDED], "the player")
     one = accounts.webhooks.one(account_id, made.endpoint.endpoint_id)
@@ -33,13 +33,13 @@ def test_an_endpoint_keeps_what_it_was_made_with(accounts: Accounts, clock: Hand
     assert made.secret not in repr(made), "what is printed by mistake is no secret"
 
 
-def test_each_secret_is_another(accounts: Accounts) -> None:
+def test_every_secret_differs(accounts: Accounts) -> None:
     made = hooked(accounts, NOWHERE)
     others = [accounts.webhooks.rotate(made.endpoint.account_id, made.endpoint.endpoint_id).secret for _ in range(3)]
     assert len({made.secret, *others}) == 4
 
 
-def test_what_cannot_be_meant_is_refused(accounts: Accounts) -> None:
+def test_invalid_endpoint_values_are_refused(accounts: Accounts) -> None:
     account_id = new_account(accounts)
     create, strict = accounts.webhooks.create, Outbound()
     for url, event_types, description, said in (
@@ -64,7 +64,7 @@ def test_what_cannot_be_meant_is_refused(accounts: Accounts) -> None:
     )
 
 
-def test_an_account_has_its_own_and_not_too_many(accounts: Accounts) -> None:
+def test_account_sees_its_own_endpoints_up_to_a_limit(accounts: Accounts) -> None:
     mine, others = new_account(accounts), hooked(accounts, NOWHERE).endpoint
     every = [accounts.webhooks.create(mine, NOWHERE).endpoint for _ in range(MOST_ENDPOINTS)]
     with pytest.raises(TooManyEndpointsError, match="at most 20"):
@@ -113,7 +113,7 @@ def test_disabled_it_holds_what_happens_until_it_is_replayed(accounts: Accounts,
         accounts.deliveries.replay(*mine, 999_999)
 
 
-def test_the_log_has_pages_newest_first(accounts: Accounts) -> None:
+def test_log_has_pages_newest_first(accounts: Accounts) -> None:
     made = hooked(accounts, NOWHERE, [CATALOG_PUBLISHED]).endpoint
     other = accounts.webhooks.create(made.account_id, NOWHERE).endpoint
     sent = [accounts.deliveries.ping(made.account_id, made.endpoint_id).delivery_id for _ in range(5)]

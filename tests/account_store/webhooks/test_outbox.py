@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 NOWHERE = "http://127.0.0.1:9/"
 
 
-def test_an_event_is_written_with_what_made_it_happen_or_not_at_all(accounts: Accounts, clock: HandClock) -> None:
+def test_event_is_committed_together_with_its_cause(accounts: Accounts, clock: HandClock) -> None:
     made = hooked(accounts, NOWHERE)
 
     def told_and_undone() -> None:
@@ -51,7 +51,7 @@ def test_endpoints_get_what_they_ask_for_and_one_event_has_one_id(accounts: Acco
     assert [one.status for one in log_of(accounts, asleep)] == [HELD, HELD]
 
 
-def test_what_nobody_asks_for_is_not_kept(accounts: Accounts, clock: HandClock) -> None:
+def test_event_without_a_subscriber_is_not_written(accounts: Accounts, clock: HandClock) -> None:
     account_id = new_account(accounts)
     with accounts.engine.begin() as connection:
         assert emit(connection, account_id, TRACK_STARTED, {}, occurred_at=clock.now) is None
@@ -59,7 +59,7 @@ def test_what_nobody_asks_for_is_not_kept(accounts: Accounts, clock: HandClock) 
             emit(connection, account_id, "track_started", {}, occurred_at=clock.now)
 
 
-def test_a_decision_is_told_every_time_it_changes(accounts: Accounts) -> None:
+def test_every_change_of_a_decision_emits_an_event(accounts: Accounts) -> None:
     made = hooked(accounts, NOWHERE)
     suggested = accounts.suggestions.create(made.endpoint.account_id, 44, "genre", "Haus")
     accounts.suggestions.decide(suggested.suggestion_id, "approved", value="House", note="a slip")
@@ -79,7 +79,7 @@ def test_a_decision_is_told_every_time_it_changes(accounts: Accounts) -> None:
     assert [one["status"] for one in told] == ["approved", "rejected"]
 
 
-def test_all_accounts_are_told_once_however_many_processes_notice(accounts: Accounts, url: str, clock: HandClock) -> None:
+def test_announcement_reaches_each_account_once_over_all_processes(accounts: Accounts, url: str, clock: HandClock) -> None:
     first, second = hooked(accounts, NOWHERE).endpoint, hooked(accounts, NOWHERE, [CATALOG_PUBLISHED]).endpoint
     deaf = hooked(accounts, NOWHERE, [TRACK_STARTED]).endpoint
     opened = [Accounts.open(url, clock=clock, outbound=OUTBOUND) for _ in range(4)]

@@ -26,7 +26,7 @@ def test_secrets_lie_encrypted_where_the_operator_has_a_key() -> None:
 
 
 @pytest.mark.parametrize("keys", ["hush", "aHVzaA==", f"{'A' * 43}=,hush"])
-def test_what_is_no_key_is_refused_without_being_told(keys: str) -> None:
+def test_invalid_key_is_refused_without_being_quoted(keys: str) -> None:
     with pytest.raises(InvalidValueError, match=KEYS_VARIABLE) as raised:
         Seal(keys)
     assert "hush" not in str(raised.value)

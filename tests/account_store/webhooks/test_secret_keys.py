@@ -132,7 +132,7 @@ def test_processes_that_start_at_once_make_one_key(database: str) -> None:
     accounts.close()
 
 
-def test_lost_key_is_told_with_the_remedy_and_no_other_is_made(database: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_lost_key_is_logged_with_the_remedy_and_not_replaced(database: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     accounts = opened(database)
     made = hooked(accounts, ADDRESS)
     account_id, endpoint_id = made.endpoint.account_id, made.endpoint.endpoint_id
@@ -171,7 +171,7 @@ def test_key_that_is_lost_for_good_is_replaced_and_webhooks_are_rotated(database
     accounts.close()
 
 
-def test_a_second_machine_without_the_key_makes_none_of_its_own(
+def test_second_machine_without_the_key_makes_none_of_its_own(
     new_postgresql_database: Callable[[str], str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     url = new_postgresql_database("two_machines")
@@ -210,7 +210,7 @@ def test_secrets_of_a_key_that_is_not_named_are_counted_in_the_log(
     assert f"1 are sealed by a key that {KEYS_VARIABLE} does not hold" in caplog.text
 
 
-def test_where_no_key_can_be_kept_nothing_is_stored_in_the_clear(
+def test_store_without_a_key_keeps_no_secret_in_the_clear(
     database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "file").touch()
