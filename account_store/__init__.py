@@ -1,7 +1,7 @@
-"""The only state of the service that changes: accounts, keys, credits, rate limits, suggestions, stored answers, users, streams, airings.
+"""The changing state of the service: accounts, keys, credits, rate limits, suggestions, stored answers, users, streams, webhooks.
 
-Start at `Accounts.open(url)` (accounts.py). Everything is kept in SQLite by default, in PostgreSQL by URL; nothing here knows HTTP, the
-catalog's tables or the pipeline. What every request needs (key check, rate limit, charge) never goes through SQLAlchemy.
+Start at `Accounts.open(url)` (accounts.py). SQLite holds everything by default, PostgreSQL by URL. Charges do not go through SQLAlchemy,
+and key checks and rate limits are answered from memory. What must not live here: HTTP, the catalog's tables, the pipeline.
 """
 
 from account_store.accounts import Accounts as Accounts

@@ -1,4 +1,4 @@
-"""One account as the operator sees it. What must not live here: reading and changing accounts (accounts.py)."""
+"""The record of an account. What must not live here: reading and changing accounts (accounts.py)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """An account as the operator sees it."""
+    """An account in the operator's view."""
 
     account_id: int
     name: str

@@ -1,11 +1,11 @@
-"""`Accounts`: one database of accounts, and the way to everything in it.
+"""`Accounts`: one database of accounts, and the entry point to everything in it.
 
     accounts = Accounts.open("sqlite:///accounts.db")
     caller = await accounts.keys.authenticate(key)                 # None: unknown or revoked
     charge = await accounts.ledger.charge(caller, 1)               # charge.granted, .used, .remaining, .resets_at
     accounts.suggestions.create(caller.account_id, track_id, "genre", "Acid House")
 
-An account is made, given a plan and a payment card here; keys, credits and the rest have a module each.
+This module creates accounts and sets their plan and payment card. Keys, credits and the rest have a module each.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from account_store.database import migrate, new_id, open_engine, parse_url
 from account_store.errors import InvalidValueError, TakenError, UnknownError
 from account_store.ledger import Ledger
 from account_store.plans import Plan, PlanTable, Terms, current_plans
-from account_store.replays import Replays
 from account_store.schema import account
+from account_store.stored_answers import StoredAnswers
 from account_store.streams.history import History
 from account_store.streams.registry import Streams
 from account_store.streams.report import Airplay
@@ -61,7 +61,7 @@ class Accounts:
         self.outbound = outbound
         self.keys = ApiKeys(self.engine, self._plan_of, clock)
         self.ledger = Ledger(url, self.engine, clock)
-        self.replays = Replays(self.engine, clock)
+        self.replays = StoredAnswers(self.engine, clock)
         self.streams = Streams(self.engine, clock)
         self.history = History(self.engine, clock)
         self.airplay = Airplay(self.engine, clock)
@@ -87,19 +87,19 @@ class Accounts:
         return cls(parse_url(url), plans or current_plans(), clock, outbound or _outbound_of_environment())
 
     def close(self) -> None:
-        """Book what waits, then give the connections back."""
+        """Commit what waits, then close the connections."""
         self.ledger.close()
         self.engine.dispose()
 
     def replace_lost_key(self) -> tuple[Path, int]:
-        """Another key for the secrets of webhooks: its file, and how many secrets stay unreadable. StateError: none is lost.
+        """Make another key for webhook secrets; return its file and the number of secrets that stay unreadable. StateError: none is lost.
 
-        Takes effect where the accounts are opened next.
+        Processes use it after their next start.
         """
         return replace_lost_key(self.engine, self._url, os.environ, self.clock)
 
     def create(self, name: str, plan: str = "free", terms: Terms | None = None) -> Account:
-        """A new account; TakenError when the name is in use, InvalidValueError for a blank name or an unknown plan."""
+        """Create an account. TakenError: the name is in use. InvalidValueError: the name is blank or the plan unknown."""
         if not name.strip() or len(name) > LONGEST_NAME:
             raise InvalidValueError(f"a name has 1 to {LONGEST_NAME} characters, got {name!r}")
         row = {"name": name, "created_at": self.clock(), **self._plan_columns(plan, terms)}
@@ -111,7 +111,7 @@ class Accounts:
         return self.account(new_id(made))
 
     def account(self, account_id: int) -> Account:
-        """One account by id; UnknownError when there is none."""
+        """Return one account by id; UnknownError when there is none."""
         with self.engine.connect() as connection:
             row = connection.execute(select(account).where(account.c.account_id == account_id)).one_or_none()
         if row is None:
@@ -119,7 +119,7 @@ class Accounts:
         return self._account(row)
 
     def named(self, name: str) -> Account:
-        """One account by name; UnknownError when there is none."""
+        """Return one account by name; UnknownError when there is none."""
         with self.engine.connect() as connection:
             row = connection.execute(select(account).where(account.c.name == name)).one_or_none()
         if row is None:
@@ -127,16 +127,16 @@ class Accounts:
         return self._account(row)
 
     def all(self) -> list[Account]:
-        """Every account, oldest first."""
+        """Return every account, oldest first."""
         with self.engine.connect() as connection:
             return [self._account(row) for row in connection.execute(select(account).order_by(account.c.account_id))]
 
     def change_plan(self, account_id: int, plan: str, *, terms: Terms | None = None, is_yearly: bool = False) -> Account:
-        """Put the account on another plan, at once: what the month has used stays used. Other processes see it within KEY_CACHE_SECONDS."""
+        """Change the plan at once. Credits used this month stay used. Other processes see the change within KEY_CACHE_SECONDS."""
         return self._change(account_id, is_yearly=is_yearly, **self._plan_columns(plan, terms))
 
     def set_card(self, account_id: int, *, has_card: bool) -> Account:
-        """Note whether a payment card is on file: streams need one."""
+        """Set whether a payment card is on file: streams need one."""
         return self._change(account_id, has_card=has_card)
 
     def _change(self, account_id: int, **values: object) -> Account:

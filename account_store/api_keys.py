@@ -1,11 +1,11 @@
-"""API keys: made, rotated, revoked, and checked on every request.
+"""API keys: creation, rotation, revocation, and the check of every request.
 
-A key is random and shown once; the database holds its SHA-256 and a prefix by which its owner tells keys apart. A check costs a dictionary
-look-up: what the database says of a key holds for KEY_CACHE_SECONDS, so a revocation, a rotation's end or a changed plan is seen by every
-process within that time; the ledger asks about revocations anew, so that a revoked key is charged for nothing from the moment on. Unknown
-keys are remembered as long, and no more than REMEMBERED_UNKNOWN of them, so that a flood of made-up keys costs a look-up each, not memory.
+A key is random and shown once. The database holds its SHA-256 and a prefix, by which its owner recognises it. A check costs a dictionary
+look-up: an answer of the database is cached for KEY_CACHE_SECONDS, so every process sees a revocation or a changed plan within that time.
+The ledger asks for revocations itself: a revoked key is charged for nothing from that moment on. Unknown keys are cached as long, at most
+CACHED_UNKNOWN of them, so that a flood of invented keys costs a look-up each, but no memory.
 
-What must not live here: what a caller may do (plans.py) or has left (ledger/).
+What must not live here: the rights of a caller (plans.py) and their credits (ledger/).
 """
 
 from __future__ import annotations
@@ -39,22 +39,22 @@ V = TypeVar("V")
 KEY_LABEL = "mc_"
 KEY_BYTES = 24
 PREFIX_CHARACTERS = 10
-"""What is kept of a key in the clear."""
+"""Characters of a key that are stored in the clear."""
 LONGEST_KEY = 200
-"""Characters; ours have 35. Longer ones are unknown without being hashed."""
+"""Characters; ours have 35. Longer keys are unknown without a hash."""
 USE_RESOLUTION = timedelta(minutes=1)
-"""How exact `last_used_at` is: a write per request would make every read a write."""
+"""Resolution of `last_used_at`: an exact one would make every read a write."""
 KEY_CACHE_SECONDS = 1.0
-"""The bound within which every process sees a revocation, a changed plan, a card put on file."""
+"""Every process sees a revocation, a changed plan or card within so long."""
 ASK_AHEAD_SECONDS = 0.25
-"""How long before that a key in use is looked up anew."""
-REMEMBERED_KEYS = 100_000
-REMEMBERED_UNKNOWN = 10_000
+"""A key in use is looked up again so long before its cache entry expires."""
+CACHED_KEYS = 100_000
+CACHED_UNKNOWN = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who a live key belongs to, and what the account may do."""
+    """The owner of a live key, and the account's rights."""
 
     account_id: int
     key_id: int
@@ -64,7 +64,7 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class NewKey:
-    """A key just made: the only time that it is seen."""
+    """A new key, which is shown only here."""
 
     key_id: int
     key: str
@@ -72,7 +72,7 @@ class NewKey:
 
 @dataclass(frozen=True, slots=True)
 class KeySummary:
-    """A key as its owner sees it. `revoked_at` lies ahead while a rotated key is still good."""
+    """A key in its owner's view. `revoked_at` lies ahead while a rotated key is still valid."""
 
     key_id: int
     label: str
@@ -88,17 +88,17 @@ class ApiKeys:
     def __init__(
         self, engine: Engine, plan_of: Callable[[Row[Any]], Plan], clock: Clock, seconds: Callable[[], float] = time.monotonic
     ) -> None:
-        """`plan_of` reads the plan out of a row of `account`; `seconds` is the clock by which checks grow stale."""
+        """Read plans from rows of `account` by `plan_of`; cache entries expire by the clock `seconds`."""
         self._engine = engine
         self._plan_of = plan_of
         self._clock = clock
         self._seconds = seconds
         self._known: dict[bytes, tuple[float, Caller]] = {}
         self._unknown: dict[bytes, float] = {}
-        self._looking: dict[bytes, asyncio.Future[Caller | None]] = {}
+        self._pending: dict[bytes, asyncio.Future[Caller | None]] = {}
 
     def create(self, account_id: int, key: str | None = None, label: str = "") -> NewKey:
-        """A new key of the account. `key` is for demos and tests that need a known one; TakenError when it is in use."""
+        """Create a key of the account. `key` serves demos and tests that need a known one. TakenError: it is in use."""
         key = key or KEY_LABEL + secrets.token_urlsafe(KEY_BYTES)
         if not PREFIX_CHARACTERS < len(key) <= LONGEST_KEY or not key.isascii() or not key.isprintable() or " " in key:
             raise InvalidValueError(f"a key has {PREFIX_CHARACTERS + 1} to {LONGEST_KEY} printable ASCII characters without spaces")
@@ -114,7 +114,7 @@ class ApiKeys:
         return NewKey(new_id(made), key)
 
     def rotate(self, key_id: int, overlap: timedelta = timedelta(0), account_id: int | None = None) -> NewKey:
-        """A new key in the place of a live one, which stays good for `overlap` (so that clients can be moved over). Else as `revoke`."""
+        """Create a key in place of a live one, which stays valid for `overlap` so that clients can move. Errors: see `revoke`."""
         with self._engine.connect() as connection:
             old = connection.execute(select(api_key).where(api_key.c.key_id == key_id)).one_or_none()
         self.revoke(key_id, account_id, at=self._clock() + overlap)
@@ -122,7 +122,7 @@ class ApiKeys:
         return self.create(old.account_id, label=old.label)
 
     def revoke(self, key_id: int, account_id: int | None = None, at: datetime | None = None) -> None:
-        """Make a key useless from now, or `at`. UnknownError: no such key (of that account, when given); StateError: revoked before."""
+        """Revoke a key now, or `at`. UnknownError: no such key (of that account, when given). StateError: it is revoked already."""
         now = self._clock()
         with self._engine.begin() as connection:
             row = connection.execute(select(api_key).where(api_key.c.key_id == key_id)).one_or_none()
@@ -134,30 +134,30 @@ class ApiKeys:
         self.forget()
 
     def summaries(self, account_id: int) -> list[KeySummary]:
-        """The account's keys, oldest first."""
+        """Return the account's keys, oldest first."""
         columns = [api_key.c[name] for name in ("key_id", "label", "prefix", "created_at", "last_used_at", "revoked_at")]
         with self._engine.connect() as connection:
             rows = connection.execute(select(*columns).where(api_key.c.account_id == account_id).order_by(api_key.c.key_id))
             return [KeySummary(*row) for row in rows]
 
     def forget(self) -> None:
-        """Ask the database anew about every key: called after a change in this process, so that it is seen here at once."""
+        """Clear the cache, so that a change by this process is seen here at once."""
         self._known.clear()
         self._unknown.clear()
 
     def caller(self, key: str) -> Caller | None:
-        """Whose key this is; None when it is unknown or revoked. Blocks on the database when the answer is not remembered."""
+        """Return the owner of a key; None when it is unknown or revoked. Blocks on the database when the key is not cached."""
         digest = _digest(key) if len(key) <= LONGEST_KEY else None
         if digest is None:
             return None
-        found, caller = self._remembered(digest)
+        found, caller = self._find_cached(digest)
         return caller if found else self._look_up(digest)
 
     def remembered(self, key: str) -> Caller | None:
-        """Whose key this is, if the database said so within KEY_CACHE_SECONDS: most of the time, without a coroutine. In an event loop.
+        """Return the owner of a cached key, without a coroutine; None when it is not cached. Call it in an event loop.
 
-        Shortly before that is over it is asked anew, so that a key in steady use is always remembered: else all of its requests that are
-        there would wait for the answer, once a second.
+        Shortly before an entry expires the key is looked up again, so that a key in steady use is always cached. Otherwise all of its
+        pending requests would wait for the database once a second.
         """
         if len(key) > LONGEST_KEY:
             return None
@@ -165,34 +165,34 @@ class ApiKeys:
         known = self._known.get(digest)
         if known is None or known[0] <= now:
             return None
-        if known[0] - now < ASK_AHEAD_SECONDS and digest not in self._looking:
-            self._look_up_aside(digest)
+        if known[0] - now < ASK_AHEAD_SECONDS and digest not in self._pending:
+            self._look_up_in_thread(digest)
         return known[1]
 
     async def authenticate(self, key: str) -> Caller | None:
-        """As `caller`, for an event loop: never blocks it, and asks the database once for any number of waiting requests."""
+        """Return the owner of a key, for an event loop. Asks the database once for any number of waiting requests."""
         if len(key) > LONGEST_KEY:
             return None
         digest = _digest(key)
-        found, caller = self._remembered(digest)
+        found, caller = self._find_cached(digest)
         if found:
             return caller
-        waiting = self._looking.get(digest) or self._look_up_aside(digest)
-        return await asyncio.shield(waiting)  # one caller that goes away must not take the answer from the others
+        waiting = self._pending.get(digest) or self._look_up_in_thread(digest)
+        return await asyncio.shield(waiting)  # a client that goes away must not cancel the look-up of the others
 
-    def _look_up_aside(self, digest: bytes) -> asyncio.Future[Caller | None]:
+    def _look_up_in_thread(self, digest: bytes) -> asyncio.Future[Caller | None]:
         """Look a key up in a thread."""
 
         def done(looked: asyncio.Future[Caller | None]) -> None:
-            self._looking.pop(digest, None)
+            self._pending.pop(digest, None)
             if not looked.cancelled():
-                looked.exception()  # whoever waits is told; where nobody does, the next one who asks is
+                looked.exception()  # those who wait get the error; marked as seen when nobody does
 
-        waiting = self._looking[digest] = asyncio.ensure_future(asyncio.to_thread(self._look_up, digest))
+        waiting = self._pending[digest] = asyncio.ensure_future(asyncio.to_thread(self._look_up, digest))
         waiting.add_done_callback(done)
         return waiting
 
-    def _remembered(self, digest: bytes) -> tuple[bool, Caller | None]:
+    def _find_cached(self, digest: bytes) -> tuple[bool, Caller | None]:
         now = self._seconds()
         known = self._known.get(digest)
         if known is not None and known[0] > now:
@@ -200,14 +200,14 @@ class ApiKeys:
         return self._unknown.get(digest, now) > now, None
 
     def _look_up(self, digest: bytes) -> Caller | None:
-        stale = self._seconds() + KEY_CACHE_SECONDS  # counted from before the question: what changes while it is asked is not missed
+        stale = self._seconds() + KEY_CACHE_SECONDS  # from before the query: a change during it is not missed
         now = self._clock()
         with self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
             row = connection.execute(_CALLER.where(api_key.c.key_hash == digest.hex())).one_or_none()
-        is_ours = row is not None and hmac.compare_digest(row.key_hash, digest.hex())
-        if row is None or not is_ours or (row.revoked_at is not None and row.revoked_at <= now):
+        is_equal = row is not None and hmac.compare_digest(row.key_hash, digest.hex())
+        if row is None or not is_equal or (row.revoked_at is not None and row.revoked_at <= now):
             self._known.pop(digest, None)
-            _remember(self._unknown, REMEMBERED_UNKNOWN, digest, stale)
+            _cache(self._unknown, CACHED_UNKNOWN, digest, stale)
             return None
         if row.last_used_at is None or now - row.last_used_at >= USE_RESOLUTION:
             with self._engine.begin() as connection:
@@ -215,7 +215,7 @@ class ApiKeys:
         if row.revoked_at is not None:
             stale = min(stale, self._seconds() + (row.revoked_at - now).total_seconds())
         caller = Caller(row.account_id, row.key_id, self._plan_of(row), row.has_card)
-        _remember(self._known, REMEMBERED_KEYS, digest, (stale, caller))
+        _cache(self._known, CACHED_KEYS, digest, (stale, caller))
         return caller
 
 
@@ -224,13 +224,13 @@ _CALLER = select(
 ).join_from(api_key, account)
 
 
-def _remember(memory: dict[bytes, V], most: int, digest: bytes, value: V) -> None:
+def _cache(memory: dict[bytes, V], most: int, digest: bytes, value: V) -> None:
     memory.pop(digest, None)
     while len(memory) >= most:
-        memory.pop(next(iter(memory)), None)  # the one that was put in first
+        memory.pop(next(iter(memory)), None)  # the oldest entry
     memory[digest] = value
 
 
 def _digest(key: str) -> bytes:
-    """Keys are long and random, so a plain hash cannot be searched backwards; a slow one would only slow every request."""
+    """Hash a key. Keys are long and random: a plain hash cannot be reversed, and a slow one would slow every request."""
     return hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()

@@ -1,6 +1,6 @@
-"""The operator's commands: for each its arguments, its help and what it does. Add one here, and to docs/guides/accounts.md.
+"""The operator's commands: arguments, help and action of each. Add one here, and to docs/guides/accounts.md.
 
-A command answers records (dataclasses or dictionaries) and raises AccountError. What must not live here: parsing and printing.
+A command returns records (dataclasses or dictionaries) and raises AccountError. What must not live here: parsing and printing.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Run = Callable[["Accounts", Options], Iterable[object]]
 
 @dataclass(frozen=True)
 class Command:
-    """One command; `arguments` as argparse takes them."""
+    """One command; `arguments` in the form of argparse."""
 
     help: str
     run: Run
@@ -39,7 +39,7 @@ class Command:
 
 
 def _migrate(_accounts: Accounts, _options: Options) -> Iterable[object]:
-    return [{"revision": NEWEST}]  # opening has done it
+    return [{"revision": NEWEST}]  # done when the database was opened
 
 
 def _plans(accounts: Accounts, _options: Options) -> Iterable[object]:
@@ -151,7 +151,7 @@ def _price(text: str) -> Decimal:
 
 
 def _replace(file: Path, text: str) -> None:
-    """Write the file so that a build that reads meanwhile sees the old one or the new one, never half of it."""
+    """Write the file atomically: a build that reads meanwhile sees the old one or the new one."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile("w", encoding="utf-8", newline="", dir=file.parent, prefix=f".{file.name}.", delete=False) as part:

@@ -1,6 +1,6 @@
 """Opens the database of the accounts by URL and brings its tables up to date.
 
-SQLite (`sqlite:///accounts.db`) or PostgreSQL (`postgresql://...`, by psycopg): all that differs between them outside of the ledger.
+SQLite (`sqlite:///accounts.db`) or PostgreSQL (`postgresql://...`, by psycopg). Their differences outside of the ledger are here.
 """
 
 from __future__ import annotations
@@ -31,26 +31,26 @@ log = logging.getLogger("account_store")
 SQLITE = "sqlite"
 POSTGRESQL = "postgresql"
 BUSY_MS = 10_000
-"""How long a SQLite writer waits for another process's transaction; they last milliseconds."""
+"""A SQLite writer waits so long for another process's transaction, which lasts milliseconds."""
 IN_BINARY = "answer_in_binary"
-"""Execution option of queries for many bytes: as text, PostgreSQL would send two digits for each byte, half of the time of reading them."""
+"""Execution option of queries for many bytes. As text, PostgreSQL would send two digits for each byte: half of the reading time."""
 ANSWER_SECONDS = "answer_seconds"
-"""Execution option: how long PostgreSQL may be silent at least."""
+"""Execution option: PostgreSQL may be silent for at least so long."""
 NEWEST = "0007"
-"""The newest revision in `migrations/versions`: known here so that opening a database that has it need not import Alembic (0.2 s)."""
+"""The newest revision in `migrations/versions`. Known here so that opening a migrated database need not import Alembic (0.2 s)."""
 TURN_SUFFIX = "-turn"
-"""Ends the name of the file by which processes take turns (ledger/sqlite_books.py)."""
+"""Suffix of the file by which processes take turns (ledger/sqlite_ledger.py)."""
 BESIDE = ("-wal", "-shm", "-journal", TURN_SUFFIX)
-"""Files that may lie beside a SQLite file bear its name with one of these behind."""
+"""Suffixes of files that may lie beside a SQLite file."""
 _MIGRATIONS = Path(__file__).parent / "migrations"
 _MIGRATION_SECONDS = 3600.0
-"""Bounds each statement that changes tables, and the wait for another process that does."""
+"""Limit of each statement that changes tables, and of the wait for another process that does."""
 _MIGRATION_LOCK = 7_418_529_001
 """Number of the PostgreSQL advisory lock under which one process at a time migrates."""
 
 
 def parse_url(url: str) -> URL:
-    """The URL with the driver that we ship. InvalidValueError when it names another database or no file."""
+    """Parse a URL and set the driver that we ship. InvalidValueError: it names another database, or no file."""
     try:
         parsed = make_url(url)
     except ArgumentError:
@@ -64,9 +64,9 @@ def parse_url(url: str) -> URL:
 
 
 def open_engine(url: URL) -> Engine:
-    """Connections for everything but the ledger's own; a database that does not answer raises UnavailableError wherever it is asked.
+    """Open an engine for everything but the ledger. Each use raises UnavailableError while the database does not answer.
 
-    Transactions on SQLite take the write lock at once: they never fail half-way.
+    Transactions on SQLite take the write lock at their start, so they never fail half-way.
     """
     if url.get_backend_name() == POSTGRESQL:
         engine = _open_postgresql(url)
@@ -76,21 +76,21 @@ def open_engine(url: URL) -> Engine:
         engine = create_engine(url, hide_parameters=True, connect_args={"timeout": BUSY_MS / 1000})
         event.listen(engine, "do_connect", lambda _dialect, _record, _address, options: connect_existing(path, **options))
         event.listen(engine, "connect", lambda _connection, record: record.info.update(file=OpenFile(path)))
-        event.listen(engine, "checkout", _look_at_file)
+        event.listen(engine, "checkout", _check_file)
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
-    event.listen(engine, "handle_error", _tell_unavailable)
+    event.listen(engine, "handle_error", _convert_error)
     return engine
 
 
 def _open_postgresql(url: URL) -> Engine:
     from account_store import postgresql  # noqa: PLC0415 - the driver is imported for PostgreSQL alone
 
-    seconds, outage = postgresql.answer_seconds(), postgresql.Outage()
-    pool = postgresql.pool_of(outage, seconds)
+    seconds, outage = postgresql.read_answer_seconds(), postgresql.Outage()
+    pool = postgresql.build_pool_class(outage, seconds)
     engine = create_engine(url, hide_parameters=True, pool_pre_ping=True, poolclass=pool, pool_timeout=seconds)
 
-    def connect(_dialect: object, _record: object, address: tuple[str, ...], parameters: dict[str, Any]) -> postgresql.PatientConnection:
+    def connect(_dialect: object, _record: object, address: tuple[str, ...], parameters: dict[str, Any]) -> postgresql.BoundedConnection:
         return postgresql.connect(outage, seconds, *address, **parameters)
 
     def set_limit(
@@ -98,7 +98,7 @@ def _open_postgresql(url: URL) -> Engine:
     ) -> None:
         options = {} if context is None else context.execution_options
         least = postgresql.LONG_ANSWER_SECONDS if options.get(IN_BINARY) else options.get(ANSWER_SECONDS, 0.0)
-        driven: postgresql.PatientConnection = connection.connection.driver_connection  # type: ignore[assignment]
+        driven: postgresql.BoundedConnection = connection.connection.driver_connection  # type: ignore[assignment]
         driven.answer_seconds = max(seconds, least)
 
     event.listen(engine, "do_connect", connect)
@@ -108,8 +108,8 @@ def _open_postgresql(url: URL) -> Engine:
 
 
 def _keep_private(database: Path) -> None:
-    """The file and what lies beside it. SQLite gives the files that it makes the rights of the database."""
-    with suppress(OSError):  # of a file that cannot be made SQLite says why
+    """Narrow the rights of the file and of those beside it. SQLite gives new files the rights of the database."""
+    with suppress(OSError):  # SQLite itself reports a file that cannot be made
         make_file(database)
     for suffix in ("", *BESIDE):
         narrow(database.with_name(database.name + suffix))
@@ -123,21 +123,21 @@ def _answer_in_binary(
 
 
 def _prepare_sqlite(connection: sqlite3.Connection, _record: object) -> None:
-    connection.isolation_level = None  # the driver's own BEGINs come too late and are deferred
-    _write_ahead(connection)
+    connection.isolation_level = None  # the driver's own BEGIN comes too late and is deferred
+    _enable_write_ahead_log(connection)
     for pragma in ("foreign_keys=ON", "synchronous=FULL"):
         connection.execute(f"PRAGMA {pragma}")
 
 
-def _look_at_file(_connection: object, record: ConnectionPoolEntry, _proxy: object) -> None:
+def _check_file(_connection: object, record: ConnectionPoolEntry, _proxy: object) -> None:
     fault = record.info["file"].fault()
     if fault is not None:
         log.error("the database of the accounts is opened anew: %s", fault)
         raise DisconnectionError(fault)
 
 
-def _write_ahead(connection: sqlite3.Connection) -> None:
-    """Processes that open a new file at once find it locked, and for this statement SQLite does not wait by itself."""
+def _enable_write_ahead_log(connection: sqlite3.Connection) -> None:
+    """Switch to write-ahead logging. Several processes may open a new file at once, and SQLite itself does not wait for this."""
     until = time.monotonic() + BUSY_MS / 1000
     while True:
         try:
@@ -155,9 +155,9 @@ def _begin_sqlite(connection: Connection) -> None:
         connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
-def _tell_unavailable(context: ExceptionContext) -> None:
+def _convert_error(context: ExceptionContext) -> None:
     error = context.sqlalchemy_exception
-    # Damage is a plain DatabaseError of SQLite's; its subclasses are mistakes in what is asked.
+    # SQLite reports damage as a plain DatabaseError; its subclasses are errors of the statement.
     if (isinstance(error, (OperationalError, InterfaceError)) or type(error) is DatabaseError) and not context.is_pre_ping:
         raise UnavailableError(
             f"the database of the accounts does not answer: {context.original_exception}"
@@ -165,26 +165,26 @@ def _tell_unavailable(context: ExceptionContext) -> None:
 
 
 def reading(engine: Engine) -> Connection:
-    """A connection for reads alone, outside of a transaction: on SQLite one would take the write lock, which others wait for."""
+    """Open a connection for reads, outside of a transaction: on SQLite a transaction would take the write lock."""
     return engine.connect().execution_options(isolation_level="AUTOCOMMIT")
 
 
 def new_id(inserted: CursorResult[Any]) -> int:
-    """The key that the database gave to the row just inserted."""
+    """Return the key that the database gave to the inserted row."""
     key = inserted.inserted_primary_key
     assert key is not None  # noqa: S101 -- one row was inserted
     return int(key[0])
 
 
 def migrate(engine: Engine) -> str:
-    """Bring the tables to the newest revision, from empty or any earlier one; the revision. Any number of processes may call it at once."""
+    """Migrate the tables to the newest revision, from any earlier one or none; return it. Any number of processes may call it at once."""
     if revision(engine) != NEWEST:
         _upgrade(engine)
     return NEWEST
 
 
 def revision(engine: Engine) -> str | None:
-    """The revision that the tables have; None when there are none, or those of the first version."""
+    """Return the revision of the tables; None when there are none, or those of the first version."""
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         if not inspect(connection).has_table("alembic_version"):
             return None
@@ -198,7 +198,7 @@ def _upgrade(engine: Engine) -> None:
 
     config = Config()
     config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
-    with engine.begin() as connection:  # on SQLite this takes the write lock: who comes second finds nothing to do
+    with engine.begin() as connection:  # on SQLite this takes the write lock: a second process finds nothing to do
         connection = connection.execution_options(**{ANSWER_SECONDS: _MIGRATION_SECONDS})  # noqa: PLW2901 - the same one
         if engine.dialect.name == POSTGRESQL:
             connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _MIGRATION_LOCK})

@@ -1,4 +1,4 @@
-"""Every way in which a request on the account store can fail, with a stable code. Add a class here when a caller must tell a new way apart.
+"""The errors of the account store, each with a stable code. Add a class when callers must distinguish a new failure.
 
 What must not live here: HTTP statuses and wording for clients (`catalog_api/problems.py`).
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 
 class AccountError(Exception):
-    """A request on the account store that cannot be met; the message says which and why."""
+    """A request that the account store refuses; the message tells why."""
 
     code = "refused"
 
@@ -25,19 +25,19 @@ class TakenError(AccountError):
 
 
 class InvalidValueError(AccountError):
-    """A value that cannot be meant: an unknown plan, an empty name, a malformed e-mail."""
+    """A value is invalid: an unknown plan, an empty name, a malformed e-mail."""
 
     code = "invalid_value"
 
 
 class StateError(AccountError):
-    """The thing is not in a state that allows this: a decided suggestion, a revoked key."""
+    """The present state does not allow this: a decided suggestion, a revoked key."""
 
     code = "wrong_state"
 
 
 class KeyRevokedError(AccountError):
-    """The key was revoked while a process still remembered it as good: nothing was charged."""
+    """The key was revoked while a process still had it cached as live: nothing was charged."""
 
     code = "key_revoked"
 
@@ -49,17 +49,17 @@ class IdempotencyKeyReusedError(AccountError):
 
 
 class TooManyAttemptsError(AccountError):
-    """Sign-ins failed too often; `retry_after` seconds from now the next may be tried."""
+    """Sign-ins failed too often; the next attempt is allowed after `retry_after` seconds."""
 
     code = "too_many_attempts"
 
     def __init__(self, message: str, retry_after: int) -> None:
-        """`retry_after`: whole seconds, at least 1."""
+        """Keep `retry_after`: whole seconds, at least 1."""
         super().__init__(message)
         self.retry_after = retry_after
 
 
 class UnavailableError(AccountError):
-    """The database cannot be reached or did not answer: try again later. Nothing is known to have been charged."""
+    """The database or the credit writer does not answer: try again later. Nothing is known to have been charged."""
 
     code = "unavailable"

@@ -1,6 +1,6 @@
-"""The plans that an account can have: read from `plans.yaml`, the one table of prices, credits and rates.
+"""The plans of accounts, read from `plans.yaml`, the one table of prices, credits and rates.
 
-What must not live here: who has which plan (accounts.py), counting (ledger/, rate_limits.py), which route needs which feature.
+What must not live here: the plan of an account (accounts.py), counting (ledger/, rate_limits.py), the features of routes.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from yaml_documents import DocumentError, Node, read_document
 
 MONTHS = 12
 STREAM_MONTH_PRICE_EUR = 29
-"""Where a table says nothing of streams (specification, part 8)."""
+"""Price when the table names none (specification, part 8)."""
 SHIPPED = Path(__file__).with_name("plans.yaml")
 _TABLE = ("yearly_discount", "stream_month_price_eur", "paid_only", "plans")
 _MOST = 1_000_000_000
-"""Credits, rates and prices above that are slips of the pen."""
+"""Larger credits, rates and prices are typing errors."""
 _FIGURES = ("credits", "price_eur", "requests_per_second", "burst")
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What one account may use. Of an agreed (custom) plan the figures are those of the account."""
+    """The rights of an account. An agreed (custom) plan has the account's own figures."""
 
     name: str
     credits: int
@@ -37,25 +37,25 @@ class Plan:
     """Per year, when billed by the year."""
     requests_per_second: int
     burst: int
-    """Requests that may come at once after a quiet time: the size of the token bucket."""
+    """Requests that may come at once after a pause: the size of the token bucket."""
     closed: frozenset[str]
-    """Features that are refused (contract A4)."""
+    """Refused features (contract A4)."""
 
     def allows(self, feature: str) -> bool:
-        """Whether `feature` (`identify`, `browse` ...) is open to this plan; features that no list names are open to all."""
+        """Return whether this plan includes `feature` (`identify`, `browse` ...). Features on no list are open to all plans."""
         return feature not in self.closed
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What was agreed with an account on a custom plan."""
+    """The agreed figures of an account on a custom plan."""
 
     credits: int
     price_eur: Decimal
     requests_per_second: int
 
     def __post_init__(self) -> None:
-        """InvalidValueError when a figure cannot be meant."""
+        """Check the figures. InvalidValueError: one is out of range."""
         if self.credits < 1 or self.price_eur < 0 or self.requests_per_second < 1:
             raise InvalidValueError(
                 f"agreed terms need credits and requests per second of at least 1 and a price of at least 0, got {self}"
@@ -64,7 +64,7 @@ class Terms:
 
 @dataclass(frozen=True)
 class PlanTable:
-    """All plans, and the discount of a year paid at once."""
+    """All plans, and the discount of yearly billing."""
 
     plans: dict[str, Plan]
     agreed: frozenset[str]
@@ -72,7 +72,7 @@ class PlanTable:
     paid_only: frozenset[str]
     yearly_discount: Decimal
     stream_month_price_eur: Decimal
-    """Of a stream in each calendar month that it is active in, whatever the plan (specification, part 8)."""
+    """Price of a stream in each calendar month in which it is active, for every plan (specification, part 8)."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -80,12 +80,12 @@ class PlanTable:
         return (*self.plans, *sorted(self.agreed))
 
     def plan(self, name: str, terms: Terms | None = None) -> Plan:
-        """The plan of an account. InvalidValueError: unknown, or an agreed plan without terms, or terms on a listed plan."""
+        """Return the plan of an account. InvalidValueError: it is unknown, agreed but without terms, or listed but with terms."""
         if name in self.plans and terms is None:
             return self.plans[name]
         if name in self.agreed and terms is not None:
             price = terms.price_eur
-            yearly = yearly_price(price, self.yearly_discount)
+            yearly = compute_yearly_price(price, self.yearly_discount)
             closed = self.paid_only if price == 0 else frozenset()
             return Plan(name, terms.credits, price, yearly, terms.requests_per_second, 2 * terms.requests_per_second, closed)
         if name in self.agreed:
@@ -95,13 +95,13 @@ class PlanTable:
         raise InvalidValueError(f"no plan {name!r}; there are {', '.join(self.names)}")
 
 
-def yearly_price(price_eur: Decimal, discount: Decimal) -> Decimal:
-    """Twelve months paid at once, to the cent."""
+def compute_yearly_price(price_eur: Decimal, discount: Decimal) -> Decimal:
+    """Return the price of twelve months with the discount, to the cent."""
     return (price_eur * MONTHS * (1 - discount)).quantize(Decimal("0.01"))
 
 
 def load_plans(path: Path = SHIPPED) -> PlanTable:
-    """Read a table of plans. InvalidValueError names the file, the plan and the figure that cannot be used."""
+    """Read a table of plans. InvalidValueError names the file, the plan and the wrong figure."""
     try:
         table = read_document(path).fields(_TABLE, required=("yearly_discount", "paid_only", "plans"))
         discount = table["yearly_discount"].number(0, 1)
@@ -113,7 +113,7 @@ def load_plans(path: Path = SHIPPED) -> PlanTable:
         agreed = frozenset(
             name for name, entry in entries.items() if "agreed" in entry.mapping() and entry.fields(("agreed",))["agreed"].flag()
         )
-        plans = {name: _plan(name, entry, discount, paid_only) for name, entry in entries.items() if name not in agreed}
+        plans = {name: _read_plan(name, entry, discount, paid_only) for name, entry in entries.items() if name not in agreed}
     except OSError as error:
         raise InvalidValueError(f"{path}: no table of plans: {error.strerror}; name another in ACCOUNT_PLANS, or none") from error
     except DocumentError as error:
@@ -123,14 +123,14 @@ def load_plans(path: Path = SHIPPED) -> PlanTable:
     return PlanTable(plans, agreed, paid_only, discount, stream_month_price)
 
 
-def _plan(name: str, entry: Node, discount: Decimal, paid_only: frozenset[str]) -> Plan:
+def _read_plan(name: str, entry: Node, discount: Decimal, paid_only: frozenset[str]) -> Plan:
     figures = entry.fields(_FIGURES, required=_FIGURES)
     price = figures["price_eur"].number(0, _MOST)
     credits_, rate, burst = (figures[figure].whole_number(1, _MOST) for figure in _FIGURES if figure != "price_eur")
-    return Plan(name, credits_, price, yearly_price(price, discount), rate, burst, paid_only if price == 0 else frozenset())
+    return Plan(name, credits_, price, compute_yearly_price(price, discount), rate, burst, paid_only if price == 0 else frozenset())
 
 
 @cache
 def current_plans() -> PlanTable:
-    """The table that this process works with: the file named by ACCOUNT_PLANS, else the shipped one."""
+    """Return this process's table: the file named by ACCOUNT_PLANS, else the shipped one."""
     return load_plans(Path(os.environ.get("ACCOUNT_PLANS") or SHIPPED))

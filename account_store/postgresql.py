@@ -1,9 +1,9 @@
-"""Connections to PostgreSQL that wait for nothing for ever: a connection, an answer, a network that swallows packets, a free one.
+"""Connections to PostgreSQL with a limit on every wait: for a connection, an answer, a lost packet, a free connection of the pool.
 
-A server that hangs (frozen, out of disk, behind a firewall that drops) answers nothing and closes nothing: without limits of our own each
-request would take a thread with it until none is left. Every wait of the driver passes `PatientConnection.wait`; once it has taken too
-long the connection is given up. From then on `Outage` lets one attempt at a time through, and refuses the others at once. What must not
-live here: SQL, what callers are told.
+A server that hangs (frozen, out of disk, behind a firewall that drops packets) neither answers nor closes. Without limits of our own each
+request would block a thread until none is left. Every wait of the driver passes `BoundedConnection.wait`, which gives the connection up
+after the limit. From then on `Outage` admits one attempt at a time and refuses the others at once. What must not live here: SQL, messages
+to callers.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ if TYPE_CHECKING:
     from sqlalchemy import PoolProxiedConnection
 
 SECONDS_VARIABLE = "ACCOUNT_DATABASE_SECONDS"
-"""Environment variable: how long PostgreSQL may take for a connection, and to go on with an answer."""
+"""Environment variable: limit for a connection, and for the next piece of an answer."""
 ANSWER_SECONDS = 5.0
-"""By default: a statement of ours takes milliseconds, and whoever asks waits for it."""
+"""Default: our statements take milliseconds, and a request waits for each."""
 LONG_ANSWER_SECONDS = 60.0
-"""Queries for many bytes get more time: the server works on them for seconds before the first byte leaves."""
+"""Limit of queries for many bytes: the server works on them for seconds before it sends the first byte."""
 PAUSE_SECONDS = 1.0
-"""After an attempt that failed, until the next one is let through."""
+"""Pause after a failed attempt, until the next one is admitted."""
 _LEAST_CONNECT_SECONDS = 2
-"""libpq takes less for this."""
+"""libpq raises smaller values to this."""
 _KEEPALIVES = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3}
 
 Answer = TypeVar("Answer")
 
 
-def answer_seconds() -> float:
-    """The limit in force. InvalidValueError when the environment names none."""
+def read_answer_seconds() -> float:
+    """Return the limit in force. InvalidValueError: the environment holds no number of seconds."""
     text = os.environ.get(SECONDS_VARIABLE, str(ANSWER_SECONDS))
     with suppress(ValueError):
         seconds = float(text)
@@ -51,18 +51,18 @@ def answer_seconds() -> float:
 
 
 class Outage:
-    """Whether the server has stopped to answer, for all connections of a process."""
+    """Whether the server answers, for all connections of a process."""
 
     def __init__(self) -> None:
-        """It answers."""
+        """Start as answering."""
         self._lock = threading.Lock()
         self._again_at: float | None = None
-        """When the next attempt is let through; None while the server answers."""
+        """Time of the next admitted attempt; None while the server answers."""
         self.is_silent = False
-        """Whether the attempt that was let through last has failed, or none was since."""
+        """The last admitted attempt failed."""
 
     def admit(self, seconds: float) -> None:
-        """Let an attempt through that takes `seconds` at most; UnavailableError at once while another one is under way, or just failed."""
+        """Admit an attempt of at most `seconds`; UnavailableError at once while another one runs, or just failed."""
         if self._again_at is None:
             return
         now = time.monotonic()
@@ -72,27 +72,27 @@ class Outage:
             self._again_at, self.is_silent = now + seconds + PAUSE_SECONDS, False
 
     def note_silence(self) -> None:
-        """It did not answer in time."""
+        """Note that the server did not answer in time."""
         with self._lock:
             self._again_at, self.is_silent = time.monotonic() + PAUSE_SECONDS, True
 
     def note_answer(self) -> None:
-        """It answered."""
+        """Note that the server answered."""
         if self._again_at is not None:
             with self._lock:
                 self._again_at, self.is_silent = None, False
 
 
-class PatientConnection(psycopg.Connection[Any]):
-    """Waits for the server as long as it goes on answering, and `answer_seconds` at most for the next piece."""
+class BoundedConnection(psycopg.Connection[Any]):
+    """Waits for the server while it goes on answering, at most `answer_seconds` for the next piece."""
 
     answer_seconds = ANSWER_SECONDS
     outage: Outage | None = None
 
     def wait(self, gen: Generator[Any, Any, Answer], interval: float = 0.1, timeout: float | None = None) -> Answer:
-        """As the driver's, with a limit; a connection that did not answer in time is closed, and the error says so."""
+        """Wait as the driver does, with a limit; close a connection that did not answer in time."""
         try:
-            answer = super().wait(_bounded(gen, self.answer_seconds), interval, timeout)
+            answer = super().wait(_limit(gen, self.answer_seconds), interval, timeout)
         except _SilenceError:
             self.pgconn.finish()
             if self.outage is not None:
@@ -104,11 +104,11 @@ class PatientConnection(psycopg.Connection[Any]):
 
 
 class _SilenceError(Exception):
-    """The limit is over."""
+    """The limit has passed."""
 
 
-def _bounded(gen: Generator[Any, Any, Answer], seconds: float) -> Generator[Any, Any, Answer]:
-    """The same generator; the driver sends it 0 each time that nothing has come for its interval."""
+def _limit(gen: Generator[Any, Any, Answer], seconds: float) -> Generator[Any, Any, Answer]:
+    """Wrap the driver's generator. The driver sends 0 each time that nothing has come for its interval."""
     until = time.monotonic() + seconds
     try:
         wanted = next(gen)
@@ -125,10 +125,10 @@ def _bounded(gen: Generator[Any, Any, Answer], seconds: float) -> Generator[Any,
         return answer
 
 
-def connect(outage: Outage | None, seconds: float, *address: str, **parameters: Any) -> PatientConnection:  # noqa: ANN401 - the driver's
-    """A connection; what the address itself says about time-outs goes before ours.
+def connect(outage: Outage | None, seconds: float, *address: str, **parameters: Any) -> BoundedConnection:  # noqa: ANN401 - the driver's
+    """Connect; time-outs in the address itself go before ours.
 
-    UnavailableError when the server has just not answered: the pool asks for a new connection in the place of one that is silent.
+    UnavailableError while the server is silent: the pool asks for a new connection in place of a silent one.
     """
     if outage is not None and outage.is_silent:
         raise UnavailableError("the database of the accounts does not answer")
@@ -136,7 +136,7 @@ def connect(outage: Outage | None, seconds: float, *address: str, **parameters: 
     limits = {"connect_timeout": max(round(seconds), _LEAST_CONNECT_SECONDS), "tcp_user_timeout": round(seconds * 1000), **_KEEPALIVES}
     ours = {name: value for name, value in limits.items() if name not in said}
     try:
-        connection = PatientConnection.connect(*address, **{**parameters, **ours})
+        connection = BoundedConnection.connect(*address, **{**parameters, **ours})
     except psycopg.OperationalError:
         if outage is not None:
             outage.note_silence()
@@ -145,10 +145,10 @@ def connect(outage: Outage | None, seconds: float, *address: str, **parameters: 
     return connection
 
 
-def pool_of(outage: Outage, seconds: float) -> type[QueuePool]:
-    """The kind of pool whose connections fail as one: while the server is silent nobody waits for one of them in vain."""
+def build_pool_class(outage: Outage, seconds: float) -> type[QueuePool]:
+    """Return a pool class whose connections fail together: while the server is silent, nobody waits for one of them."""
 
-    class PatientPool(QueuePool):
+    class BoundedPool(QueuePool):
         def connect(self) -> PoolProxiedConnection:
             outage.admit(seconds)
             try:
@@ -156,4 +156,4 @@ def pool_of(outage: Outage, seconds: float) -> type[QueuePool]:
             except PoolTimeoutError as error:
                 raise UnavailableError("the database of the accounts is busy: no connection became free in time") from error
 
-    return PatientPool
+    return BoundedPool

@@ -1,6 +1,7 @@
-"""Files and folders that hold secrets or personal data are their owner's alone: 0600 and 0700, whatever the umask.
+"""Private files and folders for secrets and personal data: 0600 and 0700, whatever the umask.
 
-What is there with wider rights is narrowed and told. Of another owner's it is told alone. What must not live here: which files those are.
+Wider rights of existing ones are narrowed and logged; those of another owner's files are only logged. What must not live here: the list of
+such files.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _OTHERS: Final = 0o077
 
 
 def make_private_file(file: Path) -> None:
-    """Have the file there, empty if it is new, and nobody else's. OSError when it can be neither made nor found."""
+    """Make an empty private file, or narrow the rights of an existing one. OSError: neither is possible."""
     try:
         made = os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE)
     except FileExistsError:
@@ -35,7 +36,7 @@ def make_private_file(file: Path) -> None:
 
 
 def make_private_folder(folder: Path) -> None:
-    """Have the folder there and nobody else's; folders above it are made as the umask says. OSError."""
+    """Make a private folder, or narrow the rights of an existing one; its parents get the umask's rights. OSError."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         folder.mkdir(FOLDER_MODE)
@@ -46,9 +47,9 @@ def make_private_folder(folder: Path) -> None:
 
 
 def narrow(path: Path) -> None:
-    """Take the rights of others away, where there are any; told either way. A path that is not there is no matter.
+    """Remove the rights of other users, and log it. Ignore a missing path.
 
-    Devices and shared folders (sticky, as `/tmp`) are everybody's on purpose and left alone.
+    Devices and shared folders (sticky, as `/tmp`) are public on purpose and stay unchanged.
     """
     with suppress(FileNotFoundError):
         found = path.stat()

@@ -5,10 +5,10 @@
     allowance = await limiter.take(caller)
     if not allowance.is_allowed: ...                   # 429, Retry-After: allowance.retry_after
 
-`limits` brings the Redis storage (its addresses: plain, TLS, sentinel, cluster; its script loading); the bucket is ours, because no
-strategy of it refills evenly: decision 0013. A bucket is one number, the moment at which it will be full (the generic cell rate algorithm).
-Where Redis fails, the processes of each machine count for themselves until it is back. What must not live here: credits (ledger/), how
-processes of one machine share buckets (shared_buckets.py).
+`limits` supplies the Redis storage (plain, TLS, sentinel and cluster addresses; script loading). The bucket is ours, because none of its
+strategies refills evenly (decision 0013). A bucket is one number, the moment at which it will be full (generic cell rate algorithm). While
+Redis fails, each machine counts for itself. What must not live here: credits (ledger/), the buckets that processes of one machine share
+(shared_buckets.py).
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 log = logging.getLogger("account_store")
 
 SWEEP_EVERY = 100_000
-"""Tokens after which full buckets are forgotten: bounds the memory to the keys of the last such many requests."""
+"""Tokens after which full buckets are dropped: bounds the memory to the keys of that many requests."""
 REDIS_SECONDS = 0.25
-"""How long Redis may take to answer; beyond it counts as away."""
+"""Redis counts as away after so long without an answer."""
 REDIS_PAUSE_SECONDS = 2.0
-"""How long a machine counts for itself before it asks Redis again."""
+"""A machine counts for itself for so long before it asks Redis again."""
 
-# KEYS: the bucket. ARGV: seconds per token, tokens of a full bucket. Answers {allowed, seconds until full}, the seconds as text.
-# Redis' own clock: machines whose clocks differ share a bucket.
+# KEYS: the bucket. ARGV: seconds per token, tokens of a full bucket. Returns {allowed, seconds until full}, the seconds as text.
+# It reads Redis' own clock, because machines with different clocks share a bucket.
 _TAKE = """
 local clock = redis.call('TIME')
 local now = clock[1] + clock[2] / 1000000
@@ -58,31 +58,31 @@ return {allowed, string.format('%.6f', full - now)}
 
 
 class Allowance(NamedTuple):
-    """The answer to one take."""
+    """The result of one take."""
 
     is_allowed: bool
     requests_per_second: int
     burst: int
     remaining: int
-    """Requests that could come at once right now."""
+    """Requests that could come at once now."""
     retry_after: int
-    """Whole seconds, at least 1, after which a refused request would pass; 0 when this one did."""
+    """Whole seconds, at least 1, after which a refused request would pass; 0 when this one passed."""
     full_after: float
     """Seconds until the bucket is full again."""
 
 
 class Buckets(Protocol):
-    """Where the buckets are kept."""
+    """A store of buckets."""
 
     async def take(self, key_id: int, step: float, burst: int) -> tuple[bool, float]:
-        """Take a token from the bucket of `burst` tokens that gains one every `step` seconds; whether there was one, seconds until full."""
+        """Take a token of a bucket of `burst` tokens that gains one each `step` seconds; return success and the seconds until full."""
 
     async def close(self) -> None:
-        """Give connections back."""
+        """Close connections."""
 
 
 class RateLimiter:
-    """Takes tokens for callers."""
+    """Limits the requests of callers."""
 
     def __init__(self, buckets: Buckets) -> None:
         """Use `open`."""
@@ -90,24 +90,24 @@ class RateLimiter:
 
     @classmethod
     def open(cls, url: str = "memory://", folder: Path | None = None) -> Self:
-        """`memory://`, or a Redis address as `limits` reads it. InvalidValueError when it is neither.
+        """Open `memory://`, or a Redis address in the form of `limits`. InvalidValueError: it is neither.
 
-        `folder` is what the processes of one server have in common; without one this process counts for itself.
+        The processes of one server share `folder`; without one this process counts for itself.
         """
         local = open_buckets(folder, "rates")
         return cls(local if url.startswith("memory:") else RedisBuckets(url, local))
 
     async def take(self, caller: Caller) -> Allowance:
-        """One request of the caller's key."""
+        """Count one request of the caller's key."""
         plan = caller.plan
-        return _allowance(plan, *await self._buckets.take(caller.key_id, 1 / plan.requests_per_second, plan.burst))
+        return _build_allowance(plan, *await self._buckets.take(caller.key_id, 1 / plan.requests_per_second, plan.burst))
 
     async def close(self) -> None:
-        """Give connections back."""
+        """Close connections."""
         await self._buckets.close()
 
 
-def _allowance(plan: Plan, is_allowed: bool, full_after: float) -> Allowance:  # noqa: FBT001 - what a bucket tells
+def _build_allowance(plan: Plan, is_allowed: bool, full_after: float) -> Allowance:  # noqa: FBT001 - a bucket's result
     rate, burst = plan.requests_per_second, plan.burst
     room = burst - full_after * rate + 1e-6
     wait = 0 if is_allowed else max(math.ceil((1 + 1e-6 - room) / rate), 1)
@@ -115,10 +115,10 @@ def _allowance(plan: Plan, is_allowed: bool, full_after: float) -> Allowance:  #
 
 
 class MemoryBuckets:
-    """In this process. A bucket that is full again is forgotten in time."""
+    """Buckets of this process. Full buckets are dropped now and then."""
 
     def __init__(self, seconds: Callable[[], float] = time.monotonic) -> None:
-        """`seconds` is the clock."""
+        """Read the time by `seconds`."""
         self._seconds = seconds
         self._full_at: dict[int, float] = {}
         self._takes = 0
@@ -128,7 +128,7 @@ class MemoryBuckets:
         return self.take_now(key_id, step, burst)
 
     def take_now(self, key_id: int, step: float, burst: int) -> tuple[bool, float]:
-        """See `Buckets`. One event loop's requests cannot come between."""
+        """See `Buckets`. Atomic within one event loop."""
         now = self._seconds()
         full = max(self._full_at.get(key_id, now), now)
         if full + step > now + burst * step + 1e-6:
@@ -141,15 +141,15 @@ class MemoryBuckets:
         return True, full - now
 
     async def close(self) -> None:
-        """Nothing to give back."""
+        """Do nothing."""
 
 
 LocalBuckets = MemoryBuckets | SharedBuckets
-"""Buckets of this machine: `take_now` needs no waiting."""
+"""Buckets of this machine: `take_now` does not wait."""
 
 
 def open_buckets(folder: Path | None, name: str) -> LocalBuckets:
-    """Buckets of all processes that name the folder; of this one alone without a folder, or where it has no room."""
+    """Open the buckets of all processes that name `folder`; those of this process without a folder, or when it has no room."""
     if folder is None:
         return MemoryBuckets()
     try:
@@ -160,7 +160,7 @@ def open_buckets(folder: Path | None, name: str) -> LocalBuckets:
 
 
 class RedisBuckets:
-    """In Redis, shared by machines; on this machine while Redis does not answer."""
+    """Buckets in Redis, which machines share; on this machine while Redis does not answer."""
 
     def __init__(self, url: str, local: LocalBuckets | None = None) -> None:
         """`redis://`, `rediss://`, `redis+unix://`, `redis+sentinel://`, `redis+cluster://`. `local` counts while Redis is away."""
@@ -186,6 +186,6 @@ class RedisBuckets:
         return self._meanwhile.take_now(key_id, step, burst)
 
     async def close(self) -> None:
-        """Hang up."""
+        """Close the connections."""
         await self._meanwhile.close()
         await self._storage.bridge.get_connection().aclose()

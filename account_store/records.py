@@ -1,4 +1,4 @@
-"""How a command's answer is written: dataclasses as plain records, records as JSON values or as text for people."""
+"""The output of commands: dataclasses as plain records, records as JSON values or as text for people."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from account_store.plans import Plan
 Record = dict[str, Any]
 
 
-def plain(thing: Any) -> Record:  # noqa: ANN401 -- any dataclass of this package, or a record already
-    """A record of JSON values: times as RFC 3339, prices as text, an account with its plan's figures in place of the plan."""
+def to_record(thing: Any) -> Record:  # noqa: ANN401 -- any dataclass of this package, or a record already
+    """Return a record of JSON values: times as RFC 3339, prices as text, an account with the figures of its plan."""
     if isinstance(thing, dict):
-        return {name: _value(value) for name, value in thing.items()}
+        return {name: _to_json(value) for name, value in thing.items()}
     record = {field.name: getattr(thing, field.name) for field in fields(thing)}
     if isinstance(thing, Account):
         figures = {name: getattr(thing.plan, name) for name in ("credits", "price_eur", "yearly_price_eur", "requests_per_second")}
         record |= {"plan": thing.plan.name} | figures
-    return {name: _value(value) for name, value in record.items()}
+    return {name: _to_json(value) for name, value in record.items()}
 
 
-def _value(value: Any) -> Any:  # noqa: ANN401
+def _to_json(value: Any) -> Any:  # noqa: ANN401
     if isinstance(value, datetime):
         return rfc3339(value)
     if isinstance(value, Decimal):
@@ -36,18 +36,18 @@ def _value(value: Any) -> Any:  # noqa: ANN401
         return sorted(value)
     if isinstance(value, tuple):
         return list(value)
-    return [plain(one) for one in value] if isinstance(value, list) else value
+    return [to_record(one) for one in value] if isinstance(value, list) else value
 
 
-def as_text(records: list[Record]) -> str:
-    """One record as lines of name and value, several as a table; lists within a record as tables below it."""
+def format_text(records: list[Record]) -> str:
+    """Format one record as lines of name and value, several as a table; lists within a record as tables below it."""
     if len(records) != 1:
-        return _table(records) if records else "none\n"
+        return _format_table(records) if records else "none\n"
     [record] = records
     flat = {name: value for name, value in record.items() if not _is_table(value)}
     width = max(map(len, flat))
-    lines = [f"{name:<{width}}  {_cell(value)}".rstrip() + "\n" for name, value in flat.items()]
-    tables = [f"\n{name}\n{_table(value)}" for name, value in record.items() if _is_table(value)]
+    lines = [f"{name:<{width}}  {_format_cell(value)}".rstrip() + "\n" for name, value in flat.items()]
+    tables = [f"\n{name}\n{_format_table(value)}" for name, value in record.items() if _is_table(value)]
     return "".join(lines + tables)
 
 
@@ -55,13 +55,13 @@ def _is_table(value: object) -> bool:
     return isinstance(value, list) and bool(value) and isinstance(value[0], dict)
 
 
-def _table(records: list[Record]) -> str:
-    rows = [list(records[0]), *[[_cell(value) for value in record.values()] for record in records]]
+def _format_table(records: list[Record]) -> str:
+    rows = [list(records[0]), *[[_format_cell(value) for value in record.values()] for record in records]]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() + "\n" for row in rows)
 
 
-def _cell(value: Any) -> str:  # noqa: ANN401
+def _format_cell(value: Any) -> str:  # noqa: ANN401
     if value is None or value == []:
         return "-"
     if isinstance(value, bool):

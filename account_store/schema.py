@@ -1,7 +1,7 @@
 """The tables of the account store, as SQLAlchemy Core. A change here needs a revision in `migrations/versions`; a test keeps both equal.
 
-Times are UTC to the second. `month` is `2026-11`, `day` `2026-11-21`: text compares and sorts alike in both databases. What the ledger's
-raw statements write holds whole Unix seconds instead of a datetime, for the same reason.
+Times are UTC to the second. `month` is `2026-11`, `day` is `2026-11-21`: text compares and sorts alike in both databases. Columns that the
+ledger's raw statements write hold whole Unix seconds, for the same reason.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ if TYPE_CHECKING:
 
 
 class UtcDateTime(TypeDecorator[datetime]):
-    """Aware UTC datetimes in Python, without zone in the database (SQLite knows none)."""
+    """Aware UTC datetimes in Python, without a zone in the database (SQLite has none)."""
 
     impl = DateTime
     cache_ok = True
 
     def process_bind_param(self, value: datetime | None, _dialect: Dialect) -> datetime | None:
-        """To the database: to the second, without zone."""
+        """Convert to the database: to the second, without a zone."""
         return None if value is None else value.astimezone(UTC).replace(tzinfo=None, microsecond=0)
 
     def process_result_value(self, value: datetime | None, _dialect: Dialect) -> datetime | None:
-        """From the database."""
+        """Convert from the database."""
         return None if value is None else value.replace(tzinfo=UTC)
 
 

@@ -1,12 +1,12 @@
-"""Token buckets in a file that the workers of one machine map into memory: what one takes, all others see.
+"""Token buckets in a file that the workers of one machine map into memory, so that each sees the tokens of all.
 
-    buckets = SharedBuckets(folder / "buckets")          # any process may come first
+    buckets = SharedBuckets(folder / "buckets")          # any process may be the first
     is_allowed, full_after = buckets.take_now(key, 0.2, 10)
 
 The file is a table of fixed size. A key belongs to one set of `WAYS` slots; a slot is the key and the moment at which its bucket will be
-full. When a set has no slot left, the bucket that is nearest to full gives way: it loses least. Whoever takes a token holds a record lock
-of the kernel on the set for some microseconds. A process that dies drops its locks; for one that was stopped in between nobody waits longer
-than LOCK_WAIT_SECONDS. What must not live here: plans, callers and what a refusal says (rate_limits.py).
+full. When a set has no free slot, the bucket nearest to full is replaced: it loses least. Taking a token holds a record lock of the kernel
+on the set for some microseconds. A process that dies drops its locks, and nobody waits longer than LOCK_WAIT_SECONDS for a stopped one.
+What must not live here: plans, callers and refusals (rate_limits.py).
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ SETS: Final = 8192
 WAYS: Final = 8
 """65,536 buckets in 1 MiB. With 10,000 keys in use at once a set holds 1.2 buckets on average, and more than 8 once in 100,000 sets."""
 LOCK_WAIT_SECONDS: Final = 0.02
-"""Then a token is taken without the lock. Its holder was stopped; one token that two take is better than a stop of all."""
+"""After that a token is taken without the lock: its holder was stopped, and one token taken twice is better than a standstill."""
 _SLOTS: Final = struct.Struct("<" + "qd" * WAYS)
 _SLOT: Final = struct.Struct("<qd")
 _MIX: Final = 0x9E3779B97F4A7C15
-"""Spreads keys that follow one another over the sets (Fibonacci hashing)."""
+"""Spreads consecutive keys over the sets (Fibonacci hashing)."""
 _SLACK_SECONDS: Final = 1e-6
 _FAR_SECONDS: Final = 1e-3
 
 
 class SharedBuckets:
-    """The table in one file. For one thread of each process: a lock is the process's."""
+    """The table in one file. For one thread of each process: the process owns a lock."""
 
     def __init__(self, file: Path, seconds: Callable[[], float] = time.monotonic) -> None:
-        """Open the file, 0600, or make it. OSError when there is no room. `seconds` is a clock that the processes have in common."""
+        """Open the file, or make it, 0600. OSError: there is no room. `seconds` is a clock that all processes share."""
         self._seconds = seconds
         self._file = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            # Room is taken now: on a full disk the first write into a hole would kill the process.
+            # Allocate now: on a full disk the first write into a hole would kill the process.
             os.posix_fallocate(self._file, 0, SETS * _SLOTS.size)
             self._table = mmap.mmap(self._file, SETS * _SLOTS.size)
         except BaseException:
@@ -51,28 +51,28 @@ class SharedBuckets:
             raise
 
     async def take(self, key: int, step: float, burst: int) -> tuple[bool, float]:
-        """As `take_now`."""
+        """Take a token, see `take_now`."""
         return self.take_now(key, step, burst)
 
     def take_now(self, key: int, step: float, burst: int) -> tuple[bool, float]:
-        """Take a token of bucket `key` (from 1 to 2^63 - 1); whether there was one, and the seconds until the bucket is full."""
+        """Take a token of bucket `key` (1 to 2^63 - 1); return whether there was one, and the seconds until the bucket is full."""
         place = ((key * _MIX & 0xFFFFFFFFFFFFFFFF) >> 51) * _SLOTS.size
         is_locked = self._lock(place)
         try:
-            return self._taken(place, key, step, burst)
+            return self._take(place, key, step, burst)
         finally:
             if is_locked:
                 fcntl.lockf(self._file, fcntl.LOCK_UN, 1, place)
 
-    def _taken(self, place: int, key: int, step: float, burst: int) -> tuple[bool, float]:
+    def _take(self, place: int, key: int, step: float, burst: int) -> tuple[bool, float]:
         slots = _SLOTS.unpack_from(self._table, place)
         keys = slots[::2]
-        # The clock is read under the lock: it never runs backwards from one taker to the next.
+        # The clock is read under the lock, so that it never runs backwards from one process to the next.
         now = self._seconds()
         if key in keys:
             slot = keys.index(key)
             full = max(slots[2 * slot + 1], now)
-            if full > now + burst * step + _FAR_SECONDS:  # no moment of this boot and plan
+            if full > now + burst * step + _FAR_SECONDS:  # written before a reboot, or under another plan
                 full = now
         else:
             slot = min(range(WAYS), key=slots[1::2].__getitem__)
@@ -98,6 +98,6 @@ class SharedBuckets:
                 return True
 
     async def close(self) -> None:
-        """Give the file back; it stays for the others."""
+        """Unmap and close the file; it stays for the others."""
         self._table.close()
         os.close(self._file)

@@ -1,10 +1,10 @@
-"""Suggestions of callers: proposed, reviewed by an operator, handed to the next build.
+"""Suggestions of callers: a caller proposes, an operator reviews, the next build reads.
 
     pending -> approved | rejected        an operator decides
-    approved -> rejected                  and may think better of it: the next build has it no longer
+    approved -> rejected                  the operator withdraws it: the next build does not have it
 
-Only genres come back into the build (`exported`); an approved suggestion of another field is the operator's to act on.
-What must not live here: whether the track or the genre exists (the API and the build know the catalog).
+Only genres return to the build (`exported`); the operator acts on other approved fields. What must not live here: whether the track or the
+genre exists (the API and the build know the catalog).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ NEXT = {PENDING: (APPROVED, REJECTED), APPROVED: (REJECTED,), REJECTED: ()}
 LONGEST_VALUE = 500
 LONGEST_NOTE = 2000
 EXPORT_COLUMNS = ("suggestion_id", "entity_kind", "entity_id", "genre")
-"""As `pipeline/dumps/platforms/suggestions.py` reads them."""
+"""Read by `pipeline/dumps/platforms/suggestions.py`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +64,14 @@ class Suggestions:
     """The suggestions of one database."""
 
     def __init__(self, engine: Engine, clock: Clock) -> None:
-        """Over an open database."""
+        """Use an open database."""
         self._engine = engine
         self._clock = clock
 
     def create(
         self, account_id: int, track_id: int, field: str, value: str, *, note: str | None = None, source_url: str | None = None
     ) -> Suggestion:
-        """A new, pending suggestion. InvalidValueError for a field not in FIELDS or a text that is blank or too long."""
+        """Create a pending suggestion. InvalidValueError: the field is not in FIELDS, or a text is blank or too long."""
         if field not in FIELDS:
             raise InvalidValueError(f"no field {field!r} can be suggested; there are {', '.join(FIELDS)}")
         if not value.strip() or len(value) > LONGEST_VALUE:
@@ -85,17 +85,17 @@ class Suggestions:
         return self.one(new_id(made))
 
     def one(self, suggestion_id: int) -> Suggestion:
-        """One by id; UnknownError when there is none."""
+        """Return one suggestion by id; UnknownError when there is none."""
         with self._engine.connect() as connection:
             row = connection.execute(select(suggestion).where(suggestion.c.suggestion_id == suggestion_id)).one_or_none()
         if row is None:
             raise UnknownError(f"there is no suggestion {suggestion_id}")
-        return _suggestion(row)
+        return _build_suggestion(row)
 
     def page(
         self, *, account_id: int | None = None, track_ids: Sequence[int] = (), status: str | None = None, limit: int = 100, after: int = 0
     ) -> list[Suggestion]:
-        """Oldest first, at most `limit`, with ids above `after`; of one account, of any of the tracks, of one status when given."""
+        """Return at most `limit` suggestions, oldest first, with ids above `after`, filtered by account, tracks and status when given."""
         if status is not None and status not in STATUSES:
             raise InvalidValueError(f"no status {status!r}; there are {', '.join(STATUSES)}")
         query = select(suggestion).where(suggestion.c.suggestion_id > after).order_by(suggestion.c.suggestion_id).limit(limit)
@@ -105,14 +105,14 @@ class Suggestions:
         if track_ids:
             query = query.where(suggestion.c.track_id.in_(track_ids))
         with self._engine.connect() as connection:
-            return [_suggestion(row) for row in connection.execute(query)]
+            return [_build_suggestion(row) for row in connection.execute(query)]
 
     def decide(
         self, suggestion_id: int, status: str, *, decided_by: str = "operator", value: str | None = None, note: str | None = None
     ) -> Suggestion:
-        """Approve or reject; `value` puts another value in the caller's place (a slip mended). StateError where NEXT leads nowhere.
+        """Approve or reject a suggestion; `value` corrects the caller's value. StateError: NEXT does not allow the change.
 
-        The account's webhooks are told.
+        Emits a webhook event to the account.
         """
         if status not in (APPROVED, REJECTED):
             raise InvalidValueError(f"a decision is {APPROVED} or {REJECTED}, not {status!r}")
@@ -126,12 +126,12 @@ class Suggestions:
             now = self._clock()
             changes = {"status": status, "decided_at": now, "decided_by": decided_by, "decision_note": note, "value": value or row.value}
             connection.execute(suggestion.update().where(suggestion.c.suggestion_id == suggestion_id).values(changes))
-            decided = _suggestion(connection.execute(found).one())
-            emit(connection, decided.account_id, SUGGESTION_DECIDED, _told(decided), occurred_at=now)
+            decided = _build_suggestion(connection.execute(found).one())
+            emit(connection, decided.account_id, SUGGESTION_DECIDED, _build_payload(decided), occurred_at=now)
         return self.one(suggestion_id)
 
     def exported(self) -> str:
-        """All approved genre suggestions as the CSV that a build reads, oldest first; the heading alone when there is none."""
+        """Return all approved genre suggestions as the CSV of a build, oldest first; only the heading when there is none."""
         approved = (suggestion.c.status == APPROVED) & suggestion.c.field.in_(GENRE_FIELDS)
         with self._engine.connect() as connection:
             rows = connection.execute(select(suggestion).where(approved).order_by(suggestion.c.suggestion_id)).all()
@@ -142,10 +142,10 @@ class Suggestions:
         return text.getvalue()
 
 
-def _told(decided: Suggestion) -> dict[str, Any]:
+def _build_payload(decided: Suggestion) -> dict[str, Any]:
     facts = {name: getattr(decided, name) for name in ("status", "track_id", "field", "value")}
     return {"id": decided.suggestion_id, **facts, "created_at": rfc3339(decided.created_at)}
 
 
-def _suggestion(row: Row[Any]) -> Suggestion:
+def _build_suggestion(row: Row[Any]) -> Suggestion:
     return Suggestion(**row._mapping)  # noqa: SLF001 -- the public name for a row as a mapping

@@ -1,8 +1,8 @@
-"""People who sign in to the dashboard: e-mail, password (argon2id), sessions. Each has an account, made with them on the free plan.
+"""Users of the dashboard: e-mail, password (argon2id), sessions. Each user has an account, created with them on the free plan.
 
-Failed attempts are limited per e-mail and per address; both are counted in the database, so for all processes. An unknown e-mail takes as
-long as a wrong password, and both fail alike. Session tokens are random and stored as hashes.
-What must not live here: cookies, forms, CSRF (the dashboard), e-mails to be sent.
+Failed attempts are limited for each e-mail and each network address; the database counts them for all processes. An unknown e-mail takes as
+long as a wrong password and gives the same error. Session tokens are random and stored as hashes. What must not live here: cookies, forms,
+CSRF (the dashboard), sending e-mails.
 """
 
 from __future__ import annotations
@@ -29,38 +29,38 @@ if TYPE_CHECKING:
     from account_store.clock import Clock
 
 ATTEMPTS = 5
-"""Failures in ATTEMPT_WINDOW after which an e-mail waits."""
+"""Failures of an e-mail in ATTEMPT_WINDOW, after which it must wait."""
 ATTEMPTS_OF_ADDRESS = 50
-"""The same for an address, behind which many people may sit."""
+"""The same for a network address, which many people may share."""
 SIGN_UPS_OF_ADDRESS = 20
-"""Tries to sign up in ATTEMPT_WINDOW, those that failed included: each costs 50 ms of CPU, and a new account has new credits."""
+"""Sign-ups of an address in ATTEMPT_WINDOW, failed ones included: each costs 50 ms of CPU, and a new account has new credits."""
 ATTEMPT_WINDOW = timedelta(minutes=15)
 SESSION_LASTS = timedelta(days=14)
 PASSWORD_CHARACTERS = (10, 256)
-MADE_PASSWORD_BYTES = 15
-"""Random bytes of a password that we make: 20 characters."""
+GENERATED_PASSWORD_BYTES = 15
+"""Random bytes of a generated password: 20 characters."""
 LONGEST_EMAIL = 254
 _EMAIL = re.compile(r"^[^@\s]+@[^@\s.]+(\.[^@\s.]+)+$")
 
 
 class InvalidSignUpError(InvalidValueError):
-    """A sign-up is refused: `problems` tells what is wrong with `email` and with `password`."""
+    """A sign-up is refused; `problems` holds the faults of `email` and `password`."""
 
     def __init__(self, problems: dict[str, str]) -> None:
-        """All that is wrong."""
+        """Keep all faults by field."""
         super().__init__("; ".join(problems.values()))
         self.problems = problems
 
 
 class WrongPasswordError(AccountError):
-    """E-mail and password do not belong together; which of both is wrong is not told."""
+    """E-mail and password do not belong together. The error never tells which one is wrong."""
 
     code = "wrong_password"
 
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """A person and their account."""
+    """A user and their account."""
 
     user_id: int
     account_id: int
@@ -69,7 +69,7 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A sign-in. `token` goes into the cookie and is seen here only."""
+    """A session. `token` goes into the cookie and is shown only here."""
 
     token: str
     user: User
@@ -80,17 +80,17 @@ class Users:
     """The users of one database. All methods block, sign-up and sign-in for some 50 ms of CPU: call them in a thread."""
 
     def __init__(self, engine: Engine, clock: Clock, hasher: PasswordHasher | None = None) -> None:
-        """`hasher`: argon2-cffi's, with its recommended parameters by default."""
+        """Hash passwords by `hasher`, by default argon2-cffi's with its recommended parameters."""
         self._engine = engine
         self._clock = clock
         self._hasher = hasher or PasswordHasher()
-        self._nobody = ""
+        self._dummy_hash = ""
 
     def sign_up(self, email: str, password: str, address: str = "") -> User:
-        """A new user with a new account on the free plan. InvalidSignUpError, TakenError when the e-mail has one, TooManyAttemptsError."""
+        """Create a user with an account on the free plan. InvalidSignUpError, TooManyAttemptsError; TakenError: the e-mail is in use."""
         problems: dict[str, InvalidValueError] = {}
         try:
-            email = _normal_email(email)
+            email = _normalise_email(email)
         except InvalidValueError as error:
             problems["email"] = error
         try:
@@ -105,24 +105,24 @@ class Users:
         return self._add(None, email, hashed)
 
     def invite(self, account_id: int, email: str) -> tuple[User, str]:
-        """A further user of an account, and the password made for them, seen here only. UnknownError, InvalidValueError, TakenError."""
-        email, password = _normal_email(email), secrets.token_urlsafe(MADE_PASSWORD_BYTES)
+        """Create another user of an account; return user and password, shown only here. UnknownError, InvalidValueError, TakenError."""
+        email, password = _normalise_email(email), secrets.token_urlsafe(GENERATED_PASSWORD_BYTES)
         return self._add(account_id, email, self._hasher.hash(password)), password
 
     def reset_password(self, email: str) -> tuple[User, str]:
-        """Another password for who lost theirs, seen here only; ends their sessions and their waiting. UnknownError."""
+        """Generate another password, shown only here; end the user's sessions and waiting time. UnknownError."""
         email = email.strip().lower()
         with self._engine.begin() as connection:
             row = connection.execute(select(dashboard_user).where(dashboard_user.c.email == email)).one_or_none()
             connection.execute(delete(sign_in_failure).where(sign_in_failure.c.subject == f"email:{email}"))
         if row is None:
             raise UnknownError(f"nobody signs in as {email!r}")
-        password = secrets.token_urlsafe(MADE_PASSWORD_BYTES)
+        password = secrets.token_urlsafe(GENERATED_PASSWORD_BYTES)
         self.change_password(row.user_id, password)
         return User(row.user_id, row.account_id, row.email), password
 
     def _add(self, account_id: int | None, email: str, password_hash: str) -> User:
-        """Without an account they get one of their own."""
+        """Insert a user, with a new account when `account_id` is None."""
         now = self._clock()
         try:
             with self._engine.begin() as connection:
@@ -137,16 +137,16 @@ class Users:
         return User(new_id(made), account_id, email)
 
     def sign_in(self, email: str, password: str, address: str = "") -> Session:
-        """A session of SESSION_LASTS. WrongPasswordError; TooManyAttemptsError after ATTEMPTS failures, whatever the password."""
+        """Open a session of SESSION_LASTS. WrongPasswordError; TooManyAttemptsError after ATTEMPTS failures, whatever the password."""
         email = email.strip().lower()[:LONGEST_EMAIL]
         now = self._clock()
         limits = {f"email:{email}": ATTEMPTS, **({f"address:{address[:100]}": ATTEMPTS_OF_ADDRESS} if address else {})}
         with self._engine.connect() as connection:
             for subject, most in limits.items():
-                _refuse_the_hasty(connection, subject, most, now)
+                _limit_attempts(connection, subject, most, now)
             row = connection.execute(select(dashboard_user).where(dashboard_user.c.email == email)).one_or_none()
-        stored = row.password_hash if row is not None else self._hash_of_nobody()
-        if not self._fits(stored, password) or row is None:
+        stored = row.password_hash if row is not None else self._get_dummy_hash()
+        if not self._verify(stored, password) or row is None:
             with self._engine.begin() as connection:
                 rows = [{"subject": subject, "failed_at": now} for subject in limits]
                 connection.execute(sign_in_failure.insert(), rows)
@@ -164,7 +164,7 @@ class Users:
         return session
 
     def signed_in(self, token: str) -> User | None:
-        """Who the session's token belongs to; None when it is unknown, over or signed out."""
+        """Return the user of a session; None when it is unknown, expired or signed out."""
         query = (
             select(dashboard_user.c.user_id, dashboard_user.c.account_id, dashboard_user.c.email)
             .join(dashboard_session, dashboard_session.c.user_id == dashboard_user.c.user_id)
@@ -175,7 +175,7 @@ class Users:
         return None if row is None else User(*row)
 
     def sign_out(self, token: str) -> None:
-        """End the session; an unknown one is none."""
+        """End a session; ignore an unknown one."""
         with self._engine.begin() as connection:
             connection.execute(delete(dashboard_session).where(dashboard_session.c.token_hash == _digest(token)))
 
@@ -190,10 +190,10 @@ class Users:
     def _count_sign_up(self, subject: str) -> None:
         now = self._clock()
         with self._engine.begin() as connection:
-            _refuse_the_hasty(connection, subject, SIGN_UPS_OF_ADDRESS, now)
+            _limit_attempts(connection, subject, SIGN_UPS_OF_ADDRESS, now)
             connection.execute(sign_in_failure.insert().values(subject=subject, failed_at=now))
 
-    def _fits(self, stored: str, password: str) -> bool:
+    def _verify(self, stored: str, password: str) -> bool:
         if len(password) > PASSWORD_CHARACTERS[1]:
             return False
         try:
@@ -201,13 +201,13 @@ class Users:
         except (VerificationError, InvalidHashError):
             return False
 
-    def _hash_of_nobody(self) -> str:
-        """Verified against when the e-mail is unknown, so that the answer takes as long."""
-        self._nobody = self._nobody or self._hasher.hash(secrets.token_urlsafe())
-        return self._nobody
+    def _get_dummy_hash(self) -> str:
+        """Return a hash to verify against when the e-mail is unknown, so that the answer takes as long."""
+        self._dummy_hash = self._dummy_hash or self._hasher.hash(secrets.token_urlsafe())
+        return self._dummy_hash
 
 
-def _refuse_the_hasty(connection: Connection, subject: str, most: int, now: datetime) -> None:
+def _limit_attempts(connection: Connection, subject: str, most: int, now: datetime) -> None:
     recent = (sign_in_failure.c.subject == subject) & (sign_in_failure.c.failed_at > now - ATTEMPT_WINDOW)
     failures, oldest = connection.execute(select(func.count(), func.min(sign_in_failure.c.failed_at)).where(recent)).one()
     if failures >= most:
@@ -215,7 +215,7 @@ def _refuse_the_hasty(connection: Connection, subject: str, most: int, now: date
         raise TooManyAttemptsError(f"too many failed attempts; try again in {seconds} seconds", seconds)
 
 
-def _normal_email(email: str) -> str:
+def _normalise_email(email: str) -> str:
     email = email.strip().lower()
     if len(email) > LONGEST_EMAIL or not _EMAIL.match(email):
         raise InvalidValueError(f"{email!r} is no e-mail address")

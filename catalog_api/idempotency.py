@@ -1,11 +1,11 @@
-"""Reads the `Idempotency-Key` header. What must not live here: what is kept under a key (account_store/replays.py)."""
+"""Reads the `Idempotency-Key` header. What must not live here: what is kept under a key (account_store/stored_answers.py)."""
 
 from __future__ import annotations
 
 import re
 from typing import Any
 
-from account_store.replays import LONGEST_IDEMPOTENCY_KEY
+from account_store.stored_answers import LONGEST_IDEMPOTENCY_KEY
 from catalog_api.problems import ParameterProblem
 
 _NAME = b"idempotency-key"

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 from account_store.errors import KeyRevokedError
-from account_store.replays import StoredAnswer
+from account_store.stored_answers import StoredAnswer
 from catalog_api.answers import NOT_KEPT, REVALIDATE, Answer, etag, is_current
 from catalog_api.idempotency import idempotency_key, idempotency_problem
 from catalog_api.problems import ApiError, problem

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 
 from account_store.ledger.ledger_database import InDoubtError, LedgerDatabase
-from account_store.postgresql import answer_seconds, connect
+from account_store.postgresql import connect, read_answer_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -54,7 +54,7 @@ class PostgresqlLedger(LedgerDatabase):
     def __init__(self, url: URL) -> None:
         """Connect to the server; its tables exist. `synchronous_commit` is on whatever the server's default."""
         address = url.set(drivername="postgresql").render_as_string(hide_password=False)
-        self._connection = connect(None, answer_seconds(), address, autocommit=True)
+        self._connection = connect(None, read_answer_seconds(), address, autocommit=True)
         self._connection.execute("SET synchronous_commit = on")
 
     def close(self) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tests.account_store.conftest import HandClock
 
 
-def test_a_new_account_is_on_the_free_plan_without_a_card(accounts: Accounts) -> None:
+def test_new_account_is_on_the_free_plan_without_a_card(accounts: Accounts) -> None:
     made = accounts.create("Radio Ö")
     assert (made.plan.name, made.plan.credits, made.has_card, made.is_yearly) == ("free", 1000, False, False)
     assert accounts.named("Radio Ö") == accounts.account(made.account_id) == made
@@ -38,7 +38,7 @@ def test_names_are_unique_and_not_blank(accounts: Accounts) -> None:
         accounts.change_plan(999999, "growth")
 
 
-def test_a_plan_is_changed_and_a_card_put_on_file(accounts: Accounts) -> None:
+def test_plan_is_changed_and_a_card_put_on_file(accounts: Accounts) -> None:
     made = accounts.create("grows")
     assert accounts.change_plan(made.account_id, "growth", is_yearly=True).is_yearly
     grown = accounts.set_card(made.account_id, has_card=True)
@@ -70,7 +70,7 @@ def test_addresses_that_cannot_hold_accounts_are_refused(address: str, message: 
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
-def test_whatever_is_asked_of_a_database_that_is_lost_says_so(
+def test_every_query_of_an_unreachable_database_fails_as_unavailable(
     kind: str, clock: HandClock, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     file = tmp_path / "accounts.db"
@@ -99,7 +99,7 @@ def test_whatever_is_asked_of_a_database_that_is_lost_says_so(
     accounts.close()
 
 
-def test_a_server_that_is_not_there_is_told_as_such_without_the_password(clock: HandClock) -> None:
+def test_error_of_an_unreachable_server_hides_the_password(clock: HandClock) -> None:
     with pytest.raises(UnavailableError) as failed:
         Accounts.open("postgresql://me:hush@127.0.0.1:1/accounts", clock=clock)
     assert "127.0.0.1" in str(failed.value)

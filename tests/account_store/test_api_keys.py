@@ -51,7 +51,7 @@ def server(accounts: Accounts) -> Iterator[Server]:
     running.stop()
 
 
-def test_a_key_names_its_caller_with_the_plan_of_the_account(accounts: Accounts) -> None:
+def test_key_names_its_caller_with_the_plan_of_the_account(accounts: Accounts) -> None:
     account = accounts.create("named", "growth")
     made = accounts.keys.create(account.account_id, label="player")
     caller = accounts.keys.caller(made.key)
@@ -63,12 +63,12 @@ def test_a_key_names_its_caller_with_the_plan_of_the_account(accounts: Accounts)
 
 
 @pytest.mark.parametrize("key", ["", "mc_unknown", "x" * 201, "schlüssel", "\udcff", "a\0b"])
-def test_what_is_no_key_names_nobody(accounts: Accounts, key: str) -> None:
+def test_invalid_key_has_no_caller(accounts: Accounts, key: str) -> None:
     assert accounts.keys.caller(key) is None
     assert asyncio.run(accounts.keys.authenticate(key)) is None
 
 
-def test_the_key_itself_is_nowhere_in_the_database(accounts: Accounts) -> None:
+def test_key_itself_is_nowhere_in_the_database(accounts: Accounts) -> None:
     made = accounts.keys.create(accounts.create("secret").account_id)
     accounts.keys.caller(made.key)
     with accounts.engine.connect() as connection:
@@ -77,7 +77,7 @@ def test_the_key_itself_is_nowhere_in_the_database(accounts: Accounts) -> None:
     assert made.key[:10] in dump
 
 
-def test_a_revoked_key_is_refused_by_other_processes_within_the_stated_bound(accounts: Accounts, server: Server) -> None:
+def test_revoked_key_is_refused_by_other_processes_within_the_stated_bound(accounts: Accounts, server: Server) -> None:
     made = accounts.keys.create(accounts.create("revoked").account_id)
     assert server.keys.caller(made.key) is not None
     accounts.keys.revoke(made.key_id)
@@ -90,7 +90,7 @@ def test_a_revoked_key_is_refused_by_other_processes_within_the_stated_bound(acc
         accounts.keys.revoke(made.key_id)
 
 
-def test_a_changed_plan_and_a_card_reach_other_processes_within_the_same_bound(accounts: Accounts, server: Server) -> None:
+def test_changed_plan_and_a_card_reach_other_processes_within_the_same_bound(accounts: Accounts, server: Server) -> None:
     account = accounts.create("upgrades")
     made = accounts.keys.create(account.account_id)
     assert server.keys.caller(made.key)
@@ -102,7 +102,7 @@ def test_a_changed_plan_and_a_card_reach_other_processes_within_the_same_bound(a
     assert (caller.plan.name, caller.has_card) == ("scale", True)
 
 
-def test_a_rotated_key_stays_good_for_its_overlap_to_the_second(accounts: Accounts, server: Server, clock: HandClock) -> None:
+def test_rotated_key_stays_good_for_its_overlap_to_the_second(accounts: Accounts, server: Server, clock: HandClock) -> None:
     old = accounts.keys.create(accounts.create("rotates").account_id, label="player")
     new = accounts.keys.rotate(old.key_id, timedelta(seconds=3))
     assert server.keys.caller(old.key) is not None
@@ -135,7 +135,7 @@ def test_keys_in_use_or_too_weak_are_refused(accounts: Accounts) -> None:
             accounts.keys.create(account_id, weak)
 
 
-def test_a_live_key_asks_the_database_once_in_the_bound_and_writes_its_use_once_a_minute(
+def test_live_key_asks_the_database_once_in_the_bound_and_writes_its_use_once_a_minute(
     accounts: Accounts, server: Server, clock: HandClock
 ) -> None:
     account_id = accounts.create("busy").account_id
@@ -159,7 +159,7 @@ def test_a_live_key_asks_the_database_once_in_the_bound_and_writes_its_use_once_
     assert accounts.keys.summaries(account_id)[0].last_used_at == clock.now
 
 
-def test_a_key_in_steady_use_is_always_remembered_and_a_revoked_one_for_the_bound_at_most(accounts: Accounts, server: Server) -> None:
+def test_key_in_steady_use_stays_cached_and_a_revoked_one_expires(accounts: Accounts, server: Server) -> None:
     account_id = accounts.create("steady").account_id
     made = accounts.keys.create(account_id)
 
@@ -167,7 +167,7 @@ def test_a_key_in_steady_use_is_always_remembered_and_a_revoked_one_for_the_boun
         known = []
         for _ in range(times):
             known.append(server.keys.remembered(made.key) is not None)
-            await asyncio.gather(*server.keys._looking.values())
+            await asyncio.gather(*server.keys._pending.values())
             server.seconds.now += 0.2
         return known
 
@@ -183,7 +183,7 @@ def test_a_key_in_steady_use_is_always_remembered_and_a_revoked_one_for_the_boun
     assert after == sorted(after, reverse=True)
 
 
-def test_a_database_that_fails_when_a_key_is_asked_ahead_is_told_when_the_bound_is_over(
+def test_failed_early_lookup_of_a_key_fails_requests_only_after_the_cache_expires(
     accounts: Accounts, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     key = accounts.keys.create(accounts.create("ahead").account_id).key
@@ -206,10 +206,10 @@ def test_a_database_that_fails_when_a_key_is_asked_ahead_is_told_when_the_bound_
     assert asyncio.run(use()) == [True, True, False]
 
 
-def test_unknown_keys_are_remembered_within_bounds_and_known_at_once_after_being_made(
+def test_unknown_keys_are_cached_within_bounds_and_valid_once_created(
     accounts: Accounts, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(api_keys, "REMEMBERED_UNKNOWN", 50)
+    monkeypatch.setattr(api_keys, "CACHED_UNKNOWN", 50)
     for number in range(200):
         server.keys.caller(f"mc_guess_{number}")
     assert len(server.keys._unknown) == 50

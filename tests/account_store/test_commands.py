@@ -30,7 +30,7 @@ def ask(url: str, capsys: pytest.CaptureFixture[str]) -> Ask:
     return run
 
 
-def test_an_operator_sets_up_an_account_and_its_key(ask: Ask, url: str) -> None:
+def test_operator_sets_up_an_account_and_its_key(ask: Ask, url: str) -> None:
     [made] = ask("create-account", "radio")
     assert (made["plan"], made["credits"], made["price_eur"], made["has_card"]) == ("free", 1000, "0.00", False)
     [key] = ask("create-key", "radio", "--label", "player")
@@ -49,7 +49,7 @@ def test_an_operator_sets_up_an_account_and_its_key(ask: Ask, url: str) -> None:
     assert "radio" in [one["name"] for one in ask("list-accounts")]
 
 
-def test_a_statement_shows_the_month_by_day_and_key(ask: Ask, url: str) -> None:
+def test_statement_shows_the_month_by_day_and_key(ask: Ask, url: str) -> None:
     ask("create-account", "uses", "--plan", "custom", "--credits", "100", "--price-eur", "12.5", "--requests-per-second", "3")
     [key] = ask("create-key", "uses")
     opened = Accounts.open(url)
@@ -100,7 +100,7 @@ def test_plans_migrations_and_sweeps_answer_too(ask: Ask) -> None:
         (["export-suggestions", "/proc/nowhere/x.csv"], "invalid_value", "cannot be written"),
     ],
 )
-def test_what_is_refused_says_why_on_standard_error_and_exits_1(
+def test_refused_command_prints_the_reason_and_exits_1(
     url: str, capsys: pytest.CaptureFixture[str], arguments: list[str], code: str, message: str
 ) -> None:
     assert main(["--accounts", url, *arguments]) == 1
@@ -112,13 +112,13 @@ def test_what_is_refused_says_why_on_standard_error_and_exits_1(
     assert json.loads(capsys.readouterr().err)["error"]["code"] == code
 
 
-def test_a_statement_of_no_month_is_refused(ask: Ask, url: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_statement_of_no_month_is_refused(ask: Ask, url: str, capsys: pytest.CaptureFixture[str]) -> None:
     ask("create-account", "no month")
     assert main(["--accounts", url, "usage", "no month", "--month", "November"]) == 1
     assert "a month is written 2026-11" in capsys.readouterr().err
 
 
-def test_a_database_that_cannot_be_reached_exits_3(capsys: pytest.CaptureFixture[str]) -> None:
+def test_database_that_cannot_be_reached_exits_3(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--accounts", "postgresql://me:hush@127.0.0.1:1/accounts", "list-accounts"]) == 3
     said = capsys.readouterr().err
     assert "127.0.0.1" in said
@@ -134,7 +134,7 @@ def test_people_read_tables(url: str, capsys: pytest.CaptureFixture[str]) -> Non
     assert capsys.readouterr().out == "none\n"
 
 
-def test_the_environment_names_the_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_environment_names_the_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("CATALOG_API_ACCOUNTS_URL", f"sqlite:///{tmp_path}/here.db")
     assert main(["create-account", "radio"]) == 0
     assert (tmp_path / "here.db").exists()

@@ -198,7 +198,7 @@ def _no_answer(*_: object) -> None:
     raise psycopg.OperationalError("no answer")
 
 
-def test_everything_that_asks_a_frozen_server_is_told_so_and_recovers(server: FrozenServer, accounts: Accounts) -> None:
+def test_every_query_of_a_frozen_server_fails_and_recovers(server: FrozenServer, accounts: Accounts) -> None:
     caller = new_caller(accounts)
     with ThreadPoolExecutor(40) as threads:
         with server.frozen():

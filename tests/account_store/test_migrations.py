@@ -61,7 +61,7 @@ def test_from_empty_the_revisions_make_exactly_the_tables_of_the_schema(empty: s
     engine.dispose()
 
 
-def test_a_file_of_the_first_version_is_widened_and_its_keys_go_on_working(empty: str) -> None:
+def test_file_of_the_first_version_is_widened_and_its_keys_go_on_working(empty: str) -> None:
     engine = open_engine(parse_url(empty))
     first_version(engine)
     accounts = Accounts.open(empty)
@@ -92,7 +92,7 @@ def test_processes_that_start_together_migrate_once(empty: str) -> None:
     Accounts.open(empty).close()
 
 
-def test_the_newest_revision_is_the_one_that_the_code_expects() -> None:
+def test_newest_revision_is_the_one_that_the_code_expects() -> None:
     scripts = ScriptDirectory(str(database._MIGRATIONS))
     assert scripts.get_heads() == [NEWEST]
 

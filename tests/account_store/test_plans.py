@@ -19,13 +19,13 @@ PLAN = "{credits: 10, price_eur: 0, requests_per_second: 1, burst: 2}"
     [("free", 1000, "0", "0", 5), ("starter", 50_000, "29", "278.40", 20), ("growth", 500_000, "99", "950.40", 50),
      ("scale", 5_000_000, "249", "2390.40", 200)],
 )  # fmt: skip
-def test_the_shipped_plans_are_those_of_the_specification(name: str, credits_: int, price: str, yearly: str, rate: int) -> None:
+def test_shipped_plans_are_those_of_the_specification(name: str, credits_: int, price: str, yearly: str, rate: int) -> None:
     plan = load_plans().plan(name)
     assert (plan.credits, plan.price_eur, plan.yearly_price_eur) == (credits_, Decimal(price), Decimal(yearly))
     assert (plan.requests_per_second, plan.burst) == (rate, 2 * rate)
 
 
-def test_a_free_plan_is_closed_to_what_is_for_paying_accounts_only() -> None:
+def test_free_plan_excludes_paid_features() -> None:
     table = load_plans()
     for feature in ("identify", "browse", "new_releases", "suggestions"):
         assert not table.plan("free").allows(feature)
@@ -54,14 +54,14 @@ def test_a_free_plan_is_closed_to_what_is_for_paying_accounts_only() -> None:
         (f"yearly_discount: 0\npaid_only: []\nplans: {{free: {PLAN.replace('1,', '1.5,')}}}", "expected a whole number"),
     ],
 )
-def test_a_table_that_cannot_be_used_says_where(tmp_path: Path, text: str, message: str) -> None:
+def test_invalid_table_of_plans_names_the_place(tmp_path: Path, text: str, message: str) -> None:
     file = tmp_path / "plans.yaml"
     file.write_text(text)
     with pytest.raises(InvalidValueError, match=message):
         load_plans(file)
 
 
-def test_an_operators_own_table_takes_the_place_of_the_shipped_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_operators_own_table_takes_the_place_of_the_shipped_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "plans.yaml"
     file.write_text(f"yearly_discount: 0.5\npaid_only: []\nplans: {{free: {PLAN}, solo: {PLAN.replace('price_eur: 0', 'price_eur: 10')}}}")
     monkeypatch.setenv("ACCOUNT_PLANS", str(file))
@@ -79,6 +79,6 @@ def test_terms_that_cannot_be_meant_are_refused(terms: tuple[int, int, int]) -> 
         Terms(terms[0], Decimal(terms[1]), terms[2])
 
 
-def test_an_unknown_plan_is_told_which_there_are() -> None:
+def test_unknown_plan_error_lists_the_plans() -> None:
     with pytest.raises(InvalidValueError, match="no plan 'gold'; there are free, starter, growth, scale, custom"):
         load_plans().plan("gold")

@@ -41,7 +41,7 @@ def test_database_and_all_beside_it_are_the_owners_alone(tmp_path: Path, umask: 
     assert set(found.values()) == {"0o600"}, umask
 
 
-def test_database_that_was_open_to_others_is_narrowed_and_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_database_open_to_others_is_narrowed_and_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     database = tmp_path / "accounts.db"
     Accounts.open(f"sqlite:///{database}").close()
     beside = [database, *(tmp_path / f"accounts.db{suffix}" for suffix in ("-wal", "-shm", "-journal", "-turn"))]
@@ -53,7 +53,7 @@ def test_database_that_was_open_to_others_is_narrowed_and_told(tmp_path: Path, c
     assert all(f"{path} was open to others (mode 0644)" in caplog.text for path in beside)
 
 
-def test_database_of_another_owner_is_told_and_left(
+def test_database_of_another_owner_is_logged_and_unchanged(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     database = tmp_path / "accounts.db"

@@ -34,7 +34,7 @@ class Seconds:
         return self.now
 
 
-def test_a_burst_passes_at_once_and_then_one_request_for_each_token_that_comes() -> None:
+def test_burst_passes_at_once_and_then_one_request_for_each_token_that_comes() -> None:
     seconds = Seconds()
     limiter = RateLimiter(MemoryBuckets(seconds))
 
@@ -59,7 +59,7 @@ def test_a_burst_passes_at_once_and_then_one_request_for_each_token_that_comes()
 
 @settings(deadline=None)
 @given(rate=st.integers(1, 300), waits=st.lists(st.integers(0, 2000), max_size=60))
-def test_a_bucket_counts_as_one_of_whole_tokens_does(rate: int, waits: list[int]) -> None:
+def test_bucket_counts_as_one_of_whole_tokens_does(rate: int, waits: list[int]) -> None:
     """The oracle holds milli-tokens; it may differ by what a float loses at the very edge, which whole milliseconds do not reach."""
     seconds = Seconds()
     seconds.now = 0.0

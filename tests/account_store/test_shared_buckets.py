@@ -77,7 +77,7 @@ def test_four_processes_take_exactly_the_tokens_of_one_bucket(started: Callable[
     assert sum(taken) == 500
 
 
-def test_a_process_killed_with_a_lock_leaves_no_lock_and_its_tokens_stay_taken(
+def test_process_killed_with_a_lock_leaves_no_lock_and_its_tokens_stay_taken(
     tmp_path: Path, started: Callable[..., subprocess.Popen[str]]
 ) -> None:
     process = started(HOLDING)
@@ -88,7 +88,7 @@ def test_a_process_killed_with_a_lock_leaves_no_lock_and_its_tokens_stay_taken(
     assert [buckets.take_now(7, 3600.0, 2)[0] for _ in range(2)] == [True, False], "one of the two tokens is gone"
 
 
-def test_a_process_stopped_with_a_lock_stops_nobody_else(tmp_path: Path, started: Callable[..., subprocess.Popen[str]]) -> None:
+def test_process_stopped_with_a_lock_stops_nobody_else(tmp_path: Path, started: Callable[..., subprocess.Popen[str]]) -> None:
     process = started(HOLDING)
     process.send_signal(signal.SIGSTOP)
     try:
@@ -111,7 +111,7 @@ def test_shared_buckets_answer_as_those_of_one_process_do(
         assert one.take_now(key, 1 / rate, 2 * rate) == pytest.approx(other.take_now(key, 1 / rate, 2 * rate))
 
 
-def test_a_flood_of_keys_takes_no_more_room_and_leaves_the_emptiest_buckets_alone(tmp_path: Path) -> None:
+def test_flood_of_keys_takes_no_more_room_and_leaves_the_emptiest_buckets_alone(tmp_path: Path) -> None:
     seconds = Seconds()
     buckets = SharedBuckets(tmp_path / "rates", seconds)
     size = (tmp_path / "rates").stat().st_size
@@ -124,7 +124,7 @@ def test_a_flood_of_keys_takes_no_more_room_and_leaves_the_emptiest_buckets_alon
     assert (tmp_path / "rates").stat().st_size == size
 
 
-def test_a_moment_of_an_earlier_boot_counts_for_nothing(tmp_path: Path) -> None:
+def test_bucket_of_an_earlier_boot_is_ignored(tmp_path: Path) -> None:
     seconds = Seconds()
     seconds.now = 1e7
     SharedBuckets(tmp_path / "rates", seconds).take_now(1, 1.0, 2)
@@ -135,7 +135,7 @@ def test_a_moment_of_an_earlier_boot_counts_for_nothing(tmp_path: Path) -> None:
     assert buckets.take_now(1, 1.0, 2)[0]
 
 
-def test_the_table_is_its_owners_alone_and_has_no_holes(tmp_path: Path) -> None:
+def test_table_is_its_owners_alone_and_has_no_holes(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
         SharedBuckets(tmp_path / "rates")

@@ -21,7 +21,7 @@ def new_account(accounts: Accounts) -> int:
     return accounts.create(f"suggests {next(_numbers)}").account_id
 
 
-def test_a_suggestion_is_pending_until_an_operator_decides(accounts: Accounts, clock: HandClock) -> None:
+def test_suggestion_is_pending_until_an_operator_decides(accounts: Accounts, clock: HandClock) -> None:
     account_id = new_account(accounts)
     made = accounts.suggestions.create(account_id, 44, "genre", " Acid House ", note="hear the bass", source_url="https://example.org/x")
     assert (made.status, made.value, made.track_id, made.created_at, made.decided_at) == (PENDING, "Acid House", 44, clock.now, None)
@@ -50,7 +50,7 @@ def test_only_the_stated_changes_of_status_are_possible(accounts: Accounts, befo
         assert accounts.suggestions.one(made.suggestion_id).status == before
 
 
-def test_what_cannot_be_meant_is_refused(accounts: Accounts) -> None:
+def test_invalid_suggestions_are_refused(accounts: Accounts) -> None:
     account_id = new_account(accounts)
     for field, value, message in (("bpm", "174", "no field 'bpm'"), ("genre", "  ", "1 to 500"), ("genre", "x" * 501, "1 to 500")):
         with pytest.raises(InvalidValueError, match=message):

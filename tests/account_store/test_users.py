@@ -35,7 +35,7 @@ def new_email() -> str:
     return f"kim{next(_numbers)}@example.org"
 
 
-def test_who_signs_up_gets_an_account_on_the_free_plan_and_may_sign_in(accounts: Accounts, users: Users, clock: HandClock) -> None:
+def test_sign_up_makes_an_account_on_the_free_plan(accounts: Accounts, users: Users, clock: HandClock) -> None:
     email = new_email()
     user = users.sign_up(f"  {email.upper()} ", PASSWORD)
     assert (user.email, accounts.account(user.account_id).plan.name) == (email, "free")
@@ -70,12 +70,12 @@ def test_neither_password_nor_token_is_in_the_database(accounts: Accounts, users
 @pytest.mark.parametrize(
     "email", ["", "kim", "kim@", "@example.org", "kim@example", "k im@example.org", "kim@example..org", "k" * 250 + "@e.org"]
 )
-def test_what_is_no_email_is_refused(users: Users, email: str) -> None:
+def test_text_that_is_no_email_is_refused(users: Users, email: str) -> None:
     with pytest.raises(InvalidValueError, match="no e-mail"):
         users.sign_up(email, PASSWORD)
 
 
-def test_an_email_signs_up_once_and_passwords_have_a_length(users: Users) -> None:
+def test_email_signs_up_once_and_passwords_have_a_length(users: Users) -> None:
     email = new_email()
     for password in ("short", "x" * 257):
         with pytest.raises(InvalidValueError, match="10 to 256"):
@@ -98,7 +98,7 @@ def test_after_some_failures_an_email_waits_even_with_the_right_password(users: 
     assert users.sign_in(email, PASSWORD).user.email == email
 
 
-def test_a_good_sign_in_forgives_the_failures_before_it(users: Users) -> None:
+def test_good_sign_in_forgives_the_failures_before_it(users: Users) -> None:
     email = users.sign_up(new_email(), PASSWORD).email
     for _ in range(3):
         for _ in range(ATTEMPTS - 1):
@@ -107,7 +107,7 @@ def test_a_good_sign_in_forgives_the_failures_before_it(users: Users) -> None:
         assert users.sign_in(email, PASSWORD).user.email == email
 
 
-def test_an_unknown_email_fails_as_a_wrong_password_does_and_is_limited_too(users: Users) -> None:
+def test_unknown_email_fails_as_a_wrong_password_does_and_is_limited_too(users: Users) -> None:
     email = new_email()
     messages = set()
     for _ in range(ATTEMPTS):
@@ -119,7 +119,7 @@ def test_an_unknown_email_fails_as_a_wrong_password_does_and_is_limited_too(user
         users.sign_in(email, PASSWORD)
 
 
-def test_an_address_that_tries_many_emails_waits(users: Users) -> None:
+def test_address_that_tries_many_emails_waits(users: Users) -> None:
     for _ in range(ATTEMPTS_OF_ADDRESS):
         with pytest.raises(WrongPasswordError):
             users.sign_in(new_email(), PASSWORD, address="198.51.100.7")
@@ -129,7 +129,7 @@ def test_an_address_that_tries_many_emails_waits(users: Users) -> None:
     assert users.sign_in(email, PASSWORD, address="198.51.100.8").user.email == email
 
 
-def test_a_hash_with_outdated_parameters_is_renewed_at_the_next_sign_in(accounts: Accounts, users: Users, clock: HandClock) -> None:
+def test_hash_with_outdated_parameters_is_renewed_at_the_next_sign_in(accounts: Accounts, users: Users, clock: HandClock) -> None:
     email = users.sign_up(new_email(), PASSWORD).email
     stronger = Users(accounts.engine, clock, PasswordHasher(time_cost=2, memory_cost=16, parallelism=1))
     stronger.sign_in(email, PASSWORD)
@@ -153,7 +153,7 @@ def test_tries_to_sign_up_are_limited_per_address_however_they_end(users: Users,
     users.sign_up(new_email(), PASSWORD, "203.0.113.50")
 
 
-def test_an_operator_lets_a_person_into_an_account_and_in_again_who_lost_the_password(accounts: Accounts, users: Users) -> None:
+def test_operator_lets_a_person_into_an_account_and_in_again_who_lost_the_password(accounts: Accounts, users: Users) -> None:
     account = accounts.create(f"radio of {new_email()}", "starter")
     user, first = users.invite(account.account_id, new_email())
     assert users.sign_in(user.email, first).user == user

@@ -79,7 +79,7 @@ def charged(accounts: Accounts, caller: Caller) -> int:
 
 @pytest.mark.parametrize("holds", [True, False])
 @pytest.mark.parametrize("is_partial", [True, False])  # decided under a lock; one of many in a statement
-def test_charge_that_was_told_to_have_failed_is_not_paid_for(accounts: Accounts, doubts: Doubts, is_partial: bool, holds: bool) -> None:  # noqa: FBT001
+def test_charge_that_was_reported_as_failed_is_not_paid(accounts: Accounts, doubts: Doubts, is_partial: bool, holds: bool) -> None:  # noqa: FBT001
     caller = new_caller(accounts)
     doubts.lose(lambda: accounts.ledger.charge_now(caller, PRICE, partial=is_partial), holds=holds)
     assert charged(accounts, caller) == 0

@@ -30,7 +30,7 @@ def used(accounts: Accounts, account_id: int, month: str | None = None) -> int:
     return statement.used
 
 
-def test_a_charge_tells_what_is_used_and_left_and_when_new_credits_come(accounts: Accounts) -> None:
+def test_charge_returns_used_and_remaining_credits_and_the_reset(accounts: Accounts) -> None:
     caller = new_caller(accounts)
     first, second = accounts.ledger.charge_now(caller, 1), accounts.ledger.charge_now(caller, 10)
     assert (first.granted, first.used, first.remaining) == (1, 1, 999)
@@ -39,7 +39,7 @@ def test_a_charge_tells_what_is_used_and_left_and_when_new_credits_come(accounts
     assert used(accounts, caller.account_id) == 11
 
 
-def test_what_does_not_fit_takes_nothing_and_partial_takes_what_is_left(accounts: Accounts) -> None:
+def test_charge_beyond_the_plan_takes_nothing_and_a_partial_one_takes_the_rest(accounts: Accounts) -> None:
     caller = new_caller(accounts)
     accounts.ledger.charge_now(caller, 995)
     refused = accounts.ledger.charge_now(caller, 6)
@@ -52,19 +52,19 @@ def test_what_does_not_fit_takes_nothing_and_partial_takes_what_is_left(accounts
     assert [day.requests for day in accounts.usage.month_now(caller.account_id).days] == [2], "those that took credits"
 
 
-def test_asking_what_is_left_is_no_request(accounts: Accounts) -> None:
+def test_charge_of_zero_credits_counts_as_no_request(accounts: Accounts) -> None:
     caller = new_caller(accounts)
     assert (accounts.ledger.charge_now(caller, 0).remaining, accounts.usage.month_now(caller.account_id).days) == (1000, [])
 
 
-def test_a_first_charge_beyond_the_plan_is_refused_too(accounts: Accounts) -> None:
+def test_first_charge_beyond_the_plan_is_refused(accounts: Accounts) -> None:
     caller = new_caller(accounts)
     assert accounts.ledger.charge_now(caller, 1001).granted == 0
     assert used(accounts, caller.account_id) == 0
     assert accounts.ledger.charge_now(caller, 1000).granted == 1000
 
 
-def test_a_key_revoked_elsewhere_is_charged_for_nothing_though_it_is_remembered(accounts: Accounts) -> None:
+def test_key_revoked_elsewhere_is_not_charged_although_it_is_cached(accounts: Accounts) -> None:
     caller, other = new_caller(accounts), new_caller(accounts)
     kept = accounts.ledger.charge_now(caller, 1)
     begun = accounts.ledger.reserve_now(caller, 10)
@@ -78,7 +78,7 @@ def test_a_key_revoked_elsewhere_is_charged_for_nothing_though_it_is_remembered(
     assert accounts.ledger.release_now(kept).used == 4
 
 
-def test_a_released_charge_can_be_taken_again(accounts: Accounts) -> None:
+def test_released_charge_can_be_taken_again(accounts: Accounts) -> None:
     caller = new_caller(accounts)
     charge = accounts.ledger.charge_now(caller, 1000)
     assert accounts.ledger.release_now(charge).remaining == 1000
@@ -87,7 +87,7 @@ def test_a_released_charge_can_be_taken_again(accounts: Accounts) -> None:
     assert accounts.ledger.charge_now(caller, 1000).granted == 1000
 
 
-def test_credits_come_anew_with_the_utc_month_and_a_release_goes_to_its_own(accounts: Accounts, clock: HandClock) -> None:
+def test_credits_reset_with_the_utc_month_and_a_release_goes_to_its_own_month(accounts: Accounts, clock: HandClock) -> None:
     caller = new_caller(accounts)
     clock.now = datetime(2026, 12, 31, 23, 59, 59, tzinfo=UTC)
     old = accounts.ledger.charge_now(caller, 1000)
@@ -100,7 +100,7 @@ def test_credits_come_anew_with_the_utc_month_and_a_release_goes_to_its_own(acco
     assert accounts.usage.month_now(caller.account_id, "2026-12").resets_at == datetime(2027, 1, 1, tzinfo=UTC)
 
 
-def test_a_plan_changed_within_the_month_keeps_what_was_used(accounts: Accounts) -> None:
+def test_plan_changed_within_the_month_keeps_what_was_used(accounts: Accounts) -> None:
     key = accounts.keys.create(accounts.create("moves").account_id).key
 
     def caller():  # type: ignore[no-untyped-def]  # noqa: ANN202
@@ -116,7 +116,7 @@ def test_a_plan_changed_within_the_month_keeps_what_was_used(accounts: Accounts)
     assert accounts.ledger.release_now(after).used == 1000, "credits go back although more is used than the plan has"
 
 
-def test_a_request_under_an_idempotency_key_is_charged_once_in_a_day(accounts: Accounts, clock: HandClock) -> None:
+def test_request_under_an_idempotency_key_is_charged_once_in_a_day(accounts: Accounts, clock: HandClock) -> None:
     caller = new_caller(accounts)
     first = accounts.ledger.charge_now(caller, 7, idempotency_key="a", request_hash="h")
     again = accounts.ledger.charge_now(caller, 7, idempotency_key="a", request_hash="h")
@@ -129,7 +129,7 @@ def test_a_request_under_an_idempotency_key_is_charged_once_in_a_day(accounts: A
     assert used(accounts, caller.account_id) == 14
 
 
-def test_a_refused_charge_leaves_its_idempotency_key_free_and_a_partial_one_keeps_its_grant(accounts: Accounts) -> None:
+def test_refused_charge_leaves_its_idempotency_key_free_and_a_partial_one_keeps_its_grant(accounts: Accounts) -> None:
     caller = new_caller(accounts)
     accounts.ledger.charge_now(caller, 998)
     assert accounts.ledger.charge_now(caller, 3, idempotency_key="whole").granted == 0
@@ -142,7 +142,7 @@ def test_a_refused_charge_leaves_its_idempotency_key_free_and_a_partial_one_keep
     assert (again.granted, again.is_replay) == (2, True)
 
 
-def test_a_reservation_is_settled_for_less_or_given_back(accounts: Accounts) -> None:
+def test_reservation_is_settled_for_less_or_given_back(accounts: Accounts) -> None:
     caller = new_caller(accounts)
     held = accounts.ledger.reserve_now(caller, 110)
     assert held is not None
@@ -157,9 +157,7 @@ def test_a_reservation_is_settled_for_less_or_given_back(accounts: Accounts) -> 
         accounts.ledger.settle_now(held, 111)
 
 
-def test_a_reservation_whose_holder_died_is_returned_and_one_settled_late_is_paid_all_the_same(
-    accounts: Accounts, clock: HandClock
-) -> None:
+def test_expired_reservation_is_given_back_and_charged_when_settled_late(accounts: Accounts, clock: HandClock) -> None:
     caller = new_caller(accounts)
     dead, late = accounts.ledger.reserve_now(caller, 10), accounts.ledger.reserve_now(caller, 20)
     assert dead is not None
@@ -194,7 +192,7 @@ def test_sweep_forgets_idempotency_keys_a_day_after_and_no_sooner(accounts: Acco
     assert remembered() == 0
 
 
-def test_requests_under_one_idempotency_key_that_are_worked_on_at_once_are_charged_once(accounts: Accounts, clock: HandClock) -> None:
+def test_concurrent_requests_under_one_idempotency_key_are_charged_once(accounts: Accounts, clock: HandClock) -> None:
     caller = new_caller(accounts)
     ledger, named = accounts.ledger, {"idempotency_key": "a", "request_hash": "h"}
     failed, first, second = (ledger.reserve_now(caller, 11, **named) for _ in range(3))
@@ -218,7 +216,7 @@ def test_requests_under_one_idempotency_key_that_are_worked_on_at_once_are_charg
     assert used(accounts, caller.account_id) == 1000
 
 
-def test_waiting_charges_of_threads_and_loops_share_transactions_and_each_gets_its_own_answer(accounts: Accounts) -> None:
+def test_charges_of_threads_and_loops_share_batches_and_get_their_own_results(accounts: Accounts) -> None:
     caller = new_caller(accounts)
     taken: list[int] = []
 
@@ -237,7 +235,7 @@ def test_waiting_charges_of_threads_and_loops_share_transactions_and_each_gets_i
     assert sorted(taken) == list(range(1, 541)), "every charge saw another total: none was lost or counted twice"
 
 
-def test_a_client_that_goes_away_while_it_waits_harms_nobody(accounts: Accounts) -> None:
+def test_cancelled_charge_leaves_the_others_of_its_batch_alone(accounts: Accounts) -> None:
     caller = new_caller(accounts)
 
     async def some_leave() -> list[int]:
@@ -284,7 +282,7 @@ def test_charge_waits_for_whoever_else_writes_to_the_file(tmp_path: Path) -> Non
     opened.close()
 
 
-def test_a_closed_store_books_what_waits_and_then_refuses(url: str, clock: HandClock) -> None:
+def test_closed_store_commits_waiting_charges_and_refuses_new_ones(url: str, clock: HandClock) -> None:
     opened = Accounts.open(url, clock=clock)
     caller = new_caller(opened)
     answers = []
@@ -299,7 +297,7 @@ def test_a_closed_store_books_what_waits_and_then_refuses(url: str, clock: HandC
         opened.ledger.charge_now(caller, 1)
 
 
-def test_a_writer_whose_database_fails_tells_those_who_wait_and_works_on_when_it_is_back(accounts: Accounts) -> None:
+def test_writer_fails_waiting_charges_while_the_database_fails_and_recovers(accounts: Accounts) -> None:
     caller = new_caller(accounts)
     accounts.ledger.charge_now(caller, 1)
     with accounts.engine.begin() as connection:

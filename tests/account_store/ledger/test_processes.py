@@ -38,7 +38,7 @@ def test_four_processes_of_64_clients_each_get_exactly_the_thousand_credits_of_o
     accounts.close()
 
 
-def test_a_killed_process_loses_no_charge_it_answered_and_a_repeat_under_the_key_pays_nothing_twice(url: str) -> None:
+def test_killed_process_loses_no_answered_charge_and_a_repeat_pays_once(url: str) -> None:
     accounts = Accounts.open(url)
     account = accounts.create("killed", "starter")
     key = accounts.keys.create(account.account_id).key
@@ -67,7 +67,7 @@ def test_a_killed_process_loses_no_charge_it_answered_and_a_repeat_under_the_key
     accounts.close()
 
 
-def test_a_process_killed_with_a_reservation_in_hand_costs_nothing_in_the_end(url: str, clock: HandClock) -> None:
+def test_process_killed_with_a_reservation_in_hand_costs_nothing_in_the_end(url: str, clock: HandClock) -> None:
     code = "import os,signal,sys; from account_store import Accounts; a=Accounts.open(sys.argv[1]); c=a.keys.caller(sys.argv[2])\n"
     code += "assert a.ledger.reserve_now(c, 110); os.kill(os.getpid(), signal.SIGKILL)"
     accounts = Accounts.open(url)

@@ -1,13 +1,13 @@
-"""Answers kept under an idempotency key for 24 hours, so that a repeated request gets the same answer and pays once (contract D4).
+"""Answers stored under an idempotency key for 24 hours, so that a repeated request gets the same answer and pays once (contract D4).
 
-    stored = await replays.get(account_id, key, request_hash)     # answered before: send it again, charge nothing
+    stored = await answers.get(account_id, key, request_hash)     # answered before: send it again, charge nothing
     charge = await ledger.charge(caller, 100, partial=True, idempotency_key=key, request_hash=request_hash)
-    ...                                                           # the work, for charge.granted rows: repeatable, it only reads
-    await replays.put(account_id, key, StoredAnswer(200, "application/json", body))
+    ...                                                           # the work for charge.granted rows, which only reads
+    await answers.put(account_id, key, StoredAnswer(200, "application/json", body))
 
-The charge makes the record, in its own transaction; `put` adds the answer. A process killed in between leaves a charge without an answer:
-the repeated request is charged nothing (`is_replay`), does the work and stores its answer.
-What must not live here: how a request is hashed, and which routes take the header.
+The charge makes the record in its own transaction; `put` adds the answer. A process killed in between leaves a charge without an answer.
+The repeated request is charged nothing then (`is_replay`), does the work and stores its answer. What must not live here: the hash of a
+request, and which routes take the header.
 """
 
 from __future__ import annotations
@@ -32,28 +32,28 @@ LONGEST_IDEMPOTENCY_KEY = 255
 
 @dataclass(frozen=True, slots=True)
 class StoredAnswer:
-    """An answer as it was sent."""
+    """An answer in the form in which it was sent."""
 
     status: int
     media_type: str
     body: bytes
 
 
-class Replays:
+class StoredAnswers:
     """The stored answers of one database."""
 
     def __init__(self, engine: Engine, clock: Clock) -> None:
-        """Over an open database."""
+        """Use an open database."""
         self._engine = engine
         self._clock = clock
 
     async def get(self, account_id: int, idempotency_key: str, request_hash: str) -> StoredAnswer | None:
-        """The answer given before, if any; IdempotencyKeyReusedError when the key belongs to another request."""
+        """Return the earlier answer, if any. IdempotencyKeyReusedError: the key belongs to another request."""
         return await asyncio.to_thread(self.get_now, account_id, idempotency_key, request_hash)
 
     def get_now(self, account_id: int, idempotency_key: str, request_hash: str) -> StoredAnswer | None:
-        """As `get`, blocking."""
-        query = select(replay).where(self._live(account_id, idempotency_key))
+        """Get, blocking."""
+        query = select(replay).where(self._is_live(account_id, idempotency_key))
         with self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
             row = connection.execute(query).one_or_none()
         if row is None:
@@ -63,15 +63,15 @@ class Replays:
         return None if row.body is None else StoredAnswer(row.status, row.media_type, bytes(row.body))
 
     async def put(self, account_id: int, idempotency_key: str, answer: StoredAnswer) -> None:
-        """Keep the answer of a charged request; the first one stands."""
+        """Store the answer of a charged request; the first one stays."""
         await asyncio.to_thread(self.put_now, account_id, idempotency_key, answer)
 
     def put_now(self, account_id: int, idempotency_key: str, answer: StoredAnswer) -> None:
-        """As `put`, blocking."""
+        """Put, blocking."""
         values = {"status": answer.status, "media_type": answer.media_type, "body": answer.body}
         with self._engine.begin() as connection:
-            connection.execute(replay.update().where(self._live(account_id, idempotency_key), replay.c.body.is_(None)).values(values))
+            connection.execute(replay.update().where(self._is_live(account_id, idempotency_key), replay.c.body.is_(None)).values(values))
 
-    def _live(self, account_id: int, idempotency_key: str) -> ColumnElement[bool]:
+    def _is_live(self, account_id: int, idempotency_key: str) -> ColumnElement[bool]:
         is_theirs = (replay.c.account_id == account_id) & (replay.c.idempotency_key == idempotency_key)
         return is_theirs & (replay.c.expires_unix > int(self._clock().timestamp()))

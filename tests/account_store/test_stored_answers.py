@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from account_store.errors import IdempotencyKeyReusedError
-from account_store.replays import StoredAnswer
+from account_store.stored_answers import StoredAnswer
 from tests.account_store.conftest import new_caller
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 ANSWER = StoredAnswer(200, "application/json; charset=utf-8", b'{"results":[1]}\x00\xff')
 
 
-def test_a_stored_answer_comes_back_byte_for_byte_for_a_day(accounts: Accounts, clock: HandClock) -> None:
+def test_stored_answer_comes_back_byte_for_byte_for_a_day(accounts: Accounts, clock: HandClock) -> None:
     caller = new_caller(accounts)
 
     async def request() -> StoredAnswer | None:
@@ -36,7 +36,7 @@ def test_a_stored_answer_comes_back_byte_for_byte_for_a_day(accounts: Accounts, 
     assert accounts.usage.month_now(caller.account_id).used == 10
 
 
-def test_the_first_answer_stands_and_an_uncharged_request_stores_none(accounts: Accounts) -> None:
+def test_first_answer_stands_and_an_uncharged_request_stores_none(accounts: Accounts) -> None:
     caller = new_caller(accounts)
     accounts.replays.put_now(caller.account_id, "k", ANSWER)
     assert accounts.replays.get_now(caller.account_id, "k", "hash") is None
