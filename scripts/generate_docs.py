@@ -19,7 +19,8 @@ def render_rejects() -> str:
     rows = "\n".join(f"| `{reason.value}` | {reason.advice} |" for reason in Reason)
     return (
         "# Rejects\n\n"
-        "A record or a value that an adapter cannot take over becomes a row of `reject`, with the value, the file and the place.\n"
+        "Look up what to do about a reject. An adapter writes a row of `reject` for each record or value that it cannot stage,\n"
+        "with value, file and place.\n"
         "Severity `row`: the whole record is left out; `field`: it is staged without that value.\n"
         "This page is generated from `pipeline/dumps/staging/reject_reasons.py`.\n\n"
         f"| Reason | Meaning and what to do |\n|---|---|\n{rows}\n"

@@ -29,7 +29,7 @@ _TRACK = Column("fingerprint_track_id", INT64, "The fingerprint track: fingerpri
 SOURCE_FINGERPRINT = Table(
     "source_fingerprint",
     "staging",
-    "Fingerprints as delivered, or as made of an operator's audio files.",
+    "Fingerprints of a dump, or of an operator's audio files.",
     (
         _PLATFORM,
         Column(
@@ -57,7 +57,7 @@ SOURCE_FINGERPRINT_TRACK = Table(
         _DAY,
         _TRACK,
         Column("public_id", TEXT, "The track's public id.", pattern=UUID_PATTERN),
-        Column("merged_into", INT64, "The track that stands for it now; chains are not yet followed.", nullable=True, minimum=1),
+        Column("merged_into", INT64, "The track that replaced it; chains are not yet followed.", nullable=True, minimum=1),
     ),
     primary_key=("fingerprint_track_id",),
 )
@@ -79,7 +79,7 @@ SOURCE_FINGERPRINT_MEMBER = Table(
 SOURCE_FINGERPRINT_LINK = Table(
     "source_fingerprint_link",
     "staging",
-    "Which catalog_b recording users say a fingerprint track is, as said on a day; one pair may stand in several rows.",
+    "The catalog_b recording that users name for a fingerprint track, as of a day; several rows may have one pair.",
     (
         _PLATFORM,
         _DAY,
@@ -95,7 +95,7 @@ SOURCE_FINGERPRINT_LINK = Table(
 SOURCE_FINGERPRINT_META = Table(
     "source_fingerprint_meta",
     "staging",
-    "Titles that users sent in with fingerprints, for a person who asks why a track is linked as it is.",
+    "Titles that users submitted with fingerprints. They help a person to see why a track is linked.",
     (
         _PLATFORM,
         _DAY,
@@ -141,7 +141,7 @@ FINGERPRINT_STAGING_TABLES = (*STAGED_OF_FINGERPRINTS[FINGERPRINTS], SOURCE_AUDI
 RECORDING_FINGERPRINT = Table(
     "recording_fingerprint",
     "catalog",
-    "The fingerprints that stand for a recording when a clip is identified; their items lie in the recognition index.",
+    "The fingerprints by which a clip of a recording is identified; the recognition index holds their items.",
     (
         Column("recording_id", INT64, "The recording.", references="recording.recording_id"),
         Column("position", INT16, "Order among the recording's fingerprints, from 0; the first is the best supported one.", minimum=0),
@@ -159,7 +159,7 @@ RECORDING_FINGERPRINT = Table(
 FINGERPRINT_CONFLICT = Table(
     "fingerprint_conflict",
     "catalog",
-    "A recording that a fingerprint track, or an operator's file, was said to be and does not stand for.",
+    "A recording that was claimed for a fingerprint track or an operator's file, and did not get it.",
     (
         Column("source", TEXT, "Where it came from.", values=FINGERPRINT_SOURCES),
         Column("fingerprint_track_id", INT64, f"The track; {AUDIO}: the fingerprint id."),

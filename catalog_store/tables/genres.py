@@ -43,7 +43,7 @@ RECORDING_GENRE = Table(
 UNCLASSIFIED_GENRE_STRING = Table(
     "unclassified_genre_string",
     "catalog",
-    "Genre strings that no rule classifies, by what a rule for them would pay.",
+    "Genre strings that no rule classifies, with the number of recordings that a rule for them would decide.",
     (
         Column("platform", TEXT, "Platform key.", values=CATALOG_PLATFORMS),
         Column("parent", TEXT, "Parent in the source; empty when none."),
@@ -57,7 +57,7 @@ UNCLASSIFIED_GENRE_STRING = Table(
 GENRE_COVERAGE = Table(
     "genre_coverage",
     "catalog",
-    "How far each platform's strings were understood, and how often what it says stood; all platforms together under an empty key.",
+    "How many strings of each platform are understood, and how often its genre was used; an empty key holds all platforms together.",
     (
         Column("platform", TEXT, "Platform key; empty for all together.", values=("", *CATALOG_PLATFORMS, "suggestion")),
         Column("main", TEXT, "A main's name; empty for all mains together."),

@@ -20,7 +20,7 @@ the same names where only one recording is left."""
 LINKAGE_VERSION = Table(
     "linkage_version",
     "linkage",
-    "One row: what linked this build. Another value tonight, and tonight links everything anew.",
+    "One row: the version of linkage that made this build. A build with another version links everything again.",
     (Column("version", TEXT, "Hash of the code that links, the libraries under it and the overrides."),),
     primary_key=("version",),
 )
@@ -47,7 +47,7 @@ CREDIT_NAME = Table(
 ARTIST_NAME = Table(
     "artist_name",
     "linkage",
-    "Under which name a platform keeps an artist; records may credit the artist under another.",
+    "The name under which a platform lists an artist; records may credit another name.",
     (_PLATFORM, Column("artist_id", TEXT, "The platform's id of the artist."), Column("name", TEXT, "The name.")),
     primary_key=("platform", "artist_id"),
 )
@@ -74,7 +74,7 @@ ATOM = Table(
 ATOM_MEMBER = Table(
     "atom_member",
     "linkage",
-    "Which source record is in which atom; a record is in one atom that counts.",
+    "The atom of each source record; a record is in one atom that counts.",
     (
         _PLATFORM,
         _EXTERNAL_ID,
@@ -89,7 +89,7 @@ ATOM_MEMBER = Table(
 ATOM_CHANGE = Table(
     "atom_change",
     "linkage",
-    "Atoms of the snapshot built on that are gone, and atoms that came, when only changes were linked.",
+    "Atoms that came or went since the base snapshot, if the build linked only changes.",
     (
         Column("atom_id", INT64, "The atom."),
         Column("change", TEXT, "Whether the atom went or came.", values=("gone", "made")),
@@ -100,7 +100,7 @@ ATOM_CHANGE = Table(
 ATOM_GONE = Table(
     "atom_gone",
     "linkage",
-    "Atoms that count no more although `atom`, `atom_member` and `atom_isrc` still hold them: those three are added to, not written anew.",
+    "Atoms that no longer count. `atom`, `atom_member` and `atom_isrc` still hold them, because builds only add to these tables.",
     (Column("atom_id", INT64, "The atom."),),
     primary_key=("atom_id",),
 )
@@ -108,7 +108,7 @@ ATOM_GONE = Table(
 ATOM_ISRC = Table(
     "atom_isrc",
     "linkage",
-    "Which atom claims which ISRC, and how well that is supported.",
+    "The ISRCs that each atom claims, with their support.",
     (
         Column("isrc", TEXT, "The code.", pattern=ISRC_PATTERN),
         Column("atom_id", INT64, "The atom.", references="atom.atom_id"),
@@ -136,7 +136,7 @@ EDGE = Table(
 CLUSTER = Table(
     "cluster",
     "linkage",
-    "Which atom is in which cluster: connected components of the edges after the span guard.",
+    "The cluster of each atom: connected components of the edges after the span guard.",
     (
         Column("atom_id", INT64, "The atom.", references="atom.atom_id"),
         Column("cluster_id", INT64, "The smallest atom id of the cluster."),
@@ -147,7 +147,7 @@ CLUSTER = Table(
 RECORDING_MEMBER = Table(
     "recording_member",
     "linkage",
-    "The result of linkage: which source record is which recording.",
+    "The result of linkage: the recording of each source record.",
     (_PLATFORM, _EXTERNAL_ID, Column("recording_id", INT64, "Stable recording id.", minimum=1, later_references=_RECORDING)),
     primary_key=("platform", "external_id"),
 )
@@ -200,8 +200,8 @@ SOURCE_CREDIT = Table(
 ID_REGISTRY = Table(
     "id_registry",
     "linkage",
-    "Memory between builds, so that ids stay: the id that each source entity last had as its own, and what ids were merged into. Of source "
-    "records it holds what `recording_member` does not say.",
+    "Memory between builds that keeps ids stable: the last own id of each source entity, and the ids that merged ids went into. It leaves "
+    "out source records whose id `recording_member` gives.",
     (
         Column("kind", TEXT, "The kind of entity that the id names.", values=("recording", "artist", "release", "label")),
         Column("source_key", TEXT, "`<platform>:<external id>`; entities known by name only: `name:<key>`; ids merged away: `id:<id>`."),

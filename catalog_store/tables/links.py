@@ -8,7 +8,7 @@ from catalog_store.tables.spec import INT64, TEXT, Column, Table
 PLATFORM_LINK = Table(
     "platform_link",
     "catalog",
-    "A recording on a platform's site; one external id may stand on several recordings (catalog_a: a release id).",
+    "A recording on a platform's site; several recordings may have one external id (catalog_a: a release id).",
     (
         Column("recording_id", INT64, "The recording.", references="recording.recording_id"),
         Column("source", TEXT, "Platform key, or video_a.", values=LINK_SOURCES),
@@ -21,11 +21,11 @@ PLATFORM_LINK = Table(
 EXTERNAL_REDIRECT = Table(
     "external_redirect",
     "catalog",
-    "Recording ids that a platform merged into others, so that an old id still resolves.",
+    "Recording ids that a platform merged into others. They let an old id still resolve.",
     (
         Column("source", TEXT, "Platform key.", values=LINK_SOURCES),
         Column("old_id", TEXT, "The retired id."),
-        Column("new_id", TEXT, "The id it stands for now."),
+        Column("new_id", TEXT, "The id that replaced it."),
     ),
     primary_key=("source", "old_id"),
 )
@@ -33,7 +33,7 @@ EXTERNAL_REDIRECT = Table(
 REDIRECT = Table(
     "redirect",
     "catalog",
-    "Ids of ours that were merged into others or retired.",
+    "Our ids that were merged into others or retired.",
     (
         Column("kind", TEXT, "The kind of entity that the id names.", values=("recording", "artist", "release", "label")),
         Column("old_id", INT64, "The retired id.", minimum=1),

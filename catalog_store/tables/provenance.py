@@ -31,7 +31,7 @@ def _source_columns(field: str, reasons: tuple[str, ...] = (), agreed: str = "",
 RECORDING_PROVENANCE = Table(
     "recording_provenance",
     "catalog",
-    "The source of each field of a recording, and the reason: one row per recording, null where the field is.",
+    "The source of each field of a recording, and the reason; one row per recording. A source is null if its field is.",
     (
         Column("recording_id", INT64, "The recording.", references="recording.recording_id"),
         *_source_columns("title", TITLE_REASONS, "Platforms that show exactly this title."),
@@ -50,7 +50,7 @@ RECORDING_PROVENANCE = Table(
 RELEASE_PROVENANCE = Table(
     "release_provenance",
     "catalog",
-    "Which platform release gave each field of a release: the first of the field's chain that has it; null where the field is.",
+    "The platform release that gave each field of a release: the first of the field's chain with a value. Null if the field is.",
     (
         Column("release_id", INT64, "The release.", references="release.release_id"),
         *_source_columns("title"),

@@ -38,7 +38,7 @@ RECORDING = Table(
 RECORDING_ISRC = Table(
     "recording_isrc",
     "catalog",
-    "Every ISRC a recording carries; no ISRC stands on two recordings.",
+    "Every ISRC a recording carries; no ISRC belongs to two recordings.",
     (
         Column("isrc", TEXT, "The code.", pattern=ISRC_PATTERN),
         _RECORDING_ID,
@@ -67,7 +67,7 @@ RECORDING_ARTIST = Table(
 RECORDING_RELEASE = Table(
     "recording_release",
     "catalog",
-    "Which releases a recording is on.",
+    "Releases of a recording.",
     (
         _RECORDING_ID,
         Column("release_id", INT64, "The release.", references="release.release_id"),
@@ -95,7 +95,7 @@ ARTIST = Table(
 ARTIST_SOURCE = Table(
     "artist_source",
     "catalog",
-    "Which platform artist is which artist.",
+    "The artist that each platform artist became.",
     (
         Column("platform", TEXT, "Platform key."),
         Column("external_id", TEXT, "The platform's artist id."),

@@ -16,7 +16,11 @@ if TYPE_CHECKING:
 
 _LAYERS = (
     ("Catalog", "The tables of a published snapshot, as Parquet and in `catalog.duckdb`.", CATALOG_TABLES),
-    ("Linkage", "How source records became recordings. Some of them are published for analysts and for the next build.", LINKAGE_TABLES),
+    (
+        "Linkage",
+        "How source records became recordings. Some of these tables are published for analysts and for the next build.",
+        LINKAGE_TABLES,
+    ),
     ("Quality", "Figures of a build, for the next one to compare with.", QUALITY_TABLES),
     (
         "Staging",
@@ -66,9 +70,9 @@ def _rules(column: Column) -> str:
         f"at most {column.maximum:g}" if column.maximum is not None else "",
         f"at most {column.longest:,} characters" if column.longest is not None else "",
         f"at most {column.most:,} entries" if column.most is not None else "",
-        f"stands in `{column.references}`" if column.references else "",
-        f"stands in `{column.later_references}` of the same snapshot" if column.later_references else "",
-        *(f"each `{name}` stands in `{other}` of the same snapshot" for name, other in column.nested_references),
+        f"refers to `{column.references}`" if column.references else "",
+        f"refers to `{column.later_references}` of the same snapshot" if column.later_references else "",
+        *(f"each `{name}` refers to `{other}` of the same snapshot" for name, other in column.nested_references),
     ]
     return "; ".join(filter(None, rules))
 

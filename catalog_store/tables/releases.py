@@ -33,7 +33,7 @@ RELEASE = Table(
 RELEASE_SOURCE = Table(
     "release_source",
     "catalog",
-    "Which platform release is which release.",
+    "The release that each platform release became.",
     (
         Column("platform", TEXT, "Platform key."),
         Column("external_id", TEXT, "The platform's release id."),
@@ -57,7 +57,7 @@ LABEL = Table(
 LABEL_SOURCE = Table(
     "label_source",
     "catalog",
-    "Which platform label is which label.",
+    "The label that each platform label became.",
     (
         Column("platform", TEXT, "Platform key."),
         Column("external_id", TEXT, "The platform's label id, or `name:<key>` where it gives only a name."),

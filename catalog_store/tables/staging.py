@@ -124,7 +124,7 @@ SOURCE_RECORDING = Table(
             most=MOST_TRAITS,
         ),
         Column("popularity", FLOAT, "Popularity inside the platform, scaled to 0..1.", nullable=True, minimum=0, maximum=1),
-        Column("content_hash", INT64, "Hash of what linkage reads of the row; tells whether it must be linked again.", nullable=True),
+        Column("content_hash", INT64, "Hash of the columns that linkage reads; if it differs, the row is linked again.", nullable=True),
     ),
     primary_key=("platform", "external_id"),
 )
@@ -159,7 +159,7 @@ SOURCE_RELEASE = Table(
 SOURCE_RELEASE_TRACK = Table(
     "source_release_track",
     "staging",
-    "Which record stands where on which release.",
+    "The place of each record on its release.",
     (
         _PLATFORM,
         _RELEASE_ID,
@@ -247,7 +247,7 @@ SOURCE_REDIRECT = Table(
         _PLATFORM,
         _ENTITY_KIND,
         Column("old_id", TEXT, "The retired id.", longest=LONGEST_ID),
-        Column("new_id", TEXT, "The id that it stands for now; chains are already followed.", longest=LONGEST_ID),
+        Column("new_id", TEXT, "The id that replaced it; chains are already followed.", longest=LONGEST_ID),
     ),
     primary_key=("platform", "entity_kind", "old_id"),
 )
@@ -268,7 +268,7 @@ SOURCE_WORK = Table(
 SOURCE_WORK_RECORDING = Table(
     "source_work_recording",
     "staging",
-    "Which recording performs which work: by ISRC, or by the record of a platform.",
+    "Recordings of each work, named by ISRC or by a platform's record.",
     (
         _PLATFORM,
         Column("work_id", TEXT, "The source's work id.", longest=LONGEST_ID),

@@ -19,7 +19,7 @@ WORK = Table(
 WORK_RECORDING = Table(
     "work_recording",
     "catalog",
-    "Which recording performs which work.",
+    "Recordings of each work.",
     (
         Column("iswc", TEXT, "The work.", references="work.iswc"),
         Column("recording_id", INT64, "The recording.", references="recording.recording_id"),
