@@ -10,7 +10,6 @@ import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import psycopg
@@ -22,10 +21,13 @@ from account_store.database import reading
 from account_store.errors import InvalidValueError, UnavailableError
 from account_store.plans import Terms
 from account_store.postgresql import SECONDS_VARIABLE, Outage
+from tests import waiting
 from tests.postgresql import create_database, shared_server
+from tests.processes import children
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from account_store.api_keys import Caller
 
@@ -38,8 +40,7 @@ class FrozenServer:
         self._postmaster: int = json.loads((folder / "postgresql.json").read_text())["process"]
 
     def processes(self) -> list[int]:
-        children = Path(f"/proc/{self._postmaster}/task/{self._postmaster}/children").read_text().split()
-        return [self._postmaster, *map(int, children)]
+        return [self._postmaster, *children(self._postmaster)]
 
     @contextmanager
     def frozen(self) -> Iterator[None]:
@@ -85,16 +86,16 @@ def used(accounts: Accounts, caller: Caller) -> int:
         )
 
 
-def until(holds: object) -> None:
-    assert callable(holds)
-    for _ in range(600):
+def until(holds: Callable[[], object]) -> None:
+    """Wait, also while the database does not answer."""
+
+    def holds_by_now() -> object:
         try:
-            if holds():
-                return
+            return holds()
         except UnavailableError:
-            pass
-        time.sleep(0.1)
-    pytest.fail("waited a minute in vain")
+            return False
+
+    waiting.until(holds_by_now)
 
 
 @pytest.mark.long
@@ -130,7 +131,7 @@ def test_charges_that_were_refused_while_it_was_frozen_are_not_taken_afterwards(
             one.result()
     try:
         until(lambda: used(accounts, caller) == sum(granted))
-    except pytest.fail.Exception:
+    except AssertionError:
         writer = accounts.ledger._writer
         pytest.fail(f"used {used(accounts, caller)}, granted {sum(granted)}, owed {writer._pending_refunds}, in doubt {writer._doubts}")
 

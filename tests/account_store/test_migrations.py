@@ -15,6 +15,7 @@ from sqlalchemy import Column, DateTime, ForeignKey, Integer, MetaData, String, 
 from account_store import Accounts, database
 from account_store.database import NEWEST, open_engine, parse_url, revision
 from account_store.schema import metadata
+from tests.waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -87,7 +88,7 @@ def test_processes_that_start_together_migrate_once(empty: str) -> None:
         assert process.stdin is not None
         process.stdin.close()
         process.stdin = None
-    errors = [process.communicate(timeout=60)[1] for process in started]
+    errors = [process.communicate(timeout=PATIENCE_SECONDS)[1] for process in started]
     assert [process.returncode for process in started] == [0] * 2, errors
     Accounts.open(empty).close()
 

@@ -15,6 +15,7 @@ from catalog_api.settings import ApiSettings
 from catalog_store.publisher import publish
 from catalog_store.tables import CATALOG_TABLES
 from tests.catalog_store.catalog_tables import make_tables
+from tests.waiting import until_in_loop
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -47,10 +48,11 @@ async def answering(place: Path, key: str, **settings: Any) -> AsyncIterator[Any
     lifespan = asyncio.create_task(app({"type": "lifespan", "asgi": {"version": "3.0"}, "state": {}}, events.get, told.put))
     await events.put({"type": "lifespan.startup"})
     assert (await told.get())["type"] == "lifespan.startup.complete"
-    for _ in range(500):
-        if (await asked(app, "GET", "/readyz", key))[0]["status"] == 200:
-            break
-        await asyncio.sleep(0.02)
+
+    async def is_ready() -> bool:
+        return bool((await asked(app, "GET", "/readyz", key))[0]["status"] == 200)
+
+    await until_in_loop(is_ready, "the application")
     yield app
     await events.put({"type": "lifespan.shutdown"})
     await lifespan

@@ -13,6 +13,7 @@ from catalog_store.publisher import publish, rollback
 from outbound_http import Outbound
 from outbound_http.allow_list import parse_allow_list
 from tests.catalog_store.catalog_tables import make_tables
+from tests.waiting import until_in_loop
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,10 +41,8 @@ async def follow(processes: Sequence[Accounts], root: Path, endpoint: Endpoint) 
             await asyncio.to_thread(rollback, root, live_id)
             for live in lives:
                 await asyncio.to_thread(live.look)
-            for _ in range(500):
-                await asyncio.sleep(5 * LOOK_SECONDS)  # at least once: the others may be about to tell it again
-                if live_id in await asyncio.to_thread(builds, processes[0], endpoint):
-                    break
+            await until_in_loop(lambda live_id=live_id: live_id in builds(processes[0], endpoint), "the announcement")
+            await asyncio.sleep(5 * LOOK_SECONDS)  # the others may be about to tell it again
     for live in lives:
         live.close()
 

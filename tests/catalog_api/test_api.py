@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import socket
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -21,7 +19,9 @@ from account_store.accounts import Accounts
 from catalog_store.publisher import publish
 from tests.catalog_store.catalog_tables import make_tables
 from tests.conftest import ROOT, BuiltWorld, run_module
+from tests.ports import free_port
 from tests.rebuild.nights import published_copy
+from tests.waiting import PATIENCE_SECONDS, until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,18 +49,11 @@ class Client:
             sent["x-api-key"] = key or self.key
         request = urllib.request.Request(url, headers=sent, method=method)  # noqa: S310 - loopback
         try:
-            with urllib.request.urlopen(request, timeout=30) as response:  # noqa: S310
+            with urllib.request.urlopen(request, timeout=PATIENCE_SECONDS) as response:  # noqa: S310
                 return Answer(response.status, dict(response.headers.items()), json.loads(response.read() or b"null"))
         except urllib.error.HTTPError as error:
             with error:
                 return Answer(error.code, dict(error.headers.items()), json.loads(error.read() or b"null"))
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 @contextmanager
@@ -75,11 +68,11 @@ def serving(catalog: Path, place: Path) -> Iterator[Client]:
         server = subprocess.Popen(command, cwd=ROOT, stderr=log)
         client = Client(f"http://127.0.0.1:{port}", key)
         try:
-            wait_until_ready(client, server)
+            until(lambda: is_ready(client), "the server", server)
             yield client
         finally:
             server.terminate()
-            server.wait(timeout=20)
+            server.wait(timeout=PATIENCE_SECONDS)
     assert key not in (place / "server.log").read_text()
 
 
@@ -89,17 +82,11 @@ def client(built_world: BuiltWorld, tmp_path_factory: pytest.TempPathFactory) ->
         yield client
 
 
-def wait_until_ready(client: Client, server: subprocess.Popen[bytes]) -> None:
-    for _ in range(600):  # a minute: a busy machine takes long to start it
-        if server.poll() is not None:
-            pytest.fail("the server stopped")
-        try:
-            if client.get("/readyz", key=None).status == 200:
-                return
-        except OSError:
-            pass
-        time.sleep(0.1)
-    pytest.fail("the server did not become ready")
+def is_ready(client: Client) -> bool:
+    try:
+        return client.get("/readyz", key=None).status == 200
+    except OSError:
+        return False
 
 
 @pytest.fixture(scope="module")
@@ -176,16 +163,15 @@ def test_iswcs_are_found_in_both_directions(client: Client, built_world: BuiltWo
     assert client.get(f"/v1/tracks/iswc/{iswc}", limit=1).body["total"] == expected
 
 
-def until_answered(client: Client, status: int, **query: object) -> bool:
+def wait_for_answer(client: Client, status: int, **query: object) -> None:
     """Ask for links until they are answered with `status`; every answer on the way must be whole."""
-    deadline = time.monotonic() + 10
-    while time.monotonic() < deadline:
+
+    def is_answered() -> bool:
         answered = client.get("/v1/tracks/links", **query).status
         assert answered in {200, 404}
-        if answered == status:
-            return True
-        time.sleep(0.1)
-    return False
+        return answered == status
+
+    until(is_answered, f"a {status}")
 
 
 def test_a_running_server_follows_a_new_snapshot_and_a_rollback(built_world: BuiltWorld, tmp_path: Path) -> None:
@@ -194,8 +180,8 @@ def test_a_running_server_follows_a_new_snapshot_and_a_rollback(built_world: Bui
     links = pl.read_parquet(catalog / "current/tables/platform_link/*.parquet")
     gone = links.filter(pl.col("source") == "streamsvc_a")["external_id"][0]
     with serving(catalog, tmp_path) as hot:
-        assert until_answered(hot, 200, streamsvc_a_id=gone)
+        wait_for_answer(hot, 200, streamsvc_a_id=gone)
         publish(make_tables(tmp_path / "tables", 30), catalog, snapshot_id="quite_another", next_ids={"recording": 1000})
-        assert until_answered(hot, 404, streamsvc_a_id=gone)
+        wait_for_answer(hot, 404, streamsvc_a_id=gone)
         run_module("pipeline", "rollback", "--catalog", catalog, "--to", first)
-        assert until_answered(hot, 200, streamsvc_a_id=gone)
+        wait_for_answer(hot, 200, streamsvc_a_id=gone)

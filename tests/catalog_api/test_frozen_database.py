@@ -13,9 +13,10 @@ import pytest
 from account_store.accounts import Accounts
 from account_store.postgresql import SECONDS_VARIABLE
 from tests.account_store.test_frozen_postgresql import FrozenServer, used
-from tests.catalog_api.server.test_process_supervisor import FOUND, Served, until
+from tests.catalog_api.server.test_process_supervisor import FOUND, Served
 from tests.catalog_api.test_unwritable_log import editions, place, served_with_log
 from tests.postgresql import create_database, shared_server
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

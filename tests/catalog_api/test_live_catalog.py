@@ -16,6 +16,7 @@ from catalog_api.live_catalog import LiveCatalog
 from catalog_api.problems import ApiError
 from catalog_store.publisher import rollback
 from tests.catalog_store.editions import EDITIONS, copied, publish_editions
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -287,14 +288,3 @@ def test_standing_of_damage_says_refused(root: Path, live: LiveCatalog) -> None:
     live.look()
     standing = live.standing()
     assert (standing.served, standing.current, standing.is_refused) == ("first", "second", True)
-
-
-def until(holds: object) -> None:
-    """Wait until a condition holds; fail after ten seconds."""
-    assert callable(holds)
-    pause = threading.Event()
-    for _ in range(500):
-        if holds():
-            return
-        pause.wait(0.02)
-    pytest.fail("waited ten seconds in vain")

@@ -16,6 +16,7 @@ from catalog_api.answers import Answer
 from catalog_api.metering import Lookup, LookupWork, Pace
 from catalog_api.middleware.time_slices import SLICE_SECONDS, TimeSlices
 from tests.catalog_api.in_process import answering, published
+from tests.waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -134,7 +135,7 @@ def test_clients_that_come_together_are_let_in_between_two_turns(clock: list[flo
             for _ in range(50):
                 stack.enter_context(socket.create_connection(listening.getsockname())).sendall(b"a")
             slices.schedule(work)
-            await asyncio.wait_for(done.wait(), 10)
+            await asyncio.wait_for(done.wait(), PATIENCE_SECONDS)
         server.close()
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.waiting import PATIENCE_SECONDS
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -39,7 +41,7 @@ def run_with(descriptor: int | None, rounds: int = 50) -> tuple[str, int]:
         stderr=descriptor,
         stdout=subprocess.PIPE,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_SECONDS,
         check=True,
     )
     word, lost = done.stdout.split()
@@ -89,7 +91,7 @@ def test_closed_descriptors_are_not_taken_by_the_next_file(tmp_path: Path) -> No
         + f"\nfile = open({str(tmp_path / 'data')!r}, 'wb')\nprint('noise', file=sys.stderr)\nprint(file.fileno() > 2)"
     )
     command = ["/bin/sh", "-c", 'exec "$@" 2>&- 0<&-', "sh", sys.executable, "-c", program]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=60, check=True)
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=PATIENCE_SECONDS, check=True)
     assert done.stdout.split()[-1] == "True"
     assert not (tmp_path / "data").read_bytes()
 
@@ -117,7 +119,7 @@ write_to_log(line)
         first = os.read(reading, 2 * size)
         process.stdin.write(b"go\n")
         process.stdin.close()
-        assert process.wait(timeout=30) == 0
+        assert process.wait(timeout=PATIENCE_SECONDS) == 0
         os.close(writing)
         then = os.read(reading, 2 * size)
     finally:
@@ -138,5 +140,5 @@ def test_text_that_cannot_be_encoded_is_written_escaped(tmp_path: Path) -> None:
     log = tmp_path / "log"
     program = "import sys\nfrom catalog_store.log import log_json\nlog_json('info')\nprint('a\\udc80b', file=sys.stderr)"
     with log.open("wb") as stream:
-        subprocess.run([sys.executable, "-c", program], stderr=stream, check=True, timeout=60)
+        subprocess.run([sys.executable, "-c", program], stderr=stream, check=True, timeout=PATIENCE_SECONDS)
     assert log.read_text() == "a\\udc80b\n"

@@ -12,9 +12,10 @@ import structlog
 from catalog_store.publisher import rollback
 from catalog_store.scrub import Scrubber, ScrubState
 from tests.catalog_store.editions import copied, publish_editions
+from tests.waiting import until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
 
@@ -36,14 +37,6 @@ def scrubber(root: Path) -> Iterator[Scrubber]:
     yield scrubber
     scrubber.stop()
     thread.join()
-
-
-def until(holds: Callable[[], object]) -> None:
-    for _ in range(1500):
-        if holds():
-            return
-        time.sleep(0.02)
-    pytest.fail("waited half a minute in vain")
 
 
 def next_round(scrubber: Scrubber) -> None:

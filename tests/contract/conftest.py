@@ -11,8 +11,7 @@ import os
 import socket
 import subprocess
 import sys
-import time
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -28,6 +27,9 @@ from account_store.plans import Terms
 from outbound_http import ALLOW_VARIABLE
 from tests.conftest import ROOT
 from tests.contract.awkward import publish_both
+from tests.ports import free_port
+from tests.processes import descendants
+from tests.waiting import PATIENCE_SECONDS, until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -103,7 +105,7 @@ def problem(answer: httpx.Response) -> tuple[int, str, list[str]]:
 def exchanged(api: Api, request: bytes) -> bytes:
     """What comes back on a connection of its own."""
     address = urlsplit(api.base)
-    with socket.create_connection((address.hostname or "", address.port or 0), timeout=20) as connection:
+    with socket.create_connection((address.hostname or "", address.port or 0), timeout=PATIENCE_SECONDS) as connection:
         connection.sendall(request)
         answer = b""
         while part := connection.recv(65536):
@@ -113,57 +115,43 @@ def exchanged(api: Api, request: bytes) -> bytes:
 
 def memory_of_servers(api: Api) -> int:
     """Resident bytes of the server's first process and of all below it: workers, companions, decoders."""
-    total, waiting = 0, [api.pid]
-    while waiting:
-        process = Path("/proc") / str(waiting.pop())
-        try:
-            total += int((process / "statm").read_text().split()[1]) * 4096
-            waiting += [int(child) for task in (process / "task").iterdir() for child in (task / "children").read_text().split()]
-        except OSError:
-            continue  # it ended
+    total = 0
+    for process in (api.pid, *descendants(api.pid)):
+        with suppress(OSError):  # it ended
+            total += int(Path(f"/proc/{process}/statm").read_text().split()[1]) * 4096
     return total
 
 
-def free_port() -> int:
-    with closing(socket.socket()) as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
 @contextmanager
-def serving(catalog: Path, accounts_url: str, place: Path, *options: str, **settings: str) -> Iterator[Api]:
-    """A server process; its log must not hold a key. It has those companions that the `settings` ask for: most tests need none."""
+def serving(catalog: Path, accounts_url: str, place: Path, *options: str, workers: int = 1, **settings: str) -> Iterator[Api]:
+    """A server process, once all its workers stand; its log must not hold a key.
+
+    It has those companions that the `settings` ask for: most tests need none.
+    """
     port = free_port()
     command = [sys.executable, "-m", "catalog_api", "serve", "--catalog", str(catalog), "--accounts", accounts_url]
+    command += ["--workers", str(workers), "--port", str(port)]
     log = place / f"server-{port}.log"
-    with log.open("w") as stderr, closing(Accounts.open(accounts_url)) as accounts, httpx.Client(timeout=60) as http:
+    with log.open("w") as stderr, closing(Accounts.open(accounts_url)) as accounts, httpx.Client(timeout=PATIENCE_SECONDS) as http:
         said = {f"CATALOG_API_{name.upper()}": text for name, text in {**ALONE, **settings}.items()}
         said[ALLOW_VARIABLE] = f"{RECEIVERS}/32:*"
-        server = subprocess.Popen([*command, "--port", str(port), *options], cwd=ROOT, stderr=stderr, env={**os.environ, **said})
+        server = subprocess.Popen([*command, *options], cwd=ROOT, stderr=stderr, env={**os.environ, **said})
         api = Api(f"http://127.0.0.1:{port}", accounts, http, pid=server.pid)
         api.key = api.new_key()
+        # One worker that answers says nothing of the others, nor of the matcher: their questions would be refused with 503.
+        awaited = {"snapshot is live": workers, "recognition index is live": settings.get("matcher") == "true"}
         try:
-            _wait(api, server, log)
+            until(lambda: all(log.read_text().count(event) >= count for event, count in awaited.items()), "the server", server)
+            until(lambda: api.get("/readyz").status_code == 200, "readiness", server)
             yield api
+        except AssertionError as error:
+            error.add_note(log.read_text()[-3000:])
+            raise
         finally:
             server.terminate()
-            server.wait(timeout=30)
+            server.wait(timeout=PATIENCE_SECONDS)
     assert api.key not in log.read_text()
     assert "Traceback" not in log.read_text()
-
-
-def _wait(api: Api, server: subprocess.Popen[bytes], log: Path) -> None:
-    for _ in range(600):
-        if server.poll() is not None:
-            pytest.fail(f"the server stopped:\n{log.read_text()[-3000:]}")
-        try:
-            if api.http.get(f"{api.base}/readyz").status_code == 200:
-                return
-        except httpx.TransportError:
-            pass
-        time.sleep(0.05)
-    pytest.fail(f"the server did not become ready:\n{log.read_text()[-3000:]}")
 
 
 @pytest.fixture(scope="session")

@@ -22,6 +22,7 @@ from catalog_api.wire.catalog_types import GenreTree
 from catalog_api.wire.service_types import InterfaceChange
 from tests.contract.awkward import MERGED, WORK, isrc
 from tests.contract.conftest import Api, problem
+from tests.waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
     from catalog_api.parameters import ParameterValues
@@ -429,7 +430,7 @@ def test_a12_credits_are_exact_under_concurrency(server: Api) -> None:
     caller, statuses = server.with_credits(60), []
 
     def ask() -> None:
-        with httpx.Client(timeout=60) as http:
+        with httpx.Client(timeout=PATIENCE_SECONDS) as http:
             statuses.extend(http.get(f"{server.base}/v1/tracks/1", headers={"x-api-key": caller.key}).status_code for _ in range(10))
 
     threads = [threading.Thread(target=ask) for _ in range(12)]

@@ -8,7 +8,6 @@ import os
 import signal
 import threading
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -16,9 +15,12 @@ import pytest
 
 from tests.contract.awkward import isrc
 from tests.contract.conftest import Api, serving
+from tests.processes import children
+from tests.waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
 CLIENTS, WORKERS, CREDITS = 64, 4, 1_000
 REQUESTS_EACH = 20
@@ -34,14 +36,14 @@ def workers(
     if request.param == "postgresql":
         new_database: Callable[[str], str] = request.getfixturevalue("new_postgresql_database")
         url = new_database(f"workers_{worker_id}")
-    with serving(awkward_catalog, url, place, "--workers", str(WORKERS)) as api:
+    with serving(awkward_catalog, url, place, workers=WORKERS) as api:
         yield api
 
 
 def asked(api: Api, method: str, path: str, body: bytes | None = None, **headers: str) -> int | None:
     """The status of one request on a connection of its own, so that it may meet any worker; None when no answer came."""
     address = urlsplit(api.base)
-    connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=60)
+    connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=PATIENCE_SECONDS)
     try:
         connection.request(method, path, body, {"x-api-key": api.key, **headers})
         answer = connection.getresponse()
@@ -91,10 +93,10 @@ def test_a_killed_worker_loses_no_charge_and_nothing_is_charged_twice_under_a_ke
                 time.sleep(0.05)
 
     def kill() -> None:
-        started.wait(30)
+        started.wait(PATIENCE_SECONDS)
         for _ in range(2):
-            victims = Path(f"/proc/{workers.pid}/task/{workers.pid}/children").read_text().split()
-            os.kill(int(victims[0]), signal.SIGKILL)
+            victim = children(workers.pid, b"spawn_main")[0]
+            os.kill(victim, signal.SIGKILL)
             time.sleep(0.2)
 
     killer = threading.Thread(target=kill)

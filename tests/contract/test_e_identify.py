@@ -23,9 +23,11 @@ from catalog_api.routes.identify import LONGEST_SECONDS, MOST_FINGERPRINT_ITEMS
 from tests.audio_recognition.audio import ENCODERS, encoded, melody
 from tests.contract.awkward import song
 from tests.contract.conftest import Api, problem
+from tests.processes import children
+from tests.waiting import PATIENCE_SECONDS, until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     import httpx
     from numpy.typing import NDArray
@@ -58,7 +60,7 @@ def announced(api: Api, size: int) -> bytes:
     """What comes back to the head of an upload, before any of it is sent."""
     address = urlsplit(api.base)
     head = f"POST {IDENTIFY} HTTP/1.1\r\nhost: x\r\nx-api-key: {api.key}\r\ncontent-type: application/octet-stream\r\n"
-    with socket.create_connection((address.hostname or "", address.port or 0), timeout=20) as connection:
+    with socket.create_connection((address.hostname or "", address.port or 0), timeout=PATIENCE_SECONDS) as connection:
         connection.sendall(f"{head}content-length: {size}\r\n\r\n".encode())
         return connection.recv(65536)
 
@@ -325,19 +327,6 @@ def test_e5_a_repeat_under_an_idempotency_key_gets_the_first_answer_and_pays_not
     assert caller.post(IDENTIFY, body, headers={"idempotency-key": "items"}).content == paid.content
     assert used(caller) == 21
     assert upload(caller, file, **headers).status_code == 200, "paid for before the credits ran out"
-
-
-def until(holds: Callable[[], object]) -> None:
-    end = time.monotonic() + 30
-    while not holds():
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.02)
-
-
-def children(process: int, named: bytes) -> list[int]:
-    """Processes started by one, by what stands on their command lines."""
-    found = [int(child) for task in Path(f"/proc/{process}/task").iterdir() for child in (task / "children").read_text().split()]
-    return [child for child in found if named in Path(f"/proc/{child}/cmdline").read_bytes()]
 
 
 def has_decoded(process: int) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 import uuid
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -15,10 +14,11 @@ from account_store.webhooks.events import CATALOG_PUBLISHED, EVENT_TYPES, SUGGES
 from account_store.webhooks.outbox import emit
 from tests.conftest import run_module
 from tests.contract.conftest import RECEIVERS, Api, problem
+from tests.waiting import until
 from tests.webhook_delivery.receiver import answers, receiving
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from tests.webhook_delivery.receiver import Receiver
 
@@ -61,15 +61,6 @@ def suggested(caller: Api) -> int:
     answer = caller.post("/v1/tracks/1/suggestions", {"field": "genre", "value": "Acid House"})
     number: int = answer.json()["id"]
     return number
-
-
-def until(holds: Callable[[], Any]) -> Any:  # noqa: ANN401 - whatever it answers
-    """What it answers as soon as that is true."""
-    for _ in range(600):
-        if answer := holds():
-            return answer
-        time.sleep(0.05)
-    pytest.fail("it never held")
 
 
 def test_g8_webhooks_are_made_listed_read_changed_and_deleted(server: Api) -> None:

@@ -7,7 +7,6 @@ import itertools
 import os
 import signal
 import threading
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,12 +16,14 @@ from tests.audio_recognition.audio import encoded
 from tests.contract.awkward import song
 from tests.contract.conftest import RECEIVERS, Api, memory_of_servers, serving
 from tests.contract.test_g_streams import STREAMS, with_card
+from tests.processes import children
 from tests.stream_monitor import servers
 from tests.stream_monitor.hostile_bytes import HOSTILE
+from tests.waiting import until
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
 MEBIBYTE = 2**20
 MOST_MEMORY = 400 * MEBIBYTE
@@ -90,17 +91,6 @@ def server(awkward_catalog: Path, tmp_path_factory: pytest.TempPathFactory) -> I
     place = tmp_path_factory.mktemp("hostile_streams")
     with serving(awkward_catalog, f"sqlite:///{place}/accounts.db", place, matcher="true", monitors="1") as api:
         yield api
-
-
-def until(holds: Callable[[], object], what: str) -> None:
-    end = time.monotonic() + 60
-    while not holds():
-        assert time.monotonic() < end, f"waited in vain for {what}"
-        time.sleep(0.05)
-
-
-def children(process: int) -> list[int]:
-    return [int(one) for task in Path(f"/proc/{process}/task").iterdir() for one in (task / "children").read_text().split()]
 
 
 def decoders(server: Api) -> list[int]:

@@ -20,14 +20,16 @@ import pytest
 from tests.audio_recognition.audio import encoded, melody
 from tests.contract.awkward import song
 from tests.contract.conftest import Api, memory_of_servers, problem, serving
+from tests.processes import children
+from tests.waiting import PATIENCE_SECONDS, until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 IDENTIFY = "/v1/tracks/identify"
 MEBIBYTE = 2**20
-SECONDS = 3.0
-"""That an upload may take."""
+SECONDS = 10.0
+"""That an upload may take. One of 100 MB must fit in, also on a machine with other work."""
 MOST = 2
 KNOWN = encoded(song(1)[: 15 * 11025], "wav", rate=11025)
 
@@ -71,9 +73,8 @@ def used(api: Api) -> int:
 
 
 def worker(server: Api) -> int:
-    """The process that answers."""
-    children = Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split()
-    return next(int(child) for child in children if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes())
+    """The process that answers, as soon as there is one."""
+    return until(lambda: children(server.pid, b"spawn_main"), "a worker")[0]
 
 
 def open_files_below(server: Api) -> int:
@@ -95,18 +96,10 @@ def environment(process: int) -> list[list[str]]:
 def begun(api: Api, length: int, body: bytes) -> socket.socket:
     """A connection that announced so many bytes and sent some."""
     address = urlsplit(api.base)
-    connection = socket.create_connection((address.hostname or "", address.port or 0), timeout=30)
+    connection = socket.create_connection((address.hostname or "", address.port or 0), timeout=PATIENCE_SECONDS)
     head = f"POST {IDENTIFY} HTTP/1.1\r\nhost: x\r\nx-api-key: {api.key}\r\ncontent-type: application/octet-stream\r\n"
     connection.sendall(f"{head}content-length: {length}\r\n\r\n".encode() + body)
     return connection
-
-
-def until(holds: object) -> None:
-    assert callable(holds)
-    end = time.monotonic() + 30
-    while not holds():
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.02)
 
 
 def ten_hours() -> bytes:

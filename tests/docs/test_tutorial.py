@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -16,7 +15,8 @@ import pytest
 
 from tests.conftest import ROOT, WORLD, BuiltWorld
 from tests.contract.conftest import ALONE
-from tests.webhook_delivery.receiver import unused_port
+from tests.ports import free_port
+from tests.waiting import PATIENCE_SECONDS, until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,9 +46,16 @@ def shell_options(command: str) -> dict[str, object]:
 
 
 def run(command: str, project: Path) -> str:
-    done = subprocess.run(**shell_options(command), cwd=project, capture_output=True, text=True, check=False, timeout=300)  # type: ignore[call-overload]
+    done = subprocess.run(**shell_options(command), cwd=project, capture_output=True, text=True, check=False, timeout=PATIENCE_SECONDS)  # type: ignore[call-overload]
     assert done.returncode == 0, f"{command}\n{done.stderr[-4000:]}"
     return str(done.stdout)
+
+
+def is_ready(base: str) -> bool:
+    try:
+        return httpx.get(f"{base}/readyz").status_code == 200
+    except httpx.TransportError:
+        return False
 
 
 @contextmanager
@@ -57,17 +64,11 @@ def run_server(command: str, project: Path, base: str) -> Iterator[None]:
     with (project / "log").open("wb") as log:
         server = subprocess.Popen(**shell_options(f"exec {command}"), cwd=project, stdout=log, stderr=log)  # type: ignore[call-overload]
         try:
-            for _ in range(600):
-                assert server.poll() is None, (project / "log").read_text()
-                try:
-                    if httpx.get(f"{base}/readyz").status_code == 200:
-                        break
-                except httpx.TransportError:
-                    time.sleep(0.1)
+            until(lambda: is_ready(base), "the server", server)
             yield
         finally:
             server.terminate()
-            server.wait(timeout=60)
+            server.wait(timeout=PATIENCE_SECONDS)
 
 
 def test_first_catalog_is_the_shared_one_and_its_commands_answer(project: Path) -> None:
@@ -82,7 +83,7 @@ def test_first_catalog_is_the_shared_one_and_its_commands_answer(project: Path) 
 def test_first_query_finds_the_track(project: Path) -> None:
     accounts, serve, by_id, search, usage = read_commands("first_query")
     run(accounts, project)
-    port = str(unused_port())
+    port = str(free_port())
     with run_server(serve.replace("8000", port), project, f"http://127.0.0.1:{port}"):
         answers = run(f"{by_id}\necho\n{search}\necho\n{usage}".replace("8000", port), project)
     track, found, used = (json.loads(line) for line in answers.splitlines())

@@ -30,6 +30,7 @@ from tests.stream_monitor.conftest import EPOCH_MS, LENGTHS, Songs
 from tests.stream_monitor.servers import ok, serving
 from tests.stream_monitor.shows import RATE, Part, agrees, sound
 from tests.stream_monitor.sounds import encoded
+from tests.waiting import PATIENCE_SECONDS, until
 
 if TYPE_CHECKING:
     import socket
@@ -63,16 +64,9 @@ def working(accounts: Accounts, songs: Index, *, lease_seconds: float = 1.0, all
         yield meters
     finally:
         stopping.set()
-        thread.join(20)
+        thread.join(PATIENCE_SECONDS)
         assert not thread.is_alive()
         decoders.close()
-
-
-def until(holds: Callable[[], object], seconds: float = 30) -> None:
-    end = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.05)
 
 
 def new_stream(accounts: Accounts, url: str) -> tuple[int, str]:
@@ -90,7 +84,7 @@ def rows(accounts: Accounts, stream_id: str) -> list[tuple[int, float, int]]:
 def endless(data: bytes) -> Callable[[socket.socket, str], None]:
     def answer(connection: socket.socket, _path: str) -> None:
         connection.sendall(ok() + data)
-        OVER.wait(20)
+        OVER.wait(PATIENCE_SECONDS)
 
     return answer
 
@@ -127,7 +121,7 @@ def test_stopped_stream_is_disconnected_at_once(accounts: Accounts, songs: Index
         until(lambda: rows(accounts, stream_id))
         accounts.streams.stop(account_id, stream_id)
         aired = rows(accounts, stream_id)
-        assert hung_up.wait(10)
+        assert hung_up.wait(PATIENCE_SECONDS)
     assert rows(accounts, stream_id) == aired
     assert accounts.streams.get(account_id, stream_id).runtime_status == STOPPED
 

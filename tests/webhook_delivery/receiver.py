@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from standardwebhooks import Webhook
 
+from tests.waiting import PATIENCE_SECONDS, until
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -75,12 +77,9 @@ class Receiver:
     def received(self) -> list[Received]:
         return self._server.received
 
-    def awaited(self, count: int, seconds: float = 60) -> list[Received]:
+    def awaited(self, count: int) -> list[Received]:
         """As soon as so many have come, all of them; AssertionError when they do not come."""
-        ends = time.monotonic() + seconds
-        while len(self.received) < count:
-            assert time.monotonic() < ends, f"{len(self.received)} of {count} came"
-            time.sleep(0.02)
+        until(lambda: len(self.received) >= count, f"{count} messages")
         return list(self.received)
 
     def behaves(self, behaviour: Behaviour) -> None:
@@ -99,13 +98,6 @@ def receiving(behaviour: Behaviour | None = None, port: int = 0, host: str = "12
             thread.join()
 
 
-def unused_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
 def answers(status: int, body: bytes = b"", *headers: str) -> Behaviour:
     lines = [f"HTTP/1.1 {status} x", f"Content-Length: {len(body)}", *headers]
     return says("\r\n".join(lines).encode() + b"\r\n\r\n" + body)
@@ -119,6 +111,14 @@ def says(answer: bytes) -> Behaviour:
 def waits(seconds: float, then: Behaviour) -> Behaviour:
     def behave(connection: socket.socket) -> None:
         time.sleep(seconds)
+        then(connection)
+
+    return behave
+
+
+def waits_for(event: threading.Event, then: Behaviour) -> Behaviour:
+    def behave(connection: socket.socket) -> None:
+        event.wait(PATIENCE_SECONDS)
         then(connection)
 
     return behave

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -13,8 +15,9 @@ from account_store import Accounts
 from account_store.webhooks.events import SUGGESTION_DECIDED, TRACK_STARTED
 from account_store.webhooks.outbox import DELIVERED, FAILED, HELD, PENDING
 from tests.account_store.webhooks.conftest import decide, hooked, log_of
-from tests.webhook_delivery.conftest import LATE, SHORT_SECONDS, deliver
-from tests.webhook_delivery.receiver import answers, receiving, unused_port, waits
+from tests.ports import free_port
+from tests.webhook_delivery.conftest import deliver
+from tests.webhook_delivery.receiver import answers, receiving, says, waits_for
 from webhook_delivery import schedule
 from webhook_delivery.queue import LEASE, DeliveryQueue
 
@@ -42,7 +45,7 @@ def test_standard_library_of_receivers_verifies_our_messages(accounts: Accounts)
 
 
 def test_receiver_that_was_down_gets_everything_in_order_when_it_is_up(accounts: Accounts, clock: HandClock) -> None:
-    port = unused_port()
+    port = free_port()
     made = hooked(accounts, f"http://127.0.0.1:{port}/")
     decide(accounts, made.endpoint.account_id, "A", "B", "C")
     deliver(accounts)
@@ -141,16 +144,21 @@ def test_endpoint_that_fails_for_days_is_disabled_and_says_so(accounts: Accounts
 
 
 def test_slow_receiver_delays_only_itself(accounts: Accounts, clock: HandClock) -> None:
-    with receiving(waits(LATE, answers(200))) as slow, receiving() as good:
+    may_answer = threading.Event()
+    with receiving(waits_for(may_answer, says(b""))) as slow, receiving() as good:
         endless = hooked(accounts, slow.url)
         decide(accounts, endless.endpoint.account_id, *"ABCDE")
         quick = hooked(accounts, good.url)
         decide(accounts, quick.endpoint.account_id, *"ABCDEFGHIJ")
-        deliver(accounts, SHORT_SECONDS)
+        with ThreadPoolExecutor(1) as threads:
+            delivering = threads.submit(deliver, accounts)
+            good.awaited(10)  # while the other has not answered
+            may_answer.set()
+            delivering.result()
         assert [one.verified(quick.secret)["data"]["value"] for one in good.received] == list("ABCDEFGHIJ")
         assert len(slow.received) == 1
         clock.move(minutes=1)
-        deliver(accounts, SHORT_SECONDS)
+        deliver(accounts)
         assert len(slow.received) == 2, "one attempt, then it rests again, however much waits"
 
 

@@ -6,7 +6,6 @@ import os
 import re
 import subprocess
 import sys
-import time
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -19,7 +18,8 @@ from account_store.webhooks.sealing import KEYS_VARIABLE
 from account_store.webhooks.secret_keys import KEY_FILE_VARIABLE
 from outbound_http import ALLOW_VARIABLE
 from tests.conftest import ROOT
-from tests.webhook_delivery.receiver import unused_port
+from tests.ports import free_port
+from tests.waiting import PATIENCE_SECONDS, until
 from webhook_delivery.signing import sign_headers
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ BODY = '{"type":"catalog.published","timestamp":"2026-11-21T12:00:00Z","data":{"
 @pytest.fixture
 def told(tmp_path: Path) -> Iterator[tuple[str, str, Path]]:
     """Address and secret of the page's receiver, running, and the file that it prints to."""
-    secret, port, printed = generate_secret(), unused_port(), tmp_path / "printed"
+    secret, port, printed = new_secret(), free_port(), tmp_path / "printed"
     program = tmp_path / "receiver.py"
     program.write_text(RECEIVER, encoding="utf-8")
     environment = {**os.environ, "WEBHOOK_SECRET": secret, "PORT": str(port), "PYTHONIOENCODING": "utf-8"}
@@ -42,16 +42,17 @@ def told(tmp_path: Path) -> Iterator[tuple[str, str, Path]]:
         process = subprocess.Popen([sys.executable, str(program)], stdout=out, stderr=subprocess.DEVNULL, env=environment)
         yield f"http://127.0.0.1:{port}/hook", secret, printed
         process.kill()
-        process.wait(timeout=60)
+        process.wait(timeout=PATIENCE_SECONDS)
 
 
 def posted(url: str, headers: dict[str, str], body: str) -> int:
-    for _ in range(200):
+    def status() -> int:
         try:
-            return httpx.post(url, headers=headers, content=body.encode(), trust_env=False).status_code
+            return httpx.post(url, headers=headers, content=body.encode(), trust_env=False, timeout=PATIENCE_SECONDS).status_code
         except httpx.ConnectError:
-            time.sleep(0.05)
-    pytest.fail("the receiver did not start")
+            return 0
+
+    return until(status, "the receiver")
 
 
 def test_receiver_of_the_page_takes_our_messages_once_and_no_others(told: tuple[str, str, Path]) -> None:

@@ -7,7 +7,7 @@ import re
 import signal
 import subprocess
 import sys
-import time
+import threading
 from collections import Counter
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -21,8 +21,9 @@ from account_store.webhooks.sealing import KEYS_VARIABLE
 from outbound_http import ALLOW_VARIABLE
 from tests.account_store.webhooks.conftest import OUTBOUND, decide, hooked, log_of
 from tests.conftest import ROOT
+from tests.waiting import PATIENCE_SECONDS, until
 from tests.webhook_delivery.conftest import deliver
-from tests.webhook_delivery.receiver import answers, receiving, waits
+from tests.webhook_delivery.receiver import answers, receiving, waits, waits_for
 from webhook_delivery.__main__ import main
 from webhook_delivery.queue import LEASE, DeliveryQueue
 
@@ -69,16 +70,9 @@ def delivering(url: str, log: Path, *options: str) -> Iterator[subprocess.Popen[
             process.wait()
 
 
-def until(holds: Callable[[], object], seconds: float = 60) -> None:
-    ends = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < ends
-        time.sleep(0.05)
-
-
 def test_killed_between_sending_and_recording_it_is_sent_again_with_the_same_id(really: Accounts, url: str, tmp_path: Path) -> None:
-    log = tmp_path / "log"
-    with receiving(waits(30, answers(200))) as receiver:
+    log, began = tmp_path / "log", datetime.now(UTC)
+    with receiving(waits_for(threading.Event(), answers(200))) as receiver:
         made = hooked(really, receiver.url)
         decide(really, made.endpoint.account_id, "A", "B")
         with delivering(url, log) as process:
@@ -87,7 +81,9 @@ def test_killed_between_sending_and_recording_it_is_sent_again_with_the_same_id(
             process.wait()
         assert {one.attempt_count for one in log_of(really, made.endpoint)} == {0}, "nothing was recorded"
         receiver.behaves(answers(200))
-        deliver(really)
+        soon = Accounts.open(url, clock=lambda: began, outbound=OUTBOUND)
+        deliver(soon)
+        soon.close()
         assert len(receiver.received) == 1, "its lease still holds"
         later = Accounts.open(url, clock=lambda: datetime.now(UTC) + LEASE + timedelta(seconds=1), outbound=OUTBOUND)
         deliver(later)
@@ -110,7 +106,7 @@ def test_two_deliverers_share_the_work_and_keep_the_order(on_postgresql: Account
             until(lambda: all(one.status == DELIVERED for hook in hooks for one in log_of(really, hook.endpoint)))
             for process in (first, second):
                 process.terminate()
-                assert process.wait(timeout=30) == 0
+                assert process.wait(timeout=PATIENCE_SECONDS) == 0
         received = receiver.received
     assert max(Counter(one.event_id for one in received).values()) == 1, "none twice where nobody died"
     for hook in hooks:
@@ -123,15 +119,16 @@ def test_two_deliverers_share_the_work_and_keep_the_order(on_postgresql: Account
 
 def test_stopped_deliverer_finishes_its_pending_attempts(on_sqlite: Accounts, tmp_path: Path) -> None:
     really, url = on_sqlite, url_of(on_sqlite)
-    metrics = tmp_path / "metrics"
-    with receiving(waits(1, answers(200))) as receiver:
+    metrics, may_answer = tmp_path / "metrics", threading.Event()
+    with receiving(waits_for(may_answer, answers(200))) as receiver:
         made = hooked(really, f"{receiver.url}?token=hush")
         decide(really, made.endpoint.account_id, "A", "B")
         with delivering(url, tmp_path / "log", "--metrics-file", str(metrics), "--log-level", "debug") as process:
             receiver.awaited(1)
             until(metrics.exists)
             process.terminate()
-            assert process.wait(timeout=30) == 0
+            may_answer.set()
+            assert process.wait(timeout=PATIENCE_SECONDS) == 0
     assert [one.attempt_count for one in log_of(really, made.endpoint)] == [1, 0], "the one under way was recorded, the next not begun"
     assert [one.endpoint_id for one in really.webhooks.all(made.endpoint.account_id)] == [made.endpoint.endpoint_id]
     assert made.endpoint.endpoint_id in DeliveryQueue(really).claim("next", 100), "nobody need wait for a lease"
@@ -151,7 +148,7 @@ def test_deliverer_run_once_sends_due_messages_and_ends(on_sqlite: Accounts, tmp
         made = hooked(on_sqlite, receiver.url)
         decide(on_sqlite, made.endpoint.account_id, "A")
         with delivering(url_of(on_sqlite), tmp_path / "log", "--once") as process:
-            assert process.wait(timeout=60) == 0
+            assert process.wait(timeout=PATIENCE_SECONDS) == 0
         assert len(receiver.received) == 1
 
 

@@ -16,6 +16,7 @@ from account_store.ledger.ledger_database import InDoubtError
 from account_store.ledger.operations import Charge, Kind, Operation
 from account_store.ledger.postgresql_ledger import PostgresqlLedger
 from tests.account_store.conftest import HandClock, new_caller
+from tests.waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -144,7 +145,7 @@ def test_order_in_doubt_takes_nothing_from_those_committed_before_it(accounts: A
 
     doubts.left, doubts.answered_first, doubts.holds = 1, 1, False
     accounts.ledger._writer.submit(operations, hear)
-    assert booked.wait(60)
+    assert booked.wait(PATIENCE_SECONDS)
     ((first, second),) = heard
     assert isinstance(first, Charge)
     assert isinstance(second, UnavailableError)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from account_store import Accounts
+from tests.waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
     from account_store.ledger import Charge
@@ -30,7 +31,7 @@ def test_four_processes_of_64_clients_each_get_exactly_the_thousand_credits_of_o
     key = accounts.keys.create(account.account_id).key
     # Half of them under idempotency keys: these are decided one by one, beside the others' sums.
     processes = [start(url, key, 64, 300, *prefix) for prefix in ([], ["a-"], [], ["b-"])]
-    answers = [line.split()[0] for process in processes for line in process.communicate(timeout=60)[0].splitlines()]
+    answers = [line.split()[0] for process in processes for line in process.communicate(timeout=PATIENCE_SECONDS)[0].splitlines()]
     assert [process.returncode for process in processes] == [0] * 4
     assert (answers.count("granted"), answers.count("refused")) == (1000, 200)
     statement = accounts.usage.month_now(account.account_id)
@@ -47,7 +48,7 @@ def test_killed_process_loses_no_answered_charge_and_a_repeat_pays_once(url: str
     answered = {int(process.stdout.readline().split()[1]) for _ in range(150)}
     process.send_signal(signal.SIGKILL)
     answered |= {int(line.split()[1]) for line in process.stdout if line.endswith("\n")}
-    process.wait(timeout=10)
+    process.wait(timeout=PATIENCE_SECONDS)
     process.stdout.close()
     booked = accounts.usage.month_now(account.account_id).used
     assert len(answered) <= booked < 5000, "what was answered is on disk; what was on its way may be, too"

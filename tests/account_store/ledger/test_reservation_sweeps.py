@@ -11,6 +11,7 @@ from account_store.ledger import writer
 from account_store.ledger.operations import Kind, Operation
 from account_store.ledger.writer import SWEEP_SECONDS, Writer
 from tests.account_store.conftest import HandClock, new_caller
+from tests.waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
     import pytest
@@ -23,7 +24,7 @@ def book(subject: Writer, caller: Caller) -> None:
     for _ in range(2):
         booked = threading.Event()
         subject.submit([Operation(Kind.CHARGE, caller.account_id, caller.key_id, 1, 1000)], lambda _answers, booked=booked: booked.set())
-        assert booked.wait(60), "the writer is dead"
+        assert booked.wait(PATIENCE_SECONDS), "the writer is dead"
 
 
 def test_sweeps_come_at_their_time_one_after_the_other(accounts: Accounts, url: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from account_store.streams.leases import Lease, LeaseLostError, Leases, hold, now_ms
 from account_store.streams.registry import ACTIVE
-from account_store.streams.tables import monitor_worker
+from account_store.streams.tables import monitor_worker, stream
 from tests.account_store.conftest import new_caller
 
 if TYPE_CHECKING:
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from account_store import Accounts
 
 _numbers = itertools.count(1)
-LONG, SHORT = 60.0, 0.2
+SECONDS = 3600.0
+"""A lease lasts longer than any test. It ends where `expire` says so."""
 
 
 @pytest.fixture
@@ -36,8 +37,14 @@ def streams(accounts: Accounts, account_id: int, count: int) -> list[str]:
     return [accounts.streams.create(account_id, f"https://radio.example/{n}", f"Radio {n}").stream_id for n in range(count)]
 
 
-def worker(accounts: Accounts, capacity: int = 100, seconds: float = LONG) -> Leases:
+def worker(accounts: Accounts, capacity: int = 100, seconds: float = SECONDS) -> Leases:
     return Leases(accounts.engine, f"worker {next(_numbers)}", capacity, seconds)
+
+
+def expire(accounts: Accounts, lease: Lease) -> None:
+    """Let its time be over, as if nobody had renewed it."""
+    with accounts.engine.begin() as connection:
+        connection.execute(stream.update().where(stream.c.stream_id == lease.stream_id).values(lease_ends_ms=now_ms(connection) - 1))
 
 
 def ids(leases: list[Lease]) -> set[str]:
@@ -46,12 +53,12 @@ def ids(leases: list[Lease]) -> set[str]:
 
 def test_stream_is_one_workers_until_its_lease_ends(accounts: Accounts, account_id: int) -> None:
     [name] = streams(accounts, account_id, 1)
-    first, second = worker(accounts, seconds=SHORT), worker(accounts)
+    first, second = worker(accounts), worker(accounts)
     [lease] = first.claim()
     assert (lease.stream_id, lease.token, lease.listened_ms) == (name, 1, None)
     assert first.renew([lease], {name: 4711}) == []
     assert second.claim() == []
-    time.sleep(2 * SHORT)
+    expire(accounts, lease)
     [taken] = second.claim()
     assert (taken.stream_id, taken.token, taken.listened_ms) == (name, 2, 4711)
     assert first.renew([lease]) == [lease]
@@ -59,9 +66,9 @@ def test_stream_is_one_workers_until_its_lease_ends(accounts: Accounts, account_
 
 def test_worker_whose_lease_was_lost_can_write_no_more(accounts: Accounts, account_id: int) -> None:
     streams(accounts, account_id, 1)
-    stale, heir = worker(accounts, seconds=SHORT), worker(accounts)
+    stale, heir = worker(accounts), worker(accounts)
     [old] = stale.claim()
-    time.sleep(2 * SHORT)
+    expire(accounts, old)
     with accounts.engine.begin() as connection:
         hold(connection, old)  # late, but nobody else's yet
     [new] = heir.claim()

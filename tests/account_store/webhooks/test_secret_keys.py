@@ -19,6 +19,7 @@ from account_store.webhooks.secret_keys import KEY_FILE_VARIABLE, key_file
 from account_store.webhooks.tables import secret_key, webhook_delivery, webhook_endpoint
 from tests.account_store.webhooks.conftest import OUTBOUND, hooked
 from tests.conftest import ROOT
+from tests.waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -125,7 +126,7 @@ def test_processes_that_start_at_once_make_one_key(database: str) -> None:
         assert process.stdin is not None
         process.stdin.write("go\n")
         process.stdin.flush()
-    answers = [process.communicate(timeout=120) for process in started]
+    answers = [process.communicate(timeout=PATIENCE_SECONDS) for process in started]
     assert [process.returncode for process in started] == [0] * 3, answers
     accounts = opened(database)
     assert {accounts.webhooks._seal.open(secret) for secret, _ in stored(accounts)} == {answer[0].strip() for answer in answers}

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ from audio_recognition.index.batches import FingerprintBatch
 from audio_recognition.index.build import build_index
 from catalog_store.snapshot import FORMAT, FORMAT_VERSION, MANIFEST, RECOGNITION_FOLDER, SERVING_FOLDER, Manifest, stored_file
 from tests.conftest import ROOT
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -71,8 +71,8 @@ def matcher(root: Path, socket: Path, *options: str) -> Iterator[subprocess.Pope
     with log.open("w") as lines:
         process = subprocess.Popen([*command, "--look-seconds", "0.05", *options], cwd=ROOT, stderr=lines, env={**os.environ})
         try:
-            until(lambda: {"recognition index is live", "matcher serves"} <= set(events(log)), process)
-            until(socket.exists, process)
+            until(lambda: {"recognition index is live", "matcher serves"} <= set(events(log)), "the matcher", process)
+            until(socket.exists, "its socket", process)
             yield process
         finally:
             process.kill()
@@ -82,13 +82,3 @@ def matcher(root: Path, socket: Path, *options: str) -> Iterator[subprocess.Pope
 def events(log: Path) -> list[str]:
     """What was told, in order."""
     return [json.loads(line)["event"] for line in log.read_text().splitlines()]
-
-
-def until(holds: object, process: subprocess.Popen[bytes] | None = None) -> None:
-    """Wait for a condition, half a minute at most."""
-    assert callable(holds)
-    end = time.monotonic() + 30
-    while not holds():
-        assert time.monotonic() < end, "waited in vain"
-        assert process is None or process.poll() is None, "the process ended"
-        time.sleep(0.01)

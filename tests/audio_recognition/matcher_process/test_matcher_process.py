@@ -31,10 +31,10 @@ from tests.audio_recognition.matcher_process.indexes import (
     publish_index,
     recording,
     switch,
-    until,
     write_manifest,
 )
 from tests.conftest import ROOT
+from tests.waiting import PATIENCE_SECONDS, until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -134,7 +134,7 @@ def test_a_killed_one_is_down_and_is_found_again_when_it_is_back(root: Path, soc
             runner.run(asyncio.sleep(0.05))
             process.kill()
             with pytest.raises(MatcherDownError):
-                runner.run(asyncio.wait_for(under_way, 5))
+                runner.run(asyncio.wait_for(under_way, PATIENCE_SECONDS))
             with pytest.raises(MatcherDownError):
                 runner.run(asked())
         with matcher(root, socket_path):  # the blocking side was not asked in between: it still holds a connection to the one before
@@ -203,7 +203,7 @@ def test_without_an_index_it_is_down_until_one_is_published(tmp_path: Path, sock
     command = [sys.executable, "-m", "audio_recognition", "matcher", "--catalog", str(tmp_path / "catalog"), "--socket", str(socket_path)]
     process = subprocess.Popen([*command, "--look-seconds", "0.05"], cwd=ROOT, stderr=subprocess.DEVNULL)
     try:
-        until(socket_path.exists, process)
+        until(socket_path.exists, "its socket", process)
         with pytest.raises(MatcherDownError) as raised:
             client.match_now([CATALOG[1][:200]])
         assert raised.value.retry_after >= 1
@@ -215,7 +215,7 @@ def test_without_an_index_it_is_down_until_one_is_published(tmp_path: Path, sock
             except MatcherDownError:
                 return False
 
-        until(is_found, process)
+        until(is_found, "the recording", process)
     finally:
         process.kill()
         process.wait()
@@ -235,7 +235,7 @@ def test_without_an_index_it_is_down_until_one_is_published(tmp_path: Path, sock
 def test_what_is_no_question_ends_that_connection_alone(shared: Shared, sent: bytes) -> None:
     shared.client.match_now([CATALOG[1][:200]])
     with socket.socket(socket.AF_UNIX) as stranger:
-        stranger.settimeout(10)
+        stranger.settimeout(PATIENCE_SECONDS)
         stranger.connect(str(shared.path))
         stranger.sendall(sent)
         stranger.shutdown(socket.SHUT_WR)
@@ -258,11 +258,11 @@ def test_it_ends_in_order_and_leaves_no_socket_and_none_starts_beside_another(
     root: Path, socket_path: Path, running: subprocess.Popen[bytes]
 ) -> None:
     command = [sys.executable, "-m", "audio_recognition", "matcher", "--catalog", str(root), "--socket", str(socket_path)]
-    second = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
+    second = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=PATIENCE_SECONDS)
     assert second.returncode == 1
     assert second.stderr.startswith("error: another matcher listens")
     running.send_signal(signal.SIGTERM)
-    assert running.wait(10) == 0
+    assert running.wait(PATIENCE_SECONDS) == 0
     assert not socket_path.exists()
 
 

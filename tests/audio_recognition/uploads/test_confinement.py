@@ -12,6 +12,7 @@ import sys
 import pytest
 
 from tests.conftest import ROOT
+from tests.waiting import PATIENCE_SECONDS
 
 PROGRAM = """
 import ctypes, json, mmap, os, resource, signal, socket, sys, threading
@@ -58,7 +59,7 @@ def test_a_confined_process_has_its_memory_and_its_socket_and_nothing_else() -> 
     with ours, theirs:
         environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
         program = subprocess.run(
-            [sys.executable, "-c", PROGRAM], stdin=theirs, env=environment, check=False, timeout=60, capture_output=True
+            [sys.executable, "-c", PROGRAM], stdin=theirs, env=environment, check=False, timeout=PATIENCE_SECONDS, capture_output=True
         )
         theirs.close()
         assert program.returncode == 0, program.stderr

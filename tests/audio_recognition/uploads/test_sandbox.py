@@ -17,6 +17,8 @@ from audio_recognition.decoding import UndecodableAudioError, UnsupportedAudioEr
 from audio_recognition.uploads import Limits, SandboxBusyError, SandboxDownError, UploadSandbox, Window
 from tests.audio_recognition.audio import ENCODERS, encoded, melody
 from tests.audio_recognition.decoding.files import file_of, heard, wav
+from tests.processes import children
+from tests.waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -83,8 +85,7 @@ async def windows_of(sandbox: UploadSandbox, data: bytes) -> list[Window]:
 def decoding_process(sandbox: UploadSandbox) -> int:
     """The process that the fork server forked last; those of the uploads before may still be going."""
     assert sandbox._server is not None
-    server = sandbox._server._process.pid
-    return max(map(int, Path(f"/proc/{server}/task/{server}/children").read_text().split()))
+    return children(sandbox._server._process.pid)[-1]
 
 
 @asynccontextmanager
@@ -220,7 +221,7 @@ def is_there(process: int) -> bool:
 
 
 async def gone(process: int) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while is_there(process):  # noqa: ASYNC110 - nobody tells of somebody else's child
             await asyncio.sleep(0.01)
 

@@ -14,6 +14,7 @@ from account_store.streams.tables import stream
 from catalog_api.airplay import name_preload, stream_sheets, track_names
 from tests.account_store.streams.airwaves import air, track
 from tests.catalog_api.in_process import answering, asked, publish_as, published
+from tests.waiting import until_in_loop
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -45,12 +46,12 @@ class Lookups:
 
     async def of(self, snapshot_id: str, count: int) -> set[int]:
         """Those of a snapshot, once there are so many."""
-        for _ in range(500):
-            found = {number for name, number in self.made if name == snapshot_id}
-            if len(found) >= count:
-                return found
-            await asyncio.sleep(0.02)
-        raise AssertionError(self.made)
+
+        def found() -> set[int]:
+            return {number for name, number in self.made if name == snapshot_id}
+
+        await until_in_loop(lambda: len(found()) >= count, f"{count} lookups")
+        return found()
 
 
 def aired(place: Path) -> str:

@@ -16,6 +16,7 @@ from catalog_api.server.companion_processes import SILENT_SECONDS, Companion, Co
 from catalog_api.server.metrics_endpoint import CompanionMetrics
 from catalog_api.server.restart_backoff import LONGEST_DELAY_SECONDS, STEADY_SECONDS
 from tests.conftest import ROOT
+from tests.waiting import PATIENCE_SECONDS, until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -31,20 +32,16 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[.
     every: list[Companions] = []
 
     def make(**wishes: str) -> Companions:
-        made = [Companion(name, (PROGRAM, str(tmp_path / name), *wish.split()), stop_seconds=0.3) for name, wish in wishes.items()]
+        made = [
+            Companion(name, (PROGRAM, str(tmp_path / name), *wish.split()), stop_seconds=0.3 if "stubborn" in wish else PATIENCE_SECONDS)
+            for name, wish in wishes.items()
+        ]
         every.append(Companions(made, tmp_path))
         return every[-1]
 
     yield make
     for one in every:
         one.stop()
-
-
-def until(holds: Callable[[], object]) -> None:
-    end = time.monotonic() + 30
-    while not holds():
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.01)
 
 
 def words(diary: Path) -> list[str]:

@@ -20,6 +20,7 @@ from catalog_api.server.connection_registry import ConnectionRegistry, parse_net
 from catalog_api.server.http_protocol import GuardedProtocol, Limits
 from catalog_api.server.worker_process import raise_file_limit
 from catalog_api.settings import SettingsError, load_settings
+from tests.waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
@@ -72,7 +73,7 @@ def serving(limits: Limits, proxies: str = "") -> Iterator[Site]:
 
 
 def connect(stack: ExitStack, site: Site, address: str) -> socket.socket:
-    return stack.enter_context(socket.create_connection(("127.0.0.1", site.port), timeout=20, source_address=(address, 0)))
+    return stack.enter_context(socket.create_connection(("127.0.0.1", site.port), timeout=PATIENCE_SECONDS, source_address=(address, 0)))
 
 
 def is_answered(client: socket.socket) -> bool:

@@ -12,7 +12,6 @@ import time
 import urllib.error
 import urllib.request
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -23,19 +22,16 @@ from catalog_store.publisher import publish
 from catalog_store.tables import CATALOG_TABLES
 from tests.catalog_store.catalog_tables import isrc, make_tables
 from tests.conftest import ROOT
+from tests.ports import free_port
+from tests.processes import children
+from tests.waiting import PATIENCE_SECONDS, until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
+    from pathlib import Path
 
 WORKERS = 2
 FOUND = f"/v1/tracks/isrc/{isrc(1)}"
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 @dataclass
@@ -49,7 +45,7 @@ class Served:
     def get(self, path: str, key: str | None = None, port: int | None = None) -> tuple[int, str]:
         request = urllib.request.Request(f"http://127.0.0.1:{port or self.port}{path}", headers={"x-api-key": key} if key else {})
         try:
-            with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310 - loopback
+            with urllib.request.urlopen(request, timeout=PATIENCE_SECONDS) as answer:  # noqa: S310 - loopback
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             with error:
@@ -69,8 +65,7 @@ class Served:
         return True
 
     def workers(self) -> set[int]:
-        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
-        return {int(child) for child in children if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()}
+        return set(children(self.process.pid, b"spawn_main"))
 
     def lines(self) -> list[dict[str, object]]:
         return [json.loads(line) for line in self.log.read_text().splitlines()]
@@ -121,13 +116,6 @@ def served(place: Path) -> Iterator[Served]:
     finally:
         process.kill()
         process.wait()
-
-
-def until(holds: Callable[[], object]) -> None:
-    end = time.monotonic() + 60
-    while not holds():
-        assert time.monotonic() < end, "waited a minute in vain"
-        time.sleep(0.05)
 
 
 def test_metrics_add_up_what_all_workers_did(served: Served) -> None:
@@ -235,7 +223,7 @@ def test_stopping_lets_a_request_finish_and_takes_no_new_one(served: Served) -> 
     # Spaces, so that a request which waits for its last byte keeps the pace that bodies must keep, even for a minute.
     body = json.dumps({"input_type": "isrc", "items": [isrc(1)]}).encode() + b" " * 200_000
     head = ["POST /v1/tracks/resolve HTTP/1.1", "host: x", f"x-api-key: {served.key}", "content-type: application/json"]
-    with socket.create_connection(("127.0.0.1", served.port), timeout=10) as slow:
+    with socket.create_connection(("127.0.0.1", served.port), timeout=PATIENCE_SECONDS) as slow:
         slow.sendall("\r\n".join([*head, f"content-length: {len(body)}", "", ""]).encode() + body[:-1])
         time.sleep(0.3)
         served.process.send_signal(signal.SIGTERM)
@@ -245,7 +233,7 @@ def test_stopping_lets_a_request_finish_and_takes_no_new_one(served: Served) -> 
         answer = slow.recv(65536)
     assert answer.startswith(b"HTTP/1.1 200")
     assert b"connection: close" in answer
-    assert served.process.wait(timeout=30) == 0
+    assert served.process.wait(timeout=PATIENCE_SECONDS) == 0
     assert "stopped" in served.lines()[-1].values()
     assert "matcher stopped" in [line["event"] for line in served.lines()]
 
@@ -279,7 +267,7 @@ def test_no_worker_outlives_a_server_that_was_killed_and_a_quiet_one_tells_no_re
 def test_what_cannot_be_served_is_told_in_a_line(place: Path, arguments: list[str], said: str) -> None:
     catalog = [] if "--catalog" in arguments else ["--catalog", str(place / "catalog")]
     command = [sys.executable, "-m", "catalog_api", "serve", *catalog, *arguments]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=PATIENCE_SECONDS)
     assert done.returncode == 1
     assert done.stderr.startswith("error: ")
     assert said in done.stderr

@@ -19,6 +19,7 @@ from stream_monitor.capture.decoder_messages import BytesRequest, Ended, Format,
 from stream_monitor.capture.decoders import Decoders, _Decoder
 from stream_monitor.capture.errors import CaptureError, DecoderError, LastingCaptureError
 from stream_monitor.capture.sound import decode_sound
+from tests.processes import children
 from tests.stream_monitor.capture.test_sound import FORMS, Bytes, made
 from tests.stream_monitor.hostile_bytes import HOSTILE
 
@@ -46,15 +47,7 @@ class Endless:
 
 def forks() -> list[int]:
     """Processes that decode a stream: children of the fork servers below this process."""
-    found = []
-    for child in _children(os.getpid()):
-        if b"decoder_server" in Path(f"/proc/{child}/cmdline").read_bytes():
-            found += _children(child)
-    return found
-
-
-def _children(process: int) -> list[int]:
-    return [int(one) for task in Path(f"/proc/{process}/task").iterdir() for one in (task / "children").read_text().split()]
+    return [fork for server in children(os.getpid(), b"decoder_server") for fork in children(server)]
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -1,0 +1,32 @@
+"""Processes below a server under test, as /proc shows them. They may come and go while it is read."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+
+def children(process: int, named: bytes = b"") -> list[int]:
+    """Return the processes that one started itself and that have `named` on their command lines.
+
+    One that ends meanwhile is left out. A process that has ended has none.
+    """
+    found: list[int] = []
+    with suppress(OSError):
+        for task in Path(f"/proc/{process}/task").iterdir():
+            with suppress(OSError):  # a thread that has ended
+                found += map(int, (task / "children").read_text().split())
+    return [child for child in found if _has_on_command_line(child, named)]
+
+
+def descendants(process: int) -> list[int]:
+    """Return all processes below one."""
+    found = children(process)
+    return found + [one for child in found for one in descendants(child)]
+
+
+def _has_on_command_line(process: int, named: bytes) -> bool:
+    try:
+        return named in Path(f"/proc/{process}/cmdline").read_bytes()
+    except OSError:
+        return False
