@@ -34,7 +34,7 @@ BODY = '{"type":"catalog.published","timestamp":"2026-11-21T12:00:00Z","data":{"
 @pytest.fixture
 def told(tmp_path: Path) -> Iterator[tuple[str, str, Path]]:
     """Address and secret of the page's receiver, running, and the file that it prints to."""
-    secret, port, printed = new_secret(), free_port(), tmp_path / "printed"
+    secret, port, printed = generate_secret(), free_port(), tmp_path / "printed"
     program = tmp_path / "receiver.py"
     program.write_text(RECEIVER, encoding="utf-8")
     environment = {**os.environ, "WEBHOOK_SECRET": secret, "PORT": str(port), "PYTHONIOENCODING": "utf-8"}

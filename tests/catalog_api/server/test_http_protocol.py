@@ -7,7 +7,6 @@ import json
 import resource
 import socket
 import threading
-import time
 from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -16,22 +15,65 @@ import uvicorn
 
 from catalog_api.server.connection_registry import ConnectionRegistry
 from catalog_api.server.http_protocol import GuardedProtocol, Limits, sweep
+from tests.waiting import PATIENCE_SECONDS, until
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
 
 LIMITS = Limits(
-    head_seconds=0.4, body_seconds=0.4, bytes_per_second=10_000, read_seconds=0.4, linger_seconds=0.5, idle_seconds=0.6, connections=8
+    head_seconds=60, body_seconds=60, bytes_per_second=10_000, read_seconds=60, linger_seconds=60, idle_seconds=90, connections=8
 )
+"""Longer than a busy machine takes for any test: only `pass_seconds` lets such a time be over."""
 BIG = 16 * 2**20
 ended: list[str] = []
 """Path and query of what the application was asked to answer at once."""
+ahead = [0.0]
+"""Seconds by which the connections' clock is ahead of the machine's."""
+under_way: list[str] = []
+"""Requests for `/late` that wait for `may_answer`."""
+may_answer = threading.Event()
+
+
+class LoopAhead:
+    """The event loop with the time of tests."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever a loop has
+        return getattr(self._loop, name)
+
+    def time(self) -> float:
+        return self._loop.time() + ahead[0]
 
 
 class Quick(GuardedProtocol):
     limits = LIMITS
     registry = ConnectionRegistry()
     open_connections = set()  # noqa: RUF012 - of this class alone, as in a process of its own
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401 - uvicorn's
+        super().__init__(*arguments, **options)
+        self.loop = LoopAhead(self.loop)  # type: ignore[assignment]
+
+
+def the_connection() -> Quick:
+    """The one connection, as soon as the server has taken it in."""
+    return until(lambda: list(Quick.open_connections), "the connection")[0]  # type: ignore[return-value]
+
+
+def pass_seconds(seconds: float) -> None:
+    """Let so much time pass for the connections, and have the server look at all of them."""
+    ahead[0] += seconds
+    for connection in list(Quick.open_connections):
+        looked = threading.Event()
+        connection.loop.call_soon_threadsafe(_check, connection, looked)
+        assert looked.wait(PATIENCE_SECONDS)
+
+
+def _check(connection: GuardedProtocol, looked: threading.Event) -> None:
+    connection.check(connection.loop.time())
+    looked.set()
 
 
 async def answer(send: Callable[..., Awaitable[None]], status: int, body: bytes, *headers: tuple[bytes, bytes]) -> None:
@@ -69,31 +111,31 @@ async def application(
     elif path == "/split":
         await answer(send, 200, b"x", (b"location", b"here\r\nset-cookie: stolen"))
     elif path == "/late":
-        await asyncio.sleep(1.5 * LIMITS.head_seconds)
+        under_way.append(path)
+        await asyncio.to_thread(may_answer.wait, PATIENCE_SECONDS)
         await answer(send, 200, b"late")
     else:
         await answer(send, 200, b"hello")
 
 
 @contextmanager
-def serving() -> Iterator[uvicorn.Server]:
+def serving(protocol: type[GuardedProtocol] = Quick) -> Iterator[uvicorn.Server]:
     options: dict[str, Any] = {"loop": "uvloop", "ws": "none", "lifespan": "off", "log_level": "critical", "proxy_headers": False}
-    config = uvicorn.Config(application, port=0, http=Quick, **options)
+    config = uvicorn.Config(application, port=0, http=protocol, **options)
     server = uvicorn.Server(config)
 
     async def serve() -> None:
-        task = asyncio.create_task(sweep(Quick.open_connections, 0.05))
+        task = asyncio.create_task(sweep(protocol.open_connections, 0.05))
         await server.serve()
         task.cancel()
 
     thread = threading.Thread(target=lambda: asyncio.run(serve()))
     thread.start()
-    while not server.started:
-        time.sleep(0.01)
+    until(lambda: server.started, "the server")
     yield server
     server.should_exit = True
     thread.join()
-    assert not Quick.open_connections
+    assert not protocol.open_connections
 
 
 def port_of(server: uvicorn.Server) -> int:
@@ -101,13 +143,23 @@ def port_of(server: uvicorn.Server) -> int:
 
 
 @pytest.fixture(scope="module")
-def port() -> Iterator[int]:
+def served() -> Iterator[int]:
     with serving() as server:
         yield port_of(server)
 
 
+@pytest.fixture
+def port(served: int) -> int:
+    """The server's, which has no connection left of the test before."""
+    until(lambda: not Quick.open_connections, "the connections of the test before")
+    ahead[0] = 0.0
+    may_answer.clear()
+    under_way.clear()
+    return served
+
+
 def connect(port: int) -> socket.socket:
-    return socket.create_connection(("127.0.0.1", port), timeout=10)
+    return socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_SECONDS)
 
 
 def until_closed(client: socket.socket) -> bytes:
@@ -117,36 +169,26 @@ def until_closed(client: socket.socket) -> bytes:
     return b"".join(parts)
 
 
-def answer_to(port: int, *pieces: bytes, pause: float = 0) -> bytes:
-    """Send the pieces with pauses between them; everything that comes back until the server closes."""
+def answer_to(port: int, sent: bytes) -> bytes:
+    """Everything that comes back until the server closes."""
     with closing(connect(port)) as client:
-        for piece in pieces:
-            client.sendall(piece)
-            time.sleep(pause)
+        client.sendall(sent)
         return until_closed(client)
 
 
-def is_cut_off(client: socket.socket, piece: bytes, times: int, pause: float = 0) -> bool:
+def is_cut_off(client: socket.socket, piece: bytes, times: int) -> bool:
     """Whether the server ends the connection while the piece is sent again and again."""
     try:
         for _ in range(times):
             client.sendall(piece)
-            time.sleep(pause)
     except OSError:
         return True
     return False
 
 
-def read_too_late(port: int, path: str) -> int:
-    """How many bytes a client gets who reads long after it asked."""
-    received = 0
-    with closing(connect(port)) as client:
-        client.sendall(get(path))
-        time.sleep(4 * LIMITS.read_seconds)
-        with suppress(ConnectionResetError):
-            while part := client.recv(2**20):
-                received += len(part)
-    return received
+def waiting_bytes() -> int:
+    """Of an answer: what the client has not taken yet; 0 when the connection is gone."""
+    return sum(connection.transport.get_write_buffer_size() for connection in list(Quick.open_connections))
 
 
 def problem(answer: bytes) -> tuple[int, str]:
@@ -167,14 +209,39 @@ def post(path: str, length: int, *headers: str) -> bytes:
 
 
 def test_a_silent_connection_is_closed_without_a_word(port: int) -> None:
-    assert answer_to(port) == b""
+    with closing(connect(port)) as client:
+        the_connection()
+        pass_seconds(LIMITS.head_seconds + 1)
+        assert until_closed(client) == b""
+
+
+def test_sweep_ends_connections_whose_time_is_over_and_survives_one_that_fails() -> None:
+    class Broken(Quick):
+        limits = Limits(head_seconds=0.05)
+        open_connections = set()  # noqa: RUF012 - of this class alone
+
+        def check(self, now: float) -> None:
+            super().check(now)
+            raise ValueError("a bug")
+
+    ahead[0] = 0.0
+    with serving(Broken) as server:
+        for _ in range(2):
+            with closing(connect(port_of(server))) as client:
+                assert until_closed(client) == b""
 
 
 def test_a_head_that_trickles_in_is_ended(port: int) -> None:
+    sent = b"GET / HTTP/1.1\r\nhost: x\r\n"
     with closing(connect(port)) as client:
-        client.sendall(b"GET / HTTP/1.1\r\nhost: x\r\n")
-        assert is_cut_off(client, b"x-more: 1\r\n", 100, 0.05)
-    assert problem(answer_to(port, b"GET / HTTP/1.1\r\nhost: x\r\nx-mo")) == (408, "request_timeout")
+        client.sendall(sent)
+        for _ in range(4):
+            until(lambda: the_connection()._head_bytes == len(sent))  # noqa: B023 - called at once
+            pass_seconds(0.3 * LIMITS.head_seconds)
+            with suppress(ConnectionError):  # by the last one it is ended
+                client.sendall(b"x-more: 1\r\n")
+            sent += b"x-more: 1\r\n"
+        assert problem(until_closed(client)) == (408, "request_timeout")
 
 
 @pytest.mark.parametrize(
@@ -205,18 +272,28 @@ def test_what_is_not_http_is_400(port: int) -> None:
 
 def test_a_body_that_stops_is_408_and_the_application_sees_a_disconnect(port: int) -> None:
     ended.clear()
-    assert problem(answer_to(port, post("/echo", 1_000), b"begin")) == (408, "request_timeout")
-    until = time.monotonic() + 5
-    while not ended and time.monotonic() < until:
-        time.sleep(0.01)
-    assert ended == ["disconnect"]
+    with closing(connect(port)) as client:
+        client.sendall(post("/echo", 1_000) + b"begin")
+        until(lambda: the_connection()._body_bytes == 5)
+        pass_seconds(LIMITS.body_seconds + 1)
+        assert problem(until_closed(client)) == (408, "request_timeout")
+    until(lambda: ended == ["disconnect"])
 
 
 def test_a_body_that_keeps_pace_may_take_its_time(port: int) -> None:
-    pieces = [b"x" * 5_000] * 12
-    answer = answer_to(port, post("/echo", 60_000, "connection: close"), *pieces, pause=0.08)
+    pieces, seconds = 4, 25
+    piece = b"x" * (seconds * LIMITS.bytes_per_second)
+    with closing(connect(port)) as client:
+        client.sendall(post("/echo", pieces * len(piece), "connection: close"))
+        for number in range(1, pieces + 1):
+            client.sendall(piece)
+            if number < pieces:
+                until(lambda number=number: the_connection()._body_bytes == number * len(piece))
+                pass_seconds(seconds)
+        answer = until_closed(client)
+    assert pieces * seconds > LIMITS.body_seconds
     assert answer.startswith(b"HTTP/1.1 200")
-    assert answer.endswith(b"60000")
+    assert answer.endswith(b"%d" % (pieces * len(piece)))
 
 
 def test_a_chunked_body_is_read(port: int) -> None:
@@ -237,21 +314,37 @@ def test_a_refused_upload_reads_why_although_it_is_still_sending(port: int) -> N
 def test_an_upload_that_goes_on_for_ever_after_its_refusal_is_cut_off(port: int) -> None:
     with closing(connect(port)) as client:
         client.sendall(post("/refuse", 10**12))
-        assert is_cut_off(client, b"x" * 1_000, 300, 0.02)
+        until(lambda: the_connection().cycle is not None and the_connection().cycle.response_complete)
+        pass_seconds(LIMITS.linger_seconds + 1)
+        assert is_cut_off(client, b"x" * 1_000, 100_000)
 
 
 def test_a_client_that_does_not_read_is_cut_off(port: int) -> None:
-    assert read_too_late(port, "/big") < BIG
+    received = 0
+    with closing(connect(port)) as client:
+        client.sendall(get("/big"))
+        until(waiting_bytes)
+        until(lambda: pass_seconds(LIMITS.read_seconds + 1) or not Quick.open_connections)  # type: ignore[func-returns-value]
+        with suppress(ConnectionResetError):
+            while part := client.recv(2**20):
+                received += len(part)
+    assert received < BIG
 
 
 def test_a_client_that_reads_slowly_gets_everything(port: int) -> None:
+    enough = round(1.5 * LIMITS.bytes_per_second * LIMITS.read_seconds)
+    """To take of the answer in the time after which it is looked at again."""
+    received = b""
     with closing(connect(port)) as client:
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
         client.sendall(get("/big", "connection: close"))
-        received = b""
-        while part := client.recv(2**20):
-            received += part
-            time.sleep(0.002)
+        while len(received) < BIG // 2:
+            before = until(waiting_bytes)
+            pass_seconds(LIMITS.read_seconds / 2)
+            while waiting_bytes() > before - enough:
+                received += client.recv(65536)
+            pass_seconds(LIMITS.read_seconds / 2 + 1)
+        received += until_closed(client)
     assert len(received.partition(b"\r\n\r\n")[2]) == BIG
 
 
@@ -264,21 +357,30 @@ def test_a_connection_serves_many_requests_and_is_closed_when_idle(port: int) ->
                 part = client.recv(1000)
                 assert part
                 received += part
-        started = time.monotonic()
+            until(lambda: the_connection().is_idle)
+            pass_seconds(LIMITS.idle_seconds / 2)
+        pass_seconds(LIMITS.idle_seconds / 2 + 1)
         assert client.recv(1000) == b""
-    assert time.monotonic() - started > LIMITS.idle_seconds / 2
 
 
 def test_pipelined_requests_are_answered_in_order(port: int) -> None:
-    answer = answer_to(port, get("/late") + post("/echo", 3) + b"abc" + get("/", "connection: close"))
-    assert [part[-5:] for part in answer.split(b"HTTP/1.1 200 OK")[1:]] == [b"\nlate", b"\r\n\r\n3", b"hello"] or answer.count(
-        b"200 OK"
-    ) == 3
+    with closing(connect(port)) as client:
+        client.sendall(get("/late") + post("/echo", 3) + b"abc" + get("/", "connection: close"))
+        until(lambda: under_way)
+        pass_seconds(1.5 * LIMITS.head_seconds)
+        may_answer.set()
+        answer = until_closed(client)
+    assert answer.count(b"200 OK") == 3
     assert answer.index(b"late") < answer.index(b"\r\n\r\n3") < answer.index(b"hello")
 
 
 def test_an_application_that_takes_its_time_is_waited_for(port: int) -> None:
-    assert answer_to(port, get("/late", "connection: close")).endswith(b"late")
+    with closing(connect(port)) as client:
+        client.sendall(get("/late", "connection: close"))
+        until(lambda: under_way)
+        pass_seconds(1.5 * LIMITS.idle_seconds)
+        may_answer.set()
+        assert until_closed(client).endswith(b"late")
 
 
 def test_answers_without_a_length_and_answers_to_head_are_whole(port: int) -> None:
@@ -295,14 +397,21 @@ def test_a_line_break_in_a_header_is_never_sent(port: int) -> None:
 def test_an_answer_to_a_client_that_left_is_dropped(port: int) -> None:
     with closing(connect(port)) as client:
         client.sendall(get("/late"))
-        time.sleep(0.02)
-    time.sleep(2 * LIMITS.head_seconds)
+        until(lambda: under_way)
+    until(lambda: not Quick.open_connections)
+    may_answer.set()
     assert answer_to(port, get("/", "connection: close")).endswith(b"hello")
 
 
-def test_a_server_that_ends_answers_first_what_it_took() -> None:
-    with serving() as server, closing(connect(port_of(server))) as client:
+def test_a_server_that_ends_answers_first_what_it_took(port: int) -> None:  # noqa: ARG001 - it sets the scene back
+    def is_listening() -> bool:
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", own)) == 0
+
+    with serving() as server, closing(connect(own := port_of(server))) as client:
         client.sendall(get("/late"))
-        time.sleep(0.03)
+        until(lambda: under_way)
         server.should_exit = True
+        until(lambda: not is_listening())
+        may_answer.set()
         assert until_closed(client).endswith(b"late")
