@@ -204,16 +204,20 @@ def test_a_dead_process_costs_its_upload_only(in_sandbox: InSandbox, how: signal
 
 def test_a_process_that_hangs_is_ended_at_the_deadline(in_sandbox: InSandbox) -> None:
     async def what(sandbox: UploadSandbox) -> None:
-        async with opened(sandbox, LONG) as windows:
-            await anext(windows)
-            process = decoding_process(sandbox)
-            os.kill(process, signal.SIGSTOP)
-            with pytest.raises(UndecodableAudioError, match="limits of time and memory"):
+        with upload(LONG) as file:
+            async with sandbox.opened(file) as found:
+                windows = found.windows()
                 await anext(windows)
+                process = decoding_process(sandbox)
+                os.kill(process, signal.SIGSTOP)
+                assert 0 < found._process._left < PATIENCE_SECONDS, "what the first window left of the deadline"
+                found._process._left = 0.2
+                with pytest.raises(UndecodableAudioError, match="limits of time and memory"):
+                    await anext(windows)
         await gone(process)
         assert len(await windows_of(sandbox, file_of("mp3"))) == 1
 
-    in_sandbox(what, Limits(deadline_seconds=1.0))
+    in_sandbox(what, Limits(deadline_seconds=PATIENCE_SECONDS))
 
 
 def is_there(process: int) -> bool:
