@@ -122,6 +122,13 @@ def memory_of_servers(api: Api) -> int:
     return total
 
 
+def is_ready(api: Api) -> bool:
+    try:
+        return api.get("/readyz").status_code == 200
+    except httpx.TransportError:  # nobody listens yet
+        return False
+
+
 @contextmanager
 def serving(catalog: Path, accounts_url: str, place: Path, *options: str, workers: int = 1, **settings: str) -> Iterator[Api]:
     """A server process, once all its workers stand; its log must not hold a key.
@@ -142,7 +149,7 @@ def serving(catalog: Path, accounts_url: str, place: Path, *options: str, worker
         awaited = {"snapshot is live": workers, "recognition index is live": settings.get("matcher") == "true"}
         try:
             until(lambda: all(log.read_text().count(event) >= count for event, count in awaited.items()), "the server", server)
-            until(lambda: api.get("/readyz").status_code == 200, "readiness", server)
+            until(lambda: is_ready(api), "readiness", server)
             yield api
         except AssertionError as error:
             error.add_note(log.read_text()[-3000:])

@@ -1,0 +1,43 @@
+"""Commands of the pipeline in the tests' own process: for tests of what a command does, where `run_module` pays for seconds of imports."""
+
+from __future__ import annotations
+
+import io
+import logging
+import signal
+from contextlib import redirect_stderr, redirect_stdout
+from subprocess import CompletedProcess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pipeline import __main__ as pipeline
+from tests.conftest import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def run_pipeline(*arguments: str | Path, check: bool = True, **environment: str) -> CompletedProcess[str]:
+    """Run what `python -m pipeline <arguments>` runs, and return what it says and its exit code.
+
+    One worker does all of it in this process: the shared world is built by a real command with its pools, and the bytes are the same.
+    """
+    words, out, err = list(map(str, arguments)), io.StringIO(), io.StringIO()
+    handlers = list(pipeline.log.handlers)
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+        for name, value in environment.items():
+            patch.setenv(name, value)
+        patch.chdir(ROOT)
+        patch.setattr("pipeline.engine.local.worker_count", lambda: 1)
+        patch.setattr(pipeline, "guard_standard_error", lambda: None)  # it would take the stream from us
+        try:
+            code = pipeline.main(words)
+        finally:
+            signal.set_wakeup_fd(-1)
+            pipeline.log.handlers[:] = handlers
+            pipeline.log.setLevel(logging.NOTSET)
+            pipeline.log.propagate = True
+    if check and code != 0:
+        pytest.fail(f"pipeline {' '.join(words)} ended with {code}:\n{err.getvalue()[-4000:]}")
+    return CompletedProcess(words, code, out.getvalue(), err.getvalue())
