@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def run_pipeline(*arguments: str | Path, check: bool = True, **environment: str) -> CompletedProcess[str]:
     """Run what `python -m pipeline <arguments>` runs, and return what it says and its exit code.
 
-    One worker does all of it in this process: the shared world is built by a real command with its pools, and the bytes are the same.
+    It has one worker (the fixture `one_worker`).
     """
     words, out, err = list(map(str, arguments)), io.StringIO(), io.StringIO()
     handlers = list(pipeline.log.handlers)
@@ -29,7 +29,6 @@ def run_pipeline(*arguments: str | Path, check: bool = True, **environment: str)
         for name, value in environment.items():
             patch.setenv(name, value)
         patch.chdir(ROOT)
-        patch.setattr("pipeline.engine.local.worker_count", lambda: 1)
         patch.setattr(pipeline, "guard_standard_error", lambda: None)  # it would take the stream from us
         try:
             code = pipeline.main(words)

@@ -61,6 +61,17 @@ def state_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="session", autouse=True)
+def one_worker() -> Iterator[None]:
+    """Let the tests' own process do what a pool would be started for: its imports cost a second a worker, the inputs of tests are tiny.
+
+    Commands have their pools, among them the one that builds the shared world; its tables are compared with those of one worker.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pipeline.engine.local.worker_count", lambda: 1)
+        yield
+
+
 @pytest.fixture(autouse=True)
 def plain_log() -> Iterator[None]:
     """What a test does to the log of the process ends with it: the next test has another standard error, and this one's is closed."""

@@ -23,6 +23,7 @@ from catalog_store.tables import CATALOG_TABLES, LINKAGE_TABLES, QUALITY_TABLES,
 from catalog_store.tables.files import parts, row_count
 from catalog_store.tables.references import Reference, references
 from tests.catalog_store.catalog_tables import MERGED_ID, make_frames, write_frames
+from tests.commands import run_pipeline
 from tests.conftest import run_module
 
 if TYPE_CHECKING:
@@ -406,15 +407,15 @@ def test_the_command_verifies_checksums_and_invariants(snapshot: Snapshot) -> No
     with damaged(snapshot) as folder:
         alter(folder, "track", without_last)
         renew_manifest(folder)
-        refused = run_module("pipeline", "verify", "--catalog", root, "--snapshot", "whole", check=False)
+        refused = run_pipeline("verify", "--catalog", root, "--snapshot", "whole", check=False)
         assert refused.returncode == 1
         assert "tracks_are_recordings" in refused.stderr
         with (folder / "serving" / "serving.sqlite").open("r+b") as file:
             file.write(b"x")
-        refused = run_module("pipeline", "verify", "--catalog", root, check=False)
+        refused = run_pipeline("verify", "--catalog", root, check=False)
         assert refused.returncode == 1
         assert "serving/serving.sqlite has other contents" in refused.stderr
-    unknown = run_module("pipeline", "verify", "--catalog", root, "--snapshot", "no", check=False)
+    unknown = run_pipeline("verify", "--catalog", root, "--snapshot", "no", check=False)
     assert unknown.returncode == 1
     assert "there are whole" in unknown.stderr
 

@@ -36,7 +36,7 @@ _TAKES_SPACE = frozenset(
 _BY_NAME = (_OPENS | _CHANGES) - {Operation.WRITE, Operation.SYNC, Operation.TRUNCATE, Operation.ALLOCATE}
 _TRIES = 4
 """A thread that is just being made masks all signals: trapped in that moment, the kernel ends the process. Seen once in some 500 runs."""
-_HANG_SECONDS = 120
+_HANG_SECONDS = 300
 """A child that takes longer hangs: the longest takes some two."""
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.commands import run_pipeline
 from tests.conftest import ROOT, run_module
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def test_a_folder_without_platforms_is_refused_by_name(tmp_path: Path) -> None:
 
 def refused(*arguments: object, **environment: str) -> str:
     """What a command says that refuses to work, without a traceback."""
-    result = run_module("pipeline", *map(str, arguments), check=False, **environment)
+    result = run_pipeline(*map(str, arguments), check=False, **environment)
     assert result.returncode == 1
     assert "Traceback" not in result.stderr
     assert result.stdout == ""
@@ -87,21 +88,21 @@ def test_dumps_that_are_nowhere_are_told(tmp_path: Path) -> None:
 
 
 def test_a_missing_sources_file_says_how_to_make_one(tmp_path: Path) -> None:
-    result = run_module("pipeline", "build", "--sources", tmp_path / "no.yaml", "--catalog", tmp_path / "catalog", check=False)
+    result = run_pipeline("build", "--sources", tmp_path / "no.yaml", "--catalog", tmp_path / "catalog", check=False)
     assert result.returncode == 1
     assert "sources.example.yaml" in result.stderr
     assert "Traceback" not in result.stderr
 
 
 def test_rolling_back_where_nothing_is_published_is_an_error(tmp_path: Path) -> None:
-    result = run_module("pipeline", "rollback", "--catalog", tmp_path, "--to", "x", check=False)
+    result = run_pipeline("rollback", "--catalog", tmp_path, "--to", "x", check=False)
     assert result.returncode == 1
     assert "Traceback" not in result.stderr
 
 
 def test_listing_snapshots_where_there_is_no_catalog_is_an_error(tmp_path: Path) -> None:
     for place, why in ((tmp_path / "nowhere", "there is no such folder"), (tmp_path, "it has no folder 'snapshots'")):
-        result = run_module("pipeline", "snapshots", "--catalog", place, check=False)
+        result = run_pipeline("snapshots", "--catalog", place, check=False)
         assert result.returncode == 1
         assert f"no catalog at {place}: {why}" in result.stderr
         assert "Traceback" not in result.stderr
@@ -112,7 +113,7 @@ def test_listing_snapshots_where_there_is_no_catalog_is_an_error(tmp_path: Path)
 def test_a_snapshot_with_a_damaged_manifest_is_listed_as_damaged(tmp_path: Path) -> None:
     (tmp_path / "snapshots" / "a").mkdir(parents=True)
     (tmp_path / "snapshots" / "a" / "manifest.json").write_text("{")
-    listed = json.loads(run_module("pipeline", "snapshots", "--catalog", tmp_path).stdout)
+    listed = json.loads(run_pipeline("snapshots", "--catalog", tmp_path).stdout)
     assert listed["id"] == "a"
     assert "not a manifest" in listed["damaged"]
 
@@ -129,7 +130,7 @@ def test_every_command_explains_itself(module: str) -> None:
 
 
 def test_evaluating_without_truth_says_where_it_was_looked_for(tmp_path: Path) -> None:
-    result = run_module("pipeline", "evaluate", "--catalog", tmp_path, "--truth", tmp_path / "nowhere", check=False)
+    result = run_pipeline("evaluate", "--catalog", tmp_path, "--truth", tmp_path / "nowhere", check=False)
     assert result.returncode == 1
     assert str(tmp_path) in result.stderr
     assert "Traceback" not in result.stderr

@@ -11,10 +11,12 @@ import pytest
 from catalog_store.errors import NoSnapshotError
 from pipeline.explain import explain, format_json, format_text
 from pipeline.paths import BuildPaths
-from tests.conftest import BuiltWorld, run_module
+from tests.commands import run_pipeline
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tests.conftest import BuiltWorld
 
 
 def published(built: BuiltWorld, table: str) -> pl.DataFrame:
@@ -25,7 +27,7 @@ def test_text_tells_fields_records_and_evidence_of_the_live_snapshot(built_world
     edge = published(built_world, "edge").row(0, named=True)
     member = published(built_world, "atom_member").filter(pl.col("atom_id") == edge["atom_id_a"]).row(0, named=True)
     key = f"{member['platform']}:{member['external_id']}"
-    text = run_module("pipeline", "explain", key, "--catalog", built_world.catalog).stdout
+    text = run_pipeline("explain", key, "--catalog", built_world.catalog).stdout
     assert f"snapshot {built_world.answer['id']}" in text
     assert key in text
     assert "A - B" in text
@@ -100,7 +102,7 @@ def test_reviewed_decisions_about_its_records_are_told(built_world: BuiltWorld, 
 def test_nothing_published_is_said_on_the_command_line(tmp_path: Path) -> None:
     with pytest.raises(NoSnapshotError, match="nothing is published"):
         explain(BuildPaths(tmp_path), "1")
-    result = run_module("pipeline", "explain", "1", "--catalog", tmp_path, check=False)
+    result = run_pipeline("explain", "1", "--catalog", tmp_path, check=False)
     assert (result.returncode, result.stdout) == (1, "")
     assert "nothing is published" in result.stderr
     assert "Traceback" not in result.stderr

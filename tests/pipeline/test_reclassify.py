@@ -15,6 +15,7 @@ from catalog_store.publisher import live_snapshot
 from catalog_store.reader import open_catalog
 from catalog_store.snapshot import MANIFEST
 from genre_rules.load import FOLDER
+from tests.commands import run_pipeline
 from tests.conftest import run_module
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def test_a_changed_rule_and_a_suggestion_reach_a_new_snapshot_and_linkage_stays_
     assert set(before.manifest.tables) - unchanged <= REMADE
     assert {"recording_member", "recording", "id_registry"} <= unchanged
 
-    run_module("pipeline", "reclassify", "--catalog", catalog)
+    run_pipeline("reclassify", "--catalog", catalog)
     again = live_snapshot(catalog)
     assert mains(again, "catalog_a", "Hip Hop") == {"Hip-Hop"}
     assert mains(again, "suggestion", "Gospel") == {"Gospel"}, "approved suggestions stay while no newer delivery says otherwise"
@@ -92,7 +93,7 @@ def test_tables_that_were_never_published_are_not_published_by_the_way(catalog: 
     rows = pl.read_parquet(part)
     part.unlink()
     rows.head(-1).write_parquet(part)
-    refused = run_module("pipeline", "reclassify", "--catalog", catalog, check=False)
+    refused = run_pipeline("reclassify", "--catalog", catalog, check=False)
     assert refused.returncode == 1
     assert f"table recording of the work folder is not that of the live snapshot {before.id}" in refused.stderr
     assert "Traceback" not in refused.stderr
@@ -103,7 +104,7 @@ def test_tables_with_columns_of_another_version_are_not_reclassified(catalog: Pa
     before = live_snapshot(catalog)
     other = msgspec.structs.replace(before.manifest, schema_version="0" * 16).sealed()
     (before.folder / MANIFEST).write_bytes(other.encode())
-    refused = run_module("pipeline", "reclassify", "--catalog", catalog, check=False)
+    refused = run_pipeline("reclassify", "--catalog", catalog, check=False)
     assert refused.returncode == 1
     assert f"the tables of the live snapshot {before.id} have other columns" in refused.stderr
     assert "run a whole build first" in refused.stderr
@@ -119,7 +120,7 @@ def test_ids_that_were_damaged_where_they_lie_are_not_published_anew(catalog: Pa
     working = catalog / "work" / "linkage" / "id_registry" / part.name
     working.unlink()
     working.hardlink_to(part)  # as a build leaves it
-    refused = run_module("pipeline", "reclassify", "--catalog", catalog, check=False)
+    refused = run_pipeline("reclassify", "--catalog", catalog, check=False)
     assert refused.returncode == 1
     assert "registry rebuild" in refused.stderr
     assert live_snapshot(catalog).id == before.id
@@ -128,9 +129,9 @@ def test_ids_that_were_damaged_where_they_lie_are_not_published_anew(catalog: Pa
 def test_broken_rules_leave_the_live_catalog_alone_and_say_why(catalog: Path, rules: Path, tmp_path: Path) -> None:
     before = live_snapshot(catalog).id
     (rules / "rules" / "rock.yaml").write_text("- id: x\n  match: [x]\n  emit: [Rokc]\n", encoding="utf-8")
-    refused = run_module("pipeline", "reclassify", "--catalog", catalog, "--rules", rules, check=False)
+    refused = run_pipeline("reclassify", "--catalog", catalog, "--rules", rules, check=False)
     assert refused.returncode == 1
     assert "rock.yaml:1: rule x: emits 'Rokc'" in refused.stderr
     assert live_snapshot(catalog).id == before
-    nowhere = run_module("pipeline", "reclassify", "--catalog", tmp_path / "nowhere", check=False)
+    nowhere = run_pipeline("reclassify", "--catalog", tmp_path / "nowhere", check=False)
     assert "no catalog at" in nowhere.stderr

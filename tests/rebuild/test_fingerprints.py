@@ -22,7 +22,8 @@ from pipeline.defs.snapshot_assets import RECOGNITION
 from pipeline.defs.table_steps import table_key
 from simulator import SimulationSettings, write_world
 from simulator.fingerprint_items import copied
-from tests.conftest import WORLD_RECORDINGS, run_module
+from tests.commands import run_pipeline
+from tests.conftest import WORLD_RECORDINGS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,7 +41,7 @@ def chosen(catalog: Path, name: str = "work/catalog") -> pl.DataFrame:
 
 
 def test_fingerprints_lead_to_the_recordings_they_are_of(built_world: BuiltWorld) -> None:
-    answer = json.loads(run_module("pipeline", "evaluate", "--catalog", built_world.catalog, "--truth", built_world.dumps).stdout)
+    answer = json.loads(run_pipeline("evaluate", "--catalog", built_world.catalog, "--truth", built_world.dumps).stdout)
     assert answer["fingerprints"]["fingerprints"] > 50
     assert answer["fingerprints"]["precision"] > 0.97
     assert answer["fingerprints"]["recall"] > 0.95

@@ -9,23 +9,25 @@ from typing import TYPE_CHECKING
 import duckdb
 import polars as pl
 
-from tests.conftest import BuiltWorld, run_module
+from tests.commands import run_pipeline
 from tests.rebuild.broken_dumps import truncate, without_checksums
 from tests.rebuild.nights import newest, table_hashes
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tests.conftest import BuiltWorld
+
 
 def test_the_same_input_gives_byte_identical_tables_in_another_folder(built_world: BuiltWorld, tmp_path: Path) -> None:
-    run_module("pipeline", "build", "--dumps", built_world.dumps, "--catalog", tmp_path / "catalog")
+    run_pipeline("build", "--dumps", built_world.dumps, "--catalog", tmp_path / "catalog")
     first, second = table_hashes(built_world.catalog), table_hashes(tmp_path / "catalog")
     assert len(first) > 20
     assert first == second
 
 
 def test_linkage_agrees_with_the_truth(built_world: BuiltWorld) -> None:
-    answer = json.loads(run_module("pipeline", "evaluate", "--catalog", built_world.catalog, "--truth", built_world.dumps).stdout)
+    answer = json.loads(run_pipeline("evaluate", "--catalog", built_world.catalog, "--truth", built_world.dumps).stdout)
     assert answer["precision"] > 0.99
     assert answer["recall"] > 0.9
     assert answer["mixed_clusters"] <= 5
@@ -49,7 +51,7 @@ def test_a_first_build_on_a_broken_dump_fails_with_the_file_named_and_publishes_
     shutil.copytree(built_world.dumps / "catalog_a", dumps / "catalog_a")
     without_checksums(newest(dumps, "catalog_a"))
     truncate(newest(dumps, "catalog_a"))
-    night = run_module("pipeline", "build", "--dumps", dumps, "--catalog", tmp_path / "catalog", check=False)
+    night = run_pipeline("build", "--dumps", dumps, "--catalog", tmp_path / "catalog", check=False)
     assert night.returncode == 1
     assert "releases.xml.gz" in night.stderr
     assert not (tmp_path / "catalog" / "current").exists()

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import polars as pl
 
-from tests.conftest import ROOT, run_module
+from pipeline.linkage.guards import guards_off
+from tests.commands import run_pipeline
 from tests.rebuild.nights import copy_of, newest
 
 if TYPE_CHECKING:
@@ -16,20 +15,12 @@ if TYPE_CHECKING:
 
     from tests.conftest import BuiltWorld
 
-GUARDS_OFF = """
-import sys
-from pipeline.__main__ import main
-from pipeline.linkage.guards import guards_off
-with guards_off():
-    sys.exit(main(sys.argv[1:]))
-"""
-
 
 def test_linkage_without_its_guards_is_not_published_and_the_message_says_what_to_do(built_world: BuiltWorld, tmp_path: Path) -> None:
     dumps, catalog = copy_of(built_world, tmp_path)
     live = (catalog / "current").readlink()
-    command = [sys.executable, "-c", GUARDS_OFF, "build", "--dumps", str(dumps), "--catalog", str(catalog)]
-    night = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300)
+    with guards_off():
+        night = run_pipeline("build", "--dumps", dumps, "--catalog", catalog, check=False)
     assert night.returncode == 1
     assert "check golden_pairs_hold of quality/build_figure failed" in night.stderr
     assert "code-of-miss-murder" in night.stderr
@@ -51,7 +42,7 @@ def test_a_platform_that_delivers_the_codes_of_other_songs_is_not_published(buil
     rows = pl.read_parquet(tracks)
     tracks.unlink()
     rows.with_columns(pl.col("external_id_isrc").shift(7)).write_parquet(tracks)
-    night = run_module("pipeline", "build", "--dumps", dumps, "--catalog", catalog, check=False)
+    night = run_pipeline("build", "--dumps", dumps, "--catalog", catalog, check=False)
     assert night.returncode == 1
     assert "no_jump_of_isrc_conflicts" in night.stderr
     assert "CATALOG_LARGEST_JUMP=1000" in night.stderr

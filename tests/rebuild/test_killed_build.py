@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from catalog_store import open_catalog
 from catalog_store.snapshot import verify
-from tests.conftest import ROOT, BuiltWorld, run_module
+from tests.commands import run_pipeline
+from tests.conftest import ROOT, BuiltWorld
 from tests.rebuild.nights import copy_of, table_hashes
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def test_a_build_killed_at_any_moment_leaves_the_catalog_readable_and_the_next_b
         with open_catalog(catalog) as opened:
             assert opened.genres()
     assert half_written(catalog), "killed before anything was there to be cleared"
-    run_module("pipeline", "build", "--dumps", dumps, "--catalog", catalog)
+    run_pipeline("build", "--dumps", dumps, "--catalog", catalog)
     assert (catalog / "current").readlink() != live
     assert table_hashes(catalog) == before
     assert half_written(catalog) == []

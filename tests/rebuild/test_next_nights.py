@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.conftest import BuiltWorld, run_module
+from tests.commands import run_pipeline
 from tests.rebuild.broken_dumps import empty_files, truncate, without_checksums, wrong_schema
 from tests.rebuild.nights import copy_of, newest, published_copy, table_hashes
 
 if TYPE_CHECKING:
     from pathlib import Path
     from subprocess import CompletedProcess
+
+    from tests.conftest import BuiltWorld
 
 SPOILT = {"catalog_a": truncate, "catalog_b": wrong_schema, "streamsvc_c": empty_files}
 
@@ -23,7 +25,7 @@ SPOILT = {"catalog_a": truncate, "catalog_b": wrong_schema, "streamsvc_c": empty
 def second_night(built_world: BuiltWorld, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, CompletedProcess[str]]:
     """A catalog that was built once more from the same dumps, and what the build said."""
     dumps, catalog = copy_of(built_world, tmp_path_factory.mktemp("second"))
-    return catalog, run_module("pipeline", "build", "--dumps", dumps, "--catalog", catalog)
+    return catalog, run_pipeline("build", "--dumps", dumps, "--catalog", catalog)
 
 
 def test_a_second_build_keeps_every_id_and_every_byte(built_world: BuiltWorld, second_night: tuple[Path, CompletedProcess[str]]) -> None:
@@ -36,11 +38,11 @@ def test_a_second_build_keeps_every_id_and_every_byte(built_world: BuiltWorld, s
 def test_rollback_makes_the_earlier_snapshot_live_again(second_night: tuple[Path, CompletedProcess[str]], tmp_path: Path) -> None:
     catalog = tmp_path / "catalog"
     shutil.copytree(second_night[0], catalog, symlinks=True)
-    listed = [json.loads(line) for line in run_module("pipeline", "snapshots", "--catalog", catalog).stdout.splitlines()]
+    listed = [json.loads(line) for line in run_pipeline("snapshots", "--catalog", catalog).stdout.splitlines()]
     assert [snapshot["is_current"] for snapshot in listed] == [False, True]
-    run_module("pipeline", "rollback", "--catalog", catalog, "--to", listed[0]["id"])
+    run_pipeline("rollback", "--catalog", catalog, "--to", listed[0]["id"])
     assert (catalog / "current").resolve().name == listed[0]["id"]
-    refused = run_module("pipeline", "rollback", "--catalog", catalog, "--to", "nonsense", check=False)
+    refused = run_pipeline("rollback", "--catalog", catalog, "--to", "nonsense", check=False)
     assert refused.returncode == 1
     assert "nonsense" in refused.stderr
 
@@ -53,7 +55,7 @@ def test_broken_new_dumps_leave_the_last_good_ones_in_use(built_world: BuiltWorl
         without_checksums(bad)
         spoil(bad)
     before = table_hashes(catalog)
-    night = run_module("pipeline", "build", "--dumps", dumps, "--catalog", catalog)
+    night = run_pipeline("build", "--dumps", dumps, "--catalog", catalog)
     broken = {platform for platform in SPOILT for line in night.stderr.splitlines() if f" {platform}: " in line and "broken" in line}
     assert broken == set(SPOILT), night.stderr
     assert table_hashes(catalog) == before
@@ -69,7 +71,7 @@ def shrunken(built_world: BuiltWorld, tmp_path: Path) -> tuple[Path, Path]:
 def test_a_catalog_that_shrank_is_not_published(shrunken: tuple[Path, Path]) -> None:
     catalog, dumps = shrunken
     live = (catalog / "current").readlink()
-    night = run_module("pipeline", "build", "--dumps", dumps, "--catalog", catalog, check=False)
+    night = run_pipeline("build", "--dumps", dumps, "--catalog", catalog, check=False)
     assert night.returncode == 1
     assert "catalog_did_not_shrink" in night.stderr
     assert (catalog / "current").readlink() == live
@@ -79,5 +81,5 @@ def test_a_catalog_that_shrank_is_not_published(shrunken: tuple[Path, Path]) -> 
 def test_a_catalog_that_shrank_is_published_when_told_so(shrunken: tuple[Path, Path]) -> None:
     catalog, dumps = shrunken
     live = (catalog / "current").readlink()
-    run_module("pipeline", "build", "--dumps", dumps, "--catalog", catalog, CATALOG_LARGEST_SHRINK="1")
+    run_pipeline("build", "--dumps", dumps, "--catalog", catalog, CATALOG_LARGEST_SHRINK="1")
     assert (catalog / "current").readlink() != live

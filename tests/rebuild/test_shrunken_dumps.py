@@ -8,13 +8,15 @@ import duckdb
 import polars as pl
 import pytest
 
-from tests.conftest import BuiltWorld, run_module
+from tests.commands import run_pipeline
 from tests.rebuild.broken_dumps import without_checksums
 from tests.rebuild.nights import copy_of, newest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from tests.conftest import BuiltWorld
 
 
 def deliver(dumps: Path, platform: str, alter: Callable[[pl.DataFrame], pl.DataFrame], name: str) -> None:
@@ -45,7 +47,7 @@ def test_a_dump_with_renamed_columns_or_an_empty_main_table_keeps_the_last_good_
     deliver(dumps, "streamsvc_b", lambda rows: rows.rename({"isrc": "isrcCode", "durationInMillis": "duration"}), "song")
     deliver(dumps, "streamsvc_a", lambda rows: rows.clear(), "tracks")
 
-    night = run_module("pipeline", "build", "--dumps", dumps, "--catalog", catalog)
+    night = run_pipeline("build", "--dumps", dumps, "--catalog", catalog)
     said = [line for line in night.stderr.splitlines() if "warning: " in line]
     assert any("streamsvc_b" in line and "2031-01-01" in line and "isrc" in line and "stay in use" in line for line in said), night.stderr
     assert any("streamsvc_a" in line and "2031-01-01" in line and "stay in use" in line for line in said), night.stderr
@@ -55,7 +57,7 @@ def test_a_dump_with_renamed_columns_or_an_empty_main_table_keeps_the_last_good_
     assert page.count("found broken") >= 2
     assert old.name in page
 
-    again = run_module("pipeline", "build", "--dumps", dumps, "--catalog", catalog)
+    again = run_pipeline("build", "--dumps", dumps, "--catalog", catalog)
     assert "streamsvc_b: dump 2031-01-01 (found broken" in again.stderr
     assert counted(catalog) == before
 
@@ -65,12 +67,12 @@ def test_a_real_shrink_goes_through_once_with_the_setting_that_is_named(built_wo
     dumps, catalog = copy_of(built_world, tmp_path)
     before = counted(catalog)
     deliver(dumps, "streamsvc_a", lambda rows: rows.with_columns(pl.lit(None, pl.String).alias("external_id_isrc")), "tracks")
-    night = run_module("pipeline", "build", "--dumps", dumps, "--catalog", catalog)
+    night = run_pipeline("build", "--dumps", dumps, "--catalog", catalog)
     assert "CATALOG_LARGEST_LOSS=1" in night.stderr
     assert counted(catalog) == before
-    asked = run_module("pipeline", "build", "--dumps", dumps, "--catalog", catalog, CATALOG_LARGEST_LOSS="1")
+    asked = run_pipeline("build", "--dumps", dumps, "--catalog", catalog, CATALOG_LARGEST_LOSS="1")
     assert "streamsvc_a: staged" in asked.stderr
     assert "newest_dump" not in asked.stderr
     assert counted(catalog)["codes"] < before["codes"]
-    next_night = run_module("pipeline", "build", "--dumps", dumps, "--catalog", catalog)
+    next_night = run_pipeline("build", "--dumps", dumps, "--catalog", catalog)
     assert "streamsvc_a: unchanged" in next_night.stderr

@@ -16,8 +16,10 @@ import pytest
 
 from catalog_store.publisher import live_snapshot
 from catalog_store.snapshot import verify
+from tests.commands import run_pipeline
 from tests.conftest import ROOT, run_module
 from tests.rebuild.nights import copy_of, table_hashes
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,35 +29,26 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def started(*arguments: str | Path, **environment: str) -> Iterator[subprocess.Popen[str]]:
-    """A command of its own process group, killed at the end."""
+def started(log: Path, *arguments: str | Path, **environment: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A command of its own process group, killed at the end. What it says is in `log`: a pipe that nobody reads would hold it up."""
     command = [sys.executable, "-m", *map(str, arguments)]
-    options = {"cwd": ROOT, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True, "start_new_session": True}
-    with subprocess.Popen(command, env={**os.environ, **environment}, **options) as process:  # type: ignore[call-overload]
-        try:
-            yield process
-        finally:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
+    with log.open("wb") as said:
+        process = subprocess.Popen(
+            command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=said, start_new_session=True, env={**os.environ, **environment}
+        )
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
 
-def claim_of(catalog: Path) -> dict[str, str]:
+def claim_of(catalog: Path, process: subprocess.Popen[bytes]) -> dict[str, str]:
     """What the record says, as soon as there is one."""
-    for _ in range(1200):
-        if (catalog / ".claim.json").exists():
-            record: dict[str, str] = json.loads((catalog / ".claim.json").read_text())
-            return record
-        time.sleep(0.1)
-    raise AssertionError("nobody claimed the catalog")
-
-
-def wait_for(process: subprocess.Popen[str], words: str) -> None:
-    said = []
-    for line in process.stderr or ():
-        said.append(line)
-        if words in line:
-            return
-    raise AssertionError(f"never said {words!r}: {said[-20:]}")
+    until((catalog / ".claim.json").exists, "a claim", process)
+    record: dict[str, str] = json.loads((catalog / ".claim.json").read_text())
+    return record
 
 
 def job(name: str) -> list[str]:
@@ -68,11 +61,12 @@ def test_commands_and_jobs_are_refused_while_a_build_runs_and_reclassifying_afte
     dumps, catalog = copy_of(built_world, tmp_path)
     live = live_snapshot(catalog).id
     places = {"CATALOG_ROOT": str(catalog), "CATALOG_DUMPS": str(dumps), "DAGSTER_HOME": str(tmp_path)}
-    with started("pipeline", "build", "--dumps", dumps, "--catalog", catalog) as build:
-        wait_for(build, "recordings: ")
+    log = tmp_path / "log"
+    with started(log, "pipeline", "build", "--dumps", dumps, "--catalog", catalog) as build:
+        until(lambda: "recordings: " in log.read_text(), "the step", build)
         os.killpg(build.pid, signal.SIGSTOP)
         commands = [("rollback", "--to", live), ("registry", "rebuild")]
-        said = [run_module("pipeline", *command, "--catalog", catalog, check=False) for command in commands]
+        said = [run_pipeline(*command, "--catalog", catalog, check=False) for command in commands]
         for refused in (*said, run_module(*job("reclassify"), check=False, **places)):
             assert refused.returncode == 1
             assert f"another build is running in {catalog}: python -m pipeline build (run " in refused.stderr
@@ -88,8 +82,8 @@ def test_commands_and_jobs_are_refused_while_a_build_runs_and_reclassifying_afte
 def test_a_build_is_refused_while_a_job_of_dagster_runs_and_takes_over_when_it_was_killed(built_world: BuiltWorld, tmp_path: Path) -> None:
     dumps, catalog = copy_of(built_world, tmp_path)
     places = {"CATALOG_ROOT": str(catalog), "CATALOG_DUMPS": str(dumps), "DAGSTER_HOME": str(tmp_path)}
-    with started(*job("reclassify"), **places) as run:
-        holder = claim_of(catalog)
+    with started(tmp_path / "log", *job("reclassify"), **places) as run:
+        holder = claim_of(catalog, run)
         os.killpg(run.pid, signal.SIGSTOP)
         refused = run_module("pipeline", "build", "--dumps", dumps, "--catalog", catalog, check=False)
         assert refused.returncode == 1
@@ -114,8 +108,8 @@ def test_steps_of_one_run_work_side_by_side_in_processes_of_their_own_and_others
         monkeypatch.setenv(name, value)
     module = ["dagster", "job", "execute", "-m", "tests.pipeline.defs.side_by_side", "-j", "nightly_build"]
     refusals = 0
-    with started(*module, **places) as run:
-        holder = claim_of(catalog)
+    with started(tmp_path / "log", *module, **places) as run:
+        holder = claim_of(catalog, run)
         assert holder["executor"]["pid"] == run.pid  # type: ignore[index]
         while run.poll() is None:  # in steps and between them
             refused = run_module("pipeline", "rollback", "--catalog", catalog, "--to", live, check=False)

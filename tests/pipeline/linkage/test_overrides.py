@@ -24,7 +24,7 @@ from pipeline.linkage.overrides import (
     load_overrides,
     report_overrides,
 )
-from tests.conftest import run_module
+from tests.commands import run_pipeline
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -206,7 +206,7 @@ def test_the_command_says_what_the_live_snapshot_lacks_and_what_it_treats_otherw
 def test_checking_against_a_folder_without_a_catalog_names_the_folder(tmp_path: Path) -> None:
     (tmp_path / "overrides.yaml").write_text("")
     (tmp_path / "none").mkdir()
-    result = run_module("pipeline", "overrides", "--check", tmp_path / "overrides.yaml", "--catalog", tmp_path / "none", check=False)
+    result = run_pipeline("overrides", "--check", tmp_path / "overrides.yaml", "--catalog", tmp_path / "none", check=False)
     assert result.returncode == 1
     assert f"no table at {tmp_path / 'none'}" in result.stderr
     assert json.loads(result.stdout)["entries"] == 0

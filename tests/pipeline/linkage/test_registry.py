@@ -22,7 +22,7 @@ from pipeline.linkage.registry import (
     save_assignment,
 )
 from pipeline.paths import BuildPaths
-from tests.conftest import run_module
+from tests.commands import run_pipeline
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -183,7 +183,7 @@ def test_a_build_on_a_lost_registry_stops_names_the_command_and_goes_on_after_it
 
     with pytest.raises(RegistryError, match=rf"two has no usable id registry .*registry rebuild --catalog {paths.root}"):
         require_registry(paths)
-    facts = json.loads(run_module("pipeline", "registry", "rebuild", "--catalog", paths.root).stdout)
+    facts = json.loads(run_pipeline("registry", "rebuild", "--catalog", paths.root).stdout)
     assert {"snapshot": "two", "rebuilt": True, "recording": 4, "artist": 4}.items() <= facts.items()
     require_registry(paths)
     assert ids(paths, "recording") == {"a": 1, "b": 1, "c": 1, "d": 3}
@@ -212,7 +212,7 @@ def test_a_snapshot_that_lost_its_members_too_cannot_give_a_registry(paths: Buil
     publish(paths, "one")
     for name in ("id_registry", "label_source"):
         damage(paths.snapshots / "one" / "tables" / name, "lost")
-    refused = run_module("pipeline", "registry", "rebuild", "--catalog", paths.root, check=False)
+    refused = run_pipeline("registry", "rebuild", "--catalog", paths.root, check=False)
     assert refused.returncode == 1
     assert "table label_source is damaged too" in refused.stderr
     assert "roll back to another snapshot" in refused.stderr
