@@ -6,7 +6,7 @@ import json
 import shutil
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 import polars as pl
@@ -38,6 +38,30 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return make_tables(tmp_path_factory.mktemp("small"), 20)
+
+
+class PublishEarlier(Protocol):
+    """Lays down a catalog into which these snapshots were published, one after the other: what comes before a test begins."""
+
+    def __call__(self, root: Path, *names: str, recording: int = 21) -> None: ...
+
+
+@pytest.fixture(scope="module")
+def publish_earlier(small: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> PublishEarlier:
+    """Publishes each series once, upon the series that lacks the last one, and copies it: half a second a snapshot."""
+    made: dict[tuple[int | str, ...], Path] = {}
+
+    def lay_down(root: Path, *names: str, recording: int = 21) -> None:
+        series = (recording, *names)
+        if series not in made:
+            place = tmp_path_factory.mktemp("earlier")
+            if names[1:]:
+                lay_down(place, *names[:-1], recording=recording)
+            publish(small, place, snapshot_id=names[-1], next_ids={"recording": recording})
+            made[series] = place
+        shutil.copytree(made[series], root, symlinks=True, dirs_exist_ok=True)
+
+    return lay_down
 
 
 def ids(root: Path) -> list[str]:
@@ -116,13 +140,14 @@ def test_index_of_fingerprints_is_taken_along_with_its_folders(small: dict[str, 
     assert {"serving/recognition/layout.json", "serving/recognition/segments/0"} <= {file.path for file in verify(snapshot.folder).serving}
 
 
-def test_a_manifest_without_attachments_is_still_read(small: dict[str, Path], tmp_path: Path) -> None:
-    snapshot = publish(small, tmp_path, snapshot_id="a", next_ids={})
-    manifest = snapshot.folder / MANIFEST
+def test_a_manifest_without_attachments_is_still_read(publish_earlier: PublishEarlier, tmp_path: Path) -> None:
+    publish_earlier(tmp_path, "a")
+    folder = tmp_path / "snapshots" / "a"
+    manifest = folder / MANIFEST
     older = json.loads(manifest.read_text())
     del older["attachments"]
     manifest.write_text(json.dumps(older))
-    assert verify(snapshot.folder).attachments == ()
+    assert verify(folder).attachments == ()
 
 
 def test_same_tables_and_id_give_the_same_bytes(small: dict[str, Path], tmp_path: Path) -> None:
@@ -151,8 +176,8 @@ def test_parts_are_copied_where_links_are_impossible(small: dict[str, Path], tmp
     assert parts(small["recording"])[0].read_bytes() == parts(snapshot.folder / "tables" / "recording")[0].read_bytes()
 
 
-def test_a_snapshot_is_never_overwritten(small: dict[str, Path], tmp_path: Path) -> None:
-    publish(small, tmp_path, snapshot_id="a", next_ids={})
+def test_a_snapshot_is_never_overwritten(small: dict[str, Path], publish_earlier: PublishEarlier, tmp_path: Path) -> None:
+    publish_earlier(tmp_path, "a")
     with pytest.raises(SnapshotExistsError, match="publish under another id"):
         publish(small, tmp_path, snapshot_id="a", next_ids={})
 
@@ -170,8 +195,10 @@ def test_missing_and_unpublishable_tables_are_named(small: dict[str, Path], tmp_
         publish(tables, tmp_path, snapshot_id="a", next_ids={})
 
 
-def test_a_failed_publish_keeps_the_old_catalog_and_the_next_one_is_clean(small: dict[str, Path], tmp_path: Path) -> None:
-    publish(small, tmp_path, snapshot_id="a", next_ids={})
+def test_a_failed_publish_keeps_the_old_catalog_and_the_next_one_is_clean(
+    small: dict[str, Path], publish_earlier: PublishEarlier, tmp_path: Path
+) -> None:
+    publish_earlier(tmp_path, "a")
     broken = tmp_path / "broken"
     broken.mkdir()
     (broken / "part-00000.parquet").write_bytes(b"no parquet")
@@ -183,8 +210,8 @@ def test_a_failed_publish_keeps_the_old_catalog_and_the_next_one_is_clean(small:
     assert sorted(path.name for path in (tmp_path / "snapshots").iterdir()) == ["a", "b"]
 
 
-def test_only_one_process_publishes_at_a_time(small: dict[str, Path], tmp_path: Path) -> None:
-    publish(small, tmp_path, snapshot_id="a", next_ids={})
+def test_only_one_process_publishes_at_a_time(small: dict[str, Path], publish_earlier: PublishEarlier, tmp_path: Path) -> None:
+    publish_earlier(tmp_path, "a")
     with (tmp_path / ".publish.lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         for act in (
@@ -197,9 +224,8 @@ def test_only_one_process_publishes_at_a_time(small: dict[str, Path], tmp_path: 
     rollback(tmp_path, "a")
 
 
-def test_rollback_goes_back_and_forth(small: dict[str, Path], tmp_path: Path) -> None:
-    for name in ("a", "b"):
-        publish(small, tmp_path, snapshot_id=name, next_ids={})
+def test_rollback_goes_back_and_forth(publish_earlier: PublishEarlier, tmp_path: Path) -> None:
+    publish_earlier(tmp_path, "a", "b")
     assert rollback(tmp_path, "a").is_current
     assert live(tmp_path) == "a"
     assert [snapshot.is_current for snapshot in snapshots(tmp_path)] == [True, False]
@@ -207,9 +233,8 @@ def test_rollback_goes_back_and_forth(small: dict[str, Path], tmp_path: Path) ->
     assert live(tmp_path) == "b"
 
 
-def test_rollback_refuses_unknown_and_damaged_snapshots(small: dict[str, Path], tmp_path: Path) -> None:
-    for name in ("a", "b"):
-        publish(small, tmp_path, snapshot_id=name, next_ids={})
+def test_rollback_refuses_unknown_and_damaged_snapshots(publish_earlier: PublishEarlier, tmp_path: Path) -> None:
+    publish_earlier(tmp_path, "a", "b")
     with pytest.raises(NoSnapshotError, match=r"'c'.*there are a, b"):
         rollback(tmp_path, "c")
     with pytest.raises(NoSnapshotError):
@@ -273,10 +298,9 @@ def set_clock(monkeypatch: pytest.MonkeyPatch, year: int) -> None:
     monkeypatch.setattr(publisher, "datetime", Clock)
 
 
-def test_an_id_that_was_given_before_gets_a_number(small: dict[str, Path], tmp_path: Path) -> None:
+def test_an_id_that_was_given_before_gets_a_number(publish_earlier: PublishEarlier, tmp_path: Path) -> None:
     assert unused_id(tmp_path, "a") == "a"
-    for name in ("a", "a-2", "c"):
-        publish(small, tmp_path, snapshot_id=name, next_ids={})
+    publish_earlier(tmp_path, "a", "a-2", "c")
     assert prune(tmp_path, 1) == ["a", "a-2"]
     assert unused_id(tmp_path, "c") == "c-2"
     assert unused_id(tmp_path, "a") == "a-3", "callers may still ask what changed since the one that was pruned"
@@ -289,9 +313,10 @@ def damage(path: Path, text: bytes, instead: bytes) -> None:
     path.write_bytes(content.replace(text, instead, 1))
 
 
-def test_a_damaged_manifest_of_an_old_snapshot_stops_no_publish_and_no_id_is_given_again(small: dict[str, Path], tmp_path: Path) -> None:
-    for name in ("a", "b", "c"):
-        publish(small, tmp_path, snapshot_id=name, next_ids={"recording": 5})
+def test_a_damaged_manifest_of_an_old_snapshot_stops_no_publish_and_no_id_is_given_again(
+    small: dict[str, Path], publish_earlier: PublishEarlier, tmp_path: Path
+) -> None:
+    publish_earlier(tmp_path, "a", "b", "c", recording=5)
     rollback(tmp_path, "a")
     (tmp_path / "snapshots" / "c" / MANIFEST).write_bytes(b"{")
     (tmp_path / "snapshots" / "b" / MANIFEST).unlink()
@@ -303,9 +328,8 @@ def test_a_damaged_manifest_of_an_old_snapshot_stops_no_publish_and_no_id_is_giv
     assert live(tmp_path) == "d"
 
 
-def test_a_snapshot_of_which_nothing_can_be_read_is_named(small: dict[str, Path], tmp_path: Path) -> None:
-    for name in ("a", "b"):
-        publish(small, tmp_path, snapshot_id=name, next_ids={})
+def test_a_snapshot_of_which_nothing_can_be_read_is_named(small: dict[str, Path], publish_earlier: PublishEarlier, tmp_path: Path) -> None:
+    publish_earlier(tmp_path, "a", "b")
     (tmp_path / "snapshots" / "a" / MANIFEST).write_bytes(b"{")
     shutil.rmtree(tmp_path / "snapshots" / "a" / "tables" / "artist")
     with pytest.raises(SnapshotInvalidError, match=r"snapshots/a has neither .* restore its manifest.json from a backup"):
@@ -330,9 +354,8 @@ def test_rollback_reads_the_files_through_unless_told_not_to(small: dict[str, Pa
 
 
 @pytest.mark.parametrize("contents", [True, False])
-def test_rollback_refuses_a_manifest_that_breaks_its_seal(small: dict[str, Path], tmp_path: Path, *, contents: bool) -> None:
-    for name in ("a", "b"):
-        publish(small, tmp_path, snapshot_id=name, next_ids={"recording": 21})
+def test_rollback_refuses_a_manifest_that_breaks_its_seal(publish_earlier: PublishEarlier, tmp_path: Path, *, contents: bool) -> None:
+    publish_earlier(tmp_path, "a", "b")
     damage(tmp_path / "snapshots" / "a" / MANIFEST, b'"recording": 21', b'"recording": 20')
     with pytest.raises(SnapshotInvalidError, match=r"a/manifest\.json is damaged, it breaks its seal"):
         rollback(tmp_path, "a", contents=contents)
@@ -352,8 +375,8 @@ def test_nothing_is_made_where_there_is_no_catalog(tmp_path: Path) -> None:
     assert not nowhere.exists()
 
 
-def test_a_reader_outlives_the_removal_of_its_snapshot(small: dict[str, Path], tmp_path: Path) -> None:
-    publish(small, tmp_path, snapshot_id="a", next_ids={})
+def test_a_reader_outlives_the_removal_of_its_snapshot(small: dict[str, Path], publish_earlier: PublishEarlier, tmp_path: Path) -> None:
+    publish_earlier(tmp_path, "a")
     with open_catalog(tmp_path) as catalog:
         publish(small, tmp_path, snapshot_id="b", next_ids={})
         assert prune(tmp_path, 1) == ["a"]
@@ -362,16 +385,16 @@ def test_a_reader_outlives_the_removal_of_its_snapshot(small: dict[str, Path], t
         assert catalog.search(artist="Velvet Foxes", title="Midnight Running").hits
 
 
-def test_the_root_can_be_moved(small: dict[str, Path], tmp_path: Path) -> None:
-    publish(small, tmp_path / "here", snapshot_id="a", next_ids={})
+def test_the_root_can_be_moved(publish_earlier: PublishEarlier, tmp_path: Path) -> None:
+    publish_earlier(tmp_path / "here", "a")
     (tmp_path / "here").rename(tmp_path / "there")
     assert live(tmp_path / "there") == "a"
 
 
 def test_a_snapshot_killed_between_its_two_renames_leaves_its_id_free(
-    small: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    small: dict[str, Path], publish_earlier: PublishEarlier, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    publish(small, tmp_path, snapshot_id="a", next_ids={})
+    publish_earlier(tmp_path, "a")
 
     def killed(_root: Path, _link: Path) -> None:
         raise KeyboardInterrupt
