@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from pipeline.linkage.guards import guards_off
+from pipeline.linkage.guards import disable_guards
 from tests.commands import run_pipeline
 from tests.rebuild.nights import copy_of, newest
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def test_linkage_without_its_guards_is_not_published_and_the_message_says_what_to_do(built_world: BuiltWorld, tmp_path: Path) -> None:
     dumps, catalog = copy_of(built_world, tmp_path)
     live = (catalog / "current").readlink()
-    with guards_off():
+    with disable_guards():
         night = run_pipeline("build", "--dumps", dumps, "--catalog", catalog, check=False)
     assert night.returncode == 1
     assert "check golden_pairs_hold of quality/build_figure failed" in night.stderr
