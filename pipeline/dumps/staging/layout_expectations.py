@@ -12,16 +12,18 @@ import re
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
-import polars as pl
+import pyarrow as pa
 
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.staging.data_drift import falls_short
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
+
+    import polars as pl
 
     from pipeline.dumps.staging.staging_profile import Profile
 
@@ -113,7 +115,7 @@ class MemberCensus:
         counts: Counter[str] = Counter({RECORDS: sample.height})
         for name in self._columns:
             if name in sample.columns:
-                _count(sample[name], name, counts)
+                _count(sample[name].to_arrow(), name, counts)
         if self._known is None:
             self._known = {name.lower() for name in counts}
         _add(self._profile, self._part, counts, ())
@@ -140,21 +142,21 @@ class MemberCensus:
         _add(self._profile, self._part, {}, new)
 
 
-def _count(values: pl.Series, path: str, counts: Counter[str]) -> None:
-    """Values of one member, and of the members in it; of a list its entries."""
-    there = values.drop_nulls()
-    counts[path] += there.len()
-    if isinstance(there.dtype, pl.List):
-        entries = there.head(SAMPLED_ROWS).explode(empty_as_null=False, keep_nulls=False)
-        if isinstance(entries.dtype, pl.Struct):
-            _count_fields(entries, path, counts)
-    elif isinstance(there.dtype, pl.Struct):
-        _count_fields(there, path, counts)
+def _count(values: pa.Array[Any], path: str, counts: Counter[str]) -> None:
+    """Count the values of one member that are not null, and of the members in it; of a list its entries.
 
-
-def _count_fields(entries: pl.Series, path: str, counts: Counter[str]) -> None:
-    for field in entries.dtype.fields if isinstance(entries.dtype, pl.Struct) else ():
-        _count(entries.struct.field(field.name), f"{path}.{field.name}", counts)
+    Arrow arrays, because each step of a Polars series starts a query: on small documents that was a quarter of the CPU of staging.
+    """
+    counts[path] += len(values) - values.null_count
+    if not pa.types.is_nested(values.type):
+        return
+    there = values.drop_null() if values.null_count else values
+    if isinstance(there, pa.LargeListArray | pa.ListArray):
+        entries = there[:SAMPLED_ROWS].flatten()
+        there = entries.drop_null() if entries.null_count else entries
+    if isinstance(there, pa.StructArray):
+        for index in range(there.type.num_fields):
+            _count(there.field(index), f"{path}.{there.type.field(index).name}", counts)
 
 
 def _paths(value: object, path: str, found: dict[str, str], depth: int) -> None:
