@@ -53,7 +53,10 @@ class Target:
 TARGETS = {
     "linkage": Target(("pipeline/linkage",), ("tests/pipeline/linkage",)),
     "name_keys": Target(("catalog_store/name_keys",), ("tests/catalog_store/name_keys",)),
-    "rerank": Target(("catalog_store/search/reranker.py",), ("tests/catalog_store/search/test_reranker.py",)),
+    "rerank": Target(
+        ("catalog_store/search/reranker.py",),
+        tuple(f"tests/catalog_store/search/test_{name}.py" for name in ("reranker", "reranker_limits")),
+    ),
     "genre_rules": Target(("genre_rules",), ("tests/genre_rules",)),
     "ledger": Target(("account_store/ledger",), ("tests/account_store/ledger",)),
     "landing": Target(
