@@ -9,6 +9,9 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sqlalchemy import StaticPool, create_engine, select
 
 from account_store.database import parse_url
 from account_store.errors import IdempotencyKeyReusedError, KeyRevokedError, UnavailableError
@@ -16,7 +19,9 @@ from account_store.ledger import batch_collector, ledger, ledger_database, write
 from account_store.ledger.batch_collector import BatchCollector
 from account_store.ledger.ledger_database import InDoubtError, LedgerDatabase
 from account_store.ledger.operations import Charge, Kind, Operation, Reservation
+from account_store.ledger.reservations import expire_reservations
 from account_store.ledger.writer import Writer
+from account_store.schema import credit_day, credit_month, credit_reservation, replay
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -252,6 +257,7 @@ def test_of_two_reservations_under_one_key_the_first_settled_is_paid() -> None:
     assert (first, second) == (Charge(1, 10, 5, 15, ALLOWED, DAY), Charge(1, 10, 5, 10, ALLOWED, DAY, is_replay=True))
     assert books.apply([operation(Kind.SETTLE, 0, reservation_id="c", **named)], NOW) == [Charge(1, 10, 0, 5, ALLOWED, DAY)]
     assert (books.days, books.keys[1, "k"]["granted"]) == ({(1, DAY, 10): (5, 1)}, 5)
+    assert books.keys[1, "k"]["unix"] == UNIX + 24 * 60 * 60
 
 
 def test_revoked_key_takes_nothing_and_the_others_keep_their_places() -> None:
@@ -516,6 +522,72 @@ def test_database_that_fell_silent_in_a_batch_is_connected_anew(subject: Writer,
     run_until_closed(subject, monkeypatch, silent, fresh)
     assert [granted(results) for results in heard] == [[3, UnavailableError], [1]]
     assert (silent.is_closed, fresh.is_closed) == (True, True)
+
+
+@pytest.mark.parametrize(("moments", "sweeps"), [([0, 299, 299], 0), ([0, 300, 300], 1), ([0, 600, 601, 900, 900], 2)])
+def test_sweep_comes_when_its_time_has_come_and_is_put_off_from_then(
+    subject: Writer, monkeypatch: pytest.MonkeyPatch, moments: list[int], sweeps: int
+) -> None:
+    swept: list[float] = []
+    now = 0.0
+    left = [float(moment) for moment in moments[1:]]
+
+    def fill_batch(_seconds: float) -> bool:
+        nonlocal now
+        now = left.pop(0)
+        return bool(left)
+
+    monkeypatch.setattr(writer, "time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr(writer, "connect_ledger", lambda _url: Books())
+    monkeypatch.setattr(subject, "_fill_batch", fill_batch)
+    monkeypatch.setattr(subject, "_sweep", lambda: swept.append(now))
+    subject._commit_until_closed()
+    assert len(swept) == sweeps
+
+
+# --- reservations that expire ---
+
+
+held_rows = st.lists(
+    st.tuples(st.integers(1, 2), st.integers(1, 2), st.sampled_from(["2026-10-31", DAY]), st.integers(1, 9), st.integers(899, 901)),
+    max_size=6,
+)
+
+
+@settings(max_examples=30, deadline=None)
+@given(held_rows)
+def test_expired_reservations_go_back_to_their_month_day_and_key(rows: list[tuple[int, int, str, int, int]]) -> None:
+    engine = create_engine("sqlite://", poolclass=StaticPool)
+    for table in (credit_month, credit_day, credit_reservation, replay):
+        table.create(engine, checkfirst=False)
+    days = {(account, day, key): (100, 10) for account in (1, 2) for day in ("2026-10-31", DAY) for key in (1, 2)}
+    months = {(account, day[:7]): 500 for account, day, _ in days}
+    with engine.begin() as connection:
+        connection.execute(
+            credit_month.insert(), [{"account_id": a, "month": m, "used": used, "allowed": 900} for (a, m), used in months.items()]
+        )
+        names = ("account_id", "day", "key_id", "credits", "requests")
+        connection.execute(credit_day.insert(), [dict(zip(names, (*place, *counts), strict=True)) for place, counts in days.items()])
+        for number, (account, key, day, credits_, age) in enumerate(rows):
+            row = {"reservation_id": str(number), "account_id": account, "key_id": key, "day": day, "credits": credits_}
+            connection.execute(credit_reservation.insert(), row | {"created_unix": UNIX - age})
+        for number in (-1, 0, 1):
+            key_row = {"account_id": 1, "idempotency_key": str(number), "request_hash": "", "granted": 1, "day": DAY}
+            connection.execute(replay.insert(), key_row | {"expires_unix": UNIX + number})
+    expired = [row for row in rows if row[4] >= 900]
+    assert expire_reservations(engine, NOW) == len(expired)
+    for account, key, day, credits_, _ in expired:
+        months[account, day[:7]] -= credits_
+        counts = days[account, day, key]
+        days[account, day, key] = counts[0] - credits_, counts[1] - 1
+    with engine.connect() as connection:
+        columns = (credit_day.c.account_id, credit_day.c.day, credit_day.c.key_id, credit_day.c.credits, credit_day.c.requests)
+        assert {tuple(row[:3]): tuple(row[3:]) for row in connection.execute(select(*columns))} == days
+        used = connection.execute(select(credit_month.c.account_id, credit_month.c.month, credit_month.c.used))
+        assert {(row[0], row[1]): row[2] for row in used} == months
+        left = connection.execute(select(credit_reservation.c.reservation_id)).scalars().all()
+        assert sorted(left) == [str(number) for number, row in enumerate(rows) if row[4] < 900]
+        assert connection.execute(select(replay.c.idempotency_key)).scalars().all() == ["1"]
 
 
 # --- the collector of an event loop ---
