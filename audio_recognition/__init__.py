@@ -1,1 +1,1 @@
-"""Names the recording in a piece of audio: decode, fingerprint, index, match. Knows nothing of HTTP, streams or credits."""
+"""Recognition of the recording in a piece of audio: decode, fingerprint, index, match. HTTP, streams and credits do not belong here."""

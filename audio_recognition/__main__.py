@@ -1,4 +1,4 @@
-"""`python -m audio_recognition matcher`: the matcher process by itself, for those who ask it over its socket."""
+"""`python -m audio_recognition matcher`: the matcher process alone, for clients of its socket."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ METRICS_VARIABLE = "COMPANION_METRICS"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Serve until stopped; exit code 1 when it cannot."""
+    """Serve until stopped; return exit code 1 when it cannot."""
     options = vars(_parser().parse_args(arguments))
     options.pop("command")
     log_json(options.pop("log_level"))

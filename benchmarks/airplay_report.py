@@ -63,7 +63,7 @@ class Asked:
 
 
 def plays(options: argparse.Namespace, recordings: int, ids: list[str]) -> Iterator[tuple[object, ...]]:
-    """Rows of `airing`, oldest day first, times as both databases read them."""
+    """Yield rows of `airing`, oldest day first, with times in the form of both databases."""
     rng = np.random.default_rng(options.seed)
     libraries = np.array([rng.choice(min(POOL, recordings), LIBRARY, replace=False) + 1 for _ in ids])
     step = DAY_SECONDS // options.a_day
@@ -88,13 +88,13 @@ def _clock(second: int) -> str:
 
 
 def first_midnight(options: argparse.Namespace) -> datetime:
-    """Of the report's first day; its last ended two days ago."""
+    """Return the start of the report's first day; its last day ended two days ago."""
     today = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     return today - timedelta(days=options.days + 2)
 
 
 def fill(url: str, account_id: int, options: argparse.Namespace) -> None:
-    """The account's streams and all that aired on them."""
+    """Insert the account's streams and all their airings."""
     ids = [str(uuid.UUID(int=options.seed * 1000 + number, version=4)) for number in range(options.streams)]
     began = f"{first_midnight(options):%Y-%m-%d} {_clock(0)}"
     streams = [(one, account_id, f"http://radio.example.org/{number}", f"Radio {number}", began) for number, one in enumerate(ids)]
@@ -119,7 +119,7 @@ def _marks(mark: str, count: int) -> str:
 
 @contextmanager
 def serving(catalog: Path, url: str) -> Iterator[tuple[int, int]]:
-    """(port, process id of the worker) of a server that is ready."""
+    """Start a server and yield (port, process id of its worker) when it is ready."""
     with closing(socket.socket()) as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -139,7 +139,7 @@ def serving(catalog: Path, url: str) -> Iterator[tuple[int, int]]:
 
 
 def is_ready(port: int) -> bool:
-    """Whether the server on that port answers."""
+    """Return whether the server on that port answers."""
     try:
         with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=5)) as connection:
             connection.request("GET", "/readyz")
@@ -149,7 +149,7 @@ def is_ready(port: int) -> bool:
 
 
 def _answering(pid: int) -> int:
-    """The process with the most memory among the server's: its worker has the catalog open."""
+    """Return the server's process with the most memory: its worker has the catalog open."""
     children = [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
     return max([pid, *children], key=lambda one: _memory(one, "VmRSS"))
 
@@ -165,7 +165,7 @@ def _cpu(pid: int) -> float:
 
 
 def ask(port: int, pid: int, key: str, options: argparse.Namespace, form: str) -> Asked:
-    """One report, read to its end."""
+    """Request one report and read it to its end."""
     first = first_midnight(options).date()
     path = f"/v1/streams/report?from={first}&until={first + timedelta(days=options.days - 1)}"
     with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=300)) as connection:
@@ -183,7 +183,7 @@ def ask(port: int, pid: int, key: str, options: argparse.Namespace, form: str) -
 
 
 def measure(database: str, url: str, catalog: Path, options: argparse.Namespace) -> None:
-    """All forms on one database; prints a line each."""
+    """Measure all forms on one database and print a line each."""
     accounts = Accounts.open(url)
     account_id = accounts.create("airplay benchmark", "scale").account_id
     key = accounts.keys.create(account_id).key
@@ -213,7 +213,7 @@ def _unpack(url: str) -> None:
 
 
 def _pack(url: str) -> None:
-    """All settled days; the server is about to do the same."""
+    """Pack all settled days, as the server is about to do."""
     with closing(Accounts.open(url)) as accounts:
         started, packed = time.perf_counter(), accounts.airplay.settle()
     print(f"  {packed:,} days packed in {time.perf_counter() - started:.1f} s", flush=True)

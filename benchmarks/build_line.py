@@ -1,4 +1,4 @@
-"""The whole line at a given size: simulate a world, build it twice, compare; what each stage cost.
+"""The whole pipeline at a given size: simulate a world, build it twice, compare the builds, print the cost of each stage.
 
     python -m benchmarks.build_line --recordings 1000000 --work DIR
 
@@ -21,14 +21,14 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def run(*arguments: str) -> tuple[float, str]:
-    """Wall seconds and standard output of `python -m pipeline <arguments>`."""
+    """Run `python -m pipeline <arguments>` and return wall seconds and standard output."""
     started = time.perf_counter()
     done = subprocess.run([sys.executable, "-m", "pipeline", *arguments], cwd=ROOT, check=True, capture_output=True, text=True)
     return time.perf_counter() - started, done.stdout
 
 
 def table_hashes(catalog: Path) -> dict[str, str]:
-    """SHA-256 of every Parquet part of the live snapshot."""
+    """Return the SHA-256 of every Parquet part of the live snapshot."""
     tables = (catalog / "current" / "tables").resolve()
     return {str(path.relative_to(tables)): hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(tables.rglob("*.parquet"))}
 
@@ -50,7 +50,7 @@ def main() -> None:
     print(f"| {'stage':24} | wall s | cpu s | peak GB |\n|---|---|---|---|")
     for stage in built["stages"]:
         print(f"| {stage['stage']:24} | {stage['seconds']:6.1f} | {stage['cpu_seconds']:5.1f} | {stage['peak_memory_bytes'] / 1e9:7.2f} |")
-    # The building process resets its peak before each stage, so the system's figure covers its pool workers and the other commands only.
+    # The building process resets its peak before each stage, so the system's figure covers only its pool workers and the other commands.
     stages = max(stage["peak_memory_bytes"] for stage in built["stages"])
     others = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
     print(f"\nlargest process: {max(stages, others) / 1e9:.2f} GB")

@@ -1,10 +1,10 @@
-"""A catalog of any size without its pipeline: the simulated world's recordings written straight into the catalog tables, then published.
+"""A catalog of any size without the pipeline: recordings of the simulated world, written into the catalog tables and published.
 
     python -m benchmarks.catalog_world --recordings 10000000 --seed 7 FOLDER
 
-For what is measured behind the build: search, lookups, browsing, the server. A build through dumps and linkage takes six times as long
-and says nothing more about these. Names, credits, releases, codes and dates are those of `simulator`, without the dirt that linkage
-would take out; ids are the numbers of the world. FOLDER is a catalog root: `work/catalog/<table>`, `snapshots/`, `current`.
+It serves measurements behind the build: search, lookups, browsing, the server. A build through dumps and linkage takes six times as long
+and adds nothing to these. Names, credits, releases, codes and dates come from `simulator`, without the dirt that linkage would remove; ids
+are the numbers of the world. FOLDER is a catalog root: `work/catalog/<table>`, `snapshots/`, `current`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 VARIOUS_ARTISTS_ID, FIRST_ARTIST_ID = 1, 2
 COVERAGE = {STREAMSVC_A: 0.85, STREAMSVC_B: 0.55, STREAMSVC_C: 0.45, STORE_A: 0.2, CATALOG_A: 0.25, CATALOG_B: 0.3}
-"""Share of the recordings that each platform links to."""
+"""The share of recordings that each platform links to."""
 IN_WORKS = 0.5
 UNDATED, YEAR_ONLY = 0.01, 0.05
 CLASSIFIED, HAS_SUBGENRE = 0.92, 0.6
@@ -65,7 +65,7 @@ _BLOCKWISE = (
 
 
 def _block(settings: SimulationSettings, subgenres: dict[str, list[int]], block: int) -> dict[str, pl.DataFrame]:
-    """Rows of all `_BLOCKWISE` tables of one block of the world, and `named`: what artists and labels are counted from."""
+    """Return rows of all `_BLOCKWISE` tables of one block of the world, and `named`, from which artists and labels are counted."""
     world, cast = world_of(settings, block), cast_of(settings)
     rng = generator(settings.seed, "catalog world", block)
     recordings = _recordings(world, cast.names)
@@ -183,7 +183,7 @@ def _releases(
 
 
 def _credits(recordings: pl.DataFrame, names: pl.Series) -> pl.DataFrame:
-    """recording_artist, primaries first; a remixer who is a guest, too, has one row."""
+    """Build recording_artist, primary artists first; a remixer who is also a guest has one row."""
     rows = [
         recordings.select("recording_id", place=pl.lit(place), credit=pl.lit(credit), artist=credit) for place, credit in enumerate(CREDITS)
     ]
@@ -201,7 +201,7 @@ def _credits(recordings: pl.DataFrame, names: pl.Series) -> pl.DataFrame:
 
 
 def _links(recordings: pl.DataFrame, placements: pl.DataFrame, rng: np.random.Generator) -> pl.DataFrame:
-    """platform_link: an id of the recording's own everywhere but on catalog_a, where it is its release's."""
+    """Build platform_link: an id of the recording's own on every platform except catalog_a, where it is its release's."""
     ids = recordings["recording_id"].to_numpy()
     on_release = placements.group_by("recording_id", maintain_order=True).agg(pl.col("release_id").first())
     forms: dict[str, Callable[[npt.NDArray[np.int64]], pl.Series]] = {
@@ -223,7 +223,10 @@ def _links(recordings: pl.DataFrame, placements: pl.DataFrame, rng: np.random.Ge
 
 
 def _genres(recordings: pl.DataFrame, nodes: dict[str, list[int]], rng: np.random.Generator) -> pl.DataFrame:
-    """recording_genre: the song's main, for a share of them with one of its subgenres. `nodes`: per main its id and those below it."""
+    """Build recording_genre: the song's main, for a share of them with one of its subgenres.
+
+    `nodes`: per main its id and those below it.
+    """
     mains = [nodes[main] for main, _ in MAINS]
     own = np.array([ids[0] for ids in mains])[recordings["main"].to_numpy()]
     below = np.array([len(ids) for ids in mains])[recordings["main"].to_numpy()]
@@ -252,7 +255,7 @@ def _genres(recordings: pl.DataFrame, nodes: dict[str, list[int]], rng: np.rando
 
 
 def write_tables(settings: SimulationSettings, root: Path, report: Callable[[str], None]) -> BuildPaths:
-    """Write every catalog table below `root`; `report` is told after each block. FileExistsError when `root` exists."""
+    """Write every catalog table below `root`; `report` receives each block. FileExistsError when `root` exists."""
     root.mkdir(parents=True)
     paths = BuildPaths(root)
     taxonomy = load_book().taxonomy
@@ -279,7 +282,7 @@ def write_tables(settings: SimulationSettings, root: Path, report: Callable[[str
 
 
 def _write_cast(settings: SimulationSettings, paths: BuildPaths, counted: pl.DataFrame, led: pl.DataFrame) -> None:
-    """Tables artist and label."""
+    """Write tables artist and label."""
     cast = cast_of(settings)
     artists = pl.DataFrame({"artist_id": np.arange(len(cast.names)) + FIRST_ARTIST_ID, "name": cast.names})
     various = pl.DataFrame({"artist_id": [VARIOUS_ARTISTS_ID], "name": ["Various Artists"]})
@@ -300,7 +303,7 @@ def _write_cast(settings: SimulationSettings, paths: BuildPaths, counted: pl.Dat
 
 
 def publish_world(paths: BuildPaths, report: Callable[[str], None]) -> None:
-    """Make the tables of `write_tables` the live snapshot of their root."""
+    """Publish the tables of `write_tables` as the live snapshot of their root."""
     tables = {table.name: paths.table(table.name) for table in CATALOG_TABLES}
     highest = RELEASES_PER_RECORDING * 100_000_000
     next_ids = dict.fromkeys(("recording", "artist", "release", "label"), highest)

@@ -52,16 +52,16 @@ ENCODINGS = {
     "ogg": ["-c:a", "libvorbis", "-q:a", "4"],
     "opus": ["-c:a", "libopus", "-b:a", "96k"],
 }
-"""Format -> how ffmpeg is told to write it."""
+"""Format -> arguments of ffmpeg."""
 TRACKS_PER_FORMAT = 3
 SECONDS_PER_FORMAT = 60
 PIECE_SAMPLES = 5 * SAMPLE_RATE
-"""How a stream's audio comes in: every five seconds."""
+"""Sizes of a stream's pieces: one every five seconds."""
 RUNS = 5
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Exit code 1 if a single bit differs."""
+    """Return exit code 1 if a single bit differs."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--work", type=Path, required=True, metavar="DIR", help="where packages are unpacked; kept")
     parser.add_argument("--packages", nargs="+", default=PACKAGES, metavar="NAME")
@@ -87,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def exact(reference: LibChromaprint, files: list[Path], seconds: float) -> int:
-    """Every track at every phase, whole and in pieces; bits that differ."""
+    """Compare every track at every phase, whole and in pieces; return the number of differing bits."""
     print(f"\n{'track':44} {'audio s':>8} {'items':>8} {'bits':>10} {'differ':>7}")
     totals = np.zeros(4)
     for file in files:
@@ -104,7 +104,7 @@ def exact(reference: LibChromaprint, files: list[Path], seconds: float) -> int:
 
 
 def formats(reference: LibChromaprint, files: list[Path]) -> int:
-    """The same piece in all seven formats; bits that differ from libchromaprint on the samples that our decoder gives."""
+    """Compare the same piece in all seven formats with libchromaprint on our decoder's samples; return the differing bits."""
     print(f"\n{len(files)} tracks of {SECONDS_PER_FORMAT} s in each format; `turned`: the share of bits that the encoding changed")
     print(f"{'format':8} {'items':>8} {'bits':>10} {'differ':>7} {'turned':>8} {'text form':>10}")
     lossless: dict[Path, NDArray[np.uint32]] = {}
@@ -128,7 +128,7 @@ def formats(reference: LibChromaprint, files: list[Path]) -> int:
 
 
 def short(reference: LibChromaprint) -> int:
-    """Silence, noise and clips around the first item; bits that differ."""
+    """Compare silence, noise and clips around the first item; return the differing bits."""
     draw = np.random.default_rng(1)
     first = round(FIRST_ITEM_SECONDS * SAMPLE_RATE)
     lengths = [0, 1, 4095, 4096, first - 1, first, first + 1, first + HOP_SAMPLES - 1, first + HOP_SAMPLES, 10 * SAMPLE_RATE]
@@ -146,7 +146,7 @@ def short(reference: LibChromaprint) -> int:
 
 
 def cost(reference: LibChromaprint, files: list[Path], seconds: float) -> None:
-    """CPU milliseconds a second of audio, the best of some runs, in turns."""
+    """Print CPU milliseconds per second of audio, the best of some runs, in turns."""
     file = max(files, key=lambda one: len(_samples(one, seconds)))
     samples = _samples(file, seconds)
     audio_seconds = len(samples) / SAMPLE_RATE
@@ -179,7 +179,7 @@ def _in_pieces(samples: NDArray[np.int16], phase: int) -> NDArray[np.uint32]:
 
 
 def _differing(ours: NDArray[np.uint32], expected: NDArray[np.uint32], *, strict: bool = True) -> int:
-    """Bits; an item that one side has alone counts as 32 unless the audio itself may be of another length."""
+    """Count differing bits; an item of only one side counts as 32, unless the audio itself may differ in length."""
     shared = min(len(ours), len(expected))
     alone = abs(len(ours) - len(expected)) if strict else 0
     return int(np.bitwise_count(ours[:shared] ^ expected[:shared]).sum()) + 32 * alone
@@ -190,7 +190,7 @@ def _samples(file: Path, seconds: float) -> NDArray[np.int16]:
 
 
 def _opens(file: Path) -> bool:
-    """Some of the packages' files are broken."""
+    """Return whether a file decodes: some of the packages' files are broken."""
     try:
         next(decode(file))
     except AudioError as error:
@@ -200,7 +200,7 @@ def _opens(file: Path) -> bool:
 
 
 def _cpu_seconds() -> float:
-    """Of this process and of the programs that it ran."""
+    """Return the CPU seconds of this process and the programs that it ran."""
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     return time.process_time() + children.ru_utime + children.ru_stime
 

@@ -31,18 +31,18 @@ _ROWS_PER_PART = 122_880
 
 
 def ndjson(path: str, folder: str) -> int:
-    """Our reader of newline-delimited JSON."""
+    """Read newline-delimited JSON with our reader."""
     return _write((block.frame for block in read_json_blocks(Path(path), NDJSON_COLUMNS)), folder)
 
 
 def copy_text(path: str, folder: str) -> int:
-    """Our reader of COPY text."""
+    """Read COPY text with our reader."""
     with DumpFile(Path(path)) as stream:
         return _write((block.frame for block in read_copy_text(BufferedReader(stream), _COPY_TYPES, list(_COPY_TYPES), path)), folder)
 
 
 def epf(path: str, folder: str) -> int:
-    """Our reader of EPF."""
+    """Read EPF with our reader."""
     with DumpFile(Path(path)) as stream:
         return _write((block.rows for block in EpfFile(BufferedReader(stream), path).blocks()), folder)
 
@@ -66,19 +66,19 @@ def _write_part(frames: list[pl.DataFrame], folder: str, part: int) -> int:
 
 
 def duckdb_ndjson(path: str, folder: str) -> int:
-    """DuckDB's `read_json` with the same columns."""
+    """Read it with DuckDB's `read_json` and the same columns."""
     return _duckdb(f"read_json('{path}', format='newline_delimited', columns={NDJSON_COLUMNS})", folder)
 
 
 def duckdb_copy_text(path: str, folder: str) -> int:
-    """DuckDB's `read_csv`, quoting off, types given."""
+    """Read it with DuckDB's `read_csv`, quoting off, types given."""
     types = {name: "VARCHAR" if dtype == pl.String else "BIGINT" if dtype == pl.Int64 else "BOOLEAN" for name, dtype in _COPY_TYPES.items()}
     form = r"delim='\t', header=false, quote='', escape='', nullstr='\N', auto_detect=false"
     return _duckdb(f"read_csv('{path}', {form}, columns={types})", folder)
 
 
 def duckdb_epf(path: str, folder: str) -> int:
-    """DuckDB's `read_csv` split at line feeds, all text."""
+    """Read it with DuckDB's `read_csv` split at line feeds, all text."""
     form = "delim='\x01', header=false, quote='', escape='', comment='#', auto_detect=false"
     return _duckdb(f"read_csv('{path}', {form}, columns={dict.fromkeys(EPF_COLUMNS, 'VARCHAR')})", folder)
 

@@ -1,6 +1,6 @@
-"""Real music to measure with: the tracks of Debian's free game-music packages, downloaded and unpacked, never installed.
+"""Real music for measurements: the tracks of Debian's free game-music packages, downloaded and unpacked, never installed.
 
-Licences are those of each package's debian/copyright; nothing of it is committed. Needs apt-get and dpkg-deb (Debian, Ubuntu).
+Each package's debian/copyright states its licence; nothing of it is committed. Needs apt-get and dpkg-deb (Debian, Ubuntu).
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ UNSEEN_PACKAGES = (
     "lugaru-data",
     "megaglest-data",
 )
-"""Nothing of recognition was tuned with these in view: who changes a gate because of them puts others in their place. About 590 MB, 110
-tracks; wind and rain among them."""
+"""Recognition was not tuned on these. Replace them after a gate was changed because of them. About 590 MB, 110 tracks; wind and rain among
+them."""
 VOICE_PACKAGES = ("espeak-ng", "espeak-ng-data", "libespeak-ng1", "libpcaudio0", "libsonic0")
 """A speaking program: presenters talk over music."""
 _SUFFIXES = {".ogg", ".mp3", ".opus"}
 _SMALLEST_BYTES = 400_000
-"""What is smaller is a sound, not a track."""
+"""Smaller files are sounds, not tracks."""
 
 
 def unpack(packages: Iterable[str], folder: Path) -> None:
-    """Download and unpack packages into `folder`/<package>/; those that are there stay."""
+    """Download and unpack packages into `folder`/<package>/; existing ones stay."""
     folder.mkdir(parents=True, exist_ok=True)
     for package in packages:
         if (folder / package).is_dir():
@@ -62,7 +62,7 @@ def unpack(packages: Iterable[str], folder: Path) -> None:
 
 
 def tracks(folder: Path, packages: Iterable[str] = PACKAGES) -> list[Path]:
-    """The audio files of packages, fetched into `folder` where they are missing, in the order of their paths."""
+    """Return the audio files of packages in the order of their paths; missing packages are fetched into `folder`."""
     wanted = list(packages)
     unpack(wanted, folder)
     return sorted(

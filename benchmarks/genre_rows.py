@@ -1,7 +1,7 @@
-"""Genre strings and rows to measure on: a vocabulary of distinct strings, and rows of a dump that draw from it as real ones do.
+"""Genre strings and rows for measurements: a vocabulary of distinct strings, and rows of a dump with a realistic distribution.
 
-Strings are the simulator's, the tree's and the rules' own, mutated as people write them, and words that are no genre. Seeded: the same
-call gives the same bytes.
+Strings are the simulator's, the tree's and the rules' own, mutated as people write them, and words that are no genre. Seeded: the same call
+gives the same bytes.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 BLOCK = 1_000_000
 PARENTS = ("", "", "", "Rock", "Electronic", "Dance", "Jazz")
-"""Most strings have none."""
+"""Most strings have no parent."""
 EXPONENT, SCALE = 0.69, 20
-"""Of the Lomax law of draws: 31 strings make half of all rows, 540 make 90 %, 9,400 make 99 %, as counted in user tags."""
+"""Exponent of the Lomax law of draws: 31 strings make half of all rows, 540 make 90 %, 9,400 make 99 %, as counted in user tags."""
 
 
 def vocabulary(size: int, file: Path | None) -> list[str]:
-    """`size` distinct strings, or all of column `string` in `file` (CSV)."""
+    """Return `size` distinct strings, or all of column `string` in `file` (CSV)."""
     if file is not None:
         with file.open(encoding="utf-8-sig", newline="") as opened:
             return list(dict.fromkeys(row["string"] for row in csv.DictReader(opened)))
@@ -52,7 +52,7 @@ def _written() -> list[str]:
 
 
 def _mutations(written: list[str], rng: Generator) -> Iterator[str]:
-    """Everything as written, then without end: other case, other separators, places and moods beside it, two at once, no genre at all."""
+    """Yield every string as written, then endless mutations: case, separators, places and moods beside it, two at once, no genre at all."""
     yield from written
     beside = ("adelaide", "modern", "deep", "belgian", "classic", "90s", "wollongong", "experimental", "not", "best", "brooklyn", "live")
     while True:
@@ -72,7 +72,7 @@ def _mutations(written: list[str], rng: Generator) -> Iterator[str]:
 
 
 def write_rows(strings: list[str], rows: int, file: Path) -> None:
-    """Rows platform, entity_id, position, parent, genre, in the order of a dump: an entity's strings stand together."""
+    """Write rows platform, entity_id, position, parent, genre in the order of a dump: an entity's strings are neighbours."""
     rng = np.random.default_rng(len(strings))
     order = rng.permutation(len(strings))
     names = pl.Series(strings)

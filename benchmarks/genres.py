@@ -22,7 +22,7 @@ import duckdb
 import polars as pl
 
 from benchmarks.genre_rows import vocabulary, write_rows
-from benchmarks.measuring import measure
+from benchmarks.measurement import measure
 from genre_rules import Classifier, compile_book, load_book
 from genre_rules.normal_form import plain
 from pipeline.build.genre_strings import classify_strings
@@ -41,7 +41,7 @@ _COPY = "COPY ({query}) TO '{file}' (FORMAT parquet, COMPRESSION zstd)"
 
 
 def strings_once(file: str) -> dict[str, float]:
-    """Load, compile and ask the rules about every string of `file` (Parquet, column string)."""
+    """Load and compile the rules and classify every string of `file` (Parquet, column string)."""
     strings = pl.read_parquet(file)["string"].to_list()
     started = time.process_time()
     book = load_book()
@@ -54,7 +54,7 @@ def strings_once(file: str) -> dict[str, float]:
 
 
 def classified_rows(rows: str, folder: str) -> dict[str, float]:
-    """Distinct strings, the rules, the join; leaves the answers of the strings behind for `joined_rows`."""
+    """Find distinct strings, classify and join them; keep the answers of the strings for `joined_rows`."""
     with duckdb.connect() as connection:
         connection.execute(SESSION)
         started = time.process_time()
@@ -77,7 +77,7 @@ def classified_rows(rows: str, folder: str) -> dict[str, float]:
 
 
 def joined_rows(rows: str, folder: str) -> dict[str, float]:
-    """The same rows with answers that were ready before."""
+    """Join the same rows with existing answers."""
     with duckdb.connect() as connection:
         connection.execute(SESSION)
         started = time.process_time()
@@ -87,7 +87,7 @@ def joined_rows(rows: str, folder: str) -> dict[str, float]:
 
 
 def searched_rows(rows: str, count: str) -> dict[str, float]:
-    """One regular expression per rule over the first `count` rows, as Polars runs them (compiled once, no look-around)."""
+    """Apply one regular expression per rule to the first `count` rows, as Polars runs them (compiled once, no look-around)."""
     strings = pl.scan_parquet(rows).select(pl.col("genre").str.to_lowercase()).head(int(count)).collect()["genre"]
     book = load_book()
     forms = [sorted({plain(text) for text in rule.match} - {""}, key=len, reverse=True) for rule in book.rules if rule.kind != "regex"]
@@ -134,7 +134,7 @@ def _run(function: str, *arguments: str) -> dict[str, float]:
 
 
 def _least(runs: list[dict[str, float]]) -> dict[str, float]:
-    """Of each figure the least: other work on the machine only ever adds."""
+    """Return the least value of each figure: other work on the machine only ever adds."""
     return {name: min(run[name] for run in runs) for name in runs[0]}
 
 

@@ -47,11 +47,11 @@ TASKSET = "/usr/bin/taskset"
 SERVER_CORE, OTHER_CORE = "0", "1"
 SAMPLED_CODES = 50_000
 SAMPLED_QUERIES_PER_CLASS = 3_000
-"""So many that a round hardly meets one again: with 600 a search takes 8 % less, by what the processor and the program remember."""
+"""A round should hardly meet a path again: with 600 paths a search costs 8 % less, through caches of processor and program."""
 _START_SECONDS = 90
 _BATCH = 1_000
 _ASKED_A_ROUND = 10_000
-"""About: the next round begins so many paths later."""
+"""About: the next round begins this many paths later."""
 
 LUA = """
 local paths = {}
@@ -73,9 +73,9 @@ end
 
 @dataclass(frozen=True)
 class Load:
-    """Asked over and over by `clients` connections, each with `pause_ms` on average between answer and next request.
+    """The load of `clients` connections, each with `pause_ms` on average between answer and next request.
 
-    Pauses are drawn from 0 to twice the average: clients that all pause alike begin in step, and in a short round that is what p99 shows.
+    Pauses are drawn from 0 to twice the average. Clients with equal pauses would begin in step, and p99 of a short round would show that.
     """
 
     paths: Path
@@ -87,7 +87,7 @@ class Load:
 
 @dataclass(frozen=True)
 class Measured:
-    """Of one side in one round. Rates are requests a second; latencies milliseconds."""
+    """The figures of one side in one round. Rates are requests a second; latencies milliseconds."""
 
     rate: float
     rate_per_cpu: float
@@ -100,7 +100,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Side:
-    """A server that runs, and the process that answers."""
+    """A running server and the process that answers."""
 
     name: str
     port: int
@@ -108,13 +108,13 @@ class Side:
     database: postgres.Server | None = None
 
     def cpu_seconds(self) -> float:
-        """CPU time of the process that answers."""
+        """Return the CPU time of the answering process."""
         fields = Path(f"/proc/{self.process}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def measure(side: Side, load: Load, folder: Path, start: int) -> Measured:
-    """Load one side; SystemExit when an answer was not 200: an error is quick, and no figure."""
+    """Load one side; SystemExit when an answer is not 200, because errors are quick and would falsify the figures."""
     script = folder / "load.lua"
     delay = f"delay = function() return math.random(0, {2 * load.pause_ms}) end" if load.pause_ms else ""
     script.write_text(LUA % {"paths": load.paths, "start": start, "key": load.key, "delay": delay})
@@ -131,7 +131,7 @@ def measure(side: Side, load: Load, folder: Path, start: int) -> Measured:
 
 
 def rounds(sides: Sequence[Side], load: Load, count: int, folder: Path) -> dict[str, list[Measured]]:
-    """Every side once a round, in an order that changes from round to round."""
+    """Measure every side once a round, in an order that changes from round to round."""
     measured: dict[str, list[Measured]] = {side.name: [] for side in sides}
     for number in range(count):
         shift = number % len(sides)
@@ -141,7 +141,7 @@ def rounds(sides: Sequence[Side], load: Load, count: int, folder: Path) -> dict[
 
 
 def print_table(measured: dict[str, list[Measured]]) -> None:
-    """Medians over the rounds, and how far the rounds lie apart."""
+    """Print medians over the rounds, and the range of the rounds."""
     print("| side | requests/s | per CPU-second (least to most) | p50 ms | p99 ms | PostgreSQL's CPU per second of the server's |")
     print("|---|---|---|---|---|---|")
     for name, of_side in measured.items():
@@ -152,7 +152,7 @@ def print_table(measured: dict[str, list[Measured]]) -> None:
 
 
 def print_ratios(measured: dict[str, list[Measured]], pairs: Sequence[tuple[str, str, str]]) -> None:
-    """(what, numerator, denominator): median over the rounds of both ratios."""
+    """Print (name, numerator, denominator): the median over the rounds of both ratios."""
     print("\n| ratio | requests/s | per CPU-second |\n|---|---|---|")
     for what, above, below in pairs:
         both = list(zip(measured[above], measured[below], strict=True))
@@ -167,7 +167,7 @@ def _median(of_side: list[Measured], name: str) -> float:
 
 @contextmanager
 def started(name: str, command: list[str], port: int, path: str, key: str, environment: dict[str, str]) -> Iterator[Side]:
-    """A server pinned to its core, once it answers `path` with 200."""
+    """Start a server pinned to its core and yield it once `path` answers with 200."""
     with tempfile.TemporaryFile() as log:
         process = subprocess.Popen(
             [TASKSET, "-c", SERVER_CORE, *command], cwd=ROOT, env={**os.environ, **environment}, stdout=log, stderr=log
@@ -215,7 +215,7 @@ def _peer(port: int) -> list[str]:
 
 
 def load_database(url: str, catalog: Path, key: str) -> int:
-    """Put tracks, codes, the key and its credits into PostgreSQL; how many tracks."""
+    """Load tracks, codes, the key and its credits into PostgreSQL; return the number of tracks."""
     codes = _codes(catalog)
     ids = codes["recording_id"].unique().sort().to_list()
     with psycopg.connect(url) as database, open_catalog(catalog) as opened:
@@ -242,7 +242,7 @@ def _codes(catalog: Path) -> pl.DataFrame:
 
 
 def write_paths(catalog: Path, folder: Path, seed: int) -> tuple[Path, Path]:
-    """Files of paths, shuffled: of codes that exist, and of searches in all classes."""
+    """Write shuffled files of paths: existing codes, and searches in all classes."""
     chance = random.Random(seed)  # noqa: S311 - a sample
     codes = _codes(catalog)["isrc"].sort().to_list()
     lookups = [f"/v1/tracks/isrc/{code}" for code in chance.sample(codes, min(SAMPLED_CODES, len(codes)))]
@@ -257,7 +257,7 @@ def write_paths(catalog: Path, folder: Path, seed: int) -> tuple[Path, Path]:
 
 
 def new_key(url: str) -> str:
-    """A key whose plan limits nothing that is measured here."""
+    """Create a key whose plan limits nothing in this benchmark."""
     accounts = Accounts.open(url)
     account = accounts.create("benchmark", "custom", Terms(10**12, Decimal(1), 10**6))
     key = accounts.keys.create(account.account_id).key

@@ -1,6 +1,6 @@
-"""Applications to hold the server beside: the least that one can answer, ours without metering, and without key check, too.
+"""Applications to compare the server with: a minimal one, ours without metering, and ours without the key check too.
 
-Served like ours (same uvicorn, same protocol, same housekeeping); `benchmarks.http` starts them.
+They are served like ours (same uvicorn, same protocol, same housekeeping); `benchmarks.http` starts them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _CHARGE = Charge(1, 1, 1, 1, 2, "2026-01-01")
 
 
 async def hello(scope: Any, _receive: Receive, send: Send) -> None:  # noqa: ANN401 - an ASGI scope
-    """Hello world without any framework: what the server itself costs."""
+    """Answer hello world without a framework: the cost of the server itself."""
     if scope["type"] == "http":
         headers = [(b"content-type", b"application/json; charset=utf-8"), (b"content-length", b"%d" % len(BODY))]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
@@ -40,7 +40,7 @@ async def hello(scope: Any, _receive: Receive, send: Send) -> None:  # noqa: ANN
 
 
 def hello_framework() -> Litestar:
-    """Hello world as a route of the framework."""
+    """Create hello world as a route of the framework."""
 
     @get("/hello/{name:str}", sync_to_thread=False)
     def greet(name: str) -> Response[bytes]:  # noqa: ARG001 - read, as the code of a track is
@@ -50,7 +50,7 @@ def hello_framework() -> Litestar:
 
 
 class _Unchecked:
-    """In the place of the key check."""
+    """Replaces the key check."""
 
     def __init__(self, app: Any, *_: object) -> None:  # noqa: ANN401 - the layer behind
         self._app = app
@@ -61,7 +61,7 @@ class _Unchecked:
 
 
 class _Uncounted:
-    """In the place of the rate limiter and the ledger."""
+    """Replaces the rate limiter and the ledger."""
 
     @classmethod
     def open(cls, *_: object) -> Self:
@@ -91,14 +91,14 @@ class _UncountedAccounts(Accounts):
 
 
 def checked() -> ASGIApp:
-    """Our application, its metering taken out."""
+    """Create our application without metering."""
     parts: Any = application
     parts.Accounts, parts.RateLimiter = _UncountedAccounts, _Uncounted
     return worker_process.application()
 
 
 def unmetered() -> ASGIApp:
-    """Our application, its key check taken out, too."""
+    """Create our application without metering and key check."""
     parts: Any = application
     parts.ApiKeyAuthentication = _Unchecked
     return checked()

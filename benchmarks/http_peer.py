@@ -1,9 +1,9 @@
-"""The ISRC endpoint in FastAPI over PostgreSQL, as one who knows both would write it. Runs in `.venv-bench`: imports nothing of ours.
+"""The ISRC endpoint in FastAPI over PostgreSQL, written as an expert would. Runs in `.venv-bench` and imports nothing of ours.
 
-It gets these advantages: tracks lie there as encoded JSON and are passed through (no model, no join but one), asyncpg keeps its statements
-prepared, the pool is as large as helps, keys are cached as long as ours, nothing is logged, uvicorn runs on uvloop and httptools. With
-`PEER_METERING=1` credits are counted as ours are: exact, committed before the answer goes out, one transaction for all that wait.
-`PEER_WITHOUT_RESET=1` leaves out what asyncpg's pool asks the database behind every request to reset its session: a tuning that few know.
+Its advantages: tracks are stored as encoded JSON and passed through (no model, one join), asyncpg keeps its statements prepared, the pool
+is as large as helps, keys are cached as long as ours, nothing is logged, uvicorn runs on uvloop and httptools. With `PEER_METERING=1`
+credits are counted as ours are: exact, committed before the answer, one transaction for all waiting requests. `PEER_WITHOUT_RESET=1` skips
+the statement by which asyncpg's pool resets a session after every request, a tuning that few know.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ WHERE account_id = account RETURNING account_id, granted - used
 
 
 class Keys:
-    """Keys and their accounts, asked of the database every KEY_CACHE_SECONDS."""
+    """Keys and their accounts, read from the database every KEY_CACHE_SECONDS."""
 
     def __init__(self, pool: asyncpg.Pool) -> None:
-        """`pool` leads to the table `api_key`."""
+        """Read from `pool`, which leads to the table `api_key`."""
         self._pool = pool
         self._known: dict[str, tuple[float, int]] = {}
 
     async def account(self, key: str) -> int | None:
-        """Whose key it is."""
+        """Return the account of a key."""
         known = self._known.get(key)
         if known is not None and known[0] > time.monotonic():
             return known[1]
@@ -53,16 +53,16 @@ class Keys:
 
 
 class Meter:
-    """Charges credits: one transaction at a time, for all requests that came meanwhile."""
+    """Charges credits: one transaction at a time for all requests that arrived meanwhile."""
 
     def __init__(self, pool: asyncpg.Pool) -> None:
-        """`pool` leads to the table `credit`."""
+        """Write to `pool`, which leads to the table `credit`."""
         self._pool = pool
         self._waiting: list[tuple[int, asyncio.Future[int]]] = []
         self._task: asyncio.Task[None] | None = None
 
     async def charge(self, account: int) -> int:
-        """Take one credit; how many are left."""
+        """Charge one credit and return how many are left."""
         done: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._waiting.append((account, done))
         if self._task is None:
@@ -80,12 +80,12 @@ class Meter:
 
 
 async def _nothing(_connection: object) -> None:
-    """Every statement here leaves its session as it was."""
+    """Skip the reset of a session: every statement here leaves it unchanged."""
 
 
 @asynccontextmanager
 async def opened(application: FastAPI) -> AsyncIterator[None]:
-    """The pool, as long as the application is up."""
+    """Keep the pool open as long as the application runs."""
     options: dict[str, Any] = {"reset": _nothing} if os.environ.get("PEER_WITHOUT_RESET") else {}
     async with asyncpg.create_pool(os.environ["PEER_DATABASE"], min_size=CONNECTIONS, max_size=CONNECTIONS, **options) as pool:
         application.state.pool = pool
@@ -98,7 +98,7 @@ app = FastAPI(lifespan=opened)
 
 
 async def caller(x_api_key: Annotated[str | None, Header()] = None) -> int:
-    """The account that asks; 401 without a live key."""
+    """Return the calling account; 401 without a live key."""
     account = await app.state.keys.account(x_api_key) if x_api_key else None
     if account is None:
         raise HTTPException(401)
@@ -107,7 +107,7 @@ async def caller(x_api_key: Annotated[str | None, Header()] = None) -> int:
 
 @app.get("/v1/tracks/isrc/{isrc}")  # type: ignore[untyped-decorator,unused-ignore]
 async def track(isrc: str, account: Annotated[int, Depends(caller)]) -> Response:
-    """The track that carries the code."""
+    """Return the track with the code."""
     code = isrc.replace("-", "").upper()
     body: str | None = await app.state.pool.fetchval(_TRACK, code)
     if body is None:
@@ -119,7 +119,7 @@ async def track(isrc: str, account: Annotated[int, Depends(caller)]) -> Response
 
 
 def main() -> None:
-    """`python -m benchmarks.http_peer PORT [SITE_PACKAGES]`: the folder is where uvloop and httptools are taken from if they lack here."""
+    """Run `python -m benchmarks.http_peer PORT [SITE_PACKAGES]`: the folder supplies uvloop and httptools if they are missing here."""
     import uvicorn  # noqa: PLC0415
 
     sys.path.extend(sys.argv[2:3])

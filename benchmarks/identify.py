@@ -39,7 +39,7 @@ from audio_recognition.index.batches import FingerprintBatch
 from audio_recognition.index.build import build_index
 from benchmarks.recognition_damage import encoded
 from benchmarks.recognition_synthetic import ITEMS, SECONDS, Material
-from catalog_store.snapshot import CURRENT, MANIFEST, RECOGNITION_FOLDER, SERVING_FOLDER, SNAPSHOTS, read_manifest, stored_file
+from catalog_store.snapshot import CURRENT, MANIFEST, RECOGNITION_FOLDER, SERVING_FOLDER, SNAPSHOTS, describe_file, read_manifest
 from simulator.tunes import RATE, tune
 
 if TYPE_CHECKING:
@@ -50,11 +50,11 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 PATH = "/v1/tracks/identify"
 TUNES, TUNE_SECONDS = 40, 200
-"""What recordings are mixed of. The first of them are indexed themselves, too."""
+"""The tunes that recordings are mixed from. The first of them are indexed themselves, too."""
 BITS_TURNED = 0.05
 BODIES = 60
 _TIMES = 4
-"""44,100 Hz of a tune's 11,025."""
+"""44,100 Hz for a tune of 11,025."""
 LUA = """
 local bodies = {}
 for number = 1, %(bodies)d do
@@ -78,7 +78,7 @@ end
 
 @dataclass(frozen=True)
 class Mode:
-    """What is asked: bodies of one media type, and what decoding one takes (CPU-seconds)."""
+    """One kind of request: bodies of one media type, and the CPU-seconds to decode one."""
 
     name: str
     media_type: str
@@ -97,7 +97,7 @@ class Served:
 
 
 def with_index(catalog: Path, folder: Path, recordings: int) -> list[NDArray[np.uint32]]:
-    """The live snapshot of `catalog` below `folder`, with an index of made-up recordings; the fingerprints of the first of them."""
+    """Link the live snapshot of `catalog` below `folder` with an index of generated recordings; return the first fingerprints."""
     live = (catalog / CURRENT).resolve()
     copy = folder / SNAPSHOTS / live.name
     without = shutil.ignore_patterns(RECOGNITION_FOLDER, MANIFEST)
@@ -112,7 +112,7 @@ def with_index(catalog: Path, folder: Path, recordings: int) -> list[NDArray[np.
     index = copy / SERVING_FOLDER / RECOGNITION_FOLDER
     build_index([FingerprintBatch(np.arange(1, recordings + 1), starts, items, lengths)], index)
     kept = [file for file in read_manifest(live).serving if f"/{RECOGNITION_FOLDER}/" not in file.path]
-    added = [stored_file(copy, file) for file in sorted(index.rglob("*")) if file.is_file()]
+    added = [describe_file(copy, file) for file in sorted(index.rglob("*")) if file.is_file()]
     manifest = msgspec.structs.replace(read_manifest(live), serving=tuple(sorted([*kept, *added], key=lambda file: file.path)))
     (copy / MANIFEST).write_bytes(manifest.encode())
     (folder / CURRENT).symlink_to(f"{SNAPSHOTS}/{live.name}")
@@ -120,7 +120,7 @@ def with_index(catalog: Path, folder: Path, recordings: int) -> list[NDArray[np.
 
 
 def modes(known: Sequence[NDArray[np.uint32]], seconds: int) -> list[Mode]:
-    """By fingerprint and by upload, of recordings that are there and of such that are not, of so many seconds each."""
+    """Build requests by fingerprint and by upload, of known and of unknown recordings, each of so many seconds."""
     random = np.random.default_rng(2)
     count = round((seconds - 2.7) * 8.08)
     pieces = []
@@ -150,7 +150,7 @@ def _mp3(clip: NDArray[np.int16]) -> bytes:
 
 
 def _decoding(files: Sequence[bytes]) -> float:
-    """CPU-seconds to decode one and make its fingerprints, in the sandbox's way but without a sandbox."""
+    """Return the CPU-seconds to decode and fingerprint one file, as the sandbox does but without a sandbox."""
     with tempfile.TemporaryDirectory() as folder:
         paths = [Path(folder) / str(number) for number in range(len(files))]
         for path, file in zip(paths, files, strict=True):
@@ -163,7 +163,7 @@ def _decoding(files: Sequence[bytes]) -> float:
 
 @contextmanager
 def serving(catalog: Path, workers: int) -> Iterator[Served]:
-    """The server with its matcher, once it names a recording."""
+    """Start the server with its matcher and yield it once it names a recording."""
     with tempfile.TemporaryDirectory() as place, Path(place, "log").open("wb") as log:
         url = f"sqlite:///{place}/accounts.db"
         accounts = Accounts.open(url)
@@ -212,7 +212,7 @@ def _cpu(process: int) -> float:
 
 
 def measure(served: Served, mode: Mode, clients: int, seconds: int) -> str:
-    """One mode under load, as a row of the table; SystemExit when an answer was not 200."""
+    """Load one mode and return a row of the table; SystemExit when an answer is not 200."""
     with tempfile.TemporaryDirectory() as folder:
         for number, body in enumerate(mode.bodies, start=1):
             Path(folder, str(number)).write_bytes(body)

@@ -1,4 +1,7 @@
-"""The reference fingerprinter, Debian's libchromaprint1, through ctypes: ours is held against it bit by bit. The product never needs it."""
+"""The reference fingerprinter, Debian's libchromaprint1, through ctypes: ours is compared with it bit by bit.
+
+The product never needs it.
+"""
 
 from __future__ import annotations
 
@@ -17,17 +20,17 @@ _ALGORITHM_2 = 1
 
 
 class LibChromaprint:
-    """The library, loaded. OSError where it is not installed."""
+    """The loaded library. OSError where it is not installed."""
 
     def __init__(self) -> None:
-        """Find it as the linker does."""
+        """Find the library as the linker does."""
         self._library = ctypes.CDLL(_NAME)
         self._library.chromaprint_new.restype = ctypes.c_void_p
         self._library.chromaprint_get_version.restype = ctypes.c_char_p
         self.version = self._library.chromaprint_get_version().decode()
 
     def fingerprint(self, samples: NDArray[np.int16]) -> NDArray[np.uint32]:
-        """The items of `int16[n]` samples, mono at `SAMPLE_RATE`."""
+        """Return the items of `int16[n]` samples, mono at `SAMPLE_RATE`."""
         library, samples = self._library, np.ascontiguousarray(samples, np.int16)
         context = ctypes.c_void_p(library.chromaprint_new(_ALGORITHM_2))
         items, count = ctypes.POINTER(ctypes.c_uint32)(), ctypes.c_int()
@@ -45,7 +48,7 @@ class LibChromaprint:
         return answer
 
     def compressed(self, items: NDArray[np.uint32]) -> str:
-        """Their text form."""
+        """Return the text form of the items."""
         library, items = self._library, np.ascontiguousarray(items, np.uint32)
         text, size = ctypes.c_char_p(), ctypes.c_int()
         pointer = items.ctypes.data_as(ctypes.c_void_p)

@@ -26,7 +26,7 @@ import polars as pl
 from benchmarks.linkage_nights import nights
 from benchmarks.linkage_runs import STAGES, read_member
 from benchmarks.linkage_worlds import parts_of, staged_world, truth_of
-from benchmarks.measuring import Run, measure
+from benchmarks.measurement import Run, measure
 from benchmarks.thresholds import best_weight
 from pipeline.linkage.evaluation import evaluate
 
@@ -48,7 +48,7 @@ NIGHT_GOAL = 0.15
 
 @dataclass(frozen=True)
 class Contestant:
-    """What one linker cost in its best run and how right it was."""
+    """The cost of one linker in its best run, and its quality."""
 
     name: str
     run: Run
@@ -61,7 +61,7 @@ class Contestant:
 
 
 def splink(paths: BuildPaths, folder: Path, runs: int) -> None:
-    """Print the table of contestants and what became of the goals."""
+    """Print the table of contestants and the goals."""
     if not SPLINK_PYTHON.exists():
         raise SystemExit("Splink is not installed: run `scripts/setup .venv-bench requirements-bench.lock` (or `make bench`)")
     root, keys, truth = str(paths.root), str(folder / "keys"), truth_of(paths)
@@ -106,7 +106,7 @@ def _splink_member(records: pl.DataFrame, clusters: Path) -> pl.DataFrame:
 
 
 def _figures(member: pl.DataFrame, truth: pl.DataFrame) -> dict[str, float]:
-    """Precision, recall, f1 and mixed recordings per million recordings."""
+    """Return precision, recall, f1 and mixed recordings per million recordings."""
     found = evaluate(member, truth)
     numbers = {name: value for name, value in found.items() if isinstance(value, int | float)}
     return {**numbers, "mixed": numbers["mixed_clusters"] / numbers["recordings"] * 1e6}
@@ -137,8 +137,8 @@ def _say(what: str, found: str, goal: float, *, holds: bool, at_most: bool = Fal
 def memory(small: BuildPaths, large: BuildPaths, times: int) -> None:
     """Print the peak of every stage, of the process that runs it and of its largest worker, at both sizes.
 
-    Where a stage has workers they hold the records, and must be flat. The process that runs it holds what is as large as the number of
-    records (ids): told in bytes for each further record.
+    The workers of a stage hold the records and must be flat. The process that runs it holds values per record (ids), so its growth is shown
+    in bytes per further record.
     """
     print(f"\n{'stage, peak MiB':<24}{'own at 1x':>12}{f'at {times}x':>10}{'bytes a record':>16}{'workers at 1x':>16}{f'at {times}x':>10}")
     grown, records = [], [0, 0]
@@ -154,7 +154,7 @@ def memory(small: BuildPaths, large: BuildPaths, times: int) -> None:
 
 
 def guards(paths: BuildPaths) -> None:
-    """Print how many recordings are mixed with the guards and without."""
+    """Print the number of mixed recordings with the guards and without."""
     found = measure("benchmarks.linkage_runs:guards", str(paths.root)).answer
     on, off = found["on"], found["off"]
     print(
@@ -166,7 +166,7 @@ def guards(paths: BuildPaths) -> None:
 
 
 def main() -> None:
-    """Run the sections asked for."""
+    """Run the requested sections."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sections", nargs="+", choices=["splink", "memory", "guards", "nights"], default=["splink", "guards"])
     parser.add_argument("--recordings", type=int, default=100_000, help="true recordings in the world; 2.6 times as many records")

@@ -1,4 +1,4 @@
-"""Nights of a simulated world: linking only what 0.3 % changed rows reach, beside linking everything; the tables must be the same."""
+"""Nights of a simulated world: linking only what 0.3 % changed rows affect, against linking everything. The tables must be equal."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import shutil
 from typing import TYPE_CHECKING
 
 from benchmarks.linkage_runs import read_member
-from benchmarks.measuring import Run, measure
+from benchmarks.measurement import Run, measure
 from catalog_store.tables import TABLES
 from catalog_store.tables.atoms import ATOM_TABLES, live_atoms
 from catalog_store.tables.files import read_table
@@ -28,8 +28,8 @@ TABLES_COMPARED = ("atom", "atom_member", "atom_isrc", "edge", "cluster", "recor
 def nights(world: BuildPaths, folder: Path, count: int) -> list[float]:
     """Print a line per night: what changed, CPU of both ways, whether they agree.
 
-    Day by day in folders of their own: the eve is linked in full and published, every following night builds on the one before. Returns
-    each night's CPU as a share of linking everything.
+    Each day has a folder of its own: the first is linked in full and published, every later night builds on the one before. Returns each
+    night's CPU as a share of linking everything.
     """
     columns = f"{'night':<7}{'changed':>9}{'merged':>8}{'split':>7}{'CPU s':>8}{'in full':>9}{'wall s':>8}{'peak MiB':>10}{'in full':>9}"
     print(f"\n{columns}  same tables")
@@ -62,7 +62,7 @@ def _link(paths: BuildPaths) -> Run:
 
 
 def _publish(paths: BuildPaths) -> None:
-    """Make the linkage of a day the live snapshot of its root, as a publish would."""
+    """Publish the linkage of a day as the live snapshot of its root."""
     collect_registry(paths)
     name = f"day-{len(list(paths.snapshots.glob('*'))):03d}"
     tables = paths.snapshots / name / "tables"
@@ -73,14 +73,14 @@ def _publish(paths: BuildPaths) -> None:
 
 
 def _take_over(before: BuildPaths, after: BuildPaths) -> None:
-    """Give the day after the snapshots of the day before, and what its linkage keeps mapped."""
+    """Give the next day the snapshots of the day before, and the files that its linkage keeps mapped."""
     shutil.copytree(before.snapshots, after.snapshots)
     shutil.copytree(mapped_atoms.mapped_folder(before), mapped_atoms.mapped_folder(after))
     after.current.symlink_to(after.snapshots / before.current.resolve().name)
 
 
 def _same(name: str, days: Sequence[BuildPaths]) -> bool:
-    """Row for row; of atoms those that count."""
+    """Compare row by row; of atoms only the valid ones."""
     if name in ATOM_TABLES:
         one, other = (live_atoms(name, paths.table).collect().sort(TABLES[name].primary_key) for paths in days)
     else:
@@ -89,7 +89,7 @@ def _same(name: str, days: Sequence[BuildPaths]) -> bool:
 
 
 def _merges_and_splits(before: pl.DataFrame, after: pl.DataFrame) -> tuple[int, int]:
-    """Recordings of today made of several of yesterday's, and recordings of yesterday that are several today."""
+    """Return the number of today's recordings merged from several of yesterday's, and of yesterday's that were split."""
     both = before.join(after, on=["platform", "external_id"], suffix="_after").select("recording_id", "recording_id_after").unique()
     merged, split = (int((both.group_by(side).len()["len"] > 1).sum()) for side in ("recording_id_after", "recording_id"))
     return merged, split

@@ -1,4 +1,4 @@
-"""What the linkage benchmarks run in processes of their own: linkage over tables, stage by stage, or over a frame; guards on and off."""
+"""The functions that linkage benchmarks run in fresh processes: linkage over tables, stage by stage, or over a frame; guards on and off."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ STAGES = ("write_atoms", "write_edges", "write_clusters", "write_recording_ids")
 
 
 def keys(root: str, out: str) -> int:
-    """The keys of all records of a staged world, for peers; how many records."""
+    """Write the keys of all records of a staged world for peers; return the number of records."""
     from benchmarks.linkage_worlds import write_keys  # noqa: PLC0415 - adapters and their libraries are no part of what is measured
 
     return write_keys(BuildPaths(Path(root)), Path(out))
 
 
 def tables(root: str) -> dict[str, int]:
-    """All stages, from the staged tables to the recordings' ids; their facts."""
+    """Run all stages, from the staged tables to the recordings' ids; return their facts."""
     return {name: count for stage_name in STAGES for name, count in stage(root, stage_name).items()}
 
 
 def stage(root: str, name: str) -> dict[str, int]:
-    """One stage over the tables that those before it wrote."""
+    """Run one stage over the tables of those before it."""
     facts: dict[str, int] = getattr(stages, name)(BuildPaths(Path(root)))
     return facts
 
 
 def frame(root: str, out: str) -> int:
-    """`link` over all records in memory; writes platform, external_id, recording_id."""
+    """Run `link` over all records in memory; write platform, external_id, recording_id."""
     member = _linked(BuildPaths(Path(root)))
     member.write_parquet(out)
     return member.height
 
 
 def from_keys(keys_folder: str, out: str) -> int:
-    """Linkage from the keys that a peer is given to clusters, which is what a peer does; writes platform, external_id, recording_id."""
+    """Link from a peer's keys to clusters, as a peer does; write platform, external_id, recording_id."""
     atoms = make_atoms_of_buckets(pl.read_parquet(bucket / "*.parquet") for bucket in sorted(Path(keys_folder).glob("ours-*")))
     found = cluster_records(atoms).select("platform", "external_id", recording_id="cluster_id")
     found.write_parquet(out, compression="snappy")  # as DuckDB does for the peer
@@ -49,7 +49,7 @@ def from_keys(keys_folder: str, out: str) -> int:
 
 
 def guards(root: str) -> dict[str, dict[str, object]]:
-    """Figures of `link` with the guards and without."""
+    """Return figures of `link` with the guards and without."""
     from benchmarks.linkage_worlds import truth_of  # noqa: PLC0415
 
     paths = BuildPaths(Path(root))
@@ -61,7 +61,7 @@ def guards(root: str) -> dict[str, dict[str, object]]:
 
 
 def read_member(root: str) -> pl.DataFrame:
-    """The recordings that the stages found."""
+    """Read the recordings that the stages found."""
     return pl.read_parquet(Path(root) / "work" / "linkage" / "recording_member" / "*.parquet")
 
 

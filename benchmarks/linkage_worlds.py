@@ -1,6 +1,6 @@
-"""Simulated worlds for the linkage benchmarks: dumps read by our adapters, the truth beside them, our keys handed to a peer.
+"""Simulated worlds for the linkage benchmarks: dumps read by our adapters, the truth beside them, our keys for a peer.
 
-A world that lies in the folder already is used as it is; the folder's name tells size and seed, not the code that made it.
+An existing world in the folder is reused. The folder's name holds size and seed, but not the version of the code.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from pipeline.paths import BuildPaths
 
 ROOT = Path(__file__).resolve().parent.parent
 DURATION_SLOT_MS = 5_000
-"""Width of the bands of duration a peer blocks on."""
+"""Width of the bands of duration that a peer blocks on."""
 PREFIX_CHARACTERS = 4
 ROWS_PER_BUCKET = 200_000
-"""That our own linkage holds at a time."""
+"""The number of records that our own linkage holds at once."""
 
 
 def staged_world(work: Path, recordings: int, seed: int, dumps: Path | None = None) -> BuildPaths:
-    """The catalog root of a staged world below `work`; simulated unless `dumps` (a folder that `pipeline simulate` wrote) is given."""
+    """Return the catalog root of a staged world below `work`; simulated unless `dumps` (a folder of `pipeline simulate`) is given."""
     root = work / f"world-{recordings}-{seed}"
     paths = BuildPaths(root / "catalog")
     world = dumps or root / "dumps"
@@ -46,26 +46,26 @@ def staged_world(work: Path, recordings: int, seed: int, dumps: Path | None = No
 
 
 def truth_of(paths: BuildPaths) -> pl.DataFrame:
-    """platform, external_id, true_recording_id."""
+    """Return platform, external_id, true_recording_id."""
     found = pl.read_parquet(parts_of(paths.root.parent / "truth" / "recording"))
     return found.select("platform", "external_id", "true_recording_id")
 
 
 def parts_of(folder: Path) -> list[Path]:
-    """Parquet files of a folder."""
+    """Return the Parquet files of a folder."""
     return sorted(folder.glob("part-*.parquet"))
 
 
 def whole_table(paths: BuildPaths, name: str) -> pl.DataFrame:
-    """A staging table of all platforms in memory."""
+    """Read a staging table of all platforms into memory."""
     return pl.concat([read_table(TABLES[name], folder) for folder in paths.staged(name, CATALOG_PLATFORMS)])
 
 
 def write_keys(paths: BuildPaths, out: Path) -> int:
-    """Write what a peer links by, a row per record, numbered by `record`: our keys, and the columns that are blocked on, made beforehand.
+    """Write the input of a peer, a row per record, numbered by `record`: our keys, and the columns to block on, computed beforehand.
 
     Returns the number of rows. An unknown artist is null, as a peer expects it; of several codes the first counts. `ours-*/` are the same
-    keys for our own linkage from keys, in the buckets that it works on.
+    keys for our own linkage from keys, in its buckets.
     """
     artists = whole_table(paths, "source_artist")
     staged = paths.staged("source_recording", CATALOG_PLATFORMS)

@@ -1,6 +1,6 @@
-"""The peers of benchmarks/lookups.py: the published DuckDB file, and PostgreSQL with tables laid out for exactly these questions.
+"""The peers of benchmarks/lookups.py: the published DuckDB file, and PostgreSQL with tables designed for these questions.
 
-A peer answers encoded JSON, as ours does. What must not live here: what is asked and how it is timed.
+A peer answers encoded JSON, as ours does. Questions and timing belong in lookups.py.
 """
 
 from __future__ import annotations
@@ -31,26 +31,26 @@ _STAMP = """CASE WHEN release_date IS NULL THEN 0 ELSE replace(release_date, '-'
 
 
 class Peer(Protocol):
-    """What is asked of each."""
+    """The questions that each peer answers."""
 
     def by_isrc(self, isrc: str) -> bytes:
-        """The encoded track."""
+        """Return the encoded track."""
 
     def by_isrcs(self, isrcs: list[str]) -> list[bytes]:
-        """Encoded tracks."""
+        """Return encoded tracks."""
 
     def browse(self, filters: BrowseFilters) -> list[bytes]:
-        """The first page, encoded."""
+        """Return the first page, encoded."""
 
     def new_releases(self, today: date) -> list[bytes]:
-        """The first page, encoded."""
+        """Return the first page, encoded."""
 
 
 class DuckdbPeer:
-    """The published file, read-only, on one thread. Genres one level deep, ties by id: a little less than ours answers."""
+    """The published file, read-only, on one thread. Genres one level deep, ties by id: slightly less than ours answers."""
 
     def __init__(self, path: Path) -> None:
-        """`path` is a `catalog.duckdb`."""
+        """Open `path`, a `catalog.duckdb`."""
         self._file = duckdb.connect(path, read_only=True, config={"threads": 1})
 
     def by_isrc(self, isrc: str) -> bytes:
@@ -90,7 +90,7 @@ class DuckdbPeer:
         )
 
     def _tracks(self, query: str, values: list[Any]) -> list[bytes]:
-        # In two steps: with the ids as constants only the row groups that hold them are read; a join reads the whole column.
+        # Two steps: with ids as constants only the row groups that hold them are read. A join reads the whole column.
         ids = [str(row[0]) for row in self._file.execute(query, values).fetchall()]
         return self._encoded(f"SELECT * FROM track WHERE recording_id IN ({', '.join(ids)})", []) if ids else []
 
@@ -100,7 +100,7 @@ class DuckdbPeer:
         return [msgspec.json.encode(dict(zip(names, row, strict=True))) for row in cursor.fetchall()]
 
     def close(self) -> None:
-        """Give the file back."""
+        """Close the file."""
         self._file.close()
 
 
@@ -129,14 +129,14 @@ _TABLES = {
         WHERE release_date IS NOT NULL ORDER BY ALL""",
     ),
 }
-"""Name -> columns, and the DuckDB query of their rows. Lists carry their order in the key, so that a page is one range of an index."""
+"""Name -> columns, and the DuckDB query of their rows. Lists include their order in the key, so a page is one range of an index."""
 
 
 class PostgresPeer:
-    """Loads what is missing, then answers by prepared statements."""
+    """Loads missing tables, then answers by prepared statements."""
 
     def __init__(self, url: str, tables: Mapping[str, Path], serving: Path) -> None:
-        """`serving` holds our files: the encoded tracks are taken from there."""
+        """Load from `tables`; the encoded tracks come from our files in `serving`."""
         self._database = psycopg.connect(url, autocommit=True)
         if self._value("SELECT to_regclass('loaded')") is None:
             self._load(tables, serving)
@@ -158,7 +158,7 @@ class PostgresPeer:
             for name, (columns, query) in _TABLES.items():
                 self._database.execute(f"DROP TABLE IF EXISTS {name}")
                 rows = _rows(source, query) if query else _bodies(tables, serving)
-                # Filled in the transaction that makes it: its rows skip the log.
+                # Filled in the transaction that creates it, so its rows skip the log.
                 with self._database.transaction():
                     self._database.execute(f"CREATE TABLE {name} ({columns})")
                     with self._database.cursor() as cursor, cursor.copy(f"COPY {name} FROM STDIN") as copy:
@@ -200,7 +200,7 @@ class PostgresPeer:
         return self._column(f"SELECT body FROM release WHERE newest >= %s ORDER BY newest, unheard, release_id LIMIT {PAGE}", [latest])
 
     def size(self) -> int:
-        """Bytes of all tables and indexes."""
+        """Return the bytes of all tables and indexes."""
         size: int = self._value(f"SELECT sum(pg_total_relation_size(name::regclass)) FROM unnest(ARRAY{[*_TABLES]}) name")
         return size
 

@@ -32,13 +32,13 @@ import zstandard
 
 from benchmarks import postgres
 from benchmarks.lookup_peers import DuckdbPeer, PostgresPeer
-from benchmarks.measuring import measure
+from benchmarks.measurement import measure
 from catalog_store.analyst_file import build_analyst_file
 from catalog_store.cursors import CursorCodec
 from catalog_store.platforms import STREAMSVC_A
 from catalog_store.queries import tracks
 from catalog_store.queries.browse import BrowseFilters, browse
-from catalog_store.queries.releases import new_releases
+from catalog_store.queries.release_queries import new_releases
 from catalog_store.serving.serving_build import build_serving
 from catalog_store.serving.store import ServingStore
 
@@ -58,7 +58,7 @@ DEADLINE = 60.0
 
 
 class Drawn(NamedTuple):
-    """What is asked about: values of recordings drawn at random."""
+    """The values to look up, from recordings drawn at random."""
 
     ids: list[int]
     isrcs: list[str]
@@ -67,19 +67,19 @@ class Drawn(NamedTuple):
 
 
 def catalog_tables(root: Path) -> dict[str, Path]:
-    """Name -> folder of the tables of a world."""
+    """Return name -> folder of the tables of a world."""
     return {folder.name: folder for folder in sorted((root / "work" / "catalog").iterdir())}
 
 
 def build_ours(root: str, folder: str) -> int:
-    """Build the serving files into `folder`; returns the bytes. Called in a process of its own."""
+    """Build the serving files into `folder` and return their bytes. Runs in a process of its own."""
     Path(folder).mkdir(parents=True)
     build_serving(catalog_tables(Path(root)), Path(folder))
     return sum(file.stat().st_size for file in Path(folder).rglob("*") if file.is_file())
 
 
 def drawn(root: Path, count: int, seed: int) -> Drawn:
-    """Values of `count` recordings; filters are combinations of values of one recording, `mismatched` ones of two."""
+    """Draw values of `count` recordings; filters combine values of one recording, `mismatched` ones of two."""
     paths = catalog_tables(root)
     scans = {name: pl.scan_parquet(f"{folder}/part-*.parquet") for name, folder in paths.items()}
     everyone = scans["recording"].select("recording_id").collect().to_series()
@@ -135,7 +135,7 @@ def drawn(root: Path, count: int, seed: int) -> Drawn:
 
 
 def timed(ask: Callable[[Any], object], keys: Sequence[Any]) -> NDArray[np.float64]:
-    """Microseconds of each call."""
+    """Return the microseconds of each call."""
     clock, found = time.perf_counter_ns, np.empty(len(keys))
     for at, key in enumerate(keys):
         start = clock()
@@ -145,7 +145,7 @@ def timed(ask: Callable[[Any], object], keys: Sequence[Any]) -> NDArray[np.float
 
 
 def forget(folder: Path) -> None:
-    """Have the kernel drop the pages of all files below `folder`."""
+    """Make the kernel drop the pages of all files below `folder`."""
     for file in folder.rglob("*"):
         if file.is_file():
             handle = os.open(file, os.O_RDONLY)
@@ -155,19 +155,19 @@ def forget(folder: Path) -> None:
 
 
 def batches(keys: list[str]) -> list[list[str]]:
-    """Keys by the hundred."""
+    """Split keys into batches of a hundred."""
     return [keys[start : start + BATCH] for start in range(0, len(keys) - BATCH + 1, BATCH)]
 
 
 def show(name: str, question: str, times: NDArray[np.float64]) -> float:
-    """One line of the table; returns the median."""
+    """Print one line of the table and return the median."""
     middle, high = np.percentile(times, [50, 99])
     print(f"{name:<12}{question:<34}{middle:>12.1f}{high:>12.1f}{len(times):>8}", flush=True)
     return float(middle)
 
 
 def ask_ours(folder: Path, asked: Drawn) -> dict[str, float]:
-    """Medians by question."""
+    """Return medians by question."""
     found: dict[str, float] = {}
     with closing(ServingStore(folder, DEADLINE)) as store:
         questions: dict[str, tuple[Callable[[Any], object], Sequence[Any]]] = {
@@ -193,7 +193,7 @@ def ask_ours(folder: Path, asked: Drawn) -> dict[str, float]:
         days = [date.fromordinal(TODAY.toordinal() - 3 * back) for back in range(LISTS_ASKED)]
         timed(lambda day: releases(today=day), days)
         found["new releases"] = show("ours", "new releases", timed(lambda day: releases(today=day), days))
-    # Cold comes last: what the disk still has to do behind it must not lie beneath the warm figures.
+    # Cold comes last, because its disk work would otherwise continue below the warm figures.
     cold: list[tuple[str, Callable[[ServingStore, Any], object], Sequence[Any]]] = [
         ("ISRC -> track", tracks.track_by_isrc, asked.isrcs[-COLD_ASKED:]),
         ("batch of 100 ISRCs", by_isrcs, batches(asked.isrcs[-10 * BATCH :])),
@@ -206,33 +206,33 @@ def ask_ours(folder: Path, asked: Drawn) -> dict[str, float]:
 
 
 def by_isrcs(store: ServingStore, codes: list[str]) -> list[bytes]:
-    """Encoded tracks of a batch."""
+    """Return encoded tracks of a batch."""
     found = tracks.ids_for_isrcs(store, codes)
     bodies = tracks.track_bodies(store, list(found.values()))
     return [bodies[one] for one in found.values()]
 
 
 def slim_by_isrcs(store: ServingStore, codes: list[str]) -> list[tracks.SlimBody]:
-    """What a bulk resolve answers."""
+    """Return the slim tracks of a bulk resolve."""
     found = tracks.ids_for_isrcs(store, codes)
     bodies = tracks.slim_bodies(store, list(found.values()))
     return [bodies[one] for one in found.values()]
 
 
 def by_external(store: ServingStore, external_id: str) -> bytes | None:
-    """The encoded track of a platform's id."""
+    """Return the encoded track of a platform's id."""
     return tracks.track_body(store, tracks.ids_for_external(store, STREAMSVC_A, external_id)[0])
 
 
 def by_externals(store: ServingStore, external_ids: list[str]) -> list[bytes]:
-    """Encoded tracks of a batch."""
+    """Return encoded tracks of a batch."""
     found = tracks.ids_for_externals(store, STREAMSVC_A, external_ids)
     bodies = tracks.track_bodies(store, [ids[0] for ids in found.values()])
     return [bodies[ids[0]] for ids in found.values()]
 
 
 def deeper(store: ServingStore, filters: BrowseFilters) -> None:
-    """PAGES pages one after the other."""
+    """Read PAGES pages one after the other."""
     cursor = None
     for _ in range(PAGES):
         cursor = browse(store, CURSORS, filters, limit=PAGE, cursor=cursor, randomize=False).next_cursor
@@ -241,7 +241,7 @@ def deeper(store: ServingStore, filters: BrowseFilters) -> None:
 
 
 def ask_peer(name: str, peer: Peer, asked: Drawn, count: int, ours: dict[str, float]) -> None:
-    """Lines of one peer, and how many times our median each is."""
+    """Print the lines of one peer, with the ratio of each to our median."""
     questions: dict[str, tuple[Callable[[Any], object], Sequence[Any]]] = {
         "ISRC -> track": (peer.by_isrc, asked.isrcs[:count]),
         "batch of 100 ISRCs": (peer.by_isrcs, batches(asked.isrcs)[: max(5, count // 40)]),

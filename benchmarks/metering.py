@@ -41,12 +41,12 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def submit_alone(collector: BatchCollector, operation: Operation, on_result: ResultCallback) -> None:
-    """Submit an operation by itself, in place of `BatchCollector.add`."""
+    """Submit an operation alone, in place of `BatchCollector.add`."""
     collector._writer.submit([operation], lambda results: collector._receive([(operation, on_result)], results))  # noqa: SLF001 - its peer
 
 
 def charge_for(url: str, keys: list[str], clients: int, seconds: float, way: str) -> dict[str, float]:
-    """Charge for some seconds in this process; charges, CPU seconds, milliseconds at the median and at the 99th percentile."""
+    """Charge for some seconds in this process; return charges, CPU seconds, milliseconds at the median and at the 99th percentile."""
     if way == "one by one":
         writer.LARGEST_BATCH = 1
         BatchCollector.add = submit_alone  # type: ignore[method-assign, assignment]
@@ -76,7 +76,7 @@ def charge_for(url: str, keys: list[str], clients: int, seconds: float, way: str
 
 
 def measure(url: str, keys: list[str], options: argparse.Namespace, way: str, server_cpu: Callable[[], float]) -> dict[str, float]:
-    """The same in PROCESSES processes at once; rates over all."""
+    """Charge in PROCESSES processes at once; return rates over all."""
     settings = json.dumps([url, keys, options.clients, options.seconds, way])
     before = server_cpu()
     command = [sys.executable, "-m", "benchmarks.metering", "--one", settings]
@@ -88,7 +88,7 @@ def measure(url: str, keys: list[str], options: argparse.Namespace, way: str, se
 
 
 def compare(database: str, url: str, options: argparse.Namespace, server_cpu: Callable[[], float]) -> None:
-    """All rounds of both ways on one database; prints a line each and their ratio."""
+    """Run all rounds of both ways on one database; print a line each and their ratio."""
     accounts = Accounts.open(url)
     made = [accounts.create(f"benchmark {number}", "custom", CREDITS) for number in range(options.keys)]
     keys = [accounts.keys.create(account.account_id).key for account in made]

@@ -20,7 +20,7 @@ if __package__ in (None, ""):
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks import dump_files
-from benchmarks.measuring import Run, fastest
+from benchmarks.measurement import Run, fastest
 
 XML_GOAL = 1.1
 FLAT_GOAL = 0.8
@@ -46,7 +46,7 @@ class Line:
 
 
 def xml(folder: Path, megabytes: int, runs: int) -> list[Line]:
-    """Releases per CPU second and memory of the XML reader; what the whole adapter takes stands below, for comparison."""
+    """Measure releases per CPU second and memory of the XML reader; the whole adapter is a further line for comparison."""
     small, large = _file(folder / "small", megabytes // 4), _file(folder / "large", megabytes)
     ours = fastest("benchmarks.xml_readers:ours", large, runs=runs)
     lines = []
@@ -73,7 +73,7 @@ def _file(folder: Path, megabytes: int) -> str:
 
 
 def flat(folder: Path, megabytes: int, runs: int, section: str) -> list[Line]:
-    """CPU seconds and memory of a reader of flat files."""
+    """Measure CPU seconds and memory of a reader of flat files."""
     make, name = {
         "ndjson": (dump_files.tracks_ndjson, "ndjson"),
         "tsv": (dump_files.recordings_tsv, "copy_text"),
@@ -109,7 +109,7 @@ def _verdict(*, holds: bool, goal: str) -> str:
 
 
 def main() -> None:
-    """Measure the sections asked for and print the table."""
+    """Measure the requested sections and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--megabytes", type=int, default=200, help="size of the larger file of each section (default 200)")
     parser.add_argument("--runs", type=int, default=1, help="runs per measurement, of which the fastest counts (default 1)")

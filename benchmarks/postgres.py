@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 PACKAGES = Path("/usr/lib/postgresql")
 SUPERUSER = "postgres"
-"""Of the database; run by root, the server also runs as the system's user of this name, which the package creates."""
+"""Name of the database. When root runs it, the server runs as the system's user of this name, which the package creates."""
 START_SECONDS = 60
 SETTINGS = {
     "listen_addresses": "",
@@ -45,7 +45,7 @@ SETTINGS = {
     "max_wal_senders": "0",
     "max_wal_size": "8GB",
     "checkpoint_timeout": "30min",
-    "autovacuum": "off",  # must not run while something is measured: benchmarks say VACUUM ANALYZE after loading
+    "autovacuum": "off",  # must not run during a measurement: benchmarks call VACUUM ANALYZE after loading
 }
 """What differs from the defaults. Commits stay durable (fsync, synchronous_commit)."""
 
@@ -60,18 +60,18 @@ class Server:
     version: str
 
     def url(self, database: str = "postgres") -> str:
-        """Address for psycopg, asyncpg, psql and DuckDB."""
+        """Return the address for psycopg, asyncpg, psql and DuckDB."""
         return f"postgresql://{SUPERUSER}@/{database}?host={self.sockets}"
 
     def cpu_seconds(self) -> float:
-        """CPU time that the server has used so far, sessions that ended included."""
+        """Return the server's CPU time so far, ended sessions included."""
         own = [_times(self.process.pid, with_ended_children=True)]
         return sum(own + [_times(child, with_ended_children=False) for child in _children(self.process.pid)])
 
 
 @contextmanager
 def running(folder: Path, **settings: str) -> Iterator[Server]:
-    """Start a server over `folder` (made when it is new, kept afterwards), stop it at the end; `settings` override SETTINGS."""
+    """Start a server over `folder` (created when new, kept afterwards) and stop it at the end; `settings` override SETTINGS."""
     binaries = install()
     folder = folder.resolve()
     if not (folder / "PG_VERSION").exists():
@@ -94,7 +94,7 @@ def running(folder: Path, **settings: str) -> Iterator[Server]:
 
 
 def install() -> Path:
-    """The folder of the newest installed server's programs; installs Debian's package when there is none (needs root)."""
+    """Return the folder of the newest installed server's programs; install Debian's package when there is none (needs root)."""
     if not _installed():
         install_packages("postgresql", "postgresql-contrib")
     return max(_installed(), key=lambda folder: float(folder.parent.name))
@@ -112,7 +112,7 @@ def _installed() -> list[Path]:
 
 
 def _unprivileged() -> dict[str, object]:
-    """PostgreSQL refuses to run as root."""
+    """Return the arguments that drop root: PostgreSQL refuses to run as root."""
     return {"user": SUPERUSER, "group": SUPERUSER, "extra_groups": []} if os.geteuid() == 0 else {}
 
 

@@ -27,13 +27,13 @@ import polars as pl
 
 from audio_recognition.index.batches import FingerprintBatch
 from audio_recognition.index.build import build_index
-from audio_recognition.index.index import Index
+from audio_recognition.index.fingerprint_index import Index
 from audio_recognition.matching import Matcher
-from audio_recognition.matching.candidates import candidates, plain_probes
+from audio_recognition.matching.candidates import build_plain_probes, find_candidates
 from benchmarks import recognition_synthetic
 from benchmarks.game_music import UNSEEN_PACKAGES
 from benchmarks.game_music import tracks as music_files
-from benchmarks.measuring import measure
+from benchmarks.measurement import measure
 from benchmarks.recognition_clips import CLASSES, CLIP_SECONDS, Clip, clip_name, cut_clips, read_tracks
 from benchmarks.recognition_damage import speech
 from benchmarks.recognition_families import families, role, strangers
@@ -73,11 +73,11 @@ class World:
 
     @property
     def held_ids(self) -> list[int]:
-        """Recording ids of the held tracks: odd ones, evenly among the made-up recordings: what comes first must not be favoured."""
+        """Return the recording ids of the held tracks: odd numbers, evenly among the generated ones, so that none is favoured."""
         return [2 * (number * self.recordings // len(self.held)) + 1 for number in range(len(self.held))]
 
     def batches(self) -> Iterator[FingerprintBatch]:
-        """Made-up recordings and the held tracks."""
+        """Yield generated recordings and the held tracks."""
         yield from recognition_synthetic.batches(
             self.folder / "made_up", self.recordings - len(self.held), first_id=0, seed=MADE_UP_SEED, apart=2
         )
@@ -85,7 +85,7 @@ class World:
 
 
 def world(folder: Path, recordings: int) -> World:
-    """Fetch and read what is not there yet."""
+    """Fetch and read the missing parts of the world."""
     read = read_tracks(folder / "audio", music_files(folder / "audio"), folder / "tracks")
     family = families(read)
     by_role = {name: [track for track in read if role(family[track.name]) == name] for name in ("held", "absent", "material")}
@@ -93,13 +93,13 @@ def world(folder: Path, recordings: int) -> World:
 
 
 def unseen(made: World) -> list[Track]:
-    """Tracks of which nothing is in the index."""
+    """Return tracks of which nothing is in the index."""
     read = read_tracks(made.audio, music_files(made.audio, UNSEEN_PACKAGES), made.folder / "tracks")
     return strangers(read, [*made.held, *made.absent, *made.material])
 
 
 def build(folder: str, recordings: str) -> dict[str, float]:
-    """Build the index in WORK/index; CPU seconds of all of it, and of reading what it is built of."""
+    """Build the index in WORK/index; return the CPU seconds of the build, and of reading its input."""
     made = world(Path(folder), int(recordings))
     shutil.rmtree(made.folder / "index", ignore_errors=True)
     reading = 0.0
@@ -118,7 +118,7 @@ def build(folder: str, recordings: str) -> dict[str, float]:
 
 
 def windows(tracks: Sequence[Track], kind: str) -> Iterator[Clip]:
-    """Undamaged windows: items of a window are those of the track."""
+    """Yield undamaged windows; a window's items are those of the track."""
     for track in tracks:
         items = min(len(one) for one in track.items)
         whole = np.stack([one[:items] for one in track.items])
@@ -128,7 +128,7 @@ def windows(tracks: Sequence[Track], kind: str) -> Iterator[Clip]:
 
 
 def ask(matcher: Matcher, made: World, clips: Sequence[Clip]) -> pl.DataFrame:
-    """One row per clip and mode; times in ms."""
+    """Return one row per clip and mode; times in ms."""
     names = {number: track.name for number, track in zip(made.held_ids, made.held, strict=True)}
     rows = []
     for mode, phases in MODES.items():
@@ -162,21 +162,21 @@ def ask(matcher: Matcher, made: World, clips: Sequence[Clip]) -> pl.DataFrame:
 
 
 def candidate_times(index: Index, clips: Sequence[Clip]) -> dict[str, NDArray[np.float64]]:
-    """Wall ms of the first look, for each mode."""
+    """Return the wall ms of the first lookup for each mode."""
     times: dict[str, NDArray[np.float64]] = {}
     for mode, phases in MODES.items():
         taken = []
         for clip in clips:
             started = time.perf_counter()
             for segment in index.segments:
-                candidates(segment, plain_probes(clip.items[:phases]))
+                find_candidates(segment, build_plain_probes(clip.items[:phases]))
             taken.append(time.perf_counter() - started)
         times[mode] = np.array(taken) * 1000
     return times
 
 
 def print_recall(answers: pl.DataFrame) -> None:
-    """Right and wrong answers of held tracks, false accepts of absent ones."""
+    """Print right and wrong answers of held tracks, and false accepts of absent ones."""
     print(f"\n{'class':18}" + "".join(f"{mode + f' {seconds} s':>26}" for seconds in CLIP_SECONDS for mode in MODES))
     for kind in (*CLASSES, ABSENT, UNSEEN):
         if kind not in answers["class"]:
@@ -196,7 +196,7 @@ def print_recall(answers: pl.DataFrame) -> None:
 
 
 def print_calibration(answers: pl.DataFrame) -> None:
-    """Of the answers of a confidence, how many are right: held and absent tracks together."""
+    """Print the share of right answers by confidence, held and absent tracks together."""
     print(f"\n{'confidence':14}" + "".join(f"{mode + f' {seconds} s':>22}" for seconds in CLIP_SECONDS for mode in MODES))
     for low, high in pairwise(_EDGES):
         cells = []
@@ -212,7 +212,7 @@ def print_calibration(answers: pl.DataFrame) -> None:
 
 
 def print_times(answers: pl.DataFrame, looks: dict[str, NDArray[np.float64]]) -> None:
-    """Milliseconds: the first look alone, the whole match."""
+    """Print milliseconds of the first lookup alone and of the whole match."""
     for mode, first in looks.items():
         rows = answers.filter(pl.col("mode") == mode)
         quantiles = [rows[name].quantile(at) or 0.0 for name in ("wall_ms", "cpu_ms") for at in (0.5, 0.99)]
@@ -231,7 +231,7 @@ def print_size(index: Path, recordings: int) -> None:
 
 
 def export(folder: Path, made: World, answers: pl.DataFrame) -> None:
-    """References and one line per clip and mode; the clips' audio is there already."""
+    """Write references and one line per clip and mode; the clips' audio exists already."""
     (folder / "references").mkdir(parents=True, exist_ok=True)
     rows = []
     for number, track in enumerate(made.held):
@@ -290,7 +290,7 @@ def main() -> None:
 
 
 def print_whole_files(made: World, clips: Sequence[Clip]) -> None:
-    """Recall of the peer among its ten best."""
+    """Print the recall of the peer among its ten best."""
     peer = WholeFiles(made.batches())
     names = {number: track.name for number, track in zip(made.held_ids, made.held, strict=True)}
     for kind in CLASSES:

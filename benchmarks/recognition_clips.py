@@ -1,4 +1,4 @@
-"""Real tracks as references, and clips of them as somebody might have recorded them."""
+"""Real tracks as references, and clips of them as a user might have recorded them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from benchmarks.recognition_damage import Audio, Damage
 
 LONGEST_SECONDS = 600
-"""Of a track; what follows is left out."""
+"""Seconds of a track; the rest is ignored."""
 SHORTEST_SECONDS = 45
 CLIP_SECONDS = (10, 30)
 CLASSES: dict[str, tuple[Damage, str, int]] = {
@@ -67,7 +67,7 @@ class Clip:
 
 
 def read_tracks(root: Path, files: Sequence[Path], folder: Path) -> list[Track]:
-    """All tracks that decode and are long enough; what was read before is taken from `folder`."""
+    """Read all tracks that decode and are long enough; earlier results are reused from `folder`."""
     folder.mkdir(parents=True, exist_ok=True)
     with ProcessPoolExecutor(PROCESSES) as pool:
         read = pool.map(partial(_read_track, root, folder), files)
@@ -104,7 +104,10 @@ def _key(text: str) -> str:
 def cut_clips(
     root: Path, names: Sequence[str], folder: Path, voices: Audio, *, pieces: int, seed: int, audio: Path | None = None
 ) -> Iterator[Clip]:
-    """`pieces` clips of every class and length of each track, each somewhere else; kept in `folder`, their audio written below `audio`."""
+    """Cut `pieces` clips of every class and length from each track, each at another place.
+
+    Keep them in `folder`, their audio below `audio`.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     voice_file = folder / "voices.npy"
     np.save(voice_file, voices)
@@ -145,5 +148,5 @@ def _clips_of(
 
 
 def clip_name(track: str, kind: str, seconds: int, start_seconds: float) -> str:
-    """A file name, without suffix."""
+    """Return a file name without suffix."""
     return f"{'-'.join(re.findall(r'[a-z0-9]+', kind))}-{seconds}s-{_key(f'{track}|{start_seconds}')}"

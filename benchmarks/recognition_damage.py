@@ -1,6 +1,6 @@
-"""What happens to music before somebody asks what it is: codecs, noise, presenters, mixing desks, turntables.
+"""Damage to music before it is identified: codecs, noise, presenters, mixing desks, turntables.
 
-Audio is float32 [2, n] at RATE, full scale 1; everything is determined by the generator that is handed in.
+Audio is float32 [2, n] at RATE, full scale 1; the given generator determines everything.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _VOICES = ("en-us", "en-gb+f3", "de", "fr+f2")
 
 
 def pink_noise(length: int, draw: np.random.Generator) -> NDArray[np.float32]:
-    """Noise of equal energy an octave, RMS 1."""
+    """Return noise of equal energy per octave, RMS 1."""
     spectrum = np.fft.rfft(draw.standard_normal(length))
     spectrum /= np.sqrt(np.maximum(1, np.arange(len(spectrum))))
     noise = np.fft.irfft(spectrum, length)
@@ -52,12 +52,12 @@ def pink_noise(length: int, draw: np.random.Generator) -> NDArray[np.float32]:
 
 
 def unharmed(audio: Audio, draw: np.random.Generator, speech: Audio) -> Audio:  # noqa: ARG001 - all damages are called alike
-    """Nothing but the cut."""
+    """Return the clip unchanged."""
     return audio
 
 
 def noisy(decibels: float) -> Damage:
-    """Pink noise that many dB below the music."""
+    """Add pink noise that many dB below the music."""
 
     def damage(audio: Audio, draw: np.random.Generator, speech: Audio) -> Audio:  # noqa: ARG001
         return _sum(audio, pink_noise(audio.shape[1], draw), -decibels)
@@ -66,7 +66,7 @@ def noisy(decibels: float) -> Damage:
 
 
 def spoken_over(decibels: float) -> Damage:
-    """Somebody talks, with the music that many dB above the voice."""
+    """Add a speaking voice that many dB below the music."""
 
     def damage(audio: Audio, draw: np.random.Generator, speech: Audio) -> Audio:
         start = draw.integers(speech.shape[1] - audio.shape[1])
@@ -76,7 +76,7 @@ def spoken_over(decibels: float) -> Damage:
 
 
 def equalised_and_compressed(audio: Audio, draw: np.random.Generator, speech: Audio) -> Audio:  # noqa: ARG001
-    """Ten bands by up to 9 dB either way, then 4:1 above the level of the music."""
+    """Change ten bands by up to 9 dB either way, then compress 4:1 above the level of the music."""
     spectrum = np.fft.rfft(audio)
     hertz = np.fft.rfftfreq(audio.shape[1], 1 / RATE)
     bands = 31.25 * 2.0 ** np.arange(10)
@@ -92,7 +92,7 @@ def equalised_and_compressed(audio: Audio, draw: np.random.Generator, speech: Au
 
 
 def faster(percent: float) -> Damage:
-    """As a turntable runs too fast: the pitch rises as well."""
+    """Speed up like a fast turntable: the pitch rises as well."""
 
     def damage(audio: Audio, draw: np.random.Generator, speech: Audio) -> Audio:  # noqa: ARG001
         at = np.arange(0, audio.shape[1] - 1, 1 + percent / 100)
@@ -102,7 +102,7 @@ def faster(percent: float) -> Damage:
 
 
 def _sum(audio: Audio, other: NDArray[np.float32], decibels: float) -> Audio:
-    """Both, with the other that many dB above the first."""
+    """Mix both, the second that many dB above the first."""
     both: Audio = audio + np.float32(_rms(audio) / _rms(other) * 10 ** (decibels / 20)) * other
     return both
 
@@ -112,7 +112,7 @@ def _rms(audio: NDArray[np.float32]) -> float:
 
 
 def encoded(audio: Audio, codec: str, kilobits: int) -> bytes:
-    """An audio file: `wav`, or `mp3` or `opus` at so many kbit/s."""
+    """Encode an audio file: `wav`, or `mp3` or `opus` at so many kbit/s."""
     loudest = max(1.0, float(np.abs(audio).max(initial=0)))
     samples = np.ascontiguousarray((audio / loudest * _LOUDEST).round().astype("<i2").T)
     out = io.BytesIO()
@@ -139,7 +139,7 @@ def encoded(audio: Audio, codec: str, kilobits: int) -> bytes:
 
 
 def decoded(file: Path, longest_seconds: float) -> Audio:
-    """The beginning of an audio file at RATE in stereo."""
+    """Decode the beginning of an audio file at RATE in stereo."""
     pieces, length = [], 0
     with av.open(str(file), metadata_errors="ignore") as container:
         stream = container.streams.audio[0]
@@ -160,7 +160,7 @@ def decoded(file: Path, longest_seconds: float) -> Audio:
 
 
 def speech(folder: Path) -> Audio:
-    """A few minutes of talk; the speaking program is fetched into `folder`."""
+    """Return a few minutes of talk; the speaking program is fetched into `folder`."""
     unpack(VOICE_PACKAGES, folder)
     places = {file.parent for package in VOICE_PACKAGES for file in (folder / package).rglob("*.so.*")}
     (phonemes,) = (folder / "espeak-ng-data").rglob("phontab")

@@ -1,4 +1,7 @@
-"""Which tracks share music: reprises, stems, the same piece in two games. An answer that names a relative is no mistake of a matcher."""
+"""Families of tracks that share music: reprises, stems, the same piece in two games.
+
+An answer within the family is no mistake of a matcher.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from audio_recognition.index.batches import FingerprintBatch
 from audio_recognition.index.build import build_index
-from audio_recognition.index.index import Index
+from audio_recognition.index.fingerprint_index import Index
 from audio_recognition.matching import Matcher
 
 if TYPE_CHECKING:
@@ -20,12 +23,12 @@ if TYPE_CHECKING:
 _WINDOW_ITEMS, _STEP_ITEMS = 223, 80
 """30 s, every 10 s."""
 _ALIKE = 0.15
-"""Bit error rate below which 30 s are the same music; unrelated ones of a thousand tracks hardly come below .25."""
+"""Bit error rate below which 30 s are the same music. Unrelated ones of a thousand tracks hardly come below .25."""
 _SHARES = {"held": 0.45, "absent": 0.75, "material": 1.0}
 
 
 def families(tracks: Sequence[Track]) -> dict[str, str]:
-    """Name of each track -> name of its family, the first of its members."""
+    """Return the name of each track -> the name of its family, that of its first member."""
     with tempfile.TemporaryDirectory() as folder:
         build_index([FingerprintBatch.of(range(len(tracks)), [track.items[0] for track in tracks])], Path(folder) / "index")
         matcher = Matcher(Index.open(Path(folder) / "index"), near_tie=1.0)
@@ -40,7 +43,7 @@ def families(tracks: Sequence[Track]) -> dict[str, str]:
 
 
 def strangers(tracks: Sequence[Track], known: Sequence[Track]) -> list[Track]:
-    """Those of `tracks` that share no music with any of `known`; names what it leaves out."""
+    """Return those of `tracks` that share no music with any of `known`; print the others."""
     family = families([*known, *tracks])
     familiar = {family[track.name] for track in known}
     for track in tracks:
@@ -55,6 +58,6 @@ def _join(family: dict[str, str], one: str, other: str) -> None:
 
 
 def role(family: str) -> str:
-    """By hash: the same on every machine."""
+    """Choose the role by hash, so that it is the same on every machine."""
     at = int.from_bytes(hashlib.blake2b(family.encode(), digest_size=4).digest(), "little") / 2**32
     return next(name for name, end in _SHARES.items() if at < end)

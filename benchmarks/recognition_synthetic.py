@@ -1,7 +1,7 @@
-"""Made-up recordings to fill an index: real tracks' chroma in another key, at another pace, mixed with that of another track.
+"""Generated recordings to fill an index: real tracks' chroma in another key, at another pace, mixed with that of another track.
 
-What comes out of the classifiers is then distributed as it is in real fingerprints (distinct items, runs), which random bits are not. The
-classifiers are the product's; they are computed in single precision and column by column: 0.1 ms a recording instead of 4.
+Their items have the distribution of real fingerprints (distinct items, runs), which random bits have not. The classifiers are the
+product's, computed in single precision and column by column: 0.1 ms a recording instead of 4.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ITEMS = 948
 """Of two minutes, as in the public dumps."""
 SECONDS = 210
 PER_BATCH = 24
-"""Their integral image stays in the processor's cache."""
+"""Their integral image fits the processor's cache."""
 PER_PART = 24_000
 PROCESSES = 2
 _ROWS = ITEMS + ROWS_BEFORE_FIRST_ITEM
@@ -38,16 +38,16 @@ _GRAY_CODE = np.array([0, 1, 3, 2], dtype=np.uint32)
 
 
 class Material:
-    """Chroma of the tracks that recordings are made of."""
+    """The chroma of the tracks from which recordings are generated."""
 
     def __init__(self, chroma: Sequence[NDArray[np.float64]]) -> None:
-        """`chroma`: float [rows, NOTES] of each track; tracks that are too short for the quickest pace are left out."""
+        """Take `chroma`, float [rows, NOTES] of each track; tracks too short for the quickest pace are left out."""
         needed = int(_ROWS * _PACES[1]) + 2
-        # Twice side by side: any key is a slice.
+        # Twice side by side, so any key is a slice.
         self._tracks = [np.tile((rows / rows.mean()).astype(np.float32), 2) for rows in chroma if len(rows) > needed]
 
     def items(self, recordings: int, *, seed: Sequence[int]) -> NDArray[np.uint32]:
-        """uint32 [recordings, ITEMS]; the same ones for the same seed."""
+        """Return uint32 [recordings, ITEMS]; the same for the same seed."""
         made = np.empty((recordings, ITEMS), dtype=np.uint32)
         for start in range(0, recordings, PER_BATCH):
             draw = np.random.default_rng([*seed, start])
@@ -73,7 +73,7 @@ class Material:
 
 
 def make(chroma: Sequence[NDArray[np.float64]], folder: Path, recordings: int, *, seed: int) -> None:
-    """Write made-up recordings into parts in `folder`; parts that are there stay."""
+    """Write generated recordings into parts in `folder`; existing parts stay."""
     folder.mkdir(parents=True, exist_ok=True)
     material = Material(chroma)
     with ProcessPoolExecutor(PROCESSES) as pool:
@@ -94,7 +94,7 @@ def _part(folder: Path, seed: int, part: int) -> Path:
 
 
 def batches(folder: Path, recordings: int, *, first_id: int, seed: int, apart: int = 1) -> Iterator[FingerprintBatch]:
-    """What `make` made; recording ids are `apart`."""
+    """Yield the output of `make`; recording ids are `apart`."""
     for start in range(0, recordings, PER_PART):
         items = np.load(_part(folder, seed, start // PER_PART), mmap_mode="r")[: recordings - start]
         count = len(items)
@@ -103,7 +103,10 @@ def batches(folder: Path, recordings: int, *, first_id: int, seed: int, apart: i
 
 
 def _items(rows: NDArray[np.float32]) -> NDArray[np.uint32]:
-    """One item for each row, of the window that begins there; the last ROWS_BEFORE_FIRST_ITEM are wrong, for their windows are cut."""
+    """Return one item for each row, of the window that begins there.
+
+    The last ROWS_BEFORE_FIRST_ITEM are wrong: their windows are cut off.
+    """
     count = len(rows)
     padded = np.concatenate([rows, np.zeros((ROWS_BEFORE_FIRST_ITEM + 1, NOTES), np.float32)])
     smoothed = np.zeros((len(padded) - len(_SMOOTHING) + 1, NOTES), np.float32)

@@ -1,7 +1,7 @@
-"""A peer: what a service does that identifies whole files, as AcoustID does: 120 hashes a recording from item 80 on, no positions.
+"""A peer that identifies whole files, as AcoustID does: 120 hashes a recording from item 80 on, no positions.
 
-Its candidates are the recordings that share most hashes with the query; the right one counts as found when it is among the ten best,
-without any comparison or gate. So its recall here is more than such a service has, and it has no false accepts to show.
+Its candidates are the recordings that share most hashes with the query. The right one counts as found among the ten best, without any
+comparison or gate. Its recall here is therefore higher than that of such a service, and it has no false accepts to report.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LONGEST = 16_384
 
 
 def hashes(items: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """The hashes that stand for a fingerprint, or for a clip."""
+    """Return the hashes of a fingerprint or a clip."""
     start = max(0, min(_FIRST, len(items) - _HASHES))
     return np.unique(items[start : start + _HASHES] >> _SHIFT)
 
@@ -32,7 +32,7 @@ class WholeFiles:
     """Sorted (hash, recording) pairs in memory."""
 
     def __init__(self, batches: Iterable[FingerprintBatch]) -> None:
-        """All recordings of the batches."""
+        """Collect all recordings of the batches."""
         kept = []
         for batch in batches:
             for number, recording in enumerate(batch.recording_ids.tolist()):
@@ -42,7 +42,7 @@ class WholeFiles:
         self._pairs.sort()
 
     def best(self, items: NDArray[np.uint32]) -> list[int]:
-        """The recordings that share most hashes, most first."""
+        """Return the recordings that share most hashes, most first."""
         asked = hashes(items).astype(np.uint64)
         starts = np.searchsorted(self._pairs, asked << np.uint64(32))
         ends = np.searchsorted(self._pairs, (asked + np.uint64(1)) << np.uint64(32))

@@ -25,7 +25,7 @@ import numpy as np
 import polars as pl
 
 from benchmarks import postgres
-from benchmarks.measuring import measure
+from benchmarks.measurement import measure
 from benchmarks.search_runs import POSTGRES_FORMS, drop_postgres
 from simulator.queries import ABSENT, ABSORBING, CLASSES, found_names, queries
 
@@ -40,7 +40,7 @@ SCORE_EDGES = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.01)
 
 @dataclass(frozen=True)
 class Answers:
-    """What one engine answered and what each query cost in CPU seconds."""
+    """The answers of one engine and the CPU seconds of each query."""
 
     engine: str
     hits: pl.DataFrame
@@ -48,10 +48,10 @@ class Answers:
 
 
 class Judge:
-    """Tells whether an answer is right."""
+    """Decides whether an answer is right."""
 
     def __init__(self, tracks: pl.LazyFrame, asked: pl.DataFrame, answers: list[Answers]) -> None:
-        """Reads the names of all recordings that were asked for or answered."""
+        """Read the names of all requested and answered recordings."""
         ids = pl.concat([asked["recording_id"].drop_nulls(), *(one.hits["id"].cast(pl.Int64) for one in answers)]).unique()
         rows = tracks.join(ids.rename("recording_id").to_frame().lazy(), on="recording_id").collect()
         self._names = {row["recording_id"]: row for row in rows.iter_rows(named=True)}
@@ -63,14 +63,14 @@ class Judge:
         return found_names(artists, row["title"], absorbs_edits=absorbs_edits)
 
     def places(self, kind: str, wanted: int, found: list[int]) -> int | None:
-        """Place of the first right answer, from 0."""
+        """Return the place of the first right answer, from 0."""
         absorbs = kind in ABSORBING
         names = self.names(wanted, absorbs)
         return next((place for place, one in enumerate(found) if self.names(one, absorbs) == names), None)
 
 
 def judged(judge: Judge, asked: pl.DataFrame, answers: Answers) -> pl.DataFrame:
-    """`asked` with cpu, first, ten (0 or 1), score of the best answer, in the queries' order."""
+    """Return `asked` with cpu, first, ten (0 or 1), score of the best answer, in the queries' order."""
     found: dict[int, list[int]] = {}
     scores: dict[int, float] = {}
     for query, identifier, score in answers.hits.sort("query", "rank").select("query", "id", "score").iter_rows():
@@ -93,7 +93,7 @@ def _mean(rows: pl.DataFrame, column: str) -> float:
 
 
 def print_quality(result: pl.DataFrame) -> None:
-    """One row per class and the eight that are found together."""
+    """Print one row per class, and the eight findable classes together."""
     print(f"{'class':<16}{'queries':>8}{'recall@1':>10}{'recall@10':>11}{'CPU ms':>9}{'p50':>8}{'p99':>8}")
     parts = [(kind, result.filter(pl.col("class") == kind)) for kind in CLASSES]
     parts += [("the eight", result.filter(pl.col("class") != ABSENT)), ("all nine", result)]
@@ -104,7 +104,7 @@ def print_quality(result: pl.DataFrame) -> None:
 
 
 def print_calibration(result: pl.DataFrame) -> None:
-    """How often the best answer is right, by its score."""
+    """Print how often the best answer is right, by its score."""
     answered = result.filter(pl.col("score").is_not_null()).with_columns(
         right=pl.when(pl.col("class") == ABSENT).then(statement=False).otherwise("first")
     )
@@ -116,7 +116,7 @@ def print_calibration(result: pl.DataFrame) -> None:
 
 
 def print_peers(rows: list[tuple[str, pl.DataFrame]]) -> None:
-    """The eight classes together; CPU of all nine."""
+    """Print the eight classes together; CPU of all nine."""
     ours = np.mean([_mean(result, "cpu") for name, result in rows if name == "ours"])
     print(f"{'engine':<32}{'recall@1':>10}{'recall@10':>11}{'CPU ms':>10}{'p50':>9}{'p99':>9}{'x ours':>9}")
     for name, result in rows:
@@ -132,7 +132,7 @@ def _print_build(engine: str, cpu: float, memory: float | None, size: float, row
 
 
 def _asked(tracks: pl.LazyFrame, per_class: int, seed: int) -> pl.DataFrame:
-    """Queries to warm up with, then those measured, shuffled: [query, class, artist, title, recording_id, is_measured]."""
+    """Return warm-up queries, then the measured ones, shuffled: [query, class, artist, title, recording_id, is_measured]."""
     warming = queries(tracks, max(1, per_class // 3), seed + WARMING_SEED).with_columns(is_measured=pl.lit(value=False))
     measured = queries(tracks, per_class, seed).with_columns(is_measured=pl.lit(value=True))
     mixed = [part.sample(fraction=1, shuffle=True, seed=seed) for part in (warming, measured)]

@@ -1,4 +1,4 @@
-"""What the search benchmark runs in processes of their own: our index built and asked, PostgreSQL loaded and asked."""
+"""The functions that the search benchmark runs in fresh processes: our index built and queried, PostgreSQL loaded and queried."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ POSTGRES_FORMS = {
     "gin two columns 0.3": ("two", 0.3, _BY_BOTH),
     "gin two columns 0.45": ("two", 0.45, _BY_BOTH),
 }
-"""Form -> indexes it needs, threshold, statement. Names are folded on both sides (case, accents), which pg_trgm is given free."""
+"""Form -> its indexes, threshold, statement. Names are folded on both sides (case, accents), which pg_trgm gets for free."""
 INDEXES = {
     "gin": [GIN.format(name="song_gin", column="name")],
     "gist": [GIST.format(name="song_gist", column="name", bytes=128)],
@@ -47,15 +47,15 @@ INDEXES = {
 
 
 def build(tables: str, folder: str) -> int:
-    """Build our index of the catalog tables below `tables`; bytes on disk."""
+    """Build our index of the catalog tables below `tables`; return its bytes on disk."""
     build_search({path.name: path for path in Path(tables).iterdir()}, Path(folder))
     return sum(file.stat().st_size for file in Path(folder).iterdir())
 
 
 def ask(folder: str, asked: str, out: str) -> dict[str, Any]:
-    """Ask every row of `asked` [query, artist, title, is_measured]; writes [query, rank, id, score]; CPU seconds of measured queries."""
+    """Query every row of `asked` [query, artist, title, is_measured], write [query, rank, id, score]; return measured CPU seconds."""
     index, cursors = SearchIndex(Path(folder)), CursorCodec()
-    # As the server does at start: what lives for ever is not looked through again and again.
+    # As the server does at start: objects that live for ever are not scanned by the garbage collector again.
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)
@@ -68,7 +68,7 @@ def ask(folder: str, asked: str, out: str) -> dict[str, Any]:
 
 
 def load_postgres(url: str, names: str) -> int:
-    """Table song(id, artist, title, name) of the Parquet file `names`, folded; rows."""
+    """Create table song(id, artist, title, name) from the Parquet file `names`, folded; return the rows."""
     rows = 0
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("CREATE EXTENSION IF NOT EXISTS pg_trgm")
@@ -84,7 +84,7 @@ def load_postgres(url: str, names: str) -> int:
 
 
 def index_postgres(url: str, name: str) -> dict[str, Any]:
-    """Make the indexes of one kind; CPU seconds of the server's backend and bytes."""
+    """Create the indexes of one kind; return CPU seconds of the server's backend and bytes."""
     with psycopg.connect(url, autocommit=True) as connection:
         before = _backend_cpu(connection.info.backend_pid)
         for statement in INDEXES[name]:
@@ -104,7 +104,7 @@ def drop_postgres(url: str) -> None:
 
 
 def ask_postgres(url: str, asked: str, out: str, form: str) -> dict[str, Any]:
-    """As `ask`; CPU is that of the server's backend."""
+    """Query PostgreSQL as `ask` does; CPU is that of the server's backend."""
     _, threshold, statement = POSTGRES_FORMS[form]
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(f"SET pg_trgm.similarity_threshold = {threshold}")
@@ -132,5 +132,5 @@ def _ask(asked: str, out: str, one: Callable[[str, str], list[tuple[int, float]]
 
 
 def _backend_cpu(pid: int) -> float:
-    """Seconds on a processor, from the scheduler's own count in nanoseconds."""
+    """Return seconds on a processor, from the scheduler's own count in nanoseconds."""
     return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e9

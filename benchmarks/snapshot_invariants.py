@@ -29,7 +29,7 @@ def main() -> None:
     print(f"snapshot {snapshot.id}: {recordings:,} recordings, {size / 1e9:.2f} GB")
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     wall, processor = time.perf_counter(), time.process_time()
-    broken = snapshot_invariants.violations(snapshot.folder, snapshot.manifest)
+    broken = snapshot_invariants.find_violations(snapshot.folder, snapshot.manifest)
     wall, processor = time.perf_counter() - wall, time.process_time() - processor
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     print(f"invariants: {processor:.2f} CPU-s, {wall:.2f} s, peak {peak / 1024:.0f} MB ({(peak - before) / 1024:.0f} MB above the start)")

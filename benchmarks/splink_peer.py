@@ -27,15 +27,15 @@ TITLE = block_on("title_key", "slot")
 U_PAIRS = 1e7
 """Splink calls its default of 1e6 too small and recommends 1e8; see above for what it changes."""
 RECALL_OF_RULES = 0.95
-"""What an expert would guess of codes and equal names together; it moves all weights alike, so no threshold depends on it."""
+"""An expert's estimate for codes and equal names together. It shifts all weights alike, so no threshold depends on it."""
 EXPLORED_WEIGHT = -5.0
-"""Pairs below are worth no threshold."""
+"""No threshold keeps pairs below."""
 COLUMNS = """record AS unique_id, artist_key, title_key, stem_key, number_key, variant, kind, isrc, names, duration_ms,
     title_start, slot"""
 
 
 def explore(keys: str, folder: str) -> dict[str, Any]:
-    """Train, save `model.json`, and write all scored pairs to `pairs.parquet` (a, b, weight), to find the best threshold from."""
+    """Train, save `model.json`, and write all scored pairs to `pairs.parquet` (a, b, weight), from which the best threshold is found."""
     linker, connection = _linker(keys, _settings())
     _train(linker)
     linker.misc.save_model_to_json(str(Path(folder) / "model.json"), overwrite=True)

@@ -1,8 +1,8 @@
-"""Scripted shows on a real Icecast by real sources, monitored by a real server, in real time: does its report say what aired?
+"""Scripted shows on a real Icecast by real sources, monitored by a real server, in real time: does its report match what aired?
 
-All that can happen happens meanwhile: sources drop out, change their codec in the middle of a song, the streaming server is killed and
-started anew, monitor workers are killed with -9 and the supervisor starts others. What nobody can know is not asked: misfortunes are drawn
-so that no song is begun late or cut short while nobody listens, and something of each is heard on end. What must not live here: the script.
+Faults happen meanwhile: sources drop out, change their codec in the middle of a song, the streaming server is killed and restarted, monitor
+workers are killed with -9 and the supervisor starts others. Only knowable facts are checked: faults are drawn so that no song begins late
+or ends early while nobody listens, and part of each is heard without a gap. The script belongs in streams_script.py.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ if TYPE_CHECKING:
 _START_SECONDS = 120.0
 _WORKERS = 2
 _CALM_SECONDS = 40.0
-"""At the beginning and at the end of the shows; half of it between misfortunes of one stream."""
+"""At the beginning and at the end of the shows; half of it between faults of one stream."""
 _LONG_SECONDS = 28.0
-"""A source that was away for longer than half a minute is not taken to have played on."""
+"""A source that was away for longer than half a minute is not assumed to have played on."""
 _BEFORE, _AFTER = 10.0, 16.0
 """Seconds around a time of which nobody heard anything, in which what begins late or is cut short may not be heard either."""
 _HEARD_SECONDS = 30.0
@@ -52,7 +52,7 @@ _HEARD_SECONDS = 30.0
 
 @dataclass(frozen=True)
 class Misfortune:
-    """`at` second of the shows; `away` seconds until things are as they should be; `unheard` at most, from then on."""
+    """`at`: second of the shows; `away`: seconds until all works again; `unheard`: the most seconds without sound from then on."""
 
     kind: str
     at: float
@@ -65,16 +65,16 @@ class Misfortune:
 
 @dataclass(frozen=True)
 class OnAir:
-    """What the report says of a stream."""
+    """The report of a stream."""
 
     result: Result
     gaps: int
     complaints: list[str]
-    """What in the report does not agree with itself."""
+    """The contradictions within the report."""
 
 
 def broadcast(shows: Mapping[str, Show], catalog: Path, work: Path, seed: int) -> dict[str, OnAir]:
-    """By form, what came of its show. Takes as long as the longest show."""
+    """Return by form the result of its show. Takes as long as the longest show."""
     misfortunes = draw_misfortunes(shows, seed)
     for one in misfortunes:
         print(f"  {one.at:4.0f} s: {one.kind} {one.form} {', '.join(one.streams)}, {one.away:.0f} s", flush=True)
@@ -91,7 +91,7 @@ def broadcast(shows: Mapping[str, Show], catalog: Path, work: Path, seed: int) -
 
 
 def draw_misfortunes(shows: Mapping[str, Show], seed: int) -> list[Misfortune]:
-    """A few of each kind, in the order in which they come."""
+    """Draw a few faults of each kind, in order of time."""
     draw = np.random.default_rng([seed, 1])
     length = min(len(show.samples) / RATE for show in shows.values())
     found: list[Misfortune] = []
@@ -119,7 +119,7 @@ def draw_misfortunes(shows: Mapping[str, Show], seed: int) -> list[Misfortune]:
 
 
 def _is_fair(show: Show, misfortunes: list[Misfortune]) -> bool:
-    """Whether what airs can be known in spite of them."""
+    """Return whether the airings can be known in spite of them."""
     unheard = sorted((one.at, one.at + one.unheard) for one in misfortunes)
     if any(start - end < _CALM_SECONDS / 2 for (_, end), (start, _) in pairwise(unheard)):
         return False
@@ -186,7 +186,7 @@ class _Server:
 
 @contextmanager
 def _serving(catalog: Path, url: str, icecast_port: int, log: Path) -> Iterator[_Server]:
-    """A server that is ready, with its matcher and its monitor workers."""
+    """Start a server with its matcher and its monitor workers, and yield it when it is ready."""
     with closing(socket.create_server(("127.0.0.1", 0))) as free:
         port = free.getsockname()[1]
     command = [sys.executable, "-m", "catalog_api", "serve", "--catalog", str(catalog), "--accounts", url, "--port", str(port)]
@@ -212,7 +212,7 @@ def _monitors(server: int) -> list[int]:
 
 @dataclass(frozen=True)
 class _Interface:
-    """The server's, over HTTP."""
+    """The server's interface over HTTP."""
 
     port: int
     key: str
@@ -231,7 +231,7 @@ class _Interface:
         return json.loads(self.asked(method, path, body))
 
     def reported(self, ids: Mapping[str, str], shows: Mapping[str, Show], began: float) -> dict[str, OnAir]:
-        """The report of the days of the shows, as JSON and as CSV, beside the scripts."""
+        """Return the report of the days of the shows, as JSON and as CSV, beside the scripts."""
         first, last = (datetime.fromtimestamp(moment, UTC).date() for moment in (began, time.time()))
         path = f"/v1/streams/report?from={first}&until={last}"
         streams = {one["id"]: one for one in self.call("GET", path)["report"]["streams"]}

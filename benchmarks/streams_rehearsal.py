@@ -30,7 +30,7 @@ CODECS = {"mp3": ("mp3", 128), "opus": ("opus", 48)}
 
 
 def rehearse(world: World, show: Show, form: str) -> tuple[Result, list[float], int]:
-    """What was heard; seconds from the start of each airing until its row was written; how often the matcher was asked."""
+    """Return what was heard; seconds from the start of each airing until its row was written; the number of questions to the matcher."""
     mono = show.samples.astype(np.float32) / 32767
     heard = _Heard(world)
     heard.hear(encoded(np.stack([mono, mono]), *CODECS[form]))
@@ -42,7 +42,7 @@ def rehearse(world: World, show: Show, form: str) -> tuple[Result, list[float], 
 
 
 class _Heard:
-    """Hears bytes at once, and queue what is written instead of writing it."""
+    """Hears bytes at once, and records rows instead of writing them."""
 
     def __init__(self, world: World) -> None:
         self._match = Matcher(world.index).match

@@ -20,7 +20,7 @@ from audio_recognition.chromaprint import SAMPLE_RATE, fingerprint
 from audio_recognition.chromaprint.chroma import chroma
 from audio_recognition.index.batches import FingerprintBatch
 from audio_recognition.index.build import build_index
-from audio_recognition.index.index import Index
+from audio_recognition.index.fingerprint_index import Index
 from benchmarks import recognition_synthetic
 from benchmarks.game_music import tracks
 from benchmarks.recognition_damage import RATE, decoded, speech

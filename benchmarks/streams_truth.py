@@ -1,4 +1,7 @@
-"""Are the airings those of the script? A row is right when it has the recording, starts within 2 s and lasts as long to within 3 s."""
+"""The comparison of airings with the script.
+
+A row is right when it has the recording, starts within 2 s and lasts as long to within 3 s.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ HEADING = "airings | rows | right | missing | false | start error p50 / max s | 
 
 @dataclass(frozen=True)
 class Aired:
-    """Seconds of a show."""
+    """One airing, in seconds of a show."""
 
     recording_id: int
     start: float
@@ -26,13 +29,13 @@ class Aired:
 
     @property
     def end(self) -> float:
-        """Second at which it is over."""
+        """Return the second at which it is over."""
         return self.start + self.seconds
 
 
 @dataclass(frozen=True)
 class Result:
-    """Of one show: which row stands for which airing."""
+    """The result of one show: which row belongs to which airing."""
 
     pairs: list[tuple[Aired, Aired]]
     """Airing, row."""
@@ -41,16 +44,16 @@ class Result:
 
     @property
     def wrong(self) -> list[tuple[Aired, Aired]]:
-        """Pairs that are off by too much."""
+        """Return the pairs that differ too much."""
         return [(one, row) for one, row in self.pairs if not _is_right(one, row)]
 
     @property
     def is_right(self) -> bool:
-        """Script and rows agree, row for row."""
+        """Return whether script and rows agree, row for row."""
         return not (self.missing or self.false or self.wrong)
 
     def columns(self) -> list[str]:
-        """As HEADING names them."""
+        """Return the columns that HEADING names."""
         starts = [abs(row.start - one.start) for one, row in self.pairs]
         lengths = [abs(row.seconds - one.seconds) for one, row in self.pairs]
         airings, rows = len(self.pairs) + len(self.missing), len(self.pairs) + len(self.false)
@@ -58,13 +61,13 @@ class Result:
         return [*map(str, (airings, rows, right, len(self.missing), len(self.false))), spread(starts), spread(lengths)]
 
     def complaints(self) -> list[str]:
-        """A line for each airing or row that does not agree."""
+        """Return a line for each airing or row that does not agree."""
         wrong = [f"wrong: {one} is {row}" for one, row in self.wrong]
         return wrong + [f"missing: {one}" for one in self.missing] + [f"false: {row}" for row in self.false]
 
 
 def compare(truth: Sequence[Aired], rows: Sequence[Aired]) -> Result:
-    """Each airing with the nearest row of its recording that begins while it airs, or as long before."""
+    """Pair each airing with the nearest row of its recording that begins while it airs, or as long before."""
     left, pairs, missing = list(rows), [], []
     for one in truth:
         near = [row for row in left if row.recording_id == one.recording_id and abs(row.start - one.start) < one.seconds]
@@ -78,7 +81,7 @@ def compare(truth: Sequence[Aired], rows: Sequence[Aired]) -> Result:
 
 
 def spread(values: Sequence[float]) -> str:
-    """Median and maximum."""
+    """Return median and maximum."""
     return f"{statistics.median(values):.2f} / {max(values):.2f}" if values else "-"
 
 

@@ -43,9 +43,9 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 EDITIONS = ("one", "two", "three", "four")
 DAMAGED = "two"
-"""Its switch must be refused: one byte of what requests read is another."""
+"""Its switch must be refused: one byte of the served files is changed."""
 SAMPLED = 15
-"""Recordings asked for, in every way."""
+"""Recordings requested in every way."""
 _WAIT_SECONDS = 60
 _SETTINGS = {"CATALOG_API_LOG_REQUESTS": "false", "CATALOG_API_LOOK_SECONDS": "0.1"}
 _PLATFORMS = ("streamsvc_a", "catalog_a", "catalog_b", "store_a")
@@ -58,7 +58,7 @@ class Request(NamedTuple):
     body: bytes = b""
 
     def encode(self, key: str) -> bytes:
-        """As it is sent."""
+        """Encode the request for the connection."""
         head = [f"{'POST' if self.body else 'GET'} {self.path} HTTP/1.1", "host: localhost", f"x-api-key: {key}"]
         head += ["content-type: application/json", f"content-length: {len(self.body)}"] if self.body else []
         return "\r\n".join([*head, "", ""]).encode() + self.body
@@ -66,7 +66,7 @@ class Request(NamedTuple):
 
 @dataclass
 class Verdict:
-    """What the load met. `by_edition` counts answers, `failed` and `mixed` say what was wrong with which request."""
+    """The results of the load. `by_edition` counts answers, `failed` and `mixed` tell what was wrong with which request."""
 
     by_edition: dict[str, int] = field(default_factory=dict)
     failed: list[str] = field(default_factory=list)
@@ -74,7 +74,7 @@ class Verdict:
 
 
 def edition_tables(tables: Mapping[str, Path], number: int, folder: Path) -> dict[str, Path]:
-    """The tables with recording ids turned by `number` places and releases' titles marked, below `folder`; name -> folder."""
+    """Write the tables with recording ids rotated by `number` places and marked release titles below `folder`; return name -> folder."""
     ids = pl.read_parquet(tables["recording"] / "*.parquet", columns=["recording_id"])["recording_id"].sort()
     turned = pl.DataFrame({"recording_id": ids, "turned": pl.concat([ids[number:], ids[:number]])})
     made = {}
@@ -91,7 +91,7 @@ def edition_tables(tables: Mapping[str, Path], number: int, folder: Path) -> dic
 
 
 def publish_editions(tables: Mapping[str, Path], root: Path, scratch: Path) -> None:
-    """All EDITIONS under `root`, the first of them live, DAMAGED damaged."""
+    """Publish all EDITIONS under `root`, the first of them live, DAMAGED damaged."""
     for number, name in enumerate(EDITIONS):
         made = edition_tables(tables, number, scratch / name)
         publish(made, root, snapshot_id=name, next_ids=dict.fromkeys(("recording", "artist", "release", "label"), 10**9))
@@ -107,7 +107,7 @@ def damage(root: Path, name: str) -> None:
 
 
 def mixed_requests(tables: Mapping[str, Path], seed: int) -> list[Request]:
-    """Lookups of all kinds, searches, lists, batches about some recordings."""
+    """Build lookups of all kinds, searches, lists and batches about some recordings."""
     chance = random.Random(seed)  # noqa: S311 - a sample
     tracks = pl.read_parquet(tables["track"] / "*.parquet").sort("recording_id")
     rows = [tracks.row(place, named=True) for place in sorted(chance.sample(range(tracks.height), min(SAMPLED, tracks.height)))]
@@ -134,12 +134,12 @@ class Client:
     """One connection to the server, kept."""
 
     def __init__(self, port: int, key: str) -> None:
-        """Connects at the first request."""
+        """Connect at the first request."""
         self._port, self._key = port, key
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def ask(self, request: Request) -> tuple[int, bytes]:
-        """Status and body; OSError or EOFError when the connection fails."""
+        """Return status and body; OSError or EOFError when the connection fails."""
         if self._streams is None:
             self._streams = await asyncio.open_connection("127.0.0.1", self._port)
         reader, writer = self._streams
@@ -158,22 +158,22 @@ class Server:
     """A server process over editions."""
 
     def __init__(self, root: Path, port: int, key: str, process: subprocess.Popen[bytes], log: Path) -> None:
-        """Use `serving`."""
+        """Use `serving` instead."""
         self.root, self.port, self.key = root, port, key
         self._process, self._log = process, log
 
     def told(self, event: str, edition: str) -> int:
-        """How many lines of the log say `event` of an edition: one for each worker that did it."""
+        """Return how many lines of the log have `event` of an edition: one for each worker."""
         lines = [json.loads(line) for line in self._log.read_text().splitlines() if f'"{event}"' in line]
         return sum(edition in {line.get("snapshot"), Path(line.get("folder", "")).name} for line in lines)
 
     def is_listening(self) -> bool:
-        """Whether it takes connections."""
+        """Return whether it accepts connections."""
         with socket.socket() as probe:
             return probe.connect_ex(("127.0.0.1", self.port)) == 0
 
     def opened(self) -> set[str]:
-        """Editions of which any worker has a file open or mapped."""
+        """Return the editions of which any worker has a file open or mapped."""
         workers = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children").read_text().split()
         maps = "".join(Path(f"/proc/{worker}/maps").read_text() for worker in workers)
         handles = [str(handle.readlink()) for worker in workers for handle in Path(f"/proc/{worker}/fd").iterdir()]
@@ -182,7 +182,7 @@ class Server:
 
 @contextmanager
 def serving(root: Path, workers: int, folder: Path) -> Iterator[Server]:
-    """A server of its own process, with a key that nothing limits."""
+    """Start a server in a process of its own, with a key without limits."""
     accounts = f"sqlite:///{folder}/accounts.db"
     store = Accounts.open(accounts)
     key = store.keys.create(store.create("load", "custom", Terms(10**12, Decimal(1), 10**6)).account_id).key
@@ -217,7 +217,7 @@ def until(holds: object, what: str) -> None:
 async def asked_in_peace(
     server: Server, workers: int, requests: Sequence[Request], editions: Sequence[str]
 ) -> dict[Request, dict[bytes, str]]:
-    """Per request the answer of each edition: body -> edition. ValueError when two editions answer alike or not with 200."""
+    """Return per request the answer of each edition: body -> edition. ValueError when two editions answer alike or not with 200."""
     answers: dict[Request, dict[bytes, str]] = {request: {} for request in requests}
     for edition in editions:
         before = server.told("snapshot is live", edition)
@@ -229,7 +229,7 @@ async def asked_in_peace(
         with closing(Client(server.port, server.key)) as client:
             for request in requests:
                 status, body = await client.ask(request)
-                # An id may be nobody's in another edition; 404 is an answer then.
+                # An id may not exist in another edition; 404 is an answer then.
                 if status not in {200, 404} or (comparable(body) in answers[request] and status == 200):
                     raise ValueError(f"{request}: {status} in {edition}, as in {answers[request].get(comparable(body))}: {body[:300]!r}")
                 answers[request][comparable(body)] = edition
@@ -240,14 +240,14 @@ _OF_THE_REQUEST = re.compile(rb'"request_id":"[^"]*"|"credits_remaining":[0-9]+'
 
 
 def comparable(body: bytes) -> bytes:
-    """The body without what differs from request to request."""
+    """Return the body without the parts that differ from request to request."""
     return _OF_THE_REQUEST.sub(b"", body)
 
 
 async def asked_at_random(
     server: Server, answers: dict[Request, dict[bytes, str]], verdict: Verdict, stop: asyncio.Event, seed: int
 ) -> None:
-    """One client's load until `stop`."""
+    """Run one client's load until `stop`."""
     chance, requests = random.Random(seed), list(answers)  # noqa: S311 - a load
     client = Client(server.port, server.key)
     while not stop.is_set():
@@ -269,7 +269,7 @@ async def asked_at_random(
 
 
 async def switched_under_load(server: Server, workers: int, requests: Sequence[Request], *, clients: int, seconds: float) -> Verdict:
-    """Ask in peace, then load with `clients` connections; each edition in turn is made live, for its share of the seconds at least."""
+    """Record the answers without load, then load with `clients` connections while each edition in turn is live."""
     good = [name for name in EDITIONS if name != DAMAGED]
     answers = await asked_in_peace(server, workers, requests, [*good[1:], good[0]])
     damage(server.root, DAMAGED)
@@ -278,7 +278,7 @@ async def switched_under_load(server: Server, workers: int, requests: Sequence[R
     for edition in (*EDITIONS[1:], EDITIONS[0]):
         event = "snapshot refused" if edition == DAMAGED else "snapshot is live"
         before = server.told(event, edition)
-        rollback(server.root, edition, contents=False)  # it would refuse the damaged one, which the workers shall meet
+        rollback(server.root, edition, contents=False)  # it would refuse the damaged one, which the workers must meet
         await asyncio.to_thread(until, lambda e=edition, b=before, t=event: server.told(t, e) >= b + workers, f"{edition}: {event}")
         await asyncio.sleep(seconds / len(EDITIONS))
     stop.set()
@@ -287,7 +287,7 @@ async def switched_under_load(server: Server, workers: int, requests: Sequence[R
 
 
 def main() -> None:
-    """Print how many answers came from which edition and what was wrong."""
+    """Print how many answers came from which edition, and the errors."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("catalog", type=Path, help="a catalog root with a published snapshot")
     parser.add_argument("--seconds", type=float, default=20)

@@ -1,6 +1,6 @@
-"""The best threshold that a scoring linker could have been given: clusters at many match weights, judged by the truth.
+"""The best threshold for a scoring linker: clusters at many match weights, compared with the truth.
 
-No user has the truth; a peer gets this for free.
+No user has the truth; a peer gets this advantage for free.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The same fields out of the same releases file: by our blocks and stylesheets, by lxml's and by the standard library's iterparse.
+"""The same fields from the same releases file: by our blocks and stylesheets, by lxml's and by the standard library's iterparse.
 
-Each reader extracts rows in batches, answers how much it extracted, and keeps nothing. The peers are written as their manuals recommend for
-files larger than memory: elements are cleared as soon as they are read, and so are their elder siblings.
+Each reader extracts rows in batches, returns how much it extracted, and keeps nothing. The peers follow their manuals' advice for files
+larger than memory: elements are cleared as soon as they are read, and so are their elder siblings.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Rows = dict[str, list[tuple[Any, ...]]]
 
 
 def ours(path: str) -> dict[str, int]:
-    """Our extraction: blocks to worker processes, columns of text back."""
+    """Extract with our reader: blocks to worker processes, columns of text back."""
     amounts: Counter[str] = Counter()
     for releases, tracks in map_ordered(_frames, record_blocks(Path(path), "releases")):
         amounts["releases"] += releases.height
@@ -46,7 +46,7 @@ def _frames(block: Block) -> list[pl.DataFrame]:
 
 
 def staged(path: str, folder: str) -> dict[str, int]:
-    """Our whole adapter: extraction, conforming, checks, Parquet."""
+    """Run our whole adapter: extraction, conforming, checks, Parquet."""
     from pipeline.dumps.platforms.catalog_a import stage  # noqa: PLC0415 - only this run pays for the adapter
 
     with StagingWriter("catalog_a", Path(folder)) as out:
@@ -55,7 +55,7 @@ def staged(path: str, folder: str) -> dict[str, int]:
 
 
 def lxml_iterparse(path: str) -> dict[str, int]:
-    """`lxml.etree.iterparse` with the tag filter."""
+    """Read with `lxml.etree.iterparse` and its tag filter."""
     with _opened(path) as file:
         return _amounts(_lxml_releases(file))
 
@@ -69,7 +69,7 @@ def _lxml_releases(file: BinaryIO) -> Iterator[Any]:
 
 
 def standard_iterparse(path: str) -> dict[str, int]:
-    """`xml.etree.ElementTree.iterparse` (the C implementation)."""
+    """Read with `xml.etree.ElementTree.iterparse` (the C implementation)."""
     with _opened(path) as file:
         return _amounts(_standard_releases(file))
 
@@ -103,7 +103,7 @@ def _amounts(releases: Iterable[Any]) -> dict[str, int]:
 
 
 def _extract(release: Any, rows: Rows) -> None:  # noqa: ANN401 - an element of either library
-    # One level at a time: a path of two steps would leave the C code of the standard library and take twice as long.
+    # One level at a time. A path of two steps would leave the C code of the standard library and take twice as long.
     key = release.get("id")
     label = next(_children(release, "labels", "label"), None)
     formats = list(_children(release, "formats", "format"))

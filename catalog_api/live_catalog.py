@@ -1,4 +1,4 @@
-"""The catalog that answers requests: the live snapshot, held by each request for its whole life (catalog_store/live.py).
+"""The catalog that answers requests: the live snapshot, held by each request for its whole life (catalog_store/live_snapshot.py).
 
 What must not live here: how a snapshot is followed, verified and freed; questions (catalog_store/queries).
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from catalog_api.problems import ApiError
-from catalog_store.live import LiveSnapshot
+from catalog_store.live_snapshot import LiveSnapshot
 from catalog_store.reader import Catalog, open_catalog
 from catalog_store.snapshot import RECOGNITION_FOLDER, SERVING_FOLDER
 
@@ -25,13 +25,13 @@ class LiveCatalog(LiveSnapshot[Catalog]):
         `last_served`: see LiveSnapshot.
         """
         contents = SERVING_FOLDER if verify_contents else False
-        besides = f"{SERVING_FOLDER}/{RECOGNITION_FOLDER}"  # the matcher reads it through, once for all workers
+        unread_folder = f"{SERVING_FOLDER}/{RECOGNITION_FOLDER}"  # the matcher reads it through, once for all workers
         super().__init__(
             root,
             open_catalog,
             what="snapshot",
             contents=contents,
-            besides=besides,
+            unread_folder=unread_folder,
             absent=_absent,
             look_seconds=look_seconds,
             last_served=last_served,

@@ -14,7 +14,7 @@ from catalog_api.wire.catalog_types import PlatformLink
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from catalog_store.queries.links import PlatformLink as StoredLink
+    from catalog_store.queries.platform_links import PlatformLink as StoredLink
 
 _LANGUAGE = re.compile(r"^/(?:intl-)?[a-z]{2}(?:[-_][A-Za-z]{2})?(?=/)")
 

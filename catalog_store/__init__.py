@@ -1,4 +1,4 @@
-"""What the catalog is: tables, identifiers, name keys, snapshots and the queries over a published one."""
+"""The catalog: tables, identifiers, name keys, snapshots and the queries over a published one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["open_catalog"]
 
 
 def __getattr__(name: str) -> object:
-    """`catalog_store.open_catalog`, imported when first asked for: the schema alone must not cost the search index's libraries."""
+    """Import `catalog_store.open_catalog` on first use: the schema alone must not load the search index's libraries."""
     if name == "open_catalog":
         from catalog_store.reader import open_catalog  # noqa: PLC0415
 

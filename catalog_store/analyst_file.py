@@ -1,9 +1,9 @@
-"""`catalog.duckdb`: the published tables and views for everyday questions in one file that can be copied anywhere.
+"""`catalog.duckdb`: the published tables and views for everyday questions in one portable file.
 
-Real tables, not views over the Parquet beside them: DuckDB resolves relative paths against the caller's working folder, so a view over
-files breaks as soon as someone opens the file from elsewhere or takes it along. Comments of tables and columns come from the specs.
-Of the linkage tables only its results are here; its steps and the builder's memory of ids stay Parquet, or they would make up most of the
-file. What must not live here: the views' SQL (analyst_views.py).
+It holds real tables, not views over the Parquet beside them. DuckDB resolves relative paths against the caller's working folder, so such
+views would break when the file is opened from elsewhere or moved. Comments of tables and columns come from the specs. Of the linkage tables
+only the results are included; the steps and the builder's ids stay Parquet, because they would be most of the file. The views' SQL belongs
+in analyst_views.py.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _MEMORY = "2GB"
 
 
 def build_analyst_file(tables: Mapping[str, Path], path: Path) -> None:
-    """Write the file at `path` (which does not exist) from `tables`, name -> folder of Parquet parts."""
+    """Write the new file `path` from `tables`, name -> folder of Parquet parts."""
     spill = path.with_name(".analyst-spill")
     with closing(duckdb.connect(path, config={"memory_limit": _MEMORY, "temp_directory": str(spill)})) as file:
-        # One transaction: each statement by itself would wait for the disk, some hundred times.
+        # One transaction, because each of several hundred statements would otherwise wait for the disk.
         ddl = [TABLES[name].ddl() for name in filter(is_in_file, tables)]
         ddl += [line for view in VIEWS if all(name in tables for name in view.needs) for line in _view_ddl(view)]
         file.execute("\n".join(["BEGIN;", *ddl, "COMMIT;"]))
@@ -40,7 +40,7 @@ def build_analyst_file(tables: Mapping[str, Path], path: Path) -> None:
 
 
 def is_in_file(name: str) -> bool:
-    """Whether a published table is also in the file."""
+    """Return whether a published table is also in the file."""
     return TABLES[name].layer == "catalog" or name in LINKAGE_RESULTS
 
 

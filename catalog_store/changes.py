@@ -1,8 +1,8 @@
-"""What became of ids between the snapshot that is live and the one about to be published: merges, splits, removals, returns.
+"""The changes of ids between the live snapshot and the one about to be published: merges, splits, removals, returns.
 
-Merges, removals and returns are the difference of two `redirect` tables. A split shows in the source records: one that stood under an id
-and now stands under an id that was never given out before. The history of earlier builds is taken over from the live snapshot's
-`serving.sqlite`. What must not live here: deciding what an id stands for (the pipeline's registry), answering (queries/changes.py).
+Merges, removals and returns are the difference of two `redirect` tables. A split shows in the source records: one that had an old id and
+now has a newly issued one. The history of earlier builds is copied from the live snapshot's `serving.sqlite`. The pipeline's registry
+decides what an id stands for; queries/id_changes.py answers.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 KEPT_BUILDS = 100
-"""A caller who is further behind takes everything anew."""
+"""A caller further behind must load everything again."""
 MEMBERS = {"recording": "recording_member", "artist": "artist_source", "release": "release_source", "label": "label_source"}
 _MEMORY = "1GB"
 
@@ -39,7 +39,7 @@ FROM (FROM {new} WHERE {id} >= {first_new}) n JOIN {old} o USING (platform, exte
 
 
 class Change(NamedTuple):
-    """A row of `change` but its build: indexes in REDIRECT_KINDS and CHANGES, ids."""
+    """A row of `change` without its build: indexes in REDIRECT_KINDS and CHANGES, ids."""
 
     kind: int
     change: int
@@ -47,8 +47,8 @@ class Change(NamedTuple):
     new_id: int
 
 
-def changes_from(previous: Path, tables: Mapping[str, Path]) -> Iterator[Change]:
-    """What became of ids from the snapshot in `previous` to the tables about to be published, sorted."""
+def read_changes(previous: Path, tables: Mapping[str, Path]) -> Iterator[Change]:
+    """Yield the changes of ids from the snapshot in `previous` to the tables about to be published, sorted."""
     before, next_ids = previous / TABLES_FOLDER, read_manifest(previous).next_ids
     codes: dict[str, int] = {name: code for code, name in enumerate(CHANGES)}
     queries = [_REDIRECTS.format(new=sql_source(tables["redirect"]), old=sql_source(before / "redirect"), kinds=[*REDIRECT_KINDS], **codes)]
@@ -70,8 +70,8 @@ def changes_from(previous: Path, tables: Mapping[str, Path]) -> Iterator[Change]
             yield from (Change(*row) for row in block)
 
 
-def known_builds(previous: Path) -> list[str]:
-    """The builds that the snapshot in `previous` knows, oldest first, itself last; of one without a readable history, itself alone."""
+def read_builds(previous: Path) -> list[str]:
+    """Return the builds in the history of the snapshot in `previous`, oldest first, itself last; only itself without a readable history."""
     file = previous / SERVING_FOLDER / FILE_NAME
     try:
         with closing(sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro&immutable=1", uri=True)) as connection:
@@ -80,10 +80,10 @@ def known_builds(previous: Path) -> list[str]:
         return [previous.name]
 
 
-def earlier_builds(previous: Path) -> tuple[list[str], list[tuple[int, int, int, int, int]]]:
-    """(the builds that the snapshot in `previous` knows, itself last; their changes, each with the place of its build in that list).
+def read_history(previous: Path) -> tuple[list[str], list[tuple[int, int, int, int, int]]]:
+    """Return (the builds of the snapshot in `previous`, itself last; their changes, each with the index of its build in that list).
 
-    Of a snapshot whose format knows no history, it alone. At most KEPT_BUILDS.
+    A snapshot of a format without history yields only itself. There are at most KEPT_BUILDS.
     """
     file = previous / SERVING_FOLDER / FILE_NAME
     with closing(sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro&immutable=1", uri=True)) as connection:
@@ -93,7 +93,7 @@ def earlier_builds(previous: Path) -> tuple[list[str], list[tuple[int, int, int,
             return [read_manifest(previous).id], []
         builds = builds[-KEPT_BUILDS:]
         first = builds[0][0]
-        # The oldest build is one to ask from: what happened in it, nobody asks.
+        # Callers ask for changes after the oldest build, so its own changes are not needed.
         changes = connection.execute(
             "SELECT build - ?1, kind, change, old_id, new_id FROM change WHERE build > ?1 ORDER BY build, kind, change, old_id, new_id",
             (first,),

@@ -1,9 +1,9 @@
-"""The link `current`: what it names, switching it, and the one place that removes folders below `snapshots/`.
+"""The link `current`: its target, the switch, and the only place that removes folders below `snapshots/`.
 
-Two rules hold whatever was killed, failed or made by hand before. The folder that `current` leads to, over however many links, is never
-removed. A snapshot under its final name is removed only by `prune`, or if a marker says that it never was live: `publish` makes the link
-`.publishing-<id>` before it gives a snapshot its name, and renames that very link over `current`. A rollback takes the marker away before
-it switches. Callers hold the publisher's lock. What must not live here: what a snapshot contains (publisher.py), who may publish.
+Two rules hold after any kill, failure or manual change. The folder that `current` leads to, over any number of links, is never removed. A
+snapshot under its final name is removed only by `prune`, or when a marker shows that it never was live: `publish` creates the link
+`.publishing-<id>` before it names a snapshot, and renames that link over `current`. A rollback removes the marker before it switches.
+Callers hold the publisher's lock. The content of a snapshot belongs in publisher.py.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ ROLLBACK_LINK = ".rollback"
 
 
 def live_folder(root: Path) -> Path | None:
-    """The folder that `current` leads to, without links in its path; None when there is none (no link, or one that dangles)."""
+    """Return the resolved folder that `current` leads to; None without a link, or with one that dangles."""
     current = root / CURRENT
     return current.resolve() if current.is_dir() else None
 
 
 def is_live(root: Path, folder: Path) -> bool:
-    """Whether `current` leads to `folder` or into it, by whatever path."""
+    """Return whether `current` leads to `folder` or into it, by any path."""
     live = live_folder(root)
     return live is not None and folder.is_dir() and any(folder.samefile(place) for place in (live, *live.parents))
 
 
 def require_usable_current(root: Path) -> None:
-    """NoSnapshotError when `current` dangles or is no link: to publish or prune then could lose ids, or the snapshot that was live."""
+    """Raise NoSnapshotError when `current` dangles or is no link. A publish or prune could then lose ids or the last live snapshot."""
     current = root / CURRENT
     if current.is_symlink() and not current.is_dir():
         raise NoSnapshotError(
@@ -50,7 +50,7 @@ def require_usable_current(root: Path) -> None:
 
 
 def require_link(root: Path) -> None:
-    """NoSnapshotError when `current` is there and no link: it could not be switched."""
+    """Raise NoSnapshotError when `current` exists and is no link, because it cannot be switched."""
     current = root / CURRENT
     if not current.is_symlink() and current.exists():
         raise NoSnapshotError(
@@ -59,23 +59,24 @@ def require_link(root: Path) -> None:
 
 
 def make_link(root: Path, target: Path, name: str) -> Path:
-    """A link `name` in `root`, which is relative so that the root can be moved; replaces a link of that name."""
+    """Create the link `name` in `root`, or replace it. Its target is relative, so the root can be moved."""
     link = root / name
     link.unlink(missing_ok=True)
     link.symlink_to(target)
     return link
 
 
-def marker_of(root: Path, snapshot_id: str) -> Path:
-    """The link that says, while it is there, that the snapshot of that id never was live."""
+def marker_path(root: Path, snapshot_id: str) -> Path:
+    """Return the path of the marker link. While it exists, the snapshot of that id never was live."""
     return root / (PUBLISHING + snapshot_id)
 
 
 def switch(root: Path, next_link: Path) -> None:
-    """Rename `next_link` over `current`, and flush it. When that fails with OSError, `current` names what it named before."""
+    """Rename `next_link` over `current` and flush it. After an OSError `current` names its old target again."""
     current = root / CURRENT
     before = current.readlink() if current.is_symlink() else None
     following = next_link.readlink()
+    # rename(2) replaces the link atomically: a reader sees the old target or the new one.
     next_link.rename(current)
     try:
         flush_folder(root)
@@ -84,14 +85,15 @@ def switch(root: Path, next_link: Path) -> None:
             current.rename(next_link)
         else:
             make_link(root, before, ROLLBACK_LINK).rename(current)
+            # The marker is restored, because the snapshot was not live after all.
             if next_link.name != ROLLBACK_LINK:
                 make_link(root, following, next_link.name)
         raise
 
 
 def clear_markers(root: Path, folder: Path) -> None:
-    """Take away the markers of the snapshot in `folder`, which is about to be live."""
-    markers = [marker for marker in root.glob(f"{PUBLISHING}*") if marker.is_symlink() and _is_same(_marked(marker), folder)]
+    """Remove the markers of the snapshot in `folder`, which is about to become live."""
+    markers = [marker for marker in root.glob(f"{PUBLISHING}*") if marker.is_symlink() and _is_same(_find_marked(marker), folder)]
     for marker in markers:
         marker.unlink()
     if markers:
@@ -99,29 +101,29 @@ def clear_markers(root: Path, folder: Path) -> None:
 
 
 def remove_leftovers(root: Path, report: Callable[[str], None]) -> None:
-    """Remove what a publish, rollback or prune left that was killed or failed. `report` is told of what cannot be removed; it is left."""
+    """Remove the remains of a publish, rollback or prune that was killed or failed. `report` receives those that cannot be removed."""
     with suppress(FileNotFoundError):
         (root / ROLLBACK_LINK).unlink()
     for folder in sorted((root / SNAPSHOTS).iterdir()):
         if folder.name.startswith((BUILDING, REMOVING)):
-            _try(lambda folder=folder: remove_folder(root, folder), folder, report)  # type: ignore[misc]
+            _remove_or_report(lambda folder=folder: remove_folder(root, folder), folder, report)  # type: ignore[misc]
     for marker in sorted(root.glob(f"{PUBLISHING}*")):
-        _try(lambda marker=marker: _settle(root, marker), marker, report)  # type: ignore[misc]
+        _remove_or_report(lambda marker=marker: _remove_unfinished(root, marker), marker, report)  # type: ignore[misc]
 
 
-def _try(remove: Callable[[], None], path: Path, report: Callable[[str], None]) -> None:
+def _remove_or_report(remove: Callable[[], None], path: Path, report: Callable[[str], None]) -> None:
     try:
         remove()
     except OSError as error:
         report(f"warning: {path} is left over and cannot be removed: {error}: remove it by hand")
 
 
-def _settle(root: Path, marker: Path) -> None:
-    """Remove the snapshot that a marker names if it never was live, then the marker: its id is free again.
+def _remove_unfinished(root: Path, marker: Path) -> None:
+    """Remove the snapshot of a marker if it never was live, then the marker. Its id is free again.
 
-    Only a marker as `publish` makes it counts: one that was made by hand, or that leads elsewhere, is itself all that goes.
+    Only a marker in the form that `publish` writes counts. Any other is removed alone.
     """
-    folder = _marked(marker)
+    folder = _find_marked(marker)
     is_ours = marker.is_symlink() and marker.readlink() == Path(SNAPSHOTS) / folder.name and ID_SHAPE.fullmatch(folder.name)
     if is_ours and folder.is_dir() and not folder.is_symlink() and not is_live(root, folder):
         # `current` must name the same snapshot on disk as in memory before anything else is removed.
@@ -133,7 +135,7 @@ def _settle(root: Path, marker: Path) -> None:
         shutil.rmtree(marker)
 
 
-def _marked(marker: Path) -> Path:
+def _find_marked(marker: Path) -> Path:
     return marker.parent / SNAPSHOTS / marker.name.removeprefix(PUBLISHING)
 
 
@@ -142,18 +144,18 @@ def _is_same(one: Path, other: Path) -> bool:
 
 
 def retire(root: Path, folder: Path) -> None:
-    """Remove a snapshot: first its name, so that nobody sees half of it, then its files."""
+    """Remove a snapshot: first its name, so that no reader sees half of it, then its files."""
     if is_live(root, folder):
         return
     retired = folder.with_name(REMOVING + folder.name)
     folder.rename(retired)
-    # After a loss of power its files could be gone and its name could be back.
+    # Without the flush, a power failure could restore the name of a snapshot whose files are gone.
     flush_folder(folder.parent)
     remove_folder(root, retired)
 
 
 def remove_folder(root: Path, folder: Path) -> None:
-    """Remove a folder below `snapshots/`, unless `current` leads there; of a link, the link alone."""
+    """Remove a folder below `snapshots/`, unless `current` leads there. If it is a link, remove only the link."""
     if is_live(root, folder):
         return
     if folder.is_symlink() or not folder.is_dir():
@@ -163,7 +165,7 @@ def remove_folder(root: Path, folder: Path) -> None:
 
 
 def flush(folder: Path) -> None:
-    """Flush a folder and all that it holds to disk."""
+    """Flush a folder and all its content to disk."""
     for path in [*folder.rglob("*"), folder]:
         if path.is_dir():
             flush_folder(path)
@@ -173,7 +175,7 @@ def flush(folder: Path) -> None:
 
 
 def flush_folder(folder: Path) -> None:
-    """Flush the names in a folder to disk."""
+    """Flush the directory entries of a folder to disk."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(handle)

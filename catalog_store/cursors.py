@@ -1,17 +1,17 @@
-"""Page cursors: opaque text that says where the last page ended, bound to its query and safe against change.
+"""Page cursors: opaque text that holds the end of the last page, bound to its query and protected against change.
 
 Layout, base64url without padding over 48 bytes, little endian:
 
-    0   1 byte    version, CURSOR_VERSION
-    1   7 bytes   digest of the query the page belongs to
-    8   8 bytes   float64 score of the last item; in lists its stamp (lists/dates.py), in random order the seed
-    16  8 bytes   float64 popularity of the last item; in lists `unheard` (lists/dates.py), in random order the bits
-    24  8 bytes   uint64 id of the last item; in random order the first place of the next page (lists/shuffle.py)
-    32  16 bytes  keyed BLAKE2b over bytes 0..31
+  0   1 byte    version, CURSOR_VERSION
+  1   7 bytes   digest of the query the page belongs to
+  8   8 bytes   float64 score of the last item; in lists its stamp (lists/dates.py), in random order the seed
+  16  8 bytes   float64 popularity of the last item; in lists `unheard` (lists/dates.py), in random order the bits
+  24  8 bytes   uint64 id of the last item; in random order the first place of the next page (lists/shuffle.py)
+  32  16 bytes  keyed BLAKE2b over bytes 0..31
 
-The place is a value, not a row number (keyset), so a cursor goes on where it stopped after a new snapshot was published. The key keeps
-honest callers from handing in made-up places; it guards no secret: several servers of one catalog must share it to share cursors. Whoever
-knows the key can seal any place, so a place is checked against the largest one of its list before the list sees it.
+The place is a value, not a row number (keyset), so a cursor continues after a new snapshot was published. The key keeps honest callers from
+sending invented places. It protects no secret: several servers of one catalog must share it to share cursors. A caller who knows the key
+can seal any place, so a place is checked against the largest one of its list before the list sees it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 CURSOR_VERSION = 1
 DEFAULT_KEY = b"catalog cursor 1"
-"""Used where no key of the operator's is set."""
+"""Used when the operator sets no key."""
 
 _PLACE = struct.Struct("<B7sddQ")
 _SEAL_BYTES = 16
@@ -46,7 +46,7 @@ class Place(NamedTuple):
 
     @property
     def order(self) -> tuple[float, float, int]:
-        """Sorts places in page order."""
+        """The sort key of a place in page order."""
         return (-self.score, -self.popularity, self.id)
 
 
@@ -58,18 +58,18 @@ class CursorCodec:
     """Writes and reads cursors under one key."""
 
     def __init__(self, key: bytes = DEFAULT_KEY) -> None:
-        """`key` is 1 to 64 bytes."""
+        """Take `key`, 1 to 64 bytes."""
         self._key = key
 
     def encode(self, query: Sequence[str], place: Place) -> str:
-        """The cursor for the page of `query` after `place`."""
+        """Return the cursor for the page of `query` after `place`."""
         content = _PLACE.pack(CURSOR_VERSION, _digest(query), place.score, place.popularity, place.id)
         return base64.urlsafe_b64encode(content + self._seal(content)).rstrip(b"=").decode()
 
     def decode(self, query: Sequence[str], cursor: str, largest: Place = LARGEST_PLACE) -> Place:
-        """Where the page of `query` begins; no part of the place is negative, not a number, or above that of `largest`.
+        """Return where the page of `query` begins. No part of the place is negative, NaN, or above that of `largest`.
 
-        InvalidCursorError for anything but a cursor this codec wrote for that query, and for a place outside those bounds.
+        InvalidCursorError for anything but a cursor that this codec wrote for that query, and for a place outside those bounds.
         """
         raw = _bytes(cursor)
         content, seal = raw[: _PLACE.size], raw[_PLACE.size :]
@@ -95,7 +95,7 @@ def _digest(query: Sequence[str]) -> bytes:
 
 
 def _bytes(cursor: str) -> bytes:
-    """The decoded text; empty when it is not the one canonical spelling, so that no two texts mean the same cursor."""
+    """Decode the text; empty unless it is the one canonical spelling, so no two texts mean the same cursor."""
     try:
         raw = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
     except (ValueError, binascii.Error):

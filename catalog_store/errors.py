@@ -1,7 +1,7 @@
-"""What can go wrong between a catalog and its readers: one class per cause, each with a code that never changes.
+"""The errors between a catalog and its readers: one class per cause, each with a code that never changes.
 
-Add a class when a caller must tell a new cause apart. Callers act on `code`; messages are for people and name the value and the mend.
-Nothing here knows of HTTP: whoever serves the catalog decides what a code means there. docs/reference/snapshot_format.md lists every code.
+Add a class when a caller must distinguish a new cause. Callers act on `code`; messages are for people and name the value and the remedy.
+HTTP does not belong here: the server decides what a code means there. docs/reference/snapshot_format.md lists every code.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import ClassVar
 
 
 class CatalogError(Exception):
-    """Root of everything the catalog store raises on purpose."""
+    """The base class of all errors that the catalog store raises on purpose."""
 
     code: ClassVar[str] = "catalog_error"
 

@@ -1,7 +1,7 @@
-"""Keeps texts in CSV files from being run as formulas by the spreadsheet that opens the file (OWASP, "CSV Injection").
+"""Protection of CSV files against texts that a spreadsheet would run as formulas (OWASP, "CSV Injection").
 
-Titles, names of streams and suggestions are other people's words. Numbers and times that we write ourselves begin with a digit and stay as
-they are; a text that looks like a number is a text. Readers that are no spreadsheets take JSON or Parquet, which hold texts to the letter.
+Titles, names of streams and suggestions are written by others. Our own numbers and times begin with a digit and stay unchanged; a text that
+looks like a number is a text. Programs other than spreadsheets read JSON or Parquet, which keep texts exactly.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import re
 _STARTERS = "=+\\-@\t\r\n＝＋－＠"  # noqa: RUF001 - spreadsheets read the wide forms, too
 _BLANKS = r"[^\S\t\r\n]*"
 _FORMULA = re.compile(f'((?:^|[;,|\t\r\n]){_BLANKS}|")(?=[{_STARTERS}])')
-"""At the beginning, and behind what separates cells in other languages too (`;`, tab), with blanks or not; behind a quote."""
+"""At the beginning and behind a separator of cells in any language (`;`, tab), with blanks or without; and behind a quote."""
 
 
 def neutralise(text: str) -> str:
-    """The text with an apostrophe before every character that would begin a formula: spreadsheets then show it as text."""
+    """Put an apostrophe before every character that would begin a formula, so that spreadsheets show it as text."""
     return _FORMULA.sub(r"\1'", text)

@@ -1,6 +1,6 @@
-"""Sets of ids as arrays, to hold millions of references against each other: a byte per id where ids are counted up, else eight.
+"""Sets of ids as arrays, to compare millions of references: a byte per id when ids count up, else eight.
 
-What must not live here: where ids come from (tables, serving files), what must hold between them (snapshot_invariants.py).
+Ids come from tables and serving files; snapshot_invariants.py decides what must hold between them.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 ROWS_PER_BATCH = 500_000
 SHOWN = 3
-"""Ids at fault that a message names."""
+"""Wrong ids that a message names."""
 LARGEST_COUNTED = 1 << 33
-"""Ids from a registry count up and stay below; ids that are hashes are not."""
+"""Ids from a registry count up and stay below this; ids that are hashes do not."""
 
 
 class IdSet:
-    """Ids without repeats; `repeated` of those given came more than once."""
+    """A set of ids; `repeated` counts the given ids that were already in it."""
 
     def __init__(self, blocks: Iterable[NDArray[np.int64]], *, rows: int, is_counted: bool = True) -> None:
-        """`blocks` of ids in any order, `rows` in all. `is_counted`: from a registry that counts up, else any 64 bits.
+        """Collect `blocks` of ids in any order, `rows` in all. `is_counted`: from a registry that counts up, else any 64 bits.
 
-        ValueError for an id that no registry gives.
+        ValueError for an id that no registry issues.
         """
         self._present = np.zeros(0, dtype=np.bool_)
         self._sorted = np.empty(0 if is_counted else rows, dtype=np.int64)
@@ -56,13 +56,14 @@ class IdSet:
         if smallest < 0 or largest >= LARGEST_COUNTED:
             raise ValueError(f"an id is {smallest if smallest < 0 else largest}: none is negative or that large")
         if largest >= len(self._present):
+            # Growth by a quarter keeps the number of copies logarithmic when blocks ascend.
             grown = np.zeros(max(largest + 1, len(self._present) * 5 // 4), dtype=np.bool_)
             grown[: len(self._present)] = self._present
             self._present = grown
         self._present[ids] = True
 
     def unknown(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Those of `ids` that are not in the set."""
+        """Return those of `ids` that are not in the set."""
         if self._is_counted:
             inside = (ids >= 0) & (ids < len(self._present))
             inside[inside] = self._present[ids[inside]]
@@ -75,7 +76,7 @@ class IdSet:
         return lacked
 
     def missing_from(self, other: IdSet) -> tuple[int, list[int]]:
-        """(how many ids of this set `other` lacks, the first of them)."""
+        """Return (how many ids of this set `other` lacks, the first of them)."""
         count, shown = 0, list[int]()
         for ids in self.blocks():
             lacked = other.unknown(ids)
@@ -84,7 +85,7 @@ class IdSet:
         return count, shown
 
     def blocks(self) -> Iterator[NDArray[np.int64]]:
-        """The ids in increasing order, block by block."""
+        """Yield the ids ascending, block by block."""
         length = len(self._present) if self._is_counted else len(self._sorted)
         for start in range(0, length, ROWS_PER_BATCH):
             end = start + ROWS_PER_BATCH
@@ -95,8 +96,8 @@ class IdSet:
                 yield block[np.concatenate([[start == 0 or block[0] != self._sorted[start - 1]], block[1:] != block[:-1]])]
 
 
-def batches(table: Path, columns: list[str]) -> Iterator[pa.RecordBatch]:
-    """A table in `table`, some columns, block by block; "releases.list.element.release_id" names a field in a list."""
+def read_batches(table: Path, columns: list[str]) -> Iterator[pa.RecordBatch]:
+    """Yield some columns of a table, block by block; "releases.list.element.release_id" names a field in a list."""
     for part in parts(table):
         with pq.ParquetFile(part) as file:
             yield from file.iter_batches(ROWS_PER_BATCH, columns=columns)

@@ -1,7 +1,7 @@
-"""ISRC, ISWC, GTIN and platform ids: normalise and check, once for columns (Polars expressions) and once for single values.
+"""ISRC, ISWC, GTIN and platform ids: normalisation and checks, for columns (Polars expressions) and for single values.
 
-Both forms share their patterns, so that what a build accepts a lookup accepts. Sources: ISO 3901 (ISRC, no check digit), ISO 15707 (ISWC),
-GS1 General Specifications (GTIN). Nothing here guesses: a value that does not fit is null, and the caller says so.
+Both forms share their patterns, so a lookup accepts what a build accepts. Sources: ISO 3901 (ISRC, no check digit), ISO 15707 (ISWC), GS1
+General Specifications (GTIN). Nothing is guessed: a value that does not fit is null, and the caller reports it.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _SHORTEST_GTIN = 7
 
 _JUNK_ISRC = r"^[A-Z]{2}[A-Z0-9]{3}0{7}$"
 _BARE_ISRC = re.compile(r"(?!ISRC)[A-Z]{2}[A-Z0-9]{3}(?!0{7})[0-9]{7}")
-"""An ISRC as it is stored: what lookups are mostly given, told with one pattern instead of four."""
+"""An ISRC as stored. Most lookups have this form, and one pattern recognises it instead of four."""
 
 
 def isrc_expr(value: pl.Expr) -> pl.Expr:
-    """Text -> normalised ISRC or null: a leading `ISRC`, spaces and hyphens go, letters are raised, the shape is checked.
+    """Normalise a text to an ISRC or null: drop a leading `ISRC`, spaces and hyphens, raise letters, check the shape.
 
     Longer strings are not cut to twelve characters: a wrong code is worse than none. All-zero designations (empty-drive readings) are null.
     """
@@ -37,13 +37,13 @@ def isrc_expr(value: pl.Expr) -> pl.Expr:
 
 
 def normalise_isrc(value: str) -> str | None:
-    """As `isrc_expr` for one value."""
+    """Return the ISRC of one value as `isrc_expr` does."""
     code = shaped_isrc(value)
     return code if code and not re.search(_JUNK_ISRC, code) else None
 
 
 def shaped_isrc(value: str) -> str | None:
-    """The same, whatever its digits: a code that nobody can carry has the right shape, so a lookup answers 404, not 400."""
+    """Return the ISRC whatever its digits. A code that nobody can carry has the right shape, so a lookup answers 404 and not 400."""
     if _BARE_ISRC.fullmatch(value):
         return value
     code = re.sub(_SEPARATORS, "", re.sub(_ISRC_PREFIX, "", value.strip().upper()))
@@ -51,7 +51,7 @@ def shaped_isrc(value: str) -> str | None:
 
 
 def iswc_expr(value: pl.Expr) -> pl.Expr:
-    """Text -> bare ISWC (`T` and ten digits) with a right check digit, or null."""
+    """Normalise a text to a bare ISWC (`T` and ten digits) with a right check digit, or null."""
     code = value.str.to_uppercase().str.replace_all(_SEPARATORS, "")
     total = pl.lit(1, dtype=pl.Int64)
     for index in range(1, 10):
@@ -67,7 +67,7 @@ def normalise_iswc(value: str) -> str | None:
 
 
 def gtin_expr(value: pl.Expr) -> pl.Expr:
-    """Barcode text (8 to 14 digits among spaces, dashes, a trailing `>`) -> GTIN-14 with a right check digit, or null."""
+    """Normalise barcode text (8 to 14 digits among spaces, dashes, a trailing `>`) to a GTIN-14 with a right check digit, or null."""
     digits = value.str.replace_all(r"[\s\-.>]", "")
     stripped = digits.str.strip_chars_start("0")
     code = stripped.str.zfill(14)

@@ -1,10 +1,10 @@
-"""The log of every process that serves: one JSON object a line on standard error, whoever speaks: our code, a framework, a server.
+"""The log of every serving process: one JSON object a line on standard error, from our code, the framework and the server alike.
 
-A line that cannot be written is dropped and counted, and stops nobody (log_stream.py). Every line has `timestamp` (UTC), `level`, `event`;
-those of a request its `request_id`. Keys never appear: nothing that is given a key logs its arguments. Code below catalog_api speaks
-through `logging`, figures in `extra`. catalog_api/server/request_statistics.py writes the lines of requests in the same form, without this
-machinery. This module stands in the lowest package because companions of the server log, too, and may not import the server's. What must
-not live here: what is said.
+A line that cannot be written is dropped and counted, and delays nothing (log_stream.py). Every line has `timestamp` (UTC), `level`,
+`event`; those of a request have its `request_id`. Keys never appear: no function that receives a key logs its arguments. Code below
+catalog_api logs through `logging`, with figures in `extra`. catalog_api/server/request_statistics.py writes the lines of requests in the
+same form without this machinery. The module is in the lowest package because companions of the server log too and may not import the
+server.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ _SHARED = (
 
 
 def log_json(level: str, *, quiet: Sequence[str] = ()) -> None:
-    """Set up the process's log; `level` is one of Python's names, in any case. Of the loggers `quiet` only warnings are told."""
+    """Set up the process's log. `level` is one of Python's names in any case. The loggers `quiet` only log warnings."""
     guard_standard_error(_lost)
     number = logging.getLevelNamesMapping()[level.upper()]
     structlog.configure(
         processors=[*_SHARED[1:], structlog.processors.JSONRenderer()],
         wrapper_class=structlog.make_filtering_bound_logger(number),
-        # Not PrintLogger: it writes a line and its end apart, and another process that shares the stream gets in between.
+        # Not PrintLogger: it writes a line and its end separately, and another process that shares the stream can write in between.
         logger_factory=structlog.WriteLoggerFactory(sys.stderr),
     )
     handler = logging.StreamHandler(sys.stderr)

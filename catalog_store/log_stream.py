@@ -1,9 +1,9 @@
 """Standard error that never stops work: a line that cannot be written is dropped and counted.
 
-A log's disk fills up, its reader goes away or hangs, a descriptor is closed: Python's own stream raises then, or waits for ever, and takes
-the thread with it that wanted to tell something. `guard_standard_error` puts a stream in its place on which writing neither raises nor
-waits. Every process that runs for longer calls it first (catalog_store/log.py does). Once writing works again, a line tells how many are
-missing. What must not live here: what a line looks like (log.py), standard output, which carries answers.
+A log's disk may fill up, its reader may exit or hang, a descriptor may be closed. Python's own stream then raises or waits for ever, and
+stops the thread that logs. `guard_standard_error` replaces it by a stream that neither raises nor waits. Every long-running process calls
+it first (catalog_store/log.py does). When writing works again, a line reports how many lines are missing. The form of a line belongs in
+log.py. Standard output carries answers and is not guarded.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 _DESCRIPTOR = 2
 _PIECE = select.PIPE_BUF
-"""Bytes that a pipe takes whole, or not at all."""
+"""Bytes that a pipe accepts whole, or not at all (POSIX atomic write)."""
 
 
 class TolerantStream(io.RawIOBase):
-    """Bytes to one descriptor; what cannot be written now is lost, never waited for."""
+    """A byte stream to one descriptor. Lines that cannot be written now are dropped, never waited for."""
 
     def __init__(self, descriptor: int, tell_lost: Callable[[int], str]) -> None:
-        """`tell_lost` makes the line that tells of so many lost ones, without its end."""
+        """Open the descriptor. `tell_lost` formats the line that reports so many lost ones, without its end."""
         super().__init__()
         self.lost_lines = 0
         """Since the process began."""
@@ -45,7 +45,8 @@ class TolerantStream(io.RawIOBase):
         with suppress(OSError):
             kind = os.fstat(descriptor).st_mode
             if stat.S_ISFIFO(kind):
-                # An opening of its own: not to wait is a property of the opening, and this one is shared with whoever started us.
+                # A file description of its own: non-blocking mode belongs to the description, and this one is shared with the parent
+                # process.
                 self._out = os.open(f"/proc/self/fd/{descriptor}", os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
                 self._is_waiting_kind = False
             elif stat.S_ISSOCK(kind):
@@ -53,19 +54,19 @@ class TolerantStream(io.RawIOBase):
             self._is_waiting_kind = self._is_waiting_kind and not stat.S_ISREG(kind)
 
     def fileno(self) -> int:
-        """The descriptor."""
+        """Return the descriptor."""
         return self._descriptor
 
     def isatty(self) -> bool:
-        """Whether somebody sits there."""
+        """Return whether it is a terminal."""
         return os.isatty(self._descriptor)
 
     def writable(self) -> bool:
-        """It is."""
+        """Return True."""
         return True
 
     def write(self, data: ReadableBuffer, /) -> int:
-        """Write whole lines, or lose them; the number of bytes given, always."""
+        """Write whole lines or drop them; always return the number of bytes given."""
         content = bytes(data)
         if missing := self.lost_lines - self._told_lost:
             notice = (b"\n" if self._is_torn else b"") + self.tell_lost(missing).encode() + b"\n"
@@ -80,7 +81,7 @@ class TolerantStream(io.RawIOBase):
         return len(content)
 
     def _put(self, content: bytes) -> int:
-        """How many bytes could be written without waiting."""
+        """Return how many bytes could be written without waiting."""
         written = 0
         try:
             while written < len(content):
@@ -105,14 +106,14 @@ class TolerantStream(io.RawIOBase):
 
 
 def guard_standard_error(tell_lost: Callable[[int], str] = "{} lines of the log are lost".format) -> None:
-    """Make writing to `sys.stderr` never raise and never wait, in this process. Safe to call again: `tell_lost` is the last one's.
+    """Make writing to `sys.stderr` in this process never raise and never wait. A repeated call replaces `tell_lost`.
 
-    Descriptors 0 to 2 that are closed become /dev/null, or the next file that is opened would take what is meant for the log.
+    Closed descriptors 0 to 2 become /dev/null. Otherwise the next opened file would receive the log.
     """
     global _guarded  # noqa: PLW0603 - a process has one standard error
     if _guarded is not None:
         _guarded.tell_lost = tell_lost
-    if sys.stderr is not sys.__stderr__:  # somebody captures it: pytest, a notebook
+    if sys.stderr is not sys.__stderr__:  # a test runner or a notebook captures it
         return
     _open_standard_descriptors()
     _guarded = TolerantStream(_DESCRIPTOR, tell_lost)
@@ -129,7 +130,7 @@ def write_to_log(lines: bytes) -> None:
 
 
 def lost_lines() -> int:
-    """How many lines of this process' log could not be written."""
+    """Return how many lines of this process's log could not be written."""
     return 0 if _guarded is None else _guarded.lost_lines
 
 

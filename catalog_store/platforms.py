@@ -17,28 +17,28 @@ CATALOG_PLATFORMS = (STREAMSVC_A, STREAMSVC_B, STREAMSVC_C, STORE_A, CATALOG_A, 
 """The six platforms whose recordings are merged (specification, part 1)."""
 
 LINK_SOURCES = (*CATALOG_PLATFORMS, VIDEO_A)
-"""Every `source` a platform link can carry, in the order in which links are answered (contract B12)."""
+"""Every `source` that a platform link can have, in the order of answers (contract B12)."""
 
 WORKS = "works"
 """The composition data: a source of works, not of recordings."""
 
 SOURCES = (*CATALOG_PLATFORMS, WORKS)
-"""Everything a nightly build reads a dump of."""
+"""All sources whose dumps a nightly build reads."""
 
 SUGGESTIONS = "suggestions"
-"""What callers proposed and an operator approved: written by our own account store, delivered like a dump."""
+"""Values that callers proposed and an operator approved: written by our own account store, delivered like a dump."""
 
 FINGERPRINTS = "fingerprints"
-"""Public fingerprints and whose recordings they are: delivered as one small dump a day, each on top of those before."""
+"""Public fingerprints and their recordings: delivered as one small dump a day, each in addition to those before."""
 
 AUDIO = "audio"
-"""An operator's own audio files, read where they lie."""
+"""An operator's own audio files, read in place."""
 
 FINGERPRINT_SOURCES = (AUDIO, FINGERPRINTS)
-"""Where fingerprints come from, the more trusted first."""
+"""The sources of fingerprints, the more trusted first."""
 
 INPUTS = (*SOURCES, SUGGESTIONS, FINGERPRINTS, AUDIO)
-"""Everything a nightly build reads."""
+"""All inputs of a nightly build."""
 
 URL_TEMPLATES = {
     STREAMSVC_A: "https://open.spotify.com/track/{id}",

@@ -1,11 +1,10 @@
-"""Publishing: tables -> snapshot -> `current`, so that a reader sees the old catalog or the new one and nothing between.
+"""Publishing: tables -> snapshot -> `current`. A reader sees the old catalog or the new one and nothing in between.
 
-Order of a publish: everything is written below `snapshots/.building-<id>`, the manifest last, all of it flushed to disk; then the folder
-is renamed to its id; then a link made before as `.publishing-<id>` is renamed over `current`. A process killed at any moment leaves
-`current` pointing at a whole snapshot; what it had begun lies under a dotted name, which the next publish removes. One that fails with an
-error removes it itself. A lock file lets one process at a time publish, roll back or prune; the kernel frees it when the process dies.
-What must not live here: what the files contain (analyst_file.py, serving/, search/), reading them (reader.py), what is removed and what
-never is (current_link.py).
+A publish writes everything below `snapshots/.building-<id>`, the manifest last, and flushes it to disk. Then it renames the folder to its
+id, and renames a prepared link `.publishing-<id>` over `current`. A process killed at any moment leaves `current` at a whole snapshot. Its
+unfinished files have dotted names, which the next publish removes; a publish that fails with an error removes them itself. A lock file lets
+one process at a time publish, roll back or prune; the kernel releases it when the process dies. The content of files belongs in
+analyst_file.py, serving/ and search/; reading in reader.py; removal, and what is never removed, in current_link.py.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from catalog_store.analyst_file import build_analyst_file
-from catalog_store.changes import known_builds
+from catalog_store.changes import read_builds
 from catalog_store.current_link import (
     BUILDING,
     ROLLBACK_LINK,
@@ -36,7 +35,7 @@ from catalog_store.current_link import (
     is_live,
     live_folder,
     make_link,
-    marker_of,
+    marker_path,
     remove_leftovers,
     require_link,
     require_usable_current,
@@ -63,10 +62,10 @@ from catalog_store.snapshot import (
     StoredFile,
     StoredTable,
     TablePart,
+    describe_file,
     read_manifest,
     schema_version,
     sha256,
-    stored_file,
     verify,
 )
 from catalog_store.snapshot_invariants import require_invariants
@@ -79,20 +78,20 @@ if TYPE_CHECKING:
 REQUIRED_TABLES = tuple(table.name for table in CATALOG_TABLES)
 
 ID_KINDS = ("recording", "artist", "release", "label")
-"""Kinds of ids that are never given out twice; the table of each has the column `<kind>_id`."""
+"""Kinds of ids that are never issued twice; the table of each has the column `<kind>_id`."""
 
 _LOCK = ".publish.lock"
 
 
 class _Identity(NamedTuple):
-    """What sets a snapshot apart from another one of the same tables."""
+    """The values that distinguish a snapshot from another one of the same tables."""
 
     snapshot_id: str
     sequence: int
     next_ids: dict[str, int]
 
 
-def _say_nothing(_line: str) -> None:
+def _ignore_report(_line: str) -> None:
     return
 
 
@@ -104,18 +103,19 @@ def publish(
     next_ids: Mapping[str, int],
     attachments: Mapping[str, Path] = MappingProxyType({}),
     recognition: Path | None = None,
-    report: Callable[[str], None] = _say_nothing,
+    report: Callable[[str], None] = _ignore_report,
 ) -> Snapshot:
-    """Make a snapshot of `tables` (name -> folder of Parquet parts) under `root` and switch `current` to it.
+    """Build a snapshot of `tables` (name -> folder of Parquet parts) under `root` and switch `current` to it.
 
-    All catalog tables are required, linkage and quality tables are taken along when given. Parts are hard-linked where the file system
-    can, so nobody may write into them in place afterwards. `next_ids` says per kind the smallest id never given out; what earlier
-    snapshots say is kept when larger. `attachments` (file name -> file) are copied into the folder. `recognition` is the folder of an index
-    of fingerprints, hard-linked like the parts. `report` is told each step. The same tables, attachments and index after the same live
-    snapshot give the same bytes except for catalog.duckdb and `created_at`.
-    MissingTableError, SnapshotExistsError, PublishBusyError, NoSnapshotError when `current` dangles, SnapshotInvalidError when the live
-    snapshot's manifest is damaged, SnapshotInconsistentError when the files contradict each other (snapshot_invariants.py), ValueError
-    for an id of the wrong shape. Whatever is raised, `current` names what it named before.
+    All catalog tables are required; linkage and quality tables are optional. Parts are hard-linked where the file system allows it, so
+    nobody may write into them in place afterwards. `next_ids` holds per kind the smallest id never issued; larger values of earlier
+    snapshots are kept. `attachments` (file name -> file) are copied into the folder. `recognition` is the folder of a fingerprint index,
+    hard-linked like the parts. `report` receives each step. The same tables, attachments and index after the same live snapshot give the
+    same bytes, except for catalog.duckdb and `created_at`.
+
+    Raises MissingTableError, SnapshotExistsError, PublishBusyError; NoSnapshotError when `current` dangles; SnapshotInvalidError when the
+    live snapshot's manifest is damaged; SnapshotInconsistentError when the files contradict each other (snapshot_invariants.py); ValueError
+    for an id of the wrong shape. After any error `current` names the same snapshot as before.
     """
     if not ID_SHAPE.fullmatch(snapshot_id):
         raise ValueError(f"snapshot id {snapshot_id!r}: use 1-64 letters, digits, '.', '_' or '-', beginning with a letter or digit")
@@ -124,7 +124,7 @@ def publish(
     if missing or unknown:
         raise MissingTableError(f"cannot publish {snapshot_id}: missing tables {missing}, tables that are not published {unknown}")
     (root / SNAPSHOTS).mkdir(parents=True, exist_ok=True)
-    with _only_publisher(root):
+    with _lock_publisher(root):
         require_usable_current(root)
         remove_leftovers(root, report)
         final = root / SNAPSHOTS / snapshot_id
@@ -132,19 +132,22 @@ def publish(
             raise SnapshotExistsError(f"{final} exists: publish under another id, or roll back to it")
         building = final.with_name(BUILDING + snapshot_id)
         sequence = 1 + max((each.manifest.sequence for each in snapshots(root)), default=0)
-        identity = _Identity(snapshot_id, sequence, highest_ids(root, next_ids))
+        identity = _Identity(snapshot_id, sequence, find_highest_ids(root, next_ids))
         try:
             manifest = _build(tables, building, identity, attachments, recognition, report, live_folder(root))
             report("checking invariants")
             require_invariants(building, manifest)
             report("flushing to disk")
+            # Everything is on disk before the folder gets its name, so a named snapshot is complete even after a power failure.
             flush(building)
-            next_link = make_link(root, Path(SNAPSHOTS) / snapshot_id, marker_of(root, snapshot_id).name)
+            # The marker exists before the name: a kill between the two renames leaves a snapshot that is known never to have been live.
+            next_link = make_link(root, Path(SNAPSHOTS) / snapshot_id, marker_path(root, snapshot_id).name)
             flush_folder(root)
             building.rename(final)
             flush_folder(final.parent)
             report("switching to the new snapshot")
             _switch(root, next_link)
+        # Also for KeyboardInterrupt and SystemExit, so that an interrupted publish leaves no half-built folder.
         except BaseException:
             remove_leftovers(root, report)
             raise
@@ -164,7 +167,7 @@ def _build(
     names = [name for name in TABLES if name in tables]
     for name in names:
         report(f"taking over {name}")
-        _take_over(tables[name], folder / TABLES_FOLDER / name)
+        _import_table(tables[name], folder / TABLES_FOLDER / name)
     published = {name: folder / TABLES_FOLDER / name for name in names}
     report("building the analysts' file")
     build_analyst_file(published, folder / ANALYST_FILE)
@@ -186,18 +189,18 @@ def _build(
         id=identity.snapshot_id,
         created_at=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
         schema_version=schema_version(names),
-        tables={name: _stored_table(folder, published[name]) for name in names},
+        tables={name: _describe_table(folder, published[name]) for name in names},
         next_ids=identity.next_ids,
-        analyst_file=stored_file(folder, folder / ANALYST_FILE),
-        serving=tuple(_stored_serving(folder, sorted(path for path in serving.rglob("*") if path.is_file()), previous)),
-        attachments=tuple(stored_file(folder, folder / name) for name in sorted(attachments)),
+        analyst_file=describe_file(folder, folder / ANALYST_FILE),
+        serving=tuple(_describe_serving(folder, sorted(path for path in serving.rglob("*") if path.is_file()), previous)),
+        attachments=tuple(describe_file(folder, folder / name) for name in sorted(attachments)),
         sequence=identity.sequence,
     ).sealed()
     (folder / MANIFEST).write_bytes(manifest.encode())
     return manifest
 
 
-def _take_over(source: Path, target: Path) -> None:
+def _import_table(source: Path, target: Path) -> None:
     for part in parts(source):
         _link_or_copy(part, target / part.name)
 
@@ -207,21 +210,22 @@ def _link_or_copy(source: Path, target: Path) -> None:
     try:
         target.hardlink_to(source)
     except OSError as error:
+        # Another file system, no permission, too many links, or no links at all: only then a copy is right.
         if error.errno not in {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP}:
             raise
         shutil.copyfile(source, target)
 
 
-def _stored_serving(folder: Path, files: Iterable[Path], previous: Path | None) -> Iterator[StoredFile]:
-    """The manifest entries; of a file that the live snapshot holds too (the same one, not a copy) its entry is taken over unread."""
+def _describe_serving(folder: Path, files: Iterable[Path], previous: Path | None) -> Iterator[StoredFile]:
+    """Yield the manifest entries. A file shared with the live snapshot (the same inode, not a copy) reuses its entry without being read."""
     known = {} if previous is None else {file.path: file for file in read_manifest(previous).serving}
     for file in files:
         name = file.relative_to(folder).as_posix()
         is_same = previous is not None and name in known and (previous / name).is_file() and file.samefile(previous / name)
-        yield known[name] if is_same else stored_file(folder, file)
+        yield known[name] if is_same else describe_file(folder, file)
 
 
-def _stored_table(folder: Path, table: Path) -> StoredTable:
+def _describe_table(folder: Path, table: Path) -> StoredTable:
     files = tuple(
         TablePart(path.relative_to(folder).as_posix(), pq.read_metadata(path).num_rows, path.stat().st_size, sha256(path))
         for path in parts(table)
@@ -229,22 +233,22 @@ def _stored_table(folder: Path, table: Path) -> StoredTable:
     return StoredTable(sum(file.rows for file in files), sum(file.bytes for file in files), files)
 
 
-def highest_ids(root: Path, next_ids: Mapping[str, int] = MappingProxyType({})) -> dict[str, int]:
-    """Per kind the smallest id that no snapshot gave out, at least as in `next_ids`.
+def find_highest_ids(root: Path, next_ids: Mapping[str, int] = MappingProxyType({})) -> dict[str, int]:
+    """Return per kind the smallest id that no snapshot issued, at least as in `next_ids`.
 
-    Of a snapshot without a usable manifest the tables tell; SnapshotInvalidError when they cannot be read either.
+    For a snapshot without a usable manifest the tables are read; SnapshotInvalidError when they are unreadable too.
     """
-    usable, damaged = _published(root)
+    usable, damaged = _scan_snapshots(root)
     highest = dict(sorted(next_ids.items()))
-    for given in [*(snapshot.manifest.next_ids for snapshot in usable), *map(_ids_of_tables, damaged)]:
+    for given in [*(snapshot.manifest.next_ids for snapshot in usable), *map(_read_next_ids, damaged)]:
         for kind, value in given.items():
             highest[kind] = max(value, highest.get(kind, 1))
     return highest
 
 
-def _ids_of_tables(folder: Path) -> dict[str, int]:
+def _read_next_ids(folder: Path) -> dict[str, int]:
     try:
-        return {kind: 1 + max(map(_largest_ids(kind), parts(folder / TABLES_FOLDER / kind))) for kind in ID_KINDS}
+        return {kind: 1 + max(map(_largest_id_reader(kind), parts(folder / TABLES_FOLDER / kind))) for kind in ID_KINDS}
     except (OSError, pa.ArrowException) as error:
         raise SnapshotInvalidError(
             f"snapshot {folder} has neither a usable {MANIFEST} nor tables that can be read ({error}), so the ids that it gave out are not "
@@ -252,21 +256,21 @@ def _ids_of_tables(folder: Path) -> dict[str, int]:
         ) from error
 
 
-def _largest_ids(kind: str) -> Callable[[Path], int]:
+def _largest_id_reader(kind: str) -> Callable[[Path], int]:
     return lambda part: pc.max(pq.read_table(part, columns=[f"{kind}_id"]).column(0)).as_py() or 0
 
 
 def snapshots(root: Path) -> list[Snapshot]:
-    """All published snapshots whose manifest is usable, in the order in which they were published; the live one is marked."""
-    return _published(root)[0]
+    """Return all published snapshots with a usable manifest, in the order of publishing; the live one is marked."""
+    return _scan_snapshots(root)[0]
 
 
 def damaged_snapshots(root: Path) -> dict[str, str]:
-    """Folders of snapshots that have no usable manifest, and what is wrong with it."""
-    return {folder.name: reason for folder, reason in _published(root)[1].items()}
+    """Return the folders of snapshots without a usable manifest, and the reason of each."""
+    return {folder.name: reason for folder, reason in _scan_snapshots(root)[1].items()}
 
 
-def _published(root: Path) -> tuple[list[Snapshot], dict[Path, str]]:
+def _scan_snapshots(root: Path) -> tuple[list[Snapshot], dict[Path, str]]:
     usable: list[Snapshot] = []
     damaged: dict[Path, str] = {}
     for folder in sorted(folder for folder in (root / SNAPSHOTS).glob("*") if ID_SHAPE.fullmatch(folder.name) and folder.is_dir()):
@@ -275,23 +279,23 @@ def _published(root: Path) -> tuple[list[Snapshot], dict[Path, str]]:
         except (SnapshotInvalidError, NoSnapshotError) as error:
             if (folder / MANIFEST).exists() or (folder / TABLES_FOLDER).is_dir():
                 damaged[folder] = str(error)
-    # Not by time: a clock may go back. Manifests without a sequence number are older than all that have one.
+    # Not by time, because a clock may go back. Manifests without a sequence number are older than all that have one.
     return sorted(usable, key=lambda snapshot: (snapshot.manifest.sequence, snapshot.manifest.created_at, snapshot.id)), damaged
 
 
-def unused_id(root: Path, wanted: str) -> str:
-    """`wanted`, or with a number behind it when a snapshot of that id is there or stands in the history of the live one.
+def find_unused_id(root: Path, wanted: str) -> str:
+    """Return `wanted`, with a number appended if a snapshot of that id exists or is in the history of the live one.
 
-    An id made of the time comes again when the clock goes back.
+    An id made from the time repeats when the clock goes back.
     """
     live = live_folder(root)
-    known = {*known_builds(live)} if live else set()
+    known = {*read_builds(live)} if live else set()
     candidates = chain([wanted], (f"{wanted}-{number}" for number in count(2)))
     return next(name for name in candidates if name not in known and not os.path.lexists(root / SNAPSHOTS / name))
 
 
 def current_folder(root: Path) -> Path | None:
-    """The folder of the live snapshot; None before the first publish."""
+    """Return the folder of the live snapshot; None before the first publish."""
     try:
         return root / (root / CURRENT).readlink()
     except FileNotFoundError:
@@ -299,7 +303,7 @@ def current_folder(root: Path) -> Path | None:
 
 
 def live_snapshot(root: Path) -> Snapshot:
-    """The snapshot that readers get now; NoSnapshotError before the first publish."""
+    """Return the live snapshot; NoSnapshotError before the first publish."""
     folder = current_folder(root)
     if folder is None:
         raise NoSnapshotError(f"nothing is published under {root}: build a catalog first")
@@ -307,12 +311,12 @@ def live_snapshot(root: Path) -> Snapshot:
 
 
 def find_snapshot(root: Path, snapshot_id: str) -> Snapshot:
-    """The snapshot of that id; NoSnapshotError when there is none, SnapshotInvalidError when its manifest is unusable."""
-    folder = _folder_of(root, snapshot_id)
+    """Return the snapshot of that id; NoSnapshotError when there is none, SnapshotInvalidError when its manifest is unusable."""
+    folder = _find_folder(root, snapshot_id)
     return Snapshot(folder, read_manifest(folder), is_current=is_live(root, folder))
 
 
-def _folder_of(root: Path, snapshot_id: str) -> Path:
+def _find_folder(root: Path, snapshot_id: str) -> Path:
     folder = root / SNAPSHOTS / snapshot_id
     if not ID_SHAPE.fullmatch(snapshot_id) or not folder.is_dir():
         known = ", ".join(snapshot.id for snapshot in snapshots(root)) or "none"
@@ -320,37 +324,37 @@ def _folder_of(root: Path, snapshot_id: str) -> Path:
     return folder
 
 
-def rollback(root: Path, snapshot_id: str, *, contents: bool = True, report: Callable[[str], None] = _say_nothing) -> Snapshot:
-    """Make an earlier (or later) snapshot the live one, after reading its files through; without `contents` only their sizes are checked.
+def rollback(root: Path, snapshot_id: str, *, contents: bool = True, report: Callable[[str], None] = _ignore_report) -> Snapshot:
+    """Make an earlier (or later) snapshot the live one after reading all its files; without `contents` only their sizes are checked.
 
-    `report` is told how far reading is. NoSnapshotError when there is none of that id, SnapshotInvalidError when it is damaged. Whatever
-    is raised, `current` stays as it is.
+    `report` receives the progress. NoSnapshotError for an unknown id, SnapshotInvalidError when the snapshot is damaged. After any error
+    `current` is unchanged.
     """
-    with _only_publisher(root):
+    with _lock_publisher(root):
         require_link(root)
-        folder = _folder_of(root, snapshot_id)
+        folder = _find_folder(root, snapshot_id)
         manifest = verify(folder, contents=contents, report=report)
-        # Before the switch: killed between the two, it is a snapshot like any other, and nobody takes it for one that never was live.
+        # The marker goes before the switch. If the process is killed in between, the snapshot counts as one that was live and is kept.
         clear_markers(root, folder)
         _switch(root, make_link(root, Path(SNAPSHOTS) / snapshot_id, ROLLBACK_LINK))
         return Snapshot(folder, manifest, is_current=True)
 
 
-def prune(root: Path, keep: int, *, report: Callable[[str], None] = _say_nothing) -> list[str]:
-    """Remove all but the newest `keep` (at least 1) snapshots and the live one; returns the ids removed, oldest first.
+def prune(root: Path, keep: int, *, report: Callable[[str], None] = _ignore_report) -> list[str]:
+    """Remove all but the newest `keep` (at least 1) snapshots and the live one. Return the removed ids, oldest first.
 
-    The newest always stays: it holds the highest `next_ids`, also after a rollback. Snapshots without a usable manifest are left alone.
-    Readers that have a removed snapshot open keep their open files. NoSnapshotError when `current` dangles: then nothing is removed.
+    The newest always stays, even after a rollback, because it holds the highest `next_ids`. Snapshots without a usable manifest are kept.
+    Readers keep the open files of a removed snapshot. NoSnapshotError when `current` dangles; then nothing is removed.
     """
     if keep < 1:
         raise ValueError(f"keep is {keep}: at least the newest snapshot must stay")
     if not (root / SNAPSHOTS).is_dir():
         return []
-    with _only_publisher(root):
+    with _lock_publisher(root):
         require_usable_current(root)
         remove_leftovers(root, report)
         doomed = [snapshot for snapshot in snapshots(root)[:-keep] if not snapshot.is_current]
-        # A power failure must not bring back a `current` that names one of them.
+        # After a power failure `current` must not name one of the removed snapshots again.
         flush_folder(root)
         for snapshot in doomed:
             retire(root, snapshot.folder)
@@ -362,11 +366,12 @@ def _switch(root: Path, next_link: Path) -> None:
 
 
 @contextmanager
-def _only_publisher(root: Path) -> Iterator[None]:
+def _lock_publisher(root: Path) -> Iterator[None]:
     if not (root / SNAPSHOTS).is_dir():
         raise NoSnapshotError(f"no catalog at {root}: it has no folder {SNAPSHOTS!r}")
     with (root / _LOCK).open("a") as lock:
         try:
+            # The kernel releases the lock when the process dies, so a killed publish blocks nobody.
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise PublishBusyError(f"another process publishes under {root}: wait for it, then try again") from error

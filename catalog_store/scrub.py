@@ -1,9 +1,9 @@
-"""`python -m catalog_store.scrub`: reads all files of the live snapshot through, slowly, again and again, and tells what is damaged.
+"""`python -m catalog_store.scrub` reads all files of the live snapshot slowly, again and again, and reports damage.
 
-Workers read what they serve through before they open it; disks damage files afterwards, and tables and catalog.duckdb are read by analysts
-alone. One process of a machine does this for all its workers (the server's supervisor starts it), at the lowest priority and no faster than
-it is allowed to. A damaged file is looked at again as soon as it changes, so the alarm ends when it is mended. What must not live here:
-mending (rollback and publish do), checks of one answer (serving/body_file.py).
+Workers read the files that they serve before they open them. Disks damage files later, and only analysts read tables and catalog.duckdb.
+One process of a machine does this for all its workers (the server's supervisor starts it), at the lowest priority and a limited speed. It
+checks a damaged file again when it changes, so the alarm ends after the repair. Rollback and publish repair; serving/body_file.py checks
+single answers.
 """
 
 from __future__ import annotations
@@ -35,40 +35,40 @@ if TYPE_CHECKING:
 log = structlog.get_logger("catalog_store")
 
 STATE_FILE = "scrub.json"
-"""In the folder of the server's reports: what the workers say on /readyz."""
+"""In the folder of the server's reports. The workers show it on /readyz."""
 METRICS_VARIABLE = "COMPANION_METRICS"
 """Set by the server's supervisor (catalog_api/server/companion_processes.py)."""
 LOOK_SECONDS = 1.0
-"""Between looks at `current`, and at files that are damaged."""
+"""Between checks of `current` and of damaged files."""
 _BLOCK_BYTES = 1 << 20
 _LOWEST_PRIORITY = 19
 
 
 class ScrubState(msgspec.Struct):
-    """What is known of the live snapshot."""
+    """The known state of the live snapshot."""
 
     snapshot: str | None = None
     damaged: dict[str, str] = {}
-    """Path in the snapshot -> what is wrong with it."""
+    """Path in the snapshot -> fault."""
     finished_unix: float = 0.0
-    """When all files had been read through; 0 before that."""
+    """When all files had been read; 0 before that."""
     read_bytes: int = 0
     rounds: int = 0
 
 
 class Scrubber:
-    """Follows one catalog. `run` it in one thread."""
+    """The scrub of one catalog. `run` it in one thread."""
 
     def __init__(self, root: Path, bytes_per_second: float, pause_seconds: float, tell: Callable[[ScrubState], None]) -> None:
-        """`root` is a catalog root or a snapshot's folder; `pause_seconds` lie between two rounds; `tell` hears of it once a second."""
+        """`root` is a catalog root or a snapshot's folder; `pause_seconds` separate two rounds; `tell` receives the state once a second."""
         self._root = root
         self._bytes_per_second = bytes_per_second
         self._pause_seconds = pause_seconds
-        self._tell = tell
-        self._told_at = 0.0
+        self._report_state = tell
+        self._reported_at = 0.0
         self._stopping = threading.Event()
         self._marks: dict[str, tuple[int, int] | None] = {}
-        """Of each damaged file, its size and last change when it was read."""
+        """Size and last change of each damaged file when it was read."""
         self.state = ScrubState()
 
     def stop(self) -> None:
@@ -76,16 +76,16 @@ class Scrubber:
         self._stopping.set()
 
     def run(self) -> None:
-        """Read through until stopped. Whatever goes wrong, it is tried again."""
+        """Read all files until stopped. After any error it tries again."""
         while not self._stopping.is_set():
             try:
                 folder = self._folder()
                 self._read_through(folder)
                 self._pause(folder)
-            except Exception as error:  # noqa: BLE001 - a snapshot may be pruned meanwhile; nobody else looks
+            except Exception as error:  # noqa: BLE001 - a snapshot may be pruned meanwhile, and nobody else checks
                 log.warning("the live snapshot cannot be read through", reason=str(error))
                 self._stopping.wait(LOOK_SECONDS)
-                self._tell_now()
+                self._report()
 
     def _folder(self) -> Path:
         link = self._root / CURRENT
@@ -101,7 +101,7 @@ class Scrubber:
                 return
         self.state.rounds += 1
         self.state.finished_unix = time.time()
-        self._tell_now()
+        self._report()
 
     def _files(self, folder: Path) -> list[StoredFile | TablePart]:
         try:
@@ -116,10 +116,10 @@ class Scrubber:
         """Wait for the next round, for another snapshot, and for damaged files to change."""
         until = time.monotonic() + self._pause_seconds
         while time.monotonic() < until and not self._stopping.wait(min(LOOK_SECONDS, self._pause_seconds)):
-            self._tell_now()
+            self._report()
             if self._folder() != folder:
                 return
-            changed = [path for path, mark in self._marks.items() if _mark(folder / path) != mark]
+            changed = [path for path, mark in self._marks.items() if _read_mark(folder / path) != mark]
             if changed:
                 for file in self._files(folder):
                     if file.path in changed:
@@ -128,17 +128,17 @@ class Scrubber:
     def _note(self, folder: Path, path: str, fault: str | None) -> None:
         damaged = self.state.damaged
         if fault is not None:
-            self._marks[path] = _mark(folder / path)
+            self._marks[path] = _read_mark(folder / path)
             if damaged.get(path) != fault:
                 damaged[path] = fault
                 remedy = "python -m pipeline rollback to another snapshot, or put the published file back; then look at the disk"
                 log.error("a file of the live snapshot is damaged", snapshot=folder.name, file=path, fault=fault, remedy=remedy)
-                self._tell_now()
+                self._report()
         elif path in damaged:
             del damaged[path]
             self._marks.pop(path, None)
             log.info("a file of the live snapshot is whole again", snapshot=folder.name, file=path, damaged=len(damaged))
-            self._tell_now()
+            self._report()
 
     def _fault(self, folder: Path, stored: StoredFile | TablePart) -> str | None:
         digest, size = hashlib.sha256(), 0
@@ -152,12 +152,13 @@ class Scrubber:
                     digest.update(block)
                     size += len(block)
                     self.state.read_bytes += len(block)
-                    self._tell_sometimes()
+                    self._report_when_due()
+                    # Sleep off the time that the block was read faster than allowed.
                     self._stopping.wait(max(len(block) / self._bytes_per_second - (time.monotonic() - began), 0.0))
                 else:
                     return self.state.damaged.get(stored.path)  # stopped half-way: nothing new is known
         except FileNotFoundError:
-            # A prune takes the whole folder, and `current` has moved on before.
+            # A prune removes the whole folder after `current` has moved on.
             return "it is missing" if folder.is_dir() else None
         except OSError as error:
             return f"it cannot be read: {error.strerror}"
@@ -165,17 +166,17 @@ class Scrubber:
             return f"it has {size} bytes instead of {stored.bytes}"
         return None if digest.hexdigest() == stored.sha256 else "it has other contents"
 
-    def _tell_sometimes(self) -> None:
-        if time.monotonic() - self._told_at >= LOOK_SECONDS:
-            self._tell_now()
+    def _report_when_due(self) -> None:
+        if time.monotonic() - self._reported_at >= LOOK_SECONDS:
+            self._report()
 
-    def _tell_now(self) -> None:
-        self._told_at = time.monotonic()
-        self._tell(self.state)
+    def _report(self) -> None:
+        self._reported_at = time.monotonic()
+        self._report_state(self.state)
 
 
 def read_state(folder: Path) -> ScrubState | None:
-    """What the scrub of this machine last told; None when there is none, or its file cannot be read."""
+    """Read the last state of this machine's scrub; None when there is none, or its file is unreadable."""
     try:
         return msgspec.json.decode((folder / STATE_FILE).read_bytes(), type=ScrubState)
     except (OSError, msgspec.MsgspecError):
@@ -219,7 +220,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _mark(path: Path) -> tuple[int, int] | None:
+def _read_mark(path: Path) -> tuple[int, int] | None:
     try:
         found = path.stat()
     except OSError:

@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from catalog_store.array_files import map_array
-from catalog_store.id_sets import ROWS_PER_BATCH, SHOWN, IdSet, batches
+from catalog_store.id_sets import ROWS_PER_BATCH, SHOWN, IdSet, read_batches
 from catalog_store.lists.list_format import LISTS, NO_RANK
 from catalog_store.serving.body_file import read_body_ids
 from catalog_store.serving.lookup_keys import NAME_KINDS
@@ -125,7 +125,7 @@ def _check_bodies(serving: Path, name: str, expected: IdSet) -> Faults:
 def _check_keys(serving: Path, tables: Path, rows: Mapping[str, int]) -> Faults:
     starts, tags, ids = (map_array(serving / KEYS_FOLDER / f"{name}.npy") for name in ("starts", "tags", "ids"))
     keyed = ("recording_isrc", "platform_link")
-    expected = IdSet((_read_column(batch) for name in keyed for batch in batches(tables / name, ["recording_id"])), rows=0)
+    expected = IdSet((_read_column(batch) for name in keyed for batch in read_batches(tables / name, ["recording_id"])), rows=0)
     found = _build_id_set(ids)
     entries = sum(rows[name] for name in keyed)
     lengths = [_check_equal(len(array), entries, f"{name} of keys") for name, array in (("tags", tags), ("ids", ids))]
@@ -282,7 +282,7 @@ def _check_recognition(folder: Path, tables: Path, rows: Mapping[str, int], reco
     if is_keyed:
         faults.append(_check_equal(found, chosen, "fingerprints"))
         named = _PairChecksum()
-        for batch in batches(tables / "recording_fingerprint", ["fingerprint_key", "recording_id"]):
+        for batch in read_batches(tables / "recording_fingerprint", ["fingerprint_key", "recording_id"]):
             named.add(batch.column("fingerprint_key").to_numpy(), batch.column("recording_id").to_numpy())
         if named.value != pairs.value and not sum(count for count, _ in faults):
             faults.append((1, ("a fingerprint stands for another recording than the table says",)))
@@ -291,7 +291,7 @@ def _check_recognition(folder: Path, tables: Path, rows: Mapping[str, int], reco
 
 def _read_redirected(tables: Path) -> IdSet:
     """Return the ids of recordings that were merged or retired."""
-    rows = (pl.DataFrame(batch).filter(kind="recording") for batch in batches(tables / "redirect", ["kind", "old_id"]))
+    rows = (pl.DataFrame(batch).filter(kind="recording") for batch in read_batches(tables / "redirect", ["kind", "old_id"]))
     return IdSet((block["old_id"].to_numpy() for block in rows), rows=0)
 
 

@@ -1,9 +1,9 @@
-"""What must hold between the files of a snapshot, whoever made them: checked before every switch of `current`, and on demand.
+"""The invariants between the files of a snapshot, checked before every switch of `current`, and on demand.
 
-A manifest says that each file is the one that was written; the invariants here say that the files belong together. References between
-tables come from their specs (tables/references.py); that serving, search and recognition files hold just what the tables hold is in
-serving_invariants.py. All work is on integers, block by block: a byte per id that counts up, eight per atom and work, and no more than one
-kind of id at a time. What must not live here: checksums (snapshot.verify), rules of single columns (tables/checks.py).
+A manifest proves that each file is the written one; the invariants prove that the files belong together. References between tables come
+from their specs (tables/references.py). serving_invariants.py compares serving, search and recognition files with the tables. All work is
+on integers, block by block: a byte per id that counts up, eight per atom and work, and one kind of id at a time. Checksums belong in
+snapshot.verify, rules of single columns in tables/checks.py.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 
 from catalog_store.analyst_file import is_in_file
 from catalog_store.errors import SnapshotInconsistentError
-from catalog_store.id_sets import SHOWN, IdSet, batches
+from catalog_store.id_sets import SHOWN, IdSet, read_batches
 from catalog_store.serving.schema import REDIRECT_KINDS
 from catalog_store.serving_invariants import Faults, list_serving_checks
 from catalog_store.snapshot import MANIFEST, TABLES_FOLDER
@@ -58,7 +58,7 @@ _MEMORY = "500MB"
 
 @dataclass(frozen=True)
 class Violation:
-    """An invariant that does not hold: its name, what it says, rows at fault and the first of them."""
+    """An invariant that does not hold: its name, its meaning, the number of wrong rows and the first of them."""
 
     name: str
     description: str
@@ -66,14 +66,14 @@ class Violation:
     examples: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """For a person at night."""
+        """Return one line for an operator."""
         shown = f", the first: {'; '.join(self.examples)}" if self.examples else ""
         return f"{self.name}: {self.description}: {self.rows:,} at fault{shown}"
 
 
 def require_invariants(folder: Path, manifest: Manifest) -> None:
-    """SnapshotInconsistentError, naming every invariant that the snapshot in `folder` breaks, unless all hold."""
-    broken = violations(folder, manifest)
+    """Raise SnapshotInconsistentError with every invariant that the snapshot in `folder` breaks, unless all hold."""
+    broken = find_violations(folder, manifest)
     if broken:
         raise SnapshotInconsistentError(
             f"snapshot {manifest.id} contradicts itself; {'; '.join(map(str, broken))}. "
@@ -81,30 +81,34 @@ def require_invariants(folder: Path, manifest: Manifest) -> None:
         )
 
 
-def violations(folder: Path, manifest: Manifest) -> list[Violation]:
-    """Every invariant that the snapshot in `folder` breaks. A file that cannot be read breaks those that ask it."""
+def find_violations(folder: Path, manifest: Manifest) -> list[Violation]:
+    """Return every invariant that the snapshot in `folder` breaks. An unreadable file breaks the invariants that read it."""
     tables = {name: folder / TABLES_FOLDER / name for name in manifest.tables}
-    asked = _Questions()
+    asked = _Checks()
     ask = asked.ask
-    ask("files_are_listed", "the folder holds just the files that the manifest lists", lambda: _unlisted_files(folder, manifest))
-    ask("rows_are_counted", "each part holds as many rows as the manifest says", lambda: _other_rows(folder, manifest))
+    ask("files_are_listed", "the folder holds just the files that the manifest lists", lambda: _find_unlisted_files(folder, manifest))
+    ask("rows_are_counted", "each part holds as many rows as the manifest says", lambda: _compare_row_counts(folder, manifest))
     ask(
         "analyst_file_is_whole",
         "catalog.duckdb holds as many rows of each table as the manifest says",
-        lambda: _other_copies(folder, manifest),
+        lambda: _compare_analyst_file(folder, manifest),
     )
-    ask("codes_are_marked", "as many recordings have a code as codes are marked representative", lambda: _unmarked_codes(tables))
-    ask("tracks_are_nested_whole", "tracks nest as many releases and artists as the flat tables hold", lambda: _unnested(tables, manifest))
-    known = _ask_references(asked, tables, manifest)
+    ask("codes_are_marked", "as many recordings have a code as codes are marked representative", lambda: _count_unmarked_codes(tables))
+    ask(
+        "tracks_are_nested_whole",
+        "tracks nest as many releases and artists as the flat tables hold",
+        lambda: _compare_nested_rows(tables, manifest),
+    )
+    known = _check_references(asked, tables, manifest)
     if known.keys() >= {*ENTITIES}:
-        ask("tracks_are_recordings", "track holds just the recordings", lambda: _tracks(tables, manifest, known["recording"]))
+        ask("tracks_are_recordings", "track holds just the recordings", lambda: _compare_tracks(tables, manifest, known["recording"]))
         for name, description, question in list_serving_checks(folder, manifest, known):
             ask(name, description, question)
     return asked.broken
 
 
-class _Questions:
-    """Asks, and collects what does not hold."""
+class _Checks:
+    """Runs checks and collects the broken invariants."""
 
     def __init__(self) -> None:
         self.broken: list[Violation] = []
@@ -118,8 +122,8 @@ class _Questions:
             self.broken.append(Violation(name, description, rows, tuple(map(str, examples))))
 
 
-def _ask_references(asked: _Questions, tables: dict[str, Path], manifest: Manifest) -> dict[str, IdSet]:
-    """Ask for each table that is referred to, one after the other; the ids of the entities, which the serving files are held against."""
+def _check_references(asked: _Checks, tables: dict[str, Path], manifest: Manifest) -> dict[str, IdSet]:
+    """Check each table that others refer to, one after the other. Return the ids of the entities, for the checks of the serving files."""
     by_target: defaultdict[tuple[str, str], list[Reference]] = defaultdict(list)
     for reference in references(tables):
         by_target[reference.other, reference.key].append(reference)
@@ -129,28 +133,32 @@ def _ask_references(asked: _Questions, tables: dict[str, Path], manifest: Manife
         held: list[IdSet] = []
 
         def repeated(table: str = table, key: str = key, held: list[IdSet] = held, *, is_entity: bool = is_entity) -> Faults:
-            held.append(IdSet(_values(tables[table], table, key), rows=manifest.tables[table].rows, is_counted=is_entity))
+            held.append(IdSet(_read_values(tables[table], table, key), rows=manifest.tables[table].rows, is_counted=is_entity))
             return held[0].repeated, ()
 
         asked.ask(f"{table}_{key}_unique", f"{table}.{key} is unique", repeated)
         for ids in held:
             for reference in referring:
-                asked.ask(reference.name, str(reference), partial(_unknown, tables, reference, ids))
+                asked.ask(reference.name, str(reference), partial(_find_unknown, tables, reference, ids))
             if is_entity:
                 known[table] = ids
                 if table in REDIRECT_KINDS:
-                    asked.ask(f"no_{table}_is_redirected", f"no living {table} is redirected", partial(_living, tables, table, ids))
+                    asked.ask(
+                        f"no_{table}_is_redirected",
+                        f"no living {table} is redirected",
+                        partial(_find_redirected_living, tables, table, ids),
+                    )
     return known
 
 
-def _unlisted_files(folder: Path, manifest: Manifest) -> Faults:
+def _find_unlisted_files(folder: Path, manifest: Manifest) -> Faults:
     listed = {file.path for file in manifest.files()} | {MANIFEST}
     there = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()} | {MANIFEST}
     wrong = sorted(listed ^ there)
     return len(wrong), tuple(wrong[:SHOWN])
 
 
-def _other_rows(folder: Path, manifest: Manifest) -> Faults:
+def _compare_row_counts(folder: Path, manifest: Manifest) -> Faults:
     faults, gap = [], 0
     for name, table in manifest.tables.items():
         if table.rows != sum(part.rows for part in table.files):
@@ -164,7 +172,7 @@ def _other_rows(folder: Path, manifest: Manifest) -> Faults:
     return gap, tuple(faults[:SHOWN])
 
 
-def _other_copies(folder: Path, manifest: Manifest) -> Faults:
+def _compare_analyst_file(folder: Path, manifest: Manifest) -> Faults:
     faults, gap = [], 0
     with closing(duckdb.connect(folder / manifest.analyst_file.path, read_only=True, config={"memory_limit": _MEMORY})) as file:
         held = {name for (name,) in file.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
@@ -178,66 +186,66 @@ def _other_copies(folder: Path, manifest: Manifest) -> Faults:
     return gap, tuple(faults[:SHOWN])
 
 
-def _unmarked_codes(tables: dict[str, Path]) -> Faults:
-    coded = sum(len(batch) - batch.column(0).null_count for batch in batches(tables["recording"], ["isrc"]))
-    marked = sum(pc.sum(batch.column(0)).as_py() or 0 for batch in batches(tables["recording_isrc"], ["is_representative"]))
+def _count_unmarked_codes(tables: dict[str, Path]) -> Faults:
+    coded = sum(len(batch) - batch.column(0).null_count for batch in read_batches(tables["recording"], ["isrc"]))
+    marked = sum(pc.sum(batch.column(0)).as_py() or 0 for batch in read_batches(tables["recording_isrc"], ["is_representative"]))
     return abs(coded - marked), (f"{coded} recordings with a code, {marked} codes marked",)
 
 
-def _unnested(tables: dict[str, Path], manifest: Manifest) -> Faults:
+def _compare_nested_rows(tables: dict[str, Path], manifest: Manifest) -> Faults:
     faults, gap = [], 0
     for nested, field, flat in (("releases", "release_id", "recording_release"), ("artists", "artist_id", "recording_artist")):
-        rows = sum(len(block) for block in _nested(tables["track"], nested, field))
+        rows = sum(len(block) for block in _read_nested(tables["track"], nested, field))
         if rows != manifest.tables[flat].rows:
             gap += abs(rows - manifest.tables[flat].rows)
             faults.append(f"{rows} {nested} nested, {manifest.tables[flat].rows} rows of {flat}")
     return gap, tuple(faults)
 
 
-def _unknown(tables: dict[str, Path], reference: Reference, known: IdSet) -> Faults:
+def _find_unknown(tables: dict[str, Path], reference: Reference, known: IdSet) -> Faults:
     count, shown = 0, list[object]()
-    for block in _referring(tables[reference.table], reference):
-        lacked = known.unknown(_numbers(block))
+    for block in _read_referring(tables[reference.table], reference):
+        lacked = known.unknown(_as_integers(block))
         count += len(lacked)
         if len(lacked) and len(shown) < SHOWN:
-            wrong = block.filter(pl.Series(np.isin(_numbers(block), lacked)))
+            wrong = block.filter(pl.Series(np.isin(_as_integers(block), lacked)))
             shown += wrong.head(SHOWN - len(shown)).to_list()
     name = reference.nested or reference.column
     return count, tuple(f"{name}={value}" for value in shown)
 
 
-def _referring(table: Path, reference: Reference) -> Iterator[pl.Series]:
-    """The values of the column that refers, without nulls."""
+def _read_referring(table: Path, reference: Reference) -> Iterator[pl.Series]:
+    """Yield the values of the referring column, without nulls."""
     if reference.nested:
-        yield from _nested(table, reference.column, reference.nested)
+        yield from _read_nested(table, reference.column, reference.nested)
         return
     kinds = [reference.kind[0]] if reference.kind else []
-    for batch in batches(table, [reference.column, *kinds]):
+    for batch in read_batches(table, [reference.column, *kinds]):
         rows = pl.DataFrame(batch)
         rows = rows.filter(pl.col(kinds[0]) == reference.kind[1]) if reference.kind else rows
         yield rows[reference.column].drop_nulls()
 
 
-def _nested(table: Path, column: str, field: str) -> Iterator[pl.Series]:
-    for batch in batches(table, [f"{column}.list.element.{field}"]):
+def _read_nested(table: Path, column: str, field: str) -> Iterator[pl.Series]:
+    for batch in read_batches(table, [f"{column}.list.element.{field}"]):
         values = pl.Series(pc.list_flatten(batch.column(0))).struct.field(field)
         yield values.drop_nulls() if values.null_count() else values
 
 
-def _values(table: Path, name: str, column: str) -> Iterator[NDArray[np.int64]]:
-    TABLES[name].column(column)  # KeyError for what the spec does not know
-    for batch in batches(table, [column]):
-        yield _numbers(pl.Series(batch.column(0)))
+def _read_values(table: Path, name: str, column: str) -> Iterator[NDArray[np.int64]]:
+    TABLES[name].column(column)  # KeyError for a column that the spec does not have
+    for batch in read_batches(table, [column]):
+        yield _as_integers(pl.Series(batch.column(0)))
 
 
-def _numbers(values: pl.Series) -> NDArray[np.int64]:
-    """The ids; of texts 64-bit hashes."""
+def _as_integers(values: pl.Series) -> NDArray[np.int64]:
+    """Return ids as integers, texts as 64-bit hashes."""
     return (values.hash().reinterpret(signed=True) if values.dtype == pl.String else values.cast(pl.Int64)).to_numpy()
 
 
-def _living(tables: dict[str, Path], table: str, known: IdSet) -> Faults:
+def _find_redirected_living(tables: dict[str, Path], table: str, known: IdSet) -> Faults:
     count, shown = 0, list[int]()
-    for batch in batches(tables["redirect"], ["kind", "old_id"]):
+    for batch in read_batches(tables["redirect"], ["kind", "old_id"]):
         old = pl.DataFrame(batch).filter(pl.col("kind") == table)["old_id"].to_numpy()
         living = np.setdiff1d(old, known.unknown(old))
         count += len(living)
@@ -245,8 +253,8 @@ def _living(tables: dict[str, Path], table: str, known: IdSet) -> Faults:
     return count, tuple(f"old_id={number}" for number in shown)
 
 
-def _tracks(tables: dict[str, Path], manifest: Manifest, recordings: IdSet) -> Faults:
-    tracks = IdSet(_values(tables["track"], "track", "recording_id"), rows=manifest.tables["track"].rows)
+def _compare_tracks(tables: dict[str, Path], manifest: Manifest, recordings: IdSet) -> Faults:
+    tracks = IdSet(_read_values(tables["track"], "track", "recording_id"), rows=manifest.tables["track"].rows)
     without, shown = recordings.missing_from(tracks)
     more, others = tracks.missing_from(recordings)
     return without + more + tracks.repeated, tuple(f"recording_id={number}" for number in [*shown, *others][:SHOWN])

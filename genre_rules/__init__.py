@@ -1,10 +1,11 @@
-"""The rule language that maps source genre strings onto the canonical tree; data in YAML, no platform code.
+"""The rule language that maps source genre strings onto the canonical tree. Data is in YAML; there is no platform code.
 
-taxonomy.yaml   the canonical tree: mains, subgenres, immutable ids, aliases
-rules/*.yaml    pattern rules, one file per main
-drop.yaml       strings that are no genres; words.yaml: spellings, modifiers, negations
-ids.lock        every id of a node or rule that was ever given out, and what it means
-load -> compile -> classify; `python -m genre_rules` lints, locks ids, explains and classifies files. See docs/design/genres.md.
+- taxonomy.yaml: the canonical tree: mains, subgenres, immutable ids, aliases
+- rules/*.yaml: pattern rules, one file per main
+- drop.yaml: strings that are no genres; words.yaml: spellings, modifiers, negations
+- ids.lock: every id of a node or rule ever issued, and its meaning
+
+load -> compile -> classify. `python -m genre_rules` lints, locks ids, explains strings and classifies files. See docs/design/genres.md.
 """
 
 from __future__ import annotations

@@ -10,13 +10,13 @@ from genre_rules.classify import Classifier
 from genre_rules.compile import compile_book
 from genre_rules.csv_answers import CsvError, answer_csv
 from genre_rules.documents import RuleError
-from genre_rules.ids import append_new, changed, new, read_lock
+from genre_rules.ids import append_new, find_changed, find_new, read_lock
 from genre_rules.lint import lint
 from genre_rules.load import FOLDER, PLATFORMS, RuleBook, load_book
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command; 1 when something is to be mended."""
+    """Run one command; return 1 when a file needs a correction."""
     asked = _parser().parse_args(arguments)
     try:
         book = load_book(asked.rules)
@@ -62,9 +62,9 @@ def _parser() -> argparse.ArgumentParser:
 
 def _lint(book: RuleBook, folder: Path) -> int:
     locked = read_lock(folder)
-    findings = [*map(str, lint(book)), *changed(book, locked)]
+    findings = [*map(str, lint(book)), *find_changed(book, locked)]
     print(*findings, sep="\n", end="\n" if findings else "")
-    unlocked = new(book, locked)
+    unlocked = find_new(book, locked)
     if unlocked:
         print(f"{len(unlocked)} ids are not in ids.lock yet: `python -m genre_rules lock` before you commit")
     print(f"{len(book.rules)} rules, {len(book.taxonomy.nodes)} nodes, {len(findings)} findings")

@@ -1,23 +1,23 @@
-"""A source string -> nodes of the tree.
+"""The classifier: a source string -> nodes of the tree.
 
-The order in which a string is asked about itself; the first answer wins:
+The tests of a string in order; the first answer wins:
 
-1. dropped: a rule of kind drop, or the whole string is listed as no genre (years, places, moods, roles) and no exact rule speaks of it on
-   this platform or below this parent
-2. exact: the whole string is a rule's, the narrowest scope first: platform and parent, parent, platform, everywhere
-   (written with or without spaces: `melodicdeathmetal`)
-3. parts: cut at strong separators, but not inside a part that some rule knows whole; each part is asked from 1; a path (`A→B`) is its last
-   step that says something, below the step before
-   and a pair (`jazz & blues`, `techno/house`) is cut at its joint when either side means something alone
-4. phrases: the longest match takes its words; then place, `unless` and what may be left over; of two heads the last decides
-5. patterns: regular expressions, the few that need one
-6. parent: where every string is a genre, an unknown one below a known parent is at least that
+1. dropped: a rule of kind drop fires, or the whole string is listed as no genre (years, places, moods, roles) and has no exact rule on
+   this
+   platform or below this parent
+2. exact: the whole string belongs to a rule, the narrowest scope first: platform and parent, parent, platform, everywhere (with or
+   without spaces: `melodicdeathmetal`)
+3. parts: the string is cut at strong separators, but not inside a part that a rule knows whole. Each part starts at 1. A path (`A→B`) is
+   its last step with an answer, below the step before. A pair (`jazz & blues`, `techno/house`) is cut when either side has a meaning
+4. phrases: the longest match takes its words. Then position, `unless` and the remaining words decide; of two heads the last wins
+5. patterns: the few regular expressions
+6. parent: where every string is a genre, an unknown one below a known parent is at least that parent
 
-Where not every string is a genre (`curated`), steps 2 and 4 leave alone what looks like a name: see `openers`, `bearers`, `homely` and
-`everyday` in words.yaml.
+Where not every string is a genre (platforms not in `curated`), steps 2 and 4 skip texts that look like a name: see `openers`, `bearers`,
+`homely` and `everyday` in words.yaml.
 
-Of one step all rules answer. An exact rule that emits nothing says that the string is no genre of the tree. Ask distinct strings only:
-callers join back. What must not live here: any string.
+All rules of one step answer. An exact rule that emits nothing marks the string as no genre of the tree. Pass distinct strings only; callers
+join back. Strings themselves belong in the rule files.
 """
 
 from __future__ import annotations
@@ -37,22 +37,22 @@ if TYPE_CHECKING:
     from genre_rules.taxonomy import Node
 
 CONNECTORS = frozenset(("and", "n", "y", "e", "et", "und", "the", "music"))
-"""Words that may always be left over."""
+"""Words that may always remain."""
 MOST_JOINTS = 6
-"""Of one string: each may double the work, and nobody names seven genres with `and`."""
+"""Joints examined per string. Each may double the work, and nobody names seven genres with `and`."""
 BELOW_A_PARENT = 2
 """The least scope of a rule that names a parent."""
 JOINTS = frozenset(("and", "y", "e", "et", "und", "og", "och", "en"))
 _SLASH = re.compile(r"\s*[/\uff0f]\s*")
 _ADDRESS = re.compile(r"(?i)://|\bwww\.|\w@\w|\w\.(?:com|net|org|fm|de|uk|html?|mp3|m4a|flac|wav|ogg|zip|rar|txt|pdf|jpe?g|png)\b")
 SHORTEST_PIECE, SHORTEST_HEAD, LONGEST_WORD = 3, 4, 40
-"""Letters of the words that a word may be made of, and of the longest word that is taken apart."""
+"""Letters of the words that a compound may consist of, and of the longest word that is split."""
 NOTHING_ABOVE = Above()
 
 
 @dataclass(frozen=True)
 class Tag:
-    """One node that a string means, and the rule that says so."""
+    """One node that a string means, and the rule that decided it."""
 
     node: Node
     rule_id: str
@@ -60,9 +60,9 @@ class Tag:
 
 @dataclass(frozen=True)
 class Classification:
-    """What a string means.
+    """The meaning of a string.
 
-    `is_known`: some rule knows it, if only as no genre; `path`: each step to the answer; `fired`: ids of all rules that spoke.
+    `is_known`: a rule knows it, if only as no genre; `path`: each step to the answer; `fired`: ids of all rules that fired.
     """
 
     tags: tuple[Tag, ...]
@@ -72,7 +72,7 @@ class Classification:
 
     @property
     def mains(self) -> tuple[str, ...]:
-        """Names of the mains, in order, each once."""
+        """The names of the mains, in order, each once."""
         return tuple(dict.fromkeys(tag.node.main_name for tag in self.tags))
 
 
@@ -86,35 +86,35 @@ class _Match(NamedTuple):
 
 
 class Classifier:
-    """Answers strings out of a compiled book."""
+    """Classifies strings with a compiled book."""
 
     def __init__(self, book: CompiledBook) -> None:
-        """`book` as `compile_book` makes it."""
+        """Take `book` from `compile_book`."""
         self.book = book
         self._above: dict[tuple[str, str], Above] = {("", ""): NOTHING_ABOVE}
         self._said: dict[tuple[str, ...], tuple[Tag, ...]] = {}
 
     def classify(self, platform: str, string: str, parent: str = "") -> Classification:
-        """What `string` of `platform` means, below `parent` in that platform's own list (empty: none). Never raises."""
+        """Return the meaning of `string` of `platform` below `parent` in that platform's own list (empty: none). Never raises."""
         if ("." in string or "@" in string or "//" in string) and _ADDRESS.search(string):
             return Classification((), is_known=False, path=(f"{string!r} is an address or a file",))
-        return self._ask(platform, _unescaped(string), _unescaped(parent))
+        return self._classify_form(platform, _unescape(string), _unescape(parent))
 
-    def _ask(self, platform: str, string: str, parent: str) -> Classification:
+    def _classify_form(self, platform: str, string: str, parent: str) -> Classification:
         for mark in self.book.path_marks.get(platform, ()):
             string = string.replace(mark, ARROW)
         form = self.book.spellings.normalise(string)
-        above = self._what_is_above(platform, parent)
+        above = self._read_parent(platform, parent)
         parts, is_list = cut_list(string)
-        names = self._named_by(parts)
+        names = self._find_named_parts(parts)
         is_row = is_list or (len(parts) > 1 and "," in string)
         whole = [rule for rule in names if not rule.is_guard] if is_row else self._exact(string, form)
-        exact, scope = _narrowest(whole, platform, above)
+        exact, scope = _select_narrowest(whole, platform, above)
         if scope == 0 and form in self.book.everyday and platform not in self.book.curated:
             exact, scope = [], -1
         if above.means and scope < BELOW_A_PARENT and not is_row:
             exact = self._kind_of_parent(form, platform, above, exact)
-        dropping, _ = _narrowest(self.book.drop_rules.get(form, ()), platform, above)
+        dropping, _ = _select_narrowest(self.book.drop_rules.get(form, ()), platform, above)
         if dropping:
             return self._answer(dropping, f"{form!r} is dropped")
         if scope <= 0 and not is_list and self._is_dropped(form):
@@ -123,12 +123,12 @@ class Classifier:
             pair = self._pair(platform, string, parent) if "/" in string and all(rule.is_name for rule in exact) else None
             return pair or self._answer(exact, f"{form!r} exactly")
         if len(parts) > 1 and not any(rule.is_guard and rule.scope(platform, above) >= 0 for rule in names):
-            parts = parts if is_list else self._joined(parts, platform, above)
+            parts = parts if is_list else self._join_names(parts, platform, above)
             return self._parts(platform, parts, parent, may_be_name=not is_list and MACHINE_MARK not in string)
         steps = path_steps(string)
         if len(steps) > 1:
             return self._path(platform, steps)
-        return self._pair(platform, string, parent) or self._inside(platform, form, parent, above)
+        return self._pair(platform, string, parent) or self._search_inside(platform, form, parent, above)
 
     def _exact(self, string: str, form: str) -> Sequence[CompiledRule]:
         found = self.book.exact.get(form, ()) or self.book.squeezed.get(form.replace(" ", ""), ())
@@ -136,13 +136,13 @@ class Classifier:
         return tuple(dict.fromkeys((*joined, *found))) if joined else found
 
     def _kind_of_parent(self, form: str, platform: str, above: Above, exact: Sequence[CompiledRule]) -> Sequence[CompiledRule]:
-        """What the tree calls this kind of the parent, if the word alone means something else: `Progressive` below Trance."""
+        """Return the tree's rules for this kind of the parent when the word alone has another meaning: `Progressive` below Trance."""
         if exact and self._lies_below(exact, above):
             return exact
         for name in sorted(above.means):
             for kind in () if form == name else (f"{form} {name}", f"{name} {form}"):
                 rules = self.book.exact.get(kind, ()) or self.book.phrases.get(kind, ())
-                found, _ = _narrowest(rules, platform, NOTHING_ABOVE)
+                found, _ = _select_narrowest(rules, platform, NOTHING_ABOVE)
                 if found and self._lies_below(found, above):
                     return found
         return exact
@@ -152,32 +152,32 @@ class Classifier:
         return bool(nodes) and all(self.book.spellings.normalise(node.main_name) in above.means for node in nodes)
 
     def _pair(self, platform: str, string: str, parent: str) -> Classification | None:
-        """Both sides of the first joint where either side is known to mean something: `r & b & soul` has one, `drum & bass` none."""
+        """Classify both sides of the first joint where a side has a meaning: `r & b & soul` has one, `drum & bass` none."""
         words = self.book.spellings.normalise(_SLASH.sub(" & ", string)).split()
         joints = [index for index, word in enumerate(words) if word in JOINTS and self._joins(words, index)]
         for joint in joints if len(joints) <= MOST_JOINTS else ():
-            left = self._ask(platform, " ".join(words[:joint]), parent)
+            left = self._classify_form(platform, " ".join(words[:joint]), parent)
             if left.tags and left.is_known:
-                right = self._ask(platform, " ".join(words[joint + 1 :]), parent)
+                right = self._classify_form(platform, " ".join(words[joint + 1 :]), parent)
                 if right.tags and right.is_known:
                     path = tuple(f"side {side.path[-1]}" for side in (left, right))
                     return Classification(suppress_umbrellas((*left.tags, *right.tags)), True, path, left.fired + right.fired)
         return None
 
-    def named(self, string: str) -> Sequence[CompiledRule]:
-        """Rules, guards among them, for a name that holds separators; none when `string` holds none."""
-        return self._named_by(cut_list(string).parts)
+    def find_named(self, string: str) -> Sequence[CompiledRule]:
+        """Return rules, guards included, for a name that contains separators; none when `string` contains none."""
+        return self._find_named_parts(cut_list(string).parts)
 
-    def _named_by(self, parts: Sequence[str]) -> Sequence[CompiledRule]:
+    def _find_named_parts(self, parts: Sequence[str]) -> Sequence[CompiledRule]:
         return self.book.compounds.get(compound_form(parts, self.book.spellings), ()) if len(parts) > 1 else ()
 
-    def _joined(self, parts: list[str], platform: str, above: Above) -> list[str]:
-        """The parts, but neighbours that some rule knows as one name are one again: `Folk, World, & Country, Jazz`."""
+    def _join_names(self, parts: list[str], platform: str, above: Above) -> list[str]:
+        """Rejoin neighbouring parts that a rule knows as one name: `Folk, World, & Country, Jazz`."""
         joined: list[str] = []
         start = 0
         while start < len(parts):
             end = min(len(parts), start + self.book.longest)
-            while end > start + 1 and _narrowest(self._named_by(parts[start:end]), platform, above)[1] < 0:
+            while end > start + 1 and _select_narrowest(self._find_named_parts(parts[start:end]), platform, above)[1] < 0:
                 end -= 1
             joined.append(" / ".join(parts[start:end]))
             start = end
@@ -188,7 +188,7 @@ class Classifier:
         return not form or form in self.book.drops or bool(pattern and pattern.fullmatch(form))
 
     def _joins(self, words: list[str], joint: int) -> bool:
-        """Whether the word between is a joint and no part of a name: `jazzy drum and bass` has none."""
+        """Return whether the word between is a joint and not part of a name: `jazzy drum and bass` has none."""
         reach = self.book.longest
         inside = (
             " ".join(words[start:end]) in self.book.phrases
@@ -197,13 +197,13 @@ class Classifier:
         )
         return 0 < joint < len(words) - 1 and not any(inside)
 
-    def _what_is_above(self, platform: str, parent: str) -> Above:
+    def _read_parent(self, platform: str, parent: str) -> Above:
         if not parent:
             return NOTHING_ABOVE
         known = self._above.get((platform, parent))
         if known is None:
             normalise = self.book.spellings.normalise
-            nodes = [tag.node for tag in self._ask(platform, parent, "").tags]
+            nodes = [tag.node for tag in self._classify_form(platform, parent, "").tags]
             means = frozenset(normalise(name) for node in nodes for name in (node.name, node.main_name))
             known = self._above[platform, parent] = Above(normalise(path_steps(parent)[-1]) if path_steps(parent) else "", means)
         return known
@@ -211,65 +211,70 @@ class Classifier:
     def _path(self, platform: str, steps: Sequence[str]) -> Classification:
         answers = []
         for index in range(len(steps) - 1, -1, -1):
-            answer = self._ask(platform, steps[index], steps[index - 1] if index else "")
+            answer = self._classify_form(platform, steps[index], steps[index - 1] if index else "")
             if answer.tags:
                 return Classification(answer.tags, is_known=True, path=(f"path step {steps[index]!r}", *answer.path), fired=answer.fired)
             answers.append(answer)
         known = any(answer.is_known for answer in answers)
-        return Classification((), is_known=known, path=("no step of the path says anything", *_steps(answers)), fired=_fired(answers))
+        return Classification(
+            (), is_known=known, path=("no step of the path says anything", *_collect_steps(answers)), fired=_collect_fired(answers)
+        )
 
     def _parts(self, platform: str, parts: list[str], parent: str, *, may_be_name: bool) -> Classification:
         parts = list(dict.fromkeys(parts))
-        answers = [self._ask(platform, part, parent) for part in parts]
+        answers = [self._classify_form(platform, part, parent) for part in parts]
         path = tuple(f"part {part!r}: {step}" for part, answer in zip(parts, answers, strict=True) for step in answer.path)
         if may_be_name and platform not in self.book.curated:
             strange = [part for part, answer in zip(parts, answers, strict=True) if not answer.is_known and not self._only_describes(part)]
             if strange:  # `Pop, Iggy` is a name
-                return Classification((), is_known=False, path=(*path, f"{strange[0]!r} is strange beside a genre"), fired=_fired(answers))
+                return Classification(
+                    (), is_known=False, path=(*path, f"{strange[0]!r} is strange beside a genre"), fired=_collect_fired(answers)
+                )
         tags = suppress_umbrellas(tag for answer in answers for tag in answer.tags)
-        return Classification(tags, all(answer.is_known for answer in answers) or bool(tags), path, _fired(answers))
+        return Classification(tags, all(answer.is_known for answer in answers) or bool(tags), path, _collect_fired(answers))
 
     def _only_describes(self, part: str) -> bool:
         words = self.book.spellings.normalise(part).split()
         return all(word in self.book.modifiers or word in CONNECTORS for word in words)
 
-    def _inside(self, platform: str, form: str, parent: str, above: Above) -> Classification:
+    def _search_inside(self, platform: str, form: str, parent: str, above: Above) -> Classification:
         words = form.split()
         path: list[str] = []
         why = "" if self.book.negations.isdisjoint(words) else "negates"
-        if not why and platform not in self.book.curated and self._reads_like_a_name(words):
+        if not why and platform not in self.book.curated and self._is_like_a_name(words):
             why = "reads like a name, a title or a place"
         if why:
             return Classification((), is_known=False, path=(f"{form!r} {why}",))
         matches = self._phrases(platform, words, above, path)
         if not matches and len(words) == 1:
-            matches = self._phrases(platform, self._words_in(form), above, path)
+            matches = self._phrases(platform, self._split_compound(form), above, path)
         if matches:
             return self._answer([match.rule for match in matches], f"{form!r} by phrase", path)
         patterns = [rule for pattern, rule in self.book.fitting_patterns(form) if not _is_vetoed(rule, form)]
-        fired, _ = _narrowest(patterns, platform, above)
+        fired, _ = _select_narrowest(patterns, platform, above)
         if fired:
             return self._answer(fired, f"{form!r} by pattern", path)
-        mended = [word if word in self.book.correct else self.book.slips.mend(word, is_alone=len(words) == 1) for word in words]
+        # A word that the rules know is never corrected, however close it is to another.
+        mended = [word if word in self.book.correct else self.book.slips.correct(word, is_alone=len(words) == 1) for word in words]
         if mended != words:
             matches = self._phrases(platform, mended, above, path)
             if matches:
                 return self._answer([match.rule for match in matches], f"{form!r} as {' '.join(mended)!r} by phrase", path)
         path.append(f"no rule for {form!r}")
         if above.means and platform in self.book.curated:
-            answer = self._ask(platform, parent, "")
+            answer = self._classify_form(platform, parent, "")
             return Classification(answer.tags, is_known=False, path=(*path, f"at least what it stands below, {parent!r}", *answer.path))
         return Classification((), is_known=False, path=tuple(path))
 
-    def _reads_like_a_name(self, words: list[str]) -> bool:
-        """It begins as no genre does (`the classical`), says one word again and again (`trap trap trap`), or only says where."""
+    def _is_like_a_name(self, words: list[str]) -> bool:
+        """Return whether it begins as no genre does (`the classical`), repeats a word (`trap trap trap`), or names only a place."""
         opened = words[0] in self.book.openers and not any(word in self.book.tails and word not in self.book.bearers for word in words)
-        repeats = len(words) > 2 and len(set(words)) == 1  # noqa: PLR2004 - `electronic electronic` is a slip
+        repeats = len(words) > 2 and len(set(words)) == 1  # noqa: PLR2004 - `electronic electronic` is a typing error
         says_where = len(words) > 1 and words[-1] not in self.book.phrases and self.book.geography.issuperset(words)
         return opened or repeats or says_where
 
-    def _is_no_genre(self, words: list[str], found: list[_Match]) -> str:
-        """Why it is somebody, something played, or everyday speech, although a genre's word stands in it; empty when it is not."""
+    def _explain_rejection(self, words: list[str], found: list[_Match]) -> str:
+        """Return why it is a person, an instrument or everyday speech in spite of a genre's word; empty when it is not."""
         last = len(words) - 1
         if last and words[last] in self.book.bearers and not any(match.end > last > match.start for match in found):
             return f"what ends in {words[last]!r} is no genre"
@@ -279,29 +284,32 @@ class Classifier:
             return f"{words[0]!r} makes everyday speech of it"
         return ""
 
-    def _words_in(self, word: str) -> list[str]:
-        """The known words that a word is made of, its head last: `finnishmetal`. None when it is not made of such."""
+    def _split_compound(self, word: str) -> list[str]:
+        """Return the known words of a compound, its head last: `finnishmetal`; none when it is no such compound."""
         for cut in range(SHORTEST_PIECE, len(word) - SHORTEST_HEAD + 1) if len(word) <= LONGEST_WORD else ():
             head = self.book.spaced.get(word[cut:])
-            before = self._words_before(word[:cut]) if head else []
+            before = self._split_prefix(word[:cut]) if head else []
             if head and before:
                 return [*before, *head.split()]
         return []
 
-    def _words_before(self, word: str) -> list[str]:
+    def _split_prefix(self, word: str) -> list[str]:
         if word in self.book.modifiers:
             return [word]
-        return self.book.spaced[word].split() if word in self.book.spaced else self._words_in(word)
+        return self.book.spaced[word].split() if word in self.book.spaced else self._split_compound(word)
 
     def _phrases(self, platform: str, words: list[str], above: Above, path: list[str]) -> list[_Match]:
-        """Matches that survive: not inside a longer one, in their place, not vetoed, nothing strange left over. `path` takes who fails."""
+        """Return the matches that are allowed: not inside a longer one, in position, not vetoed, no foreign words left.
+
+        `path` gets the failures.
+        """
         form = " ".join(words)
         candidates = self._candidates(platform, words, above)
         is_free = platform not in self.book.curated
         silent = self.book.everyday if len(words) == 1 else self.book.everyday | self.book.alone
         everyday = [m for m in candidates if is_free and " ".join(words[m.start : m.end]) in silent]
         found = [match for match in candidates if match not in everyday and not any(longer.covers(match) for longer in candidates)]
-        why = self._is_no_genre(words, found) if found and is_free else ""
+        why = self._explain_rejection(words, found) if found and is_free else ""
         if why:
             path.append(why)
             return []
@@ -317,7 +325,7 @@ class Classifier:
         strange = [word for word in left if word not in self.book.modifiers and word not in self.book.tails]
         kept = [match for match in fitting if self._may_leave(match, platform, words, left, strange)]
         path.extend(
-            _why_not(match, words, vetoed=match not in allowed, misplaced=match not in fitting, left=strange or left)
+            _explain_failure(match, words, vetoed=match not in allowed, misplaced=match not in fitting, left=strange or left)
             for match in found
             if match not in kept
         )
@@ -330,7 +338,7 @@ class Classifier:
             return True
         if not strange:  # `rap francais`, but not `jazz hands`
             return all(word in self.book.behind or word in CONNECTORS for word in words[match.end :] if word in left)
-        # a scene we do not know: `wollongong punk`, but not `punk prayer` and not `this is punk`
+        # an unknown scene: `wollongong punk`, but not `punk prayer` and not `this is punk`
         return platform in self.book.curated and self._is_last(match, words) and self.book.function_words.isdisjoint(words)
 
     def _is_last(self, match: _Match, words: list[str]) -> bool:
@@ -342,7 +350,7 @@ class Classifier:
             for length in self.book.phrase_lengths.get(word, ()):
                 phrase = self.book.phrases.get(" ".join(words[start : start + length]))
                 if phrase and start + length <= len(words):
-                    rules, _ = _narrowest(phrase, platform, above)
+                    rules, _ = _select_narrowest(phrase, platform, above)
                     found.extend(_Match(start, start + length, rule) for rule in rules)
         return found
 
@@ -356,13 +364,13 @@ class Classifier:
         return Classification(tags, is_known=True, path=path, fired=fired)
 
 
-def _unescaped(text: str) -> str:
-    """Some platforms deliver HTML: `Drum &amp; Bass`."""
+def _unescape(text: str) -> str:
+    """Decode the HTML entities that some platforms deliver: `Drum &amp; Bass`."""
     return html.unescape(text) if "&" in text else text
 
 
-def _narrowest(rules: Sequence[CompiledRule], platform: str, above: Above) -> tuple[Sequence[CompiledRule], int]:
-    """The rules that speak most narrowly of this platform and parent, and how narrowly; none and -1 when none does."""
+def _select_narrowest(rules: Sequence[CompiledRule], platform: str, above: Above) -> tuple[Sequence[CompiledRule], int]:
+    """Return the rules with the narrowest scope for this platform and parent, and that scope; none and -1 when no rule applies."""
     if not rules:
         return [], -1
     if len(rules) == 1:
@@ -377,21 +385,21 @@ def _is_vetoed(rule: CompiledRule, form: str) -> bool:
     return bool(rule.unless) and any(f" {phrase} " in f" {form} " for phrase in rule.unless)
 
 
-def _why_not(match: _Match, words: list[str], *, vetoed: bool, misplaced: bool, left: list[str]) -> str:
+def _explain_failure(match: _Match, words: list[str], *, vetoed: bool, misplaced: bool, left: list[str]) -> str:
     why = "`unless` forbids it" if vetoed else f"must stand {match.rule.place}" if misplaced else f"{' '.join(left)!r} is left over"
     return f"not {' '.join(words[match.start : match.end])!r} of rule {match.rule.id}: {why}"
 
 
-def _steps(answers: Iterable[Classification]) -> tuple[str, ...]:
+def _collect_steps(answers: Iterable[Classification]) -> tuple[str, ...]:
     return tuple(step for answer in answers for step in answer.path)
 
 
-def _fired(answers: Iterable[Classification]) -> tuple[str, ...]:
+def _collect_fired(answers: Iterable[Classification]) -> tuple[str, ...]:
     return tuple(rule_id for answer in answers for rule_id in answer.fired)
 
 
 def suppress_umbrellas(tags: Iterable[Tag]) -> tuple[Tag, ...]:
-    """Each node once, in order; nodes that yield to a main that another tag is below are left out (`Electronic` beside `Deep House`)."""
+    """Keep each node once, in order, without nodes that yield to a main above another tag (`Electronic` beside `Deep House`)."""
     unique: dict[int, Tag] = {}
     for tag in tags:
         unique.setdefault(tag.node.id, tag)

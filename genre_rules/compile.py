@@ -1,7 +1,7 @@
-"""Rule book -> classifier: everything normalised once and laid into dictionaries, so that a string costs look-ups, not 500 patterns.
+"""The compiled rule book: rules normalised once and stored in dictionaries, so a string costs lookups and not 500 patterns.
 
-A node's own name and aliases are rules too (`node-<id>`): exact everywhere, and inside longer strings as far as the node allows it. What
-must not live here: the order in which the tiers are asked (classify.py).
+A node's own name and aliases are rules too (`node-<id>`): exact everywhere, and inside longer strings if the node allows it. The order of
+the tests belongs in classify.py.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from genre_rules.normal_form import Spellings
 from genre_rules.separators import listed_names
-from genre_rules.slips import Slips
+from genre_rules.typo_correction import TypoCorrector
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -31,9 +31,9 @@ class Above:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class CompiledRule:
-    """A rule in normal form; `emit` are node ids, empty when the rule says `this is no genre of the tree`; `is_name`: a node's own name.
+    """A rule in normal form. `emit` are node ids, empty for `this is no genre of the tree`; `is_name`: a node's own name.
 
-    Compared as the one object that it is: hashing nine fields for every string was a tenth of all time.
+    Compared by identity: hashing nine fields for every string took a tenth of the total time.
     """
 
     id: str
@@ -47,9 +47,9 @@ class CompiledRule:
     is_name: bool = False
 
     def scope(self, platform: str, above: Above) -> int:
-        """How narrowly the rule speaks about this platform and parent: 0 everywhere, -1 not at all.
+        """Return how narrowly the rule applies to this platform and parent: 0 everywhere, -1 not at all.
 
-        A parent that the rule names weighs 4, one that means what it names 2 (`Dance` is Electronic), the platform 1.
+        A parent that the rule names weighs 4, a parent with the same meaning 2 (`Dance` is Electronic), the platform 1.
         """
         if self.sources and platform not in self.sources:
             return -1
@@ -66,12 +66,11 @@ SHORTEST_SQUEEZED = 6
 
 @dataclass(frozen=True)
 class CompiledBook:
-    """What a classifier looks things up in.
+    """The lookup tables of a classifier.
 
-    `squeezed`: exact names and phrases without their spaces; `spaced`: phrases by their form without.
-    `phrase_lengths`: first word of a phrase -> numbers of words of such phrases; `any_pattern`: all patterns in one; `correct`: words that
-    are no slip of another; `compounds`: the exact and guarded names that hold separators, by `compound_form`; `longest`: words of the
-    longest phrase.
+    `squeezed`: exact names and phrases without their spaces; `spaced`: phrases by their form without spaces. `phrase_lengths`: first word
+    of a phrase -> numbers of words of such phrases. `any_pattern`: all patterns in one. `correct`: words that are no typing error of
+    another. `compounds`: the exact and guarded names that contain separators, by `compound_form`. `longest`: words of the longest phrase.
     """
 
     taxonomy: Taxonomy
@@ -102,18 +101,18 @@ class CompiledBook:
     everyday: frozenset[str]
     correct: frozenset[str]
     path_marks: dict[str, tuple[str, ...]]
-    slips: Slips
+    slips: TypoCorrector
     longest: int
 
     def fitting_patterns(self, form: str) -> list[tuple[re.Pattern[str], CompiledRule]]:
-        """The patterns, with their rules, that fit the whole form."""
+        """Return the patterns that fit the whole form, with their rules."""
         if self.any_pattern is None or not self.any_pattern.fullmatch(form):
             return []
         return [(pattern, rule) for pattern, rule in self.patterns if pattern.fullmatch(form)]
 
 
 def compile_book(book: RuleBook) -> CompiledBook:
-    """The book in the form in which strings are asked of it."""
+    """Compile the book into lookup tables."""
     spellings = Spellings(book.words.spellings)
     exact: dict[str, list[CompiledRule]] = {}
     phrases: dict[str, list[CompiledRule]] = {}
@@ -122,12 +121,12 @@ def compile_book(book: RuleBook) -> CompiledBook:
     compounds: dict[str, list[CompiledRule]] = {}
     patterns: list[tuple[re.Pattern[str], CompiledRule]] = []
     for node in book.taxonomy.nodes:
-        for form, rule, is_phrase in _node_rules(node, spellings):
+        for form, rule, is_phrase in _compile_node(node, spellings):
             exact.setdefault(form, []).append(rule)
             if is_phrase:
                 phrases.setdefault(form, []).append(rule)
     for written in book.rules:
-        rule = _compiled(written, book, spellings)
+        rule = _compile_rule(written, book, spellings)
         if written.kind == "regex":
             patterns.extend((re.compile(pattern), rule) for pattern in written.match)
             continue
@@ -140,50 +139,51 @@ def compile_book(book: RuleBook) -> CompiledBook:
     return CompiledBook(
         taxonomy=book.taxonomy,
         spellings=spellings,
-        exact=_frozen(exact),
-        squeezed=_squeezed(exact, phrases),
+        exact=_freeze(exact),
+        squeezed=_index_squeezed(exact, phrases),
         spaced={form.replace(" ", ""): form for form in sorted(phrases)},
-        compounds=_frozen(compounds),
-        phrases=_frozen(phrases),
-        phrase_lengths=_lengths(phrases),
+        compounds=_freeze(compounds),
+        phrases=_freeze(phrases),
+        phrase_lengths=_index_lengths(phrases),
         patterns=tuple(patterns),
-        any_pattern=_any_of(pattern.pattern for pattern, _ in patterns),
-        drop_rules=_frozen(drop_rules),
-        drops=_forms(book.drops, spellings),
-        drop_pattern=_any_of(book.drop_patterns),
-        modifiers=_words(book.words.modifiers, spellings) | _words((n.name for n in book.taxonomy.nodes if n.is_phrase), spellings),
-        negations=_forms(book.words.negations, spellings),
-        function_words=_forms(book.words.function_words, spellings),
-        tails=_forms(book.words.tails, spellings),
-        behind=_words((*book.words.behind, *book.words.tails), spellings),
+        any_pattern=_combine_patterns(pattern.pattern for pattern, _ in patterns),
+        drop_rules=_freeze(drop_rules),
+        drops=_normalise_forms(book.drops, spellings),
+        drop_pattern=_combine_patterns(book.drop_patterns),
+        modifiers=_collect_words(book.words.modifiers, spellings)
+        | _collect_words((n.name for n in book.taxonomy.nodes if n.is_phrase), spellings),
+        negations=_normalise_forms(book.words.negations, spellings),
+        function_words=_normalise_forms(book.words.function_words, spellings),
+        tails=_normalise_forms(book.words.tails, spellings),
+        behind=_collect_words((*book.words.behind, *book.words.tails), spellings),
         curated=frozenset(book.words.curated),
-        geography=_words(book.words.geography, spellings),
-        openers=_forms(book.words.openers, spellings),
-        bearers=_forms(book.words.bearers, spellings),
-        homely_heads=_forms(book.words.homely_heads, spellings),
-        homely_beside=_forms(book.words.homely_beside, spellings),
-        alone=_forms(book.words.alone, spellings),
-        everyday=_forms(book.words.everyday, spellings),
-        correct=_words(
+        geography=_collect_words(book.words.geography, spellings),
+        openers=_normalise_forms(book.words.openers, spellings),
+        bearers=_normalise_forms(book.words.bearers, spellings),
+        homely_heads=_normalise_forms(book.words.homely_heads, spellings),
+        homely_beside=_normalise_forms(book.words.homely_beside, spellings),
+        alone=_normalise_forms(book.words.alone, spellings),
+        everyday=_normalise_forms(book.words.everyday, spellings),
+        correct=_collect_words(
             (*book.words.modifiers, *book.words.tails, *book.words.bearers, *book.words.behind, *book.words.everyday), spellings
         ),
         path_marks=book.words.path_marks,
-        slips=Slips(
-            _words((*(form for form in phrases if " " not in form), *(node.name for node in book.taxonomy.nodes)), spellings),
-            names=_forms((node.name for node in book.taxonomy.nodes), spellings),
-            places=_words(book.words.geography, spellings),
+        slips=TypoCorrector(
+            _collect_words((*(form for form in phrases if " " not in form), *(node.name for node in book.taxonomy.nodes)), spellings),
+            names=_normalise_forms((node.name for node in book.taxonomy.nodes), spellings),
+            places=_collect_words(book.words.geography, spellings),
         ),
         longest=max((form.count(" ") + 1 for form in phrases), default=0),
     )
 
 
 def compound_form(names: Iterable[str], spellings: Spellings) -> str:
-    """The normal form of a name that holds separators, with them: `folk|world|and country`."""
+    """Return the normal form of a name with its separators: `folk|world|and country`."""
     return "|".join(map(spellings.normalise, names))
 
 
-def _squeezed(*tiers: dict[str, list[CompiledRule]]) -> dict[str, tuple[CompiledRule, ...]]:
-    """Rules by their form without spaces, the first tier's where both have one; short forms are left out: they could be anything."""
+def _index_squeezed(*tiers: dict[str, list[CompiledRule]]) -> dict[str, tuple[CompiledRule, ...]]:
+    """Index rules by their form without spaces; the first tier wins. Short forms are left out, because they are ambiguous."""
     found: dict[str, tuple[CompiledRule, ...]] = {}
     for forms in tiers:
         for form, rules in forms.items():
@@ -192,8 +192,8 @@ def _squeezed(*tiers: dict[str, list[CompiledRule]]) -> dict[str, tuple[Compiled
     return found
 
 
-def _lengths(phrases: Iterable[str]) -> dict[str, tuple[int, ...]]:
-    """First word of a phrase -> how many words such phrases have: most words begin none."""
+def _index_lengths(phrases: Iterable[str]) -> dict[str, tuple[int, ...]]:
+    """Map the first word of each phrase to the lengths of such phrases; most words begin none."""
     found: dict[str, set[int]] = {}
     for form in phrases:
         words = form.split()
@@ -202,26 +202,29 @@ def _lengths(phrases: Iterable[str]) -> dict[str, tuple[int, ...]]:
     return {word: tuple(sorted(lengths)) for word, lengths in found.items()}
 
 
-def _any_of(patterns: Iterable[str]) -> re.Pattern[str] | None:
-    """One expression for many: mostly none fits, and that costs one look."""
+def _combine_patterns(patterns: Iterable[str]) -> re.Pattern[str] | None:
+    """Combine many patterns into one expression. Mostly none fits, which then costs one search."""
     joined = "|".join(f"(?:{pattern})" for pattern in patterns)
     return re.compile(joined) if joined else None
 
 
-def _frozen(rules: dict[str, list[CompiledRule]]) -> dict[str, tuple[CompiledRule, ...]]:
+def _freeze(rules: dict[str, list[CompiledRule]]) -> dict[str, tuple[CompiledRule, ...]]:
     return {form: tuple(found) for form, found in rules.items()}
 
 
-def _forms(texts: Iterable[str], spellings: Spellings) -> frozenset[str]:
+def _normalise_forms(texts: Iterable[str], spellings: Spellings) -> frozenset[str]:
     return frozenset(map(spellings.normalise, texts))
 
 
-def _words(forms: Iterable[str], spellings: Spellings) -> frozenset[str]:
-    """The single words of all forms. Words of the tree's own names are modifiers: beside a head word they only describe (`jazz rap`)."""
+def _collect_words(forms: Iterable[str], spellings: Spellings) -> frozenset[str]:
+    """Return the single words of all forms.
+
+    Words of the tree's own names are modifiers: beside a head word they only describe (`jazz rap`).
+    """
     return frozenset(word for form in forms for word in spellings.normalise(form).split())
 
 
-def _node_rules(node: Node, spellings: Spellings) -> Iterator[tuple[str, CompiledRule, bool]]:
+def _compile_node(node: Node, spellings: Spellings) -> Iterator[tuple[str, CompiledRule, bool]]:
     name = spellings.normalise(node.name)
     for form in dict.fromkeys((name, *map(spellings.normalise, node.aliases))):
         is_head = node.level == 0 or " " not in form
@@ -229,7 +232,7 @@ def _node_rules(node: Node, spellings: Spellings) -> Iterator[tuple[str, Compile
         yield form, rule, node.is_phrase
 
 
-def _compiled(rule: Rule, book: RuleBook, spellings: Spellings) -> CompiledRule:
+def _compile_rule(rule: Rule, book: RuleBook, spellings: Spellings) -> CompiledRule:
     return CompiledRule(
         id=rule.id,
         emit=tuple(book.taxonomy.by_name[name].id for name in rule.emit),

@@ -1,8 +1,8 @@
-"""A CSV file of strings -> the same file with what they mean: columns mains, subgenres, rule_ids, `|` between several values.
+"""Classification of a CSV file of strings: the columns mains, subgenres, rule_ids are added, with `|` between several values.
 
-In: one line of headings with `string`, perhaps `platform` and `parent`, perhaps others; case, blanks and a byte order mark do not matter;
-commas, semicolons or tabs; UTF-8, UTF-16 with its mark, else Windows-1252. Out: UTF-8 with commas, every row in its place, every column
-kept; answer columns that are there already are filled anew. Rows stream: the file may be larger than memory.
+Input: a heading line with `string`, optionally `platform`, `parent` and others; case, blanks and a byte order mark do not matter. Commas,
+semicolons or tabs; UTF-8, UTF-16 with its mark, else Windows-1252. Output: UTF-8 with commas, every row and column kept; existing answer
+columns are overwritten. Rows are streamed: the file may be larger than memory.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ if TYPE_CHECKING:
 
 ANSWERS = ("mains", "subgenres", "rule_ids")
 FREE_PLATFORM = "catalog_b"
-"""For rows that name no platform: the one whose strings are anything at all, so nothing is believed lightly."""
+"""For rows without a platform: the platform whose strings are free text, so the strictest rules apply."""
 MOST_REMEMBERED = 1_000_000
-"""Distinct strings whose answers are kept; some 300 MB at the worst."""
+"""Distinct strings whose answers are kept: at most some 300 MB."""
 _BLOCK = 1 << 20
 _LONGEST_CELL = 1 << 20
-"""A longer one is a quote that was never closed."""
+"""A longer cell is a quote that was never closed."""
 
 
 class CsvError(Exception):
-    """The file cannot be answered: names it and what to do."""
+    """The file cannot be classified: the message names it and the remedy."""
 
 
 @dataclass(frozen=True)
 class Answered:
-    """What became of a file: `rows` and `classified` of them; `overlong` rows had cells without a heading, which are left out."""
+    """The outcome of a file: `rows` and `classified` of them; `overlong` rows had cells without a heading, which are left out."""
 
     rows: int
     classified: int
@@ -47,11 +47,11 @@ class _Layout(NamedTuple):
 
 
 def answer_csv(source: Path, target: Path, classifier: Classifier) -> Answered:
-    """Write the rows of `source` with their answers to `target`, which may be the same file; CsvError when there is nothing to answer."""
+    """Write the rows of `source` with their answers to `target`, which may be the same file; CsvError without a usable table."""
     csv.field_size_limit(_LONGEST_CELL)
     pending = target.with_name(target.name + ".pending")
     try:
-        layout = _layout(source)
+        layout = _detect_layout(source)
         with source.open(encoding=layout.encoding, newline="") as read, pending.open("w", encoding="utf-8", newline="") as written:
             answers = _Answers(classifier, source, layout.delimiter)
             csv.writer(written, lineterminator="\n").writerows(answers.rows(read))
@@ -65,8 +65,8 @@ def answer_csv(source: Path, target: Path, classifier: Classifier) -> Answered:
         pending.unlink(missing_ok=True)
 
 
-def _layout(source: Path) -> _Layout:
-    """Encoding and delimiter: the file is read once through, because the byte that is no UTF-8 may be its last."""
+def _detect_layout(source: Path) -> _Layout:
+    """Detect encoding and delimiter. The whole file is read, because the only byte that is no UTF-8 may be its last."""
     with source.open("rb") as file:
         head = file.read(_BLOCK)
         if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
@@ -80,12 +80,12 @@ def _layout(source: Path) -> _Layout:
                 decoder.decode(b"", final=True)
                 encoding = "utf-8-sig"
             except UnicodeDecodeError:
-                encoding = "cp1252" if _decodes(source, "cp1252") else "latin-1"
+                encoding = "cp1252" if _is_decodable(source, "cp1252") else "latin-1"
     heading = head.decode(encoding, errors="replace").splitlines()[:1] or [""]
-    return _Layout(encoding, max(",;\t", key=lambda mark: ("string" in _names(heading[0].split(mark)), heading[0].count(mark))))
+    return _Layout(encoding, max(",;\t", key=lambda mark: ("string" in _read_names(heading[0].split(mark)), heading[0].count(mark))))
 
 
-def _decodes(source: Path, encoding: str) -> bool:
+def _is_decodable(source: Path, encoding: str) -> bool:
     with source.open(encoding=encoding, newline="") as file:
         try:
             while file.read(_BLOCK):
@@ -95,12 +95,12 @@ def _decodes(source: Path, encoding: str) -> bool:
     return True
 
 
-def _names(cells: list[str]) -> list[str]:
+def _read_names(cells: list[str]) -> list[str]:
     return [cell.strip().strip('"').strip().lower() for cell in cells]
 
 
 class _Answers:
-    """Answers row after row and remembers what it has answered."""
+    """Answers row after row and caches the answers."""
 
     def __init__(self, classifier: Classifier, source: Path, delimiter: str) -> None:
         self.classifier = classifier
@@ -110,10 +110,10 @@ class _Answers:
         self._known: dict[tuple[str, str, str], tuple[str, str, str]] = {}
 
     def rows(self, read: Iterator[str]) -> Iterator[list[str]]:
-        """The heading, then every row that is not blank, with its answers."""
+        """Yield the heading, then every row that is not blank, with its answers."""
         delivered = csv.reader(read, delimiter=self.delimiter)
         heading = next((row for row in delivered if row), [])
-        names = _names(heading)
+        names = _read_names(heading)
         if "string" not in names:
             found = ", ".join(heading) or "nothing"
             raise CsvError(f"{self.source}: no column string; the first line names platform,parent,string, and this has {found}")
@@ -129,7 +129,7 @@ class _Answers:
                 yield [*(cells[place] for place in kept), *answer]
 
     def _fitted(self, row: list[str], names: list[str]) -> list[str]:
-        """As many cells as headings; a last column `string` takes what an unquoted comma has cut off (`Folk, World, & Country`)."""
+        """Return as many cells as headings. A last column `string` takes the rest after an unquoted comma (`Folk, World, & Country`)."""
         spare = row[len(names) :]
         cells = row[: len(names)] + [""] * (len(names) - len(row))
         if spare and names[-1] == "string":

@@ -1,7 +1,7 @@
-"""YAML files -> mappings that know their line, and the one error of this package.
+"""The YAML files of the rules as mappings that know their line, and the one error of this package.
 
-Written by musicians: `yes`, `no`, `true`, `null`, `1990` are words without quotes (YAML 1.1 would make flags and numbers of them). What
-must not live here: what the values mean (load.py), and how YAML is read (yaml_documents).
+Musicians write these files: `yes`, `no`, `true`, `null`, `1990` are words without quotes (YAML 1.1 would read flags and numbers). The
+meaning of values belongs in load.py, the reading of YAML in yaml_documents.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ LINE = "__line__"
 
 
 class RuleError(Exception):
-    """A rule file cannot be used: the message names file, line, rule and mend."""
+    """A rule file cannot be used: the message names file, line, rule and remedy."""
 
 
 def read_document(file: Path) -> Any:  # noqa: ANN401 - a YAML document has any shape until it is checked
-    """The document in `file`: every scalar a string as written, nothing written None. RuleError: no such file, no UTF-8 or no YAML."""
+    """Read the document in `file`: scalars are strings as written, empty values None. RuleError: no such file, no UTF-8 or no YAML."""
     try:
-        return _with_lines(read_yaml(file, file.name))
+        return _keep_lines(read_yaml(file, file.name))
     except DocumentError as error:
         raise RuleError(f"{file.name}:{error.line or 1}: no YAML: {error.message}; mend the indentation or quote the string") from error
     except OSError as error:
@@ -35,16 +35,16 @@ def read_document(file: Path) -> Any:  # noqa: ANN401 - a YAML document has any 
         ) from error
 
 
-def _with_lines(node: Node) -> Any:  # noqa: ANN401 - as above
+def _keep_lines(node: Node) -> Any:  # noqa: ANN401 - as above
     if node.entries is not None:
-        return {LINE: node.line, **{key: _with_lines(value) for key, value in node.entries.items()}}
+        return {LINE: node.line, **{key: _keep_lines(value) for key, value in node.entries.items()}}
     if node.items is not None:
-        return [_with_lines(item) for item in node.items]
+        return [_keep_lines(item) for item in node.items]
     return None if node.text in ("", "~") and not node.is_quoted else node.text
 
 
 def strings(value: Any, place: str, field: str) -> tuple[str, ...]:  # noqa: ANN401
-    """A string or a list of strings, empty when nothing is written; RuleError names `place` and `field` for anything else."""
+    """Return a string or a list of strings as a tuple, empty for an empty value; RuleError names `place` and `field` for anything else."""
     items = value if isinstance(value, list) else [] if value is None else [value]
     for item in items:
         if not isinstance(item, str):
@@ -53,14 +53,17 @@ def strings(value: Any, place: str, field: str) -> tuple[str, ...]:  # noqa: ANN
 
 
 def word(value: Any, place: str, field: str) -> str:  # noqa: ANN401
-    """One string; RuleError names `place` and `field` for anything else."""
+    """Return one string; RuleError names `place` and `field` for anything else."""
     if not isinstance(value, str):
         raise RuleError(f"{place}: {field} is {shown(value)}; write one string")
     return value
 
 
 def mapping(value: Any, place: str, field: str, known: Collection[str] | None = None) -> dict[str, Any]:  # noqa: ANN401
-    """A mapping without its line; RuleError names `place` and `field` for anything else, and keys outside `known` if that is given."""
+    """Return a mapping without its line.
+
+    RuleError names `place` and `field` for anything else, and keys outside `known` if that is given.
+    """
     if not isinstance(value, dict):
         raise RuleError(f"{place}: {field} is {shown(value)}; write a mapping, one `name: value` a line")
     entries = {key: below for key, below in value.items() if key != LINE}
@@ -71,6 +74,6 @@ def mapping(value: Any, place: str, field: str, known: Collection[str] | None = 
 
 
 def shown(value: Any) -> str:  # noqa: ANN401
-    """A value in an error message: without line numbers, cut."""
+    """Return a value for an error message: without line numbers, shortened."""
     plain = {key: below for key, below in value.items() if key != LINE} if isinstance(value, dict) else value
     return "empty" if plain is None else repr(plain)[:60]

@@ -1,12 +1,12 @@
-"""Whether the rules agree with each other and with their examples: what a single rule cannot know about itself.
+"""The checks of rules against each other and against their examples, which a single rule cannot do.
 
-failing       an example that does not hold: a `yes` that does not mean what the rule emits, a `no` on which the rule fires
-contradiction two rules of one scope give one string different meanings
-dead          a string of a rule that can never be asked for: it normalises to nothing, is dropped before, or its rule vetoes itself
-shadowed      a string of a rule that other rules always answer first
-redundant     a rule that says what the tree says already
-orphan        a node whose own name does not lead to it on any platform; a rule file named after no main
-unproven      a regular expression without a `yes` example: nothing shows that it can fire
+- failing: an example that does not hold: a `yes` without the rule's meaning, a `no` on which the rule fires
+- contradiction: two rules of one scope give one string different meanings
+- dead: a string of a rule that never matches: it normalises to nothing, is dropped before, or its rule vetoes itself
+- shadowed: a string of a rule that other rules always answer first
+- redundant: a rule with the same meaning as the tree
+- orphan: a node whose own name does not lead to it on any platform; a rule file named after no main
+- unproven: a regular expression without a `yes` example: nothing shows that it can fire
 """
 
 from __future__ import annotations
@@ -27,55 +27,55 @@ if TYPE_CHECKING:
     from genre_rules.taxonomy import Taxonomy
 
 FREE_PLATFORM = "catalog_b"
-"""Where examples of rules for all platforms are asked: the platform whose strings are anything at all."""
+"""The platform for the examples of rules that apply everywhere: its strings are free text."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing to mend: `place` is file:line or a node's name."""
+    """One problem; `place` is file:line or a node's name."""
 
     kind: str
     place: str
     message: str
 
     def __str__(self) -> str:
-        """One line for a reader."""
+        """Return one line for a reader."""
         return f"{self.place}: {self.kind}: {self.message}"
 
 
 def lint(book: RuleBook) -> list[Finding]:
-    """All findings, in the order of the files."""
+    """Return all findings, in the order of the files."""
     compiled = compile_book(book)
     classifier = Classifier(compiled)
     return [
-        *(finding for rule in book.rules for finding in _examples(rule, classifier)),
-        *_contradictions(compiled),
-        *(finding for rule in book.rules for finding in _unheard(rule, compiled, classifier)),
-        *(finding for rule in book.rules for finding in _redundant(rule, compiled)),
-        *_orphans(book, compiled, classifier),
+        *(finding for rule in book.rules for finding in _check_examples(rule, classifier)),
+        *_find_contradictions(compiled),
+        *(finding for rule in book.rules for finding in _find_unreachable(rule, compiled, classifier)),
+        *(finding for rule in book.rules for finding in _find_redundant(rule, compiled)),
+        *_find_orphans(book, compiled, classifier),
     ]
 
 
-def _found(kind: str, rule: Rule, message: str) -> Finding:
+def _build_finding(kind: str, rule: Rule, message: str) -> Finding:
     return Finding(kind, f"{rule.file}:{rule.line}", f"rule {rule.id}: {message}")
 
 
-def _examples(rule: Rule, classifier: Classifier) -> Iterator[Finding]:
+def _check_examples(rule: Rule, classifier: Classifier) -> Iterator[Finding]:
     if rule.kind == "regex" and not rule.yes:
-        yield _found("unproven", rule, "a regular expression needs a `yes` example that shows it fire")
+        yield _build_finding("unproven", rule, "a regular expression needs a `yes` example that shows it fire")
     for platform in rule.sources or (FREE_PLATFORM,):
         for text in rule.yes:
             answer = classifier.classify(platform, text, next(iter(rule.parent), ""))
             means = {tag.node.name for tag in answer.tags}
             if rule.id not in answer.fired and not (rule.emit and means.issuperset(rule.emit)):
-                yield _found("failing", rule, f"does not fire on {text!r} of {platform}: {'; '.join(answer.path)}")
+                yield _build_finding("failing", rule, f"does not fire on {text!r} of {platform}: {'; '.join(answer.path)}")
         for text in rule.no:
             answer = classifier.classify(platform, text, next(iter(rule.parent), ""))
             if rule.id in answer.fired:
-                yield _found("failing", rule, f"fires on {text!r} of {platform}: {'; '.join(answer.path)}")
+                yield _build_finding("failing", rule, f"fires on {text!r} of {platform}: {'; '.join(answer.path)}")
 
 
-def _contradictions(book: CompiledBook) -> Iterator[Finding]:
+def _find_contradictions(book: CompiledBook) -> Iterator[Finding]:
     for forms, apart in ((book.exact, _mean_other_nodes), (book.phrases, _mean_other_mains)):
         for form, rules in sorted(forms.items()):
             for index, first in enumerate(rules):
@@ -91,62 +91,66 @@ def _mean_other_nodes(first: CompiledRule, second: CompiledRule, _tree: Taxonomy
 
 
 def _mean_other_mains(first: CompiledRule, second: CompiledRule, tree: Taxonomy) -> bool:
-    """Phrases may refine each other inside one main (`deathcore` is Metal, and Deathcore)."""
+    """Return whether phrases differ in their main. Inside one main they may refine each other (`deathcore` is Metal, and Deathcore)."""
     mains = [{tree.by_id[node_id].main_id for node_id in rule.emit} for rule in (first, second)]
     return mains[0] != mains[1]
 
 
 def _overlap(first: CompiledRule, second: CompiledRule) -> bool:
-    """Whether one string of one platform and parent can fire both: only rules of equal scope answer together."""
+    """Return whether one string of one platform and parent can fire both: only rules of equal scope answer together."""
     shared_platform = not first.sources or not second.sources or bool(first.sources & second.sources)
     shared_parent = not first.parent or not second.parent or bool(first.parent & second.parent)
     equal = (bool(first.sources), bool(first.parent)) == (bool(second.sources), bool(second.parent))
     return equal and shared_platform and shared_parent
 
 
-def _unheard(rule: Rule, book: CompiledBook, classifier: Classifier) -> Iterator[Finding]:
-    """Strings of the rule on which it never speaks, wherever it may be asked."""
+def _find_unreachable(rule: Rule, book: CompiledBook, classifier: Classifier) -> Iterator[Finding]:
+    """Yield strings of the rule on which it never fires in any scope."""
     for text in () if rule.kind == "regex" else rule.match:
         form = book.spellings.normalise(text)
         if not form:
-            yield _found("dead", rule, f"{text!r} has no letters or digits; write the words")
+            yield _build_finding("dead", rule, f"{text!r} has no letters or digits; write the words")
         elif any(f" {phrase} " in f" {form} " for phrase in map(book.spellings.normalise, rule.unless)):
-            yield _found("dead", rule, f"{text!r} holds one of its own `unless`; take one of them out")
+            yield _build_finding("dead", rule, f"{text!r} holds one of its own `unless`; take one of them out")
         elif not any(
-            _speaks(rule, text, platform, parent, classifier) for platform in rule.sources or PLATFORMS for parent in rule.parent or ("",)
+            _is_firing(rule, text, platform, parent, classifier)
+            for platform in rule.sources or PLATFORMS
+            for parent in rule.parent or ("",)
         ):
             answer = classifier.classify(next(iter(rule.sources), FREE_PLATFORM), text, next(iter(rule.parent), ""))
             others = ", ".join(dict.fromkeys(answer.fired))
             if others:
-                yield _found("shadowed", rule, f"{text!r} is always answered by {others} first; take it out there or here")
+                yield _build_finding("shadowed", rule, f"{text!r} is always answered by {others} first; take it out there or here")
             else:
-                yield _found("dead", rule, f"{text!r} is never asked for: {'; '.join(answer.path)}; scope the rule, or take the string out")
+                yield _build_finding(
+                    "dead", rule, f"{text!r} is never asked for: {'; '.join(answer.path)}; scope the rule, or take the string out"
+                )
 
 
-def _speaks(rule: Rule, text: str, platform: str, parent: str, classifier: Classifier) -> bool:
-    """Whether the rule fires on the string alone or, if it is a phrase, beside a word that only describes."""
+def _is_firing(rule: Rule, text: str, platform: str, parent: str, classifier: Classifier) -> bool:
+    """Return whether the rule fires on the string alone or, if it is a phrase, beside a word that only describes."""
     if rule.kind == "split_guard":
         above = Above(plain(parent)) if parent else NOTHING_ABOVE
-        return any(r.id == rule.id and r.scope(platform, above) >= 0 for r in classifier.named(text))
+        return any(r.id == rule.id and r.scope(platform, above) >= 0 for r in classifier.find_named(text))
     asked = [text] if rule.kind in WHOLE_STRING or rule.residual == "none" else [text, *(probe.format(text) for probe in _PROBES)]
     return any(rule.id in classifier.classify(platform, string, parent).fired for string in asked)
 
 
 _PROBES = ("modern {}", "new vintage {}", "swedish new {}", "{} revival", "{} sound")
-"""Phrases in words that other rules hardly know together."""
+"""Phrases in words that other rules seldom know together."""
 
 
-def _redundant(rule: Rule, book: CompiledBook) -> Iterator[Finding]:
+def _find_redundant(rule: Rule, book: CompiledBook) -> Iterator[Finding]:
     if rule.kind != "exact" or rule.sources or rule.parent:
         return
     for text in rule.match:
         rules = book.exact[book.spellings.normalise(text)]
         own = {node_id for other in rules if other.id.startswith("node-") for node_id in other.emit}
         if own and own == {node_id for other in rules if other.id == rule.id for node_id in other.emit}:
-            yield _found("redundant", rule, f"{text!r} means that by taxonomy.yaml already; take it out")
+            yield _build_finding("redundant", rule, f"{text!r} means that by taxonomy.yaml already; take it out")
 
 
-def _orphans(book: RuleBook, compiled: CompiledBook, classifier: Classifier) -> Iterator[Finding]:
+def _find_orphans(book: RuleBook, compiled: CompiledBook, classifier: Classifier) -> Iterator[Finding]:
     for node in compiled.taxonomy.nodes:
         reached = any(node.id in {tag.node.id for tag in classifier.classify(platform, node.name).tags} for platform in PLATFORMS)
         if not reached:

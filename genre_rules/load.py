@@ -1,6 +1,6 @@
-"""Rule files -> rule book. Every error names file, line, rule and how to mend it; nothing is skipped silently.
+"""The loader of rule files. Every error names file, line, rule and remedy; nothing is skipped silently.
 
-What must not live here: what a rule does (compile.py, classify.py) and whether rules agree with each other (lint.py).
+The effect of a rule belongs in compile.py and classify.py, agreement between rules in lint.py.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).parent
 PLATFORMS = ("streamsvc_a", "streamsvc_b", "streamsvc_c", "store_a", "catalog_a", "catalog_b")
-"""What `sources` may name: the platform keys of the specification."""
+"""The values that `sources` may have: the platform keys of the specification."""
 WHOLE_STRING = ("exact", "drop", "split_guard")
-"""Kinds that speak of whole strings only."""
+"""Kinds that apply to whole strings only."""
 KINDS = (*WHOLE_STRING, "phrase", "regex")
 SILENT_KINDS = ("drop", "split_guard")
-"""Kinds that emit nothing: `drop` says that the string is no genre, `split_guard` that its separators are none."""
+"""Kinds that emit nothing: `drop` marks a string as no genre, `split_guard` keeps its separators from cutting it."""
 RESIDUALS = ("none", "modifiers", "any")
 PLACES = ("anywhere", "head", "last")
-"""Where a phrase must stand: `last` word, `head` = last or, with nothing fitting there, first (`rap francais`)."""
+"""The position of a phrase: `last` word, `head` = last or, with nothing fitting there, first (`rap francais`)."""
 _ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _NODE_ID = re.compile(r"node-\d+")
 _NOT_PORTABLE = re.compile(r"\(\?[=!<]|\\[1-9]")
-"""Look-around and back-references: the engines of the pipeline know neither; `unless` says the same."""
+"""Look-around and back-references. The engines of the pipeline support neither; `unless` does the same."""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """One rule as written, defaults filled in. `sources` and `parent` empty: everywhere."""
+    """One rule as written, with defaults. Empty `sources` and `parent` mean everywhere."""
 
     id: str
     kind: str
@@ -57,14 +57,13 @@ class Rule:
 class Words:
     """Spellings (form kept -> forms), modifiers, negations.
 
-    `curated`: platforms whose strings are all genres: an unknown word before the head is a scene, unless one of the `function_words` makes
-    a sentence of it; `tails`: words behind which the head still stands last; `behind`: words that may stand
-    behind a head, by themselves or by the name of their group of modifiers; `path_marks`: what a platform writes between a genre
-    and the one below it, besides arrows.
-    Of platforms that are not curated: `geography`, words that say where; `openers`, words that begin a name and no genre; `bearers`, last
-    words that say the string is somebody or something and no genre; `homely_heads`, words of genres and of everyday speech, which they are
-    beside one of `homely_beside`; `alone`, heads that name a genre only as the whole string; `everyday`, what names one only on curated
-    platforms.
+    `curated`: platforms whose strings are all genres. An unknown word before the head is a scene there, unless one of the `function_words`
+    makes it a sentence. `tails`: words behind which the head is still last; `behind`: words that may follow a head, alone or by the name of
+    their group of modifiers; `path_marks`: what a platform writes between a genre and the one below it, besides arrows.
+
+    For platforms that are not curated: `geography`, names of places; `openers`, words that begin a name and no genre; `bearers`, last words
+    of persons and things; `homely_heads`, words of genres and of everyday speech, which is meant beside one of `homely_beside`; `alone`,
+    heads that name a genre only as the whole string; `everyday`, words that name one only on curated platforms.
     """
 
     spellings: dict[str, tuple[str, ...]]
@@ -86,7 +85,7 @@ class Words:
 
 @dataclass(frozen=True)
 class RuleBook:
-    """Everything that is written down."""
+    """The content of all rule files."""
 
     taxonomy: Taxonomy
     rules: tuple[Rule, ...]
@@ -96,25 +95,25 @@ class RuleBook:
 
 
 def load_book(folder: Path = FOLDER) -> RuleBook:
-    """Read taxonomy.yaml, words.yaml, drop.yaml and rules/*.yaml below `folder`; RuleError on the first thing that is wrong."""
-    taxonomy = _taxonomy(folder / "taxonomy.yaml")
+    """Read taxonomy.yaml, words.yaml, drop.yaml and rules/*.yaml below `folder`; RuleError on the first problem."""
+    taxonomy = _read_taxonomy(folder / "taxonomy.yaml")
     files = sorted((folder / "rules").glob("*.yaml"))
     if not files:
         raise RuleError(f"{folder / 'rules'}:1: no rule files; a rule stands in rules/<main>.yaml")
-    rules = tuple(rule for file in files for rule in _rules(file, taxonomy))
+    rules = tuple(rule for file in files for rule in _read_rules(file, taxonomy))
     seen: dict[str, Rule] = {}
     for rule in rules:
         if rule.id in seen:
             first = seen[rule.id]
             raise RuleError(f"{rule.file}:{rule.line}: rule {rule.id}: the id is taken by {first.file}:{first.line}; choose another")
         seen[rule.id] = rule
-    return RuleBook(taxonomy, rules, _words(folder / "words.yaml"), *_drops(folder / "drop.yaml"))
+    return RuleBook(taxonomy, rules, _read_words(folder / "words.yaml"), *_read_drops(folder / "drop.yaml"))
 
 
 _WORD_LISTS = ("negations", "function_words", "tails", "openers", "bearers", "alone", "everyday")
 
 
-def _words(file: Path) -> Words:
+def _read_words(file: Path) -> Words:
     place = f"{file.name}:1"
     written = mapping(
         read_document(file),
@@ -147,24 +146,24 @@ def _words(file: Path) -> Words:
     )
 
 
-def _drops(file: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _read_drops(file: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
     place = f"{file.name}:1"
     written = mapping(read_document(file), place, "the file", ("strings", "patterns"))
     groups = written.get("strings") or []
     if not isinstance(groups, list):
         raise RuleError(f"{place}: strings is {shown(groups)}; write a list of lists, a subject each")
     patterns = strings(written.get("patterns"), place, "patterns")
-    trouble = next(_regex_troubles(patterns), None)
+    trouble = next(_find_regex_troubles(patterns), None)
     if trouble:
         raise RuleError(f"{place}: patterns: {trouble}")
     return tuple(form for group in groups for form in strings(group, place, "strings")), patterns
 
 
-def _taxonomy(file: Path) -> Taxonomy:
+def _read_taxonomy(file: Path) -> Taxonomy:
     mains = read_document(file)
     if not isinstance(mains, list):
         raise RuleError(f"{file.name}:1: holds {shown(mains)}; write a list of mains, each with `- id:` and `name:`")
-    nodes = tuple(node for main in mains for node in _nodes(main, file, None, ()))
+    nodes = tuple(node for main in mains for node in _read_nodes(main, file, None, ()))
     seen: dict[int | str, Node] = {}
     for node in nodes:
         for key in (node.id, node.name):
@@ -189,7 +188,7 @@ def _taxonomy(file: Path) -> Taxonomy:
 _NODE_FIELDS = ("id", "name", "aliases", "phrase", "yields_to", "subgenres", "description")
 
 
-def _nodes(written: Any, file: Path, parent: Node | None, above: tuple[Node, ...]) -> Iterator[Node]:  # noqa: ANN401
+def _read_nodes(written: Any, file: Path, parent: Node | None, above: tuple[Node, ...]) -> Iterator[Node]:  # noqa: ANN401
     line = written.get(LINE, 1) if isinstance(written, dict) else parent.line if parent else 1
     name = written.get("name") if isinstance(written, dict) else None
     place = f"{file.name}:{line}: node {name or '(no name)'}"
@@ -220,13 +219,13 @@ def _nodes(written: Any, file: Path, parent: Node | None, above: tuple[Node, ...
     if not isinstance(below, list):
         raise RuleError(f"{place}: subgenres is {shown(below)}; write a list, each with `- id:` and `name:`")
     for child in below:
-        yield from _nodes(child, file, node, (*above, node))
+        yield from _read_nodes(child, file, node, (*above, node))
 
 
 _FIELDS = ("id", "kind", "match", "emit", "sources", "parent", "unless", "residual", "place", "why", "examples")
 
 
-def _rules(file: Path, taxonomy: Taxonomy) -> Iterator[Rule]:
+def _read_rules(file: Path, taxonomy: Taxonomy) -> Iterator[Rule]:
     document = read_document(file) or []
     if not isinstance(document, list):
         raise RuleError(f"{file.name}:1: holds {shown(document)}; write a list of rules, each a mapping that starts with `- id:`")
@@ -234,14 +233,14 @@ def _rules(file: Path, taxonomy: Taxonomy) -> Iterator[Rule]:
         if not isinstance(written, dict):
             raise RuleError(f"{file.name}: entry {number}: {shown(written)} is no rule; a rule is a mapping that starts with `- id:`")
         place = f"{file.name}:{written[LINE]}: rule {written.get('id') or '(no id)'}"
-        rule = _rule(mapping(written, place, "the rule", _FIELDS), place, file.name, written[LINE])
-        trouble = next(_troubles(rule, taxonomy), None)
+        rule = _read_rule(mapping(written, place, "the rule", _FIELDS), place, file.name, written[LINE])
+        trouble = next(_find_troubles(rule, taxonomy), None)
         if trouble:
             raise RuleError(f"{place}: {trouble}")
         yield rule
 
 
-def _rule(written: dict[str, Any], place: str, file: str, line: int) -> Rule:
+def _read_rule(written: dict[str, Any], place: str, file: str, line: int) -> Rule:
     def listed(name: str) -> tuple[str, ...]:
         return strings(written.get(name), place, name)
 
@@ -264,7 +263,7 @@ def _rule(written: dict[str, Any], place: str, file: str, line: int) -> Rule:
     )
 
 
-def _troubles(rule: Rule, taxonomy: Taxonomy) -> Iterator[str]:
+def _find_troubles(rule: Rule, taxonomy: Taxonomy) -> Iterator[str]:
     if not _ID.fullmatch(rule.id):
         yield "the id must be lower-case words joined by hyphens"
     if _NODE_ID.fullmatch(rule.id):
@@ -280,10 +279,10 @@ def _troubles(rule: Rule, taxonomy: Taxonomy) -> Iterator[str]:
     for node in rule.emit:
         if node not in taxonomy.by_name:
             yield f"emits {node!r}, which taxonomy.yaml does not have; write a node's name exactly"
-    yield from _kind_troubles(rule)
+    yield from _find_kind_troubles(rule)
 
 
-def _kind_troubles(rule: Rule) -> Iterator[str]:
+def _find_kind_troubles(rule: Rule) -> Iterator[str]:
     if rule.kind in SILENT_KINDS and rule.emit:
         yield f"a rule of kind {rule.kind} emits nothing; take `emit` out, or choose another kind"
     if rule.kind in ("phrase", "regex") and not rule.emit:
@@ -291,10 +290,10 @@ def _kind_troubles(rule: Rule) -> Iterator[str]:
     if rule.kind in WHOLE_STRING and (rule.unless or rule.residual != "modifiers" or rule.place != "anywhere"):
         yield f"kind {rule.kind} matches whole strings: `unless`, `residual` and `place` have no effect; take them out, or use kind phrase"
     if rule.kind == "regex":
-        yield from _regex_troubles(rule.match)
+        yield from _find_regex_troubles(rule.match)
 
 
-def _regex_troubles(patterns: tuple[str, ...]) -> Iterator[str]:
+def _find_regex_troubles(patterns: tuple[str, ...]) -> Iterator[str]:
     for pattern in patterns:
         if _NOT_PORTABLE.search(pattern):
             yield f"{pattern!r} looks around or back; use `unless` instead"

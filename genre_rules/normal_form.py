@@ -1,7 +1,7 @@
-"""The one normal form in which strings and rules meet: case, marks, `&`, apostrophes and separators do not matter, spellings are unified.
+"""The normal form of strings and rules: case, marks, `&`, apostrophes and separators do not matter, spellings are unified.
 
-Run on both sides, so a rule may be written as the platform writes. Letters of all scripts stay. What must not live here: meaning, and
-where a string is cut into several (separators.py).
+Both sides pass it, so a rule may be written as the platform writes. Letters of all scripts stay. Meaning does not belong here; the cutting
+of strings belongs in separators.py.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 _APOSTROPHES = re.compile("['\u2018\u2019\u02bc`\u00b4]")
 _AND = re.compile("[&+]")
 _CUT_DECADE = re.compile(r"(\d0) s\b")
-"""`80's` in data that has lost its apostrophes."""
+"""`80's` in data that lost its apostrophes."""
 MOST_REMEMBERED = 200_000
-"""Normal forms; some 40 MB."""
+"""Cached normal forms: some 40 MB."""
 _NO_WORD = re.compile(r"[\W_]+")
 
 
 def plain(text: str) -> str:
-    """Lower-case words with single spaces; letters without marks, `&` as `and`, no punctuation. May be empty."""
+    """Return lower-case words with single spaces: letters without marks, `&` as `and`, no punctuation. May be empty."""
     bare = text.casefold()
     if not bare.isascii():
         bare = "".join(letter for letter in unicodedata.normalize("NFKD", bare) if not unicodedata.combining(letter))
@@ -32,10 +32,10 @@ def plain(text: str) -> str:
 
 
 class Spellings:
-    """Unifies ways to write one word (`dnb`, `drum n bass` -> `drum and bass`), longest first, on word boundaries."""
+    """Unifies spellings of one word (`dnb`, `drum n bass` -> `drum and bass`), longest first, on word boundaries."""
 
     def __init__(self, groups: Mapping[str, Iterable[str]]) -> None:
-        """`groups`: the form kept -> the forms that become it."""
+        """Compile `groups`: the form kept -> the forms that become it."""
         self._kept = {plain(variant): plain(kept) for kept, variants in groups.items() for variant in variants}
         longest = sorted(self._kept, key=lambda form: (-len(form), form))
         self._pattern = re.compile(r"\b(?:" + "|".join(re.escape(form) for form in longest) + r")\b") if longest else None
@@ -43,7 +43,7 @@ class Spellings:
         self._known: dict[str, str] = {}
 
     def normalise(self, text: str) -> str:
-        """The normal form of `text`; remembered, because the engine asks for the same text several times over."""
+        """Return the normal form of `text`. It is cached, because the engine asks for the same text several times."""
         form = self._known.get(text)
         if form is None:
             words = plain(text)

@@ -1,7 +1,7 @@
-"""Where one string is several: lists (`Rock; Pop`, `rock_pop`) and paths (`Pop/Rock→Rock`, `Dance > House`).
+"""Separators of strings with several names: lists (`Rock; Pop`, `rock_pop`) and paths (`Pop/Rock→Rock`, `Dance > House`).
 
-Not `/` or `&` inside a name, and not a comma without a space behind it. What must not live here: which names hold a separator themselves
-(`Folk, World, & Country`): the rules know that.
+`/` or `&` inside a name, and a comma without a space behind it, do not separate. The rules know the names that contain a separator
+themselves (`Folk, World, & Country`).
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ from typing import NamedTuple
 
 ARROW = "\u2192"
 MACHINE_MARK = "_"
-"""Nobody writes a name with it."""
+"""No name contains it."""
 _ARROWS = re.compile(r"\s*(?:\u2192|\u00bb|\u203a|->|=>)\s*|\s+>\s+")
 """Between the steps of a path, broadest first."""
 _ALWAYS = re.compile(r"\s*[;|\n\r]+\s*")
-"""Never inside a name; paths may stand in a list of this kind."""
+"""Never inside a name; a list of this kind may hold paths."""
 _MOSTLY = re.compile(r"\s*_\s*|\s*,\s+|\s+/\s+")
 _SIGN = re.compile("[;|\n\r_,/>\u2192\u00bb\u203a]")
-"""Without one of these there is nothing to cut: most strings are asked no more."""
+"""A string without one of these is not cut. Most strings end the search here."""
 
 
 class Cut(NamedTuple):
-    """A string cut into a list: its parts (one when it is none) and whether the separators never stand inside a name."""
+    """A string cut into a list: its parts (one if it is no list), and whether such separators never occur inside a name."""
 
     parts: list[str]
     is_certain: bool
@@ -42,12 +42,12 @@ def cut_list(string: str) -> Cut:
 
 
 def listed_names(string: str) -> list[str]:
-    """The pieces between separators of either kind: in which two ways to write a compound name agree."""
+    """Return the pieces between separators of either kind, which are the same for two spellings of a compound name."""
     return [part for whole in _ALWAYS.split(string) for part in _MOSTLY.split(whole) if part.strip()]
 
 
 def path_steps(string: str) -> list[str]:
-    """The steps of a path, broadest first; one step when the string is none."""
+    """Return the steps of a path, broadest first; one step when the string is no path."""
     if not _SIGN.search(string):
         return [string.strip()] if string.strip() else []
     return [step.strip() for step in _ARROWS.split(string) if step.strip()]

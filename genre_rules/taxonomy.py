@@ -1,4 +1,4 @@
-"""The canonical tree: 25 mains and their subgenres, at most three levels, ids that never change meaning."""
+"""The canonical tree: 25 mains and their subgenres, at most three levels, with ids that never change meaning."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DEEPEST_LEVEL = 2
 
 @dataclass(frozen=True)
 class Node:
-    """One genre. `is_phrase`: the name means the same inside a longer string; `yields_to`: names of mains beside which it says nothing."""
+    """One genre. `is_phrase`: the name means the same inside a longer string; `yields_to`: mains beside which the node adds nothing."""
 
     id: int
     name: str
@@ -28,19 +28,19 @@ class Node:
 
     @property
     def rule_id(self) -> str:
-        """The id under which the node's own name and aliases fire."""
+        """The id of the rule for the node's own name and aliases."""
         return f"node-{self.id}"
 
 
 @dataclass(frozen=True)
 class Taxonomy:
-    """All nodes in the order of the file: a main, then what is below it."""
+    """All nodes in the order of the file: a main, then its subgenres."""
 
     nodes: tuple[Node, ...]
     by_name: dict[str, Node] = field(init=False, repr=False)
     by_id: dict[int, Node] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Index by name and id; uniqueness is the loader's business."""
+        """Index by name and id; the loader checks uniqueness."""
         object.__setattr__(self, "by_name", {node.name: node for node in self.nodes})
         object.__setattr__(self, "by_id", {node.id: node for node in self.nodes})

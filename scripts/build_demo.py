@@ -1,8 +1,8 @@
-"""Builds the demo: real excerpts beside a simulated world of 20,000 recordings, the catalog out of both, an account with a key.
+"""The demo: real excerpts beside a simulated world of 20,000 recordings, the catalog of both, an account with a key.
 
-Everything lies below one folder (`demo/dumps`, `demo/catalog`, `demo/accounts.db`, `demo/key`). What is there already is not made again.
-To identify: `demo/fingerprint.json`, the body of a request with 30 s of a made-up recording's fingerprint, and `demo/clip.wav`, twelve
-seconds of a made-up tune that an operator's folder (`demo/dumps/audio`) says is a recording of the world.
+Everything is below one folder (`demo/dumps`, `demo/catalog`, `demo/accounts.db`, `demo/key`); existing parts are kept. To identify:
+`demo/fingerprint.json`, the body of a request with 30 s of a generated recording's fingerprint, and `demo/clip.wav`, twelve seconds of a
+generated tune that an operator's folder (`demo/dumps/audio`) assigns to a recording of the world.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from simulator.tunes import LOUDNESS, RATE, tune, write_wav
 ROOT = Path(__file__).resolve().parent.parent
 RECORDINGS, SEED = 20_000, 2026
 FINGERPRINTED = 0.15
-"""Of the recordings of catalog_b; more would make the demo slower to build and show nothing else."""
+"""Of the recordings of catalog_b; more would make the demo slower to build and show nothing new."""
 CLIP_ITEMS = slice(400, 623)
 """Thirty seconds, from the fiftieth on."""
 TUNE_SECONDS, CLIP_SECONDS = 40, slice(9, 21)
@@ -34,11 +34,11 @@ EXCERPTS = {
     "streamsvc_c": ("flat/*.jsonl", "flat_answers/*.json"),
     "store_a": ("version_3/*.json", "version_4/*.ndjson"),
 }
-"""Real excerpts that can stand in one dump beside simulated files, below tests/sample_dumps; their licences are in SOURCES.txt there."""
+"""Real excerpts that fit into one dump with simulated files, below tests/sample_dumps; SOURCES.txt there states their licences."""
 
 
 def main() -> int:
-    """Build what is missing below the folder named on the command line."""
+    """Build the missing parts below the folder named on the command line."""
     demo = Path(sys.argv[1] if len(sys.argv) > 1 else "demo").resolve()
     started = time.monotonic()
     dumps, catalog = demo / "dumps", demo / "catalog"
@@ -73,7 +73,7 @@ def _add_excerpts(dumps: Path) -> None:
 
 
 def _add_audio(demo: Path, dumps: Path) -> None:
-    """A tune that is said to be a recording of catalog_b, and a piece of it with noise on top."""
+    """Write a tune that is assigned to a recording of catalog_b, and a piece of it with noise."""
     truth = pl.scan_parquet(dumps / "truth" / "recording" / "*.parquet").filter(platform="catalog_b")
     (record,) = truth.select("external_id").head(1).collect().to_series()
     samples = tune(SEED, TUNE_SECONDS)
@@ -85,7 +85,7 @@ def _add_audio(demo: Path, dumps: Path) -> None:
 
 
 def _write_request(demo: Path, catalog: Path) -> None:
-    """A piece of the longest-known recording's fingerprint, as a client that fingerprinted another copy of it would send it."""
+    """Write a piece of the longest-known recording's fingerprint, as a client with another copy of it would send it."""
     if (demo / "fingerprint.json").exists():
         return
     chosen = pl.scan_parquet(catalog / "current" / "tables" / "recording_fingerprint" / "*.parquet").filter(source="fingerprints")

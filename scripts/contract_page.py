@@ -1,4 +1,4 @@
-"""docs/reference/contract.md: every row of the contract with the tests that show it, from contract.yaml beside it and the tests' names."""
+"""The page docs/reference/contract.md: every row of the contract with its tests, from contract.yaml beside it and the tests' names."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _ROW_OF_TEST = re.compile(r"test_([a-g]\d+)_")
 
 
 def rows() -> dict[str, Any]:
-    """Row id -> its entry; a section's letter -> its heading."""
+    """Return row id -> its entry, and a section's letter -> its heading."""
     loaded: dict[str, Any] = yaml.safe_load(ROWS.read_text(encoding="utf-8"))
     return loaded
 
 
 def shown_by() -> dict[str, list[tuple[str, str]]]:
-    """Row id -> (file, test) of every test that names it, in the order of the files."""
+    """Return row id -> (file, test) of every test that names it, in the order of the files."""
     found: dict[str, list[tuple[str, str]]] = {}
     for file in sorted(TESTS.glob("test_[a-g]_*.py")):
         for node in ast.parse(file.read_text(encoding="utf-8")).body:
@@ -32,7 +32,7 @@ def shown_by() -> dict[str, list[tuple[str, str]]]:
 
 
 def contract_page() -> str:
-    """The page."""
+    """Return the page."""
     by_row, lines = shown_by(), [_HEAD]
     for row, entry in rows().items():
         if isinstance(entry, str):

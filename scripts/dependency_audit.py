@@ -1,9 +1,8 @@
-"""Compares the locked packages with known vulnerabilities, without a network: `python -m scripts.dependency_audit`.
+"""Comparison of the locked packages with known vulnerabilities, without a network: `python -m scripts.dependency_audit`.
 
-The advisories are a pinned copy of the PyPA advisory database (CC BY 4.0), cut down to the packages of our lock files: advisories.json says
-which commit, of which day. `--pin CHECKOUT` cuts a new one out of a git clone of github.com/pypa/advisory-database. Exit code 1: a locked
-version is affected and not listed in ACCEPTED. Without the copy the audit is skipped, and says so. What must not live here: anything that
-asks the network.
+The advisories are a pinned copy of the PyPA advisory database (CC BY 4.0), limited to the packages of our lock files. advisories.json
+states its commit and day. `--pin CHECKOUT` creates a new one from a git clone of github.com/pypa/advisory-database. Exit code 1: a locked
+version is affected and not listed in ACCEPTED. Without the copy the audit is skipped and reports that. Network access does not belong here.
 """
 
 from __future__ import annotations
@@ -25,14 +24,14 @@ ROOT = Path(__file__).resolve().parent.parent
 PINNED = Path(__file__).with_name("advisories.json")
 LOCKS = ("requirements.lock", "requirements-bench.lock", "requirements-docs.lock", "requirements-mutation.lock")
 ACCEPTED: dict[str, str] = {}
-"""Advisory -> why it does not concern us."""
+"""Advisory -> why it does not affect us."""
 _PIN = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])?==([^\s;\\]+)", re.MULTILINE)
 
 Range = list[dict[str, str]]
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Audit, or pin a new copy; the exit code."""
+    """Audit, or pin a new copy; return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m scripts.dependency_audit", description="Known vulnerabilities of locked packages.")
     parser.add_argument("--pin", type=Path, metavar="CHECKOUT", help="make advisories.json anew from a clone of pypa/advisory-database")
     asked = parser.parse_args(arguments)
@@ -45,7 +44,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def audit(pinned_file: Path, packages: list[tuple[str, str, str]]) -> int:
-    """Print what is known of the locked packages (name, version, lock file); 1 when something is."""
+    """Print the advisories of the locked packages (name, version, lock file); return 1 when there are any."""
     try:
         pinned = json.loads(pinned_file.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -66,7 +65,7 @@ def audit(pinned_file: Path, packages: list[tuple[str, str, str]]) -> int:
 
 
 def locked() -> list[tuple[str, str, str]]:
-    """Every pin of every lock file: name, version, lock file."""
+    """Return every pin of every lock file: name, version, lock file."""
     return [
         (canonicalize_name(name), version, lock)
         for lock in LOCKS
@@ -75,12 +74,12 @@ def locked() -> list[tuple[str, str, str]]:
 
 
 def is_affected(version: str, advisory: dict[str, Any]) -> bool:
-    """Whether an advisory speaks of this version: it is named, or lies in a range of `introduced` up to `fixed` or `last_affected`."""
+    """Return whether an advisory affects this version: it is named, or in a range of `introduced` up to `fixed` or `last_affected`."""
     return version in advisory["versions"] or any(_lies_in(Version(version), events) for events in advisory["ranges"])
 
 
 def _lies_in(version: Version, events: Range) -> bool:
-    """Events in the order of their versions switch between affected and not, as the OSV schema says."""
+    """Return whether a version is affected: events in version order switch between affected and not (OSV schema)."""
     is_in = False
     for kind, bound in sorted(((kind, Version(bound)) for event in events for kind, bound in event.items()), key=lambda item: item[1]):
         if (kind == "introduced" and version >= bound) or (kind == "fixed" and version >= bound):
@@ -91,7 +90,7 @@ def _lies_in(version: Version, events: Range) -> bool:
 
 
 def pin(checkout: Path, packages: set[str]) -> dict[str, Any]:
-    """The advisories of these packages, out of a clone (bare or not), with its commit and day."""
+    """Return the advisories of these packages from a clone (bare or not), with its commit and day."""
     commit, date = _git(checkout, "log", "-1", "--format=%H %cs").split()
     paths = [path for path in _git(checkout, "ls-tree", "-r", "--name-only", "HEAD", "vulns").splitlines() if path.endswith(".yaml")]
     advisories = []

@@ -1,4 +1,4 @@
-"""Writes the generated pages of docs/reference/ from the code. `--check` only says whether they are up to date (a test does)."""
+"""Generates the pages of docs/reference/ from the code. `--check` only tests whether they are up to date (a test does)."""
 
 from __future__ import annotations
 

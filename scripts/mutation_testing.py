@@ -1,9 +1,9 @@
-"""Mutation testing: which share of deliberate faults in a package its own tests notice. `scripts/mutation --help` says how to run it.
+"""Mutation testing: the share of deliberate faults in a package that its own tests detect. `scripts/mutation --help` explains its use.
 
-Cosmic Ray makes the faults, one at a time, in a copy of the tracked files; the package's tests run until the first failure. A sample stands
-for the package: places in the code are chosen by a hash, and one fault at each, so that the same code gives the same sample. Left out are
-faults that no test can notice: in annotations, in `if TYPE_CHECKING` blocks, in what only forbids (FORBIDDING), and in tuning figures
-(UNTESTED). What must not live here: the environment in which Cosmic Ray is installed (scripts/mutation).
+Cosmic Ray creates the faults, one at a time, in a copy of the tracked files; the package's tests run until the first failure. A sample
+represents the package: places in the code are chosen by a hash, one fault at each, so the same code gives the same sample. Faults that no
+test can detect are excluded: in annotations, in `if TYPE_CHECKING` blocks, in prohibitions (FORBIDDING), and in tuning figures (UNTESTED).
+scripts/mutation creates the environment with Cosmic Ray.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 SLACK = 60, 4
-"""Seconds, and times the run without a fault: tests that run longer count as having noticed the fault, which mostly loops for ever."""
+"""Seconds, and multiples of the run without a fault. Longer tests count as having detected the fault, which mostly loops for ever."""
 SAME = ("_Is_Eq", "_Eq_Is", "_IsNot_NotEq", "_NotEq_IsNot")
-"""Ends of operators that exchange identity and equality: for None, enum members and interned texts the two are one."""
+"""Ends of operators that exchange identity and equality: for None, enum members and interned texts the two are equal."""
 UNTESTED = ("ROWS_PER", "BYTES_PER", "BLOCK", "BATCH", "MEMORY", "SECONDS", "PARTITIONS", "THREADS")
-"""Parts of names of constants that change how fast something is and not what comes out."""
+"""Parts of names of constants that change the speed and not the result."""
 FORBIDDING = ("frozen", "slots", "gc", "strict")
-"""Arguments of classes and of `zip`: right code does the same without them. Code that assigns to a frozen field is found by mypy, not by a
-test, and rows of unequal length are a fault that has to be made first."""
+"""Arguments of classes and of `zip` that only forbid: correct code behaves the same without them. mypy, and not a test, finds assignments
+to a frozen field; rows of unequal length would need another fault first."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """Modules (files or folders) and the tests that answer for them."""
+    """Modules (files or folders) and their tests."""
 
     modules: tuple[str, ...]
     tests: tuple[str, ...]
@@ -100,7 +100,7 @@ class Fault:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the tests said of a fault: `killed`, `survived`, or `broken` where Cosmic Ray could not make it."""
+    """The result of a fault: `killed`, `survived`, or `broken` where Cosmic Ray could not create it."""
 
     fault: Fault
     outcome: str
@@ -121,9 +121,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def test_target(target: Target, sample: int, workers: int, skip: int) -> list[Verdict]:
-    """Make `sample` faults in the modules of `target`, the first `skip` left out; run its tests for each, `workers` at a time.
+    """Create `sample` faults in the modules of `target`, without the first `skip`; run its tests for each, `workers` at a time.
 
-    Each worker has a copy of the project. RuntimeError when the tests fail without a fault: they would seem to notice everything.
+    Each worker has a copy of the project. RuntimeError when the tests fail without a fault: they would seem to detect everything.
     """
     faults = sampled(target, skip + sample)[skip:]
     copies: SimpleQueue[Path] = SimpleQueue()
@@ -148,7 +148,7 @@ def test_target(target: Target, sample: int, workers: int, skip: int) -> list[Ve
 
 
 def sampled(target: Target, count: int) -> list[Fault]:
-    """`count` faults, no two at one place."""
+    """Return `count` faults, no two at one place."""
     faults = [fault for module in _modules(target) for fault in _faults(module)]
     places = groupby(sorted(faults, key=lambda fault: (fault.module, fault.line, fault.column)), key=lambda f: (f.module, f.line, f.column))
     one_each = [min(at_place, key=lambda fault: fault.rank) for _, at_place in places]
@@ -177,7 +177,7 @@ def _faults(module: str) -> Iterator[Fault]:
 
 
 def _ignored_lines(text: str) -> set[int]:
-    """Lines of `if TYPE_CHECKING` blocks and of tuning figures."""
+    """Return the lines of `if TYPE_CHECKING` blocks and of tuning figures."""
     lines: set[int] = set()
     for node in ast.walk(ast.parse(text)):
         is_typing = isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
@@ -188,7 +188,7 @@ def _ignored_lines(text: str) -> set[int]:
 
 
 def _silent_places(text: str) -> list[tuple[tuple[int, int], tuple[int, int]]]:
-    """Where annotations and FORBIDDING arguments begin and end: (line, column) of both."""
+    """Return where annotations and FORBIDDING arguments begin and end: (line, column) of both."""
     found: list[ast.expr] = []
     for node in ast.walk(ast.parse(text)):
         found += [part for name in ("annotation", "returns") if isinstance(part := getattr(node, name, None), ast.expr)]
@@ -198,7 +198,7 @@ def _silent_places(text: str) -> list[tuple[tuple[int, int], tuple[int, int]]]:
 
 
 def _copy_tree(folder: Path) -> Path:
-    """The files of the work tree that git knows, with the compiled module of search, and the environment of the project."""
+    """Copy the files of the work tree that git tracks, the compiled module of search, and the environment of the project."""
     folder.mkdir()
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True)  # noqa: S607 - git is where the user has it
     tracked = listed.stdout.decode().split("\0")
@@ -213,7 +213,7 @@ def _copy_tree(folder: Path) -> Path:
 
 
 def _allowed_seconds(target: Target, copy: Path) -> float:
-    """How long the tests may take over `copy`, by how long they take without a fault."""
+    """Return how long the tests may take over `copy`, from their time without a fault."""
     started = time.monotonic()
     ran = subprocess.run(_command(target, copy, ""), cwd=copy, check=False, capture_output=True, text=True)  # noqa: S603
     if ran.returncode:
@@ -223,18 +223,18 @@ def _allowed_seconds(target: Target, copy: Path) -> float:
 
 
 def _command(target: Target, copy: Path, module: str) -> list[str]:
-    """Run the tests of `target`: first the files that bear the module's name, then those that speak of it, which notice most."""
+    """Return the command for the tests of `target`: first files with the module's name, then files that mention it, which detect most."""
     word = Path(module).stem.strip("_")
     files = {file for name in target.tests for file in ((copy / name).rglob("test_*.py") if (copy / name).is_dir() else [copy / name])}
     ordered = sorted(files, key=lambda file: (word not in file.stem, word not in file.read_text(), file))
-    # Folders cannot follow files of theirs: pytest would take the files in the order of the folder.
+    # A folder cannot follow files in it: pytest would run the files in the order of the folder.
     return [".venv/bin/python", "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *(str(file.relative_to(copy)) for file in ordered)]
 
 
 def _judge(fault: Fault, target: Target, copy: Path, allowed: float) -> Verdict:
     """Run the tests over `copy` with the fault in it."""
     tests = shlex.join(_command(target, copy, fault.module))
-    # Cosmic Ray changes files of the current folder, which is one for a whole process: each fault has its own.
+    # Cosmic Ray changes files of the current folder, which belongs to the whole process, so each fault has a process of its own.
     program = f"""
 import json
 from cosmic_ray.mutating import mutate_and_test

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from account_store.streams.airings import PlayedTrack
-from audio_recognition.index.index import Index
+from audio_recognition.index.fingerprint_index import Index
 from catalog_store.errors import NoSnapshotError
-from catalog_store.live import LiveSnapshot
+from catalog_store.live_snapshot import LiveSnapshot
 from catalog_store.reader import open_catalog
 from catalog_store.snapshot import RECOGNITION_FOLDER, SERVING_FOLDER
 from stream_monitor.references import Reference
@@ -21,7 +21,7 @@ from stream_monitor.references import Reference
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from audio_recognition.index.index import Segment
+    from audio_recognition.index.fingerprint_index import Segment
 
 
 class OpenCatalog:

@@ -21,7 +21,7 @@ from account_store.streams.heard_months import record_heard_month
 from account_store.streams.registry import FAILED, RECONNECTING, RUNNING, STARTING
 from account_store.streams.runtime import State, update_runtime
 from audio_recognition.chromaprint import SAMPLE_RATE
-from audio_recognition.matcher_process.errors import MatcherFailedError, MatcherUnavailableError
+from audio_recognition.matcher_process.matcher_errors import MatcherFailedError, MatcherUnavailableError
 from catalog_store.errors import NoSnapshotError
 from stream_monitor.capture.errors import CaptureError, DecoderError
 from stream_monitor.capture.source import Source, open_source

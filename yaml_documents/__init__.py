@@ -1,13 +1,13 @@
-"""Reads YAML files that people write, into nodes that know their place; the one way in which this project reads YAML.
+"""The reader of YAML files that people write. Nodes know their place; this project reads YAML in no other way.
 
-    document = read_document(path)                     # DocumentError: no such file, no UTF-8, no YAML, too large, too deep, keys twice
-    fields = document.fields(("location", "dated"))    # DocumentError: no mapping, an unknown key (with the nearest known one)
-    is_dated = fields["dated"].flag()                  # DocumentError: anything but true and false
+  document = read_document(path)                     # DocumentError: no such file, no UTF-8, no YAML, too large, too deep, keys twice
+  fields = document.fields(("location", "dated"))    # DocumentError: no mapping, an unknown key (with the nearest known one)
+  is_dated = fields["dated"].flag()                  # DocumentError: anything but true and false
 
-Nothing is converted before it is asked for: `on`, `no`, `1990`, `2026-03-01` are text until `flag()`, `whole_number()` ... read them.
-Anchors, aliases, tags and several documents in a file are refused: nobody needs them here, and they are how a small file becomes a large
-document. Every error names file, line and key, the value, and what is allowed. The text is read event by event, so that no nesting can use
-up the stack. What must not live here: what any file means.
+Values are converted only on demand: `on`, `no`, `1990`, `2026-03-01` are text until `flag()`, `whole_number()` ... read them. Anchors,
+aliases, tags and several documents in a file are refused: nobody needs them here, and they turn a small file into a large document. Every
+error names file, line and key, the value, and the allowed values. The text is read event by event, so nesting cannot exhaust the stack. The
+meaning of a file does not belong here.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LARGEST_BYTES = 32 * 1024 * 1024
-"""Some 200,000 reviewed overrides; all other files are far smaller."""
+"""Enough for some 200,000 reviewed overrides; all other files are far smaller."""
 DEEPEST = 32
-"""Levels of lists and mappings in each other; our files need seven."""
+"""Levels of nested lists and mappings; our files need seven."""
 _SHOWN = 60
 """Characters of a value in a message."""
 
 
 class DocumentError(ValueError):
-    """A file cannot be used. `message` without the place; `str()` is `file:line: key: message`, or as much of it as is known."""
+    """A file cannot be used. `message` is without the place; `str()` is `file:line: key: message`, or as much of it as is known."""
 
     def __init__(self, file: str, line: int | None, key: str, message: str) -> None:
         """`line` counts from 1."""
@@ -43,7 +43,7 @@ class DocumentError(ValueError):
 
 @dataclass(slots=True)
 class Node:
-    """A value of a document with its place; of `text`, `items` and `entries` one is not None. `key`: `sources.works.files[2]`."""
+    """A value of a document with its place; exactly one of `text`, `items` and `entries` is not None. `key`: `sources.works.files[2]`."""
 
     file: str
     line: int
@@ -55,29 +55,29 @@ class Node:
     entries: dict[str, Node] | None = field(default=None)
 
     def refuse(self, message: str) -> NoReturn:
-        """Raise DocumentError that names this value's place."""
+        """Raise DocumentError with this value's place."""
         raise DocumentError(self.file, self.line, self.key, message)
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is written, or `~` or `null`."""
+        """Return whether the value is empty, `~` or `null`."""
         return self.text in ("", "~", "null") and not self.is_quoted
 
     def shown(self) -> str:
-        """The value in a message, cut."""
+        """Return the value for a message, shortened."""
         if self.is_empty:
             return "empty"
         text = repr(self.text if self.text is not None else self.plain())
         return text if len(text) <= _SHOWN else text[: _SHOWN - 4] + " ..."
 
     def mapping(self) -> dict[str, Node]:
-        """The entries of a mapping, whatever their keys."""
+        """Return the entries of a mapping with any keys."""
         if self.entries is None:
             self.refuse(f"expected a mapping, one `name: value` a line, got {self.shown()}")
         return self.entries
 
     def fields(self, known: Collection[str], required: Collection[str] = ()) -> dict[str, Node]:
-        """The entries of a mapping that may have the `known` keys only and must have the `required` ones."""
+        """Return the entries of a mapping that may only have `known` keys and must have the `required` ones."""
         entries = self.mapping()
         for key, value in entries.items():
             if key not in known:
@@ -87,32 +87,32 @@ class Node:
         return entries
 
     def list(self) -> list[Node]:
-        """The items of a list."""
+        """Return the items of a list."""
         if self.items is None:
             self.refuse(f"expected a list, got {self.shown()}")
         return self.items
 
     def string(self) -> str:
-        """Text as it is written."""
+        """Return text as written."""
         if self.text is None or self.is_empty:
             self.refuse(f"expected text, got {self.shown()}")
         return self.text
 
     def flag(self) -> bool:
-        """`true` or `false`."""
+        """Return `true` or `false` as a boolean."""
         if self.text not in ("true", "false") or self.is_quoted:
             self.refuse(f"expected true or false{', without quotes' if self.is_quoted else ''}, got {self.shown()}")
         return self.text == "true"
 
     def whole_number(self, least: int, most: int) -> int:
-        """A whole number within bounds."""
+        """Return a whole number within bounds."""
         number = self.number(least, most)
         if number != int(number):
             self.refuse(f"expected a whole number from {least} to {most}, got {self.shown()}")
         return int(number)
 
     def number(self, least: float, most: float) -> Decimal:
-        """A finite number within bounds."""
+        """Return a finite number within bounds."""
         try:
             number = Decimal(self.text if self.text is not None and not self.is_quoted else "")
         except InvalidOperation:
@@ -122,7 +122,7 @@ class Node:
         return number
 
     def plain(self) -> Any:  # noqa: ANN401 - a document has any shape
-        """The value without places: mappings, lists, flags, numbers, text; None for nothing. Dates stay text."""
+        """Return the value without places: mappings, lists, flags, numbers, text; None for nothing. Dates stay text."""
         if self.entries is not None:
             return {key: value.plain() for key, value in self.entries.items()}
         if self.items is not None:
@@ -144,13 +144,16 @@ def _plain_scalar(text: str) -> bool | int | float | str | None:
 
 
 def nearest(name: str, known: Collection[str]) -> str:
-    """`; did you mean 'x'?`, or nothing when no known name is near."""
+    """Return `; did you mean 'x'?`, or nothing when no known name is near."""
     close = get_close_matches(name, known, n=1)
     return f"; did you mean {close[0]!r}?" if close else ""
 
 
 def read_document(file: Path, shown_as: str | None = None, largest_bytes: int = LARGEST_BYTES) -> Node:
-    """The document in `file`; an empty file is an empty value. DocumentError names the file as `shown_as`. FileNotFoundError passes."""
+    """Read the document in `file`; an empty file is an empty value. DocumentError names the file as `shown_as`.
+
+    FileNotFoundError passes.
+    """
     name = shown_as or str(file)
     try:
         with file.open("rb") as opened:
@@ -170,7 +173,7 @@ def read_document(file: Path, shown_as: str | None = None, largest_bytes: int = 
 
 
 def parse_document(text: str, name: str) -> Node:
-    """As `read_document`, of a text that came from the file `name`."""
+    """Parse a text from the file `name` as `read_document` does."""
     try:
         return _document(yaml.parse(text, Loader=yaml.CSafeLoader), name)
     except yaml.MarkedYAMLError as error:
@@ -189,11 +192,11 @@ def _has_tab(text: str, line: int) -> bool:
 
 
 def _document(events: Iterator[yaml.Event], name: str) -> Node:
-    """Put the events together, without recursion."""
+    """Build the document from its events, without recursion."""
     root: Node | None = None
     open_nodes: list[Node] = []
     waiting_keys: list[tuple[str, Node] | None] = []
-    """Per open node the key whose value comes next."""
+    """For each open node, the key whose value comes next."""
     for event in events:
         if isinstance(event, yaml.DocumentStartEvent) and root is not None:
             raise DocumentError(name, _place(event)[0], "", "a second document begins here: keep one in a file")
@@ -234,7 +237,7 @@ def _node(event: yaml.NodeEvent, name: str) -> Node:
 
 
 def _place(event: yaml.Event) -> tuple[int, int]:
-    """Line and column, from 1."""
+    """Return line and column, from 1."""
     mark = event.start_mark
     return (mark.line + 1, mark.column + 1) if mark else (1, 1)
 

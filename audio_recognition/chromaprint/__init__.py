@@ -1,8 +1,8 @@
-"""Acoustic fingerprints: Chromaprint's algorithm 2 in NumPy, bit for bit what libchromaprint answers for the same samples.
+"""Acoustic fingerprints: Chromaprint's algorithm 2 in NumPy, bit for bit equal to libchromaprint for the same samples.
 
-`fingerprint` and `fingerprints` take a piece of audio, `Incremental` a stream that never ends, `compressed` reads and writes the text form.
-Samples are always mono int16 at `SAMPLE_RATE`: whoever has anything else resamples first (audio_recognition.decoding does). What an item
-means to a search or a match is their business, not this package's.
+`fingerprint` and `fingerprints` take a piece of audio, `Incremental` an endless stream, `compressed` reads and writes the text form.
+Samples are always mono int16 at `SAMPLE_RATE`; the caller resamples other audio (audio_recognition.decoding does). The meaning of an item
+to a search or a match does not belong here.
 """
 
 from audio_recognition.chromaprint.configuration import (

@@ -1,7 +1,7 @@
 """Samples to chroma: the energy of the twelve notes in each frame, the first half of the algorithm.
 
-Everything is computed frame by frame in a fixed order, so a frame's row never depends on what it was computed together with. There is no
-matrix product here: BLAS starts threads for one, which made it four times slower on a busy machine.
+Each frame is computed in a fixed order, so its row does not depend on the other frames. There is no matrix product: BLAS starts threads for
+one, which made it four times slower on a busy machine.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _LOUDEST_SAMPLE: Final = 32767
 _BINS: Final = slice(round(FRAME_SAMPLES * _LOWEST_HZ / SAMPLE_RATE), round(FRAME_SAMPLES * _HIGHEST_HZ / SAMPLE_RATE))
 _WINDOW: Final = np.hamming(FRAME_SAMPLES) / _LOUDEST_SAMPLE
 _FRAMES_AT_ONCE: Final = 16
-"""Half a megabyte of windowed frames: stays in the processor's cache."""
+"""Half a megabyte of windowed frames, which fits the processor's cache."""
 
 
 def _runs_of_bins() -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
-    """Where runs of bins of one note start; those runs ordered by note; where each note starts in that order."""
+    """Return where runs of bins of one note start, those runs ordered by note, and where each note starts in that order."""
     hertz = np.arange(_BINS.start, _BINS.stop) * (SAMPLE_RATE / FRAME_SAMPLES)
     note = np.floor(NOTES * np.mod(np.log2(hertz / _NOTE_ZERO_HZ), 1)).astype(np.intp)
     starts = np.flatnonzero(np.diff(note, prepend=-1))
@@ -42,12 +42,12 @@ _RUN_STARTS, _RUNS_BY_NOTE, _NOTE_STARTS = _runs_of_bins()
 
 
 def frame_count(samples: int) -> int:
-    """Whole frames in that many samples."""
+    """Return the number of whole frames in that many samples."""
     return max(0, (samples - FRAME_SAMPLES) // HOP_SAMPLES + 1)
 
 
 def chroma(samples: NDArray[np.int16]) -> NDArray[np.float64]:
-    """`float64[frames, NOTES]`, energies, of the whole frames in `samples`; what does not fill a frame is left out."""
+    """Return `float64[frames, NOTES]`, the energies of the whole frames in `samples`; an incomplete frame is left out."""
     rows = np.empty((frame_count(len(samples)), NOTES))
     if not len(rows):
         return rows

@@ -1,7 +1,7 @@
 """Normalised chroma to items: sixteen classifiers over a window of sixteen rows give two bits each, the second half of the algorithm.
 
-A classifier compares the sums of two areas of the window, read off an integral image. The table is a fact of the algorithm; nothing in it
-is tuned here.
+A classifier compares the sums of two areas of the window, read from an integral image. The table belongs to the published algorithm and is
+not tuned here.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ class _Area(NamedTuple):
 
 class _Classifier(NamedTuple):
     shape: int
-    """Which part of the rectangle is compared with which: see `areas`."""
+    """Selects the compared parts of the rectangle: see `areas`."""
     y: int
     height: int
     width: int
     thresholds: tuple[float, float, float]
 
     def areas(self) -> tuple[list[_Area], list[_Area]]:
-        """The two sides of the comparison. Rectangles start at the window's first row and at note `y`."""
+        """Return the two sides of the comparison. Rectangles start at the window's first row and at note `y`."""
         w, y, h = self.width, self.y, self.height
         x_half, y_half = w // 2, y + h // 2
         x_third, x_two_thirds, y_third, y_two_thirds = w // 3, 2 * (w // 3), y + h // 3, y + 2 * (h // 3)
@@ -84,13 +84,13 @@ CLASSIFIERS: Final = (
 _THRESHOLDS: Final = np.array([classifier.thresholds for classifier in CLASSIFIERS])
 _GRAY_CODE: Final = np.array([0, 1, 3, 2], dtype=np.uint32)
 _BITS: Final = np.arange(2 * len(CLASSIFIERS) - 2, -1, -2, dtype=np.uint32)
-"""How far each classifier's two bits are shifted."""
+"""The shift of each classifier's two bits."""
 
 
 def _corners() -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """`int[4, areas]`: places of each area's corners (plus, minus, minus, plus) in the flat image; `int[32]`: where each side starts.
+    """Return `int[4, areas]`, the corners of each area (plus, minus, minus, plus) in the flat image, and `int[32]`, where each side starts.
 
-    All first sides stand before all second ones. A side without an area gets one without a size.
+    All first sides come before all second ones. A side without an area gets one of size 0.
     """
     first, second = zip(*(classifier.areas() for classifier in CLASSIFIERS), strict=True)
     sides = [side or [_Area(0, 0, 0, 0)] for side in (*first, *second)]
@@ -104,9 +104,9 @@ _CORNERS, _SIDE_STARTS = _corners()
 
 
 def integral_rows(rows: NDArray[np.float64], before: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The integral image continued: `before` (its last rows so far, `float64[k, INTEGRAL_COLUMNS]`) and one more row for each of `rows`.
+    """Continue the integral image: its last rows `before` (`float64[k, INTEGRAL_COLUMNS]`) and one more row for each of `rows`.
 
-    Sums run on from the last row, one row at a time, so the image is the same however it is cut into pieces.
+    Sums continue from the last row, one row at a time, so the image is the same for any division into pieces.
     """
     image = np.zeros((len(before) + len(rows), INTEGRAL_COLUMNS))
     image[: len(before)] = before
@@ -116,7 +116,7 @@ def integral_rows(rows: NDArray[np.float64], before: NDArray[np.float64]) -> NDA
 
 
 def classify(image: NDArray[np.float64]) -> NDArray[np.uint32]:
-    """`uint32[items]`: one item for every window of rows in an integral image of `items + WINDOW_ROWS` rows."""
+    """Return `uint32[items]`: one item for every window of rows in an integral image of `items + WINDOW_ROWS` rows."""
     count = max(0, len(image) - WINDOW_ROWS)
     flat, windows = image.reshape(-1), np.arange(count)[:, None] * INTEGRAL_COLUMNS
     lower_right, upper_right, lower_left, upper_left = (flat[windows + corner] for corner in _CORNERS)

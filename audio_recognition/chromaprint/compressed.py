@@ -1,9 +1,9 @@
 """The text form of a fingerprint, as fpcalc prints it and clients send it: URL-safe base64 of Chromaprint's bit packing.
 
-Layout: one byte algorithm, three bytes item count (big-endian), then for each item, XORed with the one before, the gaps between its set
-bits (lowest bit first, counted from 1) and a 0. Gaps are packed in 3 bits each, lowest bit first, padded to a byte; a gap of 7 or more is
-written as 7 and its rest follows in 5 bits in a second run of bits behind. A text is a stranger's: what it claims is checked before memory
-is taken.
+Layout: one byte algorithm, three bytes item count (big-endian). Then for each item, XORed with the one before, the gaps between its set
+bits (lowest bit first, counted from 1) and a 0. Gaps are packed in 3 bits each, lowest bit first, padded to a byte. A gap of 7 or more is
+written as 7, and its rest follows in 5 bits in a second run of bits. The text comes from strangers, so its claims are checked before memory
+is allocated.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 ALGORITHM_2: Final = 1
-"""How the text names the algorithm of this package: it counts from 0."""
+"""The number of this package's algorithm in the text, which counts from 0."""
 MOST_ITEMS: Final = 2**24 - 1
-"""What three bytes can count."""
+"""The largest count in three bytes."""
 
 _HEADER_BYTES: Final = 4
 _ITEM_BITS: Final = 32
@@ -29,7 +29,7 @@ _REST_BITS: Final = 5
 
 
 def encode(items: NDArray[np.uint32], *, algorithm: int = ALGORITHM_2) -> str:
-    """The text of `uint32[n]` items."""
+    """Return the text of `uint32[n]` items."""
     if len(items) > MOST_ITEMS:
         raise ValueError(f"a compressed fingerprint holds {MOST_ITEMS} items: got {len(items)}")
     changes = np.bitwise_xor(items, np.concatenate([np.zeros(1, np.uint32), items[:-1]])) if len(items) else items
@@ -44,9 +44,9 @@ def encode(items: NDArray[np.uint32], *, algorithm: int = ALGORITHM_2) -> str:
 
 
 def decode(text: str, *, most_items: int = MOST_ITEMS) -> tuple[int, NDArray[np.uint32]]:
-    """The algorithm that the text names and its `uint32[n]` items.
+    """Return the algorithm that the text names and its `uint32[n]` items.
 
-    `ValueError` if the text is no compressed fingerprint or claims more than `most_items`.
+    ValueError if the text is no compressed fingerprint or claims more than `most_items`.
     """
     data = _from_base64(text)
     if len(data) < _HEADER_BYTES:
@@ -55,7 +55,7 @@ def decode(text: str, *, most_items: int = MOST_ITEMS) -> tuple[int, NDArray[np.
     if count > most_items:
         raise ValueError(f"the compressed fingerprint claims {count} items: {most_items} are the most that are read")
     body = np.frombuffer(data, np.uint8, offset=_HEADER_BYTES)
-    # Each item takes one 0 at least, so `count` is bounded by the text before anything is built by it.
+    # Each item has at least one 0, so the text bounds `count` before memory is allocated for it.
     values = _unpack(body, _GAP_BITS)
     ends = np.flatnonzero(values == 0)
     if len(ends) < count:
@@ -71,7 +71,7 @@ def decode(text: str, *, most_items: int = MOST_ITEMS) -> tuple[int, NDArray[np.
 
 
 def _changes(gaps: NDArray[np.int64], ends: NDArray[np.intp]) -> NDArray[np.uint32]:
-    """The items whose set bits those gaps tell: each item's gaps are closed by a 0, at one of `ends`."""
+    """Return the items with the set bits of `gaps`; each item's gaps end with a 0, at one of `ends`."""
     reached = np.cumsum(gaps)
     is_gap = gaps > 0
     item = np.searchsorted(ends, np.flatnonzero(is_gap))
@@ -100,11 +100,11 @@ def _bytes_for(values: int, bits: int) -> int:
 
 
 def _pack(values: NDArray[np.uint8], bits: int) -> bytes:
-    """Values of that many bits, one behind the other, lowest bit first; the last byte is filled up with zeros."""
+    """Pack values of that many bits one after the other, lowest bit first; zeros fill the last byte."""
     return np.packbits(np.unpackbits(values[:, None], axis=1, bitorder="little", count=bits), bitorder="little").tobytes()
 
 
 def _unpack(data: NDArray[np.uint8], bits: int) -> NDArray[np.uint8]:
-    """The values of that many bits in `data`; what is left at its end is dropped."""
+    """Return the values of that many bits in `data`; a remainder at its end is dropped."""
     flat = _bits_of(data)
     return np.packbits(flat[: len(flat) // bits * bits].reshape(-1, bits), axis=1, bitorder="little").reshape(-1)

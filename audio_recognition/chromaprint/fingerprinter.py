@@ -1,6 +1,6 @@
-"""Audio to items: of a whole piece, or of a stream fed bit by bit. Both are the same code, so they give the same items.
+"""Audio to items: of a whole piece, or of a stream in pieces. Both use the same code, so they give the same items.
 
-What comes before and after (decoding, the text form, matching) stays out.
+Decoding, the text form and matching do not belong here.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ if TYPE_CHECKING:
 
 _SMOOTHING: Final = (0.25, 0.75, 1.0, 0.75, 0.25)
 _QUIETEST_ROW: Final = 0.01
-"""Rows whose length (L2) is below are silence: all zero."""
+"""Rows with a smaller length (L2) are silence and become zeros."""
 
 
 def fingerprint(samples: NDArray[np.int16], *, phase: int = 0) -> NDArray[np.uint32]:
-    """The items of `int16[n]` samples (mono, `SAMPLE_RATE`) without the first `phase`; empty below `FIRST_ITEM_SECONDS` of audio."""
+    """Return the items of `int16[n]` samples (mono, `SAMPLE_RATE`) without the first `phase`; empty below `FIRST_ITEM_SECONDS` of audio."""
     return Incremental(phase).feed(samples)
 
 
 def fingerprints(samples: NDArray[np.int16]) -> tuple[NDArray[np.uint32], ...]:
-    """One fingerprint for each of `PHASES`, for audio that was cut anywhere."""
+    """Return one fingerprint for each of `PHASES`, for audio that was cut anywhere."""
     return tuple(fingerprint(samples, phase=phase) for phase in PHASES)
 
 
 class Incremental:
-    """A fingerprint that grows with its audio: each frame is transformed once, whatever the pieces; state is 40 kB at most."""
+    """A fingerprint that grows with its audio. Each frame is transformed once, for any pieces; the state is 40 kB at most."""
 
     def __init__(self, phase: int = 0) -> None:
-        """Start before the first sample; `phase` samples will be left out."""
+        """Start before the first sample; `phase` samples will be skipped."""
         if phase < 0:
             raise ValueError(f"a phase counts samples to leave out: {phase} is below 0")
         self._to_skip = phase
@@ -44,23 +44,23 @@ class Incremental:
         self._image = np.zeros((1, INTEGRAL_COLUMNS))
 
     def feed(self, samples: NDArray[np.int16]) -> NDArray[np.uint32]:
-        """The items that `int16[n]` more samples complete: `uint32[new]`, possibly none."""
+        """Return the items that `int16[n]` more samples complete: `uint32[new]`, possibly none."""
         if samples.dtype != np.int16 or samples.ndim != 1:
             raise ValueError(f"samples are int16[n], mono: got {samples.dtype}{list(samples.shape)}")
         skipped = min(self._to_skip, len(samples))
         self._to_skip -= skipped
         held = np.concatenate([self._samples, samples[skipped:]])
         rows = np.concatenate([self._chroma, chroma(held)])
-        # Copies: a view would keep the whole piece alive.
+        # Copies, because a view would keep the whole piece alive.
         self._samples = held[frame_count(len(held)) * HOP_SAMPLES :].copy()
         self._chroma = rows[max(0, len(rows) - SMOOTHED_ROWS + 1) :].copy()
-        image = integral_rows(_normalised(_smoothed(rows)), self._image)
+        image = integral_rows(_normalise(_smooth(rows)), self._image)
         self._image = image[max(0, len(image) - WINDOW_ROWS) :].copy()
         return classify(image)
 
 
-def _smoothed(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Each row weighed with its neighbours: `SMOOTHED_ROWS - 1` rows fewer, or none."""
+def _smooth(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Weigh each row with its neighbours; the result has `SMOOTHED_ROWS - 1` rows fewer, or none."""
     count = max(0, len(rows) - SMOOTHED_ROWS + 1)
     smoothed = np.zeros((count, NOTES))
     for start, weight in enumerate(_SMOOTHING):
@@ -68,7 +68,7 @@ def _smoothed(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     return smoothed
 
 
-def _normalised(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Rows of length 1, or of zeros where there is next to no sound."""
+def _normalise(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Scale rows to length 1, or to zeros where there is next to no sound."""
     length = np.sqrt(np.square(rows).sum(axis=1, keepdims=True))
     return np.where(length < _QUIETEST_ROW, 0.0, rows / np.maximum(length, _QUIETEST_ROW))

@@ -1,6 +1,6 @@
-"""An opened audio file: what it is, and its sound from any second on as mono int16 samples at 11025 Hz.
+"""An open audio file: its format, and its sound from any second on as mono int16 samples at 11025 Hz.
 
-Nothing that a file claims (duration, rate, tags) is believed before sound comes out of it.
+No claim of a file (duration, rate, tags) is trusted before sound comes out of it.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from av.audio.stream import AudioStream
 from av.error import FFmpegError
 
 from audio_recognition.chromaprint import SAMPLE_RATE
-from audio_recognition.decoding.errors import UndecodableAudioError, UnsupportedAudioError
+from audio_recognition.decoding.audio_errors import UndecodableAudioError, UnsupportedAudioError
 from audio_recognition.decoding.formats import DEMUXERS, SNIFFED_BYTES, id3_size, sniff
-from audio_recognition.decoding.riff import without_tail
+from audio_recognition.decoding.riff import hide_tail
 from audio_recognition.decoding.sound import Resampler, frames
 
 if TYPE_CHECKING:
@@ -33,16 +33,16 @@ CODECS: Final = (
     *("pcm_alaw", "pcm_mulaw", "pcm_u8", "pcm_s16be", "pcm_s16le", "pcm_s24be", "pcm_s24le", "pcm_s32be", "pcm_s32le"),
     *("pcm_f32be", "pcm_f32le", "pcm_f64be", "pcm_f64le"),
 )
-"""The decoders that are ever run: what music is kept in inside the seven formats. Pictures and films are left alone."""
+"""All decoders that ever run: the usual codecs of music in the seven formats. Pictures and films are not decoded."""
 
 _PREROLL_SECONDS: Final = 0.5
-"""Decoded ahead of a window and dropped: decoders need some packets before what comes out is right (Opus asks for 80 ms)."""
+"""Decoded before a window and dropped: decoders need some packets before their output is correct (Opus needs 80 ms)."""
 
 
 def decode(source: str | Path | BinaryIO, *, start_seconds: float = 0.0, seconds: float | None = None) -> Iterator[NDArray[np.int16]]:
-    """The sound of a file (a path, or a seekable binary file): `int16[n]` pieces of mono at `SAMPLE_RATE`.
+    """Yield the sound of a file (a path, or a seekable binary file): `int16[n]` pieces of mono at `SAMPLE_RATE`.
 
-    Of `seconds` from `start_seconds` on, or to the end; nothing behind the end. `UnsupportedAudioError`, `UndecodableAudioError`.
+    `seconds` from `start_seconds` on, or to the end; nothing behind the end. UnsupportedAudioError, UndecodableAudioError.
     """
     if isinstance(source, str | Path):
         with Path(source).open("rb") as file:
@@ -53,7 +53,7 @@ def decode(source: str | Path | BinaryIO, *, start_seconds: float = 0.0, seconds
 
 
 class AudioFile:
-    """A seekable binary file in one of the seven formats. Windows of it may be read in any order, one at a time."""
+    """A seekable binary file in one of the seven formats. Windows may be read in any order, one at a time."""
 
     format: str
     """A key of `DEMUXERS`."""
@@ -61,10 +61,10 @@ class AudioFile:
     """A name of `CODECS`."""
 
     def __init__(self, file: BinaryIO) -> None:
-        """Tell the format from the bytes and open it: `UnsupportedAudioError`, `UndecodableAudioError`. The file stays the caller's."""
+        """Detect the format from the bytes and open it: UnsupportedAudioError, UndecodableAudioError. The file stays the caller's."""
         self._file = file
         self._is_fresh = True
-        self.format = _format_of(file)
+        self.format = _detect_format(file)
         self._open()
         self.codec = self._stream.codec_context.name
 
@@ -76,14 +76,14 @@ class AudioFile:
 
     @property
     def duration_seconds(self) -> float | None:
-        """What the file claims, which may be anything."""
+        """The duration that the file claims, which may be anything."""
         duration = self._container.duration
         return duration / av.time_base if duration is not None and duration > 0 else None
 
     def samples(self, start_seconds: float = 0.0, seconds: float | None = None) -> Iterator[NDArray[np.int16]]:
-        """`seconds` of sound from `start_seconds` on, or all that follows: `int16[n]` pieces of mono at `SAMPLE_RATE`.
+        """Yield `seconds` of sound from `start_seconds` on, or all that follows: `int16[n]` pieces of mono at `SAMPLE_RATE`.
 
-        Nothing behind the end; `UndecodableAudioError` if the file's beginning is asked for and no sound comes at all.
+        Nothing behind the end; UndecodableAudioError when the beginning of the file has no sound at all.
         """
         wanted = math.inf if seconds is None else round(seconds * SAMPLE_RATE)
         given = 0
@@ -102,13 +102,13 @@ class AudioFile:
         if first is None:
             return
         to_skip = 0 if not is_sought or first.time is None else round((start_seconds + self._begins - first.time) * SAMPLE_RATE)
-        for piece in _converted(itertools.chain([first], found)):
+        for piece in _convert(itertools.chain([first], found)):
             if to_skip < len(piece):
                 yield piece[max(0, to_skip) :]
             to_skip -= len(piece)
 
     def _frames(self) -> Iterator[AudioFrame]:
-        """Up to the end, or to where the file cannot be read any further."""
+        """Yield frames up to the end, or to the last readable place."""
         try:
             yield from frames(self._container, self._stream)
         except FFmpegError as error:
@@ -116,7 +116,10 @@ class AudioFile:
                 raise
 
     def _go_to(self, start_seconds: float) -> bool:
-        """To somewhere before that second, or back to the beginning if the container cannot seek; whether there may be sound to skip."""
+        """Move to a place before that second, or to the beginning if the container cannot seek.
+
+        Return whether there may be sound to skip.
+        """
         is_fresh, self._is_fresh = self._is_fresh, False
         if start_seconds <= 0 and is_fresh:
             return False
@@ -132,7 +135,7 @@ class AudioFile:
         self._file.seek(0)
         try:
             self._container = av.open(
-                without_tail(self._file) if self.format == "wav" else self._file,
+                hide_tail(self._file) if self.format == "wav" else self._file,
                 mode="r",
                 format=DEMUXERS[self.format],
                 metadata_errors="ignore",
@@ -143,7 +146,7 @@ class AudioFile:
                 f"the bytes look like {self.format} but do not open as it: {getattr(error, 'strerror', None) or error}"
             ) from None
         try:
-            self._stream = _sound_of(self._container)
+            self._stream = _find_sound(self._container)
         except BaseException:
             self._container.close()
             raise
@@ -152,10 +155,10 @@ class AudioFile:
         self._is_fresh = True
 
 
-def _format_of(file: BinaryIO) -> str:
+def _detect_format(file: BinaryIO) -> str:
     file.seek(0)
     head = file.read(SNIFFED_BYTES)
-    if id3_size(head) >= len(head) > 0:  # a tag with pictures hides what it is a tag of
+    if id3_size(head) >= len(head) > 0:  # a tag with pictures can be longer than the head and hides the format
         file.seek(id3_size(head))
         head = file.read(SNIFFED_BYTES) or head
     found = sniff(head)
@@ -164,7 +167,7 @@ def _format_of(file: BinaryIO) -> str:
     return found
 
 
-def _sound_of(container: InputContainer) -> AudioStream:
+def _find_sound(container: InputContainer) -> AudioStream:
     if not container.streams.audio:
         raise UndecodableAudioError("there is no sound in this file")
     best = container.streams.best("audio")
@@ -172,11 +175,11 @@ def _sound_of(container: InputContainer) -> AudioStream:
     codec = getattr(stream.codec_context, "name", "something that FFmpeg has no name for")  # then there is no context
     if codec not in CODECS:
         raise UnsupportedAudioError(f"the sound is coded as {codec}: {', '.join(CODECS)} are taken")
-    stream.codec_context.thread_count = 1  # a sandbox has one process; and a server's cores belong to everyone
+    stream.codec_context.thread_count = 1  # a sandbox has one process, and a server's cores are shared
     return stream
 
 
-def _converted(sound: Iterator[AudioFrame]) -> Iterator[NDArray[np.int16]]:
+def _convert(sound: Iterator[AudioFrame]) -> Iterator[NDArray[np.int16]]:
     resampler = Resampler()
     for frame in sound:
         yield from resampler.convert(frame)

@@ -1,6 +1,6 @@
-"""Which of the seven formats a file is in, told from its first bytes alone: names, extensions and media types lie.
+"""The detection of the seven formats from a file's first bytes alone: names, extensions and media types lie.
 
-Add a format here and nowhere else: its mark, and the demuxer that reads it. Only that demuxer is ever tried, so no file can pick a reader
+Add a format here and nowhere else: its mark, and the demuxer that reads it. Only that demuxer is ever tried, so no file can select a reader
 that follows playlists or opens other files.
 """
 
@@ -12,10 +12,10 @@ DEMUXERS: Final = {"mp3": "mp3", "flac": "flac", "wav": "wav", "m4a": "mov", "mp
 """Format -> the demuxer that reads it."""
 
 SNIFFED_BYTES: Final = 16_384
-"""As much of a file's beginning as `sniff` wants; shorter files are told by what there is."""
+"""The bytes of a file's beginning that `sniff` needs; shorter files are judged by what they have."""
 
 _FRAMES_IN_A_ROW: Final = 3
-"""MPEG frame headers that have to follow each other: two bytes alone look like one every few kilobytes of anything."""
+"""MPEG frame headers that must follow each other: two bytes alone look like one every few kilobytes of any data."""
 _ID3_HEADER: Final = 10
 
 _KBPS: Final = (32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320)
@@ -30,7 +30,7 @@ _SYNC_AND_LAYER: Final = (0xFFE6, 0xFFE2)
 
 
 def sniff(head: bytes) -> str | None:
-    """The format (a key of `DEMUXERS`) of a file that starts with `head`, its first `SNIFFED_BYTES`; None if it is none of them."""
+    """Return the format (a key of `DEMUXERS`) of a file that starts with `head`, its first `SNIFFED_BYTES`; None if it is none of them."""
     body = head[id3_size(head) :]
     if body.startswith(b"fLaC"):
         return "flac"
@@ -40,12 +40,12 @@ def sniff(head: bytes) -> str | None:
         return "opus" if body[28:36] == b"OpusHead" else "ogg"
     if body[4:8] == b"ftyp":
         return "m4a" if body[8:11] in {b"M4A", b"M4B"} else "mp4"
-    # A tag longer than the head hides what follows; nearly always that is MPEG audio, and the demuxer finds out.
+    # A tag longer than the head hides the format. Nearly always that is MPEG audio, and the demuxer finds out.
     return "mp3" if _has_frames(body) or (head.startswith(b"ID3") and not body) else None
 
 
 def id3_size(head: bytes) -> int:
-    """Bytes that an ID3v2 tag at the start takes, 0 without one."""
+    """Return the bytes of an ID3v2 tag at the start, 0 without one."""
     if len(head) < _ID3_HEADER or not head.startswith(b"ID3"):
         return 0
     footer = _ID3_HEADER if head[5] & 0x10 else 0
@@ -53,8 +53,8 @@ def id3_size(head: bytes) -> int:
 
 
 def _has_frames(body: bytes) -> bool:
-    """Whether MPEG audio frames follow each other somewhere in `body`, or fill it if it is shorter than `_FRAMES_IN_A_ROW`."""
-    # Told once: looked at anew for each byte that may begin a frame, 16 KB of them took 0.2 s of the event loop that sniffs.
+    """Return whether MPEG audio frames follow each other in `body`, or fill it if it is shorter than `_FRAMES_IN_A_ROW`."""
+    # Computed once. For each byte that may begin a frame, 16 KB of zeros took 0.2 s of the sniffing event loop.
     sound_at = len(body) - len(body.lstrip(b"\0"))
     at = body.find(b"\xff")
     while at >= 0:
@@ -68,14 +68,14 @@ def _is_row(body: bytes, at: int, *, starts_file: bool) -> bool:
     for found in range(_FRAMES_IN_A_ROW):
         length = _frame_bytes(body[at : at + 4])
         if length == 0:
-            # A file of one or two frames ends, or goes on with a tag, right behind them.
+            # A file of one or two frames ends behind them, or continues with a tag.
             return found > 0 and starts_file and (at >= len(body) or body[at : at + 3] == b"TAG")
         at += length
     return True
 
 
 def _frame_bytes(header: bytes) -> int:
-    """Length of the MPEG layer III frame with that header; 0 if it is none (layers I and II, AAC's ADTS, anything else)."""
+    """Return the length of the MPEG layer III frame with that header; 0 if it is none (layers I and II, AAC's ADTS, other data)."""
     mask, mark = _SYNC_AND_LAYER
     if len(header) < 4 or int.from_bytes(header[:2], "big") & mask != mark:  # noqa: PLR2004 - bytes of a header
         return 0

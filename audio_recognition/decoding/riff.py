@@ -1,7 +1,7 @@
-"""Where the sound of a WAV file ends, so that what stands behind it is never gone through.
+"""The end of the sound in a WAV file, so that data behind it is never read.
 
-FFmpeg's reader looks at every chunk behind the sound before it gives the first sample: 100 MB of zeros are thirteen million chunks and 12 s
-of CPU. Only as much is read here as finding the sound takes. What must not live here: whether a file is a WAV file (formats.py).
+FFmpeg's reader scans every chunk behind the sound before it returns the first sample: 100 MB of zeros are thirteen million chunks and 12 s
+of CPU. This module reads only up to the sound. Whether a file is a WAV file is decided in formats.py.
 """
 
 from __future__ import annotations
@@ -14,38 +14,38 @@ _FIRST_CHUNK: Final = 12
 _MOST_CHUNKS: Final = 1_000
 """Before the sound; files have a handful."""
 _UNKNOWN: Final = (0, 2**32 - 1)
-"""Sizes that say nothing: of a file that was still being written, or one whose size stands elsewhere (RF64)."""
+"""Sizes without information: a file that was still being written, or one whose size is elsewhere (RF64)."""
 
 
-class WithoutTail:
-    """A seekable file that seems to end at `end`; what FFmpeg asks of one."""
+class TruncatedFile:
+    """A seekable file that seems to end at `end`, with the methods that FFmpeg needs."""
 
     def __init__(self, file: BinaryIO, end: int) -> None:
-        """The file stays the caller's."""
+        """Wrap `file`, which stays the caller's."""
         self._file = file
         self._end = end
 
     def read(self, size: int) -> bytes:
-        """At most so many bytes, none behind the end."""
+        """Read at most `size` bytes, none behind the end."""
         return self._file.read(max(0, min(size, self._end - self._file.tell())))
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """To that offset; SEEK_END is where it seems to end."""
+        """Move to that offset; SEEK_END is the apparent end."""
         return self._file.seek(self._end + offset) if whence == io.SEEK_END else self._file.seek(offset, whence)
 
     def tell(self) -> int:
-        """The offset."""
+        """Return the offset."""
         return self._file.tell()
 
 
-def without_tail(file: BinaryIO) -> BinaryIO | WithoutTail:
-    """A WAV file up to the end of its sound; the file itself where nobody knows that or nothing follows. At its beginning, both."""
-    end, size = _end_of_sound(file), file.seek(0, io.SEEK_END)
+def hide_tail(file: BinaryIO) -> BinaryIO | TruncatedFile:
+    """Return a WAV file up to the end of its sound, or the file itself when the end is unknown; both at the beginning."""
+    end, size = _find_end_of_sound(file), file.seek(0, io.SEEK_END)
     file.seek(0)
-    return file if end is None or end >= size else WithoutTail(file, end)
+    return file if end is None or end >= size else TruncatedFile(file, end)
 
 
-def _end_of_sound(file: BinaryIO) -> int | None:
+def _find_end_of_sound(file: BinaryIO) -> int | None:
     at = _FIRST_CHUNK
     for _ in range(_MOST_CHUNKS):
         file.seek(at)

@@ -1,7 +1,7 @@
-"""Packets to samples: the decoded frames of an opened container, broken packets left out, and their conversion to mono int16.
+"""Packets to samples: the decoded frames of an open container without broken packets, and their conversion to mono int16.
 
-Shared by files (decoder.py) and by live streams, which open their containers themselves. FFmpeg's own resampler converts, as fpcalc does,
-so that fingerprints agree.
+Files (decoder.py) and live streams share it; streams open their containers themselves. FFmpeg's own resampler converts, as in fpcalc, so
+fingerprints agree.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from av.audio.resampler import AudioResampler
 from av.error import FFmpegError, InvalidDataError
 
 from audio_recognition.chromaprint import SAMPLE_RATE
-from audio_recognition.decoding.errors import UndecodableAudioError
+from audio_recognition.decoding.audio_errors import UndecodableAudioError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MOST_BAD_PACKETS: Final = 1000
-"""Broken packets in a row after which the rest is given up."""
+"""Broken packets in a row after which the rest is abandoned."""
 RATES: Final = range(4_000, 768_001)
-"""Samples a second that sound is taken at: a file that claims 1 Hz would grow 11025-fold."""
+"""Accepted sample rates. A file that claims 1 Hz would grow 11025-fold."""
 
 
 def frames(container: InputContainer, stream: AudioStream) -> Iterator[AudioFrame]:
-    """The frames of what is left of a stream, in order. A broken packet is left out; `MOST_BAD_PACKETS` in a row end the stream.
+    """Yield the remaining frames of a stream, in order. A broken packet is skipped; `MOST_BAD_PACKETS` in a row end the stream.
 
-    Trouble with reading (a connection that breaks) is raised as PyAV raises it.
+    Errors of reading (a broken connection) are raised as PyAV raises them.
     """
     bad = 0
     packets = container.demux(stream)
@@ -58,15 +58,15 @@ def frames(container: InputContainer, stream: AudioStream) -> Iterator[AudioFram
 
 
 class Resampler:
-    """Turns frames of any rate, channels and sample form into mono int16 at `SAMPLE_RATE`; they may change in the middle of a stream."""
+    """Converts frames of any rate, channels and sample format to mono int16 at `SAMPLE_RATE`; they may change within a stream."""
 
     def __init__(self) -> None:
-        """Take whatever the first frame is in."""
+        """Accept the form of the first frame."""
         self._form: tuple[int, str, str] | None = None
         self._resampler = _new_resampler()
 
     def convert(self, frame: AudioFrame) -> Iterator[NDArray[np.int16]]:
-        """What one more frame completes: `int16[n]` pieces."""
+        """Yield the samples that one more frame completes: `int16[n]` pieces."""
         form = (frame.sample_rate, frame.format.name, frame.layout.name)
         if form != self._form:
             if frame.sample_rate not in RATES:
@@ -76,7 +76,7 @@ class Resampler:
         yield from self._pieces(frame)
 
     def finish(self) -> Iterator[NDArray[np.int16]]:
-        """What the resampler still holds at the end."""
+        """Yield the samples that the resampler still holds at the end."""
         if self._form is not None:
             yield from self._pieces(None)
 
@@ -88,7 +88,7 @@ class Resampler:
                 raise
             raise UndecodableAudioError(f"sound in this form cannot be converted: {self._form}") from error
         for converted in pieces:
-            if converted is not None:  # what it answers to the end when there is nothing to convert
+            if converted is not None:  # the end of a resampler without pending samples gives None
                 yield converted.to_ndarray().astype(np.int16, copy=False).reshape(-1)
 
 

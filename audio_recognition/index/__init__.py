@@ -1,5 +1,5 @@
-"""The index of fingerprints: which recordings hold a given item, and the items themselves to compare with.
+"""The index of fingerprints: the recordings that hold a given item, and the items themselves for comparison.
 
-Here live its format (layout.py), how a segment of it is written (segment.py), how it is opened (index.py). What must not live here:
-fingerprinting, what makes a match (matching), when an index is built and where it is published (the pipeline).
+layout.py defines its format, segment.py writes a segment, fingerprint_index.py opens it. Fingerprinting, matching, and when an index is
+built and published (the pipeline) do not belong here.
 """

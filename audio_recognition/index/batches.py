@@ -1,4 +1,4 @@
-"""Fingerprints on their way into an index: many at once as flat columns, the shape that Arrow lists have in memory."""
+"""Batches of fingerprints on their way into an index, as flat columns: the shape of Arrow lists in memory."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from audio_recognition.index.errors import FingerprintsInvalidError
+from audio_recognition.index.index_errors import FingerprintsInvalidError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class FingerprintBatch:
     """Fingerprint i belongs to recording_ids[i] and is items[starts[i]:starts[i + 1]].
 
-    recording_ids: int64 [k], none negative; starts: int64 [k + 1]; items: uint32; seconds: uint16 [k], how long the whole audio lasts (a
+    recording_ids: int64 [k], none negative; starts: int64 [k + 1]; items: uint32; seconds: uint16 [k], the length of the whole audio (a
     fingerprint often covers only its first two minutes), 0 for unknown. A recording may have several fingerprints.
     """
 
@@ -29,7 +29,7 @@ class FingerprintBatch:
     seconds: NDArray[np.uint16]
 
     def __post_init__(self) -> None:
-        """FingerprintsInvalidError when the columns do not fit together."""
+        """Raise FingerprintsInvalidError when the columns do not fit together."""
         ids, starts = self.recording_ids, self.starts
         if len(starts) != len(ids) + 1 or starts[0] < 0 or starts[-1] > len(self.items) or (np.diff(starts) < 0).any():
             raise FingerprintsInvalidError(f"starts must be {len(ids) + 1} ascending places within {len(self.items)} items")
@@ -42,7 +42,7 @@ class FingerprintBatch:
 
     @classmethod
     def of(cls, recording_ids: Sequence[int], fingerprints: Sequence[NDArray[np.uint32]], seconds: Sequence[float] | None = None) -> Self:
-        """A batch of one array a fingerprint."""
+        """Build a batch of one array per fingerprint."""
         known = np.zeros(len(recording_ids)) if seconds is None else np.asarray(seconds)
         starts = np.zeros(len(fingerprints) + 1, dtype=np.int64)
         np.cumsum([len(one) for one in fingerprints], out=starts[1:])

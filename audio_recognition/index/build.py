@@ -1,7 +1,7 @@
-"""Builds an index of fingerprints in one segment, and writes the file that says which segments an index has.
+"""The build of an index of fingerprints in one segment, and the file that lists the segments of an index.
 
-An index is carried on by one more segment (segment.py) and new columns of ids for those that are there: nothing else in a segment ever
-changes, so the next index may hold its files as hard links. Which fingerprints are new, gone or another recording's the caller must know.
+An index grows by one more segment (segment.py) and new columns of ids for existing ones. Nothing else in a segment ever changes, so the
+next index may hold its files as hard links. The caller knows which fingerprints are new, gone or another recording's.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 
 def build_index(batches: Iterable[FingerprintBatch], folder: Path, *, partitions: int | None = None) -> None:
-    """Write the new folder `folder`: an index with one segment. Without any fingerprint it is an index that answers nothing.
+    """Write the new folder `folder`: an index with one segment. Without fingerprints it is an index that answers nothing.
 
-    The files depend on the fingerprints alone, not on their order or batches. Needs room on disk for the items once more, 4 bytes each, and
-    6 bytes a posting. `partitions`: see `write_segment`.
+    The files depend only on the fingerprints, not on their order or batches. Needs disk space for the items once more, 4 bytes each, and 6
+    bytes a posting. `partitions`: see `write_segment`.
     """
     write_segment(batches, folder / BASE, partitions=partitions)
     write_index_file(folder, [BASE])
 
 
 def write_index_file(folder: Path, segments: Sequence[str]) -> None:
-    """Say which segments an index has, oldest first. Write it last: a folder without it is no index."""
+    """List the segments of an index, oldest first. Write it last: a folder without it is no index."""
     content = {"format": FORMAT, "format_version": FORMAT_VERSION, "segments": list(segments)}
     (folder / INDEX_FILE).write_text(json.dumps(content) + "\n")

@@ -43,9 +43,9 @@ VOID = -1
 """In place of a recording id."""
 
 HASHED_BITS = (*range(1, 4), *range(5, 16), *range(17, 24), *range(25, 32))
-"""Bits of an item, counted from the lowest. The four left out, lower bits of classifiers 4, 8, 14 and 16, are those that codecs, noise and
-pace turn most often: 42 % of the items of an unaligned clip keep all others, against 37 % that keep all but the lowest four bits (which
-AcoustID leaves out)."""
+"""Bits of an item, counted from the lowest. The four omitted ones, lower bits of classifiers 4, 8, 14 and 16, are those that codecs, noise
+and pace flip most often. 42 % of the items of an unaligned clip keep all others, against 37 % that keep all but the lowest four bits
+(which AcoustID omits)."""
 HASH_BITS = len(HASHED_BITS)
 HASHED_MASK = np.uint32(sum(1 << bit for bit in HASHED_BITS))
 SAMPLE_BITS = 2
@@ -68,10 +68,10 @@ _MIX_AGAIN = np.uint32(0x6C8E94D)
 
 
 def codes(items: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """HASHED_BITS of each item, well mixed; no two values share a code."""
+    """Hash HASHED_BITS of each item; no two values share a code."""
     mixed = items & HASHED_MASK
     for below in _BELOW:
-        # Moves all bits below the one left out up by one. Cutting each run of bits out and down took five operations more, of 22.
+        # Moves all bits below the omitted one up by one. Cutting out and shifting each run took five more operations, of 22.
         mixed += mixed & below
     mixed >>= np.uint32(len(_BELOW))
     mixed ^= mixed >> _HALF
@@ -85,7 +85,7 @@ def codes(items: NDArray[np.uint32]) -> NDArray[np.uint32]:
 
 
 def is_sampled(codes_of_items: NDArray[np.uint32]) -> NDArray[np.bool_]:
-    """Which codes are posted."""
+    """Return which codes are posted."""
     chosen: NDArray[np.bool_] = (codes_of_items & np.uint32((1 << SAMPLE_BITS) - 1)) == 0
     chosen &= codes_of_items != SILENCE_CODE
     return chosen
@@ -95,12 +95,15 @@ SILENCE_CODE = codes(np.array([SILENCE_ITEM], dtype=np.uint32))[0]
 
 
 def ordinal_bits(fingerprints: int) -> int:
-    """O for a segment of so many fingerprints."""
+    """Return O for a segment of so many fingerprints."""
     return max(1, (max(1, fingerprints) - 1).bit_length())
 
 
 def bucket_bits(items: int, bits_of_ordinals: int) -> int:
-    """B for a segment of so many items: at most POSTINGS_PER_BUCKET postings a bucket on average, and tags that fit beside ordinals."""
+    """Return B for a segment of so many items.
+
+    A bucket has at most POSTINGS_PER_BUCKET postings on average, and tags fit beside ordinals.
+    """
     postings = items >> SAMPLE_BITS
     wanted = (postings // POSTINGS_PER_BUCKET).bit_length()
     return min(ADDRESS_BITS, max(wanted, bits_of_ordinals + ADDRESS_BITS - WORD_BITS, 1))

@@ -1,12 +1,12 @@
-"""Postings in the making: by part in memory, in runs on disk, then part by part in the files of a segment.
+"""The build of posting lists: by part in memory, in runs on disk, then part by part in the files of a segment.
 
-A part covers a range of addresses. Postings come by ordinal and place, and every step keeps that order where addresses are equal. So they
-are sorted by address only: by the part when they come, by the rest when a part is written. Both are sorts of 16 bits, which NumPy does by
-radix, and both of few enough to stay in the processor's cache: 7 to 10 ns a posting. Sorting whole keys took 84 ns on processors that are
-slow to compress vectors of 512 bits (Zen 4). Memory holds the postings of one run, or of some parts.
+A part covers a range of addresses. Postings arrive by ordinal and place, and every step keeps that order for equal addresses. So they are
+sorted by address only: by the part on arrival, by the rest when a part is written. Both sort 16 bits, which NumPy does by radix, and few
+enough values for the processor's cache: 7 to 10 ns a posting. Sorting whole keys took 84 ns on processors that are slow to compress vectors
+of 512 bits (Zen 4). Memory holds the postings of one run, or of some parts.
 
-On disk a posting has six bytes in two columns: the rest of its address, and its *spot*, which fingerprint of its run it is of (upper half)
-and its place in that (lower half).
+On disk a posting has six bytes in two columns: the rest of its address, and its *spot*: the number of its fingerprint in the run (upper
+half) and its place in the fingerprint (lower half).
 """
 
 from __future__ import annotations
@@ -27,30 +27,33 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 POSTINGS_AT_ONCE = 8_000_000
-"""In a run, and read of the parts: 48 MB. Where parts begin in runs takes 90 MB at 90 M recordings."""
+"""In a run, and read from the parts: 48 MB. The starts of parts in runs take 90 MB at 90 M recordings."""
 POSTINGS_PER_PART = 4_000_000
 FEWEST_TO_PART = 1 << 17
-"""Fewer postings are one part: a thousand parts of a few cost more."""
+"""Fewer postings form one part: a thousand parts of a few cost more."""
 MOST_FINGERPRINTS = 1 << 16
-"""Of a run, and added at once: what half a spot tells apart."""
+"""In a run, and added at once: the range of half a spot."""
 _RADIX_BITS = 16
 _ITEMS_AT_ONCE = 1 << 15
-"""Stay in the processor's cache while they are hashed: half the time."""
+"""They stay in the processor's cache while they are hashed, which halves the time."""
 _BYTES_AT_ONCE = 1 << 17
 
 
 class _Run(NamedTuple):
-    """Postings on disk: of the fingerprints from `first`; those of part p are number bounds[p] up to bounds[p + 1] of the run."""
+    """Postings on disk: of the fingerprints from `first`; part p has numbers bounds[p] up to bounds[p + 1] of the run."""
 
     first: int
     bounds: NDArray[np.uint32]
 
 
 class Postings:
-    """Postings of one segment. What waits for the next run is (bounds, rests, spots): column[bounds[p]:bounds[p + 1]] is of part p."""
+    """The postings of one segment.
+
+    Those waiting for the next run are (bounds, rests, spots); column[bounds[p]:bounds[p + 1]] is of part p.
+    """
 
     def __init__(self, folder: Path, *, bits_of_ordinals: int, bits_of_parts: int) -> None:
-        """`folder` is for the runs: whoever made this deletes it. `bits_of_parts`: at most 16."""
+        """Use `folder` for the runs; the caller deletes it. `bits_of_parts`: at most 16."""
         self._files = (folder / "rests", folder / "spots")
         self._ordinal_bits = bits_of_ordinals
         self._rest_bits = ADDRESS_BITS - bits_of_parts
@@ -65,15 +68,15 @@ class Postings:
         self.count = 0
 
     def add(self, first_ordinal: int, lengths: NDArray[np.int64], items: NDArray[np.uint32]) -> None:
-        """Post fingerprints of consecutive ordinals, which follow those of the call before; MOST_FINGERPRINTS at most."""
+        """Add fingerprints of consecutive ordinals that follow those of the last call; at most MOST_FINGERPRINTS."""
         if first_ordinal + len(lengths) - self._first > MOST_FINGERPRINTS:
             self._write_run(first_ordinal)
-        at, hashed = _sampled(items)
+        at, hashed = _select_sampled(items)
         starts = np.cumsum(lengths) - lengths
         numbers = np.arange(first_ordinal - self._first, first_ordinal - self._first + len(lengths))
         spots = np.repeat(((numbers << PLACE_BITS) - starts).astype(np.uint32), np.diff(np.searchsorted(at, starts), append=len(at)))
         spots += at.astype(np.uint32)
-        spots, hashed = _without_repeats(spots, hashed)
+        spots, hashed = _drop_repeats(spots, hashed)
         addresses = hashed >> np.uint32(SAMPLE_BITS)
         parts = (addresses >> np.uint32(self._rest_bits)).astype(np.uint16)
         addresses &= np.uint32((1 << self._rest_bits) - 1)
@@ -87,11 +90,11 @@ class Postings:
             self._write_run(first_ordinal + len(lengths))
 
     def _write_run(self, next_first: int) -> None:
-        """Put what waits on disk, as one run; the next one begins at ordinal `next_first`."""
+        """Write the waiting postings to disk as one run; the next one begins at ordinal `next_first`."""
         bounds = [bounds for bounds, _, _ in self._waiting]
         for file, column in zip(self._files, list(zip(*self._waiting, strict=True))[1:], strict=True):
             with file.open("ab", buffering=_BYTES_AT_ONCE) as out:
-                out.writelines(_by_part(bounds, column))
+                out.writelines(_iterate_by_part(bounds, column))
         self._runs.append(_Run(self._first, np.sum(bounds, axis=0).astype(np.uint32)))
         self._first = next_first
         self._waiting.clear()
@@ -118,11 +121,11 @@ class Postings:
             starts.append(np.array([words.length]))
 
     def _columns_of_parts(self) -> Iterator[tuple[NDArray[Any], NDArray[np.uint32], NDArray[np.uint16]]]:
-        """Rests, ordinals and places of each part, by ordinal and place."""
+        """Yield rests, ordinals and places of each part, by ordinal and place."""
         firsts = np.array([run.first for run in self._runs], dtype=np.uint32)
         starts = np.cumsum([0, *(int(run.bounds[-1]) for run in self._runs)]).tolist()
         with self._files[0].open("rb", buffering=0) as rests, self._files[1].open("rb", buffering=0) as spots:
-            for first, last in _groups(np.sum([run.bounds for run in self._runs], axis=0, dtype=np.int64)):
+            for first, last in _group_parts(np.sum([run.bounds for run in self._runs], axis=0, dtype=np.int64)):
                 bounds = [run.bounds[first : last + 1].astype(np.int64) for run in self._runs]
                 read_rests, read_spots = (
                     [_read(file, dtype, start + mine[0], start + mine[-1]) for start, mine in zip(starts, bounds, strict=False)]
@@ -130,7 +133,9 @@ class Postings:
                 )
                 bounds = [mine - mine[0] for mine in bounds]
                 counts = np.diff(bounds, axis=1).T
-                for of_runs, of_rests, of_spots in zip(counts, _by_part(bounds, read_rests), _by_part(bounds, read_spots), strict=True):
+                for of_runs, of_rests, of_spots in zip(
+                    counts, _iterate_by_part(bounds, read_rests), _iterate_by_part(bounds, read_spots), strict=True
+                ):
                     here = np.frombuffer(of_spots, np.uint32)
                     ordinals = np.repeat(firsts, of_runs)
                     ordinals += here >> np.uint32(PLACE_BITS)
@@ -142,18 +147,18 @@ def _read(file: FileIO, dtype: np.dtype[Any], start: int, end: int) -> NDArray[A
     return np.fromfile(file, dtype=dtype, count=end - start)
 
 
-def _by_part(bounds: Sequence[NDArray[np.int64]], columns: Sequence[NDArray[Any]]) -> Iterator[bytes]:
-    """For each part what the columns hold of it, in their order: of column i what lies between bounds[i][part] and bounds[i][part + 1]."""
+def _iterate_by_part(bounds: Sequence[NDArray[np.int64]], columns: Sequence[NDArray[Any]]) -> Iterator[bytes]:
+    """Yield each part's values of the columns, in their order: of column i those between bounds[i][part] and bounds[i][part + 1]."""
     pieces = []
     for places, column in zip(bounds, columns, strict=True):
         ends = places.tolist()
-        # Cut as they are asked for: a list of them all, sixty thousand, keeps the garbage collector busy for longer than all else here.
+        # Cut lazily: a list of all sixty thousand pieces costs the garbage collector more than everything else here.
         pieces.append(map(column.data.__getitem__, map(slice, ends, ends[1:])))
     return map(b"".join, zip(*pieces, strict=True))
 
 
-def _groups(bounds: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-    """Ranges of parts that hold at most POSTINGS_AT_ONCE together; a part that holds more is a range of its own."""
+def _group_parts(bounds: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+    """Yield ranges of parts that hold at most POSTINGS_AT_ONCE together; a larger part is a range of its own."""
     first, parts = 0, len(bounds) - 1
     while first < parts:
         last = max(first + 1, int(np.searchsorted(bounds, bounds[first] + POSTINGS_AT_ONCE, side="right")) - 1)
@@ -161,8 +166,8 @@ def _groups(bounds: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
         first = last
 
 
-def _sampled(items: NDArray[np.uint32]) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
-    """Where the sampled items stand, and their codes."""
+def _select_sampled(items: NDArray[np.uint32]) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
+    """Return the positions of the sampled items, and their codes."""
     at, hashed = [np.zeros(0, np.int64)], [np.zeros(0, np.uint32)]
     for start in range(0, len(items), _ITEMS_AT_ONCE):
         piece = codes(items[start : start + _ITEMS_AT_ONCE])
@@ -173,15 +178,15 @@ def _sampled(items: NDArray[np.uint32]) -> tuple[NDArray[np.int64], NDArray[np.u
     return np.concatenate(at), np.concatenate(hashed)
 
 
-def _without_repeats(spots: NDArray[np.uint32], hashed: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-    """Without items that are equal to the one before them in their fingerprint: that one is sampled because this one is."""
+def _drop_repeats(spots: NDArray[np.uint32], hashed: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+    """Drop items equal to the one before them in their fingerprint: that one is sampled because this one is."""
     equal = np.flatnonzero(hashed[1:] == hashed[:-1]) + 1
     follow = equal[(spots[equal] - spots[equal - 1] == 1) & (spots[equal] & ((1 << PLACE_BITS) - 1) != 0)]
     return np.delete(spots, follow), np.delete(hashed, follow)
 
 
 def part_bits(items: int, bits_of_buckets: int) -> int:
-    """How many parts, as a power of two: POSTINGS_PER_PART on average, sorted by radix, a bucket lies in one part."""
+    """Return the number of parts as a power of two: POSTINGS_PER_PART on average, sorted by radix, with a bucket inside one part."""
     postings = items >> SAMPLE_BITS
     wanted = 0 if postings < FEWEST_TO_PART else max((postings // POSTINGS_PER_PART).bit_length(), ADDRESS_BITS - _RADIX_BITS)
     return min(bits_of_buckets, wanted)

@@ -1,4 +1,4 @@
-"""Writes one segment of an index; the format is that of layout.py."""
+"""The writer of one segment of an index; layout.py defines the format."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from audio_recognition.index.batches import FingerprintBatch
 
 ITEMS_PER_BLOCK = 1 << 19
-"""Read and posted at once: 2 MB, so that what is made of it stays in the processor's cache and its memory is used again and again."""
+"""Items read and posted at once: 2 MB, so the results stay in the processor's cache and its memory is reused."""
 
 
 def write_segment(batches: Iterable[FingerprintBatch], folder: Path, *, partitions: int | None = None) -> NDArray[np.int64]:
-    """Write the new folder `folder`; returns the recording ids of the ordinals.
+    """Write the new folder `folder`. Return the recording ids of the ordinals.
 
-    `partitions` is how many parts are sorted apart, rounded up to a power of two; the files are the same for any number.
+    `partitions` is the number of parts sorted separately, rounded up to a power of two; the files are the same for any number.
     """
     folder.mkdir(parents=True)
     work = folder / ".parts"
@@ -60,7 +60,7 @@ def write_segment(batches: Iterable[FingerprintBatch], folder: Path, *, partitio
 
 
 def _write_store(spool: Spool, folder: Path, postings: Postings) -> int:
-    """Write the store; everything read is posted on the way. Returns the number of items stored."""
+    """Write the store and post everything read on the way. Return the number of stored items."""
     stored_lengths = -(-spool.lengths // STORE_STRIDE)
     stored = int(stored_lengths.sum())
     with ArrayWriter(folder / "store_starts.npy", choose_unsigned(stored)) as starts:
@@ -69,12 +69,12 @@ def _write_store(spool: Spool, folder: Path, postings: Postings) -> int:
     with ArrayWriter(folder / "store.npy", np.uint32) as store:
         for first, lengths, items in spool.blocks(ITEMS_PER_BLOCK, MOST_FINGERPRINTS):
             postings.add(first, lengths, items)
-            store.append(_stored(lengths, items))
+            store.append(_select_stored(lengths, items))
     return stored
 
 
-def _stored(lengths: NDArray[np.int64], items: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Every STORE_STRIDEth item of each fingerprint."""
+def _select_stored(lengths: NDArray[np.int64], items: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """Return every STORE_STRIDEth item of each fingerprint."""
     if not (lengths % STORE_STRIDE).any():
         every: NDArray[np.uint32] = items[::STORE_STRIDE]
         return every

@@ -1,6 +1,6 @@
-"""Fingerprints as they come, put aside on disk, so that they can be read again in the order of an index.
+"""Incoming fingerprints, stored on disk so that they can be read again in the order of an index.
 
-Ids and places are held in memory (26 bytes a fingerprint), items never are.
+Ids and places are in memory (26 bytes a fingerprint), items never are.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 
 ITEM_BYTES = 4
 ITEMS_PER_STRIPE = 1 << 24
-"""64 MB. A stripe is deleted when all of it has been read: what is written next takes its pages in memory, and less is on disk at once."""
+"""64 MB. A stripe is deleted when it has been read: later writes reuse its pages in memory, and less is on disk at once."""
 _ITEMS_AT_ONCE = 1 << 15
-"""128 kB to a write. Tens of MB to a write took pages that the system had not used for long, at up to six times the cost of others."""
+"""128 kB per write. Writes of tens of MB took pages that the system had not used for long, at up to six times the cost."""
 
 
 class Spool:
-    """All fingerprints of some batches, in the order of ordinals: by recording id, then by items; no empty one, none twice."""
+    """All fingerprints of some batches, in the order of ordinals: by recording id, then by items; no empty ones, no duplicates."""
 
     def __init__(self, batches: Iterable[FingerprintBatch], folder: Path) -> None:
-        """Stripes are written into `folder`: whoever made the spool deletes what is left of them."""
+        """Write stripes into `folder`; the caller deletes what is left of them."""
         ids, starts, lengths = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
         seconds = [np.zeros(0, np.uint16)]
         at = 0
@@ -71,9 +71,9 @@ class Spool:
         return order[~is_repeat]
 
     def blocks(self, items: int, fingerprints: int) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.uint32]]]:
-        """(first ordinal, lengths, items one after the other) of runs of fingerprints that hold about so many items together.
+        """Yield (first ordinal, lengths, items one after the other) of runs of fingerprints with about so many items together.
 
-        No more than so many `fingerprints` at once. What has been given is deleted from disk: there is no second time.
+        Each has at most `fingerprints`. Blocks are deleted from disk when they were read, so this works once.
         """
         first, deleted = 0, 0
         ends = np.cumsum(self.lengths)
@@ -88,7 +88,7 @@ class Spool:
                 deleted = stripe + 1
 
     def _needed_until(self) -> NDArray[np.int64]:
-        """For each stripe the ordinal from which on neither it nor any before it is read."""
+        """Return for each stripe the ordinal from which neither it nor any before it is read."""
         stripes = self._starts // ITEMS_PER_STRIPE
         needed = np.zeros(int(stripes.max(initial=-1)) + 1, dtype=np.int64)
         np.maximum.at(needed, stripes, np.arange(1, len(stripes) + 1))
@@ -98,7 +98,7 @@ class Spool:
         return self._folder / f"items-{number:06d}"
 
     def _write(self, at: int, items: NDArray[np.uint32]) -> None:
-        """Put down items, the first of which is number `at` of all."""
+        """Write items, the first of which is number `at` of all."""
         while len(items):
             stripe, before = divmod(at, ITEMS_PER_STRIPE)
             piece = items[: ITEMS_PER_STRIPE - before]
@@ -108,7 +108,7 @@ class Spool:
             items, at = items[len(piece) :], at + len(piece)
 
     def _read(self, rows: slice) -> NDArray[np.uint32]:
-        # Not by memory map: pages of it would count as the program's memory, and cost more to map than to read.
+        # Not by memory map: its pages would count as the program's memory, and mapping costs more than reading.
         items = np.empty(int(self.lengths[rows].sum()), dtype="<u4")
         for stripe, pieces in groupby(sorted(self._pieces(rows)), key=itemgetter(0)):
             with self._stripe(stripe).open("rb", buffering=0) as file:
@@ -117,7 +117,7 @@ class Spool:
         return items
 
     def _pieces(self, rows: slice) -> Iterator[tuple[int, int, int, int]]:
-        """What is read for some rows: stripe, first item in it, number of items, where they go."""
+        """Yield the pieces of some rows: stripe, first item in it, number of items, target position."""
         starts, ends = self._starts[rows], self._starts[rows] + self.lengths[rows]
         breaks = np.flatnonzero(starts[1:] != ends[:-1])
         to = 0
@@ -130,5 +130,5 @@ class Spool:
                 at, to = at + count, to + count
 
     def __len__(self) -> int:
-        """Number of fingerprints."""
+        """Return the number of fingerprints."""
         return len(self.recording_ids)

@@ -1,10 +1,10 @@
-"""The asker's end of the matcher's socket: connects when there is something to ask, and anew after the matcher was gone.
+"""The client of the matcher's socket. It connects for the first question, and again after the matcher was gone.
 
-    client = MatcherClient("/run/matcher.sock")
-    answer = await client.match(fingerprints, duration_seconds=180)    # several at once share one connection
-    answer = client.match_now(fingerprints)                            # blocking, a connection of its own
+  client = MatcherClient("/run/matcher.sock")
+  answer = await client.match(fingerprints, duration_seconds=180)    # several at once share one connection
+  answer = client.match_now(fingerprints)                            # blocking, a connection of its own
 
-What must not live here: waiting and asking again: whoever asks knows whether it is worth it.
+Waiting and retrying do not belong here: the caller knows whether they are worth it.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ import socket
 import threading
 from typing import TYPE_CHECKING
 
-from audio_recognition.matcher_process.errors import MatcherBusyError, MatcherDownError, MatcherFailedError
 from audio_recognition.matcher_process.frames import (
     LENGTH_BYTES,
     FrameError,
+    MatcherReply,
     Question,
-    Told,
     Trouble,
-    framed,
-    length_of,
-    packed,
-    told_of,
+    decode_reply,
+    frame_message,
+    pack_fingerprints,
+    read_length,
 )
+from audio_recognition.matcher_process.matcher_errors import MatcherBusyError, MatcherDownError, MatcherFailedError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,15 +39,15 @@ if TYPE_CHECKING:
 PATIENCE_SECONDS = 5.0
 """For one question, in the queue and matched; a match takes milliseconds."""
 RETRY_WHEN_DOWN = 2
-"""Seconds; a matcher that died is started anew after half a second or more."""
+"""Seconds; a dead matcher is restarted after half a second or more."""
 MOST_RESULTS = 5
 
 
 class MatcherClient:
-    """Questions to one matcher. `match` for one event loop, `match_now` for any thread; all may be used at once."""
+    """Questions to one matcher. `match` is for one event loop, `match_now` for any thread; all may be used at once."""
 
     def __init__(self, socket_path: str, *, patience_seconds: float = PATIENCE_SECONDS) -> None:
-        """Connects to nothing yet. `patience_seconds` is how long each question may take."""
+        """Store the path without connecting. `patience_seconds` is how long each question may take."""
         self._path = socket_path
         self._patience = patience_seconds
         self._numbers = itertools.count(1)
@@ -59,72 +59,72 @@ class MatcherClient:
     async def match(
         self, fingerprints: Sequence[NDArray[np.uint32]], *, duration_seconds: int | None = None, limit: int = MOST_RESULTS
     ) -> Answer:
-        """As `Matcher.match`; MatcherBusyError, MatcherDownError, MatcherFailedError."""
+        """Match as `Matcher.match` does; MatcherBusyError, MatcherDownError, MatcherFailedError."""
         question = self._question(fingerprints, duration_seconds, limit)
         is_fresh = self._link is None or self._link.is_gone
         try:
             async with asyncio.timeout(self._patience):
                 try:
-                    return _answer(await (await self._linked()).ask(question))
+                    return _read_answer(await (await self._connect()).ask(question))
                 except (OSError, FrameError) as error:
                     if is_fresh:
-                        raise _down(self._path, error) from error
-                # The matcher was started anew since the last question, or died of this one: matching is repeatable.
+                        raise _down_error(self._path, error) from error
+                # The matcher was restarted since the last question, or died of this one. Matching is repeatable.
                 try:
-                    return _answer(await (await self._linked()).ask(question))
+                    return _read_answer(await (await self._connect()).ask(question))
                 except (OSError, FrameError) as error:
-                    raise _down(self._path, error) from error
+                    raise _down_error(self._path, error) from error
         except TimeoutError:
-            raise _too_late(self._patience) from None
+            raise _timeout_error(self._patience) from None
 
     def match_now(
         self, fingerprints: Sequence[NDArray[np.uint32]], *, duration_seconds: int | None = None, limit: int = MOST_RESULTS
     ) -> Answer:
-        """As `match`, blocking; one question at a time."""
-        frame = framed(self._question(fingerprints, duration_seconds, limit))
+        """Match as `match` does, blocking; one question at a time."""
+        frame = frame_message(self._question(fingerprints, duration_seconds, limit))
         with self._asking:
             is_fresh = self._line is None
             try:
-                return _answer(self._exchanged(frame))
+                return _read_answer(self._exchange(frame))
             except TimeoutError:
                 self._hang_up()
-                raise _too_late(self._patience) from None
+                raise _timeout_error(self._patience) from None
             except (OSError, FrameError) as error:
                 self._hang_up()
                 if is_fresh:
-                    raise _down(self._path, error) from error
+                    raise _down_error(self._path, error) from error
             try:
-                return _answer(self._exchanged(frame))
+                return _read_answer(self._exchange(frame))
             except (OSError, FrameError) as error:
                 self._hang_up()
-                raise _down(self._path, error) from error
+                raise _down_error(self._path, error) from error
 
     async def close(self) -> None:
-        """End the connection of `match`; its questions under way fail."""
+        """Close the connection of `match`; its pending questions fail."""
         if self._link is not None:
             await self._link.close()
 
     def close_now(self) -> None:
-        """End the connection of `match_now`."""
+        """Close the connection of `match_now`."""
         with self._asking:
             self._hang_up()
 
     def _question(self, fingerprints: Sequence[NDArray[np.uint32]], duration_seconds: int | None, limit: int) -> Question:
-        return Question(next(self._numbers), packed(fingerprints), duration_seconds, limit, self._patience)
+        return Question(next(self._numbers), pack_fingerprints(fingerprints), duration_seconds, limit, self._patience)
 
-    async def _linked(self) -> _Link:
+    async def _connect(self) -> _Link:
         async with self._linking:
             if self._link is None or self._link.is_gone:
                 self._link = _Link(*await asyncio.open_unix_connection(self._path))
             return self._link
 
-    def _exchanged(self, frame: bytes) -> Told:
+    def _exchange(self, frame: bytes) -> MatcherReply:
         if self._line is None:
             self._line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             self._line.settimeout(self._patience)
             self._line.connect(self._path)
         self._line.sendall(frame)
-        return told_of(_received(self._line, length_of(_received(self._line, LENGTH_BYTES))))
+        return decode_reply(_receive(self._line, read_length(_receive(self._line, LENGTH_BYTES))))
 
     def _hang_up(self) -> None:
         if self._line is not None:
@@ -133,20 +133,20 @@ class MatcherClient:
 
 
 class _Link:
-    """One connection of an event loop, and the questions under way on it."""
+    """One connection of an event loop, and its pending questions."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
         self._writer = writer
-        self._under_way: dict[int, asyncio.Future[Told]] = {}
+        self._under_way: dict[int, asyncio.Future[MatcherReply]] = {}
         self._listening = asyncio.create_task(self._listen())
         self.is_gone = False
 
-    async def ask(self, question: Question) -> Told:
-        answer: asyncio.Future[Told] = asyncio.get_running_loop().create_future()
+    async def ask(self, question: Question) -> MatcherReply:
+        answer: asyncio.Future[MatcherReply] = asyncio.get_running_loop().create_future()
         self._under_way[question.number] = answer
         try:
-            self._writer.write(framed(question))
+            self._writer.write(frame_message(question))
             return await answer
         finally:
             self._under_way.pop(question.number, None)
@@ -159,8 +159,8 @@ class _Link:
         reason: Exception = ConnectionResetError("the matcher closed the connection")
         try:
             while True:
-                length = length_of(await self._reader.readexactly(LENGTH_BYTES))
-                told = told_of(await self._reader.readexactly(length))
+                length = read_length(await self._reader.readexactly(LENGTH_BYTES))
+                told = decode_reply(await self._reader.readexactly(length))
                 waiting = self._under_way.get(told.number)
                 if waiting is not None and not waiting.done():
                     waiting.set_result(told)
@@ -176,7 +176,7 @@ class _Link:
                     waiting.set_exception(reason)
 
 
-def _received(line: socket.socket, count: int) -> bytes:
+def _receive(line: socket.socket, count: int) -> bytes:
     parts = bytearray()
     while len(parts) < count:
         part = line.recv(count - len(parts))
@@ -186,7 +186,7 @@ def _received(line: socket.socket, count: int) -> bytes:
     return bytes(parts)
 
 
-def _answer(told: Told) -> Answer:
+def _read_answer(told: MatcherReply) -> Answer:
     if told.answer is not None:
         return told.answer
     if told.trouble is Trouble.BUSY:
@@ -196,9 +196,9 @@ def _answer(told: Told) -> Answer:
     raise MatcherFailedError("the matcher could not match this fingerprint; its log tells why")
 
 
-def _too_late(seconds: float) -> MatcherBusyError:
+def _timeout_error(seconds: float) -> MatcherBusyError:
     return MatcherBusyError(f"the matcher did not answer within {seconds:g} s", 1)
 
 
-def _down(path: str, error: Exception) -> MatcherDownError:
+def _down_error(path: str, error: Exception) -> MatcherDownError:
     return MatcherDownError(f"the matcher does not answer on {path}: {str(error) or type(error).__name__}", RETRY_WHEN_DOWN)

@@ -1,11 +1,11 @@
-"""What goes over the matcher's socket: frames of 4 bytes length (unsigned, little-endian) and so many bytes of MessagePack.
+"""The frames on the matcher's socket: 4 bytes length (unsigned, little-endian), then that many bytes of MessagePack.
 
-    question   [number, fingerprints, duration_seconds | nil, limit, patience_seconds]
-    told       [number, answer | nil, trouble | nil, retry_after]
+  question   [number, fingerprints, duration_seconds | nil, limit, patience_seconds]
+  reply      [number, answer | nil, trouble | nil, retry_after]
 
-`number` is the asker's, given back with the answer, so that several questions may be under way on one connection. `fingerprints` holds per
+`number` is the client's and is returned with the answer, so one connection may have several pending questions. `fingerprints` holds per
 phase the items as 4-byte little-endian integers in one byte string. `answer` is `matching.Answer` as a map. `trouble` is one of Trouble;
-`retry_after` whole seconds. Both ends come from the same release: the form carries no version. What must not live here: sockets.
+`retry_after` is in whole seconds. Both ends belong to the same release, so frames carry no version. Sockets do not belong here.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 LENGTH_BYTES = 4
 LONGEST_FRAME = 2**20
-"""Bytes. Four phases of an hour of audio fit in half of it; more is no question of ours."""
+"""Bytes. Four phases of an hour of audio need half of it; we send nothing longer."""
 _ITEM = np.dtype("<u4")
 
 
@@ -38,7 +38,7 @@ class Trouble(StrEnum):
 
 
 class Question(msgspec.Struct, array_like=True, frozen=True):
-    """One piece of audio to be named; see `Matcher.match`. It is given up when its turn has not come after `patience_seconds`."""
+    """One piece of audio to recognise; see `Matcher.match`. It is dropped when it waits longer than `patience_seconds`."""
 
     number: int
     fingerprints: tuple[bytes, ...]
@@ -47,12 +47,12 @@ class Question(msgspec.Struct, array_like=True, frozen=True):
     patience_seconds: float
 
     def arrays(self) -> list[NDArray[np.uint32]]:
-        """The fingerprints, uint32, one a phase. ValueError when the bytes are no whole items."""
+        """Return the fingerprints, uint32, one per phase. ValueError when the bytes are no whole items."""
         return [np.frombuffer(one, _ITEM) for one in self.fingerprints]
 
 
-class Told(msgspec.Struct, array_like=True, frozen=True):
-    """What the matcher says to a question: an answer or a trouble."""
+class MatcherReply(msgspec.Struct, array_like=True, frozen=True):
+    """The reply to a question: an answer or a trouble."""
 
     number: int
     answer: Answer | None = None
@@ -61,38 +61,38 @@ class Told(msgspec.Struct, array_like=True, frozen=True):
 
 
 class FrameError(Exception):
-    """What came is no frame of ours: the connection is of no use any more."""
+    """The received bytes are no frame of ours: the connection is unusable."""
 
 
-def packed(fingerprints: Sequence[NDArray[np.uint32]]) -> tuple[bytes, ...]:
-    """Fingerprints as a question carries them."""
+def pack_fingerprints(fingerprints: Sequence[NDArray[np.uint32]]) -> tuple[bytes, ...]:
+    """Encode fingerprints for a question."""
     return tuple(np.ascontiguousarray(one, _ITEM).tobytes() for one in fingerprints)
 
 
-def framed(message: Question | Told) -> bytes:
-    """A message with its length before it."""
+def frame_message(message: Question | MatcherReply) -> bytes:
+    """Encode a message with its length before it."""
     body = msgspec.msgpack.encode(message)
     return len(body).to_bytes(LENGTH_BYTES, "little") + body
 
 
-def length_of(head: bytes) -> int:
-    """The bytes of the body that follows; FrameError when nobody of us sends so many."""
+def read_length(head: bytes) -> int:
+    """Return the length of the body that follows; FrameError when none of our senders sends so many bytes."""
     length = int.from_bytes(head, "little")
     if length > LONGEST_FRAME:
         raise FrameError(f"a frame of {length} bytes was announced, {LONGEST_FRAME} are the most")
     return length
 
 
-def question_of(body: bytes) -> Question:
-    """Decoded; FrameError when it is none."""
+def decode_question(body: bytes) -> Question:
+    """Decode a question; FrameError when it is none."""
     try:
         return _QUESTION.decode(body)
     except msgspec.MsgspecError as error:
         raise FrameError(f"no question: {error}") from error
 
 
-def told_of(body: bytes) -> Told:
-    """Decoded; FrameError when it is none."""
+def decode_reply(body: bytes) -> MatcherReply:
+    """Decode a reply; FrameError when it is none."""
     try:
         return _TOLD.decode(body)
     except msgspec.MsgspecError as error:
@@ -100,4 +100,4 @@ def told_of(body: bytes) -> Told:
 
 
 _QUESTION = msgspec.msgpack.Decoder(Question)
-_TOLD = msgspec.msgpack.Decoder(Told)
+_TOLD = msgspec.msgpack.Decoder(MatcherReply)

@@ -1,17 +1,17 @@
-"""The index that is asked: that of the live snapshot, followed as the catalog is (catalog_store/live.py).
+"""The index of the live snapshot, followed like the catalog (catalog_store/live_snapshot.py).
 
-What must not live here: the format of an index (index/layout.py).
+The format of an index belongs in index/layout.py.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from audio_recognition.index.errors import IndexInvalidError
-from audio_recognition.index.index import Index
+from audio_recognition.index.fingerprint_index import Index
+from audio_recognition.index.index_errors import IndexInvalidError
 from audio_recognition.matching import Matcher
 from catalog_store.errors import NoSnapshotError, SnapshotInvalidError
-from catalog_store.live import LiveSnapshot
+from catalog_store.live_snapshot import LiveSnapshot
 from catalog_store.snapshot import RECOGNITION_FOLDER, SERVING_FOLDER
 
 if TYPE_CHECKING:
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 
 class OpenIndex:
-    """The index of one snapshot, opened."""
+    """The open index of one snapshot."""
 
     def __init__(self, snapshot: Path) -> None:
-        """`snapshot` is its folder. SnapshotInvalidError when it has no whole index."""
+        """Open the index of the folder `snapshot`; SnapshotInvalidError when it has no whole index."""
         try:
             index = Index.open(snapshot / SERVING_FOLDER / RECOGNITION_FOLDER)
         except IndexInvalidError as error:
@@ -34,12 +34,12 @@ class OpenIndex:
         self._matcher: Matcher | None = Matcher(index)
 
     def answer(self, question: Question) -> Answer:
-        """Match; from one thread at a time."""
-        assert self._matcher is not None  # noqa: S101 - whoever holds it keeps it open
+        """Match a question; from one thread at a time."""
+        assert self._matcher is not None  # noqa: S101 - its holder keeps it open
         return self._matcher.match(question.arrays(), duration_seconds=question.duration_seconds, limit=question.limit)
 
     def close(self) -> None:
-        """Give the memory maps back: they go with the last reference to them."""
+        """Drop the memory maps; they close with their last reference."""
         self._matcher = None
 
 
@@ -47,9 +47,9 @@ class LiveIndex(LiveSnapshot[OpenIndex]):
     """Hands out the open index; NoSnapshotError while there is none."""
 
     def __init__(self, root: Path, *, verify_contents: bool = True, look_seconds: float = 1.0, last_served: Path | None = None) -> None:
-        """`root` is a catalog root or a snapshot's folder. With `verify_contents` a new index is read through first (a second per GB).
+        """`root` is a catalog root or a snapshot's folder. With `verify_contents` a new index is read first (a second per GB).
 
-        But for the one that is live at the start: a matcher that died must be back at once, and that index was in use before.
+        The index that is live at the start is not read: a matcher that died must be back at once, and that index was in use before.
         `last_served`: see LiveSnapshot.
         """
         super().__init__(
@@ -57,7 +57,7 @@ class LiveIndex(LiveSnapshot[OpenIndex]):
             OpenIndex,
             what="recognition index",
             contents=f"{SERVING_FOLDER}/{RECOGNITION_FOLDER}" if verify_contents else False,
-            reads_first=False,
+            verifies_first=False,
             absent=_absent,
             look_seconds=look_seconds,
             last_served=last_served,
@@ -65,7 +65,7 @@ class LiveIndex(LiveSnapshot[OpenIndex]):
 
     @property
     def recordings(self) -> int:
-        """Fingerprints that can be found; 0 while no index is open."""
+        """Fingerprints in the open index; 0 while none is open."""
         live = self._open
         return 0 if live is None else live.opened.recordings
 

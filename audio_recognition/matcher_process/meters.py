@@ -14,10 +14,10 @@ _CONFIDENCES = (0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.0)
 
 
 class Meters:
-    """Of one process; to be used by its event loop."""
+    """The metrics of one process, used by its event loop only."""
 
     def __init__(self) -> None:
-        """All at nought."""
+        """Create all metrics at zero."""
         self._registry = registry = CollectorRegistry()
         self.questions = Counter(
             "matcher_questions", "Questions, by what became of them: matched, a reason, or a trouble", ["outcome"], registry=registry
@@ -34,5 +34,5 @@ class Meters:
         )
 
     def write(self, file: Path) -> None:
-        """All of them in Prometheus' text form, whole or not at all."""
+        """Write all metrics in Prometheus' text form, atomically."""
         write_to_textfile(str(file), self._registry)

@@ -1,6 +1,6 @@
-"""The matcher process: one socket, one lock, the signals that end it, its metrics written down every second.
+"""The matcher process: one socket, one lock, the signals that end it, its metrics written every second.
 
-What must not live here: answering (service.py), options of the command (audio_recognition/__main__.py).
+Answering belongs in service.py, options of the command in audio_recognition/__main__.py.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ WRITE_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class MatcherOptions:
-    """How a matcher is run."""
+    """The options of a matcher."""
 
     catalog: Path
     """Catalog root, or a snapshot's folder."""
@@ -42,13 +42,13 @@ class MatcherOptions:
 
 
 class SocketTakenError(Exception):
-    """Another matcher listens there."""
+    """Another matcher listens on the socket."""
 
 
 def run_matcher(options: MatcherOptions) -> None:
-    """Serve until SIGTERM or SIGINT. SocketTakenError, OSError when the socket cannot be made."""
+    """Serve until SIGTERM or SIGINT. SocketTakenError; OSError when the socket cannot be created."""
     os.umask(0o077)  # the socket is for this user's processes
-    with _alone(options.socket):
+    with _lock_socket(options.socket):
         asyncio.run(_serve(options))
     log.info("matcher stopped")
 
@@ -78,7 +78,7 @@ async def _write(meters: Meters, live: LiveIndex, file: Path | None) -> None:
     while file is not None:
         meters.recordings.set(live.recordings)
         meters.refuses.set(live.refused is not None)
-        meters.behind_seconds.set(live.standing().behind_seconds)
+        meters.behind_seconds.set(live.read_status().behind_seconds)
         # A full disk must not stop the matcher.
         with suppress(OSError):
             meters.write(file)
@@ -86,8 +86,8 @@ async def _write(meters: Meters, live: LiveIndex, file: Path | None) -> None:
 
 
 @contextmanager
-def _alone(socket: Path) -> Iterator[None]:
-    """Hold the lock beside the socket: the kernel frees it with the process, so a socket left behind by a killed one may be replaced."""
+def _lock_socket(socket: Path) -> Iterator[None]:
+    """Hold the lock beside the socket. The kernel releases it with the process, so the socket of a killed matcher can be replaced."""
     with Path(f"{socket}.lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,7 +1,7 @@
-"""The matcher's end of the socket: takes questions from any number of connections, matches one after the other, answers in that order.
+"""The server of the matcher's socket. It takes questions from any number of connections and answers them in order of arrival.
 
-One thread matches; the event loop beside it reads, refuses what the queue cannot hold and drops what waited longer than its asker would.
-An asker that goes away takes its questions with it. What must not live here: what a match is, how a question is written down (frames.py).
+One thread matches. The event loop beside it reads, refuses questions beyond the queue's limit and drops those that waited longer than their
+client does. The questions of a closed connection are dropped. Matching belongs in matching, the form of a question in frames.py.
 """
 
 from __future__ import annotations
@@ -15,7 +15,15 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from audio_recognition.matcher_process.frames import LENGTH_BYTES, FrameError, Told, Trouble, framed, length_of, question_of
+from audio_recognition.matcher_process.frames import (
+    LENGTH_BYTES,
+    FrameError,
+    MatcherReply,
+    Trouble,
+    decode_question,
+    frame_message,
+    read_length,
+)
 from catalog_store.errors import NoSnapshotError
 
 if TYPE_CHECKING:
@@ -27,10 +35,10 @@ if TYPE_CHECKING:
 log = structlog.get_logger("audio_recognition")
 
 MOST_WAITING = 64
-"""Questions in the queue: some 0.3 s of work; more would only wait for their askers to give up."""
+"""Questions in the queue: some 0.3 s of work. More would only wait until their clients give up."""
 _RETRY_WITHOUT_INDEX = 5
 _LARGEST_BACKLOG = 2**20
-"""Bytes of answers that an asker left unread before it is cut off."""
+"""Bytes of unread answers after which a client is disconnected."""
 _WEIGHT_OF_LAST = 0.1
 """In the running mean of how long a match takes."""
 
@@ -43,10 +51,10 @@ class _Waiting:
 
 
 class MatcherService:
-    """Serves one socket. `run` is its life; everything happens on one event loop but matching itself."""
+    """The service of one socket, from `run`. Everything but matching itself happens on one event loop."""
 
     def __init__(self, live: LiveIndex, meters: Meters, *, most_waiting: int = MOST_WAITING) -> None:
-        """`live` is followed by its owner."""
+        """Serve from `live`, whose owner follows `current`."""
         self._live = live
         self._meters = meters
         self._most_waiting = most_waiting
@@ -58,14 +66,14 @@ class MatcherService:
         self._askers: set[asyncio.StreamWriter] = set()
 
     async def run(self, socket_path: str, stopping: asyncio.Event) -> None:
-        """Serve until `stopping` is set; what waits then is still answered."""
+        """Serve until `stopping` is set; waiting questions are still answered."""
         server = await asyncio.start_unix_server(self._listen_to, socket_path)
         worker, told = asyncio.create_task(self._work()), asyncio.create_task(stopping.wait())
         await asyncio.wait((worker, told), return_when=asyncio.FIRST_COMPLETED)
         server.close()
         self._is_stopping = True
         self._has_work.set()
-        await worker  # raises what ended it, if it was not told to stop: better a new process than one that takes questions in for nothing
+        await worker  # raises an unexpected error: a new process is better than one that accepts questions and never answers
         for asker in list(self._askers):
             asker.close()
         self._thread.shutdown()
@@ -75,11 +83,11 @@ class MatcherService:
         self._meters.connections.set(len(self._askers))
         try:
             while True:
-                length = length_of(await reader.readexactly(LENGTH_BYTES))
-                self._take(question_of(await reader.readexactly(length)), asker)
-                await asker.drain()  # who does not read answers asks no more
+                length = read_length(await reader.readexactly(LENGTH_BYTES))
+                self._take(decode_question(await reader.readexactly(length)), asker)
+                await asker.drain()  # a client that reads no answers may not ask on
         except (asyncio.IncompleteReadError, ConnectionError):
-            pass  # it went away
+            pass  # the client disconnected
         except FrameError as error:
             log.warning("a connection is closed", reason=str(error))
         finally:
@@ -91,7 +99,7 @@ class MatcherService:
 
     def _take(self, question: Question, asker: asyncio.StreamWriter) -> None:
         if len(self._queue) >= self._most_waiting:
-            self._say(asker, self._busy(question.number))
+            self._send(asker, self._busy_reply(question.number))
             return
         self._queue.append(_Waiting(question, asker, asyncio.get_running_loop().time()))
         self._meters.waiting.set(len(self._queue))
@@ -110,42 +118,42 @@ class MatcherService:
             self._meters.waiting.set(len(self._queue))
             waited = loop.time() - turn.since
             self._meters.wait_seconds.observe(waited)
-            told = self._busy(turn.question.number) if waited > turn.question.patience_seconds else await self._answer(turn.question)
-            self._say(turn.asker, told)
+            told = self._busy_reply(turn.question.number) if waited > turn.question.patience_seconds else await self._answer(turn.question)
+            self._send(turn.asker, told)
 
-    async def _answer(self, question: Question) -> Told:
+    async def _answer(self, question: Question) -> MatcherReply:
         loop = asyncio.get_running_loop()
         began = loop.time()
         try:
             answer = await loop.run_in_executor(self._thread, self._match, question)
         except NoSnapshotError:
-            return Told(question.number, trouble=Trouble.NO_INDEX, retry_after=_RETRY_WITHOUT_INDEX)
+            return MatcherReply(question.number, trouble=Trouble.NO_INDEX, retry_after=_RETRY_WITHOUT_INDEX)
         except Exception:
-            log.exception("a question could not be matched")  # one asker's trouble must not end all others'
-            return Told(question.number, trouble=Trouble.FAILED)
+            log.exception("a question could not be matched")  # an error in one question must not end the others
+            return MatcherReply(question.number, trouble=Trouble.FAILED)
         seconds = loop.time() - began
         self._mean_seconds += _WEIGHT_OF_LAST * (seconds - self._mean_seconds)
         self._meters.match_seconds.observe(seconds)
         if answer.matches:
             self._meters.confidence.observe(answer.matches[0].confidence)
-        return Told(question.number, answer)
+        return MatcherReply(question.number, answer)
 
     def _match(self, question: Question) -> Answer:
         with self._live.hold() as index:
             return index.answer(question)
 
-    def _busy(self, number: int) -> Told:
-        return Told(number, trouble=Trouble.BUSY, retry_after=max(1, math.ceil(len(self._queue) * self._mean_seconds)))
+    def _busy_reply(self, number: int) -> MatcherReply:
+        return MatcherReply(number, trouble=Trouble.BUSY, retry_after=max(1, math.ceil(len(self._queue) * self._mean_seconds)))
 
-    def _say(self, asker: asyncio.StreamWriter, told: Told) -> None:
+    def _send(self, asker: asyncio.StreamWriter, told: MatcherReply) -> None:
         self._meters.questions.labels(_outcome(told)).inc()
         if asker.transport.get_write_buffer_size() > _LARGEST_BACKLOG:
             asker.transport.abort()
         elif not asker.is_closing():
-            asker.write(framed(told))
+            asker.write(frame_message(told))
 
 
-def _outcome(told: Told) -> str:
+def _outcome(told: MatcherReply) -> str:
     if told.answer is None:
         return str(told.trouble)
     return "matched" if told.answer.matches else str(told.answer.reason)

@@ -1,7 +1,7 @@
-"""Names the recordings that a fingerprint is a piece of: look-ups in the index, comparison bit by bit, a verdict with a confidence.
+"""Recognition of the recording that contains a fingerprint: lookups in the index, comparison bit by bit, a verdict with a confidence.
 
-`Matcher` is what others use. Here live what may be asked (query.py), where it might fit (candidates.py), how well (alignment.py) and
-what that is worth (confidence.py). What must not live here: audio, processes and sockets, what a recording is.
+`Matcher` is the interface. query.py checks the query, candidates.py finds places, alignment.py compares and confidence.py rates. Audio,
+processes, sockets and the meaning of a recording do not belong here.
 """
 
 from audio_recognition.matching.answers import Answer, Match, Reason

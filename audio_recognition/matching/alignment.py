@@ -1,4 +1,4 @@
-"""How well a query fits at a place: the share of differing bits over the items that lie on each other."""
+"""The comparison of a query with a place: the share of differing bits over the overlapping items."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from audio_recognition.index.layout import STORE_STRIDE
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from audio_recognition.index.index import Segment
+    from audio_recognition.index.fingerprint_index import Segment
 
 BITS = 32
 
@@ -25,9 +25,9 @@ def compare(
     *,
     every: int = 1,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Bit error rates and overlaps (in items of the query) where item 0 of query[rows[i]] lies on item offsets[i] of ordinals[i].
+    """Return bit error rates and overlaps (in items of the query) with item 0 of query[rows[i]] on item offsets[i] of ordinals[i].
 
-    query: uint32 [phases, items]. Only one in `every` stored items is looked at. Without any overlap the rate is 1.
+    query: uint32 [phases, items]. Only one in `every` stored items is compared. Without an overlap the rate is 1.
     """
     starts = segment.store_starts[ordinals].astype(np.int64)
     stored = segment.store_starts[ordinals + 1].astype(np.int64) - starts
@@ -47,7 +47,7 @@ def compare(
 
 
 def chance(segment: Segment, query: NDArray[np.uint32], ordinal: int, offset: int) -> float:
-    """The bit error rate that two pieces with such shares of ones, bit by bit, would have by chance; query: uint32 [items]."""
+    """Return the bit error rate that unrelated pieces with such shares of ones, bit by bit, have by chance; query: uint32 [items]."""
     start = int(segment.store_starts[ordinal])
     stored = segment.store[start : int(segment.store_starts[ordinal + 1])]
     first = max(0, -(-offset // STORE_STRIDE))

@@ -1,4 +1,4 @@
-"""What a matcher answers."""
+"""The answers of a matcher."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ class Reason(StrEnum):
     TOO_SHORT = "too_short"
     """Fewer than FEWEST_ITEMS items: about eight seconds of audio."""
     SILENCE = "silence"
-    """Too much of it is digital silence."""
+    """Too large a share is digital silence."""
     LOW_DIVERSITY = "low_diversity"
-    """A drone or a tone: it is like too many things."""
+    """A drone or a tone, which resembles too many recordings."""
     NOT_FOUND = "not_found"
-    """No recording of the index is near enough."""
+    """No recording of the index is close enough."""
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """One recording that was recognised."""
+    """One recognised recording."""
 
     recording_id: int
     confidence: float
-    """1.0 every bit is equal, 0.5 the gate: what is below is not returned."""
+    """1.0 when every bit is equal, 0.5 at the gate; lower values are not returned."""
     bit_error_rate: float
     """Share of the compared bits that differ; unrelated audio has about 0.5."""
     offset_seconds: float
-    """Where in the recording the query begins; negative when the query begins before."""
+    """Where in the recording the query begins; negative when the query begins before it."""
     overlap_items: int
-    """Items of the query that lie within the recording's fingerprint."""
+    """Items of the query inside the recording's fingerprint."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """`matches` best first, several only when they can hardly be told apart; without any, the reason why."""
+    """`matches` are best first, several only when they are hard to distinguish; `reason` is set when there is none."""
 
     matches: tuple[Match, ...] = ()
     reason: Reason | None = None

@@ -1,7 +1,7 @@
-"""Where a query might fit: recordings that hold some of its items, and where in them, most items first.
+"""Candidate places of a query: recordings that hold some of its items, and where in them, most items first.
 
-There are two looks. The first looks up the items as they are, which finds nearly all audio that only went through a codec. The second
-looks up items with one bit turned: under a voice, an equaliser or at another pace few items stay whole, but many differ in one bit alone.
+There are two lookups. The first takes the items as they are, which finds nearly all audio that only went through a codec. The second takes
+items with one bit flipped: under a voice, an equaliser or at another pace few items stay whole, but many differ in only one bit.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from audio_recognition.index.layout import HASH_BITS, HASHED_BITS, SAMPLE_BITS, 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from audio_recognition.index.index import Segment
+    from audio_recognition.index.fingerprint_index import Segment
 
 MOST_CANDIDATES = 768
-"""Compared in a look; those with the fewest items in common fall away."""
+"""Compared per lookup; those with the fewest common items are dropped."""
 FEWEST_VOTES = 2
-"""For a place to be compared when not all can be."""
-MOST_TURNED = 2112
-"""Items with a turned bit looked up in the second look."""
+"""The least votes of a compared place when there are too many places."""
+MOST_FLIPPED = 2112
+"""Items with a flipped bit in the second lookup."""
 MOST_PROBES = 4096
-"""Looked up in one look, evenly spread over the query; the work does not grow with the query beyond that."""
+"""Items of one lookup, evenly spread over the query, so a longer query costs no more."""
 LONGEST_BUCKET = 16_384
-"""Longer ones, of sounds that are everywhere, tell nothing."""
+"""Longer buckets belong to sounds that are everywhere and prove nothing."""
 MOST_PLAIN_POSTINGS = 1_048_576
-"""Read in the first look: beyond what a query meets among a hundred million recordings."""
-MOST_TURNED_POSTINGS = 32_768
-"""Read in the second look, those of the rarest items: common sounds met 200,000, and 25 ms went into sorting them."""
+"""Read in the first lookup: more than a query meets among a hundred million recordings."""
+MOST_FLIPPED_POSTINGS = 32_768
+"""Read in the second lookup, for the rarest items. Common sounds had 200,000 postings, and sorting them took 25 ms."""
 _PHASE_BITS = 2
 _OFFSET_BITS = 18
 _OFFSET_ZERO = 1 << (_OFFSET_BITS - 1)
@@ -40,7 +40,7 @@ _BITS = np.uint32(1) << np.array(HASHED_BITS, dtype=np.uint32)
 
 @dataclass(frozen=True)
 class Probes:
-    """Sampled codes to look up; probe i is the item at places[i] of the query at phase phases[i]. `most_postings` are read, at most."""
+    """Sampled codes to look up; probe i is the item at places[i] of the query at phase phases[i]. At most `most_postings` are read."""
 
     codes: NDArray[np.uint32]
     places: NDArray[np.int64]
@@ -57,23 +57,23 @@ class Candidates:
     phases: NDArray[np.int64]
 
 
-def plain_probes(query: NDArray[np.uint32]) -> Probes:
-    """The items of the query, uint32 [phases, items], as they are."""
+def build_plain_probes(query: NDArray[np.uint32]) -> Probes:
+    """Build probes of the query's items, uint32 [phases, items], unchanged."""
     phases, places = np.divmod(np.arange(query.size), query.shape[1])
-    return _sampled(codes(query.ravel()), places, phases, MOST_PLAIN_POSTINGS)
+    return _build_probes(codes(query.ravel()), places, phases, MOST_PLAIN_POSTINGS)
 
 
-def turned_probes(query: NDArray[np.uint32]) -> Probes:
-    """Items of the query with each hashed bit turned in turn: of all items, or of as many, evenly spread, as MOST_TURNED allows."""
-    step = max(1, -(-query.size * len(_BITS) // (MOST_TURNED << SAMPLE_BITS)))
+def build_flipped_probes(query: NDArray[np.uint32]) -> Probes:
+    """Build probes of items with each hashed bit flipped in turn: of all items, or of MOST_FLIPPED evenly spread ones."""
+    step = max(1, -(-query.size * len(_BITS) // (MOST_FLIPPED << SAMPLE_BITS)))
     # An odd step visits all phases in turn.
     places, phases = np.divmod(np.arange(0, query.size, step | 1), len(query))
     turned = query[phases, places][:, None] ^ _BITS
-    return _sampled(codes(turned.ravel()), np.repeat(places, len(_BITS)), np.repeat(phases, len(_BITS)), MOST_TURNED_POSTINGS)
+    return _build_probes(codes(turned.ravel()), np.repeat(places, len(_BITS)), np.repeat(phases, len(_BITS)), MOST_FLIPPED_POSTINGS)
 
 
-def _sampled(hashed: NDArray[np.uint32], places: NDArray[np.int64], phases: NDArray[np.int64], most_postings: int) -> Probes:
-    """One probe for each code at a place: the same one of several phases would count its postings several times."""
+def _build_probes(hashed: NDArray[np.uint32], places: NDArray[np.int64], phases: NDArray[np.int64], most_postings: int) -> Probes:
+    """Build one probe for each code at a place: the same code of several phases would count its postings several times."""
     at = np.flatnonzero(is_sampled(hashed))
     at = at[:: max(1, -(-len(at) // MOST_PROBES))]
     keys = (((places[at] << HASH_BITS) | hashed[at]) << _PHASE_BITS) | phases[at]
@@ -85,8 +85,8 @@ def _sampled(hashed: NDArray[np.uint32], places: NDArray[np.int64], phases: NDAr
     return Probes(hashed, codes_at >> HASH_BITS, keys & ((1 << _PHASE_BITS) - 1), most_postings)
 
 
-def candidates(segment: Segment, asked: Probes) -> Candidates:
-    """At most MOST_CANDIDATES places in a segment; those on which most probes agree, within one item, are chosen."""
+def find_candidates(segment: Segment, asked: Probes) -> Candidates:
+    """Return at most MOST_CANDIDATES places in a segment: those on which most probes agree, within one item."""
     found = segment.find(asked.codes, longest=LONGEST_BUCKET, most=asked.most_postings)
     offsets = found.places - asked.places[found.probes] + _OFFSET_ZERO
     keys = (((found.ordinals << _OFFSET_BITS) | offsets) << _PHASE_BITS) | asked.phases[found.probes]
@@ -100,20 +100,20 @@ def candidates(segment: Segment, asked: Probes) -> Candidates:
     near[1:] += votes[:-1] * beside
     near[:-1] += votes[1:] * beside
     if len(places) > MOST_CANDIDATES:
-        best = _most_votes(near)
+        best = _select_most_votes(near)
         places, phases = places[best], phases[best]
     return Candidates(places >> _OFFSET_BITS, (places & ((1 << _OFFSET_BITS) - 1)) - _OFFSET_ZERO, phases)
 
 
-def _most_votes(votes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The MOST_CANDIDATES with most votes, FEWEST_VOTES at least; of equals an even choice; ascending."""
-    # Counted, not sorted: sorting a hundred thousand would take longer than all else.
+def _select_most_votes(votes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the MOST_CANDIDATES with most votes, at least FEWEST_VOTES, ascending; an even choice among equals."""
+    # Counted and not sorted: sorting a hundred thousand would take longer than everything else here.
     at_least = np.cumsum(np.bincount(votes)[::-1])[::-1]
     level = int(np.count_nonzero(at_least > MOST_CANDIDATES))
     above = np.flatnonzero(votes >= max(FEWEST_VOTES, level))
     if level <= FEWEST_VOTES:
         return above
     equal, wanted = np.flatnonzero(votes == level - 1), MOST_CANDIDATES - len(above)
-    # Evenly spread: the first of them would always be the recordings with the lowest ids.
+    # Evenly spread, because the first ones would always be the recordings with the lowest ids.
     equal = equal[np.arange(wanted) * len(equal) // max(1, wanted)]
     return np.sort(np.concatenate([above, equal]))

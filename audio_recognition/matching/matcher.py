@@ -1,6 +1,6 @@
-"""Matches a query against an index: candidates, a quick comparison of all of them, a thorough one of the best, a verdict.
+"""The matcher of a query against an index: candidates, a quick comparison of all, a thorough one of the best, a verdict.
 
-What the first look at the index does not find the second one may (candidates.py).
+A second lookup follows when the first finds nothing (candidates.py).
 """
 
 from __future__ import annotations
@@ -13,32 +13,32 @@ from audio_recognition.chromaprint import HOP_SAMPLES, PHASES, SAMPLE_RATE
 from audio_recognition.index.layout import MAXIMUM_ITEMS, VOID
 from audio_recognition.matching.alignment import chance, compare
 from audio_recognition.matching.answers import Answer, Match, Reason
-from audio_recognition.matching.candidates import candidates, plain_probes, turned_probes
+from audio_recognition.matching.candidates import build_flipped_probes, build_plain_probes, find_candidates
 from audio_recognition.matching.confidence import ACCEPTED, LEAST_CHANCE, WHOLE_FILE_GATE, confidence, distance, gate
-from audio_recognition.matching.query import FEWEST_ITEMS, refusal
+from audio_recognition.matching.query import FEWEST_ITEMS, find_refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
-    from audio_recognition.index.index import Index, Segment
+    from audio_recognition.index.fingerprint_index import Index, Segment
     from audio_recognition.matching.candidates import Probes
 
 NEAR_TIE = 0.01
-"""Bit error rates this close cannot tell two recordings apart."""
-LOOKS: tuple[Callable[[NDArray[np.uint32]], Probes], ...] = (plain_probes, turned_probes)
+"""Bit error rates this close cannot distinguish two recordings."""
+LOOKS: tuple[Callable[[NDArray[np.uint32]], Probes], ...] = (build_plain_probes, build_flipped_probes)
 _QUICK_ITEMS = 32
 _QUICK_GATE = 0.4
 _THOROUGH_ITEMS = 2048
 _THOROUGH = 24
-"""Places compared with all phases, one item to either side as well."""
+"""Places compared at all phases, and one item to either side."""
 _SAME_DURATION_SECONDS = 7
 _WHOLE_FILE_OFFSET_ITEMS = 16
 
 
 class _Place(NamedTuple):
-    """Item 0 of the query at one phase lies on item `offset` of a fingerprint."""
+    """Item 0 of the query at one phase aligned with item `offset` of a fingerprint."""
 
     ordinal: int
     offset: int
@@ -48,21 +48,21 @@ class _Place(NamedTuple):
 
 
 class Matcher:
-    """Answers queries out of one index; keeps nothing between them, so threads may share it."""
+    """Answers queries from one index. It keeps no state between queries, so threads may share it."""
 
     def __init__(self, index: Index, *, near_tie: float = NEAR_TIE) -> None:
-        """`index` stays open as long as the matcher lives. With a `near_tie` of 1 every recording that passes the gate is answered."""
+        """Match against `index`, which must stay open. With a `near_tie` of 1 every recording that passes the gate is returned."""
         self._index = index
         self._near_tie = near_tie
 
     def match(self, fingerprints: Sequence[NDArray[np.uint32]], *, duration_seconds: int | None = None, limit: int = 5) -> Answer:
-        """The recordings that this audio is a piece of.
+        """Return the recordings that contain this audio.
 
-        `fingerprints` is the same audio at each of `chromaprint.PHASES`, or at the first of them alone. `duration_seconds` is how long the
-        file lasts of which it is the beginning: it prefers recordings of that length aligned with their beginning, and excludes none.
-        What is longer than MAXIMUM_ITEMS is cut; ValueError for more phases than there are.
+        `fingerprints` is the same audio at each of `chromaprint.PHASES`, or at the first of them alone. `duration_seconds` is the length of
+        the file that the audio begins. It prefers recordings of that length aligned with their beginning and excludes none. Items beyond
+        MAXIMUM_ITEMS are ignored; ValueError for more phases than there are.
         """
-        refused = refusal(fingerprints)
+        refused = find_refusal(fingerprints)
         if refused is not None:
             return Answer(reason=refused)
         if len(fingerprints) > len(PHASES):
@@ -72,19 +72,19 @@ class Matcher:
         for look in LOOKS:
             probes = look(query)
             judged = (
-                _match(segment, query, place, duration_seconds)
+                _score_place(segment, query, place, duration_seconds)
                 for segment in self._index.segments
-                for place in _places(segment, query, probes)
+                for place in _find_places(segment, query, probes)
             )
             found = [match for match in judged if match is not None]
             if found:
-                return Answer(matches=_told_apart(found, limit, self._near_tie))
+                return Answer(matches=_select_near_ties(found, limit, self._near_tie))
         return Answer(reason=Reason.NOT_FOUND)
 
 
-def _places(segment: Segment, query: NDArray[np.uint32], probes: Probes) -> list[_Place]:
-    """Where a query, uint32 [phases, items], fits best in a segment: at most _THOROUGH places."""
-    seen = candidates(segment, probes)
+def _find_places(segment: Segment, query: NDArray[np.uint32], probes: Probes) -> list[_Place]:
+    """Return where a query, uint32 [phases, items], fits best in a segment: at most _THOROUGH places."""
+    seen = find_candidates(segment, probes)
     every = max(1, query.shape[1] // (2 * _QUICK_ITEMS))
     rates, overlaps = compare(segment, query, seen.phases, seen.ordinals, seen.offsets, every=every)
     rates[(overlaps < FEWEST_ITEMS) | (segment.ids[seen.ordinals] == VOID)] = 1.0
@@ -102,8 +102,8 @@ def _places(segment: Segment, query: NDArray[np.uint32], probes: Probes) -> list
     return [_Place(*values) for values in zip(*columns, strict=True)]
 
 
-def _match(segment: Segment, query: NDArray[np.uint32], place: _Place, duration_seconds: int | None) -> Match | None:
-    """What a place is worth; None below the gate."""
+def _score_place(segment: Segment, query: NDArray[np.uint32], place: _Place, duration_seconds: int | None) -> Match | None:
+    """Score a place; None below the gate."""
     if place.bit_error_rate > WHOLE_FILE_GATE:
         return None
     is_whole = (
@@ -120,8 +120,8 @@ def _match(segment: Segment, query: NDArray[np.uint32], place: _Place, duration_
     return Match(int(segment.ids[place.ordinal]), worth, place.bit_error_rate, seconds, place.overlap)
 
 
-def _told_apart(found: list[Match], limit: int, near_tie: float) -> tuple[Match, ...]:
-    """Each recording once, best first, as far as they are near ties of the best."""
+def _select_near_ties(found: list[Match], limit: int, near_tie: float) -> tuple[Match, ...]:
+    """Keep each recording once, best first, as far as they are near ties of the best."""
     recordings: dict[int, Match] = {}
     for match in sorted(found, key=lambda one: (-one.confidence, one.bit_error_rate, one.recording_id, one.offset_seconds)):
         recordings.setdefault(match.recording_id, match)

@@ -1,4 +1,4 @@
-"""What is asked: the fingerprint of one piece of audio at one or more phases, and whether anything can be said about it."""
+"""The query: the fingerprint of one piece of audio at one or more phases, and whether it can be matched at all."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 FEWEST_ITEMS = 40
-"""Below, unrelated recordings are too often alike: 40 items are 7.5 s of audio."""
+"""With fewer items, unrelated recordings are too often alike: 40 items are 7.5 s of audio."""
 _MOST_SILENCE = 0.3
 _LEAST_DIVERSITY = 0.1
-"""Of different upper halves of items. Loops and drones above it are told apart by their distance (confidence.py)."""
+"""The least share of distinct upper halves of items. Loops and drones above it are distinguished by their distance (confidence.py)."""
 _DIVERSITY_SHIFT = np.uint32(16)
 
 
-def refusal(fingerprints: Sequence[NDArray[np.uint32]]) -> Reason | None:
-    """Why nothing can be said about this audio, judged by its shortest phase and by the first; None when something can."""
+def find_refusal(fingerprints: Sequence[NDArray[np.uint32]]) -> Reason | None:
+    """Return why this audio cannot be matched, judged by its shortest phase and by the first; None when it can."""
     if min((len(one) for one in fingerprints), default=0) < FEWEST_ITEMS:
         return Reason.TOO_SHORT
     items = fingerprints[0]

@@ -1,18 +1,17 @@
-"""Fingerprints of files that strangers sent: decoded window by window in a sandboxed process, so that no file can take the server down.
+"""Fingerprints of files from strangers: decoded window by window in a sandboxed process, so that no file can stop the server.
 
-    sandbox = UploadSandbox()                       # one for a server process
-    async with sandbox.opened(file) as upload:      # an open file; UnsupportedAudioError, UndecodableAudioError, SandboxUnavailableError
-        async for window in upload.windows():       # each is decoded when it is asked for: stop at the first that is recognised
-            ...                                     # window.fingerprints: one uint32[n] for each of PHASES
-    await sandbox.close()
+  sandbox = UploadSandbox()                       # one for a server process
+  async with sandbox.opened(file) as upload:      # an open file; UnsupportedAudioError, UndecodableAudioError, SandboxUnavailableError
+      async for window in upload.windows():       # each is decoded on demand: stop at the first that is recognised
+          ...                                     # window.fingerprints: one uint32[n] for each of PHASES
+  await sandbox.close()
 
-Parts: the server's end (sandbox.py, processes.py), which windows in which order (windows.py), what goes between the processes
-(messages.py), the process that forks a fresh one for each file (fork_server.py), that one (child.py) and what it may do (confinement.py,
-system_calls.py).
+Parts: the server's end (sandbox.py, processes.py), the order of windows (windows.py), the messages between the processes (messages.py), the
+process that forks a new one for each file (fork_server.py), that process (child.py) and its permissions (confinement.py, system_calls.py).
 """
 
-from audio_recognition.uploads.errors import SandboxBusyError, SandboxDownError, SandboxUnavailableError
 from audio_recognition.uploads.limits import Limits
 from audio_recognition.uploads.sandbox import Upload, UploadSandbox, Window
+from audio_recognition.uploads.sandbox_errors import SandboxBusyError, SandboxDownError, SandboxUnavailableError
 
 __all__ = ["Limits", "SandboxBusyError", "SandboxDownError", "SandboxUnavailableError", "Upload", "UploadSandbox", "Window"]

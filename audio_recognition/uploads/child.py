@@ -1,6 +1,6 @@
-"""The process that decodes one file: confined before it reads a byte, it opens the file, answers one window after the other, and goes.
+"""The process that decodes one file. It is confined before it reads a byte, opens the file, answers one window after the other, and exits.
 
-It is forked by fork_server.py and never sees a second file: what a crafted one may have made of it goes with it.
+fork_server.py forks it, and it never sees a second file: any effect of a crafted file ends with it.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import msgspec
 import numpy as np
 
 from audio_recognition.chromaprint import SAMPLE_RATE, fingerprints
+from audio_recognition.decoding.audio_errors import AudioError, UnsupportedAudioError
 from audio_recognition.decoding.decoder import AudioFile
-from audio_recognition.decoding.errors import AudioError, UnsupportedAudioError
 from audio_recognition.uploads.confinement import confine
 from audio_recognition.uploads.limits import WINDOW_SECONDS
 from audio_recognition.uploads.messages import LONGEST_MESSAGE, LONGEST_TEXT, Ask, Heard, Hello, Opened, Refused, packed
@@ -34,17 +34,17 @@ def serve_one_file(file: BinaryIO, channel: socket.socket, limits: Limits) -> No
         with AudioFile(file) as audio:
             channel.send(packed(Opened(audio.format, audio.codec, audio.duration_seconds)))
             while packet := channel.recv(LONGEST_MESSAGE):
-                channel.send(packed(heard(audio, msgspec.msgpack.decode(packet, type=Ask))))
+                channel.send(packed(fingerprint_window(audio, msgspec.msgpack.decode(packet, type=Ask))))
     except AudioError as error:
         channel.send(packed(Refused(isinstance(error, UnsupportedAudioError), str(error)[:LONGEST_TEXT])))
     except MemoryError:
         channel.send(packed(Refused(is_unsupported=False, message="the file takes more memory than decoding may have")))
-    except Exception as error:  # noqa: BLE001 - whatever a crafted file makes a decoder raise, the server is told
+    except Exception as error:  # noqa: BLE001 - whatever error a crafted file causes in a decoder, the server gets an answer
         channel.send(packed(Refused(is_unsupported=False, message=f"decoding this file failed ({type(error).__name__})")))
 
 
-def heard(audio: AudioFile, ask: Ask) -> Heard:
-    """The sound of one window and its items. UndecodableAudioError."""
+def fingerprint_window(audio: AudioFile, ask: Ask) -> Heard:
+    """Decode one window and return its items. UndecodableAudioError."""
     pieces = list(audio.samples(ask.start_seconds, WINDOW_SECONDS))
     samples = np.concatenate(pieces) if pieces else np.empty(0, np.int16)
     items = tuple(one.astype("<u4").tobytes() for one in fingerprints(samples))

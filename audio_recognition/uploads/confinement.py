@@ -1,12 +1,12 @@
-"""What a process that is about to read a stranger's file gives up for good. Linux only: the limits are the kernel's.
+"""The confinement of a process that is about to read a stranger's file, for good. Linux only: the kernel sets the limits.
 
-    address space    RLIMIT_AS: what it has now and `Limits.memory_bytes`        CPU          RLIMIT_CPU, then SIGKILL
-    writing          RLIMIT_FSIZE 0, and no system call that opens or writes     core dumps   none
-    descriptors      those it has: the file and one socket                       privileges   PR_SET_NO_NEW_PRIVS
-    system calls     a short list (system_calls.py): no files, network, processes, threads, signals to others
+  address space    RLIMIT_AS: the current size and `Limits.memory_bytes`      CPU          RLIMIT_CPU, then SIGKILL
+  writing          RLIMIT_FSIZE 0, and no system call that opens or writes     core dumps   none
+  descriptors      the existing ones: the file and one socket                  privileges   PR_SET_NO_NEW_PRIVS
+  system calls     a short list (system_calls.py): no files, network, processes, threads, signals to others
 
-It goes when its parent goes, it is the first that the kernel ends when the machine's memory is short, and it yields the CPU to the server.
-Not enforced: how fast it reads its own file; what speculative execution may leak.
+It dies with its parent, it is the first that the kernel ends when memory is short, and it yields the CPU to the server. Not enforced: the
+speed at which it reads its own file, and leaks by speculative execution.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _NICENESS: Final = 5
 
 
 def confine(limits: Limits) -> bool:
-    """Give everything up, now and for good; whether system calls are filtered, too. OSError if any other limit cannot be set."""
+    """Confine this process now and for good. Return whether system calls are filtered too; OSError if any other limit cannot be set."""
     Path("/proc/self/oom_score_adj").write_text("1000")
     os.nice(_NICENESS)
     for option, value in ((_PR_SET_PDEATHSIG, signal.SIGKILL), (_PR_SET_DUMPABLE, 0), (_PR_SET_NO_NEW_PRIVS, 1)):
@@ -47,7 +47,7 @@ def confine(limits: Limits) -> bool:
 
 
 def _address_space() -> int:
-    """Bytes that this process has mapped."""
+    """Return the bytes that this process has mapped."""
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     return pages * resource.getpagesize()
 

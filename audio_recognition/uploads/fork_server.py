@@ -1,7 +1,7 @@
-"""`python -m audio_recognition.uploads.fork_server`: the process that forks a decoding process for each file. Started by sandbox.py.
+"""`python -m audio_recognition.uploads.fork_server`: the process that forks a decoding process for each file. sandbox.py starts it.
 
-Importing NumPy and FFmpeg takes a third of a second; a fork of a process that has done so takes milliseconds. It never reads a file itself,
-so each fork starts as clean as the first. Its standard input is a socket to the server; it goes when that closes.
+Importing NumPy and FFmpeg takes a third of a second; a fork of a process with both takes milliseconds. It never reads a file itself, so
+each fork starts as clean as the first. Its standard input is a socket to the server; it exits when that closes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import msgspec
 
 from audio_recognition.chromaprint import FIRST_ITEM_SECONDS, SAMPLE_RATE
 from audio_recognition.decoding.decoder import AudioFile
-from audio_recognition.uploads.child import heard, serve_one_file
+from audio_recognition.uploads.child import fingerprint_window, serve_one_file
 from audio_recognition.uploads.limits import Limits
 from audio_recognition.uploads.messages import LONGEST_MESSAGE, Ask
 from catalog_store.log_stream import guard_standard_error
@@ -37,17 +37,17 @@ def main() -> None:
 
 
 def serve_forks(warm_up: Callable[[], None], serve: Callable[[list[int], Limits], None]) -> None:
-    """Fork for every request on standard input until it closes; `serve` is called in the fork, with the descriptors of the request.
+    """Fork for every request on standard input until it closes; `serve` is called in the fork with the descriptors of the request.
 
-    `warm_up` imports all that a fork needs: it cannot open a file any more.
+    `warm_up` imports everything that a fork needs, because a confined fork cannot open files.
     """
     guard_standard_error()
     control = socket.socket(fileno=0)
     warm_up()
     gc.collect()
-    gc.freeze()  # forks share these pages as long as the collector leaves them alone
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel buries them
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server's to handle: it closes the socket
+    gc.freeze()  # forks share these pages until the collector writes to them
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps them
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server handles it: it closes the socket
     control.send(READY)
     while True:
         message, descriptors, _, _ = socket.recv_fds(control, LONGEST_MESSAGE, 2)
@@ -64,7 +64,7 @@ def serve_forks(warm_up: Callable[[], None], serve: Callable[[list[int], Limits]
 
 
 def _become_child(control: socket.socket, descriptors: list[int], limits: Limits, serve: Callable[[list[int], Limits], None]) -> None:
-    """Never returns."""
+    """Run the fork; never returns."""
     status = 1
     try:
         control.close()
@@ -84,7 +84,7 @@ def _serve(descriptors: list[int], limits: Limits) -> None:
 
 
 def _warm_up() -> None:
-    """Decode and fingerprint some silence, so that a fork finds everything imported: it cannot open a file any more."""
+    """Decode and fingerprint some silence, which imports everything: a confined fork cannot open files."""
     file = io.BytesIO()
     with wave.open(file, "wb") as written:
         written.setnchannels(2)
@@ -92,7 +92,7 @@ def _warm_up() -> None:
         written.setframerate(4 * SAMPLE_RATE)
         written.writeframes(bytes(4 * 4 * SAMPLE_RATE * math.ceil(FIRST_ITEM_SECONDS)))
     with AudioFile(file) as audio:
-        heard(audio, Ask(0.0))
+        fingerprint_window(audio, Ask(0.0))
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
-"""What goes between a server and the process that decodes one file: MessagePack, one message a packet of a SOCK_SEQPACKET pair.
+"""The messages between a server and the process that decodes one file: MessagePack, one message per packet of a SOCK_SEQPACKET pair.
 
-    server -> fork server   Limits                     with two descriptors: the file, the decoding process's end of a pair
-    process -> server       Hello                      with one descriptor: the process, to end it by
-    process -> server       Opened | Refused
-    server -> process       Ask                        any number of times
-    process -> server       Heard | Refused
+  server -> fork server   Limits                     with two descriptors: the file, the decoding process's end of a pair
+  process -> server       Hello                      with one descriptor: the process, to end it by
+  process -> server       Opened | Refused
+  server -> process       Ask                        any number of times
+  process -> server       Heard | Refused
 
-A process that has read a stranger's file may be the stranger's: everything it says is bounded and checked here before it is believed.
+A process that has read a stranger's file may be controlled by the stranger. All its messages are bounded and checked here before use.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from audio_recognition.decoding.formats import DEMUXERS
 from audio_recognition.uploads.limits import WINDOW_SECONDS
 
 LONGEST_MESSAGE: Final = 65_536
-"""Bytes; longer ones are cut, and then refused."""
+"""Bytes; longer messages are truncated, and then refused."""
 LONGEST_TEXT: Final = 500
 """Characters of a message for people."""
 _MOST_BYTES: Final = 4 * item_count(round(WINDOW_SECONDS * SAMPLE_RATE))
@@ -32,14 +32,14 @@ Items = Annotated[bytes, Meta(max_length=_MOST_BYTES)]
 
 
 class Hello(msgspec.Struct, tag="hello", array_like=True, frozen=True):
-    """The process is there and confined."""
+    """The process is running and confined."""
 
     has_call_filter: bool
-    """Whether the kernel took the filter of system calls."""
+    """Whether the kernel accepted the filter of system calls."""
 
 
 class Opened(msgspec.Struct, tag="opened", array_like=True, frozen=True):
-    """The file has sound in it. `duration_seconds` is what it claims, or None."""
+    """The file has sound. `duration_seconds` is its claim, or None."""
 
     format: Annotated[str, Meta(max_length=8)]
     codec: Annotated[str, Meta(max_length=32, pattern="^[a-z0-9_]*$")]
@@ -47,35 +47,35 @@ class Opened(msgspec.Struct, tag="opened", array_like=True, frozen=True):
 
 
 class Refused(msgspec.Struct, tag="refused", array_like=True, frozen=True):
-    """The audio is not taken: in an unsupported form, or not decodable."""
+    """The audio is refused: an unsupported form, or not decodable."""
 
     is_unsupported: bool
     message: Annotated[str, Meta(max_length=LONGEST_TEXT)]
 
 
 class Ask(msgspec.Struct, tag="ask", array_like=True, frozen=True):
-    """Up to `WINDOW_SECONDS` of sound from there on."""
+    """A request for up to `WINDOW_SECONDS` of sound from that second on."""
 
     start_seconds: float
 
 
 class Heard(msgspec.Struct, tag="heard", array_like=True, frozen=True):
-    """How much sound there was (less than asked for at the end of the file, 0 behind it), and its items, one a phase."""
+    """The seconds of sound (less than requested at the end of the file, 0 behind it) and its items, one per phase."""
 
     seconds: Annotated[float, Meta(ge=0, le=WINDOW_SECONDS)]
     fingerprints: Annotated[tuple[Items, ...], Meta(min_length=len(PHASES), max_length=len(PHASES))]
 
 
 def packed(message: msgspec.Struct) -> bytes:
-    """One message as the bytes of a packet."""
+    """Encode one message as the bytes of a packet."""
     return msgspec.msgpack.encode(message)
 
 
 _SAID: Final[msgspec.msgpack.Decoder[Opened | Refused | Heard]] = msgspec.msgpack.Decoder(Opened | Refused | Heard)
 
 
-def said(packet: bytes) -> Opened | Refused | Heard:
-    """What a decoding process says. ValueError when it is none of what it may say."""
+def decode_message(packet: bytes) -> Opened | Refused | Heard:
+    """Decode a message of a decoding process; ValueError when it is not allowed."""
     message = _SAID.decode(packet)
     match message:
         case Opened() if message.format not in DEMUXERS or math.isinf(message.duration_seconds or 0):

@@ -1,6 +1,6 @@
-"""The fork server and the processes that it forks, as the server sees them: started, asked, ended. Nothing they say is trusted.
+"""The server's view of the fork server and its forks: start, request, end. Their messages are not trusted.
 
-What must not live here: turns, windows and their order (sandbox.py), what goes on inside (fork_server.py, child.py).
+Turns and the order of windows belong in sandbox.py, the processes themselves in fork_server.py and child.py.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 import msgspec
 import structlog
 
-from audio_recognition.decoding.errors import UndecodableAudioError, UnsupportedAudioError
-from audio_recognition.uploads.errors import SandboxDownError
+from audio_recognition.decoding.audio_errors import UndecodableAudioError, UnsupportedAudioError
 from audio_recognition.uploads.fork_server_process import DYING_SECONDS, START_SECONDS, STOP_SECONDS, end_process, start_fork_server
-from audio_recognition.uploads.messages import LONGEST_MESSAGE, Ask, Heard, Hello, Opened, Refused, packed, said
+from audio_recognition.uploads.messages import LONGEST_MESSAGE, Ask, Heard, Hello, Opened, Refused, decode_message, packed
+from audio_recognition.uploads.sandbox_errors import SandboxDownError
 
 if TYPE_CHECKING:
     from typing import BinaryIO, Self
@@ -31,7 +31,7 @@ class ForkServer:
     """One process of fork_server.py."""
 
     def __init__(self, process: subprocess.Popen[bytes], control: socket.socket) -> None:
-        """Use `started`."""
+        """Use `started` instead."""
         self._process = process
         self._control = control
         self._is_gone = False
@@ -39,7 +39,7 @@ class ForkServer:
 
     @classmethod
     async def started(cls) -> Self:
-        """A new one, when it is ready. SandboxDownError."""
+        """Start a new one and return it when it is ready. SandboxDownError."""
         process, control = start_fork_server("audio_recognition.uploads.fork_server")
         control.setblocking(False)
         server = cls(process, control)
@@ -58,37 +58,37 @@ class ForkServer:
 
     @property
     def is_alive(self) -> bool:
-        """Whether it has not ended yet."""
+        """Return whether it has not ended yet."""
         return not self._is_gone and self._process.poll() is None
 
     async def fork(self, file: BinaryIO, limits: Limits) -> DecodingProcess | None:
-        """A confined process that has `file` open; None if no process comes."""
+        """Fork a confined process that has `file` open; None if no process comes."""
         channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         channel.setblocking(False)
         try:
             with theirs:
                 socket.send_fds(self._control, [packed(limits)], [file.fileno(), theirs.fileno()])
             async with asyncio.timeout(limits.deadline_seconds):
-                await _readable(channel)
+                await _wait_readable(channel)
             message, descriptors, _, _ = socket.recv_fds(channel, LONGEST_MESSAGE, 1)
             if message:
                 self._warn_once(msgspec.msgpack.decode(message, type=Hello))
                 return DecodingProcess(channel, descriptors[0], limits.deadline_seconds)
         except OSError as error:  # TimeoutError is one
-            self._is_gone = isinstance(error, ConnectionError)  # its end is closed; that it has ended may be told a moment later
+            self._is_gone = isinstance(error, ConnectionError)  # its end is closed; the kernel may report its exit a moment later
             log.warning("no process for an upload", error=str(error))
         except BaseException:
             channel.close()
             raise
         else:
-            # Who was to answer has ended: the fork, or the server with the request in its hands, of which we hear a moment later.
+            # The fork has ended, or the fork server with the request. The kernel reports the latter a moment later.
             with suppress(subprocess.TimeoutExpired):
                 await asyncio.to_thread(self._process.wait, DYING_SECONDS)
         channel.close()
         return None
 
     async def stop(self) -> None:
-        """It goes when its socket closes; its forks go with it."""
+        """Stop the process by closing its socket; its forks end with it."""
         self._control.close()
         try:
             await asyncio.to_thread(self._process.wait, STOP_SECONDS)
@@ -103,34 +103,34 @@ class ForkServer:
 
 
 class DecodingProcess:
-    """One process of child.py, and what is left of its time."""
+    """One process of child.py and its remaining time."""
 
     def __init__(self, channel: socket.socket, descriptor: int, deadline_seconds: float) -> None:
-        """`descriptor` refers to the process (a pidfd): a number could by now be another's."""
+        """`descriptor` refers to the process (a pidfd), because a process number could be another process's by now."""
         self._channel = channel
         self._descriptor = descriptor
         self._left = deadline_seconds
 
     async def opened(self) -> Opened:
-        """What it says first. UnsupportedAudioError, UndecodableAudioError."""
+        """Return the first message. UnsupportedAudioError, UndecodableAudioError."""
         answer = await self._answer()
         if not isinstance(answer, Opened):
-            raise _gone_wrong("it answered out of turn")
+            raise _undecodable_error("it answered out of turn")
         return answer
 
     async def heard(self, ask: Ask) -> Heard:
-        """The sound of one window. UnsupportedAudioError, UndecodableAudioError."""
+        """Return the sound of one window. UnsupportedAudioError, UndecodableAudioError."""
         try:
             self._channel.send(packed(ask))
         except OSError as error:
-            raise _gone_wrong(str(error)) from None
+            raise _undecodable_error(str(error)) from None
         answer = await self._answer()
         if not isinstance(answer, Heard):
-            raise _gone_wrong("it answered out of turn")
+            raise _undecodable_error("it answered out of turn")
         return answer
 
     def end(self) -> None:
-        """Now, whatever it is at."""
+        """Kill the process now."""
         end_process(self._descriptor)
         self._channel.close()
 
@@ -141,28 +141,28 @@ class DecodingProcess:
             async with asyncio.timeout(self._left):
                 packet = await loop.sock_recv(self._channel, LONGEST_MESSAGE)
         except TimeoutError:
-            raise _gone_wrong("it took too long") from None
+            raise _undecodable_error("it took too long") from None
         except OSError as error:
-            raise _gone_wrong(str(error)) from None
+            raise _undecodable_error(str(error)) from None
         finally:
             self._left -= loop.time() - since
         if not packet:
-            raise _gone_wrong("it crashed, or took more time or memory than it may")
+            raise _undecodable_error("it crashed, or took more time or memory than it may")
         try:
-            answer = said(packet)
+            answer = decode_message(packet)
         except ValueError as error:
-            raise _gone_wrong(f"it answered what it may not: {error}") from None
+            raise _undecodable_error(f"it answered what it may not: {error}") from None
         if isinstance(answer, Refused):
             raise (UnsupportedAudioError if answer.is_unsupported else UndecodableAudioError)(answer.message)
         return answer
 
 
-def _gone_wrong(why: str) -> UndecodableAudioError:
+def _undecodable_error(why: str) -> UndecodableAudioError:
     log.warning("an upload was given up", why=why)
     return UndecodableAudioError("the file does not decode within the limits of time and memory")
 
 
-async def _readable(connection: socket.socket) -> None:
+async def _wait_readable(connection: socket.socket) -> None:
     loop = asyncio.get_running_loop()
     is_readable = asyncio.Event()
     loop.add_reader(connection, is_readable.set)

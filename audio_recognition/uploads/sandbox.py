@@ -1,6 +1,6 @@
-"""The server's end: has a fresh process forked for each upload, asks it window by window, and ends it.
+"""The sandbox on the server's side: it has a new process forked for each upload, requests windows, and ends the process.
 
-One `UploadSandbox` for a server process and its event loop. What must not live here: what is done with a window (matching, charging).
+One `UploadSandbox` serves a server process and its event loop. The use of a window (matching, charging) does not belong here.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from audio_recognition.uploads.errors import SandboxBusyError, SandboxDownError
 from audio_recognition.uploads.limits import WINDOW_SECONDS, Limits
 from audio_recognition.uploads.messages import Ask
 from audio_recognition.uploads.processes import ForkServer
+from audio_recognition.uploads.sandbox_errors import SandboxBusyError, SandboxDownError
 from audio_recognition.uploads.windows import window_starts
 
 if TYPE_CHECKING:
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from audio_recognition.uploads.processes import DecodingProcess
 
 MOST_AT_ONCE: Final = 4
-"""Uploads that are decoded at the same time in one server process: each takes a core while it is."""
+"""Uploads decoded at the same time in one server process: each uses a core."""
 MOST_WAITING: Final = 16
 """Uploads that wait for their turn; one takes tenths of a second."""
 _TRIES: Final = 3
-"""To have a process forked: a fork server that has just died may show it only when it is asked."""
+"""Attempts to fork: a fork server that has just died may show it only when it is used."""
 _SHORT_BY: Final = 0.5
-"""Seconds that a window may lack without that being the end of the file: seeking is not exact in every format."""
+"""Seconds that a window may lack before the end of the file: seeking is not exact in every format."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class UploadSandbox:
     """Decodes uploads in processes of their own. For one event loop; close it at the end."""
 
     def __init__(self, limits: Limits | None = None, *, most_at_once: int = MOST_AT_ONCE, most_waiting: int = MOST_WAITING) -> None:
-        """Starts nothing yet; the first upload, or `start`, does."""
+        """Store the limits. The first upload, or `start`, starts the fork server."""
         self._limits = limits or Limits()
         self._turns = asyncio.Semaphore(most_at_once)
         self._most_waiting = most_waiting
@@ -61,26 +61,26 @@ class UploadSandbox:
         self._starting = asyncio.Lock()
 
     async def start(self) -> None:
-        """Have the fork server ready, so that the first upload need not wait for it. SandboxDownError."""
+        """Start the fork server, so that the first upload need not wait for it. SandboxDownError."""
         async with self._starting:
             if self._server is None or not self._server.is_alive:
                 await self._stop()
                 self._server = await ForkServer.started()
 
     async def close(self) -> None:
-        """End the fork server. Uploads that are under way end with it."""
+        """End the fork server. Running uploads end with it."""
         async with self._starting:
             await self._stop()
 
     @asynccontextmanager
     async def opened(self, file: BinaryIO) -> AsyncIterator[Upload]:
-        """An upload's file, opened in the sandbox. `file` needs a descriptor, open for reading, and is the sandbox's until the block ends.
+        """Open an upload's file in the sandbox. `file` needs a readable descriptor and belongs to the sandbox until the block ends.
 
-        UnsupportedAudioError, UndecodableAudioError (here or at any later window): the file's fault.
-        SandboxBusyError, SandboxDownError: not its fault.
+        UnsupportedAudioError, UndecodableAudioError (here or at any later window): the file's fault. SandboxBusyError, SandboxDownError:
+        the server's.
         """
         async with self._turn():
-            process = await self._forked(file)
+            process = await self._fork_process(file)
             try:
                 yield Upload(process, await process.opened(), self._limits.most_windows)
             finally:
@@ -100,8 +100,8 @@ class UploadSandbox:
         finally:
             self._turns.release()
 
-    async def _forked(self, file: BinaryIO) -> DecodingProcess:
-        """A confined process that has the file. Where the fork server has died since the last upload, a new one is asked."""
+    async def _fork_process(self, file: BinaryIO) -> DecodingProcess:
+        """Fork a confined process that has the file. If the fork server has died since the last upload, a new one is started."""
         for _ in range(_TRIES):
             await self.start()
             server = self._server
@@ -116,21 +116,21 @@ class UploadSandbox:
 
 
 class Upload:
-    """A file that has been opened in the sandbox."""
+    """A file open in the sandbox."""
 
     def __init__(self, process: DecodingProcess, opened: Opened, most_windows: int) -> None:
-        """`opened` is what the process told of the file."""
+        """Hold the process; `opened` is its message about the file."""
         self._process = process
         self._most_windows = most_windows
         self.format = opened.format
         self.codec = opened.codec
         self.duration_seconds = opened.duration_seconds
-        """What the file claims, or None; nothing is allocated by it."""
+        """The claim of the file, or None; nothing is allocated by it."""
 
     async def windows(self) -> AsyncGenerator[Window, None]:
-        """The windows that have sound, each decoded when it is asked for: the beginning, the middle, the quarters, then the rest in order.
+        """Yield the windows with sound, each decoded on demand: the beginning, the middle, the quarters, then the rest in order.
 
-        At most `Limits.most_windows`; the first comes even if it is too short for an item. UndecodableAudioError.
+        At most `Limits.most_windows`; the first is yielded even if it is too short for an item. UndecodableAudioError.
         """
         end = self.duration_seconds or math.inf
         asked: set[float] = set()
@@ -144,6 +144,6 @@ class Upload:
             if heard.seconds < WINDOW_SECONDS - _SHORT_BY:
                 end = min(end, reached)
             elif reached > end + _SHORT_BY:
-                end = math.inf  # it is longer than it claims
+                end = math.inf  # the file is longer than it claims
             if heard.seconds > 0:
                 yield Window(start, heard.seconds, tuple(np.frombuffer(items, "<u4").astype(np.uint32) for items in heard.fingerprints))

@@ -1,7 +1,7 @@
-"""The system calls that a decoding process keeps; every other one fails with EPERM. The kernel's seccomp filter, set through `prctl`.
+"""The allowed system calls of a decoding process; every other one fails with EPERM. The filter is the kernel's seccomp, set by `prctl`.
 
-A call belongs here when decoding cannot do without it, and it must act on nothing but the process's own memory and the two descriptors it
-was given. Without `sched_getaffinity` FFmpeg sees one CPU and starts no threads; `clone` is not there for any it would start.
+A call belongs here when decoding needs it, and when it acts only on the process's own memory and its two descriptors. Without
+`sched_getaffinity` FFmpeg sees one CPU and starts no threads; `clone` is missing for any that it would start.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _CALLS: Final = {
     "getrandom": (318, 278),
 }
 _MACHINES: Final = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}
-"""Name -> the kernel's number of the architecture, place in the pairs above."""
+"""Name -> the kernel's number of the architecture, position in the pairs above."""
 
 _PR_SET_SECCOMP: Final = 22
 _SECCOMP_MODE_FILTER: Final = 2
@@ -56,7 +56,7 @@ class _Program(ctypes.Structure):
 
 
 def filter_system_calls() -> bool:
-    """Keep the listed calls only, for good; False where the machine is not in the list or the kernel does not filter."""
+    """Keep only the listed calls, for good. Return False when the machine is unknown or the kernel does not filter."""
     if platform.machine() not in _MACHINES:
         return False
     instructions = _instructions(*_MACHINES[platform.machine()])
@@ -66,7 +66,7 @@ def filter_system_calls() -> bool:
 
 
 def _instructions(architecture: int, place: int) -> list[bytes]:
-    """The filter as the kernel's packet-filter instructions: (code, steps if true, steps if false, value) each."""
+    """Return the filter as the kernel's packet-filter instructions: (code, steps if true, steps if false, value) each."""
     numbers = [numbers[place] for numbers in _CALLS.values()]
     steps = [(_LOAD, 0, 0, _ARCHITECTURE_AT), (_JUMP_IF_EQUAL, 0, len(numbers) + 1, architecture), (_LOAD, 0, 0, _NUMBER_AT)]
     steps += [(_JUMP_IF_EQUAL, len(numbers) - index, 0, number) for index, number in enumerate(numbers)]

@@ -1,6 +1,6 @@
-"""Which 30 seconds of an upload are looked at, and in which order: its beginning, then where a clip is most likely to differ from it.
+"""The windows of 30 seconds of an upload, in order: its beginning, then the places where a clip most likely differs from it.
 
-Pure arithmetic: what a window sounds like is found out elsewhere.
+This is pure arithmetic; the windows are decoded elsewhere.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _FIRST_LOOKS = (0.0, 0.5, 0.25, 0.75)
-"""Parts of the duration: intros and applause are passed over sooner than by going through from the front."""
+"""Parts of the duration. They pass intros and applause sooner than windows in order would."""
 
 
 def window_starts(duration_seconds: float) -> Iterator[float]:
-    """Seconds at which windows begin: each once, all of the duration covered, none shorter than it must be.
+    """Yield the seconds at which windows begin: each once, the whole duration covered, each as long as possible.
 
-    Endless for a duration of infinity, which is one that nobody knows.
+    Endless for an infinite duration, which stands for an unknown one.
     """
     if math.isinf(duration_seconds):
         yield from itertools.count(0.0, WINDOW_SECONDS)

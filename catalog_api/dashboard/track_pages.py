@@ -18,7 +18,7 @@ from catalog_api.dashboard.browser_session import HOME, Guest, Visit
 from catalog_api.dashboard.internal_requests import Told
 from catalog_api.live_catalog import LiveCatalog
 from catalog_store.queries.evidence import Edge, Evidence
-from catalog_store.queries.genres import Genre
+from catalog_store.queries.genre_tree import Genre
 
 _LIMIT = 20
 _ASKED = ("artist", "title", "cursor")

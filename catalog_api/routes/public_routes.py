@@ -79,7 +79,7 @@ async def ready(scope: Scope) -> Answer:
     service = service_of(scope)
     with service.live.hold():
         await service.accounts.keys.authenticate(_NOBODYS_KEY)
-    standing, scrubbed = await asyncio.to_thread(lambda: (service.live.standing(), read_state(Path(os.environ.get(REPORTS_FOLDER, "")))))
+    standing, scrubbed = await asyncio.to_thread(lambda: (service.live.read_status(), read_state(Path(os.environ.get(REPORTS_FOLDER, "")))))
     return encoded(
         Readiness(
             status="ready",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from catalog_store.live import LiveSnapshot
+    from catalog_store.live_snapshot import LiveSnapshot
 
     Live = LiveSnapshot[Any]
 
@@ -130,7 +130,7 @@ class RequestStatistics:
     def report(self, *, connections: int, live: Live) -> WorkerReport:
         """Return the counts and the state of the live snapshot."""
         name, made_at = live.snapshot or (None, None)
-        standing = live.standing()
+        standing = live.read_status()
         return WorkerReport(
             os.getpid(),
             time.time(),

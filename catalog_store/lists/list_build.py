@@ -107,6 +107,7 @@ def _write_order(folder: Path, kind: str, ordered: pl.DataFrame) -> NDArray[np.u
     np.save(folder / f"{kind}_stamps.npy", segments["value"].to_numpy().astype(np.uint32))
     starts = np.concatenate([[0], np.cumsum(segments["len"].to_numpy(), dtype=np.int64)])
     np.save(folder / f"{kind}_starts.npy", starts.astype(np.uint32))
+    # An array by id instead of a dictionary: ids come from a registry that counts up, so gaps are few.
     ranks = np.full(largest + 1, NO_RANK, dtype=np.uint32)
     ranks[ids] = np.arange(len(ids), dtype=np.uint32)
     return ranks
@@ -114,9 +115,11 @@ def _write_order(folder: Path, kind: str, ordered: pl.DataFrame) -> NDArray[np.u
 
 def _read_genre_pairs(tables: Tables, track_ranks: NDArray[np.uint32]) -> Pairs:
     parents = dict(read_table(TABLES["genre"], tables["genre"]).select("genre_id", "parent_id").iter_rows())
+    # Id 0 is no genre, so it marks the end of the climb.
     above = np.array([parents.get(genre) or 0 for genre in range(max(parents, default=0) + 1)], dtype=np.int64)
     for recordings, genres in _read_batches(tables, "recording_genre", "recording_id", "genre_id"):
         ranks, nodes = track_ranks[recordings], genres
+        # A track counts for its genre and for all genres above it, so the pairs climb the tree level by level.
         while len(nodes):
             yield nodes, ranks
             nodes, ranks = above[nodes], ranks[above[nodes] != 0]

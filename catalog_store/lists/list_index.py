@@ -74,6 +74,7 @@ def find_members(ranks: Ranks, candidates: Ranks) -> NDArray[np.bool_]:
 
 def intersect_lists(lists: Sequence[Ranks], count: int) -> Ranks:
     """Return the first `count` ranks that are on all lists. The shortest is read in growing steps, the others are searched."""
+    # Cost follows the shortest list, because the others are only searched.
     shortest, *others = sorted(lists, key=len)
     found: list[Ranks] = []
     at, look = 0, max(count, _FIRST_STEP)
@@ -85,5 +86,6 @@ def intersect_lists(lists: Sequence[Ranks], count: int) -> Ranks:
             common = common[find_members(slice_ranks(other, int(common[0]), int(common[-1]) + 1), common)] if len(common) else common
         found.append(common[:count])
         count -= len(found[-1])
+        # Steps grow, so a dense intersection reads little and a sparse one needs few rounds.
         at, look = at + look, min(look * _STEP_GROWTH, _LONGEST_STEP)
     return np.concatenate(found) if found else shortest[:0]

@@ -37,6 +37,7 @@ def write_lists(pairs: Pairs, owners: int, writer: ArrayWriter, scratch: Path) -
     bucket_of = (np.cumsum(rows) // ROWS_PER_BUCKET).astype(np.uint16)
     files = [scratch / f"{number:05d}.pairs" for number in range(int(bucket_of[-1]) + 1 if owners else 0)]
     for keys, ranks in pairs():
+        # Owner and rank in one integer: one sort orders by owner, then by rank.
         packed = (keys.astype(np.uint64) << _RANK_BITS) | ranks
         buckets = bucket_of[keys]
         packed = packed[np.argsort(buckets, kind="stable")]
@@ -51,6 +52,7 @@ def write_lists(pairs: Pairs, owners: int, writer: ArrayWriter, scratch: Path) -
             packed = np.fromfile(file, dtype=np.uint64)
             file.unlink()
             packed.sort()
+            # Drop repeats: an artist credited twice on a track, or a track on two releases of a label.
             packed = packed[np.diff(packed, prepend=packed[:1] - np.uint64(1)) != 0]
             writer.append((packed & _RANK_MASK).astype(np.uint32))
             held = (packed >> _RANK_BITS).astype(np.int64)

@@ -32,6 +32,7 @@ class Shuffle:
         self._fold = np.uint64((bits + 1) // 2)
         keys = [((seed + 1) * _SPREAD * (2 * turn + 3) & _WORD) >> (64 - bits) for turn in range(_ROUNDS)]
         self._keys = [np.uint64(key) for key in keys]
+        # An odd factor has an inverse modulo 2^bits, so the permutation can be computed backwards.
         odd = (_MULTIPLIER ^ (seed << 1)) & (self.size - 1) | 1
         self._odd, self._inverse = np.uint64(odd), np.uint64(pow(odd, -1, self.size))
 

@@ -64,6 +64,7 @@ class CharacterTable:
         ends = np.cumsum(texts.str.len_chars().to_numpy(), dtype=np.int64)
         found = self._table[codes]
         flags = (found >> _FLAG_BITS).astype(np.uint8)
+        # New characters are rare after the first chunks, so learning and folding again costs little.
         if (flags & _UNMET).any():
             self._learn(codes[(flags & _UNMET) != 0])
             return self._fold(texts)
@@ -72,6 +73,7 @@ class CharacterTable:
         if not stays.all():
             ends = np.concatenate([[0], np.cumsum(stays)])[ends]
             codes, flags = codes[stays], flags[stays]
+        # Texts are contiguous: each begins where the one before ends.
         starts = np.concatenate([[0], ends[:-1]])
         return _build_texts(codes, ends), _combine_flags(codes, flags, starts, ends)
 

@@ -109,6 +109,7 @@ def _fold_letters(text: str) -> str:
 
 def fold_expr(text: pl.Expr) -> pl.Expr:
     """Return the column form of `fold`."""
+    # Apostrophes go before NFKD (U+00B4 becomes a space and a mark) and after it (full-width ones become plain).
     text = text.str.replace_all(_INVISIBLE, "").str.replace_all(_APOSTROPHES, "").str.normalize("NFKD")
     text = text.str.replace_all(_APOSTROPHES, "").str.to_lowercase().str.replace_all(_MARKS, "")
     text = text.str.replace_many(list(_LETTERS), list(_LETTERS.values()))

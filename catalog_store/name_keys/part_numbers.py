@@ -106,6 +106,7 @@ def _read_number(tokens: list[str], index: int, name: str) -> str | None:
         return None
     token = tokens[index]
     if token.isascii() and token.isdigit():
+        # `Part 02` and `Part 2` are one part.
         return token.lstrip("0") or "0"
     if token in _WRITTEN and name not in _NEVER_WRITTEN:
         return _WRITTEN[token]

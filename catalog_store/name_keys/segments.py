@@ -71,6 +71,7 @@ def read_segment(segment: str) -> Segment:  # noqa: PLR0911 - one exit per meani
     if plain_text != text:
         text, tokens = plain_text, extract_words(plain_text).split(" ")
     tags = _read_pieces(text, tokens)
+    # Only an unknown word can be a misspelled one.
     if not KNOWN_WORDS.issuperset(tokens):
         tags = _read_corrected(tokens, tags)
     if tags is not None:

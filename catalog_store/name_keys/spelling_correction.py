@@ -32,6 +32,7 @@ def correct_words(tokens: list[str]) -> list[str]:
     """Correct misspelled version words; return the same words when there is none."""
     if len(tokens) > 1 and _is_followed_word(tokens[0], tokens[1]):
         return [_FOLLOWED[tokens[1]], *tokens[1:]]
+    # Without a correct version word beside it, a short word is more likely a word of its own.
     is_alone = _EVIDENCE_WORDS.isdisjoint(tokens)
     return [_correct_word(token, is_alone=is_alone, is_single=len(tokens) == 1) for token in tokens]
 

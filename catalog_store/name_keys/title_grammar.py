@@ -85,6 +85,7 @@ def title_keys(title: str, version: str | None = None) -> TitleKeys:
     read = [read_segment(segment) for segment in segments]
     song = extract_words(base)
     core = extract_words(" ".join(filter(None, [song, *(part.kept for part in read)]))) or compact(base)
+    # A title of symbols only: the key must not be empty.
     if not core:
         core = extract_words(folded) or compact(folded) or shown.strip(" ")
         return TitleKeys(core, core, "", "", "")
@@ -140,6 +141,7 @@ def title_keys_frame(titles: pl.Series) -> pl.DataFrame:
 
 def _read_titles(shown: pl.Series, folded: pl.Series) -> pl.DataFrame:
     """Read the keys of titles of any kind."""
+    # Titles that end alike share one tail, which is read once.
     cut = folded.str.replace(_FIRST_SET_OFF, f"{_CUT}${{0}}").str.splitn(_CUT, 2).struct.unnest()
     frame = pl.DataFrame({"shown": shown, "folded": folded, "base": cut["field_0"].str.strip_chars(" "), "tail": cut["field_1"]})
     frame = frame.with_row_index("row").with_columns(is_whole=pl.col("tail").is_not_null() & (pl.col("base") == ""))
@@ -152,6 +154,7 @@ def _read_titles(shown: pl.Series, folded: pl.Series) -> pl.DataFrame:
     frame = frame.with_columns(core=_join_words("song", "kept"), stem=_join_words("song", "stem_kept"))
     frame = frame.with_columns(stem=pl.when(pl.col("stem") == "").then("core").otherwise("stem"))
     frame = frame.with_columns(is_careful=_needs_care())
+    # The column form cannot express these rules, so these few titles take the single form.
     careful = frame.filter("is_careful").select("row", "shown")
     each = pl.DataFrame([title_keys(title) for title in careful["shown"]], schema=_KEYS_SCHEMA, orient="row")
     bulk = frame.filter(~pl.col("is_careful")).select("row", *(pl.col(name).fill_null("") for name in TitleKeys._fields))

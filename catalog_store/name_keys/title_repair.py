@@ -184,6 +184,7 @@ def _flatten_bracket(inside: str, pieces: list[tuple[int, str]], outer: str, *, 
         return f"({_CLOSING_RE.sub(' ', _OPENING_RE.sub(' ', inside))})"
     if is_kept or not extract_words(outer):
         return " ".join(_regroup_bracket(text) for _, text in pieces if extract_words(text))
+    # A number or two letters in an inner bracket qualify the name, like a country code.
     pieces = [(depth, text) for depth, text in pieces if not (depth and _QUALIFIER_RE.match(text))]
     flat = " ".join(text.strip(" ") for _, text in pieces)
     if any(depth and read_segment(f"{BRACKET}{text}").kept for depth, text in pieces) and not read_segment(f"{BRACKET}{flat}").kept:

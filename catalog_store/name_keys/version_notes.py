@@ -56,6 +56,7 @@ def read_version(tokens: list[str], *, is_set_off: bool) -> Tags | None:
     """
     if not version_words.REMASTER_WORDS.isdisjoint(tokens):
         return _read_remaster(tokens, is_set_off=is_set_off)
+    # A DJ-pool cut that begins and ends with the voice alone.
     if tokens == ["in", "out"]:
         return ("acap mix",)
     taken = _NoteWords([], [], [], [])
@@ -142,6 +143,7 @@ def _decide_note(tokens: list[str], taken: _NoteWords, *, is_set_off: bool) -> T
         return build_tags([*kinds, tokens[-1]], _strip_joining_words(name)) if tokens[-1] in {"mix", "version"} else None
     if name and any(kind in PLACED_KINDS for kind in kinds) and not FUNCTION_WORDS.isdisjoint(name[name[0] == "the" :]):
         return None
+    # `The X Club` names a place and not a club mix.
     if name and kinds == ["club"] and tokens[0] == "the":
         return None
     if not name and not years and (alone := _read_nameless(tokens, kinds, loose)) is not True:

@@ -1,4 +1,4 @@
-"""What can be asked of a catalog: one module per subject, plain functions over the opened files of one snapshot.
+"""The questions that a catalog answers: one module per subject, plain functions over the open files of one snapshot.
 
-Add a question here and expose it on `catalog_store.reader.Catalog`. What must not live here: HTTP, SQL that writes, file formats.
+Add a question here and expose it on `catalog_store.reader.Catalog`. HTTP, SQL that writes and file formats do not belong here.
 """

@@ -1,8 +1,8 @@
 """Browsing tracks by genre, year, label and artist (contract F2, F3): newest first, or in a seeded random order.
 
-Order: release date descending (a date known to the year or month only behind all full dates of that period), undated last, ties by id.
-The random order is one fixed permutation of all ids per seed; the seed travels in the cursor. So both orders are total and survive a new
-build. Text filters compare name keys: all labels (artists) of that key count together.
+Order: release date descending (a date known to the year or month only behind all full dates of that period), undated last, ties by id. The
+random order is one fixed permutation of all ids per seed, and the seed travels in the cursor. Both orders are total and survive a new
+build. Text filters compare name keys: all labels (artists) with that key count together.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from catalog_store.errors import UnknownGenreError
 from catalog_store.lists.dates import LAST_YEAR, stamps_of_year
 from catalog_store.lists.list_index import find_members, intersect_lists, slice_ranks
 from catalog_store.lists.shuffle import MOST_BITS, SEED_BITS, Shuffle
-from catalog_store.queries.names import by_id, by_name
-from catalog_store.queries.pages import BodyPage, checked_limit
+from catalog_store.queries.entity_names import by_id, by_name
+from catalog_store.queries.pages import BodyPage, check_limit
 from catalog_store.serving.stored_body import restore_tracks
 
 if TYPE_CHECKING:
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
     from catalog_store.serving.store import ServingStore
 
 _WALK_COST = 15
-"""Time to try one place of the permutation, in times that shuffling one known number takes (measured)."""
+"""Cost of trying one position of the permutation, as a multiple of shuffling one known number (measured)."""
 _LONGEST_WALK = 65_536
 _LARGEST_RANDOM = LARGEST_PLACE._replace(popularity=MOST_BITS)
 
 
 class BrowseFilters(msgspec.Struct, frozen=True):
-    """What to browse; absent filters do not restrict, all given ones must hold. An id wins over the text beside it.
+    """The filters of a browse; absent filters do not restrict, all given ones must hold. An id overrides the text beside it.
 
     A main genre includes its subgenres. `year` is that of the track's earliest release. Merged label and artist ids stand for the survivor.
     """
@@ -55,12 +55,12 @@ class BrowseFilters(msgspec.Struct, frozen=True):
 DEFAULT_FILTERS = BrowseFilters()
 
 
-class _Choice:
-    """The filters as ranks: `lists` that must all hold a track, and the range `start` up to `end`."""
+class _FilterRanks:
+    """The filters as ranks: the `lists` that must all hold a track, and the range `start` up to `end`."""
 
     def __init__(self, store: ServingStore, filters: BrowseFilters) -> None:
         order = store.lists.tracks
-        self.lists = _lists(store, filters)
+        self.lists = _find_lists(store, filters)
         self.start, self.end = 0, len(order)
         if filters.year is not None:
             if not 0 < filters.year <= LAST_YEAR:
@@ -70,37 +70,37 @@ class _Choice:
             self.start, self.end = order.since(last), order.before(first)
 
     def first(self, count: int) -> Ranks:
-        """The first `count` ranks."""
+        """Return the first `count` ranks."""
         if not self.lists:
             return np.arange(self.start, min(self.end, self.start + count), dtype=np.uint32)
         return intersect_lists([slice_ranks(ranks, self.start, self.end) for ranks in self.lists], count)
 
     def holds(self, ranks: Ranks) -> NDArray[np.bool_]:
-        """Which ranks belong."""
+        """Return which ranks pass the filters."""
         inside = (ranks >= self.start) & (ranks < self.end)
         for listed in self.lists:
             inside[inside] = find_members(listed, ranks[inside])
         return inside
 
     def most(self) -> int:
-        """At most so many tracks belong; of one list or none exactly so many."""
+        """Return the largest possible number of tracks; with at most one list it is exact."""
         return min((len(slice_ranks(ranks, self.start, self.end)) for ranks in self.lists), default=max(0, self.end - self.start))
 
 
 def browse(
     store: ServingStore, cursors: CursorCodec, filters: BrowseFilters, *, limit: int, cursor: str | None, randomize: bool
 ) -> BodyPage:
-    """One page of encoded tracks. InvalidQueryError, InvalidCursorError, UnknownGenreError."""
-    checked_limit(limit)
+    """Return one page of encoded tracks. InvalidQueryError, InvalidCursorError, UnknownGenreError."""
+    check_limit(limit)
     query = ("browse", "random" if randomize else "newest", *map(repr, msgspec.structs.astuple(filters)))
     place = cursors.decode(query, cursor, _LARGEST_RANDOM if randomize else LARGEST_PLACE) if cursor is not None else None
-    choice = _Choice(store, filters)
-    page = _random if randomize else _newest
+    choice = _FilterRanks(store, filters)
+    page = _page_random if randomize else _page_newest
     ids, rest = page(store.lists, choice, limit, place)
     return BodyPage(restore_tracks(store.tracks(ids).values()), cursors.encode(query, rest) if rest else None)
 
 
-def _newest(lists: ListIndex, choice: _Choice, limit: int, place: Place | None) -> tuple[list[int], Place | None]:
+def _page_newest(lists: ListIndex, choice: _FilterRanks, limit: int, place: Place | None) -> tuple[list[int], Place | None]:
     order = lists.tracks
     if place is not None:
         choice.start = max(choice.start, order.behind(int(place.score), 0, place.id))
@@ -109,28 +109,32 @@ def _newest(lists: ListIndex, choice: _Choice, limit: int, place: Place | None) 
     return ids, Place(order.stamp(int(ranks[limit - 1])), 0.0, ids[-1]) if len(ranks) > limit else None
 
 
-def _random(lists: ListIndex, choice: _Choice, limit: int, place: Place | None) -> tuple[list[int], Place | None]:
-    """In the cursor: the seed, the bits and the first place of the next page."""
+def _page_random(lists: ListIndex, choice: _FilterRanks, limit: int, place: Place | None) -> tuple[list[int], Place | None]:
+    """Return a page in random order. The cursor holds the seed, the bits and the first position of the next page."""
     if place is None:
         place = Place(secrets.randbits(SEED_BITS), lists.largest_id.bit_length() or 1, 0)
     shuffle = Shuffle(int(place.score), int(place.popularity))
     most = choice.most()
-    # An intersection may hold far fewer than the shortest of its lists, or nothing: a walk might try every place in vain.
+    # An intersection may hold far fewer than the shortest of its lists, or nothing. A walk might then try every position in vain.
     is_dense = len(choice.lists) <= 1 and most * most > _WALK_COST * limit * shuffle.size
-    places = _walked(lists, choice, shuffle, place.id, limit + 1, most) if is_dense else _sorted(lists, choice, shuffle, place.id, most)
+    places = (
+        _walk_positions(lists, choice, shuffle, place.id, limit + 1, most)
+        if is_dense
+        else _sort_positions(lists, choice, shuffle, place.id, most)
+    )
     ids = shuffle.find_numbers(places[:limit]).tolist()
     return ids, Place(place.score, place.popularity, int(places[limit])) if len(places) > limit else None
 
 
-def _sorted(lists: ListIndex, choice: _Choice, shuffle: Shuffle, start: int, most: int) -> NDArray[np.uint64]:
-    """All places from `start` on, ascending."""
+def _sort_positions(lists: ListIndex, choice: _FilterRanks, shuffle: Shuffle, start: int, most: int) -> NDArray[np.uint64]:
+    """Return all positions from `start` on, ascending."""
     ids = lists.tracks.ids[choice.first(most)]
     places = shuffle.find_places(ids[ids < shuffle.size])
     return np.sort(places[places >= np.uint64(start)])
 
 
-def _walked(lists: ListIndex, choice: _Choice, shuffle: Shuffle, start: int, count: int, most: int) -> NDArray[np.uint64]:
-    """The first `count` places from `start` on."""
+def _walk_positions(lists: ListIndex, choice: _FilterRanks, shuffle: Shuffle, start: int, count: int, most: int) -> NDArray[np.uint64]:
+    """Return the first `count` positions from `start` on."""
     found: list[NDArray[np.uint64]] = []
     while start < shuffle.size and count > 0:
         step = min(_LONGEST_WALK, 64 + count * shuffle.size * 5 // (most * 4))
@@ -141,34 +145,34 @@ def _walked(lists: ListIndex, choice: _Choice, shuffle: Shuffle, start: int, cou
     return np.concatenate(found) if found else np.zeros(0, dtype=np.uint64)
 
 
-def _lists(store: ServingStore, filters: BrowseFilters) -> list[Ranks]:
-    """The list of each filter given."""
+def _find_lists(store: ServingStore, filters: BrowseFilters) -> list[Ranks]:
+    """Return the list of each given filter."""
     found = []
     if filters.genre_id is not None or filters.genre is not None:
-        found.append(_genre_list(store, filters))
+        found.append(_find_genre_list(store, filters))
     for kind, identifier, text in (("label", filters.label_id, filters.label), ("artist", filters.artist_id, filters.artist)):
         if identifier is not None or text is not None:
             wanted = [identifier] if identifier is not None else by_name(store, kind, text or "")
             named = [one for one in (by_id(store, kind, one) for one in wanted) if one is not None]
-            found.append(_together([store.lists.ranks(f"{kind}_tracks", one.tracks_from, one.tracks) for one in named]))
+            found.append(_merge_lists([store.lists.ranks(f"{kind}_tracks", one.tracks_from, one.tracks) for one in named]))
     return found
 
 
-def _genre_list(store: ServingStore, filters: BrowseFilters) -> Ranks:
+def _find_genre_list(store: ServingStore, filters: BrowseFilters) -> Ranks:
     wanted = [filters.genre_id] if filters.genre_id is not None else by_name(store, "genre", filters.genre or "")
     marks = ",".join("?" * len(wanted))
-    extents = store.rows(f"SELECT tracks_from, tracks FROM genre WHERE genre_id IN ({marks})", tuple(map(_fitting, wanted)))
+    extents = store.rows(f"SELECT tracks_from, tracks FROM genre WHERE genre_id IN ({marks})", tuple(map(_clip_to_id, wanted)))
     if not extents:
         raise UnknownGenreError(f"no genre {wanted[0] if filters.genre_id is not None else filters.genre!r}: the genre tree lists them")
-    return _together([store.lists.ranks("genre_tracks", *extent) for extent in extents])
+    return _merge_lists([store.lists.ranks("genre_tracks", *extent) for extent in extents])
 
 
-def _fitting(identifier: int) -> int:
-    """An id that SQLite can hold; 0, which is none, for others."""
+def _clip_to_id(identifier: int) -> int:
+    """Return an id that SQLite can hold, or 0, which no entity has."""
     return identifier if 0 < identifier < 1 << 63 else 0
 
 
-def _together(lists: Sequence[Ranks]) -> Ranks:
+def _merge_lists(lists: Sequence[Ranks]) -> Ranks:
     if len(lists) == 1:
         return lists[0]
     return np.unique(np.concatenate(lists)) if lists else np.zeros(0, dtype=np.uint32)

@@ -1,8 +1,8 @@
-"""Why is this one recording? Its source records, the evidence that joined them, what was kept out, and who gave each field.
+"""The evidence behind one recording: its source records, what joined them, what was kept apart, and which record gave each field.
 
-Answered from the Parquet tables of a snapshot, not from the serving files: a question for people, a second or so at a million recordings.
-A snapshot without the steps of linkage answers with what it has. What must not live here: text for readers (pipeline/explain.py), what the
-dumps said (staging is no part of a snapshot).
+It comes from the Parquet tables of a snapshot, not from the serving files: a question for people, a second or so at a million recordings. A
+snapshot without the tables of linkage answers with what it has. Text for readers belongs in pipeline/explain.py. The original values of
+dumps are not available: staging is no part of a snapshot.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ FIELD_COLUMNS = {
 }
 """Field of `recording_provenance` -> the column of `recording` that holds its value."""
 MOST_LOOKALIKES = 20
-"""Other recordings of the same names that are told."""
+"""The limit of other recordings with the same names."""
 
 
 class Found(NamedTuple):
-    """A recording that a key led to; `steps` tells the way when it was not straight."""
+    """The recording of a key; `steps` lists the redirects on the way."""
 
     recording_id: int
     steps: tuple[str, ...] = ()
 
 
 class Member(msgspec.Struct, frozen=True):
-    """A source record of the recording, and the atom that it is in (None when the snapshot does not tell)."""
+    """A source record of the recording, and its atom (None when the snapshot has no atoms)."""
 
     platform: str
     external_id: str
@@ -52,7 +52,7 @@ class Member(msgspec.Struct, frozen=True):
 
 
 class Atom(msgspec.Struct, frozen=True):
-    """What the records of an atom agree on."""
+    """The values on which the records of an atom agree."""
 
     atom_id: int
     artist_key: str
@@ -75,7 +75,7 @@ class Edge(msgspec.Struct, frozen=True):
 
 
 class Other(msgspec.Struct, frozen=True):
-    """Another recording, as it is shown."""
+    """The displayed fields of another recording."""
 
     recording_id: int
     title: str
@@ -86,7 +86,7 @@ class Other(msgspec.Struct, frozen=True):
 
 
 class Conflict(msgspec.Struct, frozen=True):
-    """A code that this recording and another one claimed; `is_kept` when this one carries it. `reason`: the guard that kept them apart."""
+    """A code that this recording and another one claimed; `is_kept` when this one has it. `reason`: the guard that kept them apart."""
 
     isrc: str
     is_kept: bool
@@ -97,7 +97,7 @@ class Conflict(msgspec.Struct, frozen=True):
 
 
 class CutEdge(msgspec.Struct, frozen=True):
-    """Evidence that led to an atom of another recording and was not followed: together they would have spanned too much."""
+    """Evidence to an atom of another recording that was not followed, because the cluster would have spanned too much."""
 
     kind: str
     score: float
@@ -114,7 +114,7 @@ class Lookalike(msgspec.Struct, frozen=True):
 
 
 class Field(msgspec.Struct, frozen=True):
-    """One field of the golden record: its value, who gave it, why, and how many agreed (None where nothing is counted)."""
+    """One field of the golden record: its value, its source, the reason, and how many agreed (None where nothing is counted)."""
 
     name: str
     value: str | int | float | None
@@ -126,7 +126,7 @@ class Field(msgspec.Struct, frozen=True):
 
 
 class Evidence(msgspec.Struct, frozen=True):
-    """Everything that a snapshot knows about why a recording is what it is."""
+    """All evidence that a snapshot has about a recording."""
 
     recording_id: int
     fields: list[Field]
@@ -140,46 +140,46 @@ class Evidence(msgspec.Struct, frozen=True):
 
 
 def find(tables: Path, key: str) -> Found | None:
-    """The recording behind a track id, an ISRC or `platform:external id` (a source record's id, else a link's); None when there is none.
+    """Find the recording of a track id, an ISRC or `platform:external id` (a source record's id, else a link's); None if there is none.
 
-    Ids that were merged into others are followed. ValueError for a key that is none of the three.
+    Merged ids are followed. ValueError for a key that is none of the three.
     """
     key = key.strip()
     if key.isdecimal():
-        return _by_id(tables, int(key))
+        return _find_by_id(tables, int(key))
     platform, colon, external_id = key.partition(":")
     if colon and platform in LINK_SOURCES:
-        return _by_external_id(tables, platform, external_id)
+        return _find_by_external_id(tables, platform, external_id)
     isrc = normalise_isrc(key)
     if isrc is None:
         raise ValueError(f"{key!r} is no track id, no ISRC and no <platform>:<id> with one of {', '.join(LINK_SOURCES)}")
-    found = _rows(tables, "recording_isrc", pl.col("isrc") == isrc)
+    found = _read_rows(tables, "recording_isrc", pl.col("isrc") == isrc)
     return Found(found["recording_id"].item()) if found.height else None
 
 
-def _by_id(tables: Path, recording_id: int) -> Found | None:
+def _find_by_id(tables: Path, recording_id: int) -> Found | None:
     if recording_id >= 2**63:
         return None
-    if _rows(tables, "recording", pl.col("recording_id") == recording_id).height:
+    if _read_rows(tables, "recording", pl.col("recording_id") == recording_id).height:
         return Found(recording_id)
-    redirects = _rows(tables, "redirect", pl.col("kind") == "recording", pl.col("old_id") == recording_id)
+    redirects = _read_rows(tables, "redirect", pl.col("kind") == "recording", pl.col("old_id") == recording_id)
     survivor = redirects["new_id"].item() if redirects.height else None
     return None if survivor is None else Found(survivor, (f"track {recording_id} was merged into track {survivor}",))
 
 
-def _by_external_id(tables: Path, platform: str, external_id: str) -> Found | None:
-    record = _rows(tables, "recording_member", pl.col("external_id") == external_id, pl.col("platform") == platform)
+def _find_by_external_id(tables: Path, platform: str, external_id: str) -> Found | None:
+    record = _read_rows(tables, "recording_member", pl.col("external_id") == external_id, pl.col("platform") == platform)
     if record.height:
         return Found(record["recording_id"].item())
-    merged = _rows(tables, "external_redirect", pl.col("source") == platform, pl.col("old_id") == external_id)
+    merged = _read_rows(tables, "external_redirect", pl.col("source") == platform, pl.col("old_id") == external_id)
     steps: tuple[str, ...] = ()
     if merged.height:
         steps = (f"{platform} merged {external_id} into {merged['new_id'].item()}",)
         external_id = merged["new_id"].item()
-    links = _rows(tables, "platform_link", pl.col("external_id") == external_id, pl.col("source") == platform)
+    links = _read_rows(tables, "platform_link", pl.col("external_id") == external_id, pl.col("source") == platform)
     if links.is_empty():
         return None
-    recordings = _rows(tables, "recording", pl.col("recording_id").is_in(links["recording_id"].implode()))
+    recordings = _read_rows(tables, "recording", pl.col("recording_id").is_in(links["recording_id"].implode()))
     ids = recordings.sort(-pl.col("popularity"), "recording_id")["recording_id"].to_list()
     if len(ids) > 1:
         steps += (f"{platform}:{external_id} stands for {len(ids)} tracks: {', '.join(map(str, ids))}; this is the most popular",)
@@ -187,25 +187,25 @@ def _by_external_id(tables: Path, platform: str, external_id: str) -> Found | No
 
 
 def evidence(tables: Path, recording_id: int) -> Evidence | None:
-    """All evidence about one recording of the snapshot whose `tables` folder is given; None when it has no such recording."""
-    recording = _rows(tables, "recording", pl.col("recording_id") == recording_id)
+    """Return all evidence about one recording of the snapshot whose `tables` folder is given; None when it has no such recording."""
+    recording = _read_rows(tables, "recording", pl.col("recording_id") == recording_id)
     if recording.is_empty():
         return None
-    member = _with_atoms(tables, _rows(tables, "recording_member", pl.col("recording_id") == recording_id))
-    atoms = _rows(tables, "atom", pl.col("atom_id").is_in(member["atom_id"].drop_nulls().unique().implode()))
+    member = _join_atoms(tables, _read_rows(tables, "recording_member", pl.col("recording_id") == recording_id))
+    atoms = _read_rows(tables, "atom", pl.col("atom_id").is_in(member["atom_id"].drop_nulls().unique().implode()))
     inside = atoms["atom_id"].implode()
-    edges = _rows(tables, "edge", pl.col("atom_id_a").is_in(inside) | pl.col("atom_id_b").is_in(inside))
+    edges = _read_rows(tables, "edge", pl.col("atom_id_a").is_in(inside) | pl.col("atom_id_b").is_in(inside))
     is_inner = pl.col("atom_id_a").is_in(inside) & pl.col("atom_id_b").is_in(inside)
     return Evidence(
         recording_id,
-        _fields(tables, recording.row(0, named=True)),
+        _read_fields(tables, recording.row(0, named=True)),
         [Member(**row) for row in member.iter_rows(named=True)],
-        _atoms(tables, atoms),
+        _read_atoms(tables, atoms),
         [Edge(**row) for row in edges.filter(is_inner).select(Edge.__struct_fields__).iter_rows(named=True)],
-        _conflicts(tables, recording_id),
-        _cut_edges(tables, edges.filter(~is_inner), inside),
-        _lookalikes(tables, recording_id, atoms),
-        _rows(tables, "redirect", pl.col("kind") == "recording", pl.col("new_id") == recording_id)["old_id"].to_list(),
+        _read_conflicts(tables, recording_id),
+        _read_cut_edges(tables, edges.filter(~is_inner), inside),
+        _find_lookalikes(tables, recording_id, atoms),
+        _read_rows(tables, "redirect", pl.col("kind") == "recording", pl.col("new_id") == recording_id)["old_id"].to_list(),
     )
 
 
@@ -215,45 +215,45 @@ def _scan(tables: Path, name: str) -> pl.LazyFrame:
     return live_atoms(name, tables.joinpath) if name in ATOM_TABLES else scan_table(TABLES[name], tables / name)
 
 
-def _rows(tables: Path, name: str, *conditions: pl.Expr) -> pl.DataFrame:
-    """Rows of a published table that meet all conditions, in the table's order; none when it was not published."""
+def _read_rows(tables: Path, name: str, *conditions: pl.Expr) -> pl.DataFrame:
+    """Return the rows of a published table that meet all conditions, in the table's order; none when it was not published."""
     rows = _scan(tables, name).filter(*conditions).collect()
     return rows.sort(TABLES[name].order, maintain_order=True) if name in ATOM_TABLES else rows
 
 
-def _with_atoms(tables: Path, member: pl.DataFrame) -> pl.DataFrame:
-    """platform, external_id, atom_id of source records."""
+def _join_atoms(tables: Path, member: pl.DataFrame) -> pl.DataFrame:
+    """Return platform, external_id and atom_id of source records."""
     keys = ["platform", "external_id"]
-    placed = _rows(tables, "atom_member", pl.col("external_id").is_in(member["external_id"].implode())).select(*keys, "atom_id")
+    placed = _read_rows(tables, "atom_member", pl.col("external_id").is_in(member["external_id"].implode())).select(*keys, "atom_id")
     return member.select(keys).join(placed, on=keys, how="left", maintain_order="left")
 
 
-def _atoms(tables: Path, atoms: pl.DataFrame) -> list[Atom]:
-    claims = _rows(tables, "atom_isrc", pl.col("atom_id").is_in(atoms["atom_id"].implode()))
+def _read_atoms(tables: Path, atoms: pl.DataFrame) -> list[Atom]:
+    claims = _read_rows(tables, "atom_isrc", pl.col("atom_id").is_in(atoms["atom_id"].implode()))
     codes = claims.sort("isrc").group_by("atom_id").agg(isrcs="isrc")
     told = atoms.join(codes, on="atom_id", how="left", maintain_order="left").with_columns(pl.col("isrcs").fill_null([]))
     return [Atom(**row) for row in told.select(Atom.__struct_fields__).iter_rows(named=True)]
 
 
-def _others(tables: Path, ids: Iterable[int]) -> dict[int, Other]:
+def _read_others(tables: Path, ids: Iterable[int]) -> dict[int, Other]:
     wanted = pl.Series("recording_id", sorted(set(ids)), dtype=pl.Int64)
-    rows = _rows(tables, "recording", pl.col("recording_id").is_in(wanted.implode())) if len(wanted) else TABLES["recording"].empty()
+    rows = _read_rows(tables, "recording", pl.col("recording_id").is_in(wanted.implode())) if len(wanted) else TABLES["recording"].empty()
     return {row["recording_id"]: Other(**row) for row in rows.select(Other.__struct_fields__).iter_rows(named=True)}
 
 
-def _conflicts(tables: Path, recording_id: int) -> list[Conflict]:
+def _read_conflicts(tables: Path, recording_id: int) -> list[Conflict]:
     owner = pl.col("owner_recording_id")
-    rows = _rows(tables, "isrc_conflict", (pl.col("recording_id") == recording_id) | (owner == recording_id))
+    rows = _read_rows(tables, "isrc_conflict", (pl.col("recording_id") == recording_id) | (owner == recording_id))
     rows = rows.with_columns(is_kept=owner == recording_id, other=pl.when(owner == recording_id).then("recording_id").otherwise(owner))
-    others = _others(tables, rows["other"])
+    others = _read_others(tables, rows["other"])
     columns = ("isrc", "is_kept", "reason", "platforms", "record_count")
     return [Conflict(**{name: row[name] for name in columns}, other=others[row["other"]]) for row in rows.iter_rows(named=True)]
 
 
-def _cut_edges(tables: Path, edges: pl.DataFrame, inside: pl.Series) -> list[CutEdge]:
+def _read_cut_edges(tables: Path, edges: pl.DataFrame, inside: pl.Series) -> list[CutEdge]:
     beyond = edges.with_columns(atom_id=pl.when(pl.col("atom_id_a").is_in(inside)).then("atom_id_b").otherwise("atom_id_a"))
-    found = _recordings_of_atoms(tables, beyond["atom_id"])
-    others = _others(tables, found.values())
+    found = _map_atoms_to_recordings(tables, beyond["atom_id"])
+    others = _read_others(tables, found.values())
     return [
         CutEdge(row["kind"], row["score"], row["evidence"], row["atom_id"], others[found[row["atom_id"]]])
         for row in beyond.iter_rows(named=True)
@@ -261,37 +261,37 @@ def _cut_edges(tables: Path, edges: pl.DataFrame, inside: pl.Series) -> list[Cut
     ]
 
 
-def _recordings_of_atoms(tables: Path, atom_ids: pl.Series) -> dict[int, int]:
-    """recording_id by atom_id."""
+def _map_atoms_to_recordings(tables: Path, atom_ids: pl.Series) -> dict[int, int]:
+    """Return recording_id by atom_id."""
     if atom_ids.is_empty():
         return {}
-    members = _rows(tables, "atom_member", pl.col("atom_id").is_in(atom_ids.unique().implode()))
+    members = _read_rows(tables, "atom_member", pl.col("atom_id").is_in(atom_ids.unique().implode()))
     keys = ["platform", "external_id"]
     first = members.sort(keys).unique("atom_id", keep="first", maintain_order=True).select(*keys, "atom_id")
-    found = _rows(tables, "recording_member", pl.col("external_id").is_in(first["external_id"].implode())).join(first, on=keys)
+    found = _read_rows(tables, "recording_member", pl.col("external_id").is_in(first["external_id"].implode())).join(first, on=keys)
     return dict(found.select("atom_id", "recording_id").iter_rows())
 
 
-def _lookalikes(tables: Path, recording_id: int, atoms: pl.DataFrame) -> list[Lookalike]:
-    """Recordings that have an atom with an artist and title key of ours."""
+def _find_lookalikes(tables: Path, recording_id: int, atoms: pl.DataFrame) -> list[Lookalike]:
+    """Return recordings that share an artist and title key with an atom of this one."""
     named = atoms.filter(pl.col("artist_key") != "").select("artist_key", "title_key").unique()
     if named.is_empty():
         return []
-    alike = _rows(tables, "atom", pl.col("title_key").is_in(named["title_key"].implode())).join(
+    alike = _read_rows(tables, "atom", pl.col("title_key").is_in(named["title_key"].implode())).join(
         named, on=["artist_key", "title_key"], how="semi"
     )
     alike = alike.filter(~pl.col("atom_id").is_in(atoms["atom_id"].implode())).sort("atom_id").head(MOST_LOOKALIKES)
-    found = _recordings_of_atoms(tables, alike["atom_id"])
-    others = _others(tables, found.values())
+    found = _map_atoms_to_recordings(tables, alike["atom_id"])
+    others = _read_others(tables, found.values())
     seen: dict[int, Lookalike] = {}
     for row in alike.iter_rows(named=True):
         other_id = found.get(row["atom_id"], recording_id)
         if other_id != recording_id:
-            seen.setdefault(other_id, Lookalike(_difference(row, atoms), others[other_id]))
+            seen.setdefault(other_id, Lookalike(_describe_difference(row, atoms), others[other_id]))
     return list(seen.values())
 
 
-def _difference(atom: dict[str, Any], atoms: pl.DataFrame) -> str:
+def _describe_difference(atom: dict[str, Any], atoms: pl.DataFrame) -> str:
     same_variant = atoms.filter(pl.col("variant") == atom["variant"])
     if same_variant.is_empty():
         return "variant"
@@ -299,10 +299,10 @@ def _difference(atom: dict[str, Any], atoms: pl.DataFrame) -> str:
     return "duration" if len(durations) and atom["duration_ms"] is not None and atom["duration_ms"] not in durations else "nothing"
 
 
-def _fields(tables: Path, recording: dict[str, Any]) -> list[Field]:
-    rows = _rows(tables, "recording_provenance", pl.col("recording_id") == recording["recording_id"])
+def _read_fields(tables: Path, recording: dict[str, Any]) -> list[Field]:
+    rows = _read_rows(tables, "recording_provenance", pl.col("recording_id") == recording["recording_id"])
     row: dict[str, Any] = rows.row(0, named=True) if rows.height else {}
-    value = recording | {"release_date": _as_precise_as_known(recording["release_date"], recording["release_date_precision"])}
+    value = recording | {"release_date": _cut_date(recording["release_date"], recording["release_date_precision"])}
     return [
         Field(
             name,
@@ -317,6 +317,6 @@ def _fields(tables: Path, recording: dict[str, Any]) -> list[Field]:
     ]
 
 
-def _as_precise_as_known(date: str | None, precision: str | None) -> str | None:
-    """`YYYY`, `YYYY-MM` or `YYYY-MM-DD`."""
+def _cut_date(date: str | None, precision: str | None) -> str | None:
+    """Cut a date to its precision: `YYYY`, `YYYY-MM` or `YYYY-MM-DD`."""
     return date and date[: {"year": 4, "month": 7}.get(precision or "day", 10)]

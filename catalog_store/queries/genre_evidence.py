@@ -1,6 +1,6 @@
-"""Why a recording has its genres: the string that decided each, who gave it and the rule that read it (contract F1).
+"""The evidence for the genres of a recording: the string that decided each, its source and the rule that read it (contract F1).
 
-Answered from the Parquet tables of a snapshot: for people, not for the hot path. What must not live here: the rules (genre_rules).
+It comes from the Parquet tables of a snapshot: for people, not for the hot path. The rules belong in genre_rules.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class GenreEvidence(NamedTuple):
-    """A genre of a recording. `said` is the string as the platform delivered it of its `entity_kind`; `rule_id` read it."""
+    """A genre of a recording. `said` is the string that the platform delivered for its `entity_kind`; the rule `rule_id` read it."""
 
     name: str
     platform: str
@@ -27,7 +27,7 @@ class GenreEvidence(NamedTuple):
 
 
 def genre_evidence(tables: Path, recording_id: int) -> list[GenreEvidence]:
-    """The evidence of each genre, most trusted first; empty when it has none. `tables` is the folder of a snapshot's tables."""
+    """Return the evidence of each genre, most trusted first; empty without genres. `tables` is the folder of a snapshot's tables."""
     nodes = scan_table(TABLES["genre"], tables / "genre").select("genre_id", "name")
     chosen = scan_table(TABLES["recording_genre"], tables / "recording_genre").filter(pl.col("recording_id") == recording_id)
     rows = chosen.join(nodes, on="genre_id").sort("position").select("name", "platform", "entity_kind", "genre", "rule_id").collect()

@@ -57,7 +57,7 @@ _NAMED = msgspec.json.Decoder(_Named)
 
 
 def iswcs(store: ServingStore, recording_id: int) -> list[WorkTitle]:
-    """Compositions that a recording performs, by code; empty when none is known or the recording does not exist."""
+    """Return the compositions that a recording performs, by code; empty for none or an unknown recording."""
     body = store.track(recording_id)
     if body is None:
         return []
@@ -68,9 +68,9 @@ def iswcs(store: ServingStore, recording_id: int) -> list[WorkTitle]:
 
 
 def work(store: ServingStore, cursors: CursorCodec, iswc: str, limit: int, cursor: str | None) -> Work | None:
-    """The composition of an ISWC in whatever spelling, with `limit` of its recordings; None when unknown or malformed.
+    """Return the composition of an ISWC in any spelling, with `limit` of its recordings; None when unknown or malformed.
 
-    InvalidCursorError for a cursor that is not of this composition.
+    InvalidCursorError for a cursor of another composition.
     """
     bare = normalise_iswc(iswc)
     if bare is None:

@@ -1,7 +1,7 @@
-"""What every list question shares: limits, and a page of encoded answers with the cursor of the next one.
+"""Pages of list questions: limits, and encoded answers with the cursor of the next page.
 
-A page goes on behind the place in its cursor, a value and not a row number, so that pages never overlap or skip what is in both builds when
-a new one is published in between.
+A page continues behind the place in its cursor, which is a value and not a row number. Pages therefore never overlap or skip items that are
+in both builds when a new one is published in between.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ class BodyPage(NamedTuple):
     next_cursor: str | None
 
 
-def checked_limit(limit: int, largest: int = MAX_LIMIT) -> int:
-    """`limit`; InvalidQueryError when it is not within 1..largest."""
+def check_limit(limit: int, largest: int = MAX_LIMIT) -> int:
+    """Return `limit`; InvalidQueryError when it is not within 1..largest."""
     if not 1 <= limit <= largest:
         raise InvalidQueryError(f"limit is {limit}: 1 to {largest}")
     return limit

@@ -73,13 +73,14 @@ def search(index: SearchIndex, cursors: CursorCodec, request: Request, *, deadli
     request.check()
     query = ("search", request.artist, request.title)
     after = cursors.decode(query, request.cursor) if request.cursor is not None else None
-    found = _found(index, request, time.monotonic() + deadline)
+    found = _find_matches(index, request, time.monotonic() + deadline)
 
     def place(document: int) -> Place:
         return Place(found[document].score, index.popularity[document], index.ids[document])
 
     # Document numbers follow popularity, then id, so sorting them first gives the total order.
     ordered = sorted(sorted(found), key=lambda document: -found[document].score)
+    # By value and not by position, so the page continues correctly after another snapshot went live.
     start = bisect_right(ordered, after.order, key=lambda document: place(document).order) if after else 0
     end = start + request.limit
     return SearchPage(
@@ -88,26 +89,28 @@ def search(index: SearchIndex, cursors: CursorCodec, request: Request, *, deadli
     )
 
 
-def _found(index: SearchIndex, request: Request, until: float) -> dict[int, Match]:
+def _find_matches(index: SearchIndex, request: Request, until: float) -> dict[int, Match]:
     """Return all documents that fit."""
     asked = read_query(request.artist, request.title)
     comparison = Comparison(index, asked)
     look = find_by_words(index, asked)
-    found = _compared(comparison, look.documents, until)
+    found = _compare_candidates(comparison, look.documents, until)
+    # Correcting words costs several lookups more, so it runs only when the words as typed found nothing good.
     if max((one.score for one in found.values()), default=0.0) < GOOD_SCORE:
-        _check(until)
-        found |= _compared(comparison, find_by_other_readings(index, asked, look), until)
+        _check_deadline(until)
+        found |= _compare_candidates(comparison, find_by_other_readings(index, asked, look), until)
     return found
 
 
-def _compared(comparison: Comparison, candidates: Sequence[int], until: float) -> dict[int, Match]:
+def _compare_candidates(comparison: Comparison, candidates: Sequence[int], until: float) -> dict[int, Match]:
     found = comparison.matches(candidates[:COMPARED_AT_ONCE])
+    # Only when all of the best candidates fit may more of them fit too.
     if len(found) == COMPARED_AT_ONCE and len(candidates) > COMPARED_AT_ONCE:
-        _check(until)
+        _check_deadline(until)
         found |= comparison.matches(candidates[COMPARED_AT_ONCE:])
     return found
 
 
-def _check(until: float) -> None:
+def _check_deadline(until: float) -> None:
     if time.monotonic() > until:
         raise DeadlineExceededError("a search took longer than the catalog allows")

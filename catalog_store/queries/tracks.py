@@ -1,6 +1,6 @@
-"""Tracks by id, ISRC and platform id, singly and in sets. Nothing here guesses: an unknown or malformed key finds nothing.
+"""Tracks by id, ISRC and platform id, singly and in sets. Nothing is guessed: an unknown or malformed key finds nothing.
 
-Keys lead to candidates (key_index.py); each is held against what the track says of itself.
+Keys lead to candidates (key_index.py), and each candidate is compared with the track's own data.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import msgspec
 
 from catalog_store.identifiers import normalise_isrc
 from catalog_store.platforms import LINK_SOURCES
-from catalog_store.queries.links import PlatformLink
+from catalog_store.queries.platform_links import PlatformLink
 from catalog_store.serving.lookup_keys import ISRC, KEY_SPACES, hash_key, normalize_key
 from catalog_store.serving.schema import REDIRECT_KINDS
 from catalog_store.serving.stored_body import has_isrc, is_linked, read_companion, restore_track, restore_tracks
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _LARGEST_ID = 2**63 - 1
 _ISRC_SPACE = KEY_SPACES.index(ISRC)
 _BARE_ISRC = re.compile(r"[A-Z]{2}[A-Z0-9]{3}(?!0{7})[0-9]{7}")
-"""What `normalise_isrc` would hand back as it is."""
+"""An ISRC that `normalise_isrc` returns unchanged."""
 
 
 class SlimBody(NamedTuple):
@@ -57,25 +57,25 @@ class _SlimTrack(msgspec.Struct):
 _SLIM = msgspec.json.Decoder(_SlimTrack)
 
 
-def _normalised(isrc: str) -> str | None:
+def _normalise(isrc: str) -> str | None:
     return isrc if _BARE_ISRC.fullmatch(isrc) else normalise_isrc(isrc)
 
 
 def track_body(store: ServingStore, recording_id: int) -> bytes | None:
-    """The encoded wire JSON of the track of exactly that id (no redirects)."""
+    """Return the encoded wire JSON of the track of exactly that id (no redirects)."""
     body = store.track(recording_id) if 0 < recording_id <= _LARGEST_ID else None
     return None if body is None else restore_track(body)
 
 
 def track_bodies(store: ServingStore, recording_ids: Sequence[int]) -> dict[int, bytes]:
-    """The same for many ids at once, in one go; unknown ids are absent."""
-    found = store.tracks(_possible(recording_ids))
+    """Return the encoded wire JSON of many tracks in one call; unknown ids are absent."""
+    found = store.tracks(_clip_ids(recording_ids))
     return dict(zip(found, restore_tracks(found.values()), strict=True))
 
 
 def slim_bodies(store: ServingStore, recording_ids: Sequence[int]) -> dict[int, SlimBody]:
-    """Slim tracks with their links, in one go; unknown ids are absent."""
-    found = store.tracks(_possible(recording_ids))
+    """Return slim tracks with their links in one call; unknown ids are absent."""
+    found = store.tracks(_clip_ids(recording_ids))
     encode, decode = msgspec.json.encode, _SLIM.decode
     return {
         body.id: SlimBody(encode(decode(wire)), [PlatformLink(*link) for link in read_companion(body).links])
@@ -84,7 +84,7 @@ def slim_bodies(store: ServingStore, recording_ids: Sequence[int]) -> dict[int, 
 
 
 def isrcs(store: ServingStore, recording_id: int) -> list[str]:
-    """Every ISRC of the track, the one that it shows first; empty when it has none or does not exist."""
+    """Return every ISRC of the track, the displayed one first; empty for none or an unknown track."""
     body = store.track(recording_id)
     if body is None:
         return []
@@ -92,21 +92,21 @@ def isrcs(store: ServingStore, recording_id: int) -> list[str]:
     return [*([shown] if shown else []), *read_companion(body).isrcs]
 
 
-def _possible(recording_ids: Sequence[int]) -> list[int]:
+def _clip_ids(recording_ids: Sequence[int]) -> list[int]:
     return [recording_id for recording_id in recording_ids if 0 < recording_id <= _LARGEST_ID]
 
 
 def resolve_id(store: ServingStore, recording_id: int) -> int | None:
-    """The id under which the recording lives now: its own, that of the recording it was merged into, or None."""
+    """Return the id under which the recording lives now: its own, that of the recording it was merged into, or None."""
     if not 0 < recording_id <= _LARGEST_ID:
         return None
     if store.track(recording_id) is not None:
         return recording_id
-    return survivor(store, "recording", recording_id)
+    return find_survivor(store, "recording", recording_id)
 
 
-def survivor(store: ServingStore, kind: str, old_id: int) -> int | None:
-    """The id that a merged id of that kind (REDIRECT_KINDS) stands for; None when it was not merged or left the catalog."""
+def find_survivor(store: ServingStore, kind: str, old_id: int) -> int | None:
+    """Return the id that replaces a merged id of that kind (REDIRECT_KINDS); None when it was not merged or left the catalog."""
     if not 0 < old_id <= _LARGEST_ID:
         return None
     found: int | None = store.value("SELECT new_id FROM redirect WHERE kind = ? AND old_id = ?", (REDIRECT_KINDS.index(kind), old_id))
@@ -114,8 +114,8 @@ def survivor(store: ServingStore, kind: str, old_id: int) -> int | None:
 
 
 def track_by_isrc(store: ServingStore, isrc: str) -> tuple[int, bytes] | None:
-    """(id, encoded wire JSON) of the track that carries the ISRC, in whatever spelling."""
-    code = _normalised(isrc)
+    """Return (id, encoded wire JSON) of the track with the ISRC, in any spelling."""
+    code = _normalise(isrc)
     if code is None:
         return None
     for candidate in store.keys.candidates((hash_key(_ISRC_SPACE, code),))[0]:
@@ -126,23 +126,23 @@ def track_by_isrc(store: ServingStore, isrc: str) -> tuple[int, bytes] | None:
 
 
 def id_for_isrc(store: ServingStore, isrc: str) -> int | None:
-    """The recording that carries the ISRC, in whatever spelling."""
+    """Return the recording with the ISRC, in any spelling."""
     return ids_for_isrcs(store, [isrc]).get(isrc)
 
 
 def ids_for_isrcs(store: ServingStore, isrcs: Sequence[str]) -> dict[str, int]:
-    """The same for many ISRCs at once, by the spelling given; unknown and malformed ones are absent."""
-    is_bare = _BARE_ISRC.fullmatch  # `_normalised` without its call, which a hundred codes feel
+    """Return the recordings of many ISRCs at once, by the spelling given; unknown and malformed ones are absent."""
+    is_bare = _BARE_ISRC.fullmatch  # `_normalised` without its call, which counts for a hundred codes
     codes = {isrc: code for isrc in isrcs if (code := isrc if is_bare(isrc) else normalise_isrc(isrc))}
-    candidates = _candidates(store, _ISRC_SPACE, codes.values())
-    bodies = _read(store, candidates)
+    candidates = _find_candidates(store, _ISRC_SPACE, codes.values())
+    bodies = _read_tracks(store, candidates)
     found = {code: one for code, ids in candidates.items() for one in ids if one in bodies and has_isrc(bodies[one], code)}
     return {isrc: found[code] for isrc, code in codes.items() if code in found}
 
 
 def ids_for_external(store: ServingStore, source: str, external_id: str) -> list[int]:
-    """Recordings that a platform's id stands for, most popular first, ties by id; ids the platform merged into others included."""
-    place, key = _place(source), normalize_key(source, external_id)
+    """Return the recordings of a platform's id, most popular first, ties by id; ids that the platform merged count too."""
+    place, key = _platform_index(source), normalize_key(source, external_id)
     found = []
     for candidate in dict.fromkeys(store.keys.candidates((hash_key(KEY_SPACES.index(source), key),))[0]):
         body = store.track(candidate)
@@ -152,28 +152,31 @@ def ids_for_external(store: ServingStore, source: str, external_id: str) -> list
 
 
 def ids_for_externals(store: ServingStore, source: str, external_ids: Sequence[str]) -> dict[str, list[int]]:
-    """The same for many ids of one platform at once, by the spelling given; unknown ones are absent. ValueError for an unknown platform."""
-    place = _place(source)
+    """Return the recordings of many ids of one platform, by the spelling given.
+
+    Unknown ids are absent. ValueError for an unknown platform.
+    """
+    place = _platform_index(source)
     asked = {external_id: normalize_key(source, external_id) for external_id in external_ids}
-    found = _linked(store, source, asked.values())
+    found = _find_linked(store, source, asked.values())
     if unknown := [key for key in asked.values() if key not in found]:
         marks = ",".join("?" * len(unknown))
         retired = dict(store.rows(f"SELECT key, new_key FROM retired_key WHERE source = ? AND key IN ({marks})", (place, *unknown)))
-        heirs = _linked(store, source, retired.values()) if retired else {}
+        heirs = _find_linked(store, source, retired.values()) if retired else {}
         found |= {key: heirs[heir] for key, heir in retired.items() if heir in heirs}
     return {external_id: found[key] for external_id, key in asked.items() if key in found}
 
 
-def _place(source: str) -> int:
+def _platform_index(source: str) -> int:
     if source not in LINK_SOURCES:
         raise ValueError(f"unknown platform {source!r}: one of {', '.join(LINK_SOURCES)}")
     return LINK_SOURCES.index(source)
 
 
-def _linked(store: ServingStore, source: str, keys: Iterable[str]) -> dict[str, list[int]]:
-    """The recordings whose links hold each key; keys without any are absent."""
-    candidates = _candidates(store, KEY_SPACES.index(source), keys)
-    bodies, place = _read(store, candidates), LINK_SOURCES.index(source)
+def _find_linked(store: ServingStore, source: str, keys: Iterable[str]) -> dict[str, list[int]]:
+    """Return the recordings whose links hold each key; keys without any are absent."""
+    candidates = _find_candidates(store, KEY_SPACES.index(source), keys)
+    bodies, place = _read_tracks(store, candidates), LINK_SOURCES.index(source)
     found: dict[str, list[int]] = {}
     for key, ids in candidates.items():
         for one in dict.fromkeys(ids):
@@ -183,10 +186,10 @@ def _linked(store: ServingStore, source: str, keys: Iterable[str]) -> dict[str, 
     return found
 
 
-def _candidates(store: ServingStore, space: int, keys: Iterable[str]) -> dict[str, list[int]]:
+def _find_candidates(store: ServingStore, space: int, keys: Iterable[str]) -> dict[str, list[int]]:
     distinct = dict.fromkeys(keys)
     return dict(zip(distinct, store.keys.candidates([hash_key(space, key) for key in distinct]), strict=True))
 
 
-def _read(store: ServingStore, candidates: Mapping[str, list[int]]) -> Mapping[int, StoredBody]:
+def _read_tracks(store: ServingStore, candidates: Mapping[str, list[int]]) -> Mapping[int, StoredBody]:
     return store.tracks(one for ids in candidates.values() for one in ids)

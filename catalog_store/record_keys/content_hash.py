@@ -1,7 +1,7 @@
-"""What of a source record linkage reads, and a hash of it: a record whose hash is that of last night need not be linked again.
+"""The hash of the columns that linkage reads of a source record. A record with last night's hash need not be linked again.
 
-Columns that linkage does not read (popularity, dates) are left out, so that a night of new chart places links nothing. The hash is
-Polars' own: another version of Polars may hash otherwise, which costs one night in full (see pipeline/linkage/incremental/night.py).
+Columns that linkage does not read (popularity, dates) are left out, so a night of new chart positions links nothing. The hash is Polars'
+own: another version of Polars may give other values, which costs one full night (see pipeline/linkage/incremental/night.py).
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ LINKED_COLUMNS = ("platform", "external_id", "title", "version", "artists", "art
 
 
 def content_hash() -> pl.Expr:
-    """64 bits over LINKED_COLUMNS of a staged row, the record's own name among them: distinct records differ."""
+    """Return 64 bits over LINKED_COLUMNS of a staged row, including the record's own name: distinct records differ."""
     return hashed(LINKED_COLUMNS).reinterpret(signed=True)
 
 
 def with_content_hash(records: pl.DataFrame) -> pl.DataFrame:
-    """The rows with column `content_hash`, computed where it is missing."""
+    """Return the rows with column `content_hash`, computed where it is missing."""
     if "content_hash" not in records.columns:
         return records.with_columns(content_hash=content_hash())
     if not records["content_hash"].null_count():

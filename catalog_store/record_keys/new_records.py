@@ -1,11 +1,11 @@
-"""Source records that the staging before this one did not hold, laid aside as they are staged.
+"""Source records that the previous staging did not hold, written separately while they are staged.
 
-A night's linkage reads these some thousand instead of all, which cost it a tenth of its time, most of that for their nested credits:
+A night's linkage reads these few thousand instead of all records. Reading all cost it a tenth of its time, mostly for nested credits:
 
-    <staging>/<platform>/new_records.arrow      LINKED_COLUMNS and content_hash of those rows of source_recording, uncompressed
+  <staging>/<platform>/new_records.arrow      LINKED_COLUMNS and content_hash of those rows of source_recording, uncompressed
 
-A shortcut that nothing rests on: which records linkage wants it finds out by content hash, and what does not stand here it looks for among
-all (the live snapshot may be older than the staging before this one). What must not live here: which records a night links again.
+Nothing depends on this shortcut. Linkage finds the records it needs by content hash, and looks for those missing here among all (the live
+snapshot may be older than the previous staging). Which records a night links again does not belong here.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ if TYPE_CHECKING:
 
 FILE = "new_records.arrow"
 MOST_NEW = 0.05
-"""Share of the records held before; with more, linkage reads all of them anyway (and they would fill the memory)."""
+"""Share of the previous records. With more new ones linkage reads all anyway, and they would fill the memory."""
 
 
 class NewRecords:
-    """Gathers the new ones among the rows of `source_recording` of one platform."""
+    """Collects the new rows among the `source_recording` of one platform."""
 
     def __init__(self, before: Path) -> None:
-        """`before`: the platform's staging folder as it was; without a table there nothing is laid aside."""
+        """Read the hashes of `before`, the platform's previous staging folder. Without a table there nothing is written."""
         self._before = np.sort(_hashes(before / "source_recording").drop_nulls().to_numpy())
         self._found: list[pl.DataFrame] = []
         self._rows = 0
 
     def gather(self, rows: pl.DataFrame) -> None:
-        """Keep those of some rows that are new."""
+        """Keep the new ones among `rows`."""
         if rows.is_empty() or self._rows >= MOST_NEW * len(self._before):
             return
-        # Both sides in order: a search that stays in the cache, without a set of all that stood before.
+        # Both sides are sorted, so the search stays in the cache and needs no set of all previous hashes.
         hashes = np.sort(rows["content_hash"].to_numpy())
         near = np.minimum(np.searchsorted(self._before, hashes), len(self._before) - 1)
         new = pl.Series(hashes[self._before[near] != hashes]).implode()
@@ -47,14 +47,14 @@ class NewRecords:
         self._rows += self._found[-1].height
 
     def write(self, folder: Path) -> None:
-        """Lay them down in the platform's new staging folder; nothing, when they are too many."""
+        """Write them into the platform's new staging folder, unless there are too many."""
         (folder / FILE).unlink(missing_ok=True)
         if self._found and self._rows < MOST_NEW * len(self._before):
             pl.concat(self._found).sort("content_hash").write_ipc(folder / FILE, compression="uncompressed")
 
 
 def _hashes(folder: Path) -> pl.Series:
-    """The content hashes of a staged table; none when it is not there, torn, or of before there were any: staging goes on without it."""
+    """Return the content hashes of a staged table; none when it is missing, torn, or older than the column. Staging continues without."""
     try:
         return pl.read_parquet(parts(folder), columns=["content_hash"])["content_hash"]
     except (OSError, pl.exceptions.PolarsError):
@@ -62,5 +62,5 @@ def _hashes(folder: Path) -> pl.Series:
 
 
 def new_records(folder: Path) -> pl.DataFrame | None:
-    """What was laid down in a platform's staging folder; None when nothing was."""
+    """Read the file of a platform's staging folder; None when there is none."""
     return pl.read_ipc(folder / FILE) if (folder / FILE).is_file() else None

@@ -1,13 +1,13 @@
-"""Which track stands in which place of which release, in numbers laid beside the staged tables while they are in memory.
+"""Numbers of the tracks on releases and their positions, written beside the staged tables while those are in memory.
 
-A night's linkage goes through all tracks and barcodes to find the places on which something has changed; to decode and hash their names was
-a tenth of what it cost. So staging lays down, a file for each part of the two tables, uncompressed:
+A night's linkage scans all tracks and barcodes for changed positions. Decoding and hashing their names was a tenth of its cost. So staging
+writes one uncompressed file for each part of the two tables:
 
-    <staging>/<platform>/place_numbers/source_release-<part>.arrow         `barcoded`: 16 bytes for each release with a barcode
-    <staging>/<platform>/place_numbers/source_release_track-<part>.arrow   `standing`: 18 bytes for each track with a number
+  <staging>/<platform>/place_numbers/source_release-<part>.arrow         `barcoded`: 16 bytes for each release with a barcode
+  <staging>/<platform>/place_numbers/source_release_track-<part>.arrow   `standing`: 18 bytes for each track with a number
 
-`<part>` tells the end of the part, the version of Polars, whose hash this is, and the code below. So files of another staging, version or
-code are not found, and what is not found is made of the part itself. What must not live here: which places count.
+`<part>` names the end of the part, the version of Polars, whose hash this is, and the version of this code. Files of another staging or
+version are therefore not found, and missing numbers are computed from the part. Which positions count does not belong here.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ if TYPE_CHECKING:
 
 FOLDER = "place_numbers"
 DISC_BITS, TRACK_BITS = 6, 10
-"""Of a spot. No real release has more discs or tracks; what claims to is no evidence."""
+"""Bits of a spot. No real release has more discs or tracks; a release that claims more is no evidence."""
 _CODE = b"".join(Path(module).read_bytes() for module in (__file__, numbers.__file__))
 _MADE_BY = blake2b(pl.__version__.encode() + _CODE, digest_size=4).hexdigest()
 
 
 def barcoded(releases: pl.DataFrame) -> pl.DataFrame:
-    """Release (`release_number`), gtin (i64) of the rows of `source_release` that have one."""
+    """Return release (`release_number`) and gtin (i64) of the rows of `source_release` that have one."""
     return releases.select(release=release_number(), gtin=pl.col("gtin").cast(pl.Int64, strict=False)).drop_nulls("gtin")
 
 
 def standing(tracks: pl.DataFrame) -> pl.DataFrame:
-    """release, record (`record_number`), spot (disc and track as one number) of the rows of `source_release_track` that stand somewhere."""
+    """Return release, record (`record_number`) and spot (disc and track as one number) of the tracks that have a position."""
     disc, track = pl.col("disc_number").fill_null(1).cast(pl.Int64), pl.col("track_number").cast(pl.Int64)
     numbered = disc.is_between(0, (1 << DISC_BITS) - 1) & track.is_between(0, (1 << TRACK_BITS) - 1)
     spot = pl.when(numbered).then(disc * (1 << TRACK_BITS) + track).cast(pl.UInt16)
@@ -50,11 +50,11 @@ FORMS = {
     "source_release": (barcoded, ["platform", "release_id", "gtin"]),
     "source_release_track": (standing, ["platform", "release_id", "external_id", "disc_number", "track_number"]),
 }
-"""What is laid down of each table, and the columns that it is made of."""
+"""The function for each table, and the columns that it reads."""
 
 
 def lay_down(staging: Path, name: str, part: Path, rows: pl.DataFrame) -> None:
-    """Lay the numbers of a part down in a platform's staging folder; nothing, where table `name` has none. `rows`: what the part holds."""
+    """Write the numbers of a part into a platform's staging folder, if table `name` has any. `rows` are the rows of the part."""
     if name in FORMS:
         form, _ = FORMS[name]
         file = _file(staging, name, part)
@@ -63,17 +63,17 @@ def lay_down(staging: Path, name: str, part: Path, rows: pl.DataFrame) -> None:
 
 
 def lay_all_down(staging: Path) -> None:
-    """The same for every part of the tables in a platform's staging folder."""
+    """Write the numbers of every part in a platform's staging folder."""
     for name, (_, columns) in FORMS.items():
         for part in parts(staging / name):
             lay_down(staging, name, part, pl.read_parquet(part, columns=columns))
 
 
 def place_numbers(staging: Path, name: str) -> Iterator[pl.DataFrame]:
-    """The numbers of a table in a platform's staging folder, part by part."""
+    """Yield the numbers of a table in a platform's staging folder, part by part."""
     for part in parts(staging / name):
         try:
-            # By way of a table, which maps the file instead of reading it.
+            # Through a table, which maps the file instead of reading it.
             table = pa.ipc.open_file(pa.memory_map(str(_file(staging, name, part)))).read_all()
             yield cast("pl.DataFrame", pl.from_arrow(table, rechunk=False))
         except (OSError, ValueError):

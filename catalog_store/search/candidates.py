@@ -60,6 +60,7 @@ def find_by_other_readings(index: SearchIndex, asked: QueryNames, look: Lookup) 
     If only one side has unmatched words, the others may have matched by chance. Then all words of the other side are read in other ways
     too.
     """
+    # `counts` is a flat grid, row by row: a slice per artist word, a stride per title word.
     width = len(look.title_words)
     unmet_artist = [word for row, word in enumerate(look.artist_words) if not any(look.counts[row * width : (row + 1) * width])]
     unmet_title = [word for column, word in enumerate(look.title_words) if not any(look.counts[column::width])]
@@ -67,6 +68,7 @@ def find_by_other_readings(index: SearchIndex, asked: QueryNames, look: Lookup) 
         return ()
     left = _collect_readings(index, look.artist_words, unmet_artist or look.artist_words)
     right = _collect_readings(index, look.title_words, unmet_title or look.title_words)
+    # Other readings of one side are paired with all words of the other side; words as typed were paired before.
     grids = _hash_words(left, look.title_words), _hash_words([*look.artist_words, *left], right)
     _, documents, weights = index.postings.look(grids)
     return _rank_documents(index, documents, weights, asked)
@@ -105,6 +107,7 @@ def _rank_documents(index: SearchIndex, found: Sequence[int], weights: Sequence[
     unlike = np.minimum(np.abs(index.title_sizes(documents) - size), _LARGEST_LENGTH_GAP)
     weight = np.array(weights) - _LENGTH_PENALTY * unlike
     if len(documents) > COMPARED_AT_MOST:
+        # A partition finds the limit without sorting all candidates; ties at the limit are cut by the stable sort below.
         kept = weight >= np.partition(weight, -COMPARED_AT_MOST)[-COMPARED_AT_MOST]
         documents, weight = documents[kept], weight[kept]
     best: list[int] = documents[np.argsort(-weight, kind="stable")][:COMPARED_AT_MOST].tolist()

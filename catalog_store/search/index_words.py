@@ -20,6 +20,7 @@ _PAIR = 2
 
 def split_words(key: str) -> list[str]:
     """Return the distinct words of a key, in order of first appearance."""
+    # Nearly all keys: no regular expression is needed for ASCII, which has no Han or kana.
     if key.isascii():
         return list(dict.fromkeys(key.split()))
     found: dict[str, None] = {}

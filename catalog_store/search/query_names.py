@@ -48,6 +48,7 @@ class QueryNames(NamedTuple):
 
 def read_query(artist: str, title: str) -> QueryNames:
     """Read both fields as typed; neither may be blank."""
+    # Both the parts and the whole field are kept, because a separator may belong to the name.
     joined = split_artist_field(fold(artist))
     artists = _key_names(joined.names) or (name_key(artist),)
     # Most fields name one artist, whose key is also the key of the whole field.
@@ -62,6 +63,7 @@ def read_query(artist: str, title: str) -> QueryNames:
         guests=guests,
         title=keys.core,
         compact_title=keys.core.replace(" ", ""),
+        # A title without a subtitle may still end in words of videos and files; those count as left out.
         stem=keys.stem if keys.stem != keys.core else _strip_noise(keys.core),
         variant=keys.variant,
         artist_words=tuple(split_words(" ".join((whole, *artists, *guests, keys.credits)))),

@@ -114,6 +114,7 @@ class Comparison:
 def score_names(title: TitleFit, artists: ArtistFit) -> Match | None:
     """Combine title and artists into a match; None when it is below the floor."""
     artist, artist_reason = artists.likeness, artists.reason
+    # A sure title is evidence for the recording, so the artist's words may be both missing and misspelled.
     if artist < _LEAST and title.likeness >= _SURE_TITLE:
         artist, artist_reason = max((artist, artist_reason), (artists.loosely, "artist_partial"))
     variant = title.variant
@@ -122,6 +123,7 @@ def score_names(title: TitleFit, artists: ArtistFit) -> Match | None:
     likeness = (_WEAKER_SHARE * min(artist, title.likeness) + (1 - _WEAKER_SHARE) * max(artist, title.likeness)) * variant
     if likeness < FLOOR:
         return None
+    # From SAME_PERFORMANCE on: an edit of the same performance still counts as exact.
     kind = "exact" if likeness >= SAME_PERFORMANCE else "strong" if likeness >= _STRONG else "fuzzy"
     return Match(calibrate(likeness), kind, (artist_reason, title.reason, title.variant_reason))
 
@@ -163,6 +165,7 @@ def _measure_likeness(asked: str, found: str) -> tuple[float, bool]:
     """Return (likeness, whether both were compared whole, with no words left out). Below _LEAST the value is not exact."""
     shorter, longer = (asked, found) if len(asked) <= len(found) else (found, asked)
     edits = 0.0
+    # Edits alone make up the difference in length, so a shorter text cannot reach _LEAST: skip the costly comparison.
     if len(shorter) >= _LEAST * len(longer):
         edits = OSA.normalized_similarity(asked, found)
         if edits < _REORDERED and " " in asked and " " in found:
@@ -179,6 +182,7 @@ def _measure_partial_likeness(shorter: str, longer: str, asked: str) -> float:
         return _SUBSET * fuzz.token_set_ratio(shorter, longer) / _FULL
     if abs(shorter.count(" ") - longer.count(" ")) == 1 and fuzz.token_set_ratio(shorter, longer) == _FULL:
         return _HALF
+    # A single short word begins many names, so it counts only when the query is the longer text.
     is_telling = len(shorter) >= _SHORTEST_BEGINNING and (longer is asked or " " in shorter)
     return _BEGINNING if is_telling and longer.startswith(shorter + " ") else 0.0
 

@@ -61,17 +61,21 @@ def build_search(tables: Mapping[str, Path], folder: Path) -> None:
     folder.mkdir()
     work = folder / ".parts"
     work.mkdir()
+    # The only frame that grows with the catalog: 16 bytes a recording. It is dropped before the words are counted.
     order = rank_by_popularity(tables)
     _write_array(folder / "ids.npy", order["recording_id"], choose_unsigned(int(order["recording_id"].to_numpy().max(initial=0))))
     _write_array(folder / "popularity.npy", order["popularity"], np.dtype(np.float32))
     documents = order.height
     _partition_names(tables, order, work)
+    # Free the order before the steps that need memory for words and pairs.
     del order
+    # Division rounded up; at least one range, so an empty catalog writes valid empty files.
     ranges = max(1, -(-documents // DOCUMENTS_PER_BLOCK))
     counts = _count_words(folder, work, ranges)
     _write_titles(folder, work, ranges, counts)
     partitions = _count_partitions(documents)
     entries = _partition_pairs(counts, work, ranges, partitions)
+    # A bucket must not span two partitions, so there are at least as many buckets as partitions.
     bits = max(choose_bucket_bits(entries), partitions.bit_length() - 1)
     _write_pairs(folder, work, partitions, bits, documents)
     write_vocabulary(folder, counts)

@@ -49,6 +49,7 @@ def compare_variants(asked: str, found: str) -> tuple[float, str]:
         return 1.0, "variant_equal"
     if variants_agree(asked, found):
         return SAME_PERFORMANCE, "variant_equal"
+    # An empty variant is the plain recording; its likeness to a note is not a matter of spelling.
     alike = _measure_likeness(asked, found) if asked and found else 0.0
     asked_performance, found_performance = _strip_edits(asked), _strip_edits(found)
     if asked_performance == found_performance:

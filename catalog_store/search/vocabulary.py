@@ -40,6 +40,7 @@ def sort_words(words: pl.DataFrame, word: str = "word") -> pl.DataFrame:
 def write_vocabulary(folder: Path, words: pl.DataFrame) -> None:
     """Write the files. `words` [word, count, title_hash] are distinct and in order."""
     _write_texts(folder, "vocabulary", words["word"], stride=1)
+    # One byte per word: a logarithm in eighths overstates a count by at most a tenth, enough to rank words by rarity.
     steps = np.ceil(COUNT_STEPS * np.log2(1.0 + words["count"].to_numpy())).clip(max=255)
     with ArrayWriter(folder / "vocabulary_counts.npy", np.uint8) as counts:
         counts.append(steps)
@@ -80,6 +81,7 @@ class Vocabulary:
         self._marks = map_numbers(folder / "vocabulary_marks.npy")
         self._mark_shift = HASH_BITS - (8 * len(self._marks) - 1).bit_length()
         starts = map_array(folder / "vocabulary_starts.npy")
+        # Only every STRIDE-th start is kept in memory; the search walks the texts between two of them.
         strides = np.concatenate([starts[:-1:STRIDE], starts[-1:]])
         self._forward = SortedWords(map_bytes(folder / "vocabulary.bin"), strides, STRIDE, LONGEST_LENGTH)
         backward_strides = map_array(folder / "reversed_starts.npy")

@@ -154,10 +154,12 @@ def compress(bodies: list[bytes], dictionary: bytes) -> list[bytes]:
     """Compress each body into one frame."""
     if not bodies:
         return []
+    # The checksum detects damaged bytes; magic number and dictionary id would only repeat the format.
     parameters = zstandard.ZstdCompressionParameters.from_level(
         LEVEL, format=zstandard.FORMAT_ZSTD1_MAGICLESS, write_dict_id=0, write_checksum=1, write_content_size=1
     )
     shared = zstandard.ZstdCompressionDict(dictionary)
+    # Prepare the dictionary once for all frames.
     shared.precompute_compress(compression_params=parameters)
     frames = zstandard.ZstdCompressor(dict_data=shared, compression_params=parameters).multi_compress_to_buffer([*bodies], threads=1)
     return [frames[number].tobytes() for number in range(len(frames))]

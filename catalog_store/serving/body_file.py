@@ -60,6 +60,7 @@ class BodyFile:
         if begin == end:
             return b""
         try:
+            # The stored byte detects a frame of another id, which the checksum of its contents cannot.
             if self._frames[begin] == identifier & _ID_MASK:
                 return self._frames[begin + 1 : end]
         except IndexError:

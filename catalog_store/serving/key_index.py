@@ -54,6 +54,7 @@ class KeyIndex:
 
     def candidates(self, hashes: Sequence[int]) -> list[list[int]]:
         """Return for each hash the recording ids whose key may have it, most popular first."""
+        # For a few hashes the array operations cost more than they save.
         if len(hashes) >= BULK_MINIMUM:
             self._fetch(hashes)
         starts, tags, ids, bucket_shift, tag_shift = self._starts, self._tags, self._ids, self._bucket_shift, self._tag_shift
@@ -61,6 +62,7 @@ class KeyIndex:
         for hashed in hashes:
             bucket, tag = hashed >> bucket_shift, hashed >> tag_shift & _TAG_MASK
             end = starts[bucket + 1]
+            # Tags ascend inside a bucket, so the search needs no hash comparison per entry.
             place = bisect_left(tags, tag, starts[bucket], end)
             found = []
             while place < end and tags[place] == tag:

@@ -30,6 +30,7 @@ def hash_key(space: int, text: str) -> int:
 
 def hash_name(kind: int, key: str) -> int:
     """Return the hash of a name key as an integer that SQLite accepts (63 bits); `kind` is an index in NAME_KINDS."""
+    # SQLite integers are signed, so one bit is dropped.
     return hash_key(_NAME_SPACE + kind, key) >> 1
 
 

@@ -15,7 +15,7 @@ import duckdb
 import numpy as np
 import polars as pl
 
-from catalog_store.changes import changes_from, earlier_builds
+from catalog_store.changes import read_changes, read_history
 from catalog_store.lists.dates import unheard_sql
 from catalog_store.lists.list_build import build_lists
 from catalog_store.name_keys import name_key_expr
@@ -106,6 +106,7 @@ def _insert(file: sqlite3.Connection, table: str, rows: list[tuple[Any, ...]]) -
 def _write_bodies(folder: Path, name: str, ids: pl.Series, lines_of: Callable[[pl.Expr], list[bytes]]) -> None:
     """Write tracks or releases; `ids` ascend, `lines_of` takes a condition on the id."""
     identifier = pl.col(ids.name)
+    # Evenly spread over the ids and not random, so the same tables train the same dictionary.
     sample = ids.gather_every(max(1, len(ids) // SAMPLES))
     dictionary = train_dictionary(lines_of(identifier.is_in(sample.implode())))
     chunks = (ids.slice(first, ROWS_PER_BLOCK) for first in range(0, len(ids), ROWS_PER_BLOCK))
@@ -208,12 +209,13 @@ def _list_redirect_queries() -> Iterator[tuple[str, str]]:
 
 
 def _write_history(file: sqlite3.Connection, tables: Tables, snapshot_id: str, previous: Path | None) -> None:
-    builds, changes = earlier_builds(previous) if previous else ([], [])
+    builds, changes = read_history(previous) if previous else ([], [])
     _insert(file, "build", list(enumerate([*builds, snapshot_id])))
     _insert(file, "change", list(changes))
     if previous:
+        # The new build's number is its index: `builds` holds the earlier ones, counted from 0.
         now = len(builds)
-        _insert(file, "change", [(now, *change) for change in changes_from(previous, tables)])
+        _insert(file, "change", [(now, *change) for change in read_changes(previous, tables)])
 
 
 def _read_blocks(sorter: duckdb.DuckDBPyConnection, query: str) -> Iterable[list[tuple[Any, ...]]]:

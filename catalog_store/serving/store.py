@@ -142,6 +142,7 @@ class ServingStore:
         try:
             return session.connection.execute(statement, parameters).fetchall()
         except sqlite3.OperationalError as error:
+            # sqlite3 reports a progress handler that stops a statement only by this message.
             if "interrupted" in str(error):
                 raise DeadlineExceededError(f"a lookup took longer than {self._deadline:g} s") from error
             raise

@@ -79,6 +79,7 @@ def restore_releases(many: Iterable[StoredBody]) -> list[bytes]:
 
 
 def _restore_many(many: Iterable[StoredBody], expanded: Callable[[bytes], bytes]) -> list[bytes]:
+    # One replace over all bodies is cheaper than one per body. JSON text has no line feed, so they split again.
     together = b"\n".join([b'{"id":%d,"title":"%b' % (stored.id, stored.text) for stored in many])
     return expanded(together).split(b"\n")[::2] if together else []
 
@@ -118,6 +119,7 @@ def has_isrc(stored: StoredBody, isrc: str) -> bool:
 def is_linked(stored: StoredBody, source: int, external_id: str) -> bool:
     """Return whether a track has that link; `source` is an index in LINK_SOURCES."""
     link = f"{source}{external_id}"
+    # A link of ten digits looks like an ISWC, so only decoding tells them apart.
     if len(link) != _ISWC_DIGITS and _has_text(_ENCODED(link), stored):
         return True
     return link in _COMPANION.decode(stored.rest)[1]

@@ -1,6 +1,7 @@
-"""THE schema: every table of staging, linkage and catalog, by name.
+"""The schema: every table of staging, linkage and catalog, by name.
 
-One file per domain; `spec.py` holds the vocabulary, `files.py` how a table lies on disk, `checks.py` the checks derived from a spec.
+One file per domain. `spec.py` defines how tables are described, `files.py` how they are stored on disk, `checks.py` the checks derived from
+a spec.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ STAGED_TABLES = {
     platform: (*STAGED_OF_FINGERPRINTS[platform], REJECT, INTAKE) if platform in STAGED_OF_FINGERPRINTS else STAGING_TABLES
     for platform in INPUTS
 }
-"""The staging tables that the dump of each platform becomes."""
+"""The staging tables of each platform's dump."""
 
 __all__ = [
     "ALL_TABLES",

@@ -1,6 +1,7 @@
-"""The data checks that follow from a table's spec: each is one rule, of a column or of the key, and counts the rows that break it.
+"""The data checks derived from a table's spec. Each is one rule of a column or the key, and counts the rows that break it.
 
-What a spec cannot say (rows read = staged + rejected, one recording per ISRC over two tables ...) is a named invariant in the pipeline.
+Rules that a spec cannot express (rows read = staged + rejected, one recording per ISRC over two tables ...) are named invariants in the
+pipeline.
 """
 
 from __future__ import annotations
@@ -21,17 +22,16 @@ if TYPE_CHECKING:
     from catalog_store.tables.spec import Column, Table
 
 EXAMPLES = 3
-"""Rows at fault that are shown."""
+"""Wrong rows that a finding shows."""
 LONGEST_EXAMPLE = 200
-"""Characters of one of them."""
+"""Characters of one shown row."""
 
 
 @dataclass(frozen=True)
 class TableCheck:
-    """`sql` yields one number: how many rows break the rule that `description` states. `faults`, if any, selects what shows such a row.
+    """One rule: `sql` yields the number of rows that break the rule in `description`. `faults`, if any, selects the text of such a row.
 
-    A rule that a row breaks by itself, whatever the others are, also says so as `condition` over `source`: such rules of one table are
-    counted in one pass.
+    A rule about single rows also has a `condition` over `source`. All such rules of one table are counted in one pass.
     """
 
     table: str
@@ -45,25 +45,25 @@ class TableCheck:
 
 @dataclass(frozen=True)
 class Finding:
-    """What came of a check: how many rows break it, and the first of them in sorted order, as texts `column=value`."""
+    """The result of a check: how many rows break it, and the first of them in sorted order, as texts `column=value`."""
 
     check: TableCheck
     rows: int
     examples: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """For a person at night."""
+        """Return one line for an operator."""
         shown = f", the first: {'; '.join(self.examples)}" if self.examples else ""
         return f"{self.check.description}: {self.rows:,} rows at fault{shown}"
 
     def plus(self, other: Finding) -> Finding:
-        """Of the same rule over another folder too; what the first that breaks it showed stays."""
+        """Add the finding of the same rule over another folder; the first examples stay."""
         shown = self if self.rows else other
         return Finding(shown.check, self.rows + other.rows, shown.examples)
 
 
 def table_checks(table: Table, place: Callable[[str], Path]) -> Iterator[TableCheck]:
-    """All checks of `table`; `place(name)` says where a table's folder is (its own and those it refers to)."""
+    """Yield all checks of `table`; `place(name)` returns the folder of a table (its own and those it refers to)."""
     source = sql_source(place(table.name))
     for column in table.columns:
         shown = ", ".join(f'a."{name}"' for name in dict.fromkeys((*_naming(table), column.name)))
@@ -101,7 +101,7 @@ def table_checks(table: Table, place: Callable[[str], Path]) -> Iterator[TableCh
 
 
 def _naming(table: Table) -> tuple[str, ...]:
-    """Columns by which a person finds a row again."""
+    """Return the columns that identify a row for a person."""
     return table.primary_key or tuple(table.column_names[:3])
 
 
@@ -119,7 +119,7 @@ def _column_rules(column: Column) -> Iterator[tuple[str, str, str]]:
     if column.maximum is not None:
         yield "maximum", f"is at most {column.maximum:g}", f"{name} > {column.maximum}"
     if column.longest is not None and pa.types.is_string(column.type):
-        # The bytes are known without reading the text.
+        # The number of bytes is known without reading the text.
         yield (
             "longest",
             f"has at most {column.longest:,} characters",
@@ -130,13 +130,13 @@ def _column_rules(column: Column) -> Iterator[tuple[str, str, str]]:
 
 
 def run_check(connection: duckdb.DuckDBPyConnection, check: TableCheck) -> int:
-    """Rows that break `check`: 0 means that it holds."""
+    """Return the number of rows that break `check`; 0 means that it holds."""
     row = connection.execute(check.sql).fetchone()
     return int(row[0]) if row else 0
 
 
 def run_checks(connection: duckdb.DuckDBPyConnection, checks: Iterable[TableCheck]) -> list[Finding]:
-    """What came of each check, in their order."""
+    """Return the finding of each check, in their order."""
     checks = list(checks)
     by_source: dict[str, list[TableCheck]] = {}
     for check in (check for check in checks if check.source):

@@ -1,7 +1,7 @@
-"""How a table lies on disk: `<folder>/part-00000.parquet ...`, written aside and renamed, so that a reader never sees half a table.
+"""A table on disk: `<folder>/part-00000.parquet ...`, written aside and renamed, so a reader never sees half a table.
 
-Format: Parquet, zstd level 1 (level 3 takes half as much processor time again and saves 3 % of the bytes), row groups as the spec says, no
-writer-dependent metadata beyond the library's version string; the same rows give the same bytes. A folder without parts does not exist: an
+Format: Parquet, zstd level 1 (level 3 takes half as much processor time again and saves 3 % of the bytes), row groups as in the spec, no
+writer-dependent metadata beyond the library's version string. The same rows give the same bytes. A folder without parts does not exist: an
 empty table is one part without rows.
 """
 
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 
 PENDING_SUFFIX = ".pending"
 TAIL = 1 << 16
-"""Bytes of a part that tell its content; of a small part that is all there is."""
+"""Bytes at the end of a part that identify its content; a small part is read whole."""
 
 
 class TableWriter:
     """Writes one table part by part; nothing is visible under `folder` until the `with` block ends without an error.
 
-    Each `write` makes one part, in call order; rows must already be in the table's order across parts where the order matters.
+    Each `write` makes one part, in call order. Where the order matters, rows must already be in the table's order across parts.
     """
 
     def __init__(self, table: Table, folder: Path) -> None:
-        """`folder` is the final place; its parent is created."""
+        """Prepare to write to `folder`, the final place; its parent is created."""
         self.table = table
         self.folder = folder
         self.rows = 0
@@ -41,13 +41,13 @@ class TableWriter:
         self._pending = folder.with_name(folder.name + PENDING_SUFFIX)
 
     def __enter__(self) -> Self:
-        """Clear what a killed writer left and start."""
+        """Remove the remains of a killed writer and start."""
         shutil.rmtree(self._pending, ignore_errors=True)
         self._pending.mkdir(parents=True)
         return self
 
     def write(self, frame: pl.DataFrame) -> Path | None:
-        """Append one part, and say where it lies by now; an empty frame writes nothing. ValueError when `frame` does not fit the table."""
+        """Append one part and return its current path; an empty frame writes nothing. ValueError when `frame` does not fit the table."""
         return None if frame.is_empty() else self._write_part(self.table.conform(frame))
 
     def _write_part(self, frame: pl.DataFrame) -> Path:
@@ -59,7 +59,7 @@ class TableWriter:
         return path
 
     def take(self, part: Path) -> None:
-        """Append a part of another folder of the same table as it is: a hard link, a copy where the file system has none."""
+        """Append a part of another folder of the same table unchanged: a hard link, or a copy where the file system has no links."""
         target = self._pending / f"part-{self._parts:05d}.parquet"
         try:
             target.hardlink_to(part)
@@ -69,7 +69,7 @@ class TableWriter:
         self.rows += row_count_of(part)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """Publish the parts under `folder`, or throw them away when the block failed."""
+        """Publish the parts under `folder`, or discard them when the block failed."""
         if kind is not None:
             shutil.rmtree(self._pending, ignore_errors=True)
             return
@@ -86,7 +86,10 @@ class TableWriter:
 
 
 def write_table(table: Table, folder: Path, frames: pl.DataFrame | Iterable[pl.DataFrame]) -> int:
-    """Write the whole table and return its row count. A single frame is sorted by the table's order first; several are taken as sorted."""
+    """Write the whole table and return its row count.
+
+    A single frame is first sorted by the table's order; several must be sorted already.
+    """
     with TableWriter(table, folder) as writer:
         if isinstance(frames, pl.DataFrame):
             writer.write(frames.sort(table.order) if table.order else frames)
@@ -97,7 +100,7 @@ def write_table(table: Table, folder: Path, frames: pl.DataFrame | Iterable[pl.D
 
 
 def join_tables(table: Table, folder: Path, sources: Iterable[Path]) -> None:
-    """Make `table` out of the parts of several folders of it, in that order: linked, not copied, so nobody may write into a part."""
+    """Build `table` from the parts of several folders of it, in that order. Parts are linked, so nobody may write into them."""
     with TableWriter(table, folder) as writer:
         for source in sources:
             for part in parts(source):
@@ -105,7 +108,7 @@ def join_tables(table: Table, folder: Path, sources: Iterable[Path]) -> None:
 
 
 def parts(folder: Path) -> list[Path]:
-    """The Parquet parts of a table in order; FileNotFoundError names the folder when there are none."""
+    """Return the Parquet parts of a table in order; FileNotFoundError names the folder when there are none."""
     found = sorted(folder.glob("part-*.parquet"))
     if not found:
         message = f"no table at {folder}: build the stage that writes it first"
@@ -114,40 +117,40 @@ def parts(folder: Path) -> list[Path]:
 
 
 def scan_table(table: Table, folder: Path) -> pl.LazyFrame:
-    """The table as a LazyFrame with the declared columns."""
+    """Scan the table as a LazyFrame with the declared columns."""
     return pl.scan_parquet(parts(folder)).select(table.column_names)
 
 
 def read_table(table: Table, folder: Path) -> pl.DataFrame:
-    """The whole table in memory."""
+    """Read the whole table into memory."""
     return scan_table(table, folder).collect()
 
 
 def part_name(part: Path) -> str:
-    """A name for the content of a part, wherever it lies: a hash of its end, where places, sizes and extremes of all columns stand."""
+    """Return a name for the content of a part: a hash of its end, which holds offsets, sizes and extremes of all columns."""
     with part.open("rb") as opened:
         opened.seek(max(0, opened.seek(0, os.SEEK_END) - TAIL))
         return blake2b(opened.read(), digest_size=16).hexdigest()
 
 
 def row_count_of(part: Path) -> int:
-    """Rows of one part, read from its footer."""
+    """Return the rows of one part, read from its footer."""
     count: int = pl.scan_parquet(part).select(pl.len()).collect().item()
     return count
 
 
 def row_count(*folders: Path) -> int:
-    """Rows of a table, or of several of one spec together, read from the Parquet footers."""
+    """Return the rows of a table, or of several of one spec together, from the Parquet footers."""
     count: int = pl.scan_parquet([part for folder in folders for part in parts(folder)]).select(pl.len()).collect().item()
     return count
 
 
 def size_bytes(folder: Path) -> int:
-    """Bytes of all files below `folder`."""
+    """Return the bytes of all files below `folder`."""
     return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
 
 
 def sql_source(*folders: Path) -> str:
-    """The table, or several of one spec, as a DuckDB table function, e.g. to select from."""
+    """Return the table, or several of one spec, as a DuckDB table function to select from."""
     paths = ["'" + str(folder / "part-*.parquet").replace("'", "''") + "'" for folder in folders]
     return f"read_parquet({paths[0] if len(paths) == 1 else '[' + ', '.join(paths) + ']'})"

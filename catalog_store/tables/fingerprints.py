@@ -1,8 +1,8 @@
-"""Fingerprints: what the fingerprint dump and operators' own audio files say, and which of it stands for which recording.
+"""Fingerprints of the fingerprint dump and of operators' own audio files, and the recording of each.
 
-A fingerprint is a list of 32-bit items, about eight a second. Staging keeps it once, in the day in which it came, and is only added to; the
-catalog table says which fingerprints count and does not repeat them. Add a column here only when a later stage reads it. What must not
-live here: how an index over fingerprints lies on disk (audio_recognition/index/).
+A fingerprint is a list of 32-bit items, about eight a second. Staging keeps it once, under the day of its arrival, and only grows; the
+catalog table lists the valid fingerprints without repeating them. Add a column here only when a later stage reads it. The files of an index
+over fingerprints belong in audio_recognition/index/.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MOST_ITEMS = 1 << 20
 LONGEST_SECONDS = 7 * 24 * 3_600
 """A week, as for durations."""
 ROWS_PER_GROUP = 1_000
-"""Of rows of some 5 kB: one fingerprint can be had without reading more than 5 MB."""
+"""Rows have about 5 kB, so one fingerprint is read from at most 5 MB."""
 
 _PLATFORM = Column("platform", TEXT, "Which source it came from.", values=FINGERPRINT_SOURCES)
 _DAY = Column("day", TEXT, "The day of the dump: of rows of one id those of the latest day count.", pattern=DATE_PATTERN)

@@ -1,4 +1,4 @@
-"""The canonical genre tree, what each recording was classified as and why, and what no rule knows yet."""
+"""The canonical genre tree, the classification of each recording and its reason, and the strings that no rule knows yet."""
 
 from __future__ import annotations
 

@@ -14,8 +14,8 @@ _RECORDING = "recording.recording_id"
 _EXTERNAL_ID = Column("external_id", TEXT, "Id of the source record.")
 
 EDGE_KINDS = ("override", "isrc", "link", "position", "typo", "key")
-"""By trust: a reviewed decision, a shared code, a cross-link, one place on one release (by barcode), names that differ by a typing error,
-the same names where only one recording is left."""
+"""By trust: a reviewed decision, a shared code, a cross-link, one position on one release (by barcode), names that differ by a typing
+error, the same names where only one recording is left."""
 
 LINKAGE_VERSION = Table(
     "linkage_version",

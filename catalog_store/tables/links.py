@@ -1,4 +1,4 @@
-"""Where a recording is found elsewhere, and which ids now stand for which."""
+"""The links of recordings to platforms, and the ids that replaced others."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Provenance: who gave each field of a golden record, and why that source.
+"""Provenance: the source of each field of a golden record, and the reason for it.
 
-Wide tables of ids beside `recording` and `release`. Add the columns of a field here when the build chooses it among sources; a new reason
-also in docs/design/build.md, which a test compares. What must not live here: the values themselves.
+Wide tables of ids beside `recording` and `release`. Add the columns of a field here when the build chooses it among sources, and a new
+reason also in docs/design/build.md; a test compares the two. The values themselves do not belong here.
 """
 
 from __future__ import annotations
@@ -15,11 +15,14 @@ ISRC_REASONS = ("only_code", "most_platforms", "kept", "earliest_year", "alphabe
 RELEASE_DATE_REASONS = ("full_date", "older_year", "earliest")
 POPULARITY_REASONS = ("best_rank", "breadth")
 VARIANT_REASONS = ("agreed", "most_records")
-"""Why a source was asked, per field of `recording`; docs/design/build.md explains each."""
+"""Why a source was chosen, per field of `recording`; docs/design/build.md explains each."""
 
 
 def _source_columns(field: str, reasons: tuple[str, ...] = (), agreed: str = "", *, nullable: bool = False) -> tuple[Column, ...]:
-    """The columns that name the source of one field: platform and id, the reason if there are several, how many agreed if it is counted."""
+    """Return the columns that name the source of one field.
+
+    They are platform and id, the reason if there are several, and how many sources agreed if that is counted.
+    """
     named = (
         Column(f"{field}_platform", TEXT, f"Platform that gave `{field}`.", nullable),
         Column(f"{field}_external_id", TEXT, "Id of the source that did.", nullable),

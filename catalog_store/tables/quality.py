@@ -1,6 +1,6 @@
-"""Quality: what one build says of itself in numbers, published with it so that the next build has something to compare with.
+"""Quality: the figures of a build, published with it so that the next build can compare.
 
-Only figures that follow from the tables stand here: no clocks, no costs, nothing about the build before. Add a topic, not a table.
+Only figures that follow from the tables belong here: no clocks, no costs, no figures of the previous build. Add a topic, not a table.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FIGURE_TOPICS = (
     "golden_pair",
     "truth",
 )
-"""In the order in which the report shows them; docs/reference/gate.md says what each holds."""
+"""In the order of the report; docs/reference/gate.md explains each."""
 
 BUILD_FIGURE = Table(
     "build_figure",

@@ -1,7 +1,7 @@
-"""Golden recordings and their artists: what a track is.
+"""Golden recordings and their artists.
 
-One row per recording in `recording`; everything repeated hangs off it in a table of its own; `track` nests them again for readers that
-want a whole track at once.
+`recording` has one row per recording, and repeated values are in tables of their own. `track` nests them again for readers that need a
+whole track at once.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""`docs/reference/tables.md`, written from the specs: every table and column, its type, its rules and what it means.
+"""The page `docs/reference/tables.md`, generated from the specs: every table and column with its type, rules and meaning.
 
-`python -m catalog_store.tables > docs/reference/tables.md` renews the page; a test compares it with this.
+`python -m catalog_store.tables > docs/reference/tables.md` renews the page; a test compares the two.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ sorted by the order given. `?` behind a type: may be null. Every rule is checked
 
 
 def table_reference() -> str:
-    """The whole page."""
+    """Return the whole page."""
     return "\n".join([_INTRODUCTION, *_contents(), *(line for layer in _LAYERS for line in _layer(*layer))]) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""The references between tables that their specs declare, for whoever checks a whole snapshot."""
+"""The references between tables that their specs declare, for the checks of a whole snapshot."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Reference:
-    """`table.column` stands in `other.key`; of structs in a list their field `nested`, and with `kind` only of rows with that kind."""
+    """`table.column` must be in `other.key`. `nested` is a field of structs in a list; with `kind` only rows of that kind count."""
 
     table: str
     column: str
@@ -24,17 +24,17 @@ class Reference:
 
     @property
     def name(self) -> str:
-        """The check's name, as those of a table's own checks are called."""
+        """The check's name, in the form of a table's own checks."""
         return "_".join(filter(None, [self.table, self.column, self.nested, self.kind and self.kind[1], "known"]))
 
     def __str__(self) -> str:
-        """For a person at night."""
+        """Return one line for an operator."""
         of = f" where {self.kind[0]} is {self.kind[1]}" if self.kind else ""
         return f"every {'.'.join(filter(None, [self.table, self.column, self.nested]))}{of} stands in {self.other}.{self.key}"
 
 
 def references(names: Iterable[str]) -> Iterator[Reference]:
-    """All references between the named tables."""
+    """Yield all references between the named tables."""
     names = list(names)
     for name in names:
         for found in _of_table(name):

@@ -1,8 +1,8 @@
-"""The vocabulary in which every table of the catalog is described: `Column` and `Table`.
+"""The description of tables: `Column` and `Table`.
 
-Everything that knows the shape of a table derives it from here: the Polars schema, the DuckDB DDL, Dagster's column
-schema, the data checks and `docs/reference/tables.md`. Add a table in the file of its domain beside this one, never a second
-description elsewhere. What must not live here: rows, paths, file access (see `files.py`).
+Everything that depends on the shape of a table is derived from here: the Polars schema, the DuckDB DDL, Dagster's column
+schema, the data checks and `docs/reference/tables.md`. Add a table in the file of its domain beside this one, never a second description
+elsewhere. Rows, paths and file access belong in `files.py`.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class Column:
 
     Bounds: `minimum`, `maximum` of a number; `longest`: characters of a text, also of each text in a list; `most`: items of a list.
 
-    `later_references` is a reference to a table that a later step makes, so that only a whole snapshot can be checked for it; the table may
-    be named by another column of the row: "{kind}.{kind}_id". `nested_references` maps fields of the structs in a list to "table.column".
+    `later_references` refers to a table of a later step, so it can only be checked in a whole snapshot. Another column of the row may name
+    the table: "{kind}.{kind}_id". `nested_references` maps fields of the structs in a list to "table.column".
     """
 
     name: str
@@ -67,10 +67,10 @@ class Table:
     primary_key: tuple[str, ...] = ()
     sort_key: tuple[str, ...] = field(default=())
     rows_per_group: int = 122_880
-    """Rows that are compressed together: DuckDB's own vector-group size, one unit of parallel work for it; less for wide rows."""
+    """Rows compressed together. The default is DuckDB's vector-group size, its unit of parallel work; wide rows use less."""
 
     def __post_init__(self) -> None:
-        """Refuse keys that name no column, so that a typo fails at import and not in a nightly check."""
+        """Reject keys that name no column, so that a typo fails at import and not in a nightly check."""
         unknown = {*self.primary_key, *self.sort_key} - {column.name for column in self.columns}
         if unknown:
             message = f"table {self.name}: key columns {sorted(unknown)} are not columns of it"
@@ -91,11 +91,11 @@ class Table:
 
     @property
     def column_names(self) -> list[str]:
-        """Names in declared order."""
+        """The names in declared order."""
         return [column.name for column in self.columns]
 
     def column(self, name: str) -> Column:
-        """The column of that name; KeyError names table and column."""
+        """Return the column of that name; KeyError names table and column."""
         for column in self.columns:
             if column.name == name:
                 return column
@@ -103,13 +103,13 @@ class Table:
         raise KeyError(message)
 
     def empty(self) -> pl.DataFrame:
-        """A frame of this table without rows."""
+        """Return a frame of this table without rows."""
         return pl.DataFrame(schema=self.polars_schema)
 
     def conform(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """`frame` with exactly this table's columns, order and types.
+        """Return `frame` with exactly this table's columns, order and types.
 
-        A missing nullable column becomes nulls; a missing required one, an unknown one or a value that does not fit the type raises
+        A missing nullable column becomes nulls. A missing required column, an unknown one or a value that does not fit the type raises
         ValueError naming table and columns.
         """
         missing = [c.name for c in self.columns if c.name not in frame.columns and not c.nullable]
@@ -124,13 +124,13 @@ class Table:
         )
 
     def ddl(self, *, or_replace: bool = False) -> str:
-        """`CREATE TABLE` for DuckDB with NOT NULL and comments for the table and each column, statements separated by newlines."""
+        """Return `CREATE TABLE` for DuckDB with NOT NULL and comments for the table and each column, separated by newlines."""
         lines = [f"    {_quoted(c.name)} {_duckdb_type(c.type)}{'' if c.nullable else ' NOT NULL'}" for c in self.columns]
         create = f"CREATE {'OR REPLACE ' if or_replace else ''}TABLE {_quoted(self.name)} (\n" + ",\n".join(lines) + "\n);"
         return "\n".join([create, *self.comments()])
 
     def comments(self, relation: Literal["TABLE", "VIEW"] = "TABLE") -> Iterator[str]:
-        """`COMMENT ON` statements for the relation and its columns."""
+        """Yield `COMMENT ON` statements for the relation and its columns."""
         yield f"COMMENT ON {relation} {_quoted(self.name)} IS {_literal(self.description)};"
         for c in self.columns:
             yield f"COMMENT ON COLUMN {_quoted(self.name)}.{_quoted(c.name)} IS {_literal(c.description)};"

@@ -1,9 +1,8 @@
-"""Staging: what the dumps said, in one conformed form per platform, before anything is merged.
+"""Staging: the content of the dumps, in one conformed form per platform, before anything is merged.
 
-A source record is named by `platform` + `external_id`. Text is kept as delivered (NFC not applied, case kept); codes are normalised and
-checked, and what failed the check stands in `reject`. Rows stand in the order of the dump. Every text, list and number has a bound, which
-the staging writer enforces (pipeline/dumps/staging/column_bounds.py): what comes out of a dump is not trusted. Add a column here only when
-a later stage reads it.
+A source record is identified by `platform` + `external_id`. Text is kept as delivered (NFC not applied, case kept). Codes are normalised
+and checked, and `reject` holds those that fail. Rows keep the order of the dump. Every text, list and number has a bound, because dumps are
+not trusted; the staging writer enforces it (pipeline/dumps/staging/column_bounds.py). Add a column here only when a later stage reads it.
 """
 
 from __future__ import annotations
@@ -26,25 +25,25 @@ DATE_PATTERN = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
 LONGEST_ID = 200
 """Characters of an id; the longest of any platform's has 40."""
 LONGEST_NAME = 4_000
-"""Characters of a title or a name. catalog_b's own index admits 2,700 bytes, the store feeds 1,000 characters."""
+"""Characters of a title or a name. catalog_b's own index allows 2,700 bytes, the store's feed 1,000 characters."""
 LONGEST_CREDIT = 20_000
 """Characters of the artists as one text: some orchestras are listed by player."""
 LONGEST_URL = 4_000
 LONGEST_PATH = 4_096
 """PATH_MAX of Linux."""
 MOST_ARTISTS = 1_000
-"""On one record; what is credited to more is a list of everybody."""
+"""On one record; a longer list credits everybody and identifies nobody."""
 MOST_CODES = 1_000
-"""ISRCs of one record. Real records have up to some sixty."""
+"""ISRCs of one record. Real records have up to about sixty."""
 MOST_ALIASES = 10_000
 MOST_TRAITS = 100
 LONGEST_DURATION_MS = 7 * 24 * 3_600_000
 """A week. The longest recordings on sale last a day."""
 LARGEST_COUNT = 1_000_000_000
-"""Of votes and tracks."""
+"""The largest count of votes and tracks."""
 
 CREDITED_ARTIST = pa.struct([pa.field("artist_id", TEXT), pa.field("name", TEXT), pa.field("role", TEXT)])
-"""One credited artist: the platform's own artist id (null when it gave none), the name as credited, one of ARTIST_ROLES."""
+"""One credited artist: the platform's own artist id (null without one), the name as credited, one of ARTIST_ROLES."""
 
 _PLATFORM = Column("platform", TEXT, "Platform key of the dump.", values=INPUTS)
 _RELEASE_ID = Column("release_id", TEXT, "The platform's release (album) id.", longest=LONGEST_ID)

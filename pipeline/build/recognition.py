@@ -20,8 +20,8 @@ import pyarrow.parquet as pq
 
 from audio_recognition.index.batches import FingerprintBatch
 from audio_recognition.index.build import write_index_file
-from audio_recognition.index.errors import IndexInvalidError
-from audio_recognition.index.index import Index
+from audio_recognition.index.fingerprint_index import Index
+from audio_recognition.index.index_errors import IndexInvalidError
 from audio_recognition.index.layout import BASE, VOID
 from audio_recognition.index.segment import write_segment
 from catalog_store.array_files import ArrayWriter, map_array

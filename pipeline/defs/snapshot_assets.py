@@ -7,7 +7,7 @@ from pathlib import Path
 import dagster as dg
 import duckdb
 
-from catalog_store.publisher import live_snapshot, prune, publish, unused_id
+from catalog_store.publisher import find_unused_id, live_snapshot, prune, publish
 from catalog_store.tables import CATALOG_TABLES, LINKAGE_TABLES, QUALITY_TABLES, TABLES
 from catalog_store.tables.files import size_bytes
 from pipeline.build.recognition import build_recognition, indexed_fingerprints
@@ -64,7 +64,7 @@ def recognition_index(catalog: CatalogResource) -> Iterator[dg.MaterializeResult
 def published_snapshot(catalog: CatalogResource) -> Iterator[dg.MaterializeResult | dg.AssetCheckResult]:  # type: ignore[type-arg]
     """Parquet tables, the analysts' DuckDB file, serving indexes and a manifest, made live by one atomic switch."""
     paths, root = catalog.paths, Path(catalog.root)
-    snapshot_id = unused_id(root, datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ"))
+    snapshot_id = find_unused_id(root, datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ"))
     with catalog.writing(inputs=PARTS) as working, measured() as usage:
         tables = {table.name: paths.table(table.name) for table in PUBLISHED}
         snapshot = publish(

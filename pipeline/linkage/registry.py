@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Self
 import polars as pl
 
 from catalog_store.errors import NoSnapshotError
-from catalog_store.publisher import highest_ids, snapshots
+from catalog_store.publisher import find_highest_ids, snapshots
 from catalog_store.snapshot import read_manifest, sha256
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import TableWriter, join_tables, parts, scan_table, write_table
@@ -75,7 +75,7 @@ class StoredRegistry:
         links = stored.select(old_id=pl.col("source_key").str.strip_prefix(LINK).cast(pl.Int64), new_id="entity_id")
         self.links = pl.concat([links, self._links_of_redirects(read_published_redirects(paths, kind), links)]).sort("old_id")
         largest = [rows.select(pl.col(name).max()).collect().item() or 0 for rows, name in self._tables()]
-        given = highest_ids(paths.root).get(kind, FIRST_ID)
+        given = find_highest_ids(paths.root).get(kind, FIRST_ID)
         self.next_id = max([FIRST_ID, *(number + 1 for number in largest), Registry(links=self.links).largest_id + 1, given])
 
     def keys(self, start: str = "", end: str | None = None) -> pl.DataFrame:

@@ -171,15 +171,15 @@ def test_worker_started_beside_a_damaged_snapshot_serves_what_the_server_served_
         restarted.look()
         with restarted.hold() as catalog:
             assert catalog.snapshot_id == "first"
-        standing = restarted.standing()
-        assert (standing.served, standing.current, standing.is_refused) == ("first", "second", True)
-        assert standing.behind_seconds > 0
+        status = restarted.read_status()
+        assert (status.served, status.current, status.is_refused) == ("first", "second", True)
+        assert status.behind_seconds > 0
     rollback(root, "third")
     for worker in workers:
         worker.look()
         assert worker.snapshot is not None
         assert worker.snapshot[0] == "third"
-        assert not worker.standing().is_refused
+        assert not worker.read_status().is_refused
         worker.close()
     assert note.resolve().name == "third"
 
@@ -231,13 +231,13 @@ class _UnwritableLog:
 
 
 def test_follower_survives_a_log_that_raises_and_serves_what_comes_later(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("catalog_store.live.log", _UnwritableLog())
+    monkeypatch.setattr("catalog_store.live_snapshot.log", _UnwritableLog())
     live = LiveCatalog(root, look_seconds=0.02)
     live.follow()
     for name in ("second", "third", "first"):
         rollback(root, name)
         until(lambda name=name: live.snapshot is not None and live.snapshot[0] == name)
-    assert live.standing().is_following
+    assert live.read_status().is_following
     live.close()
 
 
@@ -247,38 +247,38 @@ def test_follower_survives_a_link_that_leads_to_itself(root: Path) -> None:
     until(lambda: live.snapshot is not None)
     (root / "current").unlink()
     (root / "current").symlink_to("current")
-    until(lambda: live.standing().is_refused)
-    assert live.standing().served == "first"
+    until(lambda: live.read_status().is_refused)
+    assert live.read_status().served == "first"
     rollback(root, "third")
     until(lambda: live.snapshot is not None and live.snapshot[0] == "third")
     live.close()
 
 
 def test_standing_tells_how_long_another_snapshot_has_been_served(root: Path, live: LiveCatalog) -> None:
-    standing = live.standing()
-    assert (standing.served, standing.current, standing.behind_seconds) == ("first", "first", 0)
+    status = live.read_status()
+    assert (status.served, status.current, status.behind_seconds) == ("first", "first", 0)
     rollback(root, "second")
-    begun = live.standing()  # nobody followed: it is seen all the same
+    begun = live.read_status()  # nobody followed: it is seen all the same
     assert (begun.served, begun.current, begun.is_following) == ("first", "second", False)
     rollback(root, "third")
-    later = live.standing()
+    later = live.read_status()
     assert later.current == "third"
     assert later.behind_seconds > begun.behind_seconds
     live.look()
-    assert live.standing()[:3] == ("third", "third", 0)
+    assert live.read_status()[:3] == ("third", "third", 0)
 
 
 @pytest.mark.parametrize("change", [Path.unlink, lambda link: (link.unlink(), link.symlink_to("snapshots/nowhere"))])
 def test_standing_tells_that_current_is_gone_or_dangles(root: Path, live: LiveCatalog, change: Callable[[Path], object]) -> None:
     change(root / "current")
     live.look()
-    standing = live.standing()
-    assert standing.served == "first"
-    assert standing.current in {None, "nowhere"}
-    assert standing.is_refused
+    status = live.read_status()
+    assert status.served == "first"
+    assert status.current in {None, "nowhere"}
+    assert status.is_refused
     rollback(root, "first")
     live.look()
-    assert live.standing()[:4] == ("first", "first", 0, False)
+    assert live.read_status()[:4] == ("first", "first", 0, False)
 
 
 def test_standing_of_damage_says_refused(root: Path, live: LiveCatalog) -> None:
@@ -286,5 +286,5 @@ def test_standing_of_damage_says_refused(root: Path, live: LiveCatalog) -> None:
     (root / ".next").symlink_to("snapshots/second")
     (root / ".next").rename(root / "current")
     live.look()
-    standing = live.standing()
-    assert (standing.served, standing.current, standing.is_refused) == ("first", "second", True)
+    status = live.read_status()
+    assert (status.served, status.current, status.is_refused) == ("first", "second", True)

@@ -73,7 +73,7 @@ def test_every_view_is_described_answers_and_stands_in_the_docs(view: object, fi
     assert f"| `{name}` |" in PAGE
 
 
-def test_views_count_right(file: duckdb.DuckDBPyConnection) -> None:
+def test_views_return_correct_counts(file: duckdb.DuckDBPyConnection) -> None:
     assert rows(file, "SELECT count(*) FROM track_overview") == [(120,)]
     assert rows(file, "SELECT source, recordings FROM platform_coverage WHERE source = 'streamsvc_a'") == [("streamsvc_a", 111)]
     assert rows(file, "SELECT sum(recordings) FROM genre_count") == rows(file, "SELECT count(*) FROM recording_genre")

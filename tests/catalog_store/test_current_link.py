@@ -19,7 +19,7 @@ from catalog_store import current_link, publisher
 from catalog_store.errors import CatalogError, NoSnapshotError, SnapshotExistsError
 from catalog_store.publisher import REQUIRED_TABLES, prune, publish, rollback, snapshots
 from catalog_store.reader import open_catalog
-from catalog_store.snapshot import FORMAT, FORMAT_VERSION, MANIFEST, Manifest, StoredTable, stored_file, verify
+from catalog_store.snapshot import FORMAT, FORMAT_VERSION, MANIFEST, Manifest, StoredTable, describe_file, verify
 from tests.catalog_store.catalog_tables import make_tables
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ def test_a_link_below_snapshots_is_pruned_without_what_it_leads_to(root: Path) -
     assert verify(root.parent / "moved").id == "a"
 
 
-def test_what_current_names_is_kept_under_a_dotted_name_too(root: Path) -> None:
+def test_target_of_current_is_kept_under_a_dotted_name(root: Path) -> None:
     (root / "snapshots" / "a").rename(root / "snapshots" / ".removing-a")
     (root / "current").unlink()
     (root / "current").symlink_to("snapshots/.removing-a")
@@ -171,7 +171,7 @@ def test_what_current_names_is_kept_under_a_dotted_name_too(root: Path) -> None:
     assert name_of_live(root) == "a"
 
 
-def test_a_dangling_current_stops_publish_and_prune_and_a_rollback_mends_it(small: dict[str, Path], root: Path) -> None:
+def test_dangling_current_stops_publish_and_prune_until_a_rollback(small: dict[str, Path], root: Path) -> None:
     shutil.rmtree(root / "snapshots" / "c")
     for act in (lambda: prune(root, 1), lambda: publish_next(small, root)):
         with pytest.raises(NoSnapshotError, match=r"current names snapshots/c, which is not there: .*rollback"):
@@ -273,7 +273,7 @@ def test_a_rollback_that_cannot_be_flushed_is_taken_back(root: Path, monkeypatch
     assert name_of_live(root) == "a"
 
 
-def test_leftovers_that_cannot_be_removed_are_told_and_stop_no_publish(
+def test_leftovers_that_cannot_be_removed_are_reported_and_stop_no_publish(
     small: dict[str, Path], root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(publisher, "_build", build_next_to_nothing)
@@ -322,7 +322,7 @@ def build_next_to_nothing(_tables: object, folder: Path, identity: Any, *_others
     (folder / "catalog.duckdb").write_text(identity.snapshot_id)
     manifest = Manifest(
         FORMAT, FORMAT_VERSION, identity.snapshot_id, "2026-01-01T00:00:00Z", "0" * 16, {"recording": StoredTable(0, 0, ())},
-        identity.next_ids, stored_file(folder, folder / "catalog.duckdb"), (), sequence=identity.sequence,
+        identity.next_ids, describe_file(folder, folder / "catalog.duckdb"), (), sequence=identity.sequence,
     ).sealed()  # fmt: skip
     (folder / MANIFEST).write_bytes(manifest.encode())
     return manifest
@@ -339,7 +339,7 @@ class Publishing(RuleBasedStateMachine):
         self.root = Path(tempfile.mkdtemp())
         self.patch = pytest.MonkeyPatch()
         self.patch.setattr(publisher, "_build", build_next_to_nothing)
-        self.patch.setattr(publisher, "known_builds", lambda _folder: [])
+        self.patch.setattr(publisher, "read_builds", lambda _folder: [])
         self.published = 0
         self.was_live = False
 
@@ -392,7 +392,7 @@ TestPublishing.settings = settings(
 )
 
 
-def test_operations_are_counted_at_all(tmp_path: Path) -> None:
+def test_killed_publish_test_counts_operations(tmp_path: Path) -> None:
     machine = Publishing()
     try:
         machine.publish(4, again=False)

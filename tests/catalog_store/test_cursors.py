@@ -20,7 +20,7 @@ def test_a_cursor_says_where_the_page_of_its_query_ended(query: list[str], place
 
 
 @given(PLACES, st.data())
-def test_any_change_is_seen(place: Place, data: st.DataObject) -> None:
+def test_any_change_of_a_record_changes_its_hash(place: Place, data: st.DataObject) -> None:
     codec = CursorCodec()
     cursor = codec.encode(QUERY, place)
     position = data.draw(st.integers(0, len(cursor) - 1))

@@ -50,7 +50,7 @@ def test_column_and_single_value_agree_on_isrcs(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["", "GBAYE", "GBAYE00012345", "GBAYE000123", "1BAYE0001234", "GBAYE000123X", "GBAYE0000000", "GBAYE0001234,GBAYE0001235"]
 )
-def test_what_is_no_isrc_is_null(text: str) -> None:
+def test_text_that_is_no_isrc_is_null(text: str) -> None:
     assert normalise_isrc(text) is None
     assert one(isrc_expr(pl.col("value")), text) is None
 
@@ -63,14 +63,14 @@ def test_every_spelling_of_an_iswc_is_one_code(code: str) -> None:
 
 
 @given(iswcs(), st.integers(1, 9))
-def test_a_wrong_check_digit_is_seen(code: str, more: int) -> None:
+def test_wrong_check_digit_is_detected(code: str, more: int) -> None:
     wrong = code[:-1] + str((int(code[-1]) + more) % 10)
     assert one(iswc_expr(pl.col("value")), wrong) is None
     assert normalise_iswc(wrong) == wrong
 
 
 @pytest.mark.parametrize("text", ["", "T", "T034524680", "T03452468011", "0345246801", "TX345246801", "T034524680A"])
-def test_what_is_no_iswc_is_null(text: str) -> None:
+def test_text_that_is_no_iswc_is_null(text: str) -> None:
     assert normalise_iswc(text) is None
     assert one(iswc_expr(pl.col("value")), text) is None
 
@@ -92,7 +92,7 @@ def test_what_is_no_iswc_is_null(text: str) -> None:
         (None, None),
     ],
 )
-def test_barcodes(text: str | None, code: str | None) -> None:
+def test_barcode_is_normalised_to_gtin_14(text: str | None, code: str | None) -> None:
     assert one(gtin_expr(pl.col("value")), text) == code
 
 

@@ -96,7 +96,7 @@ def test_closed_descriptors_are_not_taken_by_the_next_file(tmp_path: Path) -> No
     assert not (tmp_path / "data").read_bytes()
 
 
-def test_lost_lines_are_told_once_writing_works_again() -> None:
+def test_lost_lines_are_reported_when_writing_works_again() -> None:
     reading, writing = os.pipe()
     size = fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)
     program = f"""

@@ -17,17 +17,17 @@ from catalog_store.errors import MissingTableError, NoSnapshotError, PublishBusy
 from catalog_store.publisher import (
     current_folder,
     damaged_snapshots,
+    find_highest_ids,
     find_snapshot,
-    highest_ids,
+    find_unused_id,
     live_snapshot,
     prune,
     publish,
     rollback,
     snapshots,
-    unused_id,
 )
 from catalog_store.reader import open_catalog
-from catalog_store.snapshot import MANIFEST, Manifest, Snapshot, StoredFile, StoredTable, read_manifest, sha256, stored_file, verify
+from catalog_store.snapshot import MANIFEST, Manifest, Snapshot, StoredFile, StoredTable, describe_file, read_manifest, sha256, verify
 from catalog_store.tables.files import parts
 from tests.catalog_store.catalog_tables import make_tables
 
@@ -82,7 +82,7 @@ def lay_manifest(root: Path, snapshot_id: str, *, sequence: int = 0, second: int
     folder = root / "snapshots" / snapshot_id
     folder.mkdir(parents=True)
     (folder / "catalog.duckdb").write_text(snapshot_id)
-    file = stored_file(folder, folder / "catalog.duckdb")
+    file = describe_file(folder, folder / "catalog.duckdb")
     tables = {"recording": StoredTable(0, 0, ())}
     made_at = f"2026-01-01T00:00:{second:02d}Z"
     manifest = Manifest("music-catalog-snapshot", 1, snapshot_id, made_at, "0" * 16, tables, next_ids, file, (), sequence=sequence)
@@ -123,8 +123,8 @@ def test_attachments_lie_beside_the_catalog_and_are_verified(small: dict[str, Pa
 
 def test_kind_of_which_no_id_was_given_begins_with_the_first(small: dict[str, Path], tmp_path: Path) -> None:
     publish(small, tmp_path, snapshot_id="a", next_ids={"label": 1, "recording": 21})
-    assert highest_ids(tmp_path) == {"label": 1, "recording": 21}
-    assert highest_ids(tmp_path, {"label": 5, "recording": 5}) == {"label": 5, "recording": 21}
+    assert find_highest_ids(tmp_path) == {"label": 1, "recording": 21}
+    assert find_highest_ids(tmp_path, {"label": 5, "recording": 5}) == {"label": 5, "recording": 21}
 
 
 def test_index_of_fingerprints_is_taken_along_with_its_folders(small: dict[str, Path], tmp_path: Path) -> None:
@@ -299,12 +299,12 @@ def set_clock(monkeypatch: pytest.MonkeyPatch, year: int) -> None:
 
 
 def test_an_id_that_was_given_before_gets_a_number(publish_earlier: PublishEarlier, tmp_path: Path) -> None:
-    assert unused_id(tmp_path, "a") == "a"
+    assert find_unused_id(tmp_path, "a") == "a"
     publish_earlier(tmp_path, "a", "a-2", "c")
     assert prune(tmp_path, 1) == ["a", "a-2"]
-    assert unused_id(tmp_path, "c") == "c-2"
-    assert unused_id(tmp_path, "a") == "a-3", "callers may still ask what changed since the one that was pruned"
-    assert unused_id(tmp_path, "d") == "d"
+    assert find_unused_id(tmp_path, "c") == "c-2"
+    assert find_unused_id(tmp_path, "a") == "a-3", "callers may still ask what changed since the one that was pruned"
+    assert find_unused_id(tmp_path, "d") == "d"
 
 
 def damage(path: Path, text: bytes, instead: bytes) -> None:
@@ -367,7 +367,7 @@ def copied(tables: dict[str, Path], place: Path) -> dict[str, Path]:
     return {name: Path(shutil.copytree(folder, place / name)) for name, folder in tables.items()}
 
 
-def test_nothing_is_made_where_there_is_no_catalog(tmp_path: Path) -> None:
+def test_missing_catalog_is_not_created(tmp_path: Path) -> None:
     nowhere = tmp_path / "nowhere"
     with pytest.raises(NoSnapshotError, match="no catalog at"):
         rollback(nowhere, "a")
@@ -409,7 +409,7 @@ def test_a_snapshot_killed_between_its_two_renames_leaves_its_id_free(
     assert not list(tmp_path.glob(".publishing-*"))
 
 
-def test_before_the_first_publish_there_is_nothing(tmp_path: Path) -> None:
+def test_root_without_a_publish_has_no_snapshot(tmp_path: Path) -> None:
     assert current_folder(tmp_path) is None
     assert snapshots(tmp_path) == []
     with pytest.raises(NoSnapshotError, match="nothing is published"):
@@ -509,9 +509,9 @@ def test_only_files_that_the_live_snapshot_shares_keep_their_entry_unread(tmp_pa
     manifest = msgspec.structs.replace(read_manifest(live), serving=tuple(listed))
     (live / MANIFEST).write_bytes(manifest.sealed().encode())
     files = [building / name for name in ("shared", "copied", "unlisted", "gone", "new")]
-    read = [stored_file(building, file) for file in files]
-    assert list(publisher._stored_serving(building, files, live)) == [listed[0], *read[1:]]
-    assert list(publisher._stored_serving(building, files, None)) == read
+    read = [describe_file(building, file) for file in files]
+    assert list(publisher._describe_serving(building, files, live)) == [listed[0], *read[1:]]
+    assert list(publisher._describe_serving(building, files, None)) == read
     assert read[0].sha256 == sha256(building / "shared")
 
 
@@ -546,10 +546,12 @@ def test_only_folders_that_held_a_catalog_count_as_damaged(tmp_path: Path) -> No
 def test_highest_ids_are_the_largest_of_all_snapshots_and_of_the_caller(tmp_path: Path) -> None:
     lay_manifest(tmp_path, "a", sequence=1, recording=30, artist=4)
     lay_manifest(tmp_path, "b", sequence=2, recording=20, label=1)
-    assert highest_ids(tmp_path) == {"recording": 30, "artist": 4, "label": 1}
+    assert find_highest_ids(tmp_path) == {"recording": 30, "artist": 4, "label": 1}
     given = {"release": 1, "recording": 31, "artist": 3}
-    assert highest_ids(tmp_path, given) == {"artist": 4, "recording": 31, "release": 1, "label": 1}
-    assert list(highest_ids(tmp_path, given))[:3] == ["artist", "recording", "release"], "manifests are the same bytes whatever the order"
+    assert find_highest_ids(tmp_path, given) == {"artist": 4, "recording": 31, "release": 1, "label": 1}
+    assert list(find_highest_ids(tmp_path, given))[:3] == ["artist", "recording", "release"], (
+        "manifests are the same bytes whatever the order"
+    )
     assert given == {"release": 1, "recording": 31, "artist": 3}
 
 
@@ -560,10 +562,10 @@ def test_ids_of_a_damaged_snapshot_come_from_all_parts_of_its_tables(tmp_path: P
         folder.mkdir(parents=True)
         for number, values in enumerate(columns):
             pl.DataFrame({f"{kind}_id": values}, schema={f"{kind}_id": pl.Int64}).write_parquet(folder / f"part-{number:05d}.parquet")
-    assert highest_ids(tmp_path) == {"recording": 10, "artist": 6, "release": 1, "label": 8}
+    assert find_highest_ids(tmp_path) == {"recording": 10, "artist": 6, "release": 1, "label": 8}
     (tmp_path / "snapshots" / "a" / "tables" / "label" / "part-00000.parquet").write_bytes(b"no parquet")
     with pytest.raises(SnapshotInvalidError, match="neither a usable"):
-        highest_ids(tmp_path)
+        find_highest_ids(tmp_path)
 
 
 def test_snapshot_is_found_by_id_and_the_live_one_is_marked(tmp_path: Path) -> None:
@@ -592,10 +594,10 @@ def test_current_that_is_no_link_is_an_error_and_not_an_empty_catalog(tmp_path: 
 
 def test_unused_id_counts_up_past_folders_and_dangling_links(tmp_path: Path) -> None:
     (tmp_path / "snapshots" / "a").mkdir(parents=True)
-    assert unused_id(tmp_path, "a") == "a-2"
+    assert find_unused_id(tmp_path, "a") == "a-2"
     (tmp_path / "snapshots" / "a-2").symlink_to("nowhere")
     (tmp_path / "snapshots" / "a-4").mkdir()
-    assert [unused_id(tmp_path, name) for name in ("a", "a-4", "b")] == ["a-3", "a-4-2", "b"]
+    assert [find_unused_id(tmp_path, name) for name in ("a", "a-4", "b")] == ["a-3", "a-4-2", "b"]
 
 
 @pytest.mark.parametrize(("keep", "removed"), [(1, ["a", "b"]), (2, ["a"]), (3, []), (4, []), (9, [])])
@@ -608,7 +610,7 @@ def test_prune_keeps_exactly_so_many_of_the_newest(tmp_path: Path, keep: int, re
 
 
 @pytest.mark.parametrize("keep", [0, -1])
-def test_prune_refuses_to_keep_nothing(tmp_path: Path, keep: int) -> None:
+def test_prune_refuses_to_keep_zero_snapshots(tmp_path: Path, keep: int) -> None:
     lay_manifest(tmp_path, "a", sequence=1)
     with pytest.raises(ValueError, match=f"keep is {keep}: at least the newest snapshot must stay"):
         prune(tmp_path, keep)

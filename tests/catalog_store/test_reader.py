@@ -15,7 +15,7 @@ import pytest
 from catalog_store.cursors import CursorCodec, Place
 from catalog_store.errors import CatalogClosedError, DeadlineExceededError, InvalidCursorError, NoSnapshotError, SnapshotInvalidError
 from catalog_store.platforms import LINK_SOURCES
-from catalog_store.queries.links import PlatformLink
+from catalog_store.queries.platform_links import PlatformLink
 from catalog_store.reader import Catalog, open_catalog
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import read_table
@@ -148,7 +148,7 @@ def test_links_may_be_empty_and_come_for_many_at_once(catalog: Catalog, tables: 
     assert {one: len(links) for one, links in found.items() if links} == counts
 
 
-def test_works_of_a_recording(catalog: Catalog) -> None:
+def test_recording_lists_its_works(catalog: Catalog) -> None:
     assert catalog.iswcs(3) == [("T0000000010", "Work 010"), ("T0345246801", "Work 801")]
     assert catalog.iswcs(50) == []
     assert catalog.iswcs(999_999) == []
@@ -183,7 +183,7 @@ def test_a_guest_stands_in_the_artist_of_a_work_entry(catalog: Catalog) -> None:
     assert {one.artist for one in work.recordings} == {"東京事変", "방탄소년단 feat. Earth, Wind & Water"}
 
 
-def test_works_without_recordings_unknown_and_malformed_codes(catalog: Catalog) -> None:
+def test_unknown_and_malformed_codes_find_no_work_and_works_may_lack_recordings(catalog: Catalog) -> None:
     alone = catalog.work("T9000000008", 50)
     assert alone is not None
     assert (alone.total, alone.recordings) == (0, [])
@@ -207,7 +207,7 @@ def test_a_snapshots_own_folder_can_be_opened(published: Path) -> None:
         assert catalog.manifest.next_ids["recording"] == 1000
 
 
-def test_nothing_to_open_is_said(tmp_path: Path) -> None:
+def test_missing_catalog_is_reported(tmp_path: Path) -> None:
     with pytest.raises(NoSnapshotError, match="build a catalog there first"):
         open_catalog(tmp_path / "nowhere")
 
@@ -239,7 +239,7 @@ def test_a_search_meets_the_deadline(published: Path) -> None:
         catalog.search(artist="Velvit Foxses", title="Midnite Runing")
 
 
-def test_a_closed_catalog_says_so(published: Path) -> None:
+def test_closed_catalog_raises_catalog_closed(published: Path) -> None:
     catalog = open_catalog(published)
     catalog.close()
     catalog.close()

@@ -54,7 +54,7 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize("path", DAMAGES)
-def test_damage_is_found_and_forgotten_when_it_is_mended(root: Path, scrubber: Scrubber, path: str) -> None:
+def test_damage_is_reported_until_the_file_is_repaired(root: Path, scrubber: Scrubber, path: str) -> None:
     next_round(scrubber)
     assert scrubber.state.snapshot == "first"
     assert not scrubber.state.damaged

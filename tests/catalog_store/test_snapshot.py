@@ -19,11 +19,11 @@ from catalog_store.snapshot import (
     StoredFile,
     StoredTable,
     TablePart,
+    compute_seal,
+    describe_file,
     read_manifest,
     schema_version,
-    seal_of,
     sha256,
-    stored_file,
     verify,
 )
 from catalog_store.tables import TABLES
@@ -77,9 +77,9 @@ def test_contents_are_read_below_one_folder_or_besides_one(folder: Path) -> None
     content = bytearray((folder / served).read_bytes())
     content[-1] ^= 1
     (folder / served).write_bytes(content)
-    for options in ({"contents": "tables"}, {"contents": "serv"}, {"besides": "serving"}, {"contents": False}):
+    for options in ({"contents": "tables"}, {"contents": "serv"}, {"unread_folder": "serving"}, {"contents": False}):
         assert verify(folder, **options).id == "first"
-    for options in ({"contents": "serving"}, {"besides": "tables"}, {"besides": "serv"}, {}):
+    for options in ({"contents": "serving"}, {"unread_folder": "tables"}, {"unread_folder": "serv"}, {}):
         with pytest.raises(SnapshotInvalidError, match="has other contents"):
             verify(folder, **options)  # type: ignore[arg-type]
 
@@ -93,7 +93,7 @@ def test_all_faults_are_named_at_once(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"format": 1}'])
-def test_what_is_no_manifest_is_refused(folder: Path, content: bytes) -> None:
+def test_file_that_is_no_manifest_is_refused(folder: Path, content: bytes) -> None:
     (folder / MANIFEST).write_bytes(content)
     with pytest.raises(SnapshotInvalidError, match="not a manifest"):
         read_manifest(folder)
@@ -145,7 +145,7 @@ def test_a_manifest_that_lost_its_seal_is_refused_and_one_from_before_seals_is_r
     assert verify(folder).sequence == 0
 
 
-def test_progress_is_told_every_so_many_bytes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_is_reported_at_the_fixed_number_of_bytes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(snapshot, "REPORTED_BYTES", 10_000)
     told: list[str] = []
     verify(folder, report=told.append)
@@ -187,7 +187,7 @@ def lay_files(folder: Path, **sizes: int) -> Manifest:
         path = folder / name.replace("__", "/")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"x" * size)
-    first, *others = (stored_file(folder, folder / name.replace("__", "/")) for name in sizes)
+    first, *others = (describe_file(folder, folder / name.replace("__", "/")) for name in sizes)
     tables = {"recording": StoredTable(7, 0, ())}
     manifest = Manifest("music-catalog-snapshot", 1, "plain", "2026-01-01T00:00:00Z", "0" * 16, tables, {}, first, (), tuple(others), 1)
     (folder / MANIFEST).write_bytes(manifest.sealed().encode())
@@ -198,7 +198,7 @@ def lay_files(folder: Path, **sizes: int) -> Manifest:
     ("options", "told"),
     [
         ({}, ["0.0 of 30.0", "11.0 of 30.0", "21.0 of 30.0"]),
-        ({"besides": "b"}, ["0.0 of 20.0", "11.0 of 20.0"]),
+        ({"unread_folder": "b"}, ["0.0 of 20.0", "11.0 of 20.0"]),
         ({"contents": "b"}, ["0.0 of 10.0"]),
         ({"contents": False}, []),
     ],
@@ -244,7 +244,7 @@ def test_seal_covers_every_member_that_has_a_value_and_is_reproducible(tmp_path:
     covered = ["format", "format_version", "id", "created_at", "schema_version", "tables", "analyst_file", "sequence"]
     plain = json.dumps([[name, content[name]] for name in covered], separators=(",", ":"), sort_keys=True)
     assert content["seal"] == {"members": covered, "sha256": hashlib.sha256(plain.encode()).hexdigest()}
-    assert seal_of({"b": 1}, ["a", "b"]) == hashlib.sha256(b'[["a",null],["b",1]]').hexdigest()
+    assert compute_seal({"b": 1}, ["a", "b"]) == hashlib.sha256(b'[["a",null],["b",1]]').hexdigest()
 
 
 @pytest.mark.parametrize(("member", "value"), [("format", "other"), ("format_version", 0), ("format_version", 2)])

@@ -17,8 +17,8 @@ import pytest
 
 from catalog_store.errors import SnapshotInconsistentError
 from catalog_store.publisher import live_snapshot, publish, snapshots
-from catalog_store.snapshot import MANIFEST, Snapshot, StoredTable, TablePart, read_manifest, sha256, stored_file, verify
-from catalog_store.snapshot_invariants import require_invariants, violations
+from catalog_store.snapshot import MANIFEST, Snapshot, StoredTable, TablePart, describe_file, read_manifest, sha256, verify
+from catalog_store.snapshot_invariants import find_violations, require_invariants
 from catalog_store.tables import CATALOG_TABLES, LINKAGE_TABLES, QUALITY_TABLES, TABLES
 from catalog_store.tables.files import parts, row_count
 from catalog_store.tables.references import Reference, references
@@ -98,8 +98,8 @@ def renew_manifest(folder: Path) -> None:
     renewed = msgspec.structs.replace(
         manifest,
         tables=tables,
-        analyst_file=stored_file(folder, folder / "catalog.duckdb"),
-        serving=tuple(stored_file(folder, path) for path in sorted((folder / "serving").rglob("*")) if path.is_file()),
+        analyst_file=describe_file(folder, folder / "catalog.duckdb"),
+        serving=tuple(describe_file(folder, path) for path in sorted((folder / "serving").rglob("*")) if path.is_file()),
     )
     (folder / MANIFEST).write_bytes(renewed.sealed().encode())
     verify(folder, contents=False)
@@ -107,7 +107,7 @@ def renew_manifest(folder: Path) -> None:
 
 def broken(folder: Path) -> dict[str, str]:
     """Names of the invariants that do not hold, and what is said of each."""
-    return {violation.name: str(violation) for violation in violations(folder, read_manifest(folder))}
+    return {violation.name: str(violation) for violation in find_violations(folder, read_manifest(folder))}
 
 
 def alter(folder: Path, name: str, change: Callable[[pl.DataFrame], pl.DataFrame]) -> None:
@@ -229,7 +229,7 @@ TABLE_DAMAGES: dict[str, tuple[str, str, Callable[[pl.DataFrame], pl.DataFrame]]
 
 
 @pytest.mark.parametrize("damage", TABLE_DAMAGES)
-def test_a_table_that_contradicts_other_files_is_told(snapshot: Snapshot, damage: str) -> None:
+def test_table_that_contradicts_other_files_is_reported(snapshot: Snapshot, damage: str) -> None:
     name, table, change = TABLE_DAMAGES[damage]
     with damaged(snapshot) as folder:
         alter(folder, table, change)
@@ -345,7 +345,7 @@ SERVING_DAMAGES: dict[str, tuple[str, Callable[[Path], None]]] = {
 
 
 @pytest.mark.parametrize("damage", SERVING_DAMAGES)
-def test_a_serving_file_that_contradicts_the_tables_is_told(snapshot: Snapshot, damage: str) -> None:
+def test_serving_file_that_contradicts_the_tables_is_reported(snapshot: Snapshot, damage: str) -> None:
     name, act = SERVING_DAMAGES[damage]
     with damaged(snapshot) as folder:
         act(folder)
@@ -355,7 +355,7 @@ def test_a_serving_file_that_contradicts_the_tables_is_told(snapshot: Snapshot, 
 
 
 @pytest.mark.parametrize("statement", ["DELETE FROM platform_link WHERE recording_id = 1", "DROP TABLE unclassified_genre_string"])
-def test_a_file_for_analysts_that_lacks_rows_is_told(snapshot: Snapshot, statement: str) -> None:
+def test_analyst_file_that_lacks_rows_is_reported(snapshot: Snapshot, statement: str) -> None:
     with damaged(snapshot) as folder:
         with closing(duckdb.connect(folder / "catalog.duckdb")) as file:
             file.execute(statement)
@@ -363,14 +363,14 @@ def test_a_file_for_analysts_that_lacks_rows_is_told(snapshot: Snapshot, stateme
         assert list(broken(folder)) == ["analyst_file_is_whole"]
 
 
-def test_a_file_that_no_manifest_lists_is_told(snapshot: Snapshot) -> None:
+def test_file_missing_from_the_manifest_is_reported(snapshot: Snapshot) -> None:
     with damaged(snapshot) as folder:
         (folder / "tables" / "work" / "part-00001.parquet").write_bytes(b"")
         (folder / "serving" / ".sorting").mkdir()
         assert "files_are_listed" in broken(folder)
 
 
-def test_rows_that_the_manifest_counts_wrong_are_told(snapshot: Snapshot) -> None:
+def test_wrong_row_count_in_the_manifest_is_reported(snapshot: Snapshot) -> None:
     with damaged(snapshot) as folder:
         manifest = read_manifest(folder)
         table = manifest.tables["unclassified_genre_string"]
@@ -381,7 +381,7 @@ def test_rows_that_the_manifest_counts_wrong_are_told(snapshot: Snapshot) -> Non
         assert list(broken(folder)) == ["rows_are_counted", "analyst_file_is_whole"]
 
 
-def test_links_and_works_of_recordings_that_are_gone_are_never_published(tmp_path: Path) -> None:
+def test_links_and_works_of_missing_recordings_are_never_published(tmp_path: Path) -> None:
     """A build killed after it wrote its recordings, then a reclassification over what it left."""
     frames = make_frames(40, 3)
     publish(write_frames(tmp_path / "tables", frames), tmp_path / "catalog", snapshot_id="before", next_ids={})

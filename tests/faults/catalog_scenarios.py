@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, TextIO
 
 from catalog_store.errors import CatalogError, NoSnapshotError, SnapshotExistsError
-from catalog_store.live import LiveSnapshot
+from catalog_store.live_snapshot import LiveSnapshot
 from catalog_store.log import log_json
 from catalog_store.publisher import prune, publish, rollback, snapshots
 from catalog_store.reader import Catalog, open_catalog

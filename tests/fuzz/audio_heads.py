@@ -7,7 +7,7 @@ import io
 import numpy as np
 
 from audio_recognition.decoding.formats import DEMUXERS, SNIFFED_BYTES, sniff
-from audio_recognition.decoding.riff import without_tail
+from audio_recognition.decoding.riff import hide_tail
 from tests.audio_recognition.audio import ENCODERS, encoded, melody
 from tests.fuzz import Target
 
@@ -17,7 +17,7 @@ _SEED_BYTES = 2048
 def read_head(content: bytes) -> None:
     """A format that there is or none; and a WAV file seems to hold its bytes up to one place, from wherever it is read."""
     assert sniff(content[:SNIFFED_BYTES]) in {None, *DEMUXERS}
-    file = without_tail(io.BytesIO(content))
+    file = hide_tail(io.BytesIO(content))
     end = file.seek(0, io.SEEK_END)
     assert 0 <= end <= len(content)
     for start in (0, end // 2, end, len(content)):

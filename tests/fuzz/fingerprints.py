@@ -17,7 +17,7 @@ from audio_recognition.chromaprint import PHASES, SILENCE_ITEM
 from audio_recognition.chromaprint.compressed import decode, encode
 from audio_recognition.index.batches import FingerprintBatch
 from audio_recognition.index.build import build_index
-from audio_recognition.index.index import Index
+from audio_recognition.index.fingerprint_index import Index
 from audio_recognition.matcher_process import frames
 from audio_recognition.matching import Answer, Match, Matcher, Reason
 from audio_recognition.uploads import messages
@@ -44,26 +44,26 @@ def read_text(content: bytes) -> None:
 def read_frame(content: bytes) -> None:
     """What comes over the matcher's socket: a FrameError, or a message that means the same when it is written again."""
     with suppress(frames.FrameError):
-        frames.length_of(content[: frames.LENGTH_BYTES])
-    for read in (frames.question_of, frames.told_of):
+        frames.read_length(content[: frames.LENGTH_BYTES])
+    for read in (frames.decode_question, frames.decode_reply):
         try:
             message = read(content)
         except frames.FrameError:
             continue
-        written = frames.framed(message)
-        assert frames.framed(read(written[frames.LENGTH_BYTES :])) == written
+        written = frames.frame_message(message)
+        assert frames.frame_message(read(written[frames.LENGTH_BYTES :])) == written
         if isinstance(message, frames.Question):
             with suppress(ValueError):
-                assert frames.packed(message.arrays()) == message.fingerprints
+                assert frames.pack_fingerprints(message.arrays()) == message.fingerprints
 
 
 def read_packet(content: bytes) -> None:
     """What a decoding process says: a ValueError, or a message whose items are whole."""
     try:
-        message = messages.said(content)
+        message = messages.decode_message(content)
     except ValueError:
         return
-    assert messages.said(messages.packed(message)) == message
+    assert messages.decode_message(messages.packed(message)) == message
     if isinstance(message, messages.Heard):
         assert [len(items) % 4 for items in message.fingerprints] == [0] * len(PHASES)
 
@@ -77,8 +77,8 @@ def match(content: bytes) -> None:
     answer = _matcher().match(asked, duration_seconds=seconds)
     assert bool(answer.matches) == (answer.reason is None)
     assert all(0.5 <= one.confidence <= 1 and one.recording_id in _SONGS for one in answer.matches), answer
-    told = frames.Told(1, answer)
-    assert frames.told_of(frames.framed(told)[frames.LENGTH_BYTES :]) == told
+    told = frames.MatcherReply(1, answer)
+    assert frames.decode_reply(frames.frame_message(told)[frames.LENGTH_BYTES :]) == told
 
 
 @cache
@@ -94,14 +94,14 @@ def _texts() -> list[bytes]:
 
 
 def _frames() -> list[bytes]:
-    question = frames.Question(7, frames.packed([_SONGS[1][:50]] * 2), 180, 5, 5.0)
+    question = frames.Question(7, frames.pack_fingerprints([_SONGS[1][:50]] * 2), 180, 5, 5.0)
     answer = Answer((Match(1, 0.9, 0.05, 12.5, 50),))
     told = [
-        frames.Told(7, answer),
-        frames.Told(7, Answer(reason=Reason.TOO_SHORT)),
-        frames.Told(7, trouble=frames.Trouble.BUSY, retry_after=1),
+        frames.MatcherReply(7, answer),
+        frames.MatcherReply(7, Answer(reason=Reason.TOO_SHORT)),
+        frames.MatcherReply(7, trouble=frames.Trouble.BUSY, retry_after=1),
     ]
-    return [frames.framed(message)[frames.LENGTH_BYTES :] for message in (question, *told)]
+    return [frames.frame_message(message)[frames.LENGTH_BYTES :] for message in (question, *told)]
 
 
 def _packets() -> list[bytes]:

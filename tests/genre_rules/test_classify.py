@@ -49,7 +49,7 @@ def test_the_parent_decides_what_an_ambiguous_word_means(classifier: Classifier,
         ("catalog_b", "techno; deep house, jazz", "", ["Techno", "Deep House", "Jazz"]),
     ],
 )
-def test_closed_lists_scopes_paths_and_compounds(
+def test_closed_list_strings_are_classified_by_scope_path_and_compound(
     classifier: Classifier, platform: str, string: str, parent: str, expected: list[str]
 ) -> None:
     assert names(classifier, platform, string, parent) == expected
@@ -101,12 +101,12 @@ def test_an_umbrella_yields_inside_one_string(classifier: Classifier) -> None:
     assert names(classifier, "catalog_b", "Electronic; Jazz") == ["Electronic", "Jazz"]
 
 
-def test_dropped_strings_are_known_and_unheard_ones_are_not(classifier: Classifier) -> None:
+def test_dropped_strings_are_known_and_new_ones_are_not(classifier: Classifier) -> None:
     assert classifier.classify("catalog_b", "seen live").is_known
     assert not classifier.classify("catalog_b", "qwertzuiop").is_known
     assert classifier.classify("store_a", "DJ Tools").is_known
     assert classifier.classify("catalog_b", "").is_known
 
 
-def test_the_answer_says_how_it_was_found(classifier: Classifier) -> None:
+def test_classification_reports_the_path_of_its_answer(classifier: Classifier) -> None:
     assert classifier.classify("store_a", "House | Garage", "House").path == ("'house garage' exactly: rule garage-of-house",)

@@ -59,7 +59,7 @@ def test_titles_names_labels_years_places_moods_and_negations_stay_unclassified(
     assert right >= 0.99, wrong
 
 
-def test_what_only_sounds_like_a_genre_is_left_alone_in_free_tags(classifier: Classifier) -> None:
+def test_text_that_sounds_like_a_genre_stays_unclassified_in_free_tags(classifier: Classifier) -> None:
     right, wrong = share_right(ask(classifier, row["platform"], row) for row in rows("left_alone.csv"))
     assert right >= 0.95, wrong
 

@@ -48,7 +48,7 @@ def test_a_pair_is_cut_where_both_sides_mean_something_and_no_name_holds_the_joi
         ("lighthouse", set()),
     ],
 )
-def test_words_written_together_are_read_by_their_parts(classifier: Classifier, string: str, expected: set[str]) -> None:
+def test_compound_words_are_read_by_their_parts(classifier: Classifier, string: str, expected: set[str]) -> None:
     assert mains(classifier, string) == expected
 
 
@@ -128,7 +128,7 @@ def test_every_node_is_described_once_and_without_a_platform() -> None:
         ("appalachia", {"appalachian folk": "Folk"}),
     ],
 )
-def test_what_reads_like_a_name_is_none_in_free_tags_and_its_neighbours_still_are(
+def test_free_tag_that_reads_like_a_name_is_no_genre_but_its_neighbours_are(
     classifier: Classifier, name: str, genre: dict[str, str]
 ) -> None:
     assert mains(classifier, name) == set()
@@ -145,13 +145,13 @@ def test_everyday_words_are_genres_where_every_string_is_one(classifier: Classif
     ("string", "expected"),
     [("Drum &amp; Bass", {"DnB"}), ("R&amp;B", {"R&B"}), ("Rock &#38; Roll", {"Rock"}), ("&nbsp;", set()), ("80 s punk", {"Rock"})],
 )
-def test_what_a_platform_did_to_the_signs_is_undone(classifier: Classifier, string: str, expected: set[str]) -> None:
+def test_html_entities_and_separators_of_platforms_are_normalised(classifier: Classifier, string: str, expected: set[str]) -> None:
     assert mains(classifier, string) == expected
     assert mains(classifier, "Liquid", "store_a", "Drum &amp; Bass") == {"DnB"}
 
 
 @pytest.mark.parametrize("string", ["jazz and " * 40 + "x", "x" + "poprock" * 14, "techno/" * 200 + "qwertz", "a & b / " * 300])
-def test_a_string_without_end_costs_no_more_than_its_length(classifier: Classifier, string: str) -> None:
+def test_long_string_costs_time_linear_in_its_length(classifier: Classifier, string: str) -> None:
     """Each of these ran for ever when every joint and every cut was tried against every other."""
     assert mains(classifier, string) == set()
 

@@ -8,7 +8,7 @@ import pytest
 
 from genre_rules import RuleError, Taxonomy, load_book
 from genre_rules.__main__ import main
-from genre_rules.ids import LOCK, append_new, changed, new, read_lock
+from genre_rules.ids import LOCK, append_new, find_changed, find_new, read_lock
 from genre_rules.load import FOLDER, Rule
 
 if TYPE_CHECKING:
@@ -18,11 +18,11 @@ RULE = Rule("zork-of-rock", "exact", ("zork",), ("House", "Techno"))
 
 
 def test_no_committed_id_has_changed_its_meaning() -> None:
-    assert changed(load_book(), read_lock(FOLDER)) == []
+    assert find_changed(load_book(), read_lock(FOLDER)) == []
 
 
 def test_every_id_in_use_is_committed() -> None:
-    assert new(load_book(), read_lock(FOLDER)) == [], "run `python -m genre_rules lock` and commit ids.lock"
+    assert find_new(load_book(), read_lock(FOLDER)) == [], "run `python -m genre_rules lock` and commit ids.lock"
 
 
 def test_new_ids_are_appended_and_deleted_ones_stay_taken(tmp_path: Path) -> None:
@@ -45,7 +45,7 @@ def test_a_node_may_be_spelled_anew_but_not_become_another_genre() -> None:
 
     def renamed(name: str) -> list[str]:
         nodes = tuple(dataclasses.replace(node, name=name) if node.id == 101 else node for node in book.taxonomy.nodes)
-        return changed(dataclasses.replace(book, taxonomy=Taxonomy(nodes), rules=()), locked)
+        return find_changed(dataclasses.replace(book, taxonomy=Taxonomy(nodes), rules=()), locked)
 
     assert renamed("Deep-house") == []
     assert len(renamed("Soulful Deep House")) == 1
@@ -53,7 +53,7 @@ def test_a_node_may_be_spelled_anew_but_not_become_another_genre() -> None:
 
 def test_a_rule_may_match_more_without_a_new_id() -> None:
     book = dataclasses.replace(load_book(), rules=(dataclasses.replace(RULE, match=("zork", "zorc"), sources=("store_a",)),))
-    assert changed(book, {RULE.id: "House + Techno"}) == []
+    assert find_changed(book, {RULE.id: "House + Techno"}) == []
 
 
 def test_the_command_appends_to_the_list_of_its_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -55,7 +55,7 @@ def test_classify_writes_mains_subgenres_and_rules(tmp_path: Path, capsys: pytes
     assert "no column string" in capsys.readouterr().err
 
 
-def test_explain_prints_the_way_to_the_answer(capsys: pytest.CaptureFixture[str]) -> None:
+def test_explain_prints_the_steps_to_the_answer(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "Hardcore", "--platform", "catalog_a", "--parent", "Rock"]) == 0
     assert capsys.readouterr().out == "'hardcore' exactly: rule hardcore-of-rock\n-> Rock > Hardcore Punk  (rule hardcore-of-rock)\n"
     assert main(["explain", "qwertz"]) == 0

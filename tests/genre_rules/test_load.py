@@ -73,7 +73,7 @@ def test_an_id_is_given_once_over_all_files(folder: Path) -> None:
         ("- id: 25\n  name: Gospel", "- id: 25\n  title: Gospel", r"unknown fields \['title'\]"),
     ],
 )
-def test_a_tree_that_is_none_is_refused(folder: Path, old: str, new: str, message: str) -> None:
+def test_invalid_tree_is_refused(folder: Path, old: str, new: str, message: str) -> None:
     tree = folder / "taxonomy.yaml"
     assert old in tree.read_text(encoding="utf-8")
     tree.write_text(tree.read_text(encoding="utf-8").replace(old, new, 1), encoding="utf-8")
@@ -81,7 +81,7 @@ def test_a_tree_that_is_none_is_refused(folder: Path, old: str, new: str, messag
         load_book(folder)
 
 
-def test_25_mains_with_the_names_of_the_specification() -> None:
+def test_taxonomy_has_the_25_mains_of_the_specification() -> None:
     nodes = load_book().taxonomy.nodes
     mains = [node.name for node in nodes if node.level == 0]
     assert len(mains) == 25

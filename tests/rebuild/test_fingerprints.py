@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from audio_recognition.index.index import Index
+from audio_recognition.index.fingerprint_index import Index
 from audio_recognition.matching import Matcher
 from catalog_store.snapshot import read_manifest, verify
 from catalog_store.tables import TABLES

@@ -13,7 +13,7 @@ from account_store.streams.leases import Leases
 from account_store.streams.tables import airing
 from account_store.streams.traces import load_trace, save_traces
 from audio_recognition.chromaprint import SAMPLE_RATE
-from audio_recognition.index.index import Index
+from audio_recognition.index.fingerprint_index import Index
 from audio_recognition.matching import Matcher
 from stream_monitor.catalog import references_in
 from stream_monitor.clock import SampleClock

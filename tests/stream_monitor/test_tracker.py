@@ -9,7 +9,7 @@ import pytest
 
 from account_store.streams.tables import airing
 from audio_recognition.chromaprint import SAMPLE_RATE
-from audio_recognition.matcher_process.errors import MatcherDownError
+from audio_recognition.matcher_process.matcher_errors import MatcherDownError
 from stream_monitor import tracker
 from tests.stream_monitor.conftest import LENGTHS
 from tests.stream_monitor.shows import Part, agrees, sound, talk

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from account_store import Accounts
-    from audio_recognition.index.index import Index
+    from audio_recognition.index.fingerprint_index import Index
 
 OVER = threading.Event()
 PARTS = [Part(1, 30), Part(None, 6), Part(2, 22), Part(2, 22), Part(0, 5), Part(4, 26), Part(None, 12)]

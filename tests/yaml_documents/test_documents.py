@@ -122,7 +122,7 @@ _VALUES = st.recursive(
 
 
 @given(_VALUES)
-def test_what_json_says_is_read_as_json_reads_it(value: object) -> None:
+def test_json_is_read_as_json_reads_it(value: object) -> None:
     import json  # noqa: PLC0415 - only here
 
     text = json.dumps(value, ensure_ascii=False)

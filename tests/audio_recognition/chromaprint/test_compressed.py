@@ -32,7 +32,7 @@ def test_texts_are_those_that_libchromaprint_writes(name: str) -> None:
 
 
 @given(uint32s, st.integers(0, 255))
-def test_what_is_written_is_read_back(items: list[int], algorithm: int) -> None:
+def test_written_fingerprint_is_read_back(items: list[int], algorithm: int) -> None:
     text = compressed.encode(np.array(items, np.uint32), algorithm=algorithm)
     assert set(text) <= set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
     found, read = compressed.decode(text)
@@ -45,7 +45,7 @@ def test_gaps_on_the_border_of_the_long_form_survive(numbers: list[int]) -> None
     assert compressed.decode(compressed.encode(items))[1].tolist() == items.tolist()
 
 
-def test_padding_may_be_there() -> None:
+def test_base64_padding_is_optional() -> None:
     assert compressed.decode(TEXT + "=" * (-len(TEXT) % 4))[1].tolist() == ITEMS
 
 
@@ -86,7 +86,7 @@ def test_a_claim_beyond_the_bound_is_refused_before_it_is_read() -> None:
 
 
 @given(st.binary(max_size=80), st.integers(0, 40))
-def test_any_bytes_are_items_or_a_value_error(data: bytes, count: int) -> None:
+def test_any_bytes_give_items_or_a_value_error(data: bytes, count: int) -> None:
     text = base64.urlsafe_b64encode(bytes([1, 0, 0, count]) + data).decode().rstrip("=")
     try:
         _, items = compressed.decode(text)

@@ -79,7 +79,7 @@ def test_the_number_of_items_follows_from_the_number_of_samples(samples: int, ph
     assert len(fingerprint(np.zeros(samples, np.int16), phase=phase)) == items
 
 
-def test_items_come_at_the_rate_that_is_told() -> None:
+def test_items_come_at_the_declared_rate() -> None:
     assert pytest.approx(FIRST_ITEM_SAMPLES / SAMPLE_RATE) == FIRST_ITEM_SECONDS
     assert item_count(FIRST_ITEM_SAMPLES + 1000 * HOP_SAMPLES) == pytest.approx(1 + ITEMS_PER_SECOND * (1000 * HOP_SAMPLES / SAMPLE_RATE))
 
@@ -112,7 +112,7 @@ def test_a_stream_may_come_in_pieces_smaller_than_a_hop() -> None:
     assert {len(new) for new in items} == {0, 1}
 
 
-def test_a_stream_is_not_kept() -> None:
+def test_stream_samples_are_not_retained() -> None:
     growing = Incremental()
     for _ in range(5):
         growing.feed(noise(20 * SAMPLE_RATE))
@@ -126,7 +126,7 @@ def test_samples_of_another_form_are_refused(samples: np.ndarray) -> None:
         fingerprint(samples)
 
 
-def test_a_phase_below_nought_is_refused() -> None:
+def test_negative_phase_is_refused() -> None:
     with pytest.raises(ValueError, match="-1"):
         Incremental(-1)
 

@@ -63,7 +63,7 @@ class Counted(io.BytesIO):
 
 
 @pytest.mark.parametrize("tail", [bytes(2**21), b"LIST\x04\0\0\0abcd" * 2**17], ids=["zeros", "chunks"])
-def test_what_stands_behind_the_sound_of_a_wav_file_is_not_gone_through(tail: bytes) -> None:
+def test_data_behind_the_sound_of_a_wav_file_is_not_read(tail: bytes) -> None:
     plain, padded = file_of("wav"), Counted(file_of("wav") + tail)
     with AudioFile(padded) as audio:
         found = [np.concatenate(list(audio.samples(start, 4.0))) for start in (0.0, 4.0, 0.0)]
@@ -101,7 +101,7 @@ def test_a_path_and_an_open_file_sound_the_same(tmp_path: Path) -> None:
     assert sum(map(len, decode(str(path)))) == len(heard(file_of("flac")))
 
 
-def test_what_a_file_is_and_claims_is_told() -> None:
+def test_opened_file_reports_its_format_and_claims() -> None:
     with AudioFile(io.BytesIO(file_of("m4a"))) as audio:
         assert (audio.format, audio.codec) == ("m4a", "aac")
         assert audio.duration_seconds == pytest.approx(SECONDS, abs=0.1)
@@ -151,7 +151,7 @@ def test_the_reason_names_the_format_and_no_path() -> None:
     ],
     ids=["empty", "random", "playlist", "wav that holds AC-3", "wav that holds nothing known"],
 )
-def test_what_is_none_of_the_formats_is_unsupported(data: bytes, why: str) -> None:
+def test_bytes_of_no_known_format_are_unsupported(data: bytes, why: str) -> None:
     with pytest.raises(UnsupportedAudioError, match=why):
         heard(data)
 
@@ -183,7 +183,7 @@ def test_what_is_none_of_the_formats_is_unsupported(data: bytes, why: str) -> No
         "mp4 of zeros",
     ],
 )
-def test_what_yields_no_sound_is_undecodable(data: bytes, why: str) -> None:
+def test_file_without_sound_is_undecodable(data: bytes, why: str) -> None:
     with pytest.raises((UndecodableAudioError, UnsupportedAudioError), match=why):
         heard(data)
 

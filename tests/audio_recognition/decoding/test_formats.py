@@ -12,31 +12,31 @@ from tests.audio_recognition.decoding.files import file_of, id3, wav
 
 
 @pytest.mark.parametrize("form", ENCODERS)
-def test_each_format_is_told_from_its_first_bytes(form: str) -> None:
+def test_each_format_is_detected_from_its_first_bytes(form: str) -> None:
     assert sniff(file_of(form)[:SNIFFED_BYTES]) == form
 
 
-def test_all_formats_of_the_contract_are_told() -> None:
+def test_every_format_of_the_contract_is_detected() -> None:
     assert set(DEMUXERS) == set(ENCODERS) == {"mp3", "flac", "wav", "m4a", "mp4", "ogg", "opus"}
 
 
 @pytest.mark.parametrize("rate", [8000, 16000, 22050, 32000, 48000])
 @pytest.mark.parametrize("kbps", [32, 64])
-def test_mp3_of_every_version_is_told(rate: int, kbps: int) -> None:
+def test_mp3_of_every_version_is_detected(rate: int, kbps: int) -> None:
     assert sniff(encoded(melody(1, rate=rate), "mp3", rate=rate, kbps=kbps)[:SNIFFED_BYTES]) == "mp3"
 
 
 @pytest.mark.parametrize("form", ["mp3", "flac"])
-def test_a_tag_in_front_is_looked_behind(form: str) -> None:
+def test_format_behind_an_id3_tag_is_detected(form: str) -> None:
     assert sniff((id3(300) + file_of(form))[:SNIFFED_BYTES]) == form
 
 
-def test_mp3_is_told_behind_zeros_and_from_the_middle_of_a_frame() -> None:
+def test_mp3_is_detected_behind_zeros_and_from_the_middle_of_a_frame() -> None:
     assert sniff(bytes(1000) + file_of("mp3")[:5000]) == "mp3"
     assert sniff(file_of("mp3")[4000:12000]) == "mp3"
 
 
-def test_an_mp3_file_of_one_frame_is_told() -> None:
+def test_mp3_file_of_one_frame_is_detected() -> None:
     frame = file_of("mp3")[: 144 * 128000 // 44100]
     start = next(at for at in range(2000) if file_of("mp3")[at : at + 2] in {b"\xff\xfb", b"\xff\xfa"} and at > 60)
     frame = file_of("mp3")[start : start + 417]
@@ -61,17 +61,17 @@ def test_an_mp3_file_of_one_frame_is_told() -> None:
     ],
     ids=repr,
 )
-def test_anything_else_is_none_of_them(head: bytes) -> None:
+def test_other_bytes_are_no_format(head: bytes) -> None:
     assert sniff(head) is None
 
 
-def test_noise_is_none_of_them() -> None:
+def test_noise_bytes_are_no_format() -> None:
     for seed in range(40):
         assert sniff(noise(SNIFFED_BYTES // 2, seed=seed).tobytes()) is None
 
 
 @given(st.binary(max_size=200), st.sampled_from([b"", b"ID3\4\0\0\0\0\0\5", b"\xff\xfb", b"OggS", b"RIFF", b"fLaC"]))
-def test_any_bytes_are_a_format_or_none(tail: bytes, mark: bytes) -> None:
+def test_any_bytes_give_a_format_or_none(tail: bytes, mark: bytes) -> None:
     assert sniff(mark + tail) in {*DEMUXERS, None}
 
 
@@ -80,7 +80,7 @@ def test_ogg_is_opus_only_if_opus_is_in_it() -> None:
     assert sniff(file_of("opus")[:100]) == "opus"
 
 
-def test_wav_is_told_in_its_large_form_too() -> None:
+def test_large_form_of_wav_is_detected() -> None:
     assert sniff(b"RF64" + wav(np.zeros(9, np.int16).tobytes())[4:]) == "wav"
 
 

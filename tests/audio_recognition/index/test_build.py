@@ -12,8 +12,8 @@ from audio_recognition.chromaprint import SILENCE_ITEM
 from audio_recognition.index import postings, segment, spool
 from audio_recognition.index.batches import FingerprintBatch
 from audio_recognition.index.build import build_index
-from audio_recognition.index.errors import FingerprintsInvalidError
-from audio_recognition.index.index import Index
+from audio_recognition.index.fingerprint_index import Index
+from audio_recognition.index.index_errors import FingerprintsInvalidError
 from audio_recognition.index.layout import ADDRESS_BITS, MAXIMUM_ITEMS, SAMPLE_BITS, STORE_STRIDE, codes, is_sampled
 from tests.audio_recognition.fingerprint_world import music
 
@@ -75,7 +75,7 @@ def test_files_are_the_same_for_small_blocks_runs_and_parts(
     assert digest(tmp_path / "index") == expected
 
 
-def test_what_was_read_is_gone_from_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stripe_is_deleted_after_it_was_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spool, "ITEMS_PER_STRIPE", 1_000)
     lengths = [300, 2_500, 40, 700, 10, 900, 450]
     tunes = [music(seed, length) for seed, length in enumerate(lengths)]
@@ -90,7 +90,7 @@ def test_what_was_read_is_gone_from_disk(tmp_path: Path, monkeypatch: pytest.Mon
     assert not list(tmp_path.iterdir())
 
 
-def test_as_many_fingerprints_as_a_run_tells_apart_are_read_at_once(tmp_path: Path) -> None:
+def test_a_full_run_of_fingerprints_is_read_at_once(tmp_path: Path) -> None:
     put_aside = spool.Spool([FingerprintBatch.of(range(5), [music(seed, 50) for seed in range(5)])], tmp_path)
     assert [(first, len(lengths)) for first, lengths, _ in put_aside.blocks(10_000, 2)] == [(0, 2), (2, 2), (4, 1)]
 
@@ -140,7 +140,7 @@ def test_postings_are_those_of_the_format_in_its_order(
     assert base._places.tolist() == [place for _, _, place in wanted]
 
 
-def test_more_fingerprints_than_a_run_tells_apart_keep_their_ordinals(tmp_path: Path) -> None:
+def test_fingerprints_beyond_one_run_keep_their_ordinals(tmp_path: Path) -> None:
     count = postings.MOST_FINGERPRINTS + 5_000
     items = np.random.default_rng(6).integers(1 << 32, size=2 * count, dtype=np.uint32)
     build_index([FingerprintBatch(np.arange(count), 2 * np.arange(count + 1), items, np.zeros(count, np.uint16))], tmp_path / "index")
@@ -202,7 +202,7 @@ def test_without_fingerprints_there_is_an_index_that_holds_nothing(tmp_path: Pat
     assert [Index.open(tmp_path / name).recordings for name in ("none", "empty")] == [0, 0]
 
 
-def test_what_is_too_long_is_cut(tmp_path: Path) -> None:
+def test_fingerprint_that_is_too_long_is_cut(tmp_path: Path) -> None:
     build_index([FingerprintBatch.of([1], [music(1, MAXIMUM_ITEMS + 5_000)])], tmp_path / "index")
     (base,) = Index.open(tmp_path / "index").segments
     assert base.facts.items == MAXIMUM_ITEMS

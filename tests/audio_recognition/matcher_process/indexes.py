@@ -13,7 +13,7 @@ import numpy as np
 
 from audio_recognition.index.batches import FingerprintBatch
 from audio_recognition.index.build import build_index
-from catalog_store.snapshot import FORMAT, FORMAT_VERSION, MANIFEST, RECOGNITION_FOLDER, SERVING_FOLDER, Manifest, stored_file
+from catalog_store.snapshot import FORMAT, FORMAT_VERSION, MANIFEST, RECOGNITION_FOLDER, SERVING_FOLDER, Manifest, describe_file
 from tests.conftest import ROOT
 from tests.waiting import until
 
@@ -57,8 +57,8 @@ def publish_index(root: Path, name: str, recordings: Mapping[int, NDArray[np.uin
 
 def write_manifest(folder: Path) -> None:
     """What the manifest of the snapshot must say of its files as they are."""
-    serving = tuple(stored_file(folder, one) for one in sorted((folder / SERVING_FOLDER).rglob("*")) if one.is_file())
-    analysts = stored_file(folder, folder / "catalog.duckdb")
+    serving = tuple(describe_file(folder, one) for one in sorted((folder / SERVING_FOLDER).rglob("*")) if one.is_file())
+    analysts = describe_file(folder, folder / "catalog.duckdb")
     made = Manifest(FORMAT, FORMAT_VERSION, folder.name, "2026-11-21T00:00:00Z", "0" * 16, {}, {}, analysts, serving)
     (folder / MANIFEST).write_bytes(made.encode())
 

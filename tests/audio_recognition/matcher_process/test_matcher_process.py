@@ -20,8 +20,8 @@ import numpy as np
 import pytest
 
 from audio_recognition.matcher_process import MatcherBusyError, MatcherClient, MatcherDownError
-from audio_recognition.matcher_process.errors import MatcherFailedError
 from audio_recognition.matcher_process.frames import LONGEST_FRAME
+from audio_recognition.matcher_process.matcher_errors import MatcherFailedError
 from audio_recognition.matcher_process.meters import Meters
 from audio_recognition.matching import Reason
 from tests.audio_recognition.matcher_process.indexes import (
@@ -92,7 +92,7 @@ def ids(answer: Answer) -> list[int]:
     return [match.recording_id for match in answer.matches]
 
 
-def test_it_names_a_piece_of_a_recording_and_says_why_it_names_none(shared: Shared) -> None:
+def test_matcher_names_a_recording_or_the_reason_for_none(shared: Shared) -> None:
     answer = shared.client.match_now([CATALOG[7][100:300]])
     assert ids(answer) == [7]
     assert answer.matches[0].confidence == 1.0
@@ -103,7 +103,7 @@ def test_it_names_a_piece_of_a_recording_and_says_why_it_names_none(shared: Shar
     assert oct(shared.path.stat().st_mode)[-3:] == "700"
 
 
-def test_many_ask_at_once_on_few_connections_and_each_gets_its_own_answer(shared: Shared) -> None:
+def test_concurrent_questions_on_few_connections_get_their_own_answers(shared: Shared) -> None:
     async def ask_all() -> list[list[int]]:
         client = MatcherClient(str(shared.path))
         found = await asyncio.gather(*(client.match([CATALOG[number][50:250]]) for number in range(1, 21)))
@@ -119,7 +119,7 @@ def test_many_ask_at_once_on_few_connections_and_each_gets_its_own_answer(shared
     assert answers == [[[number] for number in range(1, 21)]] * 3
 
 
-def test_a_killed_one_is_down_and_is_found_again_when_it_is_back(root: Path, socket_path: Path, client: MatcherClient) -> None:
+def test_killed_matcher_is_down_until_it_is_restarted(root: Path, socket_path: Path, client: MatcherClient) -> None:
     async def asked() -> Answer:
         return await client.match([CATALOG[3][:200]])
 
@@ -142,7 +142,7 @@ def test_a_killed_one_is_down_and_is_found_again_when_it_is_back(root: Path, soc
         runner.run(client.close())
 
 
-def test_what_the_queue_cannot_hold_is_refused_at_once_and_what_waited_too_long_is_not_matched(root: Path, socket_path: Path) -> None:
+def test_full_queue_refuses_at_once_and_expired_questions_are_not_matched(root: Path, socket_path: Path) -> None:
     with matcher(root, socket_path, "--most-waiting", "3") as process:
 
         async def flood() -> tuple[list[object], list[object]]:
@@ -167,7 +167,7 @@ def test_what_the_queue_cannot_hold_is_refused_at_once_and_what_waited_too_long_
     assert isinstance(late[0], MatcherBusyError)
 
 
-def test_it_follows_what_is_published_keeps_the_old_when_the_new_is_broken_and_frees_what_nobody_uses(
+def test_matcher_follows_current_keeps_the_old_index_if_the_new_is_broken_and_frees_unused_ones(
     root: Path, socket_path: Path, running: subprocess.Popen[bytes], client: MatcherClient
 ) -> None:
     log = socket_path.with_suffix(".log")
@@ -199,7 +199,7 @@ def test_it_follows_what_is_published_keeps_the_old_when_the_new_is_broken_and_f
     assert client.match_now([recording(88)[:200]]).reason is Reason.NOT_FOUND
 
 
-def test_without_an_index_it_is_down_until_one_is_published(tmp_path: Path, socket_path: Path, client: MatcherClient) -> None:
+def test_matcher_without_an_index_is_down_until_one_is_published(tmp_path: Path, socket_path: Path, client: MatcherClient) -> None:
     command = [sys.executable, "-m", "audio_recognition", "matcher", "--catalog", str(tmp_path / "catalog"), "--socket", str(socket_path)]
     process = subprocess.Popen([*command, "--look-seconds", "0.05"], cwd=ROOT, stderr=subprocess.DEVNULL)
     try:
@@ -232,7 +232,7 @@ def test_without_an_index_it_is_down_until_one_is_published(tmp_path: Path, sock
     ],
     ids=["too long", "no message", "another message", "far too long", "torn"],
 )
-def test_what_is_no_question_ends_that_connection_alone(shared: Shared, sent: bytes) -> None:
+def test_invalid_question_ends_only_its_connection(shared: Shared, sent: bytes) -> None:
     shared.client.match_now([CATALOG[1][:200]])
     with socket.socket(socket.AF_UNIX) as stranger:
         stranger.settimeout(PATIENCE_SECONDS)
@@ -254,7 +254,7 @@ def test_a_question_that_cannot_be_matched_fails_alone(shared: Shared, monkeypat
     assert "a question could not be matched" in events(shared.path.with_suffix(".log"))
 
 
-def test_it_ends_in_order_and_leaves_no_socket_and_none_starts_beside_another(
+def test_matcher_exits_without_a_socket_and_refuses_a_second_matcher(
     root: Path, socket_path: Path, running: subprocess.Popen[bytes]
 ) -> None:
     command = [sys.executable, "-m", "audio_recognition", "matcher", "--catalog", str(root), "--socket", str(socket_path)]
@@ -266,7 +266,7 @@ def test_it_ends_in_order_and_leaves_no_socket_and_none_starts_beside_another(
     assert not socket_path.exists()
 
 
-def test_its_metrics_tell_what_became_of_questions(shared: Shared) -> None:
+def test_metrics_count_the_outcomes_of_questions(shared: Shared) -> None:
     def told() -> dict[str, float]:
         lines = shared.metrics.read_text().splitlines() if shared.metrics.exists() else []
         return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines if not line.startswith("#"))}
@@ -292,7 +292,7 @@ def test_every_metric_is_described_for_the_operator(tmp_path: Path) -> None:
     assert [name for name in names if f"`{name}`" not in page] == []
 
 
-def test_one_that_hangs_is_busy_and_a_question_given_up_leaves_nothing_behind(shared: Shared) -> None:
+def test_hanging_matcher_is_busy_and_a_dropped_question_leaves_nothing(shared: Shared) -> None:
     os.kill(shared.process.pid, signal.SIGSTOP)
     hasty = MatcherClient(str(shared.path), patience_seconds=0.1)
     with pytest.raises(MatcherBusyError):

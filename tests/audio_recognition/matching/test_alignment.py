@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from audio_recognition.index.batches import FingerprintBatch
 from audio_recognition.index.build import build_index
-from audio_recognition.index.index import Index, Segment
+from audio_recognition.index.fingerprint_index import Index, Segment
 from audio_recognition.index.layout import STORE_STRIDE
 from audio_recognition.matching.alignment import chance, compare
 from tests.audio_recognition.fingerprint_world import music

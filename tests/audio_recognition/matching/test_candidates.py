@@ -7,25 +7,25 @@ from hypothesis import strategies as st
 
 from audio_recognition.index.layout import HASHED_BITS, codes, is_sampled
 from audio_recognition.matching import candidates
-from audio_recognition.matching.candidates import plain_probes, turned_probes
+from audio_recognition.matching.candidates import build_flipped_probes, build_plain_probes
 from tests.audio_recognition.fingerprint_world import music
 
 
 def test_the_first_look_asks_for_the_sampled_items_where_they_stand() -> None:
     query = music(1, 100)[None]
-    asked = plain_probes(query)
+    asked = build_plain_probes(query)
     places = np.flatnonzero(is_sampled(codes(query[0])))
     assert sorted(zip(asked.places.tolist(), asked.codes.tolist(), strict=True)) == [(place, codes(query[0])[place]) for place in places]
 
 
 def test_an_item_that_several_phases_have_at_a_place_is_asked_for_once() -> None:
     items = music(1, 100)
-    assert len(plain_probes(np.stack([items] * 4)).codes) == len(plain_probes(items[None]).codes)
+    assert len(build_plain_probes(np.stack([items] * 4)).codes) == len(build_plain_probes(items[None]).codes)
 
 
 def test_the_second_look_asks_for_items_that_differ_in_one_hashed_bit() -> None:
     query = music(1, 45)
-    asked = turned_probes(query[None])
+    asked = build_flipped_probes(query[None])
     near = {int(code) for item in query for bit in HASHED_BITS for code in codes(np.array([item ^ np.uint32(1 << bit)]))}
     assert len(asked.codes) > 200
     assert set(asked.codes.tolist()) <= near
@@ -33,9 +33,9 @@ def test_the_second_look_asks_for_items_that_differ_in_one_hashed_bit() -> None:
 
 @pytest.mark.parametrize("phases", [1, 4])
 def test_the_second_look_is_bounded_and_visits_the_whole_query_at_all_phases(phases: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(candidates, "MOST_TURNED", 400)
+    monkeypatch.setattr(candidates, "MOST_FLIPPED", 400)
     query = np.stack([music(seed, 5000) for seed in range(phases)])
-    asked = turned_probes(query)
+    asked = build_flipped_probes(query)
     assert len(asked.codes) < 500
     assert asked.places.max() > 4500
     assert set(asked.phases.tolist()) == set(range(phases))
@@ -46,7 +46,7 @@ def test_the_second_look_is_bounded_and_visits_the_whole_query_at_all_phases(pha
 def test_of_many_places_those_with_most_votes_are_chosen_but_none_with_a_single_one(votes: list[int]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(candidates, "MOST_CANDIDATES", 4)
-        chosen = candidates._most_votes(np.array(votes)).tolist()
+        chosen = candidates._select_most_votes(np.array(votes)).tolist()
     best = sorted(votes, reverse=True)[:4]
     assert sorted((votes[at] for at in chosen), reverse=True) == [count for count in best if count > 1]
     assert chosen == sorted(set(chosen))

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from audio_recognition.chromaprint import HOP_SAMPLES, ITEMS_PER_SECOND, SAMPLE_RATE, SILENCE_ITEM
 from audio_recognition.index.batches import FingerprintBatch
 from audio_recognition.index.build import build_index, write_index_file
-from audio_recognition.index.index import Index
+from audio_recognition.index.fingerprint_index import Index
 from audio_recognition.index.layout import BASE, VOID
 from audio_recognition.index.segment import write_segment
 from audio_recognition.matching import FEWEST_ITEMS, Matcher, Reason, matcher
-from audio_recognition.matching.candidates import plain_probes
+from audio_recognition.matching.candidates import build_plain_probes
 from tests.audio_recognition.fingerprint_world import ITEMS, damaged, music
 
 if TYPE_CHECKING:
@@ -56,14 +56,14 @@ def test_confidence_falls_with_the_bits_that_differ(whole: Matcher) -> None:
     assert confidences[-1] > 0.5
 
 
-def test_what_differs_too_much_is_not_found(whole: Matcher) -> None:
+def test_recording_that_differs_too_much_is_not_found(whole: Matcher) -> None:
     assert whole.match([damaged(music(7)[50:275], 0.35, 1)]).reason is Reason.NOT_FOUND
 
 
 def test_the_second_look_finds_what_has_no_whole_item_left(whole: Matcher, monkeypatch: pytest.MonkeyPatch) -> None:
     queries = [damaged(music(seed)[50:275], 0.13, seed) for seed in range(20)]
     both = [whole.match([query]).matches for query in queries]
-    monkeypatch.setattr(matcher, "LOOKS", (plain_probes,))
+    monkeypatch.setattr(matcher, "LOOKS", (build_plain_probes,))
     alone = [whole.match([query]).matches for query in queries]
     assert all(found and found[0].recording_id == FIRST_ID + seed for seed, found in enumerate(both))
     assert sum(map(bool, alone)) < len(queries)
@@ -104,7 +104,7 @@ def test_the_phase_that_fits_tells_where_the_query_begins(whole: Matcher) -> Non
         (np.tile(music(1)[:20], 12), Reason.LOW_DIVERSITY),
     ],
 )
-def test_what_nothing_can_be_said_about_is_answered_with_the_reason(whole: Matcher, items: NDArray[np.uint32], reason: Reason) -> None:
+def test_unusable_audio_is_answered_with_the_reason(whole: Matcher, items: NDArray[np.uint32], reason: Reason) -> None:
     answer = whole.match([items])
     assert (answer.matches, answer.reason) == ((), reason)
 
@@ -114,7 +114,7 @@ def test_without_phases_or_with_an_empty_one_the_query_is_too_short(whole: Match
     assert whole.match([music(1)[:100], np.zeros(0, np.uint32)]).reason is Reason.TOO_SHORT
 
 
-def test_recordings_that_can_hardly_be_told_apart_are_all_answered_best_first(tmp_path: Path) -> None:
+def test_near_ties_are_all_answered_best_first(tmp_path: Path) -> None:
     master = music(1)
     versions = [damaged(master, 0.05, 1), damaged(master, 0.003, 2), master, damaged(master, 0.006, 3)]
     build_index([FingerprintBatch.of([4, 3, 9, 2], versions)], tmp_path / "index")

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audio_recognition.uploads.messages import Heard, Opened, Refused, packed, said
+from audio_recognition.uploads.messages import Heard, Opened, Refused, decode_message, packed
 
 
 @pytest.mark.parametrize(
@@ -17,8 +17,8 @@ from audio_recognition.uploads.messages import Heard, Opened, Refused, packed, s
         Heard(30.0, (b"", b"abcd", b"", b"")),
     ],
 )
-def test_what_a_process_may_say_is_understood(message: Opened | Refused | Heard) -> None:
-    assert said(packed(message)) == message
+def test_allowed_messages_of_a_process_are_decoded(message: Opened | Refused | Heard) -> None:
+    assert decode_message(packed(message)) == message
 
 
 @pytest.mark.parametrize(
@@ -40,14 +40,14 @@ def test_what_a_process_may_say_is_understood(message: Opened | Refused | Heard)
     ],
     ids=repr,
 )
-def test_what_it_may_not_say_is_refused(message: object) -> None:
+def test_forbidden_message_of_a_process_is_refused(message: object) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 - its words are msgspec's
-        said(msgspec.msgpack.encode(message))
+        decode_message(msgspec.msgpack.encode(message))
 
 
 @given(st.binary(max_size=100))
-def test_any_bytes_are_a_message_or_a_value_error(packet: bytes) -> None:
+def test_any_bytes_give_a_message_or_a_value_error(packet: bytes) -> None:
     try:
-        said(packet)
+        decode_message(packet)
     except ValueError:
         return

@@ -176,7 +176,7 @@ def test_a_file_shorter_than_an_item_gives_one_window_without_items(in_sandbox: 
     in_sandbox(what)
 
 
-def test_what_is_wrong_with_a_file_comes_out_as_it_is(in_sandbox: InSandbox) -> None:
+def test_error_of_a_file_is_raised_unchanged(in_sandbox: InSandbox) -> None:
     async def what(sandbox: UploadSandbox) -> None:
         with pytest.raises(UnsupportedAudioError, match="mp3, flac, wav"):
             await windows_of(sandbox, b"not music at all")
@@ -263,7 +263,7 @@ def test_no_process_sees_two_files_and_none_outlives_its_upload(in_sandbox: InSa
     in_sandbox(what)
 
 
-def test_an_asker_that_goes_away_takes_the_process_with_it(in_sandbox: InSandbox) -> None:
+def test_cancelled_upload_ends_its_process(in_sandbox: InSandbox) -> None:
     async def what(sandbox: UploadSandbox) -> None:
         started = asyncio.Event()
 

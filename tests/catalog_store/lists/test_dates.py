@@ -29,7 +29,7 @@ def stamps(dates: list[tuple[str | None, str | None]]) -> list[int]:
     return frame.select(stamp_expr()).to_series().to_list()
 
 
-def test_a_date_half_known_stands_behind_all_full_dates_of_its_period_and_none_stands_last() -> None:
+def test_partial_date_sorts_behind_full_dates_of_its_period_and_no_date_last() -> None:
     found = stamps(NEWEST_FIRST)
     assert found == sorted(found, reverse=True)
     assert len(set(found)) == len(found)
@@ -49,7 +49,7 @@ def test_a_day_ends_with_its_full_date() -> None:
 
 @given(st.lists(st.one_of(st.floats(0, 1), st.sampled_from([0.0, 0.5, 1.0, 1e-7])), min_size=1, max_size=30))
 @settings(max_examples=30)
-def test_popularity_turns_round_alike_in_both_engines(popularities: list[float]) -> None:
+def test_unheard_is_equal_in_polars_and_duckdb(popularities: list[float]) -> None:
     turned = pl.DataFrame({"p": popularities}).select(unheard_expr("p")).to_series().to_list()
     rows = CONNECTION.execute(f"SELECT {unheard_sql('p')} FROM (SELECT unnest(?::DOUBLE[]) AS p)", [popularities]).fetchall()
     assert turned == [row[0] for row in rows]

@@ -41,7 +41,7 @@ def test_each_owner_gets_its_ranks_sorted_and_once(tmp_path: Path) -> None:
     assert written([], 4, tmp_path / "b", 10)[:2] == ([0, 0, 0, 0], [])
 
 
-def test_neither_order_nor_buckets_show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_posting_lists_depend_on_neither_order_nor_buckets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     chance = random.Random(3)  # noqa: S311 - test data
     pairs = [(min(chance.randrange(40), chance.randrange(40)), chance.randrange(500)) for _ in range(3_000)]
     _, lists, once = written(pairs, 50, tmp_path / "once", 3_000)
@@ -64,7 +64,7 @@ def test_long_lists_that_share_little_are_searched_to_their_end() -> None:
 
 
 @given(RANKS, RANKS, st.integers(0, 60), st.integers(0, 60))
-def test_members_and_ranges(ranks: list[int], asked: list[int], start: int, end: int) -> None:
+def test_find_members_and_slice_ranks_agree_with_sets(ranks: list[int], asked: list[int], start: int, end: int) -> None:
     array = np.array(ranks, dtype=np.uint32)
     assert find_members(array, np.array(asked, dtype=np.uint32)).tolist() == [one in ranks for one in asked]
     assert slice_ranks(array, start, end).tolist() == [one for one in ranks if start <= one < end]

@@ -18,7 +18,7 @@ def test_every_number_has_one_place(seed: int, bits: int) -> None:
 
 
 @given(st.integers(0, 2**SEED_BITS - 1), st.integers(30, 63), st.lists(st.integers(0, 2**30 - 1), max_size=20))
-def test_large_numbers_come_back(seed: int, bits: int, numbers: list[int]) -> None:
+def test_large_numbers_are_read_back(seed: int, bits: int, numbers: list[int]) -> None:
     shuffle = Shuffle(seed, bits)
     places = shuffle.find_places(np.array(numbers, dtype=np.uint64))
     assert all(place < shuffle.size for place in places.tolist())

@@ -56,7 +56,7 @@ def test_apostrophes_do_not_part_words(title: str) -> None:
         ("ｶﾞｰﾙ", "カ\u3099ール"),
     ],
 )
-def test_artist_names(name: str, key: str) -> None:
+def test_artist_name_has_its_key(name: str, key: str) -> None:
     assert name_key(name) == key
 
 

@@ -35,5 +35,5 @@ def test_signs_inside_words_join_nobody(name: str) -> None:
 @pytest.mark.parametrize(
     ("key", "is_nobody"), [("hisorchestra", True), ("friends", True), ("herhotband", True), ("history", False), ("theband", False)]
 )
-def test_who_merely_accompanies_is_told_from_artists(key: str, is_nobody: bool) -> None:  # noqa: FBT001 - a table
+def test_accompaniment_is_distinguished_from_artists(key: str, is_nobody: bool) -> None:  # noqa: FBT001 - a table
     assert bool(re.search(ACCOMPANIMENT, key)) == is_nobody

@@ -98,7 +98,7 @@ def test_columns_and_single_strings_give_the_same_keys(batch: list[str]) -> None
 
 @settings(max_examples=400, deadline=None)
 @given(texts)
-def test_nothing_becomes_empty_and_keys_are_their_own_keys(text: str) -> None:
+def test_keys_are_never_empty_and_are_their_own_keys(text: str) -> None:
     keys, name = title_keys(text), name_key(text)
     assert bool(keys.core) == bool(keys.stem) == bool(name) == bool(text.strip(" "))
     assert fold(fold(text)) == fold(text)

@@ -25,5 +25,5 @@ def test_most_labelled_titles_are_read_as_a_person_reads_them(part: str) -> None
     assert 1 - len(wrong) / labelled.height >= LEAST_RIGHT[part], wrong
 
 
-def test_columns_read_them_as_single_strings_do() -> None:
+def test_column_form_agrees_with_the_single_form() -> None:
     assert title_keys_frame(LABELLED["title"]).rows() == [tuple(title_keys(title)) for title in LABELLED["title"]]

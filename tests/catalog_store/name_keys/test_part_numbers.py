@@ -43,7 +43,7 @@ def test_a_part_is_the_same_however_it_is_counted(title: str) -> None:
         ("песня часть 2", "песня part 2"),
     ],
 )
-def test_words_that_count_take_digits(key: str, numbered: str) -> None:
+def test_counting_words_take_digits(key: str, numbered: str) -> None:
     assert number_parts(key) == numbered
 
 
@@ -63,7 +63,7 @@ def test_words_that_count_take_digits(key: str, numbered: str) -> None:
         "i v x",
     ],
 )
-def test_words_that_only_look_like_numerals_stay(key: str) -> None:
+def test_words_that_look_like_numerals_stay(key: str) -> None:
     assert number_parts(key) == key
 
 
@@ -76,7 +76,7 @@ def test_a_number_that_meets_its_word_only_in_the_stem_is_numbered_in_columns_to
 @given(
     st.lists(st.sampled_from(["part", "pt", "no", "vol", "ii", "i", "x", "two", "and", "02", "0", "pt2", "love", "act", "one"]), max_size=7)
 )
-def test_numbered_keys_stay_and_every_changed_key_is_asked_for(words: list[str]) -> None:
+def test_numbered_keys_stay_and_every_changed_key_matches_the_prefilter(words: list[str]) -> None:
     key = " ".join(words)
     numbered = number_parts(key)
     assert number_parts(numbered) == numbered

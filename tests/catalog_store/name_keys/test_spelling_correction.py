@@ -25,7 +25,7 @@ from catalog_store.name_keys.version_words import CORRECTABLE_WORDS, NOT_MISSPEL
         (["mi", "extended"], ["mi", "extended"]),
     ],
 )
-def test_word_is_mended_from_the_length_that_its_neighbours_allow(tokens: list[str], right: list[str]) -> None:
+def test_word_is_corrected_from_the_length_that_its_neighbours_allow(tokens: list[str], right: list[str]) -> None:
     assert correct_words(tokens) == right
 
 
@@ -53,7 +53,7 @@ def slips(word: str) -> set[str]:
 
 
 @pytest.mark.parametrize("word", [word for word in CORRECTABLE_WORDS if len(word) > SHORTEST + 1])
-def test_one_slip_anywhere_is_mended_beside_a_version_word(word: str) -> None:
+def test_one_typing_error_is_corrected_beside_a_version_word(word: str) -> None:
     for slip in slips(word) - KNOWN_WORDS - NOT_MISSPELLED:
         (right, _) = correct_words([slip, "remix"])
         assert right in CORRECTABLE_WORDS, slip
@@ -76,7 +76,7 @@ def test_one_slip_anywhere_is_mended_beside_a_version_word(word: str) -> None:
         (["liv", "extended"], ["liv", "extended"]),
     ],
 )
-def test_short_word_is_mended_by_what_stands_beside_it(tokens: list[str], right: list[str]) -> None:
+def test_short_word_is_corrected_by_its_neighbour(tokens: list[str], right: list[str]) -> None:
     assert correct_words(tokens) == right
 
 
@@ -89,5 +89,5 @@ def test_short_word_is_mended_by_what_stands_beside_it(tokens: list[str], right:
         (["extendde", "tiestos"], ["extendde", "tiestos"]),  # a word that stays unknown
     ],
 )
-def test_words_that_have_a_reading_are_mended_only_into_version_words_alone(tokens: list[str], right: list[str]) -> None:
+def test_words_with_a_reading_are_corrected_only_into_version_words(tokens: list[str], right: list[str]) -> None:
     assert correct_unambiguous(tokens) == right

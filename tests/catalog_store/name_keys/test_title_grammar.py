@@ -21,7 +21,7 @@ def test_an_article_behind_the_title_stands_before_it() -> None:
 
 
 @pytest.mark.parametrize("title", ["Prelude in E\u266d Major", "Prelude in E-Flat Major", "Prelude in E Flat Major"])
-def test_a_flat_key_is_the_same_however_it_is_written_and_not_the_plain_one(title: str) -> None:
+def test_flat_key_is_equal_in_every_spelling_and_differs_from_the_natural_key(title: str) -> None:
     assert title_keys(title).core == "prelude in e flat major"
     assert title_keys("Prelude in C# Minor") == title_keys("Prelude in C\u266f Minor") == title_keys("Prelude in C-Sharp Minor")
     assert title_keys("Prelude in C# Minor") != title_keys("Prelude in C Minor")

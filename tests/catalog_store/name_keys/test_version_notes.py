@@ -356,7 +356,7 @@ def test_a_version_means_the_same_wherever_the_platform_keeps_it(title: str, ver
         ("Song", ""),
     ],
 )
-def test_what_makes_no_other_recording_is_still_noted(title: str, notes: str) -> None:
+def test_cosmetic_remark_is_kept_as_a_note(title: str, notes: str) -> None:
     assert title_keys(title).notes == notes
 
 
@@ -372,7 +372,7 @@ def test_what_makes_no_other_recording_is_still_noted(title: str, notes: str) ->
         ("Song - Live - 10 20 30 40", "Song (Live) - 10 20 30 40", "song 10 20 30 40", "live"),
     ],
 )
-def test_what_stands_behind_two_dashes_means_the_same_in_one_bracket(dashed: str, bracketed: str, core: str, variant: str) -> None:
+def test_text_behind_two_dashes_means_the_same_in_one_bracket(dashed: str, bracketed: str, core: str, variant: str) -> None:
     for keys in (title_keys(dashed), title_keys(bracketed)):
         assert (keys.core, keys.variant) == (core, variant)
 

@@ -115,7 +115,7 @@ def test_an_unknown_genre_is_a_mistake_of_the_caller(mixed: Served, filters: dic
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("randomize", [False, True])
-def test_what_nobody_has_is_an_empty_page(mixed: Served, filters: BrowseFilters, randomize: bool) -> None:  # noqa: FBT001 - a parameter
+def test_filter_without_tracks_gives_an_empty_page(mixed: Served, filters: BrowseFilters, randomize: bool) -> None:  # noqa: FBT001 - a parameter
     assert page(mixed, filters, randomize=randomize) == ([], None)
 
 

@@ -114,17 +114,17 @@ def test_every_key_finds_its_recording_and_says_how(handmade: Path, key: str, re
 
 
 @pytest.mark.parametrize("key", ["98", "4", str(2**64), "USAAA9999999", "store_a:nobody"])
-def test_what_nobody_knows_is_not_found(handmade: Path, key: str) -> None:
+def test_unknown_key_is_not_found(handmade: Path, key: str) -> None:
     assert find(handmade, key) is None
 
 
 @pytest.mark.parametrize("key", ["", "song", "myspace:1"])
-def test_what_is_no_key_is_refused(handmade: Path, key: str) -> None:
+def test_text_that_is_no_key_is_refused(handmade: Path, key: str) -> None:
     with pytest.raises(ValueError, match="no track id"):
         find(handmade, key)
 
 
-def test_members_atoms_edges_and_former_ids(handmade: Path) -> None:
+def test_evidence_holds_members_atoms_edges_and_former_ids(handmade: Path) -> None:
     known = evidence(handmade, SONG)
     assert known is not None
     assert [(m.platform, m.external_id, m.atom_id) for m in known.members] == [("catalog_b", "b", 11), ("store_a", "s", 10)]
@@ -133,7 +133,7 @@ def test_members_atoms_edges_and_former_ids(handmade: Path) -> None:
     assert known.former_ids == [99]
 
 
-def test_near_misses_are_told_in_both_directions(handmade: Path) -> None:
+def test_lookalikes_are_listed_in_both_directions(handmade: Path) -> None:
     song, remix = evidence(handmade, SONG), evidence(handmade, REMIX)
     assert song is not None
     assert remix is not None

@@ -58,7 +58,7 @@ def test_every_name_of_every_script_is_found_first(catalog: Catalog, recording_i
         ("Kino", "Группа крови", None),
     ],
 )
-def test_noise_is_absorbed(catalog: Catalog, artist: str, title: str, recording_id: int | None) -> None:
+def test_noise_in_a_query_is_ignored(catalog: Catalog, artist: str, title: str, recording_id: int | None) -> None:
     assert (found(catalog, artist, title) or [None])[0] == recording_id
 
 

@@ -47,7 +47,7 @@ def test_a_column_that_linkage_reads_changes_the_hash(column: str) -> None:
     assert before != after
 
 
-def test_what_linkage_does_not_read_changes_nothing() -> None:
+def test_column_that_linkage_does_not_read_keeps_the_hash() -> None:
     before, after = rows({}, {"popularity": 0.9, "release_date": "2020-01-01", "link_id": "x"}).select(content_hash()).to_series()
     assert before == after
 

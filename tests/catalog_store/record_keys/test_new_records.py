@@ -61,7 +61,7 @@ def paths(tmp_path: Path) -> BuildPaths:
     return paths
 
 
-def test_what_the_staging_before_held_is_not_laid_aside(paths: BuildPaths) -> None:
+def test_records_of_the_previous_staging_are_not_new(paths: BuildPaths) -> None:
     assert new_records(paths.staging(PLATFORM)) is None
     folder = stage(paths, records(*FIRST[:-1], "39 Hello", popularity=0.9))
     laid_aside = new_records(folder)
@@ -69,7 +69,7 @@ def test_what_the_staging_before_held_is_not_laid_aside(paths: BuildPaths) -> No
     assert laid_aside.equals(linked("39 Hello"))
 
 
-def test_where_too_much_is_new_nothing_is_laid_aside(paths: BuildPaths) -> None:
+def test_too_many_new_records_write_no_file(paths: BuildPaths) -> None:
     folder = stage(paths, records(*FIRST[:-2], "38 Hello", "39 Hello"))
     assert not (folder / FILE).exists()
 
@@ -83,7 +83,7 @@ def test_records_are_found_wherever_they_stand(file: str, paths: BuildPaths) -> 
     assert read_records_with(paths, wanted["content_hash"]).sort("content_hash").equals(linked("39 Hello", "3 Halo"))
 
 
-def test_nothing_is_read_but_what_was_laid_aside_when_that_is_all(paths: BuildPaths) -> None:
+def test_linkage_reads_only_the_new_records_when_they_are_enough(paths: BuildPaths) -> None:
     folder = stage(paths, records(*FIRST[:-1], "39 Hello"))
     (folder / "source_recording" / "part-00000.parquet").write_bytes(b"no table")
     assert read_records_with(paths, linked("39 Hello")["content_hash"]).equals(linked("39 Hello"))

@@ -55,7 +55,7 @@ def numbers(staging: Path, name: str) -> pl.DataFrame:
     return pl.concat(place_numbers(staging, name))
 
 
-def test_what_stands_somewhere_is_told_in_numbers() -> None:
+def test_tracks_with_a_position_get_place_numbers() -> None:
     assert barcoded(OF)["gtin"].to_list() == [int(GTIN)]
     stands = standing(AT)
     assert stands["spot"].to_list() == [1024 + 3, 1024 + 4, 2 * 1024 + 1023]
@@ -63,14 +63,14 @@ def test_what_stands_somewhere_is_told_in_numbers() -> None:
     assert stands["release"].unique().to_list() == barcoded(OF)["release"].to_list()
 
 
-def test_staging_lays_it_down_and_nobody_reads_the_tables(staging: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_staging_writes_place_numbers_and_linkage_reads_no_tables(staging: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(laid_down, "FORMS", {})
     assert numbers(staging, "source_release").equals(barcoded(OF))
     assert numbers(staging, "source_release_track").equals(standing(AT))
 
 
 @pytest.mark.parametrize("harm", ["gone", "torn", "empty", "another part's", "of other code"])
-def test_what_does_not_fit_is_made_of_the_tables(harm: str, staging: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_damaged_or_outdated_place_numbers_are_computed_from_the_tables(harm: str, staging: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     moved = AT.with_columns(pl.col("track_number") + 1)
     for file in (staging / FOLDER).iterdir():
         if harm == "gone":

@@ -25,14 +25,14 @@ def text(primary: list[str], featured: list[str]) -> str:
 
 
 @given(st.lists(st.tuples(NAMES, NAMES), max_size=8))
-def test_lists_read_back(lists: list[tuple[list[str], list[str]]]) -> None:
+def test_lists_are_read_back(lists: list[tuple[list[str], list[str]]]) -> None:
     encoded = encode_lists([text(*one) for one in lists])
     assert len(set(encoded.names)) == len(encoded.names)
     pool = opened(encoded, encoded.names.to_list())
     assert [pool[number] for number in range(len(lists))] == [Artists(tuple(primary), tuple(featured)) for primary, featured in lists]
 
 
-def test_a_list_or_an_artist_that_is_none_is_an_index_error() -> None:
+def test_unknown_list_or_artist_raises_index_error() -> None:
     encoded = encode_lists([text(["sade"], ["mo"])])
     for number in (1, -1):
         with pytest.raises(IndexError, match=f"no list of artists {number}"):
@@ -41,7 +41,7 @@ def test_a_list_or_an_artist_that_is_none_is_an_index_error() -> None:
         opened(encoded, ["sade"])[0]
 
 
-def test_artists_are_told_apart_by_their_place() -> None:
+def test_artists_are_distinguished_by_their_place() -> None:
     found = split_artists(pl.DataFrame({"document": [7, 8, 9], "artists": ["a|b\tc", "\td", "\t"]}), "artists")
     assert found.select("document", "key", "place", "is_featured").rows() == [
         (7, "a", 0, False),

@@ -29,5 +29,5 @@ def test_column_and_single_key_agree(keys: list[str]) -> None:
         ("", []),
     ],
 )
-def test_words(key: str, found: list[str]) -> None:
+def test_key_is_split_into_words(key: str, found: list[str]) -> None:
     assert split_words(key) == found

@@ -21,7 +21,7 @@ from catalog_store.search.query_names import read_query, remove_connectives
         ("&", ("and",), ()),
     ],
 )
-def test_artist_field(artist: str, artists: tuple[str, ...], guests: tuple[str, ...]) -> None:
+def test_artist_field_is_split_into_names_and_guests(artist: str, artists: tuple[str, ...], guests: tuple[str, ...]) -> None:
     asked = read_query(artist, "Intro")
     assert asked.artists == artists
     assert asked.guests == guests
@@ -58,7 +58,7 @@ def test_a_name_never_becomes_empty(names: str, key: str) -> None:
         ("Sade -", "sade", "sade"),
     ],
 )
-def test_what_users_copy_into_the_title(title: str, core: str, stem: str) -> None:
+def test_text_copied_into_the_title_is_ignored(title: str, core: str, stem: str) -> None:
     asked = read_query("Sade", title)
     assert (asked.title, asked.stem) == (core, stem)
 

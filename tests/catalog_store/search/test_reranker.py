@@ -47,7 +47,7 @@ def test_cosmetic_noise_is_no_difference(artist: str, title: str) -> None:
     assert found == (1.0, "exact", ("artist_equal", "title_equal", "variant_equal"))
 
 
-def test_edits_are_absorbed_on_both_sides_but_the_named_one_comes_first() -> None:
+def test_edits_match_the_plain_recording_and_a_named_edit_ranks_first() -> None:
     assert score("Velvet Foxes", "Midnight Running", PLAIN) > score("Velvet Foxes", "Midnight Running", EDIT) > 0.99
     assert (
         score("Velvet Foxes", "Midnight Running (Radio Edit)", EDIT) > score("Velvet Foxes", "Midnight Running (Radio Edit)", PLAIN) > 0.99

@@ -38,12 +38,12 @@ def test_neighbours_are_all_words_one_edit_away_and_no_others(
 
 
 @pytest.mark.parametrize("asked", ["runnin", "runing", "runnning", "rumning", "urnning", "rnuning", "runnign", "xrunning", "runningx"])
-def test_each_kind_of_edit(tmp_path: Path, asked: str) -> None:
+def test_each_kind_of_edit_is_counted_as_one(tmp_path: Path, asked: str) -> None:
     assert find_neighbours(opened(tmp_path, ["cunning", "midnight", "running", "stunning"]), asked)[0] == "running"
 
 
 @pytest.mark.parametrize("asked", ["midnihgtt", "mdnightt", "nidnigth", "middnightt", "imdnihgt"])
-def test_two_edits_of_a_long_word(tmp_path: Path, asked: str) -> None:
+def test_long_word_is_found_with_two_edits(tmp_path: Path, asked: str) -> None:
     assert find_neighbours(opened(tmp_path, ["midnight", "midway", "night"]), asked) == ["midnight"]
 
 

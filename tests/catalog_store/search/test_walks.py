@@ -91,7 +91,7 @@ RANKED = np.arange(len(WORDS), dtype=np.uint32)[::-1].copy()
 
 
 @given(st.lists(st.lists(st.integers(0, len(WORDS) - 1), min_size=1, max_size=6), min_size=1, max_size=8))
-def test_titles_read_back_at_any_size(titles: list[list[int]]) -> None:
+def test_titles_of_any_size_are_read_back(titles: list[list[int]]) -> None:
     pool = Titles(*title_arrays(titles, WORDS, RANKED))
     for title, found in zip(titles, pool.of(range(len(titles))), strict=True):
         texts = [WORDS[RANKED[rank]] for rank in title]
@@ -100,7 +100,7 @@ def test_titles_read_back_at_any_size(titles: list[list[int]]) -> None:
         assert found == Title(core, variant)
 
 
-def test_a_title_longer_than_any_reads_back() -> None:
+def test_title_longer_than_any_is_read_back() -> None:
     assert pool_of([[3, SHORT_RANKS + 7] * 5_000]).of([0])[0].core == " ".join([WORDS[RANKED[3]], WORDS[RANKED[SHORT_RANKS + 7]]] * 5_000)
 
 
@@ -108,7 +108,7 @@ def pool_of(titles: list[list[int]]) -> Titles:
     return Titles(*title_arrays(titles, WORDS, RANKED))
 
 
-def test_a_document_or_word_that_is_none_is_an_index_error() -> None:
+def test_unknown_document_or_word_raises_index_error() -> None:
     pool = pool_of([[1], [2]])
     with pytest.raises(IndexError, match="no document 2"):
         pool.of([0, 2])

@@ -16,7 +16,7 @@ def made_up(count: int) -> list[bytes]:
 
 
 @pytest.mark.parametrize("count", [0, 1, 5, 12_000])
-def test_bodies_read_back_whatever_the_size_of_the_catalog(count: int) -> None:
+def test_bodies_are_read_back_at_any_size_of_the_catalog(count: int) -> None:
     bodies = made_up(count)
     dictionary = train_dictionary(bodies)
     decompress = create_decompressor(dictionary).decompress

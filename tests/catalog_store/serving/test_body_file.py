@@ -38,7 +38,7 @@ def test_every_frame_is_read_back_and_no_other(
         assert bodies.frames(together) == [(one, frames[one]) for one in together if one in frames]
 
 
-def test_blocks_do_not_show_in_the_files(tmp_path: Path) -> None:
+def test_block_size_does_not_change_the_files(tmp_path: Path) -> None:
     frames = {one: bytes([one % 251]) * (one % 9 + 1) for one in range(3, 3_000, 2)}
     for block in (1, 100, 5_000):
         written(tmp_path / str(block), frames, block)

@@ -29,7 +29,7 @@ def asked(store: ServingStore) -> list[object]:
     ]
 
 
-def test_keys_that_all_hash_alike_are_told_apart_by_what_the_tracks_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_colliding_keys_are_distinguished_by_the_track_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tables = make_tables(tmp_path / "tables", 40)
     (tmp_path / "true").mkdir()
     build_serving(tables, tmp_path / "true")

@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 from catalog_store.serving.lookup_keys import KEY_SPACES, NAME_KINDS, decode_iswc, encode_iswc, hash_key, hash_name, normalize_key
 
 
-def test_a_hash_tells_texts_lengths_and_spaces_apart() -> None:
+def test_hash_differs_by_text_length_and_key_space() -> None:
     asked = [(space, text) for space in range(len(KEY_SPACES)) for text in ("", "\0", "\0\0", "1", "1\0", "12345678", "123456781", "0")]
     assert len({hash_key(*one) for one in asked}) == len(asked)
 
 
 @given(st.text(st.characters(exclude_categories=("Cs",)), max_size=40))
-def test_hashes_of_names_fit_integers_of_sqlite_and_kinds_are_told_apart(key: str) -> None:
+def test_name_hashes_fit_sqlite_integers_and_differ_by_kind(key: str) -> None:
     hashes = [hash_name(kind, key) for kind in range(len(NAME_KINDS))]
     assert all(0 <= one < 2**63 for one in hashes)
     assert len(set(hashes)) == len(hashes)
@@ -43,5 +43,5 @@ def test_keys_are_spelled_as_stored(space: str, text: str, stored: str) -> None:
 
 
 @given(st.integers(0, 10**10 - 1).map(lambda number: f"T{number:010d}"))
-def test_iswcs_read_back(iswc: str) -> None:
+def test_iswcs_are_read_back(iswc: str) -> None:
     assert decode_iswc(encode_iswc(iswc)) == iswc

@@ -38,7 +38,7 @@ def content(folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
-def test_texts_of_any_kind_read_back(tmp_path: Path) -> None:
+def test_texts_of_any_kind_are_read_back(tmp_path: Path) -> None:
     rows = make_frames(len(NASTY), 1)
     for text, track, recording, release in zip(NASTY, rows["track"], rows["recording"], rows["release"] * 9, strict=False):
         track["title"] = recording["artist_credit"] = text
@@ -64,7 +64,7 @@ def test_texts_of_any_kind_read_back(tmp_path: Path) -> None:
     assert all(link[1] in LINK_SOURCES for link in told)
 
 
-def test_blocks_spills_and_batches_do_not_show_in_the_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_block_spill_and_batch_sizes_do_not_change_the_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = mixed_frames(150, 9)
     built(rows, tmp_path / "whole")
     for module, name, size in (

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audio_recognition.index.index import Index
+from audio_recognition.index.fingerprint_index import Index
 from audio_recognition.index.layout import BASE
 from audio_recognition.matching import Matcher
 from catalog_store.tables import TABLES

@@ -1,6 +1,6 @@
 """Artists, labels and their releases, releases with their tracks, new releases (contract F4, F5).
 
-Lists of releases stand newest first (a date known to the year or month only behind all full dates of that period), undated last, ties by
+Lists of releases are newest first (a date known to the year or month only behind all full dates of that period), undated last, ties by
 popularity of the artist, then id.
 """
 
@@ -14,9 +14,9 @@ import numpy as np
 from catalog_store.cursors import Place
 from catalog_store.lists.dates import latest_stamp
 from catalog_store.lists.list_index import slice_ranks
-from catalog_store.queries.names import by_id
-from catalog_store.queries.pages import BodyPage, checked_limit
-from catalog_store.queries.tracks import survivor
+from catalog_store.queries.entity_names import by_id
+from catalog_store.queries.pages import BodyPage, check_limit
+from catalog_store.queries.tracks import find_survivor
 from catalog_store.serving.store import SET_LIMIT
 from catalog_store.serving.stored_body import read_release_rest, restore_releases, restore_tracks
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from catalog_store.cursors import CursorCodec
     from catalog_store.lists.list_index import Ranks
-    from catalog_store.queries.names import Named
+    from catalog_store.queries.entity_names import Named
     from catalog_store.serving.store import ServingStore
     from catalog_store.serving.stored_body import StoredBody
 
@@ -35,7 +35,7 @@ _LARGEST_ID = 2**63 - 1
 
 
 class Artist(msgspec.Struct, frozen=True):
-    """An artist; `id` differs from the one asked for when that was merged into this."""
+    """An artist; `id` differs from the requested one when that was merged into this artist."""
 
     id: int
     name: str
@@ -51,7 +51,7 @@ class Label(msgspec.Struct, frozen=True):
 
 
 class ReleaseBody(NamedTuple):
-    """A release with its tracks as encoded wire JSON; `id` differs from the one asked for when that was merged into this.
+    """A release with its tracks as encoded wire JSON; `id` differs from the requested one when that was merged into this release.
 
     Members: those of an entry, release_type, catalog_number, gtin, and tracks[] in order, each a full track without `releases`, with
     `disc_number` and `track_number` (null when unknown).
@@ -84,13 +84,13 @@ _LISTED = msgspec.json.Decoder(_Listed)
 
 
 def artist(store: ServingStore, artist_id: int) -> Artist | None:
-    """The artist, or the one it was merged into."""
+    """Return the artist, or the one it was merged into."""
     found = by_id(store, "artist", artist_id)
     return None if found is None else Artist(found.id, found.name, found.releases)
 
 
 def label(store: ServingStore, label_id: int) -> Label | None:
-    """The label, or the one it was merged into."""
+    """Return the label, or the one it was merged into."""
     found = by_id(store, "label", label_id)
     return None if found is None else Label(found.id, found.name, found.releases)
 
@@ -98,8 +98,8 @@ def label(store: ServingStore, label_id: int) -> Label | None:
 def releases_of(
     store: ServingStore, cursors: CursorCodec, kind: str, identifier: int, *, limit: int, cursor: str | None
 ) -> BodyPage | None:
-    """One page of the releases of an artist or label (`kind`); None when there is none. InvalidQueryError, InvalidCursorError."""
-    checked_limit(limit)
+    """Return one page of the releases of an artist or label (`kind`); None when it is unknown. InvalidQueryError, InvalidCursorError."""
+    check_limit(limit)
     owner = by_id(store, kind, identifier)
     if owner is None:
         return None
@@ -107,16 +107,16 @@ def releases_of(
 
 
 def new_releases(store: ServingStore, cursors: CursorCodec, *, today: date, limit: int, cursor: str | None) -> BodyPage:
-    """One page of the releases dated `today` or before. InvalidQueryError, InvalidCursorError."""
-    checked_limit(limit)
+    """Return one page of the releases dated `today` or before. InvalidQueryError, InvalidCursorError."""
+    check_limit(limit)
     order = store.lists.releases
     return _page(store, cursors, ("new_releases",), range(order.since(latest_stamp(today)), order.since(_UNDATED)), limit, cursor)
 
 
 def release(store: ServingStore, release_id: int) -> ReleaseBody | None:
-    """The release with its tracks, or the one it was merged into."""
+    """Return the release with its tracks, or the one it was merged into."""
     found = _body(store, release_id)
-    if found is None and (heir := survivor(store, "release", release_id)) is not None:
+    if found is None and (heir := find_survivor(store, "release", release_id)) is not None:
         found = _body(store, heir)
     if found is None:
         return None
@@ -146,7 +146,7 @@ def _listed(store: ServingStore, kind: str, owner: Named) -> Ranks:
 def _page(
     store: ServingStore, cursors: CursorCodec, query: Sequence[str], listed: Ranks | range, limit: int, cursor: str | None
 ) -> BodyPage:
-    """The page of `listed`, ascending ranks, behind the cursor."""
+    """Return the page of `listed`, ascending ranks, behind the cursor."""
     order = store.lists.releases
     if cursor is not None:
         place = cursors.decode(query, cursor)

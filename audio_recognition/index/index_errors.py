@@ -1,4 +1,4 @@
-"""What can be wrong with an index of fingerprints."""
+"""The errors of an index of fingerprints."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import ClassVar
 
 
 class IndexInvalidError(Exception):
-    """The folder holds no index, one of another format, or one that is damaged."""
+    """The folder holds no index, one of another format, or a damaged one."""
 
     code: ClassVar[str] = "fingerprint_index_invalid"
 
 
 class FingerprintsInvalidError(ValueError):
-    """What was to be indexed are no fingerprints."""
+    """The values to index are no fingerprints."""
 
     code: ClassVar[str] = "fingerprints_invalid"

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from genre_rules import Classifier, compile_book, load_book
-from genre_rules.slips import Slips
+from genre_rules.typo_correction import TypoCorrector
 
 
 @pytest.mark.parametrize(
@@ -21,11 +21,11 @@ from genre_rules.slips import Slips
         ("shoegazr", "shoegazr"),
     ],
 )
-def test_one_slip_in_a_long_word_is_mended_and_nothing_else(word: str, expected: str) -> None:
-    assert Slips(["progressive", "garage", "shoegaze", "shoegaza"]).mend(word) == expected
+def test_one_typing_error_in_a_long_word_is_corrected_and_nothing_else(word: str, expected: str) -> None:
+    assert TypoCorrector(["progressive", "garage", "shoegaze", "shoegaza"]).correct(word) == expected
 
 
-def test_a_slip_is_mended_only_where_nothing_knows_the_string() -> None:
+def test_typing_error_is_corrected_only_in_unknown_strings() -> None:
     classifier = Classifier(compile_book(load_book()))
     assert classifier.classify("catalog_b", "psychedleic rock").mains == ("Rock",)
     assert classifier.classify("catalog_b", "electronicat").mains == ()

@@ -43,7 +43,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def test_each_build_tells_merges_splits_removals_and_returns(root: Path) -> None:
+def test_each_build_records_merges_splits_removals_and_returns(root: Path) -> None:
     with open_catalog(root) as catalog:
         page = catalog.changes("one")
         assert (page.until, page.next_cursor) == ("three", None)

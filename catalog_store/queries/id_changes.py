@@ -1,4 +1,4 @@
-"""What became of ids between builds: merges, splits, removals, returns (contract B16)."""
+"""The changes of ids between builds: merges, splits, removals, returns (contract B16)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from catalog_store.cursors import Place
 from catalog_store.errors import UnknownBuildError
-from catalog_store.queries.pages import checked_limit
+from catalog_store.queries.pages import check_limit
 from catalog_store.serving.schema import CHANGES, REDIRECT_KINDS
 
 if TYPE_CHECKING:
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 MAX_LIMIT = 1_000
 _ORDER = "build, kind, change, old_id, new_id"
 _STEPS = 8
-"""More than there are kinds, and than there are changes."""
+"""More than the number of kinds and of changes."""
 
 
 class Change(NamedTuple):
     """One id that changed in the build `snapshot_id`.
 
-    `kind`: recording, artist, release, label. `change`: merged (old_id stands for new_id now), split (new_id is new and took a part of
-    old_id), removed (new_id None), restored (an old_id that was merged or removed lives again; new_id None).
+    `kind`: recording, artist, release, label. `change`: merged (new_id replaces old_id), split (new_id is new and took a part of old_id),
+    removed (new_id None), restored (a merged or removed old_id lives again; new_id None).
     """
 
     snapshot_id: str
@@ -34,7 +34,7 @@ class Change(NamedTuple):
 
 
 class ChangePage(NamedTuple):
-    """Changes after the build asked about up to `until`, the build that answers, oldest build first; `next_cursor` None at the end."""
+    """Changes after the requested build up to `until`, the answering build, oldest build first; `next_cursor` is None at the end."""
 
     until: str
     changes: list[Change]
@@ -42,11 +42,11 @@ class ChangePage(NamedTuple):
 
 
 def changes(store: ServingStore, cursors: CursorCodec, since: str, *, limit: int, cursor: str | None) -> ChangePage:
-    """One page of what happened after the build `since`. UnknownBuildError, InvalidQueryError, InvalidCursorError.
+    """Return one page of changes after the build `since`. UnknownBuildError, InvalidQueryError, InvalidCursorError.
 
-    The place in a cursor tells builds by their distance from `since`, so that it goes on in a later snapshot.
+    A cursor holds the distance of its build from `since`, so it continues in a later snapshot.
     """
-    checked_limit(limit, MAX_LIMIT)
+    check_limit(limit, MAX_LIMIT)
     builds: dict[int, str] = dict(store.rows("SELECT number, snapshot_id FROM build ORDER BY number"))
     first = next((number for number, snapshot_id in builds.items() if snapshot_id == since), None)
     if first is None:

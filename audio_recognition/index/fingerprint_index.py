@@ -1,7 +1,7 @@
-"""An index opened: arrays by memory map, shared by all processes that open it; looking up codes, reading stored items.
+"""An open index: mapped arrays shared by all processes that open it, lookup of codes, reading of stored items.
 
-Sizes are checked against each other when it is opened, so a truncated file is refused and not read beyond its end. Checksums are the
-snapshot's matter.
+Sizes are checked against each other on opening, so a truncated file is refused and never read beyond its end. The snapshot checks
+checksums.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from audio_recognition.index.errors import IndexInvalidError
+from audio_recognition.index.index_errors import IndexInvalidError
 from audio_recognition.index.layout import ADDRESS_BITS, FORMAT, FORMAT_VERSION, INDEX_FILE, SAMPLE_BITS, SEGMENT_FILE, VOID
 from catalog_store.array_files import map_array
 
@@ -41,7 +41,7 @@ class SegmentFacts(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Found:
-    """Postings found: posting i is of probe probes[i], in fingerprint ordinals[i] at position places[i]."""
+    """Found postings: posting i is of probe probes[i], in fingerprint ordinals[i] at position places[i]."""
 
     probes: NDArray[np.int64]
     ordinals: NDArray[np.int64]
@@ -49,10 +49,10 @@ class Found:
 
 
 class Segment:
-    """One segment, opened."""
+    """One open segment."""
 
     def __init__(self, folder: Path) -> None:
-        """IndexInvalidError when files are missing, truncated or do not fit together."""
+        """Open the files; IndexInvalidError when they are missing, truncated or do not fit together."""
         self.name = folder.name
         try:
             self.facts = facts = msgspec.json.decode((folder / SEGMENT_FILE).read_bytes(), type=SegmentFacts)
@@ -69,10 +69,10 @@ class Segment:
             raise IndexInvalidError(f"{folder}: starts do not end where the arrays do; build the index anew")
 
     def find(self, codes: NDArray[np.uint32], *, longest: int, most: int) -> Found:
-        """Postings of sampled codes, in their order.
+        """Return the postings of sampled codes, in their order.
 
-        Buckets of more than `longest` postings tell nothing and are passed over. Of the others the shortest are read, at most `most`
-        postings in all.
+        Buckets of more than `longest` postings prove nothing and are skipped. Of the others the shortest are read, at most `most` postings
+        in all.
         """
         tag_bits = ADDRESS_BITS - self.facts.bucket_bits
         addresses = codes >> np.uint32(SAMPLE_BITS)
@@ -94,15 +94,15 @@ class Segment:
 
 
 class Index:
-    """Segments, oldest first."""
+    """The open segments, oldest first."""
 
     def __init__(self, segments: tuple[Segment, ...]) -> None:
-        """Use `open`."""
+        """Use `open` instead."""
         self.segments = segments
 
     @classmethod
     def open(cls, folder: Path) -> Index:
-        """IndexInvalidError, naming the file, when it is no whole index of this format."""
+        """Open an index; IndexInvalidError, naming the file, when it is no whole index of this format."""
         try:
             content = msgspec.json.decode((folder / INDEX_FILE).read_bytes(), type=_IndexFile)
         except (OSError, msgspec.MsgspecError) as error:
@@ -114,7 +114,7 @@ class Index:
 
     @property
     def recordings(self) -> int:
-        """Fingerprints that can be found."""
+        """The number of fingerprints in the index."""
         return sum(int((segment.ids != VOID).sum()) for segment in self.segments)
 
 

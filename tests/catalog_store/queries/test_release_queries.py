@@ -8,7 +8,7 @@ import pytest
 
 from catalog_store.cursors import LARGEST_PLACE, CursorCodec
 from catalog_store.errors import InvalidCursorError, InvalidQueryError
-from catalog_store.queries.releases import Artist, artist, label, new_releases, release, releases_of
+from catalog_store.queries.release_queries import Artist, artist, label, new_releases, release, releases_of
 from tests.catalog_store.catalog_tables import MERGED_ID
 from tests.catalog_store.plain_lists import listed, mixed_frames
 from tests.catalog_store.queries.conftest import Served, served
@@ -128,7 +128,7 @@ def test_a_release_holds_its_tracks_in_their_order(mixed: Served) -> None:
             assert "releases" not in one
 
 
-def test_tracks_on_one_disc_from_one_on_read_back(tmp_path: Path) -> None:
+def test_tracks_numbered_from_one_on_one_disc_are_read_back(tmp_path: Path) -> None:
     rows = mixed_frames(20, 4)
     rows["recording_release"] = [
         {"recording_id": 20 - number, "release_id": 1, "disc_number": 1, "track_number": number} for number in range(1, 20)

@@ -1,7 +1,7 @@
-"""One run of one function in a fresh process: what it answered, CPU seconds of it and of everything it started, peak memory, wall time.
+"""One run of a function in a fresh process: its result, CPU seconds including all it started, peak memory, wall time.
 
-The process adopts orphans (Linux `PR_SET_CHILD_SUBREAPER`): a worker pool's server process outlives the call that started it, and its
-workers' CPU time would be counted nowhere.
+The process adopts orphans (Linux `PR_SET_CHILD_SUBREAPER`). A worker pool's server process outlives the call that started it, and its
+workers' CPU time would otherwise not be counted.
 """
 
 from __future__ import annotations
@@ -37,24 +37,24 @@ class Run:
 
 
 def measure(function: str, *arguments: str, python: str = sys.executable) -> Run:
-    """Call `module:function` with text arguments; it must return something that JSON can hold. Its interpreter's start is counted in.
+    """Call `module:function` with text arguments; it must return a value that JSON can hold. Includes the start of the interpreter.
 
-    `python` names the interpreter of another environment, which then needs nothing but what that module imports.
+    `python` names the interpreter of another environment, which then needs only the imports of that module.
     """
-    supervisor = [python, "-m", "benchmarks.measuring", "supervise", function, *arguments]
+    supervisor = [python, "-m", "benchmarks.measurement", "supervise", function, *arguments]
     answer = subprocess.run(supervisor, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
     return Run(**json.loads(answer.stdout.splitlines()[-1]))
 
 
 def fastest(function: str, *arguments: str, runs: int) -> Run:
-    """The run that took the least CPU of several: other work on the machine only ever adds."""
+    """Return the run with the least CPU of several: other work on the machine only ever adds."""
     return min((measure(function, *arguments) for _ in range(runs)), key=lambda run: run.cpu)
 
 
 def _supervise(function: str, arguments: list[str]) -> None:
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     started = time.perf_counter()
-    command = [sys.executable, "-m", "benchmarks.measuring", "call", function, *arguments]
+    command = [sys.executable, "-m", "benchmarks.measurement", "call", function, *arguments]
     answer = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     wall = time.perf_counter() - started
     workers = 0

@@ -7,8 +7,8 @@ import pytest
 
 from audio_recognition.index.batches import FingerprintBatch
 from audio_recognition.index.build import build_index
-from audio_recognition.index.errors import IndexInvalidError
-from audio_recognition.index.index import Index
+from audio_recognition.index.fingerprint_index import Index
+from audio_recognition.index.index_errors import IndexInvalidError
 from tests.audio_recognition.fingerprint_world import music
 
 if TYPE_CHECKING:

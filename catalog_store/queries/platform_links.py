@@ -1,4 +1,4 @@
-"""Where a recording is found on other platforms, in the contract's order (B12)."""
+"""The links of a recording to other platforms, in the contract's order (B12)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class PlatformLink(NamedTuple):
-    """One link; URLs are made from it by whoever knows the operator's templates."""
+    """One link. Its URL depends on the operator's templates, so the caller builds it."""
 
     source: str
     external_id: str
@@ -21,12 +21,12 @@ class PlatformLink(NamedTuple):
 
 
 def links(store: ServingStore, recording_id: int) -> list[PlatformLink]:
-    """Links of one recording in platform order; empty when it has none or does not exist."""
+    """Return the links of one recording in platform order; empty for none or an unknown recording."""
     return links_of(store, [recording_id]).get(recording_id, [])
 
 
 def links_of(store: ServingStore, recording_ids: Sequence[int]) -> dict[int, list[PlatformLink]]:
-    """The same for many recordings at once; unknown ids are absent."""
+    """Return the links of many recordings at once; unknown ids are absent."""
     return {
         recording_id: [PlatformLink(*link) for link in read_companion(body).links]
         for recording_id, body in store.tracks(recording_ids).items()

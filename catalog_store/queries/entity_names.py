@@ -1,11 +1,11 @@
-"""Artists, labels and genres by id or by name: which entity is meant and where its lists begin."""
+"""Artists, labels and genres by id or by name, and where their lists begin."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
 from catalog_store.name_keys import name_key
-from catalog_store.queries.tracks import survivor
+from catalog_store.queries.tracks import find_survivor
 from catalog_store.serving.lookup_keys import NAME_KINDS, hash_name
 
 if TYPE_CHECKING:
@@ -26,17 +26,17 @@ class Named(NamedTuple):
 
 
 def by_id(store: ServingStore, kind: str, identifier: int) -> Named | None:
-    """The artist or label (`kind`) of that id, or the one it was merged into."""
+    """Return the artist or label (`kind`) of that id, or the one it was merged into."""
     found = _row(store, kind, identifier)
-    if found is None and (heir := survivor(store, kind, identifier)) is not None:
+    if found is None and (heir := find_survivor(store, kind, identifier)) is not None:
         found = _row(store, kind, heir)
     return found
 
 
 def by_name(store: ServingStore, kind: str, name: str) -> list[int]:
-    """Ids of the artists, labels or genres (`kind`) that `/v1` shows by a name of the same key, ascending; none for a blank name.
+    """Return ids of the artists, labels or genres (`kind`) with a name of the same key, ascending; none for a blank name.
 
-    An artist counts by its own name and by each one under which a recording or release credits it.
+    An artist counts by its own name and by each name under which a recording or release credits it.
     """
     key = name_key(name.encode(errors="replace").decode())
     rows = store.rows(

@@ -18,5 +18,5 @@ class Genre(NamedTuple):
 
 
 def genres(store: ServingStore) -> list[Genre]:
-    """The whole tree, by id."""
+    """Return the whole tree, by id."""
     return [Genre(*row) for row in store.rows("SELECT genre_id, name, type, parent FROM genre ORDER BY genre_id")]
