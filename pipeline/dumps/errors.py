@@ -1,14 +1,14 @@
-"""Errors that concern a dump as a whole; records and values at fault go to `reject` instead."""
+"""Errors that concern a dump as a whole. A faulty record or value becomes a row of `reject` instead."""
 
 from __future__ import annotations
 
 
 class DumpError(Exception):
-    """The dump as a whole cannot be used: names file, place and what to do. The last good staging of the platform stays."""
+    """A dump that cannot be used. The message names file, place and remedy; the last good staging of the platform stays in use."""
 
 
 class UnblamedError(DumpError):
-    """Reading a dump ended in something for which the dump may not be to blame: a full disk, too little memory, a bug of ours.
+    """An error that may be no fault of the dump: a full disk, too little memory, a bug of this program.
 
-    The last good staging stays, but the dump is not marked as broken: it is tried again the next time.
+    The last good staging stays in use. The dump is not marked as broken, and the next build tries it again.
     """

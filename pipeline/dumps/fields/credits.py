@@ -1,4 +1,4 @@
-"""Credited artists as lists of structs: the pieces that adapters share when they put `artists` and `artist_credit` together."""
+"""Credited artists as lists of structs: expressions with which adapters build `artists` and `artist_credit`."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ PLACEHOLDER_NAMES = (VARIOUS_ARTISTS, "Unknown Artist", "Unknown", "[unknown]")
 
 
 def named_credits(column: str = "artists") -> pl.Expr:
-    """The credits that have a name; a null list is an empty one."""
+    """Return an expression for the credits that have a name; a null list becomes empty."""
     named = pl.col(column).list.filter(pl.element().struct.field("name").str.strip_chars() != "")
     return named.fill_null(pl.lit([], dtype=CREDITS))
 
 
 def credit_names(column: str = "artists") -> pl.Expr:
-    """Their names in order."""
+    """Return an expression for the names of the credits, in order."""
     return named_credits(column).list.eval(pl.element().struct.field("name"))
 
 
 def joined_names(separator: str, last_separator: str | None = None, column: str = "artists") -> pl.Expr:
-    """Their names as one text, null when there are none; `last_separator` stands before the last name."""
+    """Return an expression for the names as one text, null without names. `last_separator` stands before the last name."""
     names = credit_names(column)
     if last_separator is None:
         joined = names.list.join(separator)

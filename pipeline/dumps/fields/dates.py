@@ -1,4 +1,4 @@
-"""Partial dates of all dumps -> a padded date with its precision; one reading of what counts as a possible date."""
+"""Partial dates of all dumps: a padded date with its precision, and the range of possible years."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import polars as pl
 EARLIEST_YEAR = 1860
 """The first sound recordings; earlier years in dumps are typing errors."""
 LATEST_YEAR = 2100
-"""A generous bound: announced releases lie months ahead, `9999` is a filler. Not the clock: the same input must give the same table."""
+"""A generous bound: announced releases lie months ahead, and `9999` is a filler. It is no clock, because the same input must give the same
+table."""
 
 _SHAPE = r"^\s*(\d{4})(?:[-/. ](\d{1,2}))?(?:[-/. ](\d{1,2}))?(?:[T\s-].*)?$"
 
 
 def partial_date(value: pl.Expr) -> pl.Expr:
-    """Text (`YYYY`, `YYYY-MM`, `YYYY-MM-DD`, `YYYY MM DD`, zeros for unknown parts, a time behind it) -> struct(date, precision).
+    """Return text (`YYYY`, `YYYY-MM`, `YYYY-MM-DD`, `YYYY MM DD`, zeros for unknown parts, a time after it) as struct(date, precision).
 
     Both fields are null when the text is null, empty or impossible; a day that the month does not have keeps the month.
     """
@@ -24,7 +25,7 @@ def partial_date(value: pl.Expr) -> pl.Expr:
 
 
 def with_dates(block: pl.DataFrame, value: pl.Expr) -> pl.DataFrame:
-    """`block` with `_date` and `_precision` of a text as `partial_date` reads it; each distinct text once: 18x on 260,000 real dates."""
+    """Add `_date` and `_precision` of a text as `partial_date` reads it. Each distinct text is read once: 18x on 260,000 real dates."""
     texts = block.select(_text=value)
     read = (
         texts.unique()
@@ -36,7 +37,7 @@ def with_dates(block: pl.DataFrame, value: pl.Expr) -> pl.DataFrame:
 
 
 def partial_date_of(year: pl.Expr, month: pl.Expr, day: pl.Expr) -> pl.Expr:
-    """Year, month, day as integers (null or 0 = unknown) -> struct(date: `YYYY-MM-DD` padded with 01, precision: day|month|year)."""
+    """Return year, month, day (null or 0 = unknown) as struct(date: `YYYY-MM-DD` padded with 01, precision: day|month|year)."""
     has_year = year.is_between(EARLIEST_YEAR, LATEST_YEAR)
     has_month = has_year & month.is_between(1, 12).fill_null(value=False)
     full = pl.date(year, month.clip(1, 12), 1).dt.month_end().dt.day()

@@ -1,4 +1,4 @@
-"""Durations as dumps write them -> milliseconds."""
+"""Durations in the formats of dumps, as milliseconds."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ _CLOCK_UNITS_MS = (3_600_000, 60_000, 1000)
 
 
 def iso_ms(value: pl.Expr) -> pl.Expr:
-    """ISO-8601 `P[nD]T[nH][nM][n[.n]S]` -> Int64 milliseconds; null when it is none or names no unit."""
+    """Return ISO-8601 `P[nD]T[nH][nM][n[.n]S]` as Int64 milliseconds; null for other text and without a unit."""
     return _summed(value.str.strip_chars().str.to_uppercase(), _ISO_SHAPE, _ISO_UNITS_MS)
 
 
 def clock_ms(value: pl.Expr) -> pl.Expr:
-    """`m:ss` or `h:mm:ss` -> Int64 milliseconds, else null."""
+    """Return `m:ss` or `h:mm:ss` as Int64 milliseconds, else null."""
     return _summed(value.str.strip_chars(), _CLOCK_SHAPE, _CLOCK_UNITS_MS)
 
 
 def seconds_ms(value: pl.Expr) -> pl.Expr:
-    """Seconds as text, with or without a fraction -> Int64 milliseconds, else null."""
+    """Return seconds as text, with or without a fraction, as Int64 milliseconds, else null."""
     return (value.str.strip_chars().cast(pl.Float64, strict=False) * 1000).round().cast(pl.Int64, strict=False)
 
 
 def whole_ms(value: pl.Expr) -> pl.Expr:
-    """Milliseconds as text -> Int64, else null."""
+    """Return milliseconds as text as Int64, else null."""
     return value.str.strip_chars().cast(pl.Float64, strict=False).round().cast(pl.Int64, strict=False)
 
 

@@ -1,7 +1,7 @@
-"""ISRCs as dumps write them: what fonts and typists make of a code is undone before it is checked.
+"""ISRCs in dumps: the marks of fonts and typists are removed before a code is checked.
 
-One field may hold several codes. Wide letters, invisible characters and quotes around a code are no part of it, and where only digits can
-stand an O is a zero, an I or L a one. Nothing else is guessed: what is then no code is none. What must not live here: what a lookup takes
+One field may hold several codes. Wide letters, invisible characters and quotes are no part of a code. Where only digits can stand, an O is
+a zero, and an I or L is a one. Nothing else is guessed. What must not live here: which codes a lookup accepts
 (catalog_store/identifiers.py).
 """
 
@@ -18,15 +18,15 @@ from catalog_store.identifiers import isrc_expr, normalise_isrc
 
 _NOISE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060\ufeff\"'`\u2018\u2019\u201c\u201d]|[.,;]+$")
 _DIGITS = re.compile(r"^(.*?)((?:[0-9OIL][^0-9A-Z]*){7})$")
-"""A code's last seven places: year and number."""
+"""The last seven places of a code: year and number."""
 _SEPARATOR = re.compile(r"\s*[,;/|\n+&]\s*|\s+and\s+", re.IGNORECASE)
 _BRACKETS = " \t\r\n[](){}"
-"""Around lists that were written as text."""
+"""Characters around lists that were written as text."""
 _AS_DIGITS = str.maketrans("OIL", "011")
 
 
 def isrc_of(value: str) -> str | None:
-    """The code that a value of a dump means, or None."""
+    """Return the code that a value of a dump means, or None."""
     code = normalise_isrc(value)
     if code is not None:
         return code
@@ -36,7 +36,7 @@ def isrc_of(value: str) -> str | None:
 
 
 def isrcs_of(value: str) -> tuple[list[str], list[str]]:
-    """The codes that a value of a dump means, in its order, and what of it is none: one code, or several with separators between them."""
+    """Return the codes in a value, in order, and the parts that are no code. A value has one code, or several with separators."""
     whole = isrc_of(value)
     if whole:
         return [whole], []
@@ -50,9 +50,9 @@ def isrcs_of(value: str) -> tuple[list[str], list[str]]:
 
 
 def isrc_lists(values: pl.Series) -> pl.DataFrame:
-    """As `isrcs_of`, over a column of text: `_isrcs`, lists that may be empty, and `_no_isrc`, text or null; a blank is neither.
+    """Read a column of text as `isrcs_of` does: `_isrcs`, lists that may be empty, and `_no_isrc`, text or null. A blank is neither.
 
-    Only values that are no code as they stand are looked at one by one.
+    Only values that are no plain code are read one by one.
     """
     codes = pl.select(isrc_expr(pl.lit(values))).to_series()
     doubtful = (codes.is_null() & (values.str.strip_chars() != "")).fill_null(value=False).arg_true().to_list()

@@ -1,7 +1,7 @@
-"""Titles and names without control characters: what no reader of the catalog could show, search or store.
+"""Removal of control characters from titles and names, because no reader of the catalog can show or search them.
 
-Line ends and tabs become a blank, the rest goes; invisible characters with a meaning (joiners, directions) stay. What must not live here:
-what a title says (catalog_store/name_keys).
+Line ends and tabs become a blank, other control characters are removed. Invisible characters with a meaning (joiners, directions) stay.
+What must not live here: the meaning of a title (catalog_store/name_keys).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _FIRST_VISIBLE, _DELETE = 0x20, 0x7F
 
 
 def clean_texts(frame: pl.DataFrame) -> pl.DataFrame:
-    """Staging rows with control characters taken out of TEXTS and of the names in `artists`. A text of nothing else stays as it is."""
+    """Remove control characters from TEXTS and from the names in `artists`. A text of only control characters stays as it is."""
     names = [name for name in TEXTS if name in frame.columns and _has_controls(frame[name])]
     if names:
         frame = frame.with_columns(_clean(pl.col(name)) for name in names)
@@ -28,7 +28,7 @@ def clean_texts(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _has_controls(texts: pl.Series) -> bool:
-    """Looked for among the bytes of all texts at once: a sixth of the cost of a pattern."""
+    """Return whether any text has a control character, by its bytes: a sixth of the cost of a pattern."""
     data = texts.to_arrow().buffers()[2]
     if data is None:
         return False

@@ -1,4 +1,7 @@
-"""Which adapter reads which platform's dump. An adapter is a module (or package) named after the platform key with a `stage` function."""
+"""The run of an adapter: all or nothing, compared with what was staged before.
+
+An adapter is a package (or module) of `pipeline.dumps.platforms` named after the platform key, with a `stage` function.
+"""
 
 from __future__ import annotations
 
@@ -24,25 +27,25 @@ if TYPE_CHECKING:
 
 
 MAY_BE_EMPTY = (SUGGESTIONS, FINGERPRINTS)
-"""That nobody has suggested anything, or sent in a fingerprint on a day, is no fault."""
+"""Platforms whose dump may have no rows: a day without suggestions or fingerprints is no fault."""
 
 
 MAIN_TABLES = {**dict.fromkeys(CATALOG_PLATFORMS, "source_recording"), WORKS: "source_work"}
-"""What a platform is read for: a dump that has no row of it, when the one before had some, is broken, whatever else it holds."""
+"""The table for which a platform is read. A dump without a row of it is broken if the dump before had some."""
 
 READ_IN_PLACE = (AUDIO,)
-"""Folders that may change while they are read: the adapter rejects what is gone, file by file."""
+"""Folders that may change while they are read. The adapter rejects each file that has vanished."""
 
 
 class Stage(Protocol):
-    """Reads the delivered files below `dump` and hands every record to `out`, staged or rejected."""
+    """Function that reads the delivered files below `dump` and hands every record to `out`, staged or rejected."""
 
     def __call__(self, dump: Path, out: StagingWriter) -> None:
         """Raise `pipeline.dumps.errors.DumpError` when the dump as a whole cannot be used."""
 
 
 def adapter(platform: str) -> Stage:
-    """The adapter of a platform; imported on demand, because one night may need only one of them."""
+    """Return the adapter of a platform. It is imported on demand, because a build may need only one of them."""
     if platform not in INPUTS:
         raise ValueError(f"no platform {platform!r}: one of {', '.join(INPUTS)}")
     return cast("Stage", import_module(f"pipeline.dumps.platforms.{platform}").stage)
@@ -57,10 +60,10 @@ def stage_dump(
     limits: DriftLimits | None = None,
     before: Path | None = None,
 ) -> Profile:
-    """Read the dump of `platform` at `dump` into the staging tables below `folder`, all or nothing; what was staged, counted.
+    """Read the dump of `platform` at `dump` into the staging tables below `folder`, all or nothing. Return the counts of what was staged.
 
-    DumpError when the dump cannot be used: ShrunkenDumpError when it holds much less than what is staged in `before` (by default in
-    `folder`), UnblamedError when that may be no fault of the dump. The tables that were there before stay.
+    Raises DumpError when the dump cannot be used, and the tables that were there before stay. ShrunkenDumpError: it holds much less than
+    is staged in `before` (default: `folder`). UnblamedError: the fault may lie elsewhere.
     """
     known = read_profile(before or folder, platform)
     watched = nullcontext() if platform in READ_IN_PLACE else guarded(platform, dump, folder)

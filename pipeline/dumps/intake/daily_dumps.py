@@ -1,9 +1,9 @@
-"""Dumps that come as one small dump a day, each on top of those before: landed and staged day by day, in order, each day once.
+"""Dumps of one day each, which add to the days before. They land and are staged in order, each day once.
 
-A day is a landed dump of its own (`landing/<platform>/<date>/`) and a folder of staging tables of its own (`staging/<platform>/<date>/`),
-which is the only memory of what has been read: a day that has one is not looked at again, also not by other code. A day that is missing
-or cannot be read stops the line there, because a later day may change what it says; the tables of the days before stay in use. To begin
-anew, remove `staging/<platform>`: all days that upstream shows are fetched again.
+A day is a landed dump (`landing/<platform>/<date>/`) and a folder of staging tables (`staging/<platform>/<date>/`). The folder is the only
+record of what has been read: a staged day is not read again, not even by newer code. A day that is missing or cannot be read stops the
+sequence, because a later day may change what it says. The tables of the days before stay in use. To start over, remove
+`staging/<platform>`: all days that upstream shows are then fetched again.
 """
 
 from __future__ import annotations
@@ -45,27 +45,27 @@ if TYPE_CHECKING:
 
 
 CHECKED = "checked"
-"""In the folder of a staged day."""
+"""File in the folder of a staged day whose tables have passed their checks."""
 
 
 def staged_days(folder: Path) -> list[str]:
-    """The days (YYYY-MM-DD) that are staged below the platform's staging folder, in order."""
+    """Return the days (YYYY-MM-DD) that are staged below the platform's staging folder, in order."""
     return sorted(path.name for path in folder.glob("[0-9]*-??") if path.is_dir())
 
 
 def unchecked_days(folder: Path) -> list[Path]:
-    """The folders of staged days whose tables have not been found good yet."""
+    """Return the folders of staged days whose tables have not passed their checks yet."""
     return [folder / day for day in staged_days(folder) if not (folder / day / CHECKED).exists()]
 
 
 def mark_checked(days: Iterable[Path]) -> None:
-    """Remember that the tables in these folders keep their specs: they never change, and are not checked again."""
+    """Record that the tables in these folders keep their specs. They never change, so they are not checked again."""
     for day in days:
         (day / CHECKED).touch()
 
 
 def land_days(source: Source, zone: Path, staging: Path, most: int, report: Callable[[str], None] = lambda _line: None) -> Landing:
-    """Bring up to `most` days behind the last staged one into `zone`, a dump each. Never raises for what upstream did."""
+    """Fetch up to `most` days after the last staged one into `zone`, a dump each. Never raises for faults of upstream."""
 
     def fetch() -> Landing:
         file_system, root = opened(source)
@@ -89,14 +89,14 @@ def land_days(source: Source, zone: Path, staging: Path, most: int, report: Call
 
 
 def _files_of_day(file_system: Any, paths: list[str], shown: Mapping[str, Info]) -> list[RemoteFile]:  # noqa: ANN401 - fsspec has no types
-    """The files at `paths`, by their names alone; checksum files that lie beside them speak of them."""
+    """Return the files at `paths` under their base names, with the checksums published beside them."""
     folders = {PurePosixPath(path).parent for path in paths}
     beside = {PurePosixPath(path).name: info for path, info in shown.items() if PurePosixPath(path).parent in folders}
     return remote_files(file_system, {PurePosixPath(path).name: shown[path] for path in paths}, beside)
 
 
 def _listed_again(file_system: Any, paths: list[str], shown: Mapping[str, Info]) -> list[RemoteFile]:  # noqa: ANN401
-    """As `_files_of_day`, as upstream shows them by now."""
+    """Return the files as `_files_of_day` does, from a new listing."""
     file_system.invalidate_cache()
     names = {info["name"]: path for path, info in shown.items()}
     folders = {shown[path]["name"].rpartition("/")[0] for path in paths}
@@ -133,12 +133,12 @@ def stage_days(platform: str, zone: Path, folder: Path, most: int, report: Calla
 
 
 def prune_days(zone: Path, keep: int, staging: Path) -> list[Path]:
-    """Delete landed days that are staged, but for the newest `keep`; what was deleted."""
+    """Delete landed days that are staged, except the newest `keep`. Return the deleted folders."""
     return prune_landings(zone, keep, through=max(staged_days(staging), default=""))
 
 
 def _hole(staged: list[str]) -> str | None:
-    """A day that is missing between staged ones, which only a hand can have removed."""
+    """Return a message about a day that is missing between staged ones; only a manual removal can cause that."""
     hole = next((day for day, following in pairwise(staged) if _day_after(day) != following), None)
     return f"{_day_after(hole)} is not staged although later days are: deliver it again" if hole else None
 
@@ -148,7 +148,7 @@ def _day_after(day: str) -> str:
 
 
 def _problem(platform: str, day: str, dump: Path, folder: Path, report: Callable[[str], None]) -> str | None:
-    """Stage a day; what is wrong with it, if anything is."""
+    """Stage a day. Return what is wrong with it, or None."""
     before = [other for other in staged_days(folder) if other < day]
     if before and _day_after(before[-1]) != day:
         missing = _day_after(before[-1])

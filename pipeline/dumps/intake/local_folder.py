@@ -1,7 +1,7 @@
-"""Sources that are read where they lie: a folder of an operator that is too large to be fetched each night, and changes as they like.
+"""Sources that are read where they lie: a folder of an operator that is too large to fetch and may change at any time.
 
-Nothing lands. The folder is read anew when a file in it, or the code that reads it, has changed; what could not be read this night leaves
-the tables of the last one in use.
+Nothing is copied to the landing zone. The folder is read again when a file in it, or the code that reads it, has changed. If it cannot be
+read, the tables staged last stay in use.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def find_in_place(source: Source) -> Landing:
-    """The folder of the source, as a landing without files; with a `problem` when it is not there."""
+    """Return the folder of the source as a landing without files; with a `problem` when the folder is missing."""
     if "://" in source.location:
         problem = f"{source.platform}: {source.location}: no folder of this machine; files of this source are read where they lie"
         return Landing(source.platform, "missing", None, problem)
@@ -43,7 +43,7 @@ def stage_in_place(
     report: Callable[[str], None] = lambda _line: None,
     limits: DriftLimits | None = None,
 ) -> Intake:
-    """Stage the source's folder into `folder` when it has changed. DumpError when it cannot be read and nothing was staged before."""
+    """Stage the source's folder into `folder` if it has changed. Raises DumpError when it cannot be read and nothing was staged before."""
     landing = find_in_place(source) if source else None
     if landing is None or landing.folder is None:
         problem = landing.problem if landing else None
@@ -64,7 +64,7 @@ def stage_in_place(
 
 
 def _listing(folder: Path) -> str:
-    """A hash over path, size and times of change of all files: nobody can set back the inode's own."""
+    """Return a hash over path, size and times of change of all files. The inode's time of change cannot be set back."""
     digest = hashlib.sha256()
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         stat = path.stat()

@@ -1,7 +1,7 @@
-"""From the newest good dump of a platform to its staging tables: what is skipped, what is read, what happens when it cannot be read.
+"""The newest good dump of a platform, staged.
 
-A platform is staged anew only when its dump or the code that reads it has changed. A dump that cannot be read is marked broken and the
-one before is used; with none left, the last staging stays as it is.
+A platform is staged again only when its dump, or the code that reads it, has changed. A dump that cannot be read is marked as broken, and
+the dump before it is used. If no dump is left, the last staging stays in use.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 STAMP = "staged_from.json"
-"""Beside the staging tables: which dump and which code they come from."""
+"""File beside the staging tables that names the dump and the code they come from."""
 
 
 @dataclass(frozen=True)
 class Intake:
-    """What staging came to: `status` is `staged`, `unchanged`, `kept_last_good` (the tables of an earlier dump stay) or `missing`.
+    """Outcome of staging: `status` is `staged`, `unchanged`, `kept_last_good` (the tables of an earlier dump stay) or `missing`.
 
-    `problem` says which newer dump is not used and why, and since when the one in use is; it is told night after night until upstream
-    delivers another. `warnings`: what is odd about the dump in use; `is_new` when it was staged just now.
+    `problem` says which newer dump is not used and why, and how old the tables in use are. It is reported with every build until upstream
+    delivers another dump. `warnings`: oddities of the dump in use. `is_new`: it was staged by this build.
     """
 
     platform: str
@@ -56,8 +56,8 @@ def stage_newest(
 ) -> Intake:
     """Stage the newest readable dump in `zone` (the platform's landing folder) into `folder`.
 
-    DumpError when dumps were delivered but none can be read and nothing was staged before: a build without this platform would take all
-    that it knows out of the catalog. What may be no fault of the dump keeps the tables staged last, and the dump is tried again next time.
+    Raises DumpError when dumps were delivered, none can be read and nothing was staged before: a build without this platform would remove
+    its records from the catalog. After an UnblamedError the tables staged last stay in use, and the next build tries the dump again.
     """
     limits = limits or DriftLimits()
     forgive_broken(zone, code_version(), limits.as_note())
@@ -94,26 +94,26 @@ def stage_newest(
 
 
 def in_use(folder: Path) -> str:
-    """Which staging stays in use, and since when."""
+    """Return which staging stays in use, and since when, as part of a message."""
     stamp = stamp_of(folder) or {}
     named = f"the tables of dump {stamp['dump']}" if stamp.get("dump") else "the tables staged last"
     return f"{named}{', staged ' + stamp['staged_at'] + ',' if 'staged_at' in stamp else ''} stay in use"
 
 
 def is_stamped(folder: Path, dump: str) -> bool:
-    """Whether the staging tables in `folder` come from this dump, read by the code of now."""
+    """Return whether the staging tables in `folder` come from this dump and the current code."""
     stamp = stamp_of(folder) or {}
     return (stamp.get("dump"), stamp.get("code")) == (dump, code_version())
 
 
 def write_stamp(folder: Path, dump: str) -> None:
-    """Remember what the staging tables in `folder` come from, and when they were written."""
+    """Record which dump and code the staging tables in `folder` come from, and when they were written."""
     staged_at = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
     (folder / STAMP).write_text(json.dumps({"dump": dump, "code": code_version(), "staged_at": staged_at}), encoding="utf-8")
 
 
 def stamp_of(folder: Path) -> dict[str, str] | None:
-    """What the staging tables in `folder` come from; None when that is not known."""
+    """Return the stamp of the staging tables in `folder`; None when there is none that can be read."""
     try:
         stamp: dict[str, str] = json.loads((folder / STAMP).read_text(encoding="utf-8"))
     except (FileNotFoundError, ValueError):  # none, or half written by a run that was killed
@@ -123,7 +123,7 @@ def stamp_of(folder: Path) -> dict[str, str] | None:
 
 @cache
 def code_version() -> str:
-    """Hash the adapters, the staging schema and the record keys: with other code the same dump is staged anew."""
+    """Return a hash of the adapters, the staging schema and the record keys. Another hash means that dumps are staged again."""
     digest = hashlib.sha256()
     here, keys = Path(pipeline.dumps.__file__).parent, Path(catalog_store.record_keys.__file__).parent
     sources = [*here.rglob("*.py"), *here.rglob("*.xslt"), *keys.glob("*.py")]

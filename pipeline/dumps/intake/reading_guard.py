@@ -1,8 +1,8 @@
-"""The guard around every adapter: whatever is raised while a dump is read, and files that change under the reader, -> `DumpError`.
+"""Guard around every adapter: any error while a dump is read, and files that change meanwhile, become a `DumpError`.
 
-Adapters catch what they can say more about (the line, the member, the mend). Whatever slips through is translated here, so that it costs
-the news of one platform and never the night. What may be no fault of the dump becomes an `UnblamedError`, or a full disk would have a good
-dump marked as broken: errors of the machine, and those that only our own code can raise (KeyError, TypeError ...), which are bugs.
+Adapters catch errors about which they can say more (the line, the member, the remedy). All others are translated here, so that they cost
+the new dump of one platform and never the build. Errors of the machine, and those that only a bug of this program can raise (KeyError,
+TypeError ...), become an `UnblamedError`: otherwise a full disk would mark a good dump as broken.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _READING = (
 )
 _OF_THIS_MACHINE = (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 _MACHINE_WORDS = ("No space left on device", "Disk quota exceeded", "Too many open files", "Cannot allocate memory")
-"""Rust and C++ libraries hand on the words of the system, not its numbers."""
+"""Messages of the system. Rust and C++ libraries pass these on without the error number."""
 _MESSAGE_CHARACTERS = 500
 _LOOK = "the dump is tried again next time; look at disk and memory of this machine; if they are sound, keep the dump and report a bug"
 _MEND = "fetch the dump again, compare its checksums, and do not touch it while it is read"
@@ -62,9 +62,9 @@ _MEND = "fetch the dump again, compare its checksums, and do not touch it while 
 
 @contextmanager
 def guarded(platform: str, dump: Path, staging: Path) -> Iterator[None]:
-    """Around the reading of `dump`: DumpError that names platform, file (as far as known) and mend, whatever is raised.
+    """Guard the reading of `dump`: raise any error as a DumpError that names platform, file (if known) and remedy.
 
-    The dump is not to blame for what fails in `staging` and in the folders beside it whose names begin the same (`.scratch`, `.pending`).
+    An error in `staging`, or in a folder beside it whose name begins the same (`.scratch`, `.pending`), is not blamed on the dump.
     """
     with translated(platform, dump, staging):
         before = _files(dump)
@@ -77,7 +77,7 @@ def guarded(platform: str, dump: Path, staging: Path) -> Iterator[None]:
 
 @contextmanager
 def translated(platform: str, dump: Path, staging: Path) -> Iterator[None]:
-    """As `guarded`, for a folder that may change while it is read."""
+    """Raise any error of the block as `guarded` does, without watching the files: for a folder that may change while it is read."""
     try:
         yield
     except DumpError:
@@ -91,13 +91,13 @@ def translated(platform: str, dump: Path, staging: Path) -> Iterator[None]:
 
 
 def _raised_at(error: BaseException) -> str:
-    """The last line of our own code that an error passed: what a bug report needs."""
+    """Return the last line of this program that an error passed, for a bug report."""
     ours = [frame for frame in traceback.extract_tb(error.__traceback__) if "/pipeline/" in frame.filename and __file__ != frame.filename]
     return f", {Path(ours[-1].filename).name} line {ours[-1].lineno}" if ours else ""
 
 
 def _files(dump: Path) -> dict[str, tuple[int, int]]:
-    """Size and time of change of every file, by its path: an adapter that lists a folder late does not see what is gone by then."""
+    """Return size and time of change of every file, by path. An adapter that lists a folder late would miss a vanished file."""
     found = {}
     for path in [dump] if dump.is_file() else dump.rglob("*"):
         if not path.is_dir():
@@ -113,5 +113,5 @@ def _files(dump: Path) -> dict[str, tuple[int, int]]:
 def _is_of_this_machine(error: BaseException, staging: Path) -> bool:
     if isinstance(error, duckdb.OutOfMemoryException | pa.ArrowMemoryError) or getattr(error, "errno", None) in _OF_THIS_MACHINE:
         return True
-    # Libraries tell the path in their message, and so does Python.
+    # The messages of libraries and of Python name the path.
     return any(words in str(error) for words in (*_MACHINE_WORDS, str(staging)))

@@ -1,7 +1,7 @@
-"""The files of a dump that no layout reads: known companions are passed over, all others are named.
+"""Files of a dump that no layout reads: known companions are skipped, all others become rejects.
 
-An adapter says which files it reads (`StagingWriter.use`); what is left of the folder is a reject and a warning, whether it is a layout
-that lies beside the one that is read or a file that nobody knows. What must not live here: which file is of which layout.
+An adapter says which files it reads (`StagingWriter.use`). Every other file of the folder is a reject and part of one warning: it may be a
+second layout or an unknown file. What must not live here: which file belongs to which layout.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ EVERYWHERE = (
     *("_success", "_started*", "_committed*", "_metadata", "_common_metadata", "*.done", "timestamp", "latest*", "manifest*"),
     *(LANDING_NOTES),
 )
-"""Checksums, licences and notes that lie beside dumps of all kinds, by file name in small letters."""
+"""Names, in lower case, of checksums, licences and notes that lie beside dumps of all kinds."""
 OF_PLATFORM = {
     CATALOG_B: (
         *("mbdump-*.tar*", "schema_sequence", "replication_sequence", "json_dumps_schema_number", "current*", "mbdump/*"),
@@ -55,11 +55,11 @@ OF_PLATFORM = {
         *("*alternat*.tsv*", "*rightshares*.tsv*", "*workright*.tsv*", "*unclaimed*.tsv*", "*iprelat*.tsv*", "*.schema*"),
     ),
 }
-"""Of single platforms: files that their deliveries are known to hold and that say nothing that the catalog keeps. By name, or by path."""
+"""Files that deliveries of a platform are known to hold and that the catalog does not need. Matched by name or by path."""
 
 
 def is_companion(platform: str, name: str) -> bool:
-    """Whether a file (its path below the dump) is one that nobody has to read. Hidden files are notes of an operating system."""
+    """Return whether no adapter has to read the file at this path below the dump. Hidden files are notes of an operating system."""
     low = name.lower()
     base = low.rpartition("/")[2]
     known = (*EVERYWHERE, *OF_PLATFORM.get(platform, ()))
@@ -67,7 +67,7 @@ def is_companion(platform: str, name: str) -> bool:
 
 
 def reject_unread(dump: Path, used: Iterable[Path], entity: str, out: StagingWriter) -> None:
-    """Name the files of the dump that are not among `used`, and are no companions, as rejects of `entity` and in one warning."""
+    """Reject the files of the dump that are neither among `used` nor companions, as records of `entity`, and name them in one warning."""
     read = set(used)
     files = [dump] if dump.is_file() else sorted(path for path in dump.rglob("*") if path.is_file())
     unread = [path for path in files if path not in read and not is_companion(out.platform, str(path.relative_to(dump)))]

@@ -1,4 +1,4 @@
-"""Checksum files that upstreams publish beside their dumps: their names, their spellings, and what they say of each file.
+"""Checksum files that upstreams publish beside their dumps: names, formats, and the hashes of each file.
 
 Names: `MD5SUMS`, `SHA256SUMS.txt`, `*_CHECKSUM.txt` list many files; `dump.tar.sha256` speaks of `dump.tar`. Lines: `<hash> *<file>`,
 `<hash>  <file>`, `<hash> <file>`, `SHA256 (<file>) = <hash>`, and in a file for one file the hash alone. The algorithm follows from the
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 BLOCK_BYTES = 8 * 1024 * 1024
 LARGEST_LIST_BYTES = 16 * 1024 * 1024
-"""Some 200,000 lines; a longer file of such a name is no list of checksums."""
+"""About 200,000 lines. A larger file of such a name is no list of checksums."""
 
 _ALGORITHMS = {32: "md5", 40: "sha1", 56: "sha224", 64: "sha256", 96: "sha384", 128: "sha512"}
 _KIND = r"(?:md5|sha1|sha224|sha256|sha384|sha512)"
@@ -29,15 +29,15 @@ _BARE_LINE = re.compile(r"^\s*([0-9a-fA-F]{32,128})\s*$")
 
 
 def is_checksum_file(name: str) -> bool:
-    """Whether a file of that name holds checksums of others."""
+    """Return whether a file of that name holds checksums of others."""
     base = PurePosixPath(name).name
     return bool(_LIST_NAME.search(base) or _SINGLE_NAME.match(base))
 
 
 def read_checksums(name: str, text: str) -> dict[str, dict[str, str]]:
-    """File -> {algorithm: hash} as the checksum file `name` (path below the dump) says; paths are below the dump, too.
+    """Return file -> {algorithm: hash} of the checksum file `name` (path below the dump); the paths are below the dump, too.
 
-    A path that leads out of the dump (`/srv/out/a.tar`, `../a.tar`) is taken for the file of that name beside the list.
+    A path that leads out of the dump (`/srv/out/a.tar`, `../a.tar`) means the file of that name beside the list.
     """
     folder, single = PurePosixPath(name).parent, _SINGLE_NAME.match(PurePosixPath(name).name)
     found: dict[str, dict[str, str]] = {}
@@ -59,7 +59,7 @@ def read_checksums(name: str, text: str) -> dict[str, dict[str, str]]:
 
 
 def published_checksums(folder: Path) -> dict[Path, dict[str, str]]:
-    """File -> {algorithm: hash} over all checksum files below `folder`; names are taken relative to the listing file."""
+    """Return file -> {algorithm: hash} of all checksum files below `folder`; names are relative to the checksum file."""
     found: dict[Path, dict[str, str]] = {}
     for listing in sorted(path for path in folder.rglob("*") if path.is_file() and is_checksum_file(path.name)):
         text = listing.read_text(encoding="utf-8", errors="replace")
@@ -69,12 +69,12 @@ def published_checksums(folder: Path) -> dict[Path, dict[str, str]]:
 
 
 def file_hash(path: Path, algorithm: str) -> str:
-    """Hex digest of a file, read in blocks."""
+    """Return the hex digest of a file, read in blocks."""
     return file_hashes(path, [algorithm])[algorithm]
 
 
 def file_hashes(path: Path, algorithms: Collection[str]) -> dict[str, str]:
-    """Hex digests of a file by several algorithms, read once."""
+    """Return hex digests of a file by several algorithms, read once."""
     digests = {algorithm: hashlib.new(algorithm, usedforsecurity=False) for algorithm in algorithms}
     with path.open("rb") as file:
         while block := file.read(BLOCK_BYTES):
@@ -84,7 +84,7 @@ def file_hashes(path: Path, algorithms: Collection[str]) -> dict[str, str]:
 
 
 def checksum_differences(name: str, actual: Mapping[str, str], published: Mapping[str, str]) -> list[str]:
-    """One sentence per algorithm by which a file is not what was published."""
+    """Return a sentence per algorithm whose hash differs from the published one."""
     return [
         f"{name}: {algorithm} is {actual[algorithm]}, published is {expected}"
         for algorithm, expected in sorted(published.items())

@@ -1,4 +1,4 @@
-"""The date of a dump, as upstreams write it into folder and file names."""
+"""Dates of dumps in folder and file names."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _TOKEN = re.compile(r"(?<!\d)(\d{4})-?(\d{2})-?(\d{2})(?:[-T_]?\d{2}[-:]?\d{2}[-
 
 _NUMBER = re.compile(r"\d+")
 _FIRST_YEAR = "2000"
-"""Digits that make an earlier date are no date of a dump."""
+"""Earliest year of a dump. Digits that read as an earlier date are no date."""
 
 
 def date_in(name: str) -> str | None:
-    """The last possible calendar date in `name` as YYYY-MM-DD: `2026-08-01`, `20260905-002519`, `20260801103000123`; None without one.
+    """Return the last calendar date in `name` as YYYY-MM-DD: `2026-08-01`, `20260905-002519`, `20260801103000123`; else None.
 
-    The last, because sender ids before it may hold digits that look like a date.
+    The last one counts, because sender ids before it may look like a date.
     """
     found = _last_date(name)
     return found[1] if found else None
@@ -35,11 +35,11 @@ def _last_date(name: str) -> tuple[re.Match[str], str] | None:
 
 
 def superseded(names: Iterable[str]) -> list[str]:
-    """Of the files of one delivery (paths below it) those of which the delivery holds a newer dump, in order.
+    """Return the files of one delivery (paths below it) of which it holds a newer version, in order.
 
-    A dated folder gives way to one beside it that is called the same but for a newer date (`date=2026-10-01`, `itunes20261001`), with all
-    that is below it; so does a dated file to one beside it that is called the same but for date and part number. What stands alone with its
-    date stays, however old: other tables may be delivered on other days.
+    A dated folder (`date=2026-10-01`, `itunes20261001`) with all its files gives way to a folder beside it with the same name and a newer
+    date. A dated file gives way to a file beside it with the same name except for date and part number. A file without a newer version
+    stays, however old: other tables may be delivered on other days.
     """
     dated: dict[str, tuple[str, str]] = {}
     newest: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""Fetches dumps into the landing zone: `landing/<platform>/<date>[.<n>]/`, complete, verified and never changed afterwards.
+"""Landing zone: dumps in `landing/<platform>/<date>[.<n>]/`, complete, verified and never changed afterwards.
 
 A dump is fetched into `.incoming` beside the landed ones, file by file, resuming what a killed run left. Then three questions decide: does
 upstream still show the same files, do they match the published checksums, and is their content another than that of the dump landed last?
@@ -50,12 +50,12 @@ Status = Literal["new", "unchanged", "kept_last_good", "missing"]
 
 
 class DamagedDumpError(DumpError):
-    """A landed dump is no longer what landed: the damage is here, so it is fetched again although upstream shows nothing new."""
+    """A landed dump that has changed. The damage is on this side, so it is fetched again although upstream shows nothing new."""
 
 
 @dataclass(frozen=True)
 class Landing:
-    """What a fetch came to. `folder` is the dump to build from; None when there is none at all. `problem` is set unless all went well."""
+    """Outcome of a fetch. `folder` is the dump to build from; None when there is none. `problem` is set unless all went well."""
 
     platform: str
     status: Status
@@ -66,7 +66,7 @@ class Landing:
 
 
 def land(source: Source, zone: Path, report: Callable[[str], None] = lambda _line: None) -> Landing:
-    """Bring the newest dump of `source` into `zone` (the platform's landing folder) and name the one to build from.
+    """Fetch the newest dump of `source` into `zone` (the platform's landing folder) and return the one to build from.
 
     Never raises for what upstream did: a missing, incomplete or corrupt dump gives the last good one with a `problem`.
     """
@@ -74,7 +74,7 @@ def land(source: Source, zone: Path, report: Callable[[str], None] = lambda _lin
 
 
 def forgiving(fetch: Callable[[], Landing], source: Source, zone: Path, report: Callable[[str], None]) -> Landing:
-    """What `fetch` says, or, whatever upstream did, the last good dump with a `problem`."""
+    """Return the landing of `fetch`; on any error the last good dump with a `problem`."""
     try:
         zone.mkdir(parents=True, exist_ok=True)
         return fetch()
@@ -88,12 +88,12 @@ def forgiving(fetch: Callable[[], Landing], source: Source, zone: Path, report: 
 
 
 def last_good(zone: Path) -> Path | None:
-    """The newest landed dump that no adapter has found broken."""
+    """Return the newest landed dump that no adapter has found broken."""
     return next((folder for folder in reversed(landed_dumps(zone)) if not _note(folder, "broken").exists()), None)
 
 
 def landed_dumps(zone: Path) -> list[Path]:
-    """All landed dumps, oldest first."""
+    """Return all landed dumps, oldest first."""
     folders = [path for path in zone.glob("*") if path.is_dir() and _note(path, "landed").exists()]
     return sorted(folders, key=_landing_order)
 
@@ -103,7 +103,7 @@ def _note(folder: Path, kind: Literal["landed", "broken"]) -> Path:
 
 
 def mark_broken(dump: Path, reason: str, code: str = "", *, is_damaged: bool = False, limits: dict[str, float] | None = None) -> None:
-    """Remember that this dump cannot be read by `code`, so that the one before is used until upstream delivers another.
+    """Record that `code` cannot read this dump. The dump before it is used until upstream delivers another.
 
     `is_damaged`: it is no longer what landed, so that it is fetched again, whatever upstream shows. `limits`: those of an operator that it
     does not keep, if that is all that is wrong with it.
@@ -114,7 +114,7 @@ def mark_broken(dump: Path, reason: str, code: str = "", *, is_damaged: bool = F
 
 
 def forgive_broken(zone: Path, code: str, limits: dict[str, float] | None = None) -> None:
-    """Give dumps that other code than `code` could not read another chance: the fault may have been in that code.
+    """Give dumps another chance that code other than `code` could not read: the fault may have been in that code.
 
     So too those that were refused by other limits than `limits`: the operator has looked, and lets them through.
     """
@@ -125,20 +125,20 @@ def forgive_broken(zone: Path, code: str, limits: dict[str, float] | None = None
 
 
 def broken_since(zone: Path, dump: Path | None) -> list[str]:
-    """Of every landed dump newer than `dump` (of all, without one) that was found broken: its name, when that was, and why."""
+    """Return name, time and reason of each broken dump that is newer than `dump`, or of all without `dump`."""
     folders = landed_dumps(zone)
     newer = folders if dump is None else folders[folders.index(dump) + 1 :]
     return [broken_story(folder) for folder in newer if is_broken(folder)]
 
 
 def broken_story(dump: Path) -> str:
-    """The name of a dump that was found broken, when that was, and why."""
+    """Return the name of a broken dump, when it was found broken, and why."""
     note = _read_json(_note(dump, "broken")) or {}
     return f"dump {dump.name} (found broken {note.get('found_at', 'before')}): {note.get('reason', 'for a reason that was lost')}"
 
 
 def require_whole(dump: Path) -> None:
-    """DamagedDumpError when a file of a landed dump is gone or is not what landed."""
+    """Raise DamagedDumpError when a file of a landed dump is gone or has changed."""
     note = _read_json(_note(dump, "landed"))
     if not note or not isinstance(note.get("files"), list):
         raise DamagedDumpError(f"{_note(dump, 'landed')}: cannot be read; the dump will be fetched again")
@@ -157,7 +157,7 @@ def require_whole(dump: Path) -> None:
 
 
 def prune_landings(zone: Path, keep: int, through: str | None = None) -> list[Path]:
-    """Delete all but the newest `keep` landed dumps; the last good one always stays, and with `through` what is of a later date."""
+    """Delete landed dumps except the newest `keep`. The last good one always stays; with `through`, later dates stay, too."""
     good = last_good(zone)
     doomed = [folder for folder in landed_dumps(zone)[:-keep] if folder != good and (through is None or landed_date(folder) <= through)]
     for folder in doomed:
@@ -173,12 +173,12 @@ def _landing_order(folder: Path) -> tuple[str, int]:
 
 
 def landed_date(folder: Path) -> str:
-    """The date (YYYY-MM-DD) of a landed dump."""
+    """Return the date (YYYY-MM-DD) of a landed dump."""
     return folder.name.partition(".")[0]
 
 
 def is_broken(folder: Path) -> bool:
-    """Whether a landed dump was marked as broken."""
+    """Return whether a landed dump was marked as broken."""
     return _note(folder, "broken").exists()
 
 
@@ -197,7 +197,7 @@ def _land(source: Source, zone: Path, report: Callable[[str], None]) -> Landing:
 
 
 def _named(files: Sequence[str]) -> str:
-    """The first files by name, and how many more there are."""
+    """Return the names of the first files, and how many more there are."""
     return ", ".join(files[:_SHOWN_FILES]) + (f" and {len(files) - _SHOWN_FILES} more" if len(files) > _SHOWN_FILES else "")
 
 
@@ -209,7 +209,7 @@ def land_files(
     list_again: Callable[[], list[RemoteFile]],
     report: Callable[[str], None],
 ) -> Landing:
-    """Bring this dump into `zone`, all or nothing. DumpError and what file systems raise when that fails.
+    """Fetch this dump into `zone`, all or nothing. Raises DumpError and the errors of file systems.
 
     `list_again` says what upstream shows of the same dump when all is fetched.
     """
@@ -252,13 +252,13 @@ def _again(source: Source, folder: Path, fetched: int = 0) -> Landing:
 
 
 def _listing(dump: RemoteDump, files: Iterable[RemoteFile]) -> str:
-    """A fingerprint of what upstream shows of a dump."""
+    """Return a hash of the listing of a dump."""
     shown = (dump.date if dump.is_dated else "", sorted((file.marks for file in files), key=repr))
     return hashlib.sha256(repr(shown).encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def _is_sound(folder: Path) -> bool:
-    """Whether a landed dump has its note and was not found damaged here."""
+    """Return whether a landed dump has its note and was not damaged after landing."""
     return bool(_landed(folder).get("listing")) and not (_read_json(_note(folder, "broken")) or {}).get("damaged")
 
 
@@ -267,7 +267,7 @@ def _landed(folder: Path) -> dict[str, Any]:
 
 
 def _with_same_content(zone: Path, dump: RemoteDump, records: list[dict[str, Any]]) -> Path | None:
-    """The newest landed dump, if it is of the same date (or the delivery has none) and holds the same files."""
+    """Return the newest landed dump if it is of the same date (or the delivery has none) and holds the same files."""
     for folder in reversed(landed_dumps(zone)):
         if _is_sound(folder) and (landed_date(folder) == dump.date or not dump.is_dated):
             return folder if _landed(folder).get("files") == records else None
@@ -275,7 +275,7 @@ def _with_same_content(zone: Path, dump: RemoteDump, records: list[dict[str, Any
 
 
 def _discard_other_dump(incoming: Path, listing: str, files: list[RemoteFile]) -> None:
-    """Keep what a killed run fetched only when it was fetching this very dump, and nothing of it can be of another."""
+    """Keep the files of a killed run only if it was fetching this dump and none of them can be of another."""
     marker, boot = incoming / ".listing", incoming / ".boot"
     if not marker.exists() or marker.read_text(encoding="utf-8") != listing:
         shutil.rmtree(incoming, ignore_errors=True)
@@ -293,7 +293,7 @@ def _discard_other_dump(incoming: Path, listing: str, files: list[RemoteFile]) -
 
 
 def _boot_id() -> str:
-    """Which start of this machine it is; empty where the system does not say."""
+    """Return the id of this boot of the machine; empty if the system has none."""
     try:
         return _BOOT_ID.read_text(encoding="ascii").strip()
     except OSError:
@@ -315,7 +315,7 @@ def _require_room(incoming: Path, files: list[RemoteFile], source: Source) -> No
 
 
 def _fetch(file_system: Any, file: RemoteFile, target: Path, source: Source, report: Callable[[str], None]) -> int:  # noqa: ANN401
-    """Fetch one file, continuing a partial one; returns the bytes that came over the wire."""
+    """Fetch one file, continuing a partial one. Return the bytes that were transferred."""
     target.parent.mkdir(parents=True, exist_ok=True)
     if target.exists():
         return 0
@@ -342,7 +342,7 @@ def _fetch(file_system: Any, file: RemoteFile, target: Path, source: Source, rep
 
 
 def _verified(incoming: Path, before: list[RemoteFile], after: list[RemoteFile]) -> list[dict[str, Any]]:
-    """What has come, per file. DumpError, and nothing is kept, when upstream shows other files by now or checksums differ."""
+    """Return the record of each fetched file. Deletes all and raises DumpError when the listing has changed or checksums differ."""
     records, complaints = [], []
     was, now = ({file.name: file.marks_while_fetched for file in files} for files in (before, after))
     changed = sorted(name for name in was.keys() | now.keys() if was.get(name) != now.get(name))
@@ -371,7 +371,7 @@ def _free_name(zone: Path, date: str) -> Path:
 
 
 def _seal(incoming: Path, zone: Path, note: dict[str, Any], records: list[dict[str, Any]]) -> Path:
-    """Make what is in `incoming` a landed dump: all is on disk before the folder gets its name, which is the moment of landing."""
+    """Turn `incoming` into a landed dump. All is on disk before the folder gets its name, which is the moment of landing."""
     _remove_leftovers(zone)
     folder = _free_name(zone, str(note["date"]))
     _note(folder, "broken").unlink(missing_ok=True)  # of a dump that had this name before
@@ -386,7 +386,7 @@ def _seal(incoming: Path, zone: Path, note: dict[str, Any], records: list[dict[s
 
 
 def _remove_leftovers(zone: Path) -> None:
-    """Remove what a run left that failed while it landed or removed a dump: a folder without its note, a note without its folder."""
+    """Remove folders without their note and notes without their folder, which a failed run may have left."""
     for path in list(zone.glob("[!.]*")):
         if path.is_dir():
             if not _note(path, "landed").exists():
@@ -413,7 +413,7 @@ def _write_text(path: Path, text: str) -> None:
 
 
 def _read_json(path: Path) -> dict[str, Any] | None:
-    """The content of a note; None when there is none or it is damaged."""
+    """Return the content of a note; None when there is none or it is damaged."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, ValueError):
@@ -422,5 +422,5 @@ def _read_json(path: Path) -> dict[str, Any] | None:
 
 
 def landing_facts(landing: Landing) -> dict[str, Any]:
-    """The outcome as plain values, for metadata and logs."""
+    """Return the outcome as plain values, for metadata and logs."""
     return {**asdict(landing), "folder": str(landing.folder) if landing.folder else None}

@@ -1,12 +1,12 @@
-"""`sources.yaml`: where each platform's dump lies. Read here, checked here, every mistake named with its place in the file.
+"""Reader of `sources.yaml`, which says where each platform's dump lies. Errors name the place in the file.
 
     sources:
       catalog_b:
         location: https://example.org/fullexport/     # folder: path, http(s)://, s3:// or any other fsspec address
         files: ["mbdump*.tar.bz2", "*SUMS"]           # globs below the folder; default everything
-        dated: true                                   # the folder holds one sub-folder per dump; default: found out by looking
+        dated: true                                   # the folder holds one sub-folder per dump; default: found by listing
         link: false                                   # local files are hard-linked instead of copied
-        options: {key: "${DUMP_KEY}"}                 # handed to the file system; ${NAME} is read from the environment
+        options: {key: "${DUMP_KEY}"}                 # given to the file system; ${NAME} is read from the environment
 
 Checksum files beside a dump are read whether or not `files` chooses them. What must not live here: fetching (`landing_zone.py`), and
 anything about the content of files.
@@ -31,12 +31,12 @@ _KEYS = ("location", "files", "dated", "link", "options")
 
 
 class SourcesError(Exception):
-    """`sources.yaml` cannot be used: names file, platform, key and mend."""
+    """A `sources.yaml` that cannot be used. The message names file, platform, key and remedy."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where one platform's dump lies. `dated` None: decide by whether sub-folders carry dates."""
+    """Place of one platform's dumps. `dated` None: dated if sub-folders carry dates."""
 
     platform: str
     location: str
@@ -47,7 +47,7 @@ class Source:
 
 
 def load_sources(path: Path) -> dict[str, Source]:
-    """The sources named in the file, by platform. SourcesError on anything that is not understood."""
+    """Return the sources of the file, by platform. Raises SourcesError for anything unknown in it."""
     try:
         document = read_document(path)
         if document.is_empty or not (entries := document.fields(("sources",), required=("sources",))["sources"].mapping()):
@@ -84,7 +84,7 @@ def _source(path: Path, platform: str, entry: Node) -> Source:
 
 
 def _options(node: Node) -> dict[str, Any]:
-    """What the file system is given; texts may name variables at any depth."""
+    """Return the options of the file system. Texts at any depth may name variables."""
     return {key: _option(value) for key, value in node.mapping().items()}
 
 
@@ -98,7 +98,7 @@ def _option(node: Node) -> Any:  # noqa: ANN401 - the options of any file system
 
 
 def _text(node: Node) -> str:
-    """A text with `${NAME}` replaced by what the environment says."""
+    """Return a text with each `${NAME}` replaced by the variable of the environment."""
 
     def look_up(match: re.Match[str]) -> str:
         name = match.group(1)
@@ -110,12 +110,12 @@ def _text(node: Node) -> str:
 
 
 def named_sources(dumps: Path | None, file: Path) -> dict[str, Source]:
-    """The sources by platform: the folders below `dumps` when it is given, else what `file` names. SourcesError as in either."""
+    """Return the sources by platform: the folders below `dumps` if given, else those of `file`. Raises SourcesError."""
     return sources_below(dumps) if dumps else load_sources(file)
 
 
 def sources_below(dumps: Path) -> dict[str, Source]:
-    """A source for every folder of `dumps` that is named after a platform. SourcesError when there is none."""
+    """Return a source for every folder of `dumps` that is named after a platform. Raises SourcesError when there is none."""
     found = {name: Source(name, str((dumps / name).resolve()), link=True) for name in INPUTS if (dumps / name).is_dir()}
     if not dumps.is_dir():
         raise SourcesError(f"{dumps}: {'it is no folder' if dumps.exists() else 'there is no such folder'}; name one with dumps below it")

@@ -1,7 +1,7 @@
-"""Brings one file of an upstream onto this machine: by a hard link, by one HTTP request, or by what the file system offers.
+"""Transfer of one file from upstream: by a hard link, by one HTTP request, or by the file system of fsspec.
 
-A transfer that broke off is continued only when what came before is provably of the same file: HTTP is asked with `If-Range`, other file
-systems are trusted to have validators. What must not live here: which files, how often to try, and whether what came is right.
+A transfer that broke off is continued only if the first part is provably of the same file: HTTP requests carry `If-Range`, other file
+systems need validators. What must not live here: which files, how often to try, and whether the content is right.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 BLOCK_BYTES = 8 * 1024 * 1024
 CONNECT_SECONDS = 30
 SILENCE_SECONDS = 120
-"""A server that sends nothing for so long is given up; slow ones may take as long as they need."""
+"""Seconds without a byte after which a server is given up. A slow server may take as long as it needs."""
 
 _CONTENT_RANGE = re.compile(r"bytes (\d+)-\d+/(\d+|\*)")
 _COMPRESSED_NAMES = (".gz", ".tgz", ".bz2", ".xz", ".zst", ".zip")
@@ -33,7 +33,7 @@ _PARTIAL = 206
 
 
 def link_file(origin: Path, target: Path) -> bool:
-    """Hard-link a local file; False when that cannot be (another file system, no local file): copy it then."""
+    """Hard-link a local file. Return False if that is impossible (another file system); the caller copies it then."""
     try:
         os.link(origin.resolve(), target)
     except OSError:
@@ -42,9 +42,9 @@ def link_file(origin: Path, target: Path) -> bool:
 
 
 def download(file_system: Any, file: RemoteFile, partial: Path) -> int:  # noqa: ANN401 - fsspec has no types
-    """Bring `file` into `partial`, continuing what lies there, durably; the bytes that came over the wire.
+    """Fetch `file` into `partial` durably, continuing what lies there. Return the bytes that were transferred.
 
-    DumpError when another number of bytes came than was announced; FileNotFoundError when the file is gone.
+    Raises DumpError when the number of bytes differs from the announced one, FileNotFoundError when the file is gone.
     """
     start = partial.stat().st_size if partial.exists() else 0
     if not file.is_telling or (file.size is not None and start > file.size):
@@ -78,7 +78,7 @@ def _read(file_system: Any, file: RemoteFile, start: int, local: BinaryIO) -> in
 
 
 async def _stream(file_system: Any, file: RemoteFile, start: int, local: BinaryIO) -> int:  # noqa: ANN401
-    """One GET from `start` on, or from the beginning when the server cannot promise that the rest belongs to what we have."""
+    """Send one GET from `start` on, or from the beginning if the server cannot promise that the rest is of the same file."""
     options = dict(file_system.kwargs)
     headers = {**options.pop("headers", {}), "Accept-Encoding": "identity"}
     condition = _if_range(file)
@@ -120,7 +120,7 @@ def _is_rest(content_range: str, start: int, size: int | None) -> bool:
 
 
 def _if_range(file: RemoteFile) -> str | None:
-    """The validator that a server compares byte for byte (RFC 9110, 13.1.5); None when it gave none."""
+    """Return the validator that a server compares byte for byte (RFC 9110, 13.1.5); None when it gave none."""
     if file.entity_tag and not file.entity_tag.startswith("W/"):
         return file.entity_tag
     return file.modified

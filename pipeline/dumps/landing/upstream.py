@@ -1,7 +1,7 @@
-"""What an upstream shows: which files make its newest dump, and what tells one delivery of them from another.
+"""Listing of an upstream: the files of its newest dump, and the marks that tell one delivery from another.
 
-Read from listings, response heads and checksum files; no dump file is opened here. What must not live here: fetching (transfer.py) and
-what has landed (landing_zone.py).
+The marks come from listings, response headers and checksum files. No dump file is opened here. What must not live here: fetching
+(transfer.py) and what has landed (landing_zone.py).
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ if TYPE_CHECKING:
 _ENTITY_TAGS = ("ETag", "etag")
 _MODIFIED = ("Last-Modified", "LastModified", "last_modified", "mtime", "modified", "modify", "updated")
 _OTHER_VALIDATORS = ("Content-MD5", "Digest", "md5Hash", "md5", "sha", "generation", "VersionId", "version_id")
-"""Names under which fsspec's file systems hand on what changes with the content: HTTP, S3, GCS, Azure, SFTP, FTP, WebDAV, Git."""
+"""Names of the validators of fsspec's file systems: HTTP, S3, GCS, Azure, SFTP, FTP, WebDAV, Git. They change with the content."""
 
 MOST_FOLDERS = 10_000
-"""Folders below an address; a server that links in circles has no end of them."""
+"""Most folders below an address. A server that links in circles has no end of them."""
 
 Info = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """A file that upstream shows, with what changes when its content changes: validators, time of change, published checksums."""
+    """A file of upstream, with what changes when its content does: validators, time of change, published checksums."""
 
     path: str
     name: str
@@ -49,37 +49,37 @@ class RemoteFile:
     size: int | None
     validators: tuple[str, ...] = ()
     changed_ns: int | None = None
-    """Of a local file the inode's time of change, which nobody can set back. Linking the file moves it, too."""
+    """The inode's time of change of a local file. Nobody can set it back. Linking the file changes it, too."""
     checksums: Mapping[str, str] = field(default_factory=dict)
     """Algorithm -> hash, as published beside the file."""
     entity_tag: str | None = None
     modified: str | None = None
-    """As the HTTP head `Last-Modified` says it."""
+    """The HTTP header `Last-Modified` as sent."""
     modified_at: float | None = None
     """Seconds since 1970."""
     lines: str | None = None
-    """Of a checksum file: a hash over what it says, in any order."""
+    """Hash over the content of a checksum file, independent of the order of its lines."""
 
     @property
     def is_telling(self) -> bool:
-        """Whether anything but name and size changes when the content does."""
+        """Whether anything except name and size changes with the content."""
         return bool(self.validators or self.checksums or self.lines)
 
     @property
     def is_provable(self) -> bool:
-        """Whether a transfer that was cut off can be told from a whole one."""
+        """Whether a transfer that was cut off can be distinguished from a whole one."""
         return self.size is not None or bool(self.checksums)
 
     @property
     def marks(self) -> tuple[object, ...]:
-        """All that is equal when upstream shows the same delivery again."""
+        """Marks that are equal when upstream shows the same delivery again."""
         if self.lines:
             return self.name, self.lines
         return self.name, self.size, self.validators, self.changed_ns, sorted(self.checksums.items())
 
     @property
     def marks_while_fetched(self) -> tuple[object, ...]:
-        """What must not change while the file is fetched. Mirrors answer with validators of their own: a checksum says more."""
+        """Marks that must not change while the file is fetched. Mirrors have validators of their own, so a checksum says more."""
         if self.lines:
             return self.name, self.lines
         return (self.name, sorted(self.checksums.items())) if self.checksums else (self.name, self.size, self.validators)
@@ -87,31 +87,31 @@ class RemoteFile:
 
 @dataclass(frozen=True)
 class RemoteDump:
-    """One dump that upstream shows. `folder`: the dated sub-folder that holds it, empty in a flat folder."""
+    """A dump of upstream. `folder`: the dated sub-folder that holds it; empty in a flat folder."""
 
     date: str
     is_dated: bool
-    """Whether a name says the date; else it is the files' time of change, or today."""
+    """Whether the date stands in a name. Else it is the files' time of change, or today."""
     files: list[RemoteFile]
     folder: str = ""
     older: tuple[str, ...] = ()
-    """Files that are left out because the same delivery holds newer ones."""
+    """Files that are skipped because the same delivery holds newer ones."""
     strays: tuple[str, ...] = ()
-    """Files that are left out because they lie beside the dated sub-folders, though nobody said that only these count."""
+    """Files that are skipped because they lie beside dated sub-folders, although no setting says that only these count."""
 
 
 def opened(source: Source) -> tuple[Any, str]:
-    """The file system of a source and the folder in it. What a file system remembers of earlier listings is forgotten."""
+    """Return the file system of a source and the folder in it. Clears the file system's cache of listings."""
     file_system, root = fsspec.core.url_to_fs(source.location, **source.options)
     file_system.invalidate_cache()
     return file_system, root
 
 
 def newest_dump(file_system: Any, root: str, source: Source) -> RemoteDump:  # noqa: ANN401 - fsspec has no types
-    """The newest dump that upstream shows. DumpError when there is none.
+    """Return the newest dump of upstream. Raises DumpError when there is none.
 
-    Dated sub-folders win (the newest date), whatever files lie beside them; in a flat folder whose file names carry several dates, the
-    files of the newest date count. Several sub-folders of the newest date are parts of one delivery, which is read as a flat folder.
+    The dated sub-folder of the newest date wins over files beside it. In a flat folder whose file names carry several dates, the files of
+    the newest date count. Several sub-folders of the newest date are parts of one delivery, which is read as a flat folder.
     """
     shown = shown_files(file_system, root)
     folders = {name: date for name in shown if "/" in name and (date := date_in(name.split("/")[0]))}
@@ -132,14 +132,14 @@ def newest_dump(file_system: Any, root: str, source: Source) -> RemoteDump:  # n
 
 
 def files_of(file_system: Any, root: str, source: Source, dump: RemoteDump) -> list[RemoteFile]:  # noqa: ANN401
-    """The files of a dump as upstream shows them now, also when it shows a newer dump meanwhile."""
+    """Return the files of a dump from a new listing, even if upstream has a newer dump by then."""
     file_system.invalidate_cache()
     date = dump.date if dump.is_dated else ""
     return _chosen_files(file_system, source, _of_dump(shown_files(file_system, root), date, dump.folder))
 
 
 def why_nothing(source: Source) -> str:
-    """What was looked for, where, and why it was not found, as one sentence without an end."""
+    """Return what was looked for, where, and why it was not found, as a sentence without a full stop."""
     files = "any file" if source.files == ("**",) else " or ".join(source.files)
     looked = f"{source.platform}: looked for {files} in {source.location}"
     try:
@@ -152,7 +152,7 @@ def why_nothing(source: Source) -> str:
 
 
 def _of_dump(shown: dict[str, Info], date: str, folder: str) -> dict[str, Info]:
-    """The files of one dump, without those of which it holds a newer form (folders and files of several dates in one delivery)."""
+    """Return the files of one dump, without those of which it holds a newer version."""
     if folder:
         found = {name.removeprefix(folder + "/"): info for name, info in shown.items() if name.startswith(folder + "/")}
     else:
@@ -169,9 +169,9 @@ def _chosen_files(file_system: Any, source: Source, shown: dict[str, Info]) -> l
 
 
 def shown_files(file_system: Any, root: str) -> dict[str, Info]:  # noqa: ANN401
-    """What upstream shows: path below the folder -> what the file system says of it, in order. DumpError when that is nothing.
+    """Return the listing of upstream: path below the folder -> info of the file system, in order. Raises DumpError if empty.
 
-    Hidden files are an operating system's notes (`.DS_Store`, `._<name>`), no part of a dump; nor are links to folders (`latest`).
+    Hidden files (`.DS_Store`, `._<name>`) and links to folders (`latest`) are no part of a dump.
     """
     base = file_system._strip_protocol(root).rstrip("/")  # noqa: SLF001 - the documented way to make listings and roots comparable
     if is_local(file_system):
@@ -192,7 +192,7 @@ def shown_files(file_system: Any, root: str) -> dict[str, Info]:  # noqa: ANN401
 
 
 def _find_over_http(file_system: Any, root: str) -> dict[str, Info]:  # noqa: ANN401
-    """All files below an address: fsspec passes over folders that cannot be listed, and the newest dump may lie in one."""
+    """Return all files below an address. fsspec's own `find` skips folders that cannot be listed; one may hold the newest dump."""
     found: dict[str, Info] = {}
     folders = [root]
     for folder in folders:  # grows
@@ -213,12 +213,12 @@ def _find_over_http(file_system: Any, root: str) -> dict[str, Info]:  # noqa: AN
 
 
 def is_local(file_system: Any) -> bool:  # noqa: ANN401
-    """Whether files are this machine's."""
+    """Return whether the files are on this machine."""
     return "file" in _protocols(file_system)
 
 
 def is_http(file_system: Any) -> bool:  # noqa: ANN401
-    """Whether files come over HTTP."""
+    """Return whether the files come over HTTP."""
     return "https" in _protocols(file_system)
 
 
@@ -227,7 +227,7 @@ def _protocols(file_system: Any) -> tuple[str, ...]:  # noqa: ANN401
 
 
 def require_folder(path: str) -> None:
-    """DumpError when there is no such folder on this machine, or one in it or it itself may not be read."""
+    """Raise DumpError when there is no such folder on this machine, or it or a folder in it may not be read."""
     try:
         found = os.stat(path)  # noqa: PTH116
     except FileNotFoundError:
@@ -241,7 +241,7 @@ def require_folder(path: str) -> None:
 
 
 def _refuse_folder(error: OSError) -> None:
-    """A folder that cannot be read may hold the newest dump: that is an error; one that vanished while we looked is none."""
+    """Raise DumpError for a folder that cannot be read, because it may hold the newest dump. One that has vanished is no error."""
     if isinstance(error, FileNotFoundError):
         return
     raise DumpError(f"{error.filename}: cannot be read ({error.strerror}): give the user that builds the right to read it") from error
@@ -252,12 +252,12 @@ def _relative(path: str, base: str) -> str:
 
 
 def matches(name: str, glob: str) -> bool:
-    """Whether a shown file is one that `sources.yaml` asks for."""
+    """Return whether a listed file matches a glob of `sources.yaml`."""
     return glob == "**" or fnmatch(name, glob) or fnmatch(PurePosixPath(name).name, glob)
 
 
 def remote_files(file_system: Any, chosen: Mapping[str, Info], shown: Mapping[str, Info]) -> list[RemoteFile]:  # noqa: ANN401
-    """The chosen files with their marks; checksum files among `shown` speak of them whether or not they are chosen themselves."""
+    """Return the chosen files with their marks. Checksum files among `shown` count even if they are not chosen."""
     published: dict[str, dict[str, str]] = {}
     lines: dict[str, str] = {}
     for name in sorted(name for name in shown if is_checksum_file(name)):
@@ -285,7 +285,7 @@ def remote_file(
     checksums: Mapping[str, str] | None = None,
     lines: str | None = None,
 ) -> RemoteFile:
-    """A shown file that shall land as `name`."""
+    """Return a listed file that is to land as `name`."""
     if is_local(file_system):
         return _local_file(name, info["name"], checksums or {}, lines)
     if info.get("size") is None:
@@ -305,7 +305,7 @@ def remote_file(
 
 
 def _local_file(name: str, path: str, checksums: Mapping[str, str], lines: str | None) -> RemoteFile:
-    """As `remote_file`; links are followed, because fsspec tells of a link when the link itself was written."""
+    """Return a local file. Links are followed, because fsspec gives the times of the link itself."""
     try:
         found = os.stat(path)  # noqa: PTH116
     except OSError as error:
@@ -319,7 +319,7 @@ def _local_file(name: str, path: str, checksums: Mapping[str, str], lines: str |
 
 
 def _modified_date(files: Iterable[RemoteFile]) -> str:
-    """The newest day on which a file was changed, today when none is known."""
+    """Return the newest day on which a file was changed; today if none is known."""
     seconds = [file.modified_at for file in files if file.modified_at is not None]
     return time.strftime("%Y-%m-%d", time.gmtime(max(seconds, default=time.time())))
 

@@ -48,7 +48,7 @@ _BEGINNINGS = {
     "xz": re.compile(rb"\xfd7zXZ\x00"),
 }
 _ERROR_PAGE = re.compile(rb"\s*<(?:!doctype\s+html|html)\b", re.IGNORECASE)
-"""What a server says instead of sending a file: text, but no dump."""
+"""Error page that a server sends instead of a file: text, but no dump."""
 _HEAD_BYTES = 4096
 _TAR = slice(257, 262)
 COMPRESSED_SUFFIXES = tuple(_FORMATS)
@@ -58,10 +58,10 @@ _MEND = "fetch the file again and compare its checksum"
 
 
 class DumpFile(io.RawIOBase):
-    """One delivered file, read forward only; a context manager, and a binary file for `tarfile`, pyarrow and the like."""
+    """A delivered file, read forward only: a context manager and a binary file for `tarfile`, pyarrow and others."""
 
     def __init__(self, path: Path) -> None:
-        """Open `path`; DumpError when it is missing, empty on disk or unreadable."""
+        """Open `path`. Raises DumpError when it is missing, empty on disk or unreadable."""
         super().__init__()
         self.path = path
         self.position = 0
@@ -74,15 +74,15 @@ class DumpFile(io.RawIOBase):
             raise DumpError(f"{path}: cannot be opened ({error.strerror or error}); deliver the file or mend its permissions") from error
 
     def readable(self) -> bool:
-        """Always."""
+        """Return True."""
         return True
 
     def tell(self) -> int:
-        """Unpacked bytes read so far."""
+        """Return the number of unpacked bytes read so far."""
         return self.position
 
     def read(self, size: int = -1, /) -> bytes:
-        """Up to `size` unpacked bytes, fewer only at the end; DumpError when the file is cut off or damaged."""
+        """Return up to `size` unpacked bytes, fewer only at the end. Raises DumpError when the file is cut off or damaged."""
         try:
             data = self._stream.read(size)
         except _DAMAGE as error:
@@ -92,7 +92,7 @@ class DumpFile(io.RawIOBase):
         return data
 
     def skip(self, size: int) -> None:
-        """Pass over `size` unpacked bytes; a plain file is not read for it."""
+        """Skip `size` unpacked bytes. A plain file is not read for this."""
         if self._format == "plain":
             self._stream.seek(size, io.SEEK_CUR)
             self.position += size
@@ -100,23 +100,23 @@ class DumpFile(io.RawIOBase):
             size -= len(self.read(min(size, BLOCK_BYTES))) or size
 
     def readinto(self, buffer: WriteableBuffer, /) -> int:
-        """As `read`, into a buffer."""
+        """Read into a buffer; errors as in `read`."""
         view = memoryview(buffer).cast("B")
         data = self.read(len(view))
         view[: len(data)] = data
         return len(data)
 
     def close(self) -> None:
-        """Close the file below."""
+        """Close the underlying file."""
         if not self.closed and hasattr(self, "_stream"):
             self._stream.close()
         super().close()
 
 
 def blocks(path: Path, size: int = BLOCK_BYTES, *, may_be_empty: bool = False) -> Iterator[bytes]:
-    """The unpacked content of `path` in blocks of `size` bytes, the last one shorter.
+    """Yield the unpacked content of `path` in blocks of `size` bytes, the last one shorter.
 
-    DumpError when the file is missing, cut off, damaged, or (unless `may_be_empty`) unpacks to nothing.
+    Raises DumpError when the file is missing, cut off, damaged, or (unless `may_be_empty`) unpacks to nothing.
     """
     with DumpFile(path) as file:
         while block := file.read(size):
@@ -126,7 +126,7 @@ def blocks(path: Path, size: int = BLOCK_BYTES, *, may_be_empty: bool = False) -
 
 
 def packing_of(path: Path) -> str:
-    """`gzip`, `bzip2`, `zstd`, `xz` or `plain`, by how the file begins; by its name when it begins neither so nor as text does.
+    """Return `gzip`, `bzip2`, `zstd`, `xz` or `plain`, by the first bytes of the file; by its name if these are unknown and no text.
 
     OSError when it cannot be opened.
     """
@@ -157,7 +157,7 @@ def _stream(path: Path, form: str) -> BinaryIO:
 
 
 class _ZstdStream(io.RawIOBase):
-    """Frames of a zstd file one after the other. The library's own stream reader takes a cut-off frame for the end of the file."""
+    """Frames of a zstd file in sequence. The library's own stream reader takes a cut-off frame for the end of the file."""
 
     def __init__(self, file: BinaryIO) -> None:
         super().__init__()

@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 BLOCK_BYTES = 16 << 20
-"""Bytes that are parsed at a time; twice that and the frame of it are in memory."""
+"""Bytes that are parsed at a time. Twice that, and the frame, are in memory."""
 LONGEST_RECORD_BYTES = 64 << 20
 """A longer record is rejected unread: a file without record ends would fill the memory."""
 CELL, RECORD = b"\x01", b"\x02\n"
 _WINDOWS_RECORD = b"\x02\r\n"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _LONGEST_HEADER_BYTES = 4 << 20
-"""Of one header line; the legal notes have some kilobytes."""
+"""Most bytes of one header line; the legal notes have some kilobytes."""
 EXPORTER_ERROR = "<UnknownKeyException>"
 FULL = "FULL"
 _COUNT_LINE = b"#recordsWritten:"
@@ -99,7 +99,7 @@ class EpfFile:
         return EpfHeader(tuple(words[0].removeprefix("#").strip().split("\x01")), mode)
 
     def blocks(self, columns: tuple[str, ...] | None = None) -> Iterator[EpfBlock]:
-        """All records in order, with the named columns (default: all).
+        """Yield all records in order, with the named columns (default: all).
 
         DumpError behind the last record when the file is cut off or holds another number of records than it says.
         """
@@ -127,7 +127,7 @@ class EpfFile:
             raise DumpError(f"{self.name}: holds {seen} records but says that {stated} were written; fetch the file again")
 
     def _unread(self) -> Iterator[bytes]:
-        """The bytes behind the header, in blocks."""
+        """Yield the bytes after the header, in blocks."""
         yield self._rest
         yield from iter(lambda: self._file.read(BLOCK_BYTES), b"")
 
@@ -152,7 +152,7 @@ class _UnixEnds:
 
 
 def _without_count(block: bytes, stated: int | None) -> tuple[bytes, int | None]:
-    """The block without a `#recordsWritten` line at its end, and the number in it."""
+    """Return the block without a `#recordsWritten` line at its end, and the number in that line."""
     start = block.rfind(_COUNT_LINE)
     if start < 0 or (start > 0 and block[start - len(RECORD) : start] != RECORD) or block.find(RECORD, start) + len(RECORD) != len(block):
         return block, stated
@@ -161,14 +161,14 @@ def _without_count(block: bytes, stated: int | None) -> tuple[bytes, int | None]
 
 
 def _too_large(head: bytes, wanted: tuple[str, ...], number: int) -> EpfBlock:
-    """No rows, and the record `number` that begins with `head` as a reject."""
+    """Return a block without rows and with record `number`, which begins with `head`, as a reject."""
     rows = pl.DataFrame(schema={**dict.fromkeys(wanted, pl.String), "record": pl.Int64})
     out = [(Reason.TOO_LARGE.value, number, None, _excerpt(head))]
     return EpfBlock(rows, pl.DataFrame(out, schema=REJECT_SCHEMA, orient="row"))
 
 
 def _parse(block: bytes, columns: tuple[str, ...], wanted: tuple[str, ...], seen: int) -> tuple[EpfBlock, int]:
-    """Whole records -> the `wanted` columns, and how many the records were, rejected ones too."""
+    """Parse whole records into the `wanted` columns. Return the block and the number of records, rejected ones included."""
     raw = np.frombuffer(block, dtype=np.uint8)
     records = int(np.count_nonzero(raw == RECORD[0]))
     rejects = REJECT_SCHEMA.to_frame()
@@ -184,7 +184,7 @@ def _parse(block: bytes, columns: tuple[str, ...], wanted: tuple[str, ...], seen
 
 
 def _take_out(block: bytes, columns: tuple[str, ...], seen: int) -> tuple[bytes, pl.DataFrame]:
-    """The block with cells cut to the columns and blanks in the place of records that are out, and these; looks at one after the other."""
+    """Return the block with cells cut to the columns and blanks in place of rejected records, and the rejects. Checks each record."""
     kept: list[bytes] = []
     out: list[tuple[str, int, str | None, str]] = []
     for number, record in enumerate(block.removesuffix(RECORD).split(RECORD), start=seen + 1):
@@ -219,7 +219,7 @@ def _read_cells(block: bytes, columns: tuple[str, ...], wanted: tuple[str, ...])
         eol_char="\x02",
         quote_char=None,
     ).select(wanted)
-    # The `\n` behind each `\x02` is taken for the start of the next record.
+    # The parser takes the `\n` after each `\x02` for the start of the next record.
     return rows.with_columns(pl.col(columns[0]).str.strip_prefix("\n").replace("", None)) if columns[0] in wanted else rows
 
 
@@ -232,5 +232,5 @@ def _is_utf8(record: bytes) -> bool:
 
 
 def _excerpt(record: bytes) -> str:
-    """A raw record as text with `|` between cells."""
+    """Return a raw record as text with `|` between cells."""
     return record[: 4 * EXCERPT_CHARACTERS].decode("utf-8", "replace").replace("\x01", "|")[:EXCERPT_CHARACTERS]

@@ -19,7 +19,7 @@ Value = TypeVar("Value")
 
 
 def document_records(document: bytes | memoryview, members: Sequence[str] = ()) -> list[bytes] | None:
-    """The records of a document, each as JSON on one line, in document order; None when it is a record itself.
+    """Return the records of a document, each as JSON on one line, in order; None when the document is a record itself.
 
     An array gives its elements. An object without `id` that has some of `members` (dotted paths, e.g. `tracks.items`) gives what lies
     there, an object or a list of them, in the order of `members`; any other object is a record.
@@ -35,18 +35,18 @@ def document_records(document: bytes | memoryview, members: Sequence[str] = ()) 
 
 
 def _deepest(fields: dict[str, msgspec.Raw], members: Sequence[str]) -> list[str]:
-    """`members` without those of which a deeper one is there: of `tracks` and `tracks.items` an envelope in `tracks` is no record."""
+    """Return `members` without those of which a deeper one exists: with `tracks.items`, the envelope in `tracks` is no record."""
     there = [member for member in members if next(_at(fields, member.split(".")), None) is not None]
     return [member for member in there if not any(other.startswith(f"{member}.") for other in there)]
 
 
 def one_line(value: bytes | memoryview | msgspec.Raw) -> bytes:
-    """The same JSON without line breaks."""
+    """Return the same JSON without line breaks."""
     return msgspec.json.format(bytes(value), indent=-1)
 
 
 def is_json(text: bytes) -> bool:
-    """Whether `text` is one JSON value."""
+    """Return whether `text` is one JSON value."""
     try:
         _decoded(_ANY, text)
     except msgspec.DecodeError:
@@ -55,7 +55,7 @@ def is_json(text: bytes) -> bool:
 
 
 def _decoded(decoder: msgspec.json.Decoder[Value], text: bytes | memoryview | msgspec.Raw) -> Value:
-    """As the decoder, with DecodeError also for nesting without end and for keys that are not UTF-8."""
+    """Decode `text`. Raises DecodeError also for endless nesting and for keys that are not UTF-8."""
     try:
         return decoder.decode(text)
     except RecursionError as error:

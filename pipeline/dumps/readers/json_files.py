@@ -1,4 +1,4 @@
-"""Which files of a dump are JSON, and whose records a line belongs to that cannot be read."""
+"""JSON files of a dump, and the staging table to which an unreadable line of one belongs."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".ndjson", ".jsonl", ".json")
 LANDING_NOTES = ("landed.json", "broken.json")
-"""What landing writes beside the delivered files."""
+"""Files that landing writes beside the delivered ones."""
 _ENTITY_OF_WORD = {"album": "source_release", "release": "source_release", "artist": "source_artist", "label": "source_label"}
 
 
 def json_files(dump: Path) -> list[Path]:
-    """The JSON files below `dump` (or `dump` itself), compressed or not, sorted by path."""
+    """Return the JSON files below `dump` (or `dump` itself), compressed or not, sorted by path."""
     candidates = [dump] if dump.is_file() else sorted(path for path in dump.rglob("*") if path.is_file())
     return [path for path in candidates if _bare_suffix(path) in SUFFIXES and path.name not in LANDING_NOTES]
 
 
 def entity_by_name(path: Path) -> str:
-    """The staging table that the records of a file most likely go to, by the words in its name: recordings unless it says otherwise."""
+    """Return the staging table for the records of a file, by the words in its name: recordings unless it names another kind."""
     if "track" in path.name.lower():
         return "source_recording"
     return next((entity for word, entity in _ENTITY_OF_WORD.items() if word in path.name.lower()), "source_recording")

@@ -1,4 +1,4 @@
-"""Blocks of bytes cut behind line ends, at bounded memory: a line that is too long is passed over, and told.
+"""Blocks of bytes cut after line ends, in bounded memory: a line that is too long is skipped and reported.
 
 What lives here: the cutting that all readers of lines and records share, and a sample of lines from all over a file. What must not live
 here: what a line means.
@@ -15,22 +15,22 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 HEAD_BYTES = 4 * EXCERPT_CHARACTERS
-"""Kept of a line that is too long. No character of UTF-8 is longer than four bytes."""
+"""Bytes kept of a line that is too long. No character of UTF-8 is longer than four bytes."""
 
 
 @dataclass(frozen=True)
 class LongLine:
-    """A line that is too long to be read: the beginning of it, and whether it has an end (only the last one may lack it)."""
+    """A line that is too long to be read: its beginning, and whether it has an end (only the last line may lack one)."""
 
     head: bytes
     has_end: bool = True
 
 
 def whole_lines(blocks: Iterable[bytes], longest: int, end: bytes = b"\n") -> Iterator[bytes | LongLine]:
-    """The same bytes cut behind line ends; the last piece may lack one. A line longer than a block comes as one longer piece.
+    """Yield the same bytes cut after line ends; the last piece may lack one. A line longer than a block is one longer piece.
 
-    A line of more than `longest` bytes, its end among them, comes as a `LongLine`; no more than that of it is in memory at a time. `blocks`
-    are no longer than `longest`.
+    A line of more than `longest` bytes, its end included, is yielded as a `LongLine`, with no more than `longest` bytes of it in memory.
+    `blocks` are no longer than `longest`.
     """
     parts: list[bytes] = []
     held = 0
@@ -60,20 +60,20 @@ def whole_lines(blocks: Iterable[bytes], longest: int, end: bytes = b"\n") -> It
 
 
 SAMPLE_STEP_BYTES = 1 << 20
-"""Between two lines of a sample, or 500 times the line taken if that is more: so looking into them costs less than 1 % of reading."""
+"""Bytes between two lines of a sample; 500 times the line taken if that is more. A sample then costs less than 1 % of reading."""
 _STEP_LINES = 500
 
 
 class LineSample:
-    """Hands on lines from all over a file, whose bytes it is shown in order, block by block."""
+    """Sample of lines from all over a file, which `look_at` gets in order, block by block."""
 
     def __init__(self, take: Callable[[bytes], None]) -> None:
-        """`take` is given each line of the sample, without its end. Lines that lie in two blocks are never in it."""
+        """Call `take` with each line of the sample, without its end. Lines that lie in two blocks are never in it."""
         self._take = take
         self._skipped = SAMPLE_STEP_BYTES
 
     def look_at(self, block: bytes | bytearray, size: int) -> None:
-        """The next `size` bytes of the file are those at the beginning of `block`."""
+        """Take lines from the first `size` bytes of `block`, which are the next ones of the file."""
         while self._skipped < size:
             start = block.find(b"\n", self._skipped, size) + 1
             end = block.find(b"\n", start, size) if start else -1
@@ -86,7 +86,7 @@ class LineSample:
 
 
 def _with_whole_ends(blocks: Iterable[bytes], end: bytes) -> Iterator[bytes]:
-    """The same bytes in blocks none of which, but the last, ends within `end`."""
+    """Yield the same bytes in blocks of which only the last may end within `end`."""
     begun = b""
     for block in blocks:
         text = begun + block if begun else block

@@ -1,4 +1,4 @@
-"""JSON of a dump -> frames of the columns asked for, block by block, with every record counted.
+"""Reader of JSON: frames of the wanted columns, block by block, with every record counted.
 
 What lives here: the reader that all JSON dumps share. Newline-delimited files (`.ndjson`, `.jsonl`, `.json`, plain, `.gz`, `.zst`, `.bz2`,
 `.xz`) and streams, and documents (`[...]`, `{"data": [...]}`, one object), which may also stand one per line. What must not live here: what
@@ -43,11 +43,11 @@ SNIFF_BYTES = 1 << 20
 STREAMED_RECORD_BYTES = 16 << 20
 """DuckDB reads ahead twice as much per thread; longer records are read block-wise."""
 RECORD_BYTES = 64 << 20
-"""A longer line is rejected unread, for to read one takes some ten times its size. The largest release of any platform is below 20 MB."""
+"""Longest line that is read. Reading one takes about ten times its size; the largest release of any platform is below 20 MB."""
 DOCUMENT_BYTES = 256 << 20
 """A document is held in memory as a whole, several times; larger ones must come as one record per line."""
 _STREAMED = {"gzip": "gzip", "zstd": "zstd", "plain": "uncompressed"}
-"""What DuckDB can unpack by itself; anything else goes in blocks from the start."""
+"""Compressions that DuckDB unpacks itself. Other files are read in blocks from the start."""
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -66,11 +66,11 @@ class Block:
 
     @property
     def rows(self) -> int:
-        """Records read."""
+        """Number of records read."""
         return self.frame.height + self.broken.height
 
     def rejects(self, entity: str) -> pl.DataFrame:
-        """`broken` and `misfits` as rows of `reject` of the staging table `entity`."""
+        """Return `broken` and `misfits` as rows of `reject` for the staging table `entity`."""
         return pl.concat([self.broken, self.misfits], how="diagonal").with_columns(entity=pl.lit(entity))
 
 
@@ -82,7 +82,7 @@ def read_json_blocks(
     members: Sequence[str] = (),
     census: MemberCensus | None = None,
 ) -> Iterator[Block]:
-    """The JSON records of a file in order, as frames of `columns` (name -> DuckDB type; scalars as VARCHAR, polymorphic fields as JSON).
+    """Yield the JSON records of a file in order, with `columns` (name -> DuckDB type; scalars VARCHAR, polymorphic fields JSON).
 
     `source_file` is the name for rejects (default: the file name). `members` says where documents hold their records (see
     `json_documents`), `census` counts the members of records. Absent fields are null. A record that is no JSON object is in `broken`; a
@@ -108,7 +108,7 @@ def read_json_blocks(
 def read_json_stream(
     stream: BinaryIO, columns: Mapping[str, str], source_file: str, *, members: Sequence[str] = (), census: MemberCensus | None = None
 ) -> Iterator[Block]:
-    """As `read_json_blocks`, of one record per line in a stream that is read once (a member of an archive)."""
+    """Yield blocks as `read_json_blocks` does, of a stream with one record per line that is read once (a member of an archive)."""
     yield from read_json_chunks(iter(lambda: stream.read(BLOCK_BYTES), b""), columns, source_file, members=members, census=census)
 
 
@@ -120,7 +120,7 @@ def read_json_chunks(
     members: Sequence[str] = (),
     census: MemberCensus | None = None,
 ) -> Iterator[Block]:
-    """As `read_json_stream`, of bytes that come in pieces."""
+    """Yield blocks as `read_json_stream` does, of bytes that come in pieces."""
     head = b""
 
     def kept() -> Iterator[bytes]:
@@ -139,7 +139,7 @@ def read_json_chunks(
 
 
 def _block_wise(chunks: Iterator[bytes], line: int, layout: Layout, source_file: str, sample: LineSample | None) -> Iterator[BlockContent]:
-    """What stands in consecutive bytes, the first of them that of line `line`; several blocks are read at once, in order."""
+    """Yield the content of consecutive bytes from line `line` on, in order. Several blocks are read at the same time."""
     workers = worker_count()
     waiting: deque[Future[BlockContent]] = deque()
     with closing(BlockReader(layout, source_file)) as reader, ThreadPoolExecutor(workers) as pool:
@@ -168,13 +168,13 @@ def _block(content: BlockContent, source_file: str) -> Block:
 
 
 def _first_records(head: bytes, members: Sequence[str]) -> Iterator[bytes]:
-    """The whole records at the beginning of a file, those of documents taken out of them."""
+    """Yield the whole records at the beginning of a file; of documents the records in them."""
     for line in head.split(b"\n")[:SAMPLED_LINES]:
         yield from _records_of(line, members)
 
 
 def _records_of(line: bytes, members: Sequence[str]) -> Sequence[bytes]:
-    """The line, or the first records of the document that it is."""
+    """Return the line as a record, or the first records of the document in it."""
     found = None
     with suppress(msgspec.DecodeError):
         found = document_records(line, members) if members and line.strip() else None
@@ -182,7 +182,7 @@ def _records_of(line: bytes, members: Sequence[str]) -> Sequence[bytes]:
 
 
 def _sample(census: MemberCensus | None, members: Sequence[str]) -> LineSample | None:
-    """What shows the census records from all over a file."""
+    """Return a sample that gives the census records from all over a file."""
     return None if census is None else LineSample(lambda line: census.look_into(_records_of(line, members)))
 
 
@@ -200,7 +200,7 @@ class _Reader:
         self.of_document: list[bytes] = []
 
     def first_records(self) -> Iterator[bytes]:
-        """Some records as they stand in the file."""
+        """Return some records as they stand in the file."""
         return iter(self.of_document) if self.is_document else _first_records(self.head.removeprefix(_BYTE_ORDER_MARK), self.layout.members)
 
     def blocks(self) -> Iterator[Block]:
@@ -212,7 +212,7 @@ class _Reader:
         return self._streamed(compression)
 
     def _streamed(self, compression: str) -> Iterator[Block]:
-        """DuckDB reads the whole file; what is behind the last clean frame goes block-wise."""
+        """Read the whole file by DuckDB; read what follows the last clean frame in blocks."""
         counter = LineCounter(self.path, self.sample)
         for frame in self._clean_frames(compression):
             yield _block(BlockContent(self.layout.placed(frame, line_places(counter.take(frame.height)))), self.source_file)
@@ -221,7 +221,7 @@ class _Reader:
             yield from self._block_wise(*behind)
 
     def _clean_frames(self, compression: str) -> Iterator[pl.DataFrame]:
-        """What DuckDB reads without complaint, as far as it comes; arrow readers raise OSError for whatever it does not like."""
+        """Yield frames until DuckDB meets an error. Its Arrow reader raises OSError for any of them."""
         with suppress(duckdb.Error, OSError), self.path.open("rb") as file, connect() as connection:
             query = self.layout.sql(f"/proc/self/fd/{file.fileno()}", object_size=STREAMED_RECORD_BYTES, compression=compression)
             for batch in connection.sql(query).to_arrow_reader(FRAME_ROWS):
@@ -235,7 +235,7 @@ class _Reader:
             yield _block(content, self.source_file)
 
     def _bytes(self, offset: int) -> Iterator[bytes]:
-        """The unpacked bytes behind `offset`, without a byte order mark."""
+        """Yield the unpacked bytes from `offset` on, without a byte order mark."""
         with DumpFile(self.path) as file:
             file.skip(offset)
             first = file.read(BLOCK_BYTES)
@@ -260,7 +260,7 @@ class _Reader:
 
 
 def is_document(head: bytes) -> bool:
-    """Whether a file that begins with `head` is one JSON document of several lines, or an array, and not one record per line."""
+    """Return whether a file that begins with `head` is one JSON document of several lines, or an array, not a record per line."""
     lines = [line for line in head.removeprefix(_BYTE_ORDER_MARK).split(b"\n") if line.strip()][:2]
     if not lines or lines[0].lstrip()[:1] not in (b"{", b"["):
         return False

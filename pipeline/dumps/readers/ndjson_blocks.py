@@ -73,7 +73,7 @@ class Layout:
         self._member_roots = list(dict.fromkeys(roots))
 
     def sql(self, path: str, *, object_size: int, strict: bool = True, compression: str = "uncompressed") -> str:
-        """The query that reads the file at `path`."""
+        """Return the query that reads the file at `path`."""
         columns = ", ".join(f"{_text(name)}: {_text(dtype)}" for name, dtype in self._typed.items())
         return (
             f"SELECT * FROM read_json({_text(path)}, format = 'newline_delimited', compression = '{compression}', columns = {{{columns}}}, "
@@ -88,7 +88,7 @@ class Layout:
         return not frame.select(suspect.any()).item() and not self.shape.has_nested_texts(frame)
 
     def placed(self, frame: pl.DataFrame, places: pl.Series) -> pl.DataFrame:
-        """The columns that were asked for, and `place`."""
+        """Return the wanted columns, and `place`."""
         return frame.select(*self.names, place=places)
 
 
@@ -96,7 +96,7 @@ class BlockReader:
     """Reads blocks; may be used by several threads at once, each block by one of them."""
 
     def __init__(self, layout: Layout, source_file: str) -> None:
-        """`source_file` is named in errors."""
+        """Prepare a reader; `source_file` is named in errors."""
         self.layout = layout
         self.source_file = source_file
         self._connection = connect(threads=1)
@@ -122,7 +122,7 @@ class BlockReader:
         return self.second_look(Records(named, is_cut=not raw.endswith(b"\n")))
 
     def without(self, head: bytes, line: int) -> BlockContent:
-        """A line that is too long to be read, as a reject with its beginning."""
+        """Return a line that is too long to be read, as a reject with its beginning."""
         empty = self.layout.placed(self._parse(b"{}").clear(), pl.Series(dtype=pl.String))
         broken = [(Reason.TOO_LARGE.value, f"line {line}", excerpt_of(head))]
         return BlockContent(empty, pl.DataFrame(broken, schema=BROKEN_SCHEMA, orient="row"))
@@ -160,7 +160,7 @@ class BlockReader:
         )
 
     def _refuse_other_layout(self, records: Records, mended: Mapping[int, Mended]) -> None:
-        """DumpError when most of the records have another type in one and the same field."""
+        """Raise DumpError when most of the records have another type in the same field."""
         fields = Counter(name for found in mended.values() for name in {_PLACE_IN_LIST.sub("[]", misfit.field) for misfit in found.misfits})
         name, count = fields.most_common(1)[0] if fields else ("", 0)
         if count > max(MISFITS_PER_BLOCK, len(records.named) // 2):
@@ -168,7 +168,7 @@ class BlockReader:
             raise self._other_layout(text, f"{count} of {len(records.named)} records, from {place} on, hold another type in `{name}`")
 
     def _records_of(self, place: str, line: bytes) -> list[tuple[str, bytes]]:
-        """The line, or the records of the document that it is."""
+        """Return the line as a record, or the records of the document in it."""
         found = None
         if self.layout.members and line.lstrip().startswith(b"{"):
             with suppress(msgspec.DecodeError):
@@ -202,7 +202,7 @@ class BlockReader:
         return DumpError(f"{self.source_file}: {said}: {excerpt_of(text)}; {mend}")
 
     def _parse(self, raw: bytes, *, strict: bool = True) -> pl.DataFrame:
-        """All columns of the layout; duckdb.Error when `strict` and a line is not JSON or does not fit."""
+        """Return all columns of the layout. Raises duckdb.Error when `strict` and a line is not JSON or does not fit."""
         of_thread = self._of_thread
         if not hasattr(of_thread, "cursor"):
             of_thread.cursor = self._connection.cursor()
@@ -218,19 +218,19 @@ class BlockReader:
 
 
 def line_places(numbers: NDArray[np.int64]) -> pl.Series:
-    """Line numbers as `reject.place` says them."""
+    """Return line numbers in the form of `reject.place`."""
     return pl.select(pl.format("line {}", pl.Series(numbers))).to_series()
 
 
 def connect(*, threads: int | None = None) -> duckdb.DuckDBPyConnection:
-    """A DuckDB that hands text over to Polars without copying it."""
+    """Open a DuckDB that hands text over to Polars without copying it."""
     connection = duckdb.connect(config={"threads": threads} if threads else {})
     connection.execute("SET arrow_output_version = '1.4'; SET produce_arrow_string_view = true; SET enable_progress_bar = false")
     return connection
 
 
 def _mended(shape: Shape, text: bytes) -> Mended | Reason:
-    """The record without fields that do not fit, or why it cannot be read."""
+    """Return the record without fields that do not fit, or why it cannot be read."""
     try:
         return shape.mended(text.decode()) or Reason.BROKEN_RECORD
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""Where the records of newline-delimited text stand: line numbers and raw excerpts, for rejects.
+"""Places of records in newline-delimited text, for rejects: line numbers and raw excerpts.
 
 What lives here: finding the lines that are no blank ones, in one block or forward through one file. What must not live here: what a line
 means.
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
     from pipeline.dumps.readers.line_blocks import LineSample
 
 STEP_BYTES = 512 << 10
-"""Stays in the second-level cache."""
+"""Bytes that fit into the second-level cache."""
 
 
 def excerpt_of(record: bytes) -> str:
-    """The beginning of a raw record as text; bytes that are not UTF-8 are shown by their numbers."""
+    """Return the beginning of a raw record as text; bytes that are not UTF-8 are shown by their numbers."""
     return record[:HEAD_BYTES].strip().decode("utf-8", "backslashreplace")[:EXCERPT_CHARACTERS]
 
 
 @dataclass(frozen=True)
 class Lines:
-    """The lines of `raw` that hold more than blanks; `first_line` is the file's line number of its first line."""
+    """Lines of `raw` that hold more than blanks; `first_line` is the line number of its first line in the file."""
 
     raw: bytes
     first_line: int
@@ -63,29 +63,29 @@ class Lines:
         return starts[keep], ends[keep], numbers[keep]
 
     def __len__(self) -> int:
-        """How many lines hold something."""
+        """Return the number of lines that are not blank."""
         return len(self.numbers)
 
     def line(self, index: int) -> bytes:
-        """The bytes of a line, counted among those that hold something, without its end."""
+        """Return the bytes of a line without its end; `index` counts lines that are not blank."""
         starts, ends, _ = self._spans
         return self.raw[starts[index] : ends[index]]
 
 
 class LineCounter:
-    """Line numbers of the records of one file, forward only, beside a reader that skips blank lines.
+    """Counter of the line numbers of a file's records, forward only, beside a reader that skips blank lines.
 
     It reads the file once more, looking only for line ends in what was read a moment ago: a tenth of the cost of parsing. Where the file is
     compressed it thereby notices a cut or a wrong checksum, as `DumpFile` does.
     """
 
     def __init__(self, path: Path, sample: LineSample | None = None) -> None:
-        """`path` is read as far as numbers are asked for; `sample` is shown what is read."""
+        """Count in `path`, which is read as far as `take` asks; `sample` gets what is read."""
         self._steps = _line_starts(path, sample)
         self._starts = self._numbers = np.empty(0, dtype=np.int64)
 
     def take(self, count: int) -> NDArray[np.int64]:
-        """Line numbers of the next `count` records; EOFError when the file has fewer."""
+        """Return line numbers of the next `count` records. Raises EOFError when the file has fewer."""
         found = []
         while True:
             found.append(self._numbers[:count])
@@ -96,7 +96,7 @@ class LineCounter:
             self._step()
 
     def position(self) -> tuple[int, int] | None:
-        """Byte offset (unpacked) and line number of the next record; None at the end of the file."""
+        """Return byte offset (unpacked) and line number of the next record; None at the end of the file."""
         try:
             while not len(self._starts):
                 self._step()
@@ -112,7 +112,7 @@ class LineCounter:
 
 
 def _line_starts(path: Path, sample: LineSample | None) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Byte offset and number of each line that is not blank, step by step."""
+    """Yield byte offset and number of each line that is not blank, step by step."""
     buffer = bytearray(STEP_BYTES)
     is_plain = packing_of(path) == "plain"
     offset, line, is_at_start = 0, 1, True
@@ -146,7 +146,7 @@ def _line_starts(path: Path, sample: LineSample | None) -> Iterator[tuple[NDArra
 
 
 def _first_text(buffer: bytearray, start: int, end: int) -> bytes:
-    """The first byte from `start` on that is no blank: a line end for a blank line; none when the step ends before."""
+    """Return the first byte from `start` on that is no blank: a line end for a blank line, nothing when the step ends before."""
     for length in (64, end):
         text = bytes(buffer[start : min(start + length, end)]).lstrip(b" \t\r")
         if text:

@@ -1,4 +1,4 @@
-"""What a JSON record must look like to be read, and the mending of one that does not: fields of another type are taken out, by name.
+"""Types of the fields of a JSON record, and the repair of records that break them: fields of another type are removed by name.
 
 What lives here: telling one record at a time, off the fast path, whether its fields are of the types asked for; what JSON writers get wrong
 in text. What must not live here: blocks, files, what a field means.
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 _LONE_SURROGATES = re.compile("[\ud800-\udfff]")
 _NESTED_START = r'^(\{["}]|\[(["{\[\]]|-?[0-9.]+[\],]|true|false|null))'
-"""How a list or an object begins that was read as text. A title may begin so too: it only gets a second look."""
+"""Beginning of a list or an object that was read as text. A title that begins so only gets a second look."""
 _NOTHING: tuple[object, ...] = (None, "", [], {})
-"""Writers that do not know what would stand in an empty place put one for the other."""
+"""Empty values. Some writers put one of them for another."""
 _VIEW_BYTES, _PREFIX = 16, 4
 """Arrow's string views: the length in four bytes, then the first bytes of the text."""
 _WHOLE_NUMBERS = {"bigint": 64, "integer": 32}
@@ -34,7 +34,7 @@ _WHOLE_NUMBERS = {"bigint": 64, "integer": 32}
 
 @dataclass(frozen=True)
 class Misfit:
-    """A field, by its path in the record (`artists[1].name`), that holds a value of another type."""
+    """A field that holds a value of another type, by its path in the record (`artists[1].name`)."""
 
     field: str
     value: str
@@ -53,12 +53,12 @@ class Shape:
     """The types of the columns of a layout (name -> DuckDB type)."""
 
     def __init__(self, columns: Mapping[str, str]) -> None:
-        """Types: VARCHAR, JSON (whatever stands there), INTEGER, BIGINT, lists and structs of these."""
+        """Take the types VARCHAR, JSON (any value), INTEGER, BIGINT, and lists and structs of these."""
         self._fields = {name: duckdb.sqltype(dtype) for name, dtype in columns.items()}
         self._decoder = msgspec.json.Decoder(_struct_type(self._fields))
 
     def fits(self, text: bytes) -> bool:
-        """Whether a line is an object all of whose fields are of their types. Some that are not JSON to the letter pass, too."""
+        """Return whether a line is an object with fields of the right types. Some lines that are not strictly JSON pass, too."""
         try:
             self._decoder.decode(text)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -66,10 +66,10 @@ class Shape:
         return True
 
     def mended(self, text: str) -> Mended | None:
-        """The record without what does not fit; None when the line is no JSON object or names a field twice.
+        """Return the record without fields that do not fit; None when the line is no JSON object or names a field twice.
 
-        One where several are expected is a list of one, a list of one where one is expected is that one. Raw control characters and halves
-        of characters, which JSON forbids in texts, are taken as they are and as U+FFFD.
+        A single value where a list is expected becomes a list of one, and a list of one becomes its value where one is expected. Raw
+        control characters, which JSON forbids in texts, are kept; lone surrogates become U+FFFD.
         """
         try:
             record = json.loads(text, strict=False, parse_constant=str, object_pairs_hook=_object)
@@ -87,7 +87,7 @@ class Shape:
         return Mended(line, str(identifier) if isinstance(identifier, str | int) else None, misfits)
 
     def has_nested_texts(self, frame: pl.DataFrame) -> bool:
-        """Whether some text of the columns may be a list or an object that was read as text."""
+        """Return whether some text of the columns may be a list or an object that was read as text."""
         return any(_has_nested(frame[name], kind) for name, kind in self._fields.items())
 
 
@@ -115,7 +115,7 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def _fitted(value: object, kind: Any, path: str, misfits: list[Misfit]) -> object:  # noqa: ANN401
-    """The value without what is of another type, which goes to `misfits`."""
+    """Return the value without parts of another type, which go to `misfits`."""
     if value is None or str(kind) == "JSON":
         return value
     if kind.id == "list":
@@ -135,7 +135,7 @@ def _fitted(value: object, kind: Any, path: str, misfits: list[Misfit]) -> objec
 
 
 def _fitted_list(values: list[object], kind: Any, path: str, misfits: list[Misfit]) -> list[object] | None:  # noqa: ANN401
-    """Entries that do not fit are left out; a list of numbers is one value, good or bad as a whole."""
+    """Return the list without entries that do not fit. A list of numbers is one value, good or bad as a whole."""
     before = len(misfits)
     entries = [(entry, _fitted(entry, kind, f"{path}[{index}]", misfits)) for index, entry in enumerate(values)]
     if kind.id in _WHOLE_NUMBERS and len(misfits) > before:
@@ -144,7 +144,7 @@ def _fitted_list(values: list[object], kind: Any, path: str, misfits: list[Misfi
 
 
 def _is_number(value: object, bits: int) -> bool:
-    """Whether it stands for a number of so many bits; DuckDB rounds fractions."""
+    """Return whether the value is a number of at most `bits` bits. DuckDB rounds fractions."""
     try:
         number = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):  # the last: a whole number of 400 digits
@@ -164,7 +164,7 @@ def _has_nested(values: pl.Series, kind: Any) -> bool:  # noqa: ANN401
 
 
 def _bracketed(texts: pl.Series) -> list[str]:
-    """The texts of one chunk that begin with a bracket, by the prefixes that its views hold: a fifth of the cost of reading them."""
+    """Return the texts of one chunk that begin with a bracket, by the prefixes in its views: a fifth of the cost of reading them."""
     array = texts.to_arrow(compat_level=pl.CompatLevel.newest())
     views = np.frombuffer(cast("memoryview", array.buffers()[1]), dtype=np.uint8).reshape(-1, _VIEW_BYTES)[
         array.offset : array.offset + len(array)

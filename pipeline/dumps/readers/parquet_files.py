@@ -71,7 +71,7 @@ def read_batches(path: Path, rows: int = ROWS_PER_BATCH) -> Iterator[pl.DataFram
 
 
 def _longest_repeated(path: Path, file: pq.ParquetFile, group: int) -> int:
-    """Bytes of the longest value in the dictionaries of a row group. Only these can be repeated without being there each time."""
+    """Return the bytes of the longest dictionary value of a row group. Only dictionary values repeat without taking space."""
     row_group = file.metadata.row_group(group)
     chunks = [row_group.column(number) for number in range(row_group.num_columns)]
     names = [chunk.path_in_schema for chunk in chunks if chunk.physical_type == "BYTE_ARRAY" and chunk.has_dictionary_page]
@@ -99,5 +99,5 @@ def _cut(frame: pl.DataFrame) -> pl.DataFrame:
     texts = [name for name, dtype in frame.schema.items() if dtype == pl.String]
     longest = frame.select(pl.col(texts).str.len_bytes().max()).row(0) if texts else ()
     long = [name for name, size in zip(texts, longest, strict=True) if size is not None and size > KEPT_CHARACTERS]
-    # Put together anew: a slice of a text keeps all of it in memory.
+    # Concatenation makes new texts: a slice would keep the whole text in memory.
     return frame.with_columns(pl.concat_str(pl.col(name).str.head(KEPT_CHARACTERS), pl.lit("")).alias(name) for name in long)

@@ -42,7 +42,7 @@ class RowBlock:
 def row_blocks(
     stream: BinaryIO, cells: int, source: str, *, has_heading: bool = False, is_ended: bool = False, block_bytes: int = BLOCK_BYTES
 ) -> Iterator[RowBlock]:
-    """The lines of `stream` that have exactly `cells` cells, block by block in file order; the others stand in `faults` (FAULT_SCHEMA).
+    """Yield the lines of `stream` with exactly `cells` cells, block by block in file order; the others are in `faults`.
 
     `has_heading` skips the first line. Lines may end in LF or CRLF (the parser cuts the CR); the last one may have no end, unless
     `is_ended`: then a file without one was cut off, and a DumpError names `source`. A line of more than LONGEST_LINE_BYTES is a fault.
@@ -65,7 +65,7 @@ def row_blocks(
 
 
 def _refuse_cut(piece: bytes | LongLine, source: str) -> None:
-    """DumpError for the last piece of a file when its line has no end."""
+    """Raise DumpError when the last line of a file has no end."""
     head, has_end = (piece.head, piece.has_end) if isinstance(piece, LongLine) else (piece, piece.endswith(b"\n"))
     if not has_end:
         raise DumpError(f"{source}: cut off in the last line ({_excerpt(head)[:60]!r} has no end); fetch the file again")
@@ -87,7 +87,7 @@ def _check(content: bytes, cells: int, first_line: int) -> RowBlock:
 
 
 def _is_utf8(content: bytes) -> bool:
-    """Validated by Arrow without a copy: 10 times as fast as decoding, and no 4-byte string on the way."""
+    """Return whether `content` is UTF-8. Arrow checks it without a copy: 10 times as fast as decoding to a string."""
     offsets = pa.py_buffer(np.array([0, len(content)], np.int64).tobytes())
     try:
         pa.Array.from_buffers(pa.large_binary(), 1, [None, offsets, pa.py_buffer(content)]).cast(pa.large_string())

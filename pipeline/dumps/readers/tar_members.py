@@ -10,16 +10,16 @@ from tarfile import HeaderError, ReadError
 from typing import Self
 
 LARGEST_HEADER_BYTES = 1 << 20
-"""Of names and attributes that stand before a member; the library reads them whole."""
+"""Most bytes of names and attributes before a member; the library reads them whole."""
 _HEADERS = (*tarfile.GNU_TYPES, tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE)
 
 
 class WholeMember(tarfile.TarInfo):
-    """Says so when a header is damaged or missing; the library takes that for the end of the archive and silently drops what follows."""
+    """Member whose header is checked. The library takes a damaged header for the end of the archive and silently drops the rest."""
 
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
-        """As the library's; ReadError for a header of a header that would fill the memory, and for a file that is mostly no bytes."""
+        """Parse a header. Raises ReadError for an extended header that would fill the memory, and for sparse files."""
         member = super().frombuf(buf, encoding, errors)
         if member.type == tarfile.GNUTYPE_SPARSE:
             raise ReadError(f"{member.name[:100]} is a sparse file, which an export never is")
@@ -29,7 +29,7 @@ class WholeMember(tarfile.TarInfo):
 
     @classmethod
     def fromtarfile(cls, tarfile: tarfile.TarFile) -> Self:
-        """As the library's; ReadError for every header but the block of zeros at the end."""
+        """Read the next header. Raises ReadError for every damaged one; only the block of zeros ends the archive."""
         try:
             return super().fromtarfile(tarfile)
         except HeaderError as error:

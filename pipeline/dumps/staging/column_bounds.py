@@ -1,8 +1,8 @@
-"""Staging rows held against the bounds of their columns: what is longer, more or larger than its column allows becomes a reject.
+"""Bounds of staging columns: longer, more or larger values than a column allows become rejects.
 
-What comes out of a dump is not trusted: one title of 2 MB would stop every later step, and nobody could say which record it was. A value
-over its bound is left out where its column may be empty; where it may not, the row is out. Lists lose the entries that are too long, and
-are left out whole when they have too many. Ordinary rows cost one look at the largest value of each column.
+Dumps are not trusted: one title of 2 MB would stop every later step without naming its record. A value over its bound becomes null if its
+column may be null; else the row is rejected. A list loses entries that are too long, and becomes empty if it has too many. Ordinary rows
+cost one look at the largest value of each column.
 
 What must not live here: the bounds (catalog_store/tables), what a value means (the adapters).
 """
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
     from catalog_store.tables import Column, Table
 
 SHOWN_CHARACTERS = 200
-"""Of a value at fault, and of each text in the excerpt of its row."""
+"""Characters shown of a faulty value, and of each text in the excerpt of its row."""
 SHOWN_ENTRIES = 3
 _NO_NAME = ("platform", "entity_kind", "day")
-"""Columns of a key by which nobody finds a record."""
+"""Key columns that do not identify a record."""
 
 
 def within_bounds(table: Table, frame: pl.DataFrame) -> tuple[pl.DataFrame, list[pl.DataFrame]]:
-    """`frame`, which has columns of `table`, without what breaks their bounds, and that as rows of `reject` (without `platform`).
+    """Return `frame`, with columns of `table`, without values over their bounds, and these as rows of `reject` (without `platform`).
 
-    The columns `source_file` and `place` (or `line`) of `frame`, if it has them, say where each row stands; they are used and dropped.
+    The columns `source_file` and `place` (or `line`) of `frame`, if present, say where each row stands. They are dropped.
     """
     rows = _Rows(table, frame)
     for column in table.columns:
@@ -41,7 +41,7 @@ def within_bounds(table: Table, frame: pl.DataFrame) -> tuple[pl.DataFrame, list
 
 
 class _Rows:
-    """Rows of one table on their way through its columns. Their number does not change before the end: `_out` says which are out."""
+    """Rows of one table while its columns are checked. `_out` marks rejected rows; they are removed at the end."""
 
     def __init__(self, table: Table, frame: pl.DataFrame) -> None:
         self._table = table
@@ -72,7 +72,7 @@ class _Rows:
         within = values.is_between(*_range(column))
         if within.all():
             return
-        # Not a number, and the infinities, lie between no bounds.
+        # NaN and the infinities are within no bounds.
         reason = Reason.INVALID_DURATION if column.name.startswith("duration") else Reason.INVALID_NUMBER
         self._leave_out(column, ~within, reason)
 
@@ -92,7 +92,7 @@ class _Rows:
         self._frame = self._frame.with_columns(pl.col(column.name).list.filter(~is_long))
 
     def _leave_out(self, column: Column, over: pl.Series, reason: Reason) -> None:
-        """Null, or an empty list, for the values that are `over`; without their rows where the column may not be null."""
+        """Replace the values that are `over` by null or an empty list; reject their rows if the column may not be null."""
         over = over.fill_null(value=False)
         if self._out is not None:
             over &= ~self._out
@@ -109,7 +109,7 @@ class _Rows:
             self._frame = self._frame.with_columns(pl.when(~over).then(pl.col(column.name)).otherwise(nothing).alias(column.name))
 
     def _reject(self, column: Column, over: pl.Series, reason: Reason, severity: str, values: pl.Series) -> None:
-        """Rows of `reject` for the rows that are `over`; `values` holds what is at fault in each of them."""
+        """Add rows of `reject` for the rows that are `over`; `values` has the faulty value of each."""
         bad = self._frame.filter(over)
         name = next((name for name in self._table.order if name not in _NO_NAME), self._table.column_names[0])
         record_id = bad[name].cast(pl.String).str.head(SHOWN_CHARACTERS)
@@ -132,24 +132,24 @@ class _Rows:
 
 
 def _longest_bytes(texts: pl.Series) -> int:
-    """No text has more characters than bytes, and those are known without reading it."""
+    """Return the bytes of the longest text. They bound its characters, and Arrow knows them without reading the text."""
     return cast("int", texts.str.len_bytes().max() or 0)
 
 
 def _fields(values: pl.Series) -> list[pl.Field]:
-    """The fields of the structs in a list; none when it holds something else."""
+    """Return the fields of the structs in a list; none for other lists."""
     inner = cast("pl.List", values.dtype).inner
     return inner.fields if isinstance(inner, pl.Struct) else []
 
 
 def _texts(values: pl.Series) -> list[pl.Series]:
-    """All texts in lists of texts, or of structs of texts."""
+    """Return all texts in lists of texts, or in lists of structs of texts."""
     entries = values.explode()
     return [entries.struct.field(field.name) for field in _fields(values)] or [entries]
 
 
 def _range(column: Column) -> tuple[float, float]:
-    """The least and the largest number that the column can hold, by its type and its bounds."""
+    """Return the least and the largest number that the column may hold, by its type and its bounds."""
     if pa.types.is_floating(column.type):
         least, largest = -sys.float_info.max, sys.float_info.max
     else:
@@ -162,7 +162,7 @@ def _range(column: Column) -> tuple[float, float]:
 
 
 def _shown_values(values: pl.Series, reason: Reason) -> pl.Series:
-    """What is shown of values at fault: the beginning of texts, how many entries a list has, the first of the entries that are too long."""
+    """Return how faulty values are shown: the beginning of a text, the size of a list, or its first entry that is too long."""
     if not isinstance(values.dtype, pl.List):
         return values.cast(pl.String).str.head(SHOWN_CHARACTERS)
     if reason is Reason.TOO_MANY:
@@ -173,7 +173,7 @@ def _shown_values(values: pl.Series, reason: Reason) -> pl.Series:
 
 
 def _shown(values: pl.Series) -> pl.Series:
-    """A column of rows as an excerpt shows it: texts cut short, of lists the first entries."""
+    """Return a column as excerpts show it: texts cut, lists with their first entries."""
     if values.dtype == pl.String:
         return values.str.head(SHOWN_CHARACTERS)
     if not isinstance(values.dtype, pl.List):

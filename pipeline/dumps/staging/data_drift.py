@@ -1,6 +1,6 @@
-"""Whether a platform's dump holds much less than the one before: rows of a staged table, values of a column.
+"""Comparison of a dump with the one before: does a table have far fewer rows, or a column far fewer values?
 
-One rule for all tables and columns, in staging (against the tables staged before) and in the gate (against the live snapshot). What must
+One rule serves all tables and columns, in staging (against the tables staged before) and in the gate (against the live snapshot). What must
 not live here: counting (staging_profile.py), what a build does about it (intake/newest_dump.py, pipeline/build/gate.py).
 """
 
@@ -17,34 +17,34 @@ if TYPE_CHECKING:
 
 STANDARD_ERRORS = 3
 LEAST = 5
-"""Few rows differ by chance from dump to dump: a fall within three standard errors of the count before, and five rows, says nothing."""
+"""Rows that may vanish by chance, beside three standard errors of the count before. A smaller fall says nothing."""
 SHOWN = 8
-"""Losses that a message names; the rest is counted."""
+"""Losses that a message names. It only counts the others."""
 
 
 @dataclass(frozen=True)
 class DriftLimits:
-    """How much less a dump may hold; see `pipeline.settings.Settings`."""
+    """Limits of how much less a dump may hold; see `pipeline.settings.Settings`."""
 
     lowest_rows: float = 0.7
     largest_loss: float = 0.1
 
     def as_note(self) -> dict[str, float]:
-        """For the note beside a dump that was refused by them: other limits give it another chance."""
+        """Return the limits for the note beside a dump that they refused. Other limits give the dump another chance."""
         return asdict(self)
 
 
 DAY_LIMITS = DriftLimits(lowest_rows=0.0, largest_loss=0.95)
-"""For days of a daily dump: each holds what happened that day, so only a column that vanished is a fault."""
+"""Limits for days of a daily dump. A day holds what happened on it, so only a vanished column is a fault."""
 
 
 class ShrunkenDumpError(DumpError):
-    """The dump can be read and holds much less than the one before. An operator can let it through."""
+    """A readable dump that holds much less than the one before. An operator can let it through."""
 
 
 @dataclass(frozen=True)
 class Loss:
-    """`what` (a table, or `<table>.<column>`) had `was` rows and has `now`."""
+    """Fall in the rows of `what` (a table, or `<table>.<column>`) from `was` to `now`."""
 
     what: str
     was: int
@@ -52,17 +52,17 @@ class Loss:
     setting: str
 
     def __str__(self) -> str:
-        """The loss as a message tells it."""
+        """Return the loss as messages show it."""
         return f"{self.what} {self.was:,} -> {self.now:,}"
 
 
 def falls_short(now: float, was: float, share: float) -> bool:
-    """Whether `now` is less than `share` of `was`, beyond chance."""
+    """Return whether `now` is less than `share` of `was`, beyond chance."""
     return now < was * share - STANDARD_ERRORS * sqrt(was) - LEAST
 
 
 def losses(before: Profile, now: Profile, limits: DriftLimits) -> list[Loss]:
-    """Tables with too few rows, and columns with too few values among the rows that are there, the largest first.
+    """Return tables with too few rows, and columns with too few values in the remaining rows, the largest loss first.
 
     A table that grew may not lose values; one that shrank (as far as `lowest_rows` allows) may lose its share of them.
     """
@@ -84,18 +84,18 @@ def losses(before: Profile, now: Profile, limits: DriftLimits) -> list[Loss]:
 
 
 def told(found: list[Loss]) -> str:
-    """Losses in a sentence's length."""
+    """Return the losses as one line of text, at most SHOWN by name."""
     more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
     return ", ".join(map(str, found[:SHOWN])) + more
 
 
 def settings_for(found: list[Loss]) -> str:
-    """The settings that let these losses through."""
+    """Return the settings that let these losses through."""
     return " ".join(sorted({loss.setting for loss in found}))
 
 
 def require_no_losses(platform: str, before: Profile | None, now: Profile, limits: DriftLimits) -> None:
-    """ShrunkenDumpError when a dump lost more than `limits` allow; nothing to compare with is no fault."""
+    """Raise ShrunkenDumpError when a dump lost more than `limits` allow. Without a dump before there is nothing to compare."""
     found = losses(before, now, limits) if before else []
     if found:
         raise ShrunkenDumpError(

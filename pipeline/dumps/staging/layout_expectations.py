@@ -1,9 +1,9 @@
-"""Which columns and members each part of a dump is expected to have, and what is said when it has others. One mechanism for all adapters.
+"""Columns and members that each part of a dump is expected to have, and the warnings when it has others.
 
-A part is a table, a feed, or the records of one layout. Where a part has a heading (`require_columns`), a required column that is missing
-makes the dump broken, an optional one that is missing and a new one are warnings. Where members are per record (`MemberCensus`), the share
-of records with each is measured instead. What a part had the night before decides what is news: a member that was rare then, or unknown
-then, is not told again. What must not live here: what a column means, and how much less a dump may hold (data_drift.py).
+A part is a table, a feed, or the records of one layout. Where a part has a heading (`require_columns`), a missing required column makes the
+dump broken; a missing optional column and a new column are warnings. Where each record has its own members (`MemberCensus`), the share of
+records with each member is measured. The dump before decides what is news: a member that was rare or unknown then is not reported again.
+All adapters use this one mechanism. What must not live here: what a column means, and how much less a dump may hold (data_drift.py).
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ if TYPE_CHECKING:
     from pipeline.dumps.staging.staging_profile import Profile
 
 RECORDS, FILES = "*", "#"
-"""Stand for the records, or the files with a heading, among the counts of a part."""
+"""Keys for the number of records, and of files with a heading, among the counts of a part."""
 SAMPLED_ROWS = 1_000
-"""Records per block whose members are counted: the share of each to within a few percent, at a hundredth of the cost of reading."""
+"""Records per block whose members are counted. This gives each share to a few percent at a hundredth of the cost of reading."""
 SAMPLED_LINES = 200
-"""Records at the beginning of a file that are looked through for members that nobody knows, beside a sample of all (line_blocks.py)."""
+"""Records at the beginning of a file that are searched for unknown members, beside a sample of all lines (line_blocks.py)."""
 LEAST_RECORDS = 20
-"""In fewer records a member may be missing by chance."""
+"""Least number of records in which a missing member is no chance."""
 KEPT_SHARE = 0.5
-"""A member of which fewer records than this share of the night before tell is told: dirt varies less, a half-renamed member more."""
+"""Share of the dump before below which a member is reported. Dirt varies less than this, a half-renamed member more."""
 DEEPEST = 4
 _TAG = re.compile(rb"<([A-Za-z_][A-Za-z0-9_.-]*)[ />]")
 
 
 @dataclass(frozen=True)
 class Expected:
-    """What a part holds, each name with the other names that it may have.
+    """Columns of a part, each name with its alternative names.
 
-    `optional`: read when there. `passed_over`: known and not read; a name that ends in `*` stands for all that begin so.
+    `optional`: read if present. `passed_over`: known and not read; a name that ends in `*` stands for all names that begin so.
     """
 
     required: Mapping[str, Sequence[str]]
@@ -53,19 +53,19 @@ class Expected:
     passed_over: Collection[str] = ()
 
     def knows(self, name: str) -> bool:
-        """Whether `name`, in small letters, is one of these."""
+        """Return whether `name`, in lower case, is one of these columns."""
         names = {other.lower() for group in (self.required, self.optional) for key, others in group.items() for other in (key, *others)}
         return name in names or any(_is_like(name, known.lower()) for known in self.passed_over)
 
 
 def expected(required: Iterable[str] = (), optional: Iterable[str] = (), passed_over: Collection[str] = ()) -> Expected:
-    """Names without alternatives; what is both required and optional is required."""
+    """Return expected columns without alternative names. A name that is both required and optional is required."""
     needed = dict.fromkeys(required, ())
     return Expected(needed, {name: () for name in optional if name not in needed}, passed_over)
 
 
 def names_in(text: str) -> tuple[str, ...]:
-    """The names in a text, blanks between them: lists of a hundred names that would fill pages otherwise."""
+    """Return the names in a text with blanks between them. As tuples, lists of a hundred names would fill pages."""
     return tuple(text.split())
 
 
@@ -74,10 +74,10 @@ def _is_like(name: str, known: str) -> bool:
 
 
 def require_columns(profile: Profile, part: str, delivered: Iterable[str], columns: Expected, *, place: object, notes: str) -> None:
-    """Compare the heading of one part with what is expected; names count in any case.
+    """Compare the heading of one part with `columns`, ignoring case.
 
-    DumpError naming `place` (the file) and `notes` (the page that describes the format) when a required column is missing; the rest is kept
-    in `profile`, for `layout_warnings`.
+    Raises DumpError, with `place` (the file) and `notes` (the page that describes the format), when a required column is missing. The rest
+    goes to `profile`, for `layout_warnings`.
     """
     names = list(delivered)
     found = {name.lower() for name in names}
@@ -89,17 +89,17 @@ def require_columns(profile: Profile, part: str, delivered: Iterable[str], colum
 
 
 def count_tables(profile: Profile, part: str, delivered: Mapping[str, int], tables: Iterable[str]) -> None:
-    """Keep in `profile` how many rows each of the tables that are read holds: one that had many in the dump before is told."""
+    """Record in `profile` how many rows each table holds, so that a table that becomes empty is reported."""
     _add(profile, part, {RECORDS: sum(delivered.values()), **{f"table {name}": delivered.get(name, 0) for name in tables}}, ())
 
 
 class MemberCensus:
-    """Counts the members of the records of one part, in samples."""
+    """Counter of the members of the records of one part, in samples."""
 
     def __init__(
         self, profile: Profile, part: str, columns: Mapping[str, str], passed_over: Collection[str] = (), usual: Collection[str] = ()
     ) -> None:
-        """`columns`: what is read (name -> DuckDB type); `passed_over`: members that are known and not read; `usual`: in every dump."""
+        """Count `columns` (name -> DuckDB type). `passed_over`: known members that are not read. `usual`: members of every dump."""
         profile.usual.setdefault(part, set()).update(usual)
         self._profile = profile
         self._part = part
@@ -107,10 +107,10 @@ class MemberCensus:
         self._passed_over = [name.lower() for name in passed_over]
         self._known: set[str] | None = None
         self._paths: dict[str, str] = {}
-        """Members of the raw records that were looked into: in small letters -> as written."""
+        """Members found in raw records: in lower case -> as written."""
 
     def count(self, frame: pl.DataFrame) -> None:
-        """Count the known members of a block of records."""
+        """Count the known members in a sample of a block of records."""
         sample = frame.head(SAMPLED_ROWS)
         counts: Counter[str] = Counter({RECORDS: sample.height})
         for name in self._columns:
@@ -121,13 +121,13 @@ class MemberCensus:
         _add(self._profile, self._part, counts, ())
 
     def look_into(self, records: Iterable[bytes]) -> None:
-        """Note the members of some raw records."""
+        """Record the members of some raw records."""
         for record in records:
             with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 _paths(msgspec.json.decode(record), "", self._paths, 0)
 
     def look_for_others(self, records: Iterable[bytes]) -> None:
-        """Find the members that nobody knows: of these raw records, and of those that were looked into before."""
+        """Record the unknown members of these raw records and of all that `look_into` was given."""
         self.look_into(records)
         known = {name.lower(): kind for name, kind in self._columns.items()}
         names = self._known or set(known)
@@ -143,7 +143,7 @@ class MemberCensus:
 
 
 def _count(values: pa.Array[Any], path: str, counts: Counter[str]) -> None:
-    """Count the values of one member that are not null, and of the members in it; of a list its entries.
+    """Count the values of one member that are not null, and the members inside it; of a list those of its entries.
 
     Arrow arrays, because each step of a Polars series starts a query: on small documents that was a quarter of the CPU of staging.
     """
@@ -171,7 +171,7 @@ def _paths(value: object, path: str, found: dict[str, str], depth: int) -> None:
 
 
 def count_tags(profile: Profile, part: str, sample: bytes, record: bytes, known: Collection[str], usual: Collection[str]) -> None:
-    """Count in a sample of XML how many elements of each name stand there, `record` being how a record begins."""
+    """Count the elements of each name in a sample of XML; `record` is how a record begins."""
     names = Counter(name.decode() for name in _TAG.findall(sample))
     records = sample.count(record)
     profile.usual.setdefault(part, set()).update(usual)
@@ -187,7 +187,7 @@ def _add(profile: Profile, part: str, counts: Mapping[str, int], new: Iterable[s
 
 
 def layout_warnings(before: Profile | None, now: Profile) -> list[str]:
-    """What is odd about the layout of a dump, compared with the one before it; without one, with what is usual for the format."""
+    """Return oddities of the layout of a dump, compared with the dump before, or else with what is usual for the format."""
     found: list[str] = []
     for part, members in now.members.items():
         were = before.members.get(part) if before else None
@@ -212,27 +212,27 @@ def layout_warnings(before: Profile | None, now: Profile) -> list[str]:
 
 
 def remember_unknown(before: Profile | None, now: Profile) -> None:
-    """Keep what was unknown before: a member that few records have is told once, not on every night on which the sample meets it."""
+    """Keep the members that were unknown before. A rare member is then reported once, and not whenever a sample meets it."""
     for part, names in before.unknown.items() if before else ():
         if part in now.unknown:
             _add(now, part, {}, names)
 
 
 def _missing_column(name: str, count: int, files: int, were: Mapping[str, int] | None) -> str:
-    """A column is in the heading or not; one that the dump before had in no file is no news."""
+    """Return a message about a column that is missing in a heading. A column that the dump before lacked too is no news."""
     if count == files or (were is not None and not were.get(name)):
         return ""
     return f"no column {name}" if not count else f"no column {name} in {files - count} of {files} files"
 
 
 def _missing_usual(name: str, members: Mapping[str, int]) -> str:
-    """A member that most dumps have is in no record, though what should hold it is."""
+    """Return a message when a usual member is in no record although its parent is in many."""
     holders = members.get(name.rpartition(".")[0] or RECORDS, 0)
     return f"no {name} in {holders:,} records" if not members[name] and holders >= LEAST_RECORDS else ""
 
 
 def _missing_member(name: str, count: int, records: int, were: Mapping[str, int]) -> str:
-    """A member of records is rarer than before, or gone, beyond chance."""
+    """Return a message when a member is rarer than before, or gone, beyond chance."""
     had, was = were.get(RECORDS, 0), were.get(name, 0)
     likely = was * min(1.0, records / had) if had else 0.0
     if falls_short(count, likely, KEPT_SHARE) or (not count and likely >= LEAST_RECORDS):

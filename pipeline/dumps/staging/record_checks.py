@@ -1,7 +1,7 @@
-"""Splitting a block of read records into what is staged and what stands in `reject`, a column at a time.
+"""Checks that split a block of records into staged rows and rejects, a column at a time.
 
-A block is a frame with the columns `source_file` and `place` (where each record stands) beside the values as delivered. `row_rejects` says
-which records are out, `value_rejects` which values are. Add a check here only when it is about no platform in particular.
+A block is a frame with the columns `source_file` and `place` (where each record stands) beside the values as delivered. `split_rows`
+rejects records, and `value_rejects` rejects values. Add a check here only if several platforms need it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ WHERE = ("source_file", "place")
 
 @dataclass(frozen=True)
 class RowRule:
-    """A record for which `fails` is true is out; `value` is the column to show, if one value is at fault."""
+    """Rule that rejects each record for which `fails` is true. `value` is the column to show, if one value is at fault."""
 
     reason: Reason
     fails: pl.Expr
@@ -33,7 +33,7 @@ class RowRule:
 
 @dataclass(frozen=True)
 class ValueRule:
-    """A value that was delivered (`raw` is not null) but cannot be read (`clean` is null) is left out; `field` is the dump's name of it."""
+    """Rule that rejects a value if it was delivered (`raw` is not null) but cannot be read (`clean` is null). `field`: its name."""
 
     field: str
     raw: pl.Expr
@@ -42,7 +42,7 @@ class ValueRule:
 
 
 def split_rows(block: pl.DataFrame, entity: str, record_id: str, rules: Sequence[RowRule]) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """`block` without the records that a rule throws out, and these as rows of `reject`; the first rule that fails names the reason."""
+    """Return `block` without the records that fail a rule, and these as rows of `reject`. The first rule that fails is the reason."""
     reason = pl.lit(None, dtype=pl.String)
     value = pl.lit(None, dtype=pl.String)
     for rule in reversed(rules):
@@ -66,7 +66,7 @@ def split_rows(block: pl.DataFrame, entity: str, record_id: str, rules: Sequence
 
 
 def value_rejects(block: pl.DataFrame, entity: str, record_id: str, rules: Sequence[ValueRule]) -> pl.DataFrame:
-    """One row of `reject` per value of `block` that was delivered but is left out, rule by rule."""
+    """Return a row of `reject` per value of `block` that was delivered but cannot be read, rule by rule."""
     flags = block.select((rule.raw.is_not_null() & rule.clean.is_null()).alias(f"{index}") for index, rule in enumerate(rules))
     found = []
     for index, rule in enumerate(rules):
@@ -89,7 +89,7 @@ def value_rejects(block: pl.DataFrame, entity: str, record_id: str, rules: Seque
 
 
 def unknown_records(block: pl.DataFrame, entity: str) -> pl.DataFrame:
-    """All of `block` as rows of `reject`: records with an `id` are of no known kind, those without have nothing that names them."""
+    """Return all of `block` as rows of `reject`: of an unknown kind, or without an id."""
     reason = pl.when(pl.col("id").is_null()).then(pl.lit(Reason.MISSING_ID.value)).otherwise(pl.lit(Reason.UNKNOWN_KIND.value))
     return block.select(
         *WHERE,
@@ -102,18 +102,18 @@ def unknown_records(block: pl.DataFrame, entity: str) -> pl.DataFrame:
 
 
 def reject_doubled(entity: str, table: str, rows: int, out: StagingWriter) -> None:
-    """Say that `rows` rows of a table of relations, which have no id to be named by, were left out because others say just the same."""
+    """Reject `rows` repeated rows of a table of relations as one reject, because such rows have no id."""
     if rows:
         out.reject(entity, Reason.DOUBLED_ROW, source_file=table, place="whole table", field=table, value=f"{rows} rows")
 
 
 def excerpt(columns: Sequence[str]) -> pl.Expr:
-    """The record as one JSON text, without where it stands and without what adapters add to it (names with a leading underscore)."""
+    """Return an expression for the record as JSON, without its place and without columns of adapters (leading underscore)."""
     return pl.struct(name for name in columns if name not in WHERE and not name.startswith("_")).struct.json_encode()
 
 
 def mark_later(block: pl.DataFrame, duplicates: pl.DataFrame) -> pl.DataFrame:
-    """Add `_later`: whether another record of the same `id` is the one to keep.
+    """Add `_later`: whether an earlier record of the same `id` is kept instead.
 
     `duplicates` has each `id` that stands more than once with the position of its `first`, the one that is kept; `block` has `id` and
     `position`.
@@ -125,17 +125,17 @@ def mark_later(block: pl.DataFrame, duplicates: pl.DataFrame) -> pl.DataFrame:
 
 
 def given(column: str) -> pl.Expr:
-    """The text of a column, null when it is blank."""
+    """Return an expression for the text of a column; null when it is blank."""
     return pl.when(pl.col(column).str.strip_chars() != "").then(pl.col(column))
 
 
 def bare_code(value: pl.Expr) -> pl.Expr:
-    """An id or code without blanks around it, and without the `.0` that data frames with gaps write behind whole numbers."""
+    """Return an id or code without blanks around it, and without the `.0` that data frames with gaps append to whole numbers."""
     text = value.str.strip_chars()
     return pl.when(text.str.contains(".", literal=True)).then(text.str.replace(r"^([0-9]+)\.0+$", "$1")).otherwise(text)
 
 
 def whole_number(value: pl.Expr, minimum: int, maximum: int) -> pl.Expr:
-    """Text or number (`12`, `12.0`, `[12]`) -> Int64 between the bounds, else null."""
+    """Return text or number (`12`, `12.0`, `[12]`) as Int64 if it is within the bounds, else null."""
     number = value.cast(pl.String).str.strip_chars(" []").cast(pl.Float64, strict=False)
     return pl.when(number.is_between(minimum, maximum)).then(number).round().cast(pl.Int64)

@@ -1,4 +1,4 @@
-"""A folder beside the staging of a platform for what an adapter must lay down between reading and staging; gone when it is done."""
+"""Folder beside the staging of a platform for intermediate files of an adapter, removed at the end."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def scratch_folder(out: StagingWriter) -> Iterator[Path]:
-    """An empty folder on the disk of the staging tables; what a killed run left there is cleared first."""
+    """Yield an empty folder on the disk of the staging tables. Files of a killed run are removed first."""
     folder = out.folder.with_name(out.folder.name + ".scratch")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)

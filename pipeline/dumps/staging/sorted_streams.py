@@ -1,6 +1,6 @@
-"""Two streams of frames that are sorted by one key, read side by side: parents in blocks, each with just its children.
+"""Two streams of frames sorted by one key, read side by side: parents in blocks, each block with its children.
 
-That is how records are nested without ever holding more than a block: a database sorts both sides (and spills), Polars nests the block.
+Records are nested this way with one block in memory: a database sorts both sides and spills, and Polars nests the block.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 def side_by_side(
     parents: Iterator[pl.DataFrame], children: Iterator[pl.DataFrame], key: str
 ) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
-    """Each block of `parents` with the rows of `children` whose `key` lies in it; both sides ascend by `key`.
+    """Yield each block of `parents` with the rows of `children` whose `key` lies in it; both sides ascend by `key`.
 
-    Children without a parent are passed over. Parents whose key is null stand last and have no children; no child's key is null.
+    Children without a parent are skipped. Parents with a null key come last and have no children; no child has a null key.
     """
     rest: pl.DataFrame | None = None
     for block in parents:
@@ -42,9 +42,9 @@ def side_by_side(
 
 
 def nested(block: pl.DataFrame, rows: pl.DataFrame, key: str, fields: list[str]) -> pl.Series:
-    """One list of structs of `fields` per row of `block`, in the order of `rows`; empty where `rows` has none.
+    """Return a list of structs of `fields` per row of `block`, in the order of `rows`; empty where `rows` has none.
 
-    `block` and `rows` are as `side_by_side` yields them. Of several rows of `block` with one key the first has them all.
+    `block` and `rows` are a pair of `side_by_side`. If several rows of `block` share a key, the first one gets all children.
     """
     keys = block[key].fill_null(np.iinfo(np.int64).max).to_numpy()
     children = rows[key].to_numpy()

@@ -1,6 +1,6 @@
-"""How many rows a platform's staging tables hold, and how many of them carry each value: what nights are compared by.
+"""Counts of a platform's staging tables: rows, and rows with a value in each column. Builds are compared by them.
 
-Laid down beside the tables as `profile.json`. Staging that has none (an older version wrote it) is counted from its tables. What must not
+They stand beside the tables as `profile.json`. Staging tables of an older version without this file are counted again. What must not
 live here: which difference is too large (data_drift.py).
 """
 
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
 
 FILE = "profile.json"
 BOOKS = ("reject", "intake")
-"""Tables about the reading, not about what was read."""
+"""Tables that describe the reading and not the records."""
 _UNCOUNTED = ("platform", "content_hash")
 
 
 @dataclass
 class Profile:
-    """`rows` by table; `filled` by `<table>.<column>`: rows with a value.
+    """Counts of staged rows: `rows` by table, and `filled`, the rows with a value, by `<table>.<column>`.
 
-    Of a list, rows whose list is not empty; of structs in a list also rows with each field (`artists.artist_id`). Of a flag that is never
-    null, rows where it is set. Of a column of few known values also the rows of each (`entity_kind=release`). `warnings`: what was odd
-    about the dump, though it could be read. `members`, `unknown` and `usual` ones by part of the dump: see `layout_expectations.py`.
+    A list counts if it is not empty; structs in a list also count per field (`artists.artist_id`). A flag that is never null counts if
+    it is set. A column with few known values also counts per value (`entity_kind=release`). `warnings`: oddities of the dump. `members`,
+    `unknown` and `usual` are by part of the dump: see `layout_expectations.py`.
     """
 
     rows: Counter[str] = field(default_factory=Counter)
@@ -55,7 +55,7 @@ class Profile:
             self.filled.update({f"{table}.{name}": int(count or 0) for name, count in counts.row(0, named=True).items()})
 
     def write(self, folder: Path) -> None:
-        """Lay it down in a staging folder."""
+        """Write the profile to a staging folder."""
         content = {"rows": self.rows, "filled": self.filled, "members": self.members, "unknown": self.unknown, "warnings": self.warnings}
         (folder / FILE).write_text(json.dumps(content, indent=1), encoding="utf-8")
 
@@ -83,7 +83,7 @@ def _counts(column: Column) -> Iterator[pl.Expr]:
 
 
 def read_profile(folder: Path, platform: str) -> Profile | None:
-    """The profile of the staging tables of `platform` in `folder`; None when nothing is staged there."""
+    """Return the profile of the staging tables of `platform` in `folder`; None when nothing is staged there."""
     if not folder.is_dir():
         return None
     try:
@@ -94,7 +94,7 @@ def read_profile(folder: Path, platform: str) -> Profile | None:
 
 
 def _counted(folder: Path, platform: str) -> Profile | None:
-    """The same from the tables themselves; None when one of them cannot be read: staging goes on without a comparison."""
+    """Count the profile from the tables; None when one cannot be read. Staging then continues without a comparison."""
     profile = Profile()
     try:
         for table in STAGED_TABLES[platform]:
@@ -107,7 +107,7 @@ def _counted(folder: Path, platform: str) -> Profile | None:
 
 
 def staged_profile(folder: Path, platform: str, *, is_daily: bool) -> Profile:
-    """All that is staged of a platform. Of a daily one the sum over its days; those of before there were profiles are left out."""
+    """Return the profile of a platform; of a daily one the sum over its days that have a profile."""
     if not is_daily:
         return read_profile(folder, platform) or Profile()
     total = Profile()

@@ -1,7 +1,8 @@
-"""The one way into staging: tables, rejects and the count of what was read, for one platform, published together.
+"""Writer of the staging tables of one platform: tables, rejects and counts, published together.
 
-An adapter is handed a `StagingWriter`, counts what it reads with `read`, hands over frames with `write` and says what it leaves out with
-`reject` or `write_rejects`. Nothing becomes visible before the platform is complete, and closing refuses books that do not balance.
+An adapter gets a `StagingWriter`. It counts the records that it reads with `read`, hands over frames with `write`, and reports what it
+leaves out with `reject` or `write_rejects`. Nothing becomes visible before the platform is complete. Closing fails if the counts do not
+balance.
 """
 
 from __future__ import annotations
@@ -35,24 +36,24 @@ if TYPE_CHECKING:
     from pipeline.dumps.staging.reject_reasons import Reason
 
 VERSION_FILE = "version.txt"
-"""Beside the tables: another one each time they are written."""
+"""File beside the tables with a text that is new each time they are written."""
 VALUE_CHARACTERS = 200
 EXCERPT_CHARACTERS = 500
 ROWS_PER_PART = 500_000
-"""Frames are gathered to about this many rows before a part is written: small parts cost every later scan."""
+"""Rows that are gathered before a part is written: small parts cost every later scan."""
 GROUPS_PER_PART = 50
-"""Of wide rows fewer: a part is gathered in memory."""
+"""Row groups of a part. Tables of wide rows have small groups, so their parts stay small in memory."""
 
 
 class UnbalancedIntakeError(Exception):
-    """Rows read are not rows staged plus rows rejected: an adapter lost records silently."""
+    """Rows read are not rows staged plus rows rejected: an adapter lost records."""
 
 
 class StagingWriter:
     """Staging tables of one platform under `folder`, one sub-folder per table."""
 
     def __init__(self, platform: str, folder: Path, report: Callable[[str], None] = lambda _line: None) -> None:
-        """`report` is told about progress, one line of text at a time."""
+        """Prepare a writer for `folder`; `report` gets progress, one line of text at a time."""
         self.platform = platform
         self.folder = folder
         self._report = report
@@ -62,17 +63,17 @@ class StagingWriter:
         self._waiting_rows: Counter[str] = Counter()
         self._rejects: list[dict[str, str | None]] = []
         self.first_reject: str | None = None
-        """File, place and reason of one record that was rejected, for who must say why nothing could be read."""
+        """File, place and reason of the first rejected record, for the message when nothing could be staged."""
         self._read: Counter[str] = Counter()
         self._staged: Counter[str] = Counter()
         self._rejected: Counter[tuple[str, str]] = Counter()
         self.profile = Profile()
-        """What has been staged so far, counted."""
+        """Counts of what has been staged so far."""
         self.used: set[Path] = set()
         """Files of the dump that are read."""
 
     def __enter__(self) -> Self:
-        """Open a writer per staging table, aside."""
+        """Open a writer per staging table in a pending folder."""
         self._pending = self.folder.with_name(self.folder.name + PENDING_SUFFIX)
         shutil.rmtree(self._pending, ignore_errors=True)
         restore_staging(self.folder)
@@ -83,19 +84,19 @@ class StagingWriter:
         return self
 
     def report(self, line: str) -> None:
-        """Tell how far the reading has come."""
+        """Report progress."""
         self._report(f"{self.platform}: {line}")
 
     def use(self, *files: Path) -> None:
-        """Say which files of the dump are read; the others are named as unread."""
+        """Record which files of the dump are read; the others are reported as unread."""
         self.used.update(files)
 
     def expect(self, part: str, delivered: Iterable[str], columns: Expected, *, place: object) -> None:
-        """Compare the heading of one part of the dump with what is expected; DumpError when a required column is missing."""
+        """Compare the heading of one part of the dump with `columns`. Raises DumpError when a required column is missing."""
         require_columns(self.profile, part, delivered, columns, place=place, notes=f"docs/reference/formats/{self.platform}.md")
 
     def expect_tables(self, part: str, delivered: Mapping[str, int], tables: Iterable[str]) -> None:
-        """Keep how many rows each table of a delivery holds: one that is gone the next night is told."""
+        """Record how many rows each table of a delivery holds, so that the next build notices one that is gone."""
         count_tables(self.profile, part, delivered, tables)
 
     def count_tags(self, part: str, sample: bytes, record: bytes, known: Collection[str], usual: Collection[str] = ()) -> None:
@@ -103,21 +104,21 @@ class StagingWriter:
         count_tags(self.profile, part, sample, record, known, usual)
 
     def census(self, part: str, columns: Mapping[str, str], passed_over: Collection[str] = (), usual: Collection[str] = ()) -> MemberCensus:
-        """Who counts the members of the records of one part of the dump."""
+        """Return a counter for the members of the records of one part of the dump."""
         return MemberCensus(self.profile, part, columns, passed_over, usual)
 
     def warn(self, line: str) -> None:
-        """Keep what is odd about the dump, though it can be read, for log, report and Dagster."""
+        """Record an oddity of a readable dump for log, report and Dagster."""
         self.profile.warnings.append(line)
 
     def read(self, entity: str, rows: int = 1) -> None:
-        """Count `rows` records of `entity` (the staging table they belong to) as seen in the dump."""
+        """Count `rows` records of the dump that belong to the staging table `entity`."""
         self._read[TABLES[entity].name] += rows
 
     def write(self, entity: str, frame: pl.DataFrame) -> None:
-        """Stage rows; the `platform` column is added, absent nullable columns become null.
+        """Stage rows. Adds the `platform` column; absent nullable columns become null.
 
-        `frame` should have `source_file` and `place` (where each row stands): what breaks the bounds of the table is rejected here.
+        `frame` should have `source_file` and `place` (where each row stands): values beyond the bounds of the table are rejected here.
         """
         frame, rejects = within_bounds(TABLES[entity], frame)
         for found in rejects:
@@ -141,9 +142,9 @@ class StagingWriter:
         value: object = None,
         excerpt: str | None = None,
     ) -> None:
-        """Record one reject: of a value when `field` is named and the record is staged all the same, else of the whole record.
+        """Record one reject: of a value when `field` is named (the record itself is staged), else of the whole record.
 
-        For a whole record that is rejected because of one field use `write_rejects` or pass the value in `value` without `field`.
+        For a record that is rejected because of one field, pass the value in `value` without `field`, or use `write_rejects`.
         """
         severity = "row" if field is None else "field"
         self.first_reject = self.first_reject or f"{source_file}, {place}: {reason.value}"
@@ -165,7 +166,7 @@ class StagingWriter:
             self._flush_rejects()
 
     def write_rejects(self, frame: pl.DataFrame) -> None:
-        """Record many rejects at once: columns of the `reject` table except `platform` (absent nullable ones become null)."""
+        """Record many rejects at once: columns of `reject` except `platform`; absent nullable ones become null."""
         if frame.is_empty():
             return
         frame = frame.with_columns(platform=pl.lit(self.platform))
@@ -201,12 +202,12 @@ class StagingWriter:
 
     @property
     def is_fruitless(self) -> bool:
-        """Whether nothing that was counted could be staged, or of recordings, if there were any, none."""
+        """Whether no counted record was staged, or no recording although some were counted."""
         staged = {entity: self._staged[entity] for entity, read in self._read.items() if read}
         return not any(staged.values()) or staged.get("source_recording") == 0
 
     def intake(self) -> pl.DataFrame:
-        """The books so far: one row of the `intake` table per entity that was counted."""
+        """Return the counts so far: one row of the `intake` table per counted entity."""
         rows = [
             {
                 "platform": self.platform,
@@ -221,7 +222,7 @@ class StagingWriter:
         return TABLES["intake"].conform(pl.DataFrame(rows, schema=TABLES["intake"].polars_schema))
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """Publish all tables of the platform at once; UnbalancedIntakeError when records were lost."""
+        """Publish all tables of the platform at once. Raises UnbalancedIntakeError when records were lost."""
         if kind is not None:
             self._stack.__exit__(kind, error, trace)
             shutil.rmtree(self._pending, ignore_errors=True)
@@ -239,7 +240,7 @@ class StagingWriter:
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """UnblamedError for whatever fails in it: this machine is at fault then, and the dump that is being read is not."""
+        """Raise UnblamedError for any failure of the block: then this machine is at fault and not the dump."""
         try:
             yield
         except (OSError, pl.exceptions.PolarsError) as error:
@@ -249,7 +250,7 @@ class StagingWriter:
     def _swap(self) -> None:
         retired = _retired(self.folder)
         shutil.rmtree(retired, ignore_errors=True)
-        # The stamp beside the tables says that nobody need read the dump again: after a loss of power they must be whole, too.
+        # The stamp beside the tables says that the dump need not be read again. So the tables must survive a loss of power.
         flush(self._pending)
         if self.folder.exists():
             self.folder.rename(retired)
@@ -274,13 +275,13 @@ class StagingWriter:
 
 
 def _cut(rejects: pl.DataFrame) -> pl.DataFrame:
-    """Rejects with texts of the length that the table shows: also ids and names of fields come out of dumps."""
+    """Return rejects with texts cut to the bounds of the table. Ids and field names come from dumps, too, so they may be long."""
     bounds = {column.name: column.longest for column in TABLES["reject"].columns if column.longest and column.name in rejects.columns}
     return rejects.with_columns(pl.col(name).cast(pl.String).str.head(longest) for name, longest in bounds.items())
 
 
 def restore_staging(folder: Path) -> None:
-    """Bring back the tables that a run had put aside which was killed, or failed, before the new ones had their name."""
+    """Restore tables that a run had put aside when it was killed, or failed, before the new ones had their name."""
     retired = _retired(folder)
     if retired.is_dir() and not folder.exists():
         retired.rename(folder)
